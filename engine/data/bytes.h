@@ -1,0 +1,27 @@
+// Bytes of data files: plain or gzipped, told apart by their first two bytes, never without a bound.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace gradwire {
+
+// Of one data file after inflation. A gzip stream grows up to a thousandfold, so that its own size bounds
+// nothing.
+inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << (sizeof(std::size_t) > 4 ? 33 : 30);
+
+// All bytes of `path`. Throws DataError when it cannot be read, is damaged, or holds more than `max_bytes`.
+std::string read_file_bytes(const std::filesystem::path& path, std::size_t max_bytes = kMaxFileBytes);
+
+// The first `count` bytes of `path`, fewer only when it ends earlier; the rest is neither inflated nor
+// checked.
+std::string read_file_prefix(const std::filesystem::path& path, std::size_t count);
+
+// The first `max_bytes` bytes of the gzip stream `gzipped`, fewer when it ends earlier. `name` is for the
+// error's text.
+std::string inflate_prefix(std::string_view gzipped, const std::string& name, std::size_t max_bytes);
+
+}  // namespace gradwire

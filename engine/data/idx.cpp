@@ -1,0 +1,116 @@
+#include "engine/data/idx.h"
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/data/bytes.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::uint32_t kUnsignedByteMagic = 0x0800;  // the low byte is the number of dimensions
+
+struct IdxFile {
+  std::string name;  // for errors
+  std::vector<std::uint32_t> sizes;
+  std::string bytes;  // the whole file
+  std::span<const unsigned char> body;
+};
+
+std::uint32_t big_endian_32(std::string_view bytes, std::size_t at) {
+  std::uint32_t number = 0;
+  for (std::size_t i = 0; i < 4; ++i) number = number << 8 | static_cast<unsigned char>(bytes[at + i]);
+  return number;
+}
+
+IdxFile read_idx_file(const std::filesystem::path& path, std::size_t dimensions) {
+  IdxFile file{.name = path.string(), .sizes = {}, .bytes = {}, .body = {}};
+  const std::size_t header_bytes = 4 + 4 * dimensions;
+  const std::string header = read_file_prefix(path, header_bytes);
+  if (header.size() < header_bytes || big_endian_32(header, 0) != (kUnsignedByteMagic | dimensions)) {
+    throw DataError(file.name + ": no IDX header of unsigned bytes in " + std::to_string(dimensions) +
+                    " dimensions; fetch the file again");
+  }
+  // Sizes are the file's claim: bounded, and compared with the bytes that there are, before anything is sized
+  // by them.
+  std::size_t body_bytes = 1;
+  for (std::size_t i = 0; i < dimensions; ++i) {
+    file.sizes.push_back(big_endian_32(header, 4 + 4 * i));
+    if (file.sizes.back() == 0) throw DataError(file.name + ": a dimension is 0: holds no samples");
+    if (body_bytes > kMaxFileBytes / file.sizes.back()) {
+      throw DataError(file.name + ": declares more than " + std::to_string(kMaxFileBytes) +
+                      " bytes, the limit for a data file");
+    }
+    body_bytes *= file.sizes.back();
+  }
+  file.bytes = read_file_prefix(path, header_bytes + body_bytes + 1);
+  if (file.bytes.size() != header_bytes + body_bytes) {
+    throw DataError(file.name + ": declares " + std::to_string(body_bytes) + " bytes of data but holds " +
+                    (file.bytes.size() > header_bytes + body_bytes
+                         ? "more"
+                         : std::to_string(file.bytes.size() - header_bytes)) +
+                    "; fetch the file again");
+  }
+  file.body = std::span(reinterpret_cast<const unsigned char*>(file.bytes.data()) + header_bytes, body_bytes);
+  return file;
+}
+
+std::optional<std::filesystem::path> find_part(const std::filesystem::path& folder, const std::string& prefix,
+                                               const std::string& kind) {
+  for (const char* separator : {"-", "."}) {
+    for (const char* end : {"", ".gz"}) {
+      const std::filesystem::path path = folder / (prefix + separator + kind + end);
+      std::error_code ignored;
+      if (std::filesystem::is_regular_file(path, ignored)) return path;
+    }
+  }
+  return std::nullopt;
+}
+
+Dataset to_dataset(const IdxFile& images, const IdxFile& labels) {
+  const std::size_t rows = images.sizes[0];
+  Dataset data;
+  data.columns = std::size_t{images.sizes[1]} * images.sizes[2];
+  if (data.columns > 0xfffffffe) throw DataError(images.name + ": images of more than 4294967294 pixels");
+  data.row_start.reserve(rows + 1);
+  data.label.assign(labels.body.begin(), labels.body.end());
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto pixels = images.body.subspan(r * data.columns, data.columns);
+    for (std::size_t c = 0; c < data.columns; ++c) {
+      if (pixels[c] == 0) continue;
+      data.column.push_back(static_cast<std::uint32_t>(c));
+      data.value.push_back(pixels[c] / 255.0);
+    }
+    data.row_start.push_back(data.column.size());
+  }
+  return data;
+}
+
+}  // namespace
+
+Dataset read_idx(const std::filesystem::path& folder) {
+  for (const char* set : {"train", "t10k"}) {
+    const auto images_path = find_part(folder, std::string(set) + "-images", "idx3-ubyte");
+    if (!images_path) continue;
+    const auto labels_path = find_part(folder, std::string(set) + "-labels", "idx1-ubyte");
+    if (!labels_path) {
+      throw DataError(folder.string() + ": holds " + images_path->filename().string() + " but no " + set +
+                      "-labels-idx1-ubyte or .gz; add it");
+    }
+    const IdxFile images = read_idx_file(*images_path, 3);
+    const IdxFile labels = read_idx_file(*labels_path, 1);
+    if (images.sizes[0] != labels.sizes[0]) {
+      throw DataError(labels.name + ": " + std::to_string(labels.sizes[0]) + " labels for " +
+                      std::to_string(images.sizes[0]) + " images; fetch both files again");
+    }
+    return to_dataset(images, labels);
+  }
+  throw DataError(folder.string() +
+                  ": holds no train-images-idx3-ubyte or t10k-images-idx3-ubyte, plain or .gz");
+}
+
+}  // namespace gradwire

@@ -1,0 +1,114 @@
+#include "engine/data/libsvm.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "engine/data/lines.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::uint64_t kMaxIndex = 0xfffffffe;  // 2^32-2
+
+// Parses one line after the other into a Dataset.
+class LibsvmParser {
+ public:
+  LibsvmParser(std::string_view text, const std::string& file, std::size_t dim)
+      : lines_(text), file_(file), dim_(dim) {
+    // Each pair has a colon: an upper bound of the entries that the text itself pays for.
+    const auto pairs = static_cast<std::size_t>(std::count(text.begin(), text.end(), ':'));
+    data_.column.reserve(pairs);
+    data_.value.reserve(pairs);
+  }
+
+  Dataset parse() {
+    while (const auto line = lines_.next()) {
+      const std::string_view sample = trim(line->substr(0, line->find('#')));
+      if (!sample.empty()) parse_sample(sample);
+    }
+    if (data_.rows() == 0) throw DataError(file_ + ": holds no samples; each line is LABEL INDEX:VALUE ...");
+    data_.columns = dim_ > 0 ? dim_ : largest_index_;
+    return std::move(data_);
+  }
+
+ private:
+  void parse_sample(std::string_view line) {
+    const std::string_view label = take_word(line);
+    data_.label.push_back(finite(label, "label"));
+    std::uint64_t previous = 0;
+    while (!line.empty()) previous = parse_pair(take_word(line), previous);
+    largest_index_ = std::max(largest_index_, previous);
+    data_.row_start.push_back(data_.column.size());
+  }
+
+  // Returns the pair's index.
+  std::uint64_t parse_pair(std::string_view pair, std::uint64_t previous) {
+    std::uint64_t index = 0;
+    const char* const end = pair.data() + pair.size();
+    const auto parsed = std::from_chars(pair.data(), end, index);
+    if (parsed.ec == std::errc::invalid_argument || (parsed.ptr != end && *parsed.ptr != ':')) {
+      throw error("expected INDEX:VALUE, found " + quoted(pair));
+    }
+    if (parsed.ptr == end)
+      throw error("the pair " + quoted(pair) + " has no ':VALUE'; complete or remove it");
+    if (parsed.ec == std::errc::result_out_of_range || index > kMaxIndex) {
+      throw error("index in " + quoted(pair) + " is above 4294967294, the largest that is supported");
+    }
+    if (index == 0) throw error("index 0 in " + quoted(pair) + "; indices start at 1: add 1 to each");
+    if (index == previous)
+      throw error("index " + std::to_string(index) + " is repeated; keep one of the two");
+    if (index < previous) {
+      throw error("index " + std::to_string(index) + " after " + std::to_string(previous) +
+                  "; sort the indices of each line");
+    }
+    if (dim_ > 0 && index > dim_) {
+      throw error("index " + std::to_string(index) + " is above the given dim " + std::to_string(dim_) +
+                  "; raise dim or check the file");
+    }
+    const std::string_view number = pair.substr(static_cast<std::size_t>(parsed.ptr - pair.data()) + 1);
+    if (number.empty()) throw error("the pair " + quoted(pair) + " has no value; complete or remove it");
+    const double value = finite(number, "value");
+    if (value != 0) {
+      data_.column.push_back(static_cast<std::uint32_t>(index - 1));
+      data_.value.push_back(value);
+    }
+    return index;
+  }
+
+  double finite(std::string_view text, const char* what) const {
+    const auto number = parse_number(text);
+    if (!number)
+      throw error(std::string("the ") + what + " " + quoted(text) + " is not a number; correct it");
+    if (!std::isfinite(*number)) {
+      throw error(std::string("the ") + what + " " + quoted(text) + " is not finite; remove or replace it");
+    }
+    return *number;
+  }
+
+  // The first word of `line`, which loses it and the blanks behind it.
+  static std::string_view take_word(std::string_view& line) {
+    std::size_t end = 0;
+    while (end < line.size() && !is_blank(line[end])) ++end;
+    const std::string_view word = line.substr(0, end);
+    while (end < line.size() && is_blank(line[end])) ++end;
+    line.remove_prefix(end);
+    return word;
+  }
+
+  DataError error(const std::string& what) const { return error_at(file_, lines_.number(), what); }
+
+  Lines lines_;
+  const std::string& file_;
+  const std::size_t dim_;
+  std::uint64_t largest_index_ = 0;
+  Dataset data_;
+};
+
+}  // namespace
+
+Dataset parse_libsvm(std::string_view text, const std::string& file, std::size_t dim) {
+  return LibsvmParser(text, file, dim).parse();
+}
+
+}  // namespace gradwire

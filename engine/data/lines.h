@@ -1,0 +1,42 @@
+// What the readers of text formats share: lines with numbers, numbers, and errors that say where.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/dataset.h"
+
+namespace gradwire {
+
+// Walks over the lines of a text; views point into it.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+
+  // The next line without its end and without trailing spaces, tabs and carriage returns; nothing after the
+  // last one.
+  std::optional<std::string_view> next();
+
+  std::size_t number() const { return number_; }  // of the line that next() gave, from 1
+
+ private:
+  std::string_view rest_;
+  std::size_t number_ = 0;
+};
+
+bool is_blank(char c);  // space or tab
+std::string_view trim(std::string_view text);
+
+// The whole of `text` as a correctly rounded double, a leading '+' allowed; not finite for "nan", "inf" and
+// what overflows. Nothing when it is not a number.
+std::optional<double> parse_number(std::string_view text);
+
+// `text` in quotes for a one-line message: shortened, without control characters.
+std::string quoted(std::string_view text);
+
+// "FILE:LINE: what"
+DataError error_at(const std::string& file, std::size_t line, const std::string& what);
+
+}  // namespace gradwire

@@ -1,0 +1,102 @@
+#include "engine/data/source.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "engine/data/bytes.h"
+#include "engine/data/csv.h"
+#include "engine/data/digits.h"
+#include "engine/data/idx.h"
+#include "engine/data/libsvm.h"
+#include "engine/data/lines.h"
+#include "engine/data/synthetic.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kDataFolders = "GRADWIRE_DATA";
+
+// "a/b/" names the folder b.
+std::filesystem::path last_component(const std::filesystem::path& path) {
+  return path.has_filename() ? path.filename() : path.parent_path().filename();
+}
+
+// What follows "KIND:" in `source`; nothing when the source is of another kind.
+std::optional<std::filesystem::path> path_of(std::string_view source, std::string_view kind) {
+  if (!source.starts_with(kind)) return std::nullopt;
+  source.remove_prefix(kind.size());
+  if (source.empty())
+    throw DataError("data source '" + std::string(kind) + "': a path must follow the colon");
+  return std::filesystem::path(source);
+}
+
+// Sets the number of columns to `dim` > 0, which may add columns of zeros but not cut any.
+Dataset widen(Dataset data, std::string_view source, std::size_t dim) {
+  if (dim > 0 && data.columns > dim) {
+    throw DataError(std::string(source) + ": has " + std::to_string(data.columns) +
+                    " features, more than the given dim " + std::to_string(dim) + "; raise dim");
+  }
+  if (dim > 0) data.columns = dim;
+  return data;
+}
+
+}  // namespace
+
+std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base) {
+  if (path.empty()) throw DataError("the path of the data is empty; name a file");
+  std::vector<std::filesystem::path> candidates = {base / path};
+  const char* folders = std::getenv(kDataFolders);
+  std::string_view rest = folders != nullptr ? folders : "";
+  while (!rest.empty()) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    const std::filesystem::path folder(rest.substr(0, colon));
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+    if (folder.empty()) continue;
+    if (path.is_relative()) candidates.push_back(folder / path);
+    candidates.push_back(folder / last_component(path));
+    if (candidates.back() == candidates[candidates.size() - 2]) candidates.pop_back();
+  }
+  std::string looked;
+  for (const std::filesystem::path& candidate : candidates) {
+    std::error_code ignored;
+    if (std::filesystem::exists(candidate, ignored)) return candidate;
+    looked += (looked.empty() ? "" : ", ") + candidate.string();
+  }
+  throw DataError("data '" + path.string() + "' not found; looked at " + looked + "; " +
+                  (folders != nullptr ? "correct the path or $" : "correct the path, or name a folder in $") +
+                  kDataFolders);
+}
+
+Dataset read_source(std::string_view source, const std::filesystem::path& base,
+                    const SyntheticSpec& synthetic, std::size_t dim) {
+  if (source == "digits") return widen(read_digits(), source, dim);
+  if (source == "synthetic") return widen(make_synthetic(synthetic), source, dim);
+  if (const auto path = path_of(source, "libsvm:")) {
+    const std::filesystem::path found = find_data(*path, base);
+    return parse_libsvm(read_file_bytes(found), found.string(), dim);
+  }
+  if (const auto path = path_of(source, "csv:")) {
+    const std::filesystem::path found = find_data(*path, base);
+    return widen(parse_csv(read_file_bytes(found), found.string()), found.string(), dim);
+  }
+  if (const auto path = path_of(source, "idx:")) {
+    const std::filesystem::path found = find_data(*path, base);
+    return widen(read_idx(found), found.string(), dim);
+  }
+  if (source.starts_with("text:")) {
+    throw DataError("data source " + quoted(source) + " is text, but the problem needs labelled samples");
+  }
+  throw DataError("unknown data source " + quoted(source) +
+                  "; use digits, libsvm:PATH, csv:PATH, idx:DIR, text:PATH or synthetic");
+}
+
+std::string read_text(std::string_view source, const std::filesystem::path& base) {
+  const auto path = path_of(source, "text:");
+  if (!path) throw DataError("data source " + quoted(source) + " is not text; use text:PATH");
+  const std::filesystem::path found = find_data(*path, base);
+  std::string text = read_file_bytes(found);
+  if (text.empty()) throw DataError(found.string() + ": is empty; the problem needs text");
+  return text;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,64 @@
+// Where samples come from: the `data` of an experiment, the --data of a client. The part of the engine that
+// opens files.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/dataset.h"
+#include "engine/problem.h"
+
+namespace gradwire {
+
+enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet };
+
+// How samples become clients: [problem] and [clients] of an experiment.
+struct SplitSpec {
+  PartitionKind partition = PartitionKind::kContiguous;
+  double dirichlet_alpha = 0.3;
+  std::uint32_t clients = 1;
+  double test_share = 0;  // held out before the split
+  std::uint64_t seed = 1;
+};
+
+// Sizes of data = "synthetic".
+struct SyntheticSpec {
+  std::size_t samples = 1000;
+  std::size_t dim = 20;
+  std::uint32_t classes = 2;  // 0: regression
+  double noise = 0.1;
+  std::uint64_t seed = 1;
+};
+
+// Finds `path` beside `base` (the folder of the experiment file, or the working directory), then in each
+// folder of $GRADWIRE_DATA (colon-separated), also by its last component alone. Throws DataError that lists
+// where it looked.
+std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base);
+
+// Reads `source`: digits | libsvm:PATH | csv:PATH | idx:DIR | synthetic. Plain or gzipped files.
+// `dim` > 0 sets the number of features; a larger index in the file is then an error. Throws DataError.
+Dataset read_source(std::string_view source, const std::filesystem::path& base,
+                    const SyntheticSpec& synthetic, std::size_t dim = 0);
+
+// The text of a text:PATH source (UTF-8 bytes as they are). Throws DataError.
+std::string read_text(std::string_view source, const std::filesystem::path& base);
+
+// Row numbers of `data` for each client, after the held-out test rows were taken; deterministic in
+// split.seed. contiguous, iid, by_label: floor(N/n) rows each, the remainder is dropped. dirichlet: sizes
+// vary, nobody is empty.
+struct Split {
+  std::vector<std::vector<std::uint32_t>> train;  // one list per client
+  std::vector<std::vector<std::uint32_t>> test;   // the held-out rows, shared out in order, all of them used
+};
+// Throws DataError when there are fewer samples than clients.
+Split split_rows(const Dataset& data, const SplitSpec& spec);
+
+// split_rows and select_rows for all clients; with `test` (problem.test) its rows are shared out and nothing
+// is held out.
+std::vector<Part> make_parts(const Dataset& data, const Dataset* test, const SplitSpec& spec);
+
+}  // namespace gradwire

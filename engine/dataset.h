@@ -1,0 +1,40 @@
+// Labelled samples in compressed sparse rows: what every reader produces and every oracle is built from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace gradwire {
+
+// A data file or its description is unusable. what() is one line: "FILE:LINE: what is wrong; what to do".
+class DataError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Dataset {
+  std::size_t columns = 0;                     // features are numbered 0 .. columns-1
+  std::vector<std::uint64_t> row_start = {0};  // row r is [row_start[r], row_start[r+1]) of the two below
+  std::vector<std::uint32_t> column;           // ascending inside a row
+  std::vector<double> value;                   // zeros are not stored
+  std::vector<double> label;                   // one per row, as it stands in the file
+
+  std::size_t rows() const { return label.size(); }
+  std::span<const std::uint32_t> row_columns(std::size_t r) const {
+    return std::span(column).subspan(row_start[r], row_start[r + 1] - row_start[r]);
+  }
+  std::span<const double> row_values(std::size_t r) const {
+    return std::span(value).subspan(row_start[r], row_start[r + 1] - row_start[r]);
+  }
+};
+
+// The rows `rows` of `data`, in that order; `columns` is kept.
+Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows);
+
+// The distinct labels, ascending.
+std::vector<double> distinct_labels(const Dataset& data);
+
+}  // namespace gradwire

@@ -1,0 +1,36 @@
+// The local objective f_i : R^d -> R of one client. An open set: users derive from Oracle.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace gradwire {
+
+// Sample numbers in [0, sample_count()); repeats are allowed; empty means all samples.
+using Batch = std::span<const std::uint32_t>;
+
+// How many of a client's test samples the model classifies correctly.
+struct Score {
+  std::uint64_t correct = 0;
+  std::uint64_t tested = 0;
+};
+
+template <class Real>
+class Oracle {
+ public:
+  virtual ~Oracle() = default;
+
+  virtual std::size_t dim() const = 0;           // d
+  virtual std::size_t sample_count() const = 0;  // m_i; 1 for functions that are no mean over samples
+
+  // Returns the mean loss over `batch` (plus the regulariser) at x, shape (d); writes its gradient, shape
+  // (d). The one function every user must write. Equal arguments give equal bits.
+  virtual Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) = 0;
+
+  // Accuracy on the test samples this client holds; nothing where accuracy has no meaning.
+  virtual std::optional<Score> score(std::span<const Real> /*x*/) { return std::nullopt; }
+};
+
+}  // namespace gradwire

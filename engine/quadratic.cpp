@@ -1,0 +1,115 @@
+#include "engine/quadratic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <stdexcept>
+
+#include "engine/random.h"
+#include "engine/sparse_rows.h"
+
+namespace gradwire {
+
+QuadraticFamily::QuadraticFamily(const ProblemSpec& spec) : dim_(spec.dim), lambda_(spec.lambda) {
+  if (spec.dim == 0 || spec.clients == 0)
+    throw std::logic_error("a quadratic needs a dimension and a client");
+  const double angle = std::numbers::pi / (2 * (static_cast<double>(dim_) + 1));
+  sine_low_ = std::pow(std::sin(angle), 2);
+  sine_high_ = dim_ == 1 ? sine_low_ : std::pow(std::cos(angle), 2);
+  Random slope_noise(spec.seed, "quadratic nu"), linear_noise(spec.seed, "quadratic b");
+  for (std::uint32_t i = 0; i < spec.clients; ++i) {
+    nu_.push_back(1 + spec.heterogeneity * slope_noise.normal());
+    b_.push_back(nu_[i] / 4 * (-1 + spec.heterogeneity * linear_noise.normal()));
+    mean_nu_ += nu_[i];
+  }
+  mean_nu_ /= spec.clients;
+  shift_ = lambda_ - std::min(mean_nu_ * sine_low_, mean_nu_ * sine_high_);
+}
+
+ClientSmoothness QuadraticFamily::client(std::uint32_t client) const {
+  const double low = nu(client) * sine_low_ + shift_;
+  const double high = nu(client) * sine_high_ + shift_;
+  return {.L_i = std::max(std::abs(low), std::abs(high)), .mu_i = std::max(0.0, std::min(low, high))};
+}
+
+Smoothness QuadraticFamily::total(std::span<const double> weights) const {
+  double nu = mean_nu_;
+  double weight = 1;  // sum of the weights
+  if (!weights.empty()) {
+    nu = weight = 0;
+    for (std::uint32_t i = 0; i < clients(); ++i) {
+      nu += weights[i] * nu_[i];
+      weight += weights[i];
+    }
+  }
+  const double low = nu * sine_low_ + weight * shift_;
+  const double high = nu * sine_high_ + weight * shift_;
+  Smoothness result;
+  result.L = std::max(std::abs(low), std::abs(high));
+  // With equal weights the smallest eigenvalue is lambda by construction; the sum would carry rounding errors
+  // of the shift.
+  result.mu = weights.empty() ? lambda_ : std::max(0.0, std::min(low, high));
+  result.convex = true;
+  for (std::uint32_t i = 0; i < clients(); ++i) {
+    result.L_i.push_back(client(i).L_i);
+    result.convex &= nu_[i] * sine_low_ + shift_ >= 0 && nu_[i] * sine_high_ + shift_ >= 0;
+  }
+  return result;
+}
+
+double QuadraticFamily::L_plus() const {
+  double largest = 0;
+  for (const double sine : {sine_low_, sine_high_}) {  // mean (nu_i S + c)^2 is a convex function of S
+    double sum = 0;
+    for (const double nu : nu_) sum += std::pow(nu * sine + shift_, 2);
+    largest = std::max(largest, sum / clients());
+  }
+  return std::sqrt(largest);
+}
+
+double QuadraticFamily::L_pm() const {
+  double variance = 0;
+  for (const double nu : nu_) variance += std::pow(nu - mean_nu_, 2);
+  return std::sqrt(variance / clients()) * sine_high_;
+}
+
+template <class Real>
+QuadraticOracle<Real>::QuadraticOracle(const QuadraticFamily& family, std::uint32_t client)
+    : dim_(family.dim()),
+      diagonal_(static_cast<Real>(family.nu(client) / 2 + family.shift())),
+      neighbour_(static_cast<Real>(-family.nu(client) / 4)),
+      linear_(static_cast<Real>(family.linear(client))) {}
+
+template <class Real>
+Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch,
+                                              std::span<Real> gradient) {
+  check_lengths(x, gradient, dim_);
+  static_cast<void>(BatchRows(batch, 1));
+  const std::size_t last = dim_ - 1;
+  // A_i x; the ends have one neighbour each.
+  gradient[0] = diagonal_ * x[0] + (last > 0 ? neighbour_ * x[1] : Real(0));
+  for (std::size_t j = 1; j < last; ++j) gradient[j] = diagonal_ * x[j] + neighbour_ * (x[j - 1] + x[j + 1]);
+  if (last > 0) gradient[last] = diagonal_ * x[last] + neighbour_ * x[last - 1];
+
+  constexpr std::size_t kLanes =
+      8;  // one running sum each: a single one would wait for each addition in turn
+  double sums[kLanes] = {};
+  const auto term = [&](std::size_t j) {
+    return static_cast<double>(x[j]) * static_cast<double>(gradient[j]);
+  };
+  std::size_t j = 0;
+  for (; j + kLanes <= dim_; j += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += term(j + lane);
+  }
+  for (; j < dim_; ++j) sums[0] += term(j);
+  double curvature = 0;  // x^T A_i x
+  for (const double part : sums) curvature += part;
+
+  gradient[0] -= linear_;
+  return static_cast<Real>(curvature / 2 - static_cast<double>(linear_) * static_cast<double>(x[0]));
+}
+
+template class QuadraticOracle<float>;
+template class QuadraticOracle<double>;
+
+}  // namespace gradwire

@@ -1,0 +1,103 @@
+// Random numbers for data and for models' first weights: the same bits from the same seed on every machine.
+// The generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). log and exp are our own because results
+// of std::log differ between C libraries, and clients that split one file on different machines must agree
+// about every row.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace gradwire {
+
+// Natural logarithm of a positive normal number within 2 ulp, by basic operations only.
+inline double portable_log(double x) {
+  int exponent = 0;
+  double mantissa = std::frexp(x, &exponent);  // [0.5, 1)
+  if (mantissa < 0.70710678118654752) {
+    mantissa *= 2;
+    --exponent;
+  }
+  // log m = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...), |s| <= 0.172: eleven terms reach 2^-55.
+  const double s = (mantissa - 1) / (mantissa + 1);
+  const double square = s * s;
+  double series = 0;
+  for (int term = 21; term >= 3; term -= 2) series = (series + 1.0 / term) * square;
+  return exponent * 0.69314718055994531 + 2 * (s + s * series);
+}
+
+// e^x within 2 ulp for x in [-700, 700], 0 below, by basic operations only.
+inline double portable_exp(double x) {
+  if (x < -700) return 0;
+  const double power = std::floor(x * 1.4426950408889634 + 0.5);
+  // ln 2 in two parts; the first has 33 bits, so that its product with the power is exact.
+  const double rest = (x - power * 0.693147180369123816490) - power * 1.90821492927058770002e-10;
+  double series = 1;  // |rest| <= 0.347: fourteen terms reach 2^-55
+  for (int term = 14; term >= 1; --term) series = 1 + series * rest / term;
+  return std::ldexp(series, static_cast<int>(power));
+}
+
+// A stream of its own for each (seed, purpose, index): what one consumer draws never moves another's numbers.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0) {
+    std::uint64_t name = 0xcbf29ce484222325;  // FNV-1a
+    for (const char c : purpose) name = (name ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    state_ = mix(mix(mix(seed + kStep) ^ name) + index * kStep);
+  }
+
+  std::uint64_t next() { return mix(state_ += kStep); }
+
+  // In [0, 1), a multiple of 2^-53.
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+  // Standard normal, by Marsaglia's polar method.
+  double normal() {
+    if (has_spare_) {
+      has_spare_ = false;
+      return spare_;
+    }
+    double a = 0, b = 0, square = 0;
+    do {
+      a = 2 * uniform() - 1;
+      b = 2 * uniform() - 1;
+      square = a * a + b * b;
+    } while (square >= 1 || square == 0);
+    const double scale = std::sqrt(-2 * portable_log(square) / square);
+    spare_ = b * scale;
+    has_spare_ = true;
+    return a * scale;
+  }
+
+  // Uniform in [0, n), without bias. REQUIRES: n > 0.
+  std::uint64_t below(std::uint64_t n) {
+    if (n == 0) throw std::logic_error("Random::below(0)");
+    const std::uint64_t reject = (0 - n) % n;  // 2^64 mod n
+    std::uint64_t draw = next();
+    while (draw < reject) draw = next();
+    return draw % n;
+  }
+
+  template <class T>
+  void shuffle(std::span<T> items) {
+    for (std::size_t left = items.size(); left > 1; --left) std::swap(items[left - 1], items[below(left)]);
+  }
+
+ private:
+  static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;
+  static constexpr std::uint64_t mix(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  std::uint64_t state_ = 0;
+  bool has_spare_ = false;
+  double spare_ = 0;
+};
+
+}  // namespace gradwire

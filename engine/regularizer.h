@@ -1,0 +1,52 @@
+// R(x) of the regularised problems: none, (lambda/2) ||x||^2, or the nonconvex lambda sum_j x_j^2 / (1 +
+// x_j^2).
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "engine/problem.h"
+
+namespace gradwire {
+
+// Largest absolute eigenvalue of R's Hessian: R'' of the nonconvex one lies in [-lambda/2, 2 lambda].
+inline double regularizer_smoothness(Regularizer regularizer, double lambda) {
+  switch (regularizer) {
+    case Regularizer::kNone: return 0;
+    case Regularizer::kL2: return lambda;
+    case Regularizer::kNonconvex: return 2 * lambda;
+  }
+  return 0;
+}
+
+// Returns R(x), added up in double, and adds its gradient to `gradient`.
+template <class Real>
+double add_regularizer(Regularizer regularizer, double lambda, std::span<const Real> x,
+                       std::span<Real> gradient) {
+  if (regularizer == Regularizer::kNone || lambda == 0) return 0;
+  // One running sum per lane: a single one would wait for each addition in turn.
+  constexpr std::size_t kLanes = 8;
+  double sums[kLanes] = {};
+  const auto scale = static_cast<Real>(lambda);
+  const auto add_term = [&](std::size_t j, std::size_t lane) {
+    const Real square = x[j] * x[j];
+    if (regularizer == Regularizer::kL2) {
+      gradient[j] += scale * x[j];
+      sums[lane] += static_cast<double>(square) / 2;
+    } else {
+      const Real bottom = 1 + square;
+      gradient[j] += 2 * scale * x[j] / (bottom * bottom);
+      sums[lane] += static_cast<double>(square / bottom);
+    }
+  };
+  std::size_t j = 0;
+  for (; j + kLanes <= x.size(); j += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add_term(j + lane, lane);
+  }
+  for (; j < x.size(); ++j) add_term(j, 0);
+  double sum = 0;
+  for (const double part : sums) sum += part;
+  return lambda * sum;
+}
+
+}  // namespace gradwire

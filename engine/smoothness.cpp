@@ -1,0 +1,104 @@
+#include "engine/smoothness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "engine/gram.h"
+#include "engine/problem.h"
+#include "engine/quadratic.h"
+#include "engine/regularizer.h"
+
+namespace gradwire {
+namespace {
+
+// Curvature of the loss of one sample along its a_r: at most 1/4 for log(1 + e^-z), 1 for half the square.
+double loss_curvature(const ProblemSpec& spec) {
+  if (spec.kind == "logistic") return 0.25;
+  if (spec.kind == "least_squares") return 1;
+  throw std::logic_error("no closed-form smoothness for the problem kind '" + spec.kind + "'");
+}
+
+bool has_ridge(const ProblemSpec& spec) { return spec.regularizer == Regularizer::kL2 && spec.lambda > 0; }
+
+bool has_nonconvex(const ProblemSpec& spec) {
+  return spec.regularizer == Regularizer::kNonconvex && spec.lambda > 0;
+}
+
+// Of a sum whose weights add up to `weight`.
+double strong_convexity(const ProblemSpec& spec, const Gram& gram, double weight) {
+  if (has_nonconvex(spec)) return 0;
+  const double ridge = has_ridge(spec) ? weight * spec.lambda : 0;
+  if (spec.kind == "logistic") return ridge;
+  return ridge + gram.smallest_eigenvalue(ridge > 0 ? Smallest::kOfAll : Smallest::kNonzero);
+}
+
+const Dataset& checked_rows(const Part& part, std::size_t columns, std::uint32_t client) {
+  if (part.train.rows() == 0) throw DataError("client " + std::to_string(client) + " has no samples");
+  for (const std::uint32_t column : part.train.column) {
+    if (column < columns) continue;
+    throw DataError("client " + std::to_string(client) + " has feature number " +
+                    std::to_string(column + std::uint64_t{1}) + " but the model has " +
+                    std::to_string(columns) + " features; set problem.dim");
+  }
+  return part.train;
+}
+
+Gram client_gram(const ProblemSpec& spec, std::size_t columns, const Part& part, std::uint32_t client) {
+  const Dataset& rows = checked_rows(part, columns, client);
+  return {.columns = columns, .terms = {{&rows, loss_curvature(spec) / static_cast<double>(rows.rows())}}};
+}
+
+}  // namespace
+
+ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
+                                   std::uint32_t client) {
+  if (spec.kind == "quadratic") return QuadraticFamily(spec).client(client);
+  const Gram gram = client_gram(spec, model_dim(spec, agreement), part, client);
+  return {.L_i = gram.largest_eigenvalue() + regularizer_smoothness(spec.regularizer, spec.lambda),
+          .mu_i = strong_convexity(spec, gram, 1)};
+}
+
+Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::span<const Part> parts,
+                      std::span<const double> weights) {
+  if (!weights.empty() && weights.size() != spec.clients)
+    throw std::logic_error("smoothness: one weight per client");
+  if (spec.kind == "quadratic") return QuadraticFamily(spec).total(weights);
+  if (parts.size() != spec.clients) throw std::logic_error("smoothness: one part per client");
+  const std::size_t columns = model_dim(spec, agreement);
+  const double ridge = regularizer_smoothness(spec.regularizer, spec.lambda);
+  Smoothness result;
+  Gram total{.columns = columns, .terms = {}};
+  double weight_sum = 0;
+  for (std::uint32_t i = 0; i < spec.clients; ++i) {
+    const Gram gram = client_gram(spec, columns, parts[i], i);
+    result.L_i.push_back(gram.largest_eigenvalue() + ridge);
+    const double weight = weights.empty() ? 1.0 / spec.clients : weights[i];
+    total.terms.push_back({gram.terms[0].rows, weight * gram.terms[0].scale});
+    weight_sum += weight;
+  }
+  result.L =
+      spec.clients == 1 && weights.empty() ? result.L_i[0] : total.largest_eigenvalue() + weight_sum * ridge;
+  result.mu = strong_convexity(spec, total, weight_sum);
+  result.convex = !has_nonconvex(spec);
+  return result;
+}
+
+Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients) {
+  if (spec.kind == "quadratic") return QuadraticFamily(spec).total({});  // exact: there is no data to see
+  Smoothness result;
+  result.exact = false;
+  double mu_sum = 0;
+  for (const ClientSmoothness& client : clients) {
+    result.L_i.push_back(client.L_i);
+    mu_sum += client.mu_i;
+  }
+  result.L = result.L_avg();
+  // Strong convexity adds up; the PL constants of functions that are only convex do not.
+  if (has_ridge(spec) && !clients.empty()) result.mu = mu_sum / static_cast<double>(clients.size());
+  result.convex = !has_nonconvex(spec);
+  return result;
+}
+
+}  // namespace gradwire

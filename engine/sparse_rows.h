@@ -1,0 +1,100 @@
+// The samples of one client as an oracle keeps them: compressed sparse rows in Real, and the two passes over
+// a row.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/dataset.h"
+#include "engine/oracle.h"
+
+namespace gradwire {
+
+template <class Real>
+class SparseRows {
+ public:
+  // Copies the features of `data`; labels stay behind. Throws DataError when a feature is not below
+  // `columns`.
+  SparseRows(const Dataset& data, std::size_t columns)
+      : columns_(columns),
+        row_start_(data.row_start.begin(), data.row_start.end()),
+        column_(data.column),
+        value_(data.value.begin(), data.value.end()) {
+    const auto largest = std::max_element(column_.begin(), column_.end());
+    if (largest != column_.end() && *largest >= columns) {
+      throw DataError("a sample has feature number " + std::to_string(*largest + std::uint64_t{1}) +
+                      " but the model has " + std::to_string(columns) + " features; set problem.dim");
+    }
+  }
+
+  std::size_t rows() const { return row_start_.size() - 1; }
+  std::size_t columns() const { return columns_; }
+  std::size_t nonzeros() const { return column_.size(); }
+
+  std::span<const std::uint32_t> row_columns(std::size_t r) const {
+    return {column_.data() + row_start_[r], row_start_[r + 1] - row_start_[r]};
+  }
+  std::span<const Real> row_values(std::size_t r) const {
+    return {value_.data() + row_start_[r], row_start_[r + 1] - row_start_[r]};
+  }
+
+  // a_r^T x, added up in column order.
+  Real dot(std::size_t r, const Real* x) const {
+    Real sum = 0;
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) sum += value_[k] * x[column_[k]];
+    return sum;
+  }
+
+  // y += scale a_r
+  void add_scaled(std::size_t r, Real scale, Real* y) const {
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) y[column_[k]] += scale * value_[k];
+  }
+
+ private:
+  std::size_t columns_;
+  std::vector<std::size_t> row_start_;
+  std::vector<std::uint32_t> column_;
+  std::vector<Real> value_;
+};
+
+// The samples that a call of an oracle is about: those of `batch`, or all. Throws std::logic_error at
+// construction when the batch names a sample that is not there, or there is none at all.
+class BatchRows {
+ public:
+  BatchRows(Batch batch, std::size_t rows) : batch_(batch), count_(batch.empty() ? rows : batch.size()) {
+    if (count_ == 0) throw std::logic_error("an oracle without samples has no gradient");
+    if (batch.empty()) return;
+    const std::uint32_t largest = *std::max_element(batch.begin(), batch.end());
+    if (largest >= rows) {
+      throw std::logic_error("batch names sample " + std::to_string(largest) + " of " + std::to_string(rows));
+    }
+  }
+
+  std::size_t count() const { return count_; }
+  std::size_t operator[](std::size_t k) const { return batch_.empty() ? k : batch_[k]; }
+
+ private:
+  Batch batch_;
+  std::size_t count_;
+};
+
+// Throw std::logic_error unless x (and the gradient) have the length d.
+template <class Real>
+void check_length(std::span<const Real> x, std::size_t dim) {
+  if (x.size() == dim) return;
+  throw std::logic_error("an oracle of dimension " + std::to_string(dim) + " was given a vector of length " +
+                         std::to_string(x.size()));
+}
+
+template <class Real>
+void check_lengths(std::span<const Real> x, std::span<Real> gradient, std::size_t dim) {
+  check_length(x, dim);
+  check_length(std::span<const Real>(gradient), dim);
+}
+
+}  // namespace gradwire
