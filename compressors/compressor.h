@@ -1,0 +1,52 @@
+// A compressor turns a vector into a payload. Closed set: both ends must know them, so they are values in one
+// variant. To add one: a header with a struct like those included here, and its name in `Compressor` below.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "compressors/identity.h"
+#include "compressors/natural.h"
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+#include "compressors/randk.h"
+#include "compressors/randseqk.h"
+#include "compressors/topk.h"
+
+namespace gradwire {
+
+using Compressor = std::variant<Identity, TopK, RandK, RandSeqK, Natural>;
+
+// Reads "name" or "name:key=value,..." for vectors of length d; d = 0 checks the spelling alone. A count k is
+// a number of coordinates, or a share of d ("1%", rounded, at least 1). Throws ConfigError that names the
+// nearest known word.
+Compressor parse_compressor(std::string_view spec, std::size_t d);
+
+// The same in canonical form, counts resolved: parse_compressor(to_spec(c), d) == c.
+std::string to_spec(const Compressor& c);
+
+// omega, alpha and the expected number of sent coordinates for vectors of length d.
+Quality quality(const Compressor& c, std::size_t d);
+
+// Compresses v, shape (d). v is scratch afterwards: a dense result takes its buffer (leaving another of the
+// same size), a sparse one gathers. Non-finite input is the caller's to exclude. The result is owned by `to`.
+template <class Real>
+const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                              Store<Real>& to);
+
+// Redraws the support of a seeded payload, exactly as compress did on the other end: strictly ascending
+// `indices`, or `first`. False when c never makes seeded payloads of that shape and count (bytes from a
+// peer).
+bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim,
+                    const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first);
+
+struct CompressorHelp {
+  std::string name, parameters, summary, quality;
+};
+std::vector<CompressorHelp> compressor_help();
+
+}  // namespace gradwire

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string_view>
+
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+
+namespace gradwire {
+
+// C(x) = x.
+struct Identity {
+  static constexpr std::string_view name = "identity";
+  static constexpr std::string_view summary = "sends the vector as it is";
+  static constexpr std::string_view quality_text = "omega = 0, alpha = 1";
+  bool operator==(const Identity&) const = default;
+  static void fields(auto&, auto&&) {}
+
+  Quality quality(std::size_t d) const { return Quality::of_contractive(1, static_cast<double>(d)); }
+
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>&, Store<Real>& to) const {
+    return to.whole(v);
+  }
+};
+
+}  // namespace gradwire

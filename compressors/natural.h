@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string_view>
+
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+
+namespace gradwire {
+
+// Natural compression (arXiv:1905.10988): each entry to one of the two nearest powers of two, unbiased.
+// Subnormal numbers go to zero or the smallest normal one; the largest exponent is never rounded up. Zeros
+// keep their sign.
+struct Natural {
+  static constexpr std::string_view name = "natural";
+  static constexpr std::string_view summary = "every entry rounded to a power of two: sign and exponent";
+  static constexpr std::string_view quality_text = "unbiased, omega = 1/8";
+  bool operator==(const Natural&) const = default;
+  static void fields(auto&, auto&&) {}
+
+  Quality quality(std::size_t d) const { return Quality::of_unbiased(0.125, static_cast<double>(d)); }
+
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,131 @@
+// What travels. A Payload is a view; a Store owns what it views. The codec is lossless: whatever is rounded
+// or dropped is rounded or dropped by a compressor, so a payload in memory equals the payload after the
+// network, bit for bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "compressors/random.h"
+
+namespace gradwire {
+
+template <class Real>
+using Vec = std::vector<Real>;
+template <class Real>
+using View = std::span<const Real>;
+template <class Real>
+using Out = std::span<Real>;
+
+inline constexpr std::uint32_t kMaxDim = 0xFFFFFFFE;  // indices are 32 bits wide
+
+enum class Shape : std::uint8_t {
+  kNothing = 0,
+  kDense = 1,   // values of shape (dim)
+  kSparse = 2,  // values at `indices`, strictly ascending
+  kRange = 3,   // values at first, first+1, ... modulo dim
+};
+
+// How the codec may write the values; never their meaning.
+enum class Packing : std::uint8_t {
+  kPlain = 0,
+  kNatural = 1,  // zeros and signed powers of two: sign and exponent suffice
+};
+
+template <class Real>
+struct Payload {
+  Shape shape = Shape::kNothing;
+  Packing packing = Packing::kPlain;
+  bool seeded = false;  // the support (indices, or first) is redrawn by the receiver from `key`; it is always
+                        // present here
+  std::uint32_t dim = 0;
+  std::uint32_t first = 0;
+  std::span<const std::uint32_t> indices;
+  View<Real> values;
+  StreamKey key;  // what a seeded support was drawn from
+
+  static Payload dense(View<Real> v) {
+    Payload p;
+    p.shape = Shape::kDense;
+    p.dim = static_cast<std::uint32_t>(v.size());
+    p.values = v;
+    return p;
+  }
+};
+
+// ceil(log2 d): bits of one index below d.
+std::uint32_t index_bits(std::uint64_t d);
+
+// The size in bits by the definition of the compressor (docs/algorithms.md, wire model): a function of the
+// payload alone, so no peer can claim another.
+template <class Real>
+double wire_bits(const Payload<Real>& p);
+
+// out[lo, hi) += scale * decode(p)[lo, hi), out of shape (dim). Ranges let threads share a sum without
+// changing its order.
+template <class Real>
+void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi);
+template <class Real>
+void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out) {
+  add_decoded(p, scale, out, 0, out.size());
+}
+
+// Holds the bits of |x|.
+template <class Real>
+using MagnitudeBits = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
+
+// Work space of one thread; nothing in it outlives a call.
+template <class Real>
+class Scratch {
+ public:
+  // The k-th work vector, of size d, contents undefined; a compressor may take its buffer and leave another.
+  Vec<Real>& vec(std::size_t k, std::size_t d) {
+    if (vectors_.size() <= k) vectors_.resize(k + 1);
+    if (vectors_[k].size() != d) vectors_[k].resize(d);
+    return vectors_[k];
+  }
+  std::vector<std::uint32_t> order;  // for selection and sampling
+  std::vector<MagnitudeBits<Real>> magnitudes;
+
+ private:
+  std::deque<Vec<Real>> vectors_;  // references to its elements survive growth
+};
+
+// Owns one message part that a half has proposed.
+template <class Real>
+class Store {
+ public:
+  Store() = default;
+  Store(const Store&) = delete;  // the view would look into the other one
+  Store& operator=(const Store&) = delete;
+  Store(Store&&) = default;
+  Store& operator=(Store&&) = default;
+
+  // Takes the buffer of v and leaves its own old one, with the size of v: no copy, no allocation after
+  // warm-up.
+  const Payload<Real>& whole(Vec<Real>& v);
+  // To be filled, then published by sparse() or range().
+  std::vector<std::uint32_t>& indices() { return indices_; }
+  Vec<Real>& values() { return values_; }
+  const Payload<Real>& sparse(std::uint32_t dim);
+  const Payload<Real>& range(std::uint32_t dim, std::uint32_t first);
+  // Marks the published payload.
+  void set_packing(Packing packing) { view_.packing = packing; }
+  void set_seeded(const StreamKey& key) {
+    view_.seeded = true;
+    view_.key = key;
+  }
+  void clear() { view_ = {}; }
+  const Payload<Real>& view() const { return view_; }
+
+ private:
+  std::vector<std::uint32_t> indices_;
+  Vec<Real> values_;
+  Payload<Real> view_;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "compressors/count.h"
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+
+namespace gradwire {
+
+// A uniformly random k-subset S, drawn from the key: (d/k) x_S, or x_S with scaled=false.
+struct RandK {
+  static constexpr std::string_view name = "randk";
+  static constexpr std::string_view summary = "k random entries; the receiver redraws which";
+  static constexpr std::string_view quality_text =
+      "unbiased, omega = d/k - 1; scaled=false: contractive, alpha = k/d";
+  Count k;
+  bool scaled = true;
+  bool operator==(const RandK&) const = default;
+  static void fields(auto& self, auto&& visit) {
+    visit("k", self.k);
+    visit("scaled", self.scaled);
+  }
+
+  Quality quality(std::size_t d) const;
+
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                                  Store<Real>& to) const;
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+              std::vector<std::uint32_t>& indices, std::uint32_t& first) const;
+};
+
+// A uniformly random k-subset of [0, d), ascending, into `out`; k <= d. O(k + d/64).
+void draw_subset(const StreamKey& key, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out);
+
+}  // namespace gradwire

@@ -1,0 +1,64 @@
+// Keyed random streams: every number is a function of (seed, client, round, purpose) and of its place in the
+// stream, so both ends of a link, and every restart, draw the same. The generator is SplitMix64 (Steele, Lea,
+// Flood, OOPSLA 2014).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gradwire {
+
+// Draws for different purposes never share a stream. Purposes with room behind them take an index:
+// kCompressor + part, kMinibatch + local step.
+enum class Purpose : std::uint32_t {
+  kCoin = 1,
+  kCohort = 2,
+  kFault = 3,
+  kStart = 4,            // x0 = "normal"
+  kCompressor = 0x1000,  // + number of the message part
+  kMinibatch = 0x10000,  // + local step
+};
+
+constexpr Purpose operator+(Purpose purpose, std::uint32_t index) {
+  return static_cast<Purpose>(static_cast<std::uint32_t>(purpose) + index);
+}
+
+inline constexpr std::uint32_t kServerClient = 0xFFFFFFFF;  // the `client` of draws that all share
+
+struct StreamKey {
+  std::uint64_t seed = 0;
+  std::uint32_t client = 0;
+  std::uint32_t round = 0;
+  Purpose purpose = Purpose::kCoin;
+  bool operator==(const StreamKey&) const = default;
+};
+
+constexpr std::uint64_t mix64(std::uint64_t z) {
+  z += 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+class Stream {
+ public:
+  explicit Stream(const StreamKey& key)
+      : state_(mix64(mix64(mix64(mix64(key.seed) ^ static_cast<std::uint64_t>(key.purpose)) + key.client) +
+                     key.round)) {}
+
+  std::uint64_t next() {
+    const std::uint64_t out = mix64(state_);
+    state_ += 0x9E3779B97F4A7C15u;
+    return out;
+  }
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // in [0, 1)
+  // Uniform in [0, k), k > 0; the bias is below k / 2^64.
+  std::uint32_t below(std::uint32_t k) {
+    return static_cast<std::uint32_t>((static_cast<unsigned __int128>(next()) * k) >> 64);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace gradwire

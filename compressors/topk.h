@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "compressors/count.h"
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+
+namespace gradwire {
+
+// Keeps the k entries of largest absolute value; of equal ones the smaller index wins. Always exactly k
+// entries.
+struct TopK {
+  static constexpr std::string_view name = "topk";
+  static constexpr std::string_view summary = "the k entries of largest absolute value";
+  static constexpr std::string_view quality_text = "contractive, alpha = k/d";
+  Count k;
+  bool operator==(const TopK&) const = default;
+  static void fields(auto& self, auto&& visit) { visit("k", self.k); }
+
+  Quality quality(std::size_t d) const {
+    return Quality::of_contractive(static_cast<double>(k.count) / static_cast<double>(d), k.count);
+  }
+
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                                  Store<Real>& to) const;
+};
+
+// The k largest entries of |v|, 1 <= k <= d, in O(d): ascending indices into `out`.
+template <class Real>
+void select_largest(View<Real> v, std::uint32_t k, Scratch<Real>& scratch, std::vector<std::uint32_t>& out);
+
+}  // namespace gradwire
