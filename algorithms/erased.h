@@ -1,0 +1,131 @@
+// Erases the halves of a method behind ClientHalf and ServerHalf. Included once per Real (methods_*.cpp).
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "algorithms/all.h"
+#include "algorithms/fields.h"
+#include "algorithms/method.h"
+#include "algorithms/options.h"
+
+namespace gradwire {
+
+template <class State>
+std::string save_state(const State& state) {
+  Saver saver;
+  State::fields(state, saver);
+  return saver.take();
+}
+template <class State>
+bool load_state(State& state, std::string_view bytes) {
+  Loader loader(bytes);
+  State::fields(state, loader);
+  return loader.done();
+}
+
+template <class Method, class Real>
+class ErasedClient final : public ClientHalf<Real> {
+ public:
+  explicit ErasedClient(std::shared_ptr<const Setup<Real>> setup)
+      : setup_(std::move(setup)), half_(*setup_, parse_params<typename Method::Params>(setup_->algorithm)) {}
+
+  bool accepts(const Downlink<Real>& down, bool is_resync) const override {
+    if constexpr (requires { half_.accepts(down, is_resync); }) {
+      return half_.accepts(down, is_resync);
+    } else {
+      const std::size_t count = down.parts.size();
+      return is_resync && count == 0
+                 ? true
+                 : count == 1 && down.parts[0].shape == Shape::kDense && down.parts[0].dim == setup_->d;
+    }
+  }
+  Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
+    return half_.reply(down, context);
+  }
+  void commit() override { half_.commit(); }
+  void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) override {
+    if constexpr (requires { half_.adopt(resync, context); }) half_.adopt(resync, context);
+  }
+  std::string save() const override { return save_state(half_); }
+  bool load(std::string_view bytes) override { return load_state(half_, bytes); }
+
+ private:
+  std::shared_ptr<const Setup<Real>> setup_;
+  typename Method::Client half_;
+};
+
+template <class Method, class Real>
+class ErasedServer final : public ServerHalf<Real> {
+ public:
+  explicit ErasedServer(std::shared_ptr<const Setup<Real>> setup)
+      : setup_(std::move(setup)), half_(*setup_, parse_params<typename Method::Params>(setup_->algorithm)) {}
+
+  void cohort(std::vector<ClientId>& out) const override {
+    if constexpr (requires { half_.cohort(out); }) {
+      half_.cohort(out);
+    } else {
+      everyone(setup_->n, out);
+    }
+  }
+  Downlink<Real> broadcast() const override { return half_.broadcast(); }
+  bool accepts(const Uplink<Real>& up) const override {
+    if constexpr (requires { half_.accepts(up); }) {
+      return half_.accepts(up);
+    } else {
+      return up.parts.size() == 1 && up.parts[0].dim == setup_->d;
+    }
+  }
+  bool apply(std::span<const Uplink<Real>> uplinks) override {
+    if constexpr (std::is_void_v<decltype(half_.apply(uplinks))>) {
+      half_.apply(uplinks);
+      return true;
+    } else {
+      return half_.apply(uplinks);
+    }
+  }
+  bool superseded(std::uint32_t round) const override {
+    if constexpr (requires { half_.superseded(round); }) {
+      return half_.superseded(round);
+    } else {
+      return false;
+    }
+  }
+  std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
+    if constexpr (requires { half_.resync(client, lacks); }) {
+      return half_.resync(client, lacks);
+    } else {
+      return Downlink<Real>{};  // there is no state to restore
+    }
+  }
+  View<Real> model() const override { return half_.model(); }
+  std::string save() const override { return save_state(half_); }
+  bool load(std::string_view bytes) override { return load_state(half_, bytes); }
+
+ private:
+  std::shared_ptr<const Setup<Real>> setup_;
+  typename Method::Server half_;
+};
+
+template <class Base, template <class, class> class Erased, class Real, template <class> class... M>
+std::unique_ptr<Base> make_half(MethodList<M...>, const std::shared_ptr<const Setup<Real>>& setup) {
+  std::unique_ptr<Base> half;
+  const auto try_one = [&]<template <class> class Method>() {
+    if (Method<Real>::Params::facts.name == setup->algorithm.name)
+      half = std::make_unique<Erased<Method<Real>, Real>>(setup);
+  };
+  (try_one.template operator()<M>(), ...);
+  if (!half) find_method(setup->algorithm.name);  // throws
+  return half;
+}
+
+template <class Real>
+std::unique_ptr<ServerHalf<Real>> make_server(std::shared_ptr<const Setup<Real>> setup) {
+  return make_half<ServerHalf<Real>, ErasedServer, Real>(AllMethods{}, setup);
+}
+template <class Real>
+std::unique_ptr<ClientHalf<Real>> make_client(std::shared_ptr<const Setup<Real>> setup) {
+  return make_half<ClientHalf<Real>, ErasedClient, Real>(AllMethods{}, setup);
+}
+
+}  // namespace gradwire

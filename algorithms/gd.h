@@ -1,0 +1,28 @@
+// GD: gradient descent, x^{t+1} = x^t − γ mean_i ∇f_i(x^t): DCGD with nothing compressed.
+//
+// Theory: γ = 1/L; then avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T), and under PL f(x^T) − f* ≤ (1 − γ μ)^T Δ⁰.
+#pragma once
+
+#include "algorithms/dcgd.h"
+
+namespace gradwire {
+
+struct GdParams : DcgdParams {
+  static constexpr Facts facts{
+      .name = "gd",
+      .summary = "gradient descent; with a batch: stochastic gradient descent",
+      .reference = "Cauchy, 1847",
+      .takes = Takes::kIdentity,
+      .stochastic = true,
+  };
+  void resolve(const Theory& theory, Warnings&) {
+    if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L);
+  }
+};
+
+template <class Real>
+struct Gd : Dcgd<Real> {
+  using Params = GdParams;
+};
+
+}  // namespace gradwire

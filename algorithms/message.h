@@ -1,0 +1,79 @@
+// What passes between the two halves of a method.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
+
+#include "compressors/payload.h"
+
+namespace gradwire {
+
+using ClientId = std::uint32_t;  // 0 .. n-1
+
+inline constexpr std::size_t kMaxParts = 4;
+
+// The payloads of one message, in the order that the method's header gives; inline, so no message allocates.
+template <class Real>
+class Parts {
+ public:
+  Parts() = default;
+  Parts(std::initializer_list<Payload<Real>> list) {
+    for (const auto& p : list) push_back(p);
+  }
+  void push_back(const Payload<Real>& p) {
+    if (count_ == kMaxParts) throw std::logic_error("a message has more parts than kMaxParts");
+    items_[count_++] = p;
+  }
+  std::size_t size() const { return count_; }
+  const Payload<Real>& operator[](std::size_t k) const { return items_[k]; }
+
+ private:
+  std::array<Payload<Real>, kMaxParts> items_;
+  std::size_t count_ = 0;
+};
+
+// Server -> clients, the same for all, encoded once. Its parts view the server half until that half's next
+// apply.
+template <class Real>
+struct Downlink {
+  std::uint32_t round = 0;  // the method's own version of x
+  std::uint32_t flags = 0;  // the method's own
+  Parts<Real> parts;
+};
+
+// What a client answers: a reply, what it lacks to compute one, or that the loss or gradient at x is not a
+// finite number.
+enum class Answer : std::uint8_t { kReply = 0, kNeedsState = 1, kNeedsBroadcast = 2, kNotFinite = 3 };
+
+// Client -> server. Its parts view the client half until that client is sent a newer ticket.
+template <class Real>
+struct Uplink {
+  std::uint64_t ticket = 0;  // the request that this answers
+  std::uint32_t round = 0;   // of the x it was computed at
+  ClientId client = 0;
+  Answer answer = Answer::kReply;
+  double loss = 0;
+  std::uint64_t grad_calls = 0;  // per-sample gradients computed for this reply
+  std::uint64_t correct = 0;     // of an evaluation: test samples classified correctly ...
+  std::uint64_t tested = 0;      // ... of how many
+  Parts<Real> parts;
+};
+
+// kEvaluate asks for f_i, grad f_i (part 0 of the answer, dense) and counts at part 0 of the body, outside
+// the method; kGoodbye commits and ends, without an answer.
+enum class Request : std::uint8_t { kRound = 0, kEvaluate = 1, kGoodbye = 2 };
+
+// What one client is sent: its own few numbers around the body that all share.
+template <class Real>
+struct Envelope {
+  Request request = Request::kRound;
+  std::uint64_t ticket = 0;              // names this request; never repeats, also across server restarts
+  std::uint64_t committed = 0;           // the ticket of this client's last reply that was used; 0: none was
+  const Downlink<Real>* body = nullptr;  // null only for kGoodbye
+  const Downlink<Real>* resync = nullptr;  // to be adopted before the body; null: none
+};
+
+}  // namespace gradwire

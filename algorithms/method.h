@@ -1,0 +1,84 @@
+// The closed set of methods as the rest of the program sees it: facts, parameters, and the two halves erased
+// behind one abstract class each, so that loops, transports and persistence are ordinary .cpp files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/context.h"
+#include "algorithms/facts.h"
+#include "algorithms/message.h"
+#include "algorithms/spec.h"
+
+namespace gradwire {
+
+// A client half. reply() proposes and changes nothing permanent; commit() makes the last proposal permanent.
+template <class Real>
+class ClientHalf {
+ public:
+  virtual ~ClientHalf() = default;
+  // Whether a body (or a resync) has the parts that reply() (or adopt()) reads, of the right length: a peer
+  // may send anything.
+  virtual bool accepts(const Downlink<Real>& down, bool is_resync) const = 0;
+  virtual Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) = 0;
+  virtual void commit() = 0;
+  virtual void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) = 0;
+  virtual std::string save() const = 0;
+  virtual bool load(std::string_view bytes) = 0;  // false: not a saved state of this method
+};
+
+template <class Real>
+class ServerHalf {
+ public:
+  virtual ~ServerHalf() = default;
+  virtual void cohort(std::vector<ClientId>& out) const = 0;  // ascending, unique; pure in (seed, round)
+  virtual Downlink<Real> broadcast() const = 0;               // asked twice, the same
+  // Whether a reply has the parts that apply() reads, of the right length: a peer may send anything.
+  virtual bool accepts(const Uplink<Real>& uplink) const = 0;
+  virtual bool apply(std::span<const Uplink<Real>> uplinks) = 0;  // ascending clients; false: not used
+  virtual bool superseded(std::uint32_t round) const = 0;
+  virtual std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const = 0;
+  virtual View<Real> model() const = 0;
+  virtual std::string save() const = 0;
+  virtual bool load(std::string_view bytes) = 0;
+};
+
+struct ParameterHelp {
+  std::string name, fallback, meaning;
+};
+
+struct MethodInfo {
+  Facts facts;
+  std::vector<ParameterHelp> parameters;  // with step_size first
+};
+
+// All methods, in the order of the list.
+std::span<const MethodInfo> methods();
+// Throws ConfigError("algorithm.name") that names the nearest known method.
+const MethodInfo& find_method(std::string_view name);
+
+// Checks everything that can be checked without data: name, parameter names and values, the compressor's
+// spelling, batch and participation. Throws ConfigError with the key at fault.
+void check_algorithm(const AlgorithmSpec& spec);
+
+// True when resolve() will need theory.smoothness.
+bool needs_smoothness(const AlgorithmSpec& spec);
+
+// The spec with every number spelled out (17 digits): step sizes, the method's defaults, counts of the
+// compressor. Adds a line to `warnings` for each assumption of the theorem that does not hold. Throws
+// ConfigError. Idempotent.
+AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, std::vector<std::string>& warnings);
+
+// REQUIRES: setup->algorithm is resolved.
+template <class Real>
+std::unique_ptr<ServerHalf<Real>> make_server(std::shared_ptr<const Setup<Real>> setup);
+template <class Real>
+std::unique_ptr<ClientHalf<Real>> make_client(std::shared_ptr<const Setup<Real>> setup);
+
+}  // namespace gradwire

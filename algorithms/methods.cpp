@@ -1,0 +1,164 @@
+// The registry: names, parameters, checks and theory of all methods, for both precisions at once.
+#include <functional>
+
+#include "algorithms/all.h"
+#include "algorithms/method.h"
+#include "algorithms/options.h"
+#include "compressors/config_error.h"
+#include "compressors/nearest.h"
+
+namespace gradwire {
+namespace {
+
+struct Entry {
+  MethodInfo info;
+  std::function<bool(const AlgorithmSpec&)>
+      uses_theory;  // a step size or another parameter is left to theory
+  std::function<bool(const AlgorithmSpec&)> needs_smoothness;
+  std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, Warnings&)> resolve;
+};
+
+bool unset(const StepSize& s) { return !s.value; }
+bool unset(const std::optional<double>& v) { return !v; }
+template <class T>
+bool unset(const T&) {
+  return false;
+}
+
+template <class Params>
+Entry entry() {
+  Entry e;
+  e.info.facts = Params::facts;
+  const Params defaults;
+  Params::fields(defaults, [&](std::string_view name, const auto& member, std::string_view meaning) {
+    e.info.parameters.push_back({std::string(name), write_parameter(member), std::string(meaning)});
+  });
+  e.uses_theory = [](const AlgorithmSpec& spec) {
+    bool any = false;
+    const auto params = parse_params<Params>(spec);
+    Params::fields(params,
+                   [&](std::string_view, const auto& member, std::string_view) { any |= unset(member); });
+    return any;
+  };
+  e.needs_smoothness = [](const AlgorithmSpec& spec) {
+    bool any = false;
+    const auto params = parse_params<Params>(spec);
+    Params::fields(params, [&](std::string_view, const auto& member, std::string_view) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(member)>, StepSize>) any |= unset(member);
+    });
+    return any;
+  };
+  e.resolve = [](const AlgorithmSpec& spec, const Theory& theory, Warnings& warnings) {
+    Params params = parse_params<Params>(spec);
+    params.resolve(theory, warnings);
+    AlgorithmSpec resolved = spec;
+    store_params(params, resolved);
+    return resolved;
+  };
+  return e;
+}
+
+template <template <class> class... M>
+std::vector<Entry> entries(MethodList<M...>) {
+  return {entry<typename M<double>::Params>()...};
+}
+
+const std::vector<Entry>& registry() {
+  static const std::vector<Entry> all = entries(AllMethods{});
+  return all;
+}
+
+const Entry& find_entry(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Entry& e : registry()) {
+    if (e.info.facts.name == name) return e;
+    known.emplace_back(e.info.facts.name);
+  }
+  throw ConfigError("algorithm.name", "unknown algorithm '" + std::string(name) + "'" + suggest(name, known));
+}
+
+constexpr const char* kCompressorKey = "algorithm.compressor";
+
+[[noreturn]] void refuse(const std::string& message) { throw ConfigError(kCompressorKey, message); }
+
+// A biased compressor where theory is about unbiased ones.
+void check_unbiased(const Entry& e, const AlgorithmSpec& spec, Warnings& warnings) {
+  const std::string name(e.info.facts.name);
+  const std::string what = name + " needs an unbiased compressor, and " + spec.compressor + " is not";
+  if (e.info.facts.strict) refuse(what + "; use randk, randseqk or natural here, or ef21 with this one");
+  if (e.uses_theory(spec))
+    refuse(
+        what +
+        "; give numbers for step_size and all other parameters, or use randk, randseqk or natural, or ef21");
+  warnings.push_back(what + "; no theorem covers this run");
+}
+
+void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& compressor, std::size_t d,
+                 Warnings& warnings) {
+  const Facts& facts = e.info.facts;
+  const bool identity = std::holds_alternative<Identity>(compressor);
+  if (facts.takes == Takes::kIdentity && !identity)
+    refuse(std::string(facts.name) + " sends dense vectors and takes the compressor identity alone; for " +
+           spec.compressor + " use dcgd, diana, marina or ef21");
+  if (identity) return;
+  const Quality q = quality(compressor, d);
+  if (facts.takes == Takes::kUnbiased && !q.unbiased) check_unbiased(e, spec, warnings);
+  if (facts.takes == Takes::kContractive && !(q.alpha > 0))
+    refuse(std::string(facts.name) + " needs a contractive compressor, and " + spec.compressor +
+           " is not one in dimension " + std::to_string(d) + "; add scaled=false, or use topk");
+}
+
+}  // namespace
+
+std::span<const MethodInfo> methods() {
+  static const std::vector<MethodInfo> infos = [] {
+    std::vector<MethodInfo> list;
+    for (const Entry& e : registry()) list.push_back(e.info);
+    return list;
+  }();
+  return infos;
+}
+
+const MethodInfo& find_method(std::string_view name) { return find_entry(name).info; }
+
+void check_algorithm(const AlgorithmSpec& spec) {
+  const Entry& e = find_entry(spec.name);
+  const Facts& facts = e.info.facts;
+  e.uses_theory(spec);  // reads every parameter
+  parse_compressor(spec.compressor, 0);
+  if (facts.takes != Takes::kContractive) {
+    Warnings later;
+    check_class(e, spec, parse_compressor(spec.compressor, kMaxDim), kMaxDim, later);
+  }
+  if (spec.batch > 0 && !facts.stochastic)
+    throw ConfigError("algorithm.batch",
+                      spec.name + " works with full gradients; leave batch out or write \"full\"");
+  if (!(spec.participation > 0 && spec.participation <= 1))
+    throw ConfigError("clients.participation", "a share above 0 and at most 1 is needed");
+  if (spec.participation < 1 && !facts.partial)
+    throw ConfigError("clients.participation",
+                      spec.name + " needs every client in every round; write participation = 1");
+}
+
+bool needs_smoothness(const AlgorithmSpec& spec) { return find_entry(spec.name).needs_smoothness(spec); }
+
+AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, Warnings& warnings) {
+  check_algorithm(spec);
+  const Entry& e = find_entry(spec.name);
+  const Compressor compressor = parse_compressor(spec.compressor, theory.d);
+  check_class(e, spec, compressor, theory.d, warnings);
+  Theory with_quality = theory;
+  with_quality.compressor = quality(compressor, theory.d);
+  if (e.needs_smoothness(spec)) {
+    if (spec.participation < 1)
+      warnings.push_back(spec.name +
+                         ": the theorem behind the step size assumes that every client takes part");
+    if (spec.batch > 0)
+      warnings.push_back(spec.name + ": the theorem behind the step size assumes full gradients");
+  }
+  AlgorithmSpec resolved = e.resolve(spec, with_quality, warnings);
+  resolved.compressor = to_spec(compressor);
+  return resolved;
+}
+
+}  // namespace gradwire

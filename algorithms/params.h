@@ -1,0 +1,61 @@
+// Parameters of a method: one list of fields serves parsing, defaults, --help, and the resolved experiment.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/facts.h"
+#include "algorithms/spec.h"
+
+namespace gradwire {
+
+using Warnings = std::vector<std::string>;
+
+// A step size: a number, or a multiple of what theory allows.
+struct StepSize {
+  std::optional<double> value;  // set once resolved
+  double factor = 1;            // of the theory step
+
+  // The value becomes factor * theory unless it is a number already.
+  void resolve(double theory) {
+    if (!value) value = factor * theory;
+  }
+};
+
+// One word of a fixed list.
+template <class Words>
+struct Choice {
+  std::uint32_t index = 0;
+  bool is(std::string_view word) const { return Words::words[index] == word; }
+};
+
+// Texts in the experiment file <-> values. The first throw ConfigError(key).
+void read_parameter(std::string_view text, const std::string& key, StepSize& out);
+void read_parameter(std::string_view text, const std::string& key, std::optional<double>& out);
+void read_parameter(std::string_view text, const std::string& key, double& out);
+void read_parameter(std::string_view text, const std::string& key, std::uint32_t& out);
+std::uint32_t read_choice(std::string_view text, const std::string& key,
+                          std::span<const std::string_view> words);
+template <class Words>
+void read_parameter(std::string_view text, const std::string& key, Choice<Words>& out) {
+  out.index = read_choice(text, key, Words::words);
+}
+
+std::string write_parameter(double value);  // the shortest text that reads back to the same bits
+std::string write_parameter(const StepSize& value);
+std::string write_parameter(const std::optional<double>& value);
+std::string write_parameter(std::uint32_t value);
+template <class Words>
+std::string write_parameter(const Choice<Words>& value) {
+  return std::string(Words::words[value.index]);
+}
+
+// The smoothness constants, or a ConfigError that asks for a number in place of `key`.
+const Smoothness& need_smoothness(const Theory& theory, const std::string& key);
+
+}  // namespace gradwire
