@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace gradwire {
+
+// Work space that is used again and again: its bytes are not initialised, so that memory of which only the
+// beginning is written costs only that beginning.
+class ByteBuffer {
+ public:
+  // Above this, memory is given back as soon as it is not needed; below, it is kept for the next message.
+  static constexpr std::size_t kKeptBytes = 256 * 1024;
+
+  // `size` bytes with undefined contents, valid until the next call.
+  std::span<std::byte> take(std::size_t size) {
+    if (size > capacity_) {
+      bytes_.reset();
+      bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
+      capacity_ = size;
+    }
+    return {bytes_.get(), size};
+  }
+  void release_if_large() {
+    if (capacity_ <= kKeptBytes) return;
+    bytes_.reset();
+    capacity_ = 0;
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace gradwire

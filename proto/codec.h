@@ -1,0 +1,125 @@
+// Messages <-> bytes. Envelopes and uplinks become a small protobuf header and raw payload sections that lie
+// where the half left them (scatter-gather); receiving, plain sections go straight into the slot's vectors.
+// Lossless. No I/O.
+//
+// A part has up to two sections: its indices (bit-packed at ceil(log2 d) bits, or a d-bit bitmap when that is
+// smaller; none when seeded or a range) and its values (plain little-endian reals, or packed: natural 9 bits
+// fp32 / 12 bits fp64). A section of kZstdMinBytes or more is zstd-compressed when a trial on its first
+// kZstdTrialBytes gains 5 %.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "algorithms/message.h"
+#include "compressors/compressor.h"
+#include "proto/frame.h"
+#include "proto/result.h"
+
+namespace gradwire {
+
+inline constexpr std::size_t kZstdMinBytes = 1024;
+inline constexpr std::size_t kZstdTrialBytes = 64 * 1024;
+
+// zstd of the codec: "auto" (trial), "off", or a level 1..19 (always, where it gains anything).
+struct ZstdMode {
+  enum class Kind : std::uint8_t { kAuto, kOff, kLevel } kind = Kind::kAuto;
+  int level = 1;
+};
+Result<ZstdMode> parse_zstd_mode(std::string_view text);
+
+// What both ends of a connection know.
+struct CodecContext {
+  std::uint64_t seed = 0;     // of the run: draw keys of seeded payloads
+  std::uint32_t dim = 0;      // d: no vector of a message is longer
+  std::uint32_t clients = 0;  // n
+  Compressor compressor;      // uplink
+  ZstdMode zstd;
+};
+
+// A message ready to be written: prefix, header, then the payload sections, some of which view the sender's
+// buffers.
+struct Encoded {
+  std::array<std::byte, kPrefixBytes> prefix;
+  std::string header;
+  std::vector<std::span<const std::byte>> sections;
+  std::uint64_t bytes = 0;  // all of it
+};
+
+// The encoded parts of one Downlink, shared by the envelopes of all clients. Encoded sections that do not
+// view the downlink's own buffers are owned here; keep it alive until the writes are done.
+template <class Real>
+class EncodedBody;
+
+template <class Real>
+class Codec {
+ public:
+  explicit Codec(CodecContext context);
+  ~Codec();
+  const CodecContext& context() const;
+
+  std::shared_ptr<const EncodedBody<Real>> encode_body(const Downlink<Real>& body);
+  // body and resync may be null as in Envelope; `envelope`'s own pointers are not looked at.
+  Encoded encode(const Envelope<Real>& envelope, const EncodedBody<Real>* body,
+                 const EncodedBody<Real>* resync) const;
+  // The same as figures, for transports that send nothing: what a body (or resync) adds to an envelope, and
+  // encode(envelope, body, resync).bytes made of those (0: null). Only large bodies are compressed to find
+  // out.
+  std::uint64_t body_bytes(const Downlink<Real>& body);
+  static std::uint64_t envelope_bytes(std::uint64_t body, std::uint64_t resync);
+  // The sections view uplink's buffers and this codec's own work space: valid until the next encode of an
+  // uplink.
+  const Encoded& encode(const Uplink<Real>& uplink);
+  // To be called when the last uplink was written: gives back large work space before the next encode does.
+  void release_uplink();
+  // encode(uplink).bytes; does only the work that the figure needs (nothing but arithmetic below
+  // kZstdMinBytes).
+  std::uint64_t encoded_bytes(const Uplink<Real>& uplink);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Receives one message after the other into buffers that are kept. prepare() checks every limit and says
+// where the payload bytes must go; finish() checks the checksum, unpacks, and validates before anything is
+// handed out.
+template <class Real>
+class EnvelopeSlot {
+ public:
+  explicit EnvelopeSlot(const CodecContext& context);
+  ~EnvelopeSlot();
+  // Where to read payload_len bytes, in order. Error: nothing was allocated beyond the limits of the context.
+  Result<std::span<const std::span<std::byte>>> prepare(const Prefix& prefix,
+                                                        std::span<const std::byte> header);
+  // The envelope; its body and resync view this slot until the next prepare().
+  Result<Envelope<Real>> finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+template <class Real>
+class UplinkSlot {
+ public:
+  explicit UplinkSlot(const CodecContext& context);
+  ~UplinkSlot();
+  Result<std::span<const std::span<std::byte>>> prepare(const Prefix& prefix,
+                                                        std::span<const std::byte> header);
+  // The uplink, as sent by `client` (another number in the header is an error).
+  Result<Uplink<Real>> finish(ClientId client);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The largest payload an honest peer can send in this context; the limit to give read_prefix.
+std::uint64_t max_payload_bytes(const CodecContext& context, std::size_t real_bytes);
+
+}  // namespace gradwire

@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "proto/codec.h"
+#include "proto/codec_body.h"
+#include "proto/codec_layout.h"
+#include "proto/wire.pb.h"
+#include "proto/zstd_section.h"
+
+namespace gradwire {
+namespace {
+
+using Sections = std::vector<std::span<const std::byte>>;
+
+std::uint64_t message_field_bytes(std::uint64_t length) {
+  assert(length < 128 * 128);
+  return (length < 128 ? 2 : 3) + length;
+}
+
+// Appends an embedded message that is serialised already.
+void append_message_field(std::string& header, int field, const std::string& message) {
+  header.push_back(static_cast<char>(field << 3 | 2));
+  if (message.size() < 128) {
+    header.push_back(static_cast<char>(message.size()));
+  } else {
+    header.push_back(static_cast<char>(message.size() % 128 | 128));
+    header.push_back(static_cast<char>(message.size() / 128));
+  }
+  header += message;
+}
+
+std::span<const std::byte> bytes_of(const std::string& s) { return std::as_bytes(std::span(s)); }
+
+std::uint32_t crc_of(const Sections& sections, std::uint32_t crc) {
+  for (const auto section : sections) crc = crc32c(section, crc);
+  return crc;
+}
+
+std::uint64_t size_of(const Sections& sections) {
+  std::uint64_t size = 0;
+  for (const auto section : sections) size += section.size();
+  return size;
+}
+
+void finish(Encoded& message, FrameType type, std::uint64_t payload_len, std::uint32_t payload_crc) {
+  message.prefix = write_prefix(type, bytes_of(message.header), payload_len, payload_crc);
+  message.bytes = kPrefixBytes + message.header.size() + payload_len;
+}
+
+// Whether the receiver finds this support from what it knows: the run's seed, the client, the round, the
+// part.
+template <class Real>
+bool derivable(const CodecContext& context, const Uplink<Real>& uplink, std::size_t part) {
+  const Payload<Real>& p = uplink.parts[part];
+  return p.seeded && p.key == StreamKey{context.seed, uplink.client, uplink.round,
+                                        Purpose::kCompressor + static_cast<std::uint32_t>(part)};
+}
+
+// A seeded support that another compressor drew would be lost on the way: a programming error of the method.
+template <class Real>
+[[maybe_unused]] bool redraws_to(const CodecContext& context, const Payload<Real>& p) {
+  std::vector<std::uint32_t> indices;
+  std::uint32_t first = 0;
+  if (!redraw_support(context.compressor, p.shape, p.values.size(), p.dim, p.key, indices, first))
+    return false;
+  return p.shape == Shape::kRange
+             ? first == p.first
+             : std::equal(indices.begin(), indices.end(), p.indices.begin(), p.indices.end());
+}
+
+template <class Real>
+bool is_evaluation(const Uplink<Real>& uplink) {
+  return uplink.tested != 0 || uplink.correct != 0;
+}
+
+// Makes the sections of one part as they are sent, and notes in the layout what was compressed.
+class PartWriter {
+ public:
+  PartWriter(const ZstdMode& zstd, SectionCompressor& compressor) : zstd_(zstd), compressor_(compressor) {}
+
+  bool may_compress(const Layout& layout) const {
+    return SectionCompressor::applies(zstd_, layout.index_bytes) ||
+           SectionCompressor::applies(zstd_, layout.value_bytes);
+  }
+
+  template <class Real>
+  void write(const Payload<Real>& p, Layout& layout, PartSpace& space, Sections& to) {
+    if (layout.index_bytes > 0) {
+      const auto packed = space.indices.take(layout.index_bytes);
+      pack_indices(p.indices, p.dim, packed);
+      layout.index_zstd = push(packed, space.index_frame, to);
+    }
+    if (layout.value_bytes > 0) {
+      std::span<const std::byte> raw = std::as_bytes(p.values);
+      if (layout.packing == wire::PACKING_NATURAL) {
+        const auto packed = space.values.take(layout.value_bytes);
+        pack_natural<Real>(p.values, packed);
+        raw = packed;
+      }
+      layout.value_zstd = push(raw, space.value_frame, to);
+    }
+  }
+
+ private:
+  // The compressed size, or 0.
+  std::uint64_t push(std::span<const std::byte> raw, ByteBuffer& frame, Sections& to) {
+    const auto compressed = compressor_.compress(zstd_, raw, frame);
+    if (compressed.empty()) frame.release_if_large();
+    to.push_back(compressed.empty() ? raw : compressed);
+    return compressed.size();
+  }
+
+  const ZstdMode& zstd_;
+  SectionCompressor& compressor_;
+};
+
+}  // namespace
+
+template <class Real>
+struct Codec<Real>::Impl {
+  explicit Impl(CodecContext c) : context(std::move(c)), writer(context.zstd, compressor) {}
+
+  // What a part adds to header and payload; compresses only where that decides the size.
+  std::pair<std::uint64_t, std::uint64_t> part_bytes(const Payload<Real>& p, bool seeded) {
+    Layout layout = layout_of(p, seeded);
+    if (writer.may_compress(layout)) {
+      unsent.clear();
+      writer.write(p, layout, sizing, unsent);
+      sizing.release_if_large();
+    }
+    return {layout.header_bytes(), layout.sent_bytes()};
+  }
+
+  CodecContext context;
+  SectionCompressor compressor;
+  PartWriter writer;
+  wire::Reply reply;  // kept: its parts are made once
+  Encoded uplink;
+  std::array<PartSpace, kMaxParts> spaces;  // of `uplink`
+  PartSpace sizing;                         // of encoded_bytes, which leaves `uplink` alone
+  Sections unsent;
+};
+
+template <class Real>
+Codec<Real>::Codec(CodecContext context) : impl_(std::make_unique<Impl>(std::move(context))) {}
+template <class Real>
+Codec<Real>::~Codec() = default;
+template <class Real>
+const CodecContext& Codec<Real>::context() const {
+  return impl_->context;
+}
+
+template <class Real>
+std::shared_ptr<const EncodedBody<Real>> Codec<Real>::encode_body(const Downlink<Real>& body) {
+  auto encoded = std::make_shared<EncodedBody<Real>>();
+  wire::Body header;
+  header.set_round(body.round);
+  header.set_flags(body.flags);
+  for (std::size_t k = 0; k < body.parts.size(); ++k) {
+    Layout layout = layout_of(body.parts[k], /*seeded=*/false);
+    impl_->writer.write(body.parts[k], layout, encoded->spaces[k], encoded->sections);
+    write_layout(layout, *header.add_parts());
+  }
+  header.SerializeToString(&encoded->header);
+  encoded->payload_len = size_of(encoded->sections);
+  encoded->payload_crc = crc_of(encoded->sections, 0);
+  return encoded;
+}
+
+template <class Real>
+std::uint64_t Codec<Real>::body_bytes(const Downlink<Real>& body) {
+  std::uint64_t header = kBodyFields, payload = 0;
+  for (std::size_t k = 0; k < body.parts.size(); ++k) {
+    const auto [part_header, part_payload] = impl_->part_bytes(body.parts[k], /*seeded=*/false);
+    header += part_header;
+    payload += part_payload;
+  }
+  return message_field_bytes(header) + payload;
+}
+
+template <class Real>
+Encoded Codec<Real>::encode(const Envelope<Real>& envelope, const EncodedBody<Real>* body,
+                            const EncodedBody<Real>* resync) const {
+  Encoded message;
+  wire::Round header;
+  header.set_request(static_cast<wire::Request>(envelope.request));
+  header.set_ticket(envelope.ticket);
+  header.set_committed(envelope.committed);
+  message.header.reserve(kMaxRoundHeaderBytes);
+  header.AppendToString(&message.header);
+  std::uint64_t payload_len = 0;
+  std::uint32_t payload_crc = 0;
+  if (body != nullptr) {
+    append_message_field(message.header, wire::Round::kBodyFieldNumber, body->header);
+    message.sections = body->sections;
+    payload_len = body->payload_len;
+    payload_crc = body->payload_crc;
+  }
+  if (resync != nullptr) {
+    append_message_field(message.header, wire::Round::kResyncFieldNumber, resync->header);
+    message.sections.insert(message.sections.end(), resync->sections.begin(), resync->sections.end());
+    payload_len += resync->payload_len;
+    payload_crc = crc_of(resync->sections, payload_crc);
+  }
+  finish(message, FrameType::kRound, payload_len, payload_crc);
+  return message;
+}
+
+template <class Real>
+std::uint64_t Codec<Real>::envelope_bytes(std::uint64_t body, std::uint64_t resync) {
+  return kPrefixBytes + kRoundFields + body + resync;
+}
+
+template <class Real>
+const Encoded& Codec<Real>::encode(const Uplink<Real>& uplink) {
+  Impl& m = *impl_;
+  wire::Reply& header = m.reply;
+  header.Clear();
+  header.set_ticket(uplink.ticket);
+  header.set_round(uplink.round);
+  header.set_client(uplink.client);
+  header.set_answer(static_cast<wire::Answer>(uplink.answer));
+  header.set_loss(uplink.loss);
+  header.set_grad_calls(uplink.grad_calls);
+  if (is_evaluation(uplink)) {
+    header.set_correct(uplink.correct);
+    header.set_tested(uplink.tested);
+  }
+  release_uplink();
+  for (std::size_t k = 0; k < uplink.parts.size(); ++k) {
+    const bool seeded = derivable(m.context, uplink, k);
+    assert(!seeded || redraws_to(m.context, uplink.parts[k]));
+    Layout layout = layout_of(uplink.parts[k], seeded);
+    m.writer.write(uplink.parts[k], layout, m.spaces[k], m.uplink.sections);
+    write_layout(layout, *header.add_parts());
+  }
+  header.SerializeToString(&m.uplink.header);
+  finish(m.uplink, FrameType::kReply, size_of(m.uplink.sections), crc_of(m.uplink.sections, 0));
+  return m.uplink;
+}
+
+template <class Real>
+void Codec<Real>::release_uplink() {
+  impl_->uplink.sections.clear();
+  for (PartSpace& space : impl_->spaces) space.release_if_large();
+}
+
+template <class Real>
+std::uint64_t Codec<Real>::encoded_bytes(const Uplink<Real>& uplink) {
+  std::uint64_t bytes = kPrefixBytes + kReplyFields + (is_evaluation(uplink) ? kEvaluationFields : 0);
+  for (std::size_t k = 0; k < uplink.parts.size(); ++k) {
+    const auto [header, payload] = impl_->part_bytes(uplink.parts[k], derivable(impl_->context, uplink, k));
+    bytes += header + payload;
+  }
+  return bytes;
+}
+
+template class Codec<float>;
+template class Codec<double>;
+
+}  // namespace gradwire

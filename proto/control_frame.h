@@ -1,0 +1,29 @@
+// Frames without a payload: the handshake, errors, heartbeats.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "proto/frame.h"
+#include "proto/result.h"
+
+namespace google::protobuf {
+class MessageLite;
+}
+
+namespace gradwire {
+
+// Prefix and header, ready to be written. Throws std::length_error when the header is above kMaxHeaderBytes.
+std::string control_frame(FrameType type, const google::protobuf::MessageLite& header);
+std::string heartbeat_frame();
+std::string error_frame(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
+
+// Reads the header of a control frame from a peer.
+Status parse_control(std::span<const std::byte> header, google::protobuf::MessageLite& message);
+
+// Text from a peer, fit for a log or a terminal: one line of bounded length, without control characters.
+std::string one_line(std::string_view text);
+
+}  // namespace gradwire

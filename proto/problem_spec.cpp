@@ -1,0 +1,31 @@
+#include "proto/problem_spec.h"
+
+#include <stdexcept>
+
+#include "proto/experiment.pb.h"
+
+namespace gradwire {
+
+ProblemSpec problem_spec(const proto::Experiment& experiment) {
+  const proto::Problem& p = experiment.problem();
+  ProblemSpec spec;
+  spec.kind = p.kind();
+  spec.regularizer = p.regularizer() == "l2"          ? Regularizer::kL2
+                     : p.regularizer() == "nonconvex" ? Regularizer::kNonconvex
+                                                      : Regularizer::kNone;
+  spec.lambda = p.lambda();
+  spec.hidden.assign(p.hidden().begin(), p.hidden().end());
+  spec.dim = p.dim();
+  spec.heterogeneity = p.heterogeneity();
+  spec.clients = experiment.clients().count();
+  spec.seed = experiment.seed();
+  return spec;
+}
+
+const ProblemKind& find_problem_kind(const std::string& name) {
+  for (const ProblemKind& kind : problem_kinds())
+    if (kind.name == name) return kind;
+  throw std::logic_error("no problem kind '" + name + "'");
+}
+
+}  // namespace gradwire

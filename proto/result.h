@@ -1,0 +1,37 @@
+// A value or an error: the member names of std::expected, which C++20 lacks. For bytes from peers, where
+// throwing is not an option.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace gradwire {
+
+struct Error {
+  std::string message;  // one line
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}
+  Result(Error error) : state_(std::move(error)) {}
+  bool has_value() const { return state_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+  T& value() { return std::get<0>(state_); }
+  const T& value() const { return std::get<0>(state_); }
+  T& operator*() { return value(); }
+  const T& operator*() const { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+  const Error& error() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+struct Unit {};
+using Status = Result<Unit>;
+
+}  // namespace gradwire
