@@ -1,0 +1,33 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <random>
+
+namespace gradwire {
+
+// How long to wait before the next try: exponential with full jitter, so that clients that were lost together
+// do not come back together. Timing only; results never depend on it.
+class BackOff {
+ public:
+  BackOff(std::chrono::milliseconds base, std::chrono::milliseconds cap) : base_(base), cap_(cap) {}
+
+  void reset() { failures_ = 0; }
+
+  // Uniform in [0, min(cap, base * 2^failures)], and not before the server wants to see us.
+  std::chrono::milliseconds next(std::chrono::milliseconds retry_after) {
+    std::chrono::milliseconds limit = base_;
+    for (std::uint32_t k = 0; k < failures_ && limit < cap_; ++k) limit *= 2;
+    failures_ += 1;
+    const auto jitter = random_() % (static_cast<std::uint64_t>(std::min(limit, cap_).count()) + 1);
+    return retry_after + std::chrono::milliseconds(jitter);
+  }
+
+ private:
+  std::chrono::milliseconds base_, cap_;
+  std::uint32_t failures_ = 0;
+  std::mt19937_64 random_{std::random_device{}()};
+};
+
+}  // namespace gradwire

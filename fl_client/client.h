@@ -1,0 +1,38 @@
+// The gradwire-client program as a function: joins a server, answers its requests, comes back when the
+// connection is lost.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "fl_client/local_problem.h"
+
+namespace gradwire {
+
+struct ClientOptions {
+  std::string server;  // HOST:PORT
+  DataChoice data;     // paths relative to the working directory
+  std::string name;    // --id; empty: one that no other process has
+  std::chrono::milliseconds connect_timeout{10'000};
+  std::chrono::milliseconds io_timeout{
+      60'000};  // for the server to answer in the handshake, or to take bytes
+  std::chrono::milliseconds back_off_base{100};        // doubles with each failure, with full jitter ...
+  std::chrono::milliseconds back_off_cap{60'000};      // ... up to this
+  std::chrono::milliseconds give_up_after{3'600'000};  // without a server
+  std::function<void(const std::string&)> log;         // one line; may be empty
+};
+
+// The server said no for good, or was not found in time. what() is one line.
+class ClientError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Returns when the server says goodbye. Throws ClientError, or DataError when this client's data cannot be
+// used.
+void run_client(const ClientOptions& options);
+
+}  // namespace gradwire

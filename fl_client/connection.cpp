@@ -1,0 +1,226 @@
+#include "fl_client/connection.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "proto/control_frame.h"
+
+namespace gradwire {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kReadBytes = 16 * 1024;  // a small message arrives in one read
+constexpr std::size_t kMaxVectors = 16;        // of one system call
+constexpr std::uint32_t kMissedHeartbeats = 3;
+
+Error lost(const std::string& why) { return Error{"the connection to the server is lost: " + why}; }
+
+void set_timeout(int fd, int which, milliseconds timeout) {
+  timeval value{};
+  value.tv_sec = static_cast<time_t>(timeout.count() / 1000);
+  value.tv_usec = static_cast<suseconds_t>(timeout.count() % 1000 * 1000);
+  ::setsockopt(fd, SOL_SOCKET, which, &value, sizeof value);
+}
+
+// 0, or why not.
+int connect_within(int fd, const addrinfo& where, milliseconds timeout) {
+  if (::connect(fd, where.ai_addr, where.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd ready{fd, POLLOUT, 0};
+  const int count = ::poll(&ready, 1, static_cast<int>(timeout.count()));
+  if (count == 0) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (count < 0 || ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  return error;
+}
+
+// A connected, blocking socket, or -1 with `error` set.
+int open_socket(const addrinfo& where, milliseconds timeout, int& error) {
+  const int fd = ::socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  error = fd < 0 ? errno : connect_within(fd, where, timeout);
+  if (error == 0) {
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return fd;
+  }
+  if (fd >= 0) ::close(fd);
+  return -1;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::string& address,
+                                                                    milliseconds connect_timeout,
+                                                                    milliseconds io_timeout) {
+  const std::size_t colon = address.rfind(':');
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found))
+    return Error{address + ": " + ::gai_strerror(error)};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
+  int error = 0;
+  for (const addrinfo* where = found; where != nullptr; where = where->ai_next) {
+    const int fd = open_socket(*where, connect_timeout, error);
+    if (fd >= 0) return std::unique_ptr<ServerConnection>(new ServerConnection(fd, io_timeout));
+  }
+  return Error{address + ": " + std::strerror(error)};
+}
+
+ServerConnection::ServerConnection(int fd, milliseconds io_timeout) : fd_(fd), buffer_(kReadBytes) {
+  const int yes = 1;
+  ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  set_timeout(fd_, SO_RCVTIMEO, io_timeout);
+  set_timeout(fd_, SO_SNDTIMEO, io_timeout);
+}
+
+ServerConnection::~ServerConnection() {
+  {
+    const std::lock_guard lock(stopping_);
+    stop_ = true;
+  }
+  stop_changed_.notify_all();
+  ::shutdown(fd_, SHUT_RDWR);  // a heartbeat that is being written ends, too
+  if (heartbeat_.joinable()) heartbeat_.join();
+  ::close(fd_);
+}
+
+// ---- reading ----
+
+namespace {
+
+// Reads at least one byte.
+Result<std::size_t> receive(int fd, std::span<std::byte> to) {
+  for (;;) {
+    const ssize_t got = ::recv(fd, to.data(), to.size(), 0);
+    if (got > 0) return static_cast<std::size_t>(got);
+    if (got == 0) return lost("it hung up");
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return lost("it is silent");
+    if (errno != EINTR) return lost(std::strerror(errno));
+  }
+}
+
+}  // namespace
+
+// Makes at least `bytes` unused bytes lie in the buffer.
+Status ServerConnection::fill(std::size_t bytes) {
+  if (end_ - begin_ >= bytes) return Unit{};
+  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  if (buffer_.size() < bytes) buffer_.resize(bytes);
+  while (end_ < bytes) {
+    const auto got = receive(fd_, std::span(buffer_).subspan(end_));
+    if (!got) return got.error();
+    end_ += *got;
+  }
+  return Unit{};
+}
+
+Result<ServerConnection::Frame> ServerConnection::read_head(std::uint64_t max_payload) {
+  if (Status status = fill(kPrefixBytes); !status) return status.error();
+  std::array<std::byte, kPrefixBytes> raw;
+  std::memcpy(raw.data(), buffer_.data() + begin_, kPrefixBytes);
+  const Result<Prefix> prefix = read_prefix(raw, max_payload);
+  if (!prefix) return prefix.error();
+  if (Status status = fill(kPrefixBytes + prefix->header_len); !status) return status.error();
+  const auto header = std::span<const std::byte>(buffer_).subspan(begin_ + kPrefixBytes, prefix->header_len);
+  begin_ += kPrefixBytes + prefix->header_len;
+  if (Status status = check_header(raw, header); !status) return status.error();
+  return Frame{*prefix, header};
+}
+
+Status ServerConnection::read_payload(std::span<const std::span<std::byte>> targets) {
+  for (std::span<std::byte> target : targets) {
+    const std::size_t here = std::min(target.size(), end_ - begin_);
+    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), here, target.begin());
+    begin_ += here;
+    target = target.subspan(here);
+    while (!target.empty()) {
+      const auto got = receive(fd_, target);
+      if (!got) return got.error();
+      target = target.subspan(*got);
+    }
+  }
+  return Unit{};
+}
+
+bool ServerConnection::more_waiting() const {
+  if (end_ > begin_) return true;
+  std::byte next;
+  return ::recv(fd_, &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+// ---- writing ----
+
+Status ServerConnection::write_pieces(std::span<const std::span<const std::byte>> pieces) {
+  std::array<iovec, kMaxVectors> vectors;
+  std::size_t first = 0, skip = 0;  // what was written: pieces before `first`, and `skip` bytes of it
+  while (first < pieces.size()) {
+    const std::size_t count = std::min(pieces.size() - first, kMaxVectors);
+    for (std::size_t k = 0; k < count; ++k) {
+      const auto piece = pieces[first + k].subspan(k == 0 ? skip : 0);
+      vectors[k] = {const_cast<std::byte*>(piece.data()), piece.size()};
+    }
+    msghdr message{};
+    message.msg_iov = vectors.data();
+    message.msg_iovlen = count;
+    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0)
+      return lost(errno == EAGAIN || errno == EWOULDBLOCK ? "it reads nothing" : std::strerror(errno));
+    skip += static_cast<std::size_t>(sent);
+    while (first < pieces.size() && skip >= pieces[first].size()) skip -= pieces[first++].size();
+  }
+  written_ = std::chrono::steady_clock::now();
+  return Unit{};
+}
+
+Status ServerConnection::write(const std::string& frame) {
+  const std::lock_guard lock(writing_);
+  const std::span<const std::byte> piece = std::as_bytes(std::span(frame));
+  return write_pieces(std::span(&piece, 1));
+}
+
+Status ServerConnection::write(const Encoded& message) {
+  const std::lock_guard lock(writing_);
+  pieces_.assign({message.prefix, std::as_bytes(std::span(message.header))});
+  pieces_.insert(pieces_.end(), message.sections.begin(), message.sections.end());
+  return write_pieces(pieces_);
+}
+
+void ServerConnection::start_heartbeats(milliseconds interval) {
+  set_timeout(fd_, SO_RCVTIMEO, interval * kMissedHeartbeats);
+  heartbeat_ = std::thread([this, interval] { beat(interval); });
+}
+
+void ServerConnection::beat(milliseconds interval) {
+  const std::string frame = heartbeat_frame();
+  const auto piece = std::as_bytes(std::span(frame));
+  std::unique_lock stop_lock(stopping_);
+  while (!stop_changed_.wait_for(stop_lock, interval, [this] { return stop_; })) {
+    stop_lock.unlock();
+    // While a frame is being written, its bytes are the sign of life.
+    if (const std::unique_lock lock(writing_, std::try_to_lock);
+        lock && std::chrono::steady_clock::now() - written_ >= interval / 2)
+      (void)write_pieces(std::span(&piece, 1));  // the reader will notice if the connection is lost
+    stop_lock.lock();
+  }
+}
+
+}  // namespace gradwire

@@ -1,0 +1,71 @@
+// The client's end of its connection to the server: blocking, one reader; writes are safe from the
+// heartbeat's thread.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "proto/codec.h"
+#include "proto/frame.h"
+#include "proto/result.h"
+
+namespace gradwire {
+
+class ServerConnection {
+ public:
+  // Errors say what to check. `io_timeout`: for the handshake's reads, and for a write that makes no
+  // progress.
+  static Result<std::unique_ptr<ServerConnection>> connect(const std::string& address,
+                                                           std::chrono::milliseconds connect_timeout,
+                                                           std::chrono::milliseconds io_timeout);
+  ~ServerConnection();
+  ServerConnection(const ServerConnection&) = delete;
+  ServerConnection& operator=(const ServerConnection&) = delete;
+
+  struct Frame {
+    Prefix prefix;
+    std::span<const std::byte> header;  // valid until the next read
+  };
+  // The next frame up to its payload, checked against its checksum.
+  Result<Frame> read_head(std::uint64_t max_payload);
+  // The payload of that frame, straight into the targets.
+  Status read_payload(std::span<const std::span<std::byte>> targets);
+  // Something of a next frame is here already.
+  bool more_waiting() const;
+
+  Status write(const std::string& frame);
+  Status write(const Encoded& message);
+
+  // Sends a heartbeat whenever nothing else was sent for `interval`, whatever the reader does meanwhile; a
+  // server that is silent for several of them is lost.
+  void start_heartbeats(std::chrono::milliseconds interval);
+
+ private:
+  ServerConnection(int fd, std::chrono::milliseconds io_timeout);
+  Status fill(std::size_t bytes);
+  Status write_pieces(std::span<const std::span<const std::byte>> pieces);
+  void beat(std::chrono::milliseconds interval);
+
+  const int fd_;
+  std::vector<std::byte> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  // of what was read and not used
+  std::vector<std::span<const std::byte>> pieces_;
+
+  std::mutex writing_;  // held while a frame is written
+  std::chrono::steady_clock::time_point written_;
+
+  std::mutex stopping_;
+  std::condition_variable stop_changed_;
+  bool stop_ = false;
+  std::thread heartbeat_;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,143 @@
+#include "fl_client/local_problem.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "proto/experiment.pb.h"
+#include "proto/problem_spec.h"
+
+namespace gradwire {
+namespace {
+
+PartitionKind partition_kind(const std::string& name) {
+  if (name == "iid") return PartitionKind::kIid;
+  if (name == "by_label") return PartitionKind::kByLabel;
+  if (name == "dirichlet") return PartitionKind::kDirichlet;
+  return PartitionKind::kContiguous;
+}
+
+std::optional<std::uint32_t> number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool needs_data(const proto::Experiment& e) { return find_problem_kind(e.problem().kind()).needs_data; }
+
+std::vector<Part> split(const proto::Experiment& e, const std::string& source, bool with_test,
+                        const SplitSpec& spec, const std::filesystem::path& base) {
+  const SyntheticSpec synthetic = synthetic_spec(e);
+  const std::size_t dim = e.problem().dim();
+  const Dataset data = read_source(source, base, synthetic, dim);
+  if (!with_test || e.problem().test().empty()) return make_parts(data, nullptr, spec);
+  const Dataset test = read_source(e.problem().test(), base, synthetic, dim);
+  return make_parts(data, &test, spec);
+}
+
+}  // namespace
+
+SplitSpec split_spec(const proto::Experiment& e) {
+  SplitSpec spec;
+  spec.partition = partition_kind(e.clients().partition());
+  spec.dirichlet_alpha = e.clients().dirichlet_alpha();
+  spec.clients = e.clients().count();
+  spec.test_share = e.problem().test_share();
+  spec.seed = e.seed();
+  return spec;
+}
+
+SyntheticSpec synthetic_spec(const proto::Experiment& e) {
+  SyntheticSpec spec;
+  spec.samples = e.problem().samples();
+  if (e.problem().dim() > 0) spec.dim = e.problem().dim();
+  spec.classes = e.problem().classes();
+  spec.noise = e.problem().noise();
+  spec.seed = e.seed();
+  return spec;
+}
+
+DataChoice parse_data_choice(std::string_view text) {
+  DataChoice choice;
+  const std::size_t hash = text.rfind('#');
+  choice.source = text == "none" ? "" : std::string(text.substr(0, hash));
+  if (hash == std::string_view::npos) return choice;
+  const std::string_view part = text.substr(hash + 1);
+  const std::size_t slash = part.find('/');
+  const auto index = number(part.substr(0, slash));
+  const std::uint32_t count =
+      number(slash == std::string_view::npos ? "" : part.substr(slash + 1)).value_or(0);
+  const std::string quoted = "--data '" + std::string(text) + "': ";
+  if (!index || count == 0) throw DataError(quoted + "after '#' comes the part, i/n, as in #0/20");
+  if (*index >= count) {
+    throw DataError(quoted + "parts are numbered from 0, so the last of " + std::to_string(count) + " is #" +
+                    std::to_string(count - 1) + "/" + std::to_string(count));
+  }
+  choice.part = {*index, count};
+  return choice;
+}
+
+std::string complete_source(const std::string& source, const proto::Experiment& e) {
+  if (source.empty()) return e.problem().data();
+  if (source == "digits" || source == "synthetic") return source;
+  for (const std::string_view kind : {"libsvm:", "csv:", "idx:", "text:"})
+    if (source.starts_with(kind)) return source;
+  const std::string& own = e.problem().data();
+  const std::size_t colon = own.find(':');
+  if (colon == std::string::npos) {
+    throw DataError("--data '" + source + "': write its kind in front, as in libsvm:" + source +
+                    "; the experiment's data is '" + own + "', which has no files");
+  }
+  return own.substr(0, colon + 1) + source;
+}
+
+std::vector<Part> load_parts(const proto::Experiment& e, const std::filesystem::path& base) {
+  if (!needs_data(e)) return std::vector<Part>(e.clients().count());
+  return split(e, e.problem().data(), true, split_spec(e), base);
+}
+
+Part load_part(const proto::Experiment& e, const DataChoice& choice, const std::filesystem::path& base) {
+  if (!needs_data(e)) {
+    if (choice.source.empty()) return {};
+    throw DataError("--data '" + choice.source + "': the problem '" + e.problem().kind() +
+                    "' has no data; leave --data out, or name the part alone, as in '#0/" +
+                    std::to_string(e.clients().count()) + "'");
+  }
+  const std::string source = complete_source(choice.source, e);
+  SplitSpec spec = split_spec(e);
+  if (choice.part) {
+    if (choice.part->count != spec.clients) {
+      throw DataError("--data names part " + std::to_string(choice.part->index) + " of " +
+                      std::to_string(choice.part->count) + ", but the experiment has " +
+                      std::to_string(spec.clients) + " clients");
+    }
+    return std::move(split(e, source, true, spec, base)[choice.part->index]);
+  }
+  if (choice.source.empty())
+    throw DataError(
+        "--data is missing: name this client's file, or its part of the experiment's data, as in #0/" +
+        std::to_string(spec.clients));
+  spec.clients = 1;
+  spec.partition = PartitionKind::kContiguous;
+  return std::move(split(e, source, false, spec, base)[0]);
+}
+
+Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec) {
+  Agreement agreement;
+  const bool classes = spec.kind != "least_squares" && spec.kind != "quadratic";
+  for (const Part& part : parts) {
+    for (const Dataset* data : {&part.train, &part.test}) {
+      agreement.columns = std::max(agreement.columns, data->columns);
+      if (!classes) continue;
+      const std::vector<double> labels = distinct_labels(*data);
+      std::vector<double> merged;
+      std::set_union(agreement.labels.begin(), agreement.labels.end(), labels.begin(), labels.end(),
+                     std::back_inserter(merged));
+      agreement.labels = std::move(merged);
+    }
+  }
+  return agreement;
+}
+
+}  // namespace gradwire

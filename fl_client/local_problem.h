@@ -1,0 +1,52 @@
+// From an experiment and a SOURCE to the samples of one client, or of all: part i of n is the same samples
+// wherever it is read, in a simulation or by a process of its own.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/data/source.h"
+#include "engine/problem.h"
+
+namespace gradwire {
+
+namespace proto {
+class Experiment;
+}
+
+SplitSpec split_spec(const proto::Experiment& experiment);
+SyntheticSpec synthetic_spec(const proto::Experiment& experiment);
+
+// The --data of a client: SOURCE, SOURCE#i/n, #i/n or nothing.
+struct DataChoice {
+  struct Number {
+    std::uint32_t index = 0;  // 0 .. count-1
+    std::uint32_t count = 0;
+  };
+  std::string source;          // digits, libsvm:PATH, ..., a bare PATH; empty: problem.data of the experiment
+  std::optional<Number> part;  // absent: all samples of the source are this client's own
+};
+// Throws DataError.
+DataChoice parse_data_choice(std::string_view text);
+
+// `source` with its kind in front: a bare path is of the kind of problem.data. Throws DataError.
+std::string complete_source(const std::string& source, const proto::Experiment& experiment);
+
+// The samples of all clients, by problem.data and problem.test; paths are relative to `base`. For a kind
+// without data: n empty parts. Throws DataError.
+std::vector<Part> load_parts(const proto::Experiment& experiment, const std::filesystem::path& base);
+
+// The samples of one client. With a part number, those that load_parts gives to that client. Without one, the
+// whole source, less problem.test_share of it; problem.test is not looked at.
+Part load_part(const proto::Experiment& experiment, const DataChoice& choice,
+               const std::filesystem::path& base);
+
+// What all parts together say. Labels are left out for kinds that take them as numbers.
+Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec);
+
+}  // namespace gradwire

@@ -1,0 +1,56 @@
+// The whole client protocol around one client half: the same in simulation and in gradwire-client. No I/O.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "algorithms/method.h"
+#include "fl_client/memo_oracle.h"
+
+namespace gradwire {
+
+// Makes a client half safe against lost, repeated and superseded requests and lost commits: a proposal
+// becomes permanent only when the server says it used it; asked the same ticket twice, it gives the same
+// reply.
+template <class Real>
+class ClientRuntime {
+ public:
+  // The oracle must outlive the runtime.
+  ClientRuntime(std::shared_ptr<const Setup<Real>> setup, ClientId client, Oracle<Real>& oracle);
+
+  // Whether an envelope from a peer has the parts that handle() reads. In-process envelopes need no check.
+  bool accepts(const Envelope<Real>& envelope) const;
+
+  // The answer to `envelope`; null when there is none (goodbye, or a request older than one already seen). It
+  // views this runtime until the next newer ticket.
+  const Uplink<Real>* handle(const Envelope<Real>& envelope, Scratch<Real>& scratch);
+
+  // A crash that kept the disk: what was proposed but not committed is gone.
+  void drop_proposal();
+  std::uint64_t committed() const { return committed_; }  // ticket of the last reply that became permanent
+
+  // The committed state: all that must survive a restart.
+  std::string save() const;
+  bool load(std::string_view bytes);
+
+  const ClientHalf<Real>& half() const { return *half_; }
+
+ private:
+  const Uplink<Real>* evaluate(const Envelope<Real>& envelope);
+  const Uplink<Real>* reply(const Envelope<Real>& envelope, Scratch<Real>& scratch);
+
+  std::shared_ptr<const Setup<Real>> setup_;
+  ClientId client_;
+  MemoOracle<Real> oracle_;
+  std::unique_ptr<ClientHalf<Real>> half_;
+  bool stateless_;
+  std::uint64_t committed_ = 0;
+  bool pending_ = false;     // last_ is a proposal that waits for its commit
+  Uplink<Real> last_;        // the latest answer to a round
+  Uplink<Real> evaluation_;  // the latest answer to an evaluation
+};
+
+}  // namespace gradwire

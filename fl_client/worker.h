@@ -1,0 +1,37 @@
+// One client's part in one run, once all have agreed: its oracle, its protocol state, and the codec around
+// them. Outlives connections.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "engine/problem.h"
+#include "fl_client/connection.h"
+#include "proto/result.h"
+
+namespace gradwire {
+
+namespace proto {
+class Experiment;
+}
+
+class Worker {
+ public:
+  virtual ~Worker() = default;
+
+  virtual std::uint64_t max_payload() const = 0;
+  enum class Received : std::uint8_t { kRequest, kGoodbye };
+  // Takes in a Round frame; a request that was not answered yet is superseded. Errors are the connection's.
+  virtual Result<Received> receive(ServerConnection& from, const ServerConnection::Frame& frame) = 0;
+  // Computes and sends the answer to the request received last.
+  virtual Status answer(ServerConnection& to) = 0;
+  // Rounds answered so far.
+  virtual std::uint64_t answered() const = 0;
+};
+
+// `experiment` is resolved; d = model_dim(). Throws ConfigError, DataError or std::runtime_error.
+std::unique_ptr<Worker> make_worker(const proto::Experiment& experiment, const Agreement& agreement,
+                                    const Part& part, std::uint32_t client);
+
+}  // namespace gradwire

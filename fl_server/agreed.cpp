@@ -1,0 +1,87 @@
+#include "fl_server/agreed.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "algorithms/method.h"
+#include "fl_server/start_point.h"
+#include "proto/control_frame.h"
+#include "proto/problem_spec.h"
+#include "proto/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+Agreement agreement_of(const ClientTable& table) {
+  Agreement agreement;
+  for (ClientId client = 0; client < table.size(); ++client) {
+    const ClientInfo& info = table.info(client);
+    agreement.columns = std::max<std::size_t>(agreement.columns, info.columns);
+    std::vector<double> merged;
+    std::set_union(agreement.labels.begin(), agreement.labels.end(), info.labels.begin(), info.labels.end(),
+                   std::back_inserter(merged));
+    agreement.labels = std::move(merged);
+  }
+  return agreement;
+}
+
+// Nothing when a client does not know its constants.
+std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTable& table) {
+  std::vector<ClientSmoothness> clients;
+  for (ClientId client = 0; client < table.size(); ++client) {
+    const ClientInfo& info = table.info(client);
+    if (!info.smoothness) return std::nullopt;
+    clients.push_back({*info.smoothness, info.convexity.value_or(0)});
+  }
+  return smoothness_from_clients(spec, clients);
+}
+
+void resolve_algorithm(Agreed& agreed, const ProblemSpec& spec, const ClientTable& table) {
+  const AlgorithmSpec asked = algorithm_spec(agreed.experiment);
+  if (needs_smoothness(asked)) agreed.smoothness = smoothness_of(spec, table);
+  const AlgorithmSpec resolved = resolve(asked, agreed.theory(), agreed.warnings);
+  set_algorithm(agreed.experiment, resolved);
+  agreed.quality = quality(parse_compressor(resolved.compressor, agreed.d), agreed.d);
+}
+
+}  // namespace
+
+Agreed agree(const LoadedExperiment& loaded, const ClientTable& table) {
+  Agreed agreed;
+  agreed.experiment = loaded.experiment;
+  const ProblemSpec spec = problem_spec(agreed.experiment);
+  try {
+    agreed.agreement = agreement_of(table);
+    check_agreement(spec, agreed.agreement);
+    agreed.d = model_dim(spec, agreed.agreement);
+    std::vector<std::uint64_t> samples;
+    for (ClientId client = 0; client < table.size(); ++client)
+      samples.push_back(table.info(client).sample_count);
+    if (find_problem_kind(spec.kind).needs_data && std::count(samples.begin(), samples.end(), 0u) > 0)
+      throw DataError("client " +
+                      std::to_string(std::find(samples.begin(), samples.end(), 0u) - samples.begin()) +
+                      " has no samples");
+    agreed.weights = client_weights(agreed.experiment, samples);
+    agreed.x0 = start_point(agreed.experiment, agreed.agreement, loaded.folder());
+    resolve_algorithm(agreed, spec, table);
+  } catch (const ConfigError& error) {
+    throw locate(loaded, error);
+  }
+  make_paths_absolute(agreed.experiment, loaded.folder());
+  return agreed;
+}
+
+std::string start_frame(const Agreed& agreed, std::uint64_t run) {
+  wire::Start start;
+  start.set_dim(static_cast<std::uint32_t>(agreed.d));
+  start.set_columns(static_cast<std::uint32_t>(agreed.agreement.columns));
+  start.mutable_labels()->Assign(agreed.agreement.labels.begin(), agreed.agreement.labels.end());
+  start.set_clients(agreed.experiment.clients().count());
+  start.set_experiment(agreed.experiment.SerializeAsString());
+  start.set_first_ticket(1);
+  start.set_run(run);
+  return control_frame(FrameType::kStart, start);
+}
+
+}  // namespace gradwire

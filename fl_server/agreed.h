@@ -1,0 +1,37 @@
+// What a server and its clients agree on before the first round: from the experiment and what the clients say
+// of their data to dimensions and numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/problem.h"
+#include "fl_server/client_table.h"
+#include "proto/experiment.h"
+
+namespace gradwire {
+
+struct Agreed {
+  proto::Experiment experiment;  // resolved: step sizes are numbers, paths absolute
+  Agreement agreement;
+  std::size_t d = 0;
+  std::vector<double> x0;                // shape (d)
+  std::vector<double> weights;           // shape (n); empty: 1/n each
+  Quality quality;                       // of the compressor
+  std::optional<Smoothness> smoothness;  // L is the mean of what the clients said
+  std::vector<std::string> warnings;
+
+  Theory theory() const {
+    return {experiment.clients().count(), d, quality, smoothness ? &*smoothness : nullptr};
+  }
+};
+
+// REQUIRES: all clients of the table have joined. Throws ExperimentError or DataError (one line).
+Agreed agree(const LoadedExperiment& loaded, const ClientTable& table);
+
+// The Start frame that tells the clients.
+std::string start_frame(const Agreed& agreed, std::uint64_t run);
+
+}  // namespace gradwire

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "algorithms/context.h"
+#include "algorithms/message.h"
+
+namespace gradwire {
+
+// f, ||grad f||^2 and the accuracy at one point, from the clients' answers in client order.
+template <class Real>
+class Evaluation {
+ public:
+  explicit Evaluation(const Setup<Real>& setup) : setup_(setup), gradient_(setup.d) {}
+
+  // The clients to ask next, starting with `first`: so many that their gradients take a bounded share of
+  // memory.
+  ClientId next_window(ClientId first, std::vector<ClientId>& cohort) const {
+    constexpr std::size_t kWindowBytes = 256 << 20;
+    const std::size_t window =
+        std::max<std::size_t>(1, kWindowBytes / std::max<std::size_t>(1, setup_.d * sizeof(Real)));
+    const auto end = static_cast<ClientId>(std::min<std::size_t>(setup_.n, first + window));
+    cohort.clear();
+    for (ClientId c = first; c < end; ++c) cohort.push_back(c);
+    return end;
+  }
+
+  static bool accepts(const Uplink<Real>& up, const Setup<Real>& setup) {
+    return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == setup.d;
+  }
+
+  // REQUIRES: accepts(up).
+  void add(const Uplink<Real>& up) {
+    const double w = setup_.weights.empty() ? 1.0 / setup_.n : setup_.weights[up.client];
+    weight_ += w;
+    loss_ += w * up.loss;
+    correct_ += up.correct;
+    tested_ += up.tested;
+    const View<Real> g = up.parts[0].values;
+    for (std::size_t j = 0; j < gradient_.size(); ++j) gradient_[j] += w * static_cast<double>(g[j]);
+    answered_ += 1;
+  }
+
+  double loss() const { return loss_ / total(); }
+  double grad_norm_sq() const {
+    double sum = 0;
+    for (const double g : gradient_) sum += g * g;
+    return sum / (total() * total());
+  }
+  std::optional<double> accuracy() const {
+    if (tested_ == 0) return std::nullopt;
+    return static_cast<double>(correct_) / static_cast<double>(tested_);
+  }
+
+ private:
+  // The weights sum to one but for rounding; only when somebody did not answer are they scaled up.
+  double total() const { return answered_ == setup_.n ? 1 : weight_; }
+
+  const Setup<Real>& setup_;
+  Vec<double> gradient_;  // shape (d)
+  double weight_ = 0, loss_ = 0;
+  std::uint64_t correct_ = 0, tested_ = 0;
+  std::uint32_t answered_ = 0;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,73 @@
+// The server's end of all its clients' connections: listens, shakes hands, numbers the clients, drops what
+// misbehaves. One thread; everything happens inside wait() and gather().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "fl_server/client_table.h"
+#include "fl_server/connection.h"
+
+namespace gradwire {
+
+struct HubOptions {
+  std::string listen;         // HOST:PORT; port 0: any that is free
+  std::uint32_t clients = 0;  // n
+  std::string experiment;     // serialised, for the Welcome
+  WireTimes times;
+  bool handle_signals = false;                  // SIGINT and SIGTERM stop the run, a second one the process
+  std::function<void(const std::string&)> log;  // one line; may be empty
+};
+
+// What a hub tells the transport once the run has begun, from inside wait().
+class HubEvents {
+ public:
+  virtual ~HubEvents() = default;
+  virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
+      ClientId client, const Prefix& prefix, std::span<const std::byte> header) = 0;
+  virtual Status on_reply(ClientId client, std::uint64_t bytes) = 0;
+  virtual void on_joined(ClientId client) = 0;
+  virtual void on_left(ClientId client) = 0;
+  virtual void on_stop() = 0;
+};
+
+class Hub {
+ public:
+  // Throws std::runtime_error (one line) when it cannot listen.
+  explicit Hub(HubOptions options);
+  ~Hub();
+
+  std::string address() const;  // HOST:PORT as bound
+  const ClientTable& table() const;
+  bool stopped() const;  // the operator asked to stop
+
+  // Until all clients have joined; false: stopped. Throws std::runtime_error that says who is missing.
+  bool gather(std::chrono::milliseconds deadline);
+
+  // Sends `start` (a whole frame) to all clients, now and whenever one joins again. From now on replies of up
+  // to `max_payload` bytes are taken.
+  void begin(std::string start, std::uint64_t max_payload, HubEvents& events);
+  // No more events.
+  void end();
+  // Does nothing when the client is not connected.
+  void send(ClientId client, Outgoing message);
+  // Works on the connections until done() or the deadline.
+  void wait(SteadyTime deadline, const std::function<bool()>& done);
+  // Gives writes that are not through copies of what they borrow.
+  void own_pending();
+
+  // Until all clients have heard the last message that they were sent (a client answers it with a heartbeat),
+  // also those that must come back for it; at the latest after `deadline`.
+  void finish(std::chrono::milliseconds deadline);
+  // Tells all clients that the run is over for good, and why.
+  void abandon(const std::string& message);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,142 @@
+// gradwire-server: owns the model; waits for its clients, runs the rounds, writes the results.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "engine/dataset.h"
+#include "fl_server/json.h"
+#include "fl_server/results.h"
+#include "fl_server/serve.h"
+#include "proto/build_info.h"
+#include "proto/experiment.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kBadUsage = 2;
+constexpr int kFailed = 1;
+constexpr std::chrono::seconds kProgressEvery{5};
+
+constexpr const char* kExamples = R"(
+Examples:
+  gradwire-server experiment.toml --listen 0.0.0.0:7000 --state run1
+  gradwire-server experiment.toml --listen 127.0.0.1:0 --state run1 --set run.rounds=100
+The address that it listens on is in run1/address; the results come into run1. Clients:
+  gradwire-client --server HOST:7000 --data libsvm:my.txt --id hospital-7)";
+
+// One JSON object per evaluated round: the columns of metrics.csv.
+std::string record_json(const gradwire::RoundRecord& record) {
+  std::string_view names = gradwire::kMetricsHeader;
+  const std::string line = gradwire::metrics_line(record);
+  std::string_view values = line;
+  const auto take = [](std::string_view& from) {
+    const std::string_view word = from.substr(0, from.find(','));
+    from.remove_prefix(std::min(from.size(), word.size() + 1));
+    return word;
+  };
+  std::string json = "{";
+  while (!names.empty()) {
+    const std::string_view value = take(values);
+    const bool number = value.find_first_not_of("0123456789+-.e") == std::string_view::npos && !value.empty();
+    json += (json.size() > 1 ? ", " : "") + gradwire::json_string(take(names)) + ": ";
+    json += number ? value : "null";
+  }
+  return json + "}";
+}
+
+class Console {
+ public:
+  Console(bool json, bool quiet) : json_(json), quiet_(quiet) {}
+
+  void log(const std::string& line) const {
+    if (quiet_) return;
+    const std::string text = json_ ? "{\"message\": " + gradwire::json_string(line) + "}" : line;
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+
+  void record(const gradwire::RoundRecord& record) {
+    if (quiet_) return;
+    if (json_) {
+      std::printf("%s\n", record_json(record).c_str());
+      std::fflush(stdout);
+      return;
+    }
+    const auto now = Clock::now();
+    if (record.round > 0 && now - shown_ < kProgressEvery) return;
+    shown_ = now;
+    std::fprintf(stderr, "round %u: loss %.6g, ||grad||^2 %.3e, %.1f s\n", record.round, record.loss,
+                 record.grad_norm_sq, record.seconds);
+  }
+
+ private:
+  bool json_, quiet_;
+  Clock::time_point shown_;
+};
+
+int run(const gradwire::ServeOptions& options, const Console& console) {
+  const auto outcome = gradwire::serve(options);
+  if (!outcome) {
+    console.log("stopped before the run began");
+    return 0;
+  }
+  if (*outcome == gradwire::Outcome::kDiverged) {
+    std::fprintf(stderr, "gradwire-server: the run diverged; try a smaller algorithm.step_size\n");
+    return kFailed;
+  }
+  console.log("the results are in " + options.state.string());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  gradwire::ServeOptions options;
+  bool json = false, quiet = false;
+  std::int64_t join_deadline_ms = options.join_deadline.count();
+  CLI::App app{"Runs the rounds of one experiment with clients that connect over TCP.", "gradwire-server"};
+  app.footer(kExamples);
+  app.set_version_flag("--version", gradwire::build_info());
+  app.add_option("FILE.toml", options.file, "The experiment")->required();
+  app.add_option("--listen", options.listen, "HOST:PORT to listen on; port 0: any that is free")->required();
+  app.add_option("--state", options.state, "Folder for the address and the results")->required();
+  app.add_option("--set", options.overrides, "KEY=VALUE in place of what the file says; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--join-deadline-ms", join_deadline_ms, "Give up when not all clients have joined by then")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--json", json, "One JSON object per evaluated round on stdout; log lines as JSON");
+  app.add_flag("--quiet", quiet, "Only errors");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::fprintf(stderr, "gradwire-server: %s; see gradwire-server --help\n", error.what());
+    return kBadUsage;
+  }
+  options.join_deadline = std::chrono::milliseconds(join_deadline_ms);
+  Console console(json, quiet);
+  options.log = [&](const std::string& line) { console.log(line); };
+  options.on_record = [&](const gradwire::RoundRecord& record) { console.record(record); };
+  try {
+    return run(options, console);
+  } catch (const gradwire::ExperimentError& error) {
+    std::fprintf(stderr, "gradwire-server: %s\n", error.what());
+    return kBadUsage;
+  } catch (const gradwire::DataError& error) {
+    std::fprintf(stderr, "gradwire-server: %s\n", error.what());
+    return kBadUsage;
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "gradwire-server: %s\n", error.what());
+    return kBadUsage;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gradwire-server: %s\n", error.what());
+    return kFailed;
+  }
+}

@@ -1,0 +1,306 @@
+#include "fl_server/round_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <stdexcept>
+
+#include "fl_server/evaluation.h"
+
+namespace gradwire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// "3, 7, 12 and 5 more"
+std::string name_some(const std::vector<ClientId>& clients) {
+  constexpr std::size_t kNamed = 8;
+  std::string text;
+  for (std::size_t k = 0; k < std::min(kNamed, clients.size()); ++k)
+    text += (k == 0 ? "" : ", ") + std::to_string(clients[k]);
+  if (clients.size() > kNamed) text += " and " + std::to_string(clients.size() - kNamed) + " more";
+  return text;
+}
+
+template <class Real>
+class Loop {
+ public:
+  Loop(ServerHalf<Real>& server, const Facts& facts, const Setup<Real>& setup, Transport<Real>& transport,
+       Ledger& ledger, const RoundLimits& limits, const LoopHooks<Real>& hooks)
+      : server_(server),
+        facts_(facts),
+        setup_(setup),
+        transport_(transport),
+        ledger_(ledger),
+        limits_(limits),
+        hooks_(hooks),
+        started_(Clock::now()) {
+    ledger_.committed.resize(setup.n, 0);
+  }
+
+  Outcome run() {
+    Outcome outcome = Outcome::kFinished;
+    for (std::uint32_t k = 0;; ++k) {
+      const bool last = k == limits_.rounds || stopped();
+      if (limits_.evaluate_every > 0 && (last || k % limits_.evaluate_every == 0)) {
+        if (!evaluate(k)) {
+          outcome = Outcome::kDiverged;
+          break;
+        }
+        if (record_.grad_norm_sq <= limits_.stop_at_grad_norm_sq && limits_.stop_at_grad_norm_sq > 0) {
+          outcome = Outcome::kReachedTarget;
+          break;
+        }
+      }
+      if (last) {
+        if (k < limits_.rounds) outcome = Outcome::kStopped;
+        break;
+      }
+      if (!round(k)) {
+        outcome = Outcome::kDiverged;
+        break;
+      }
+    }
+    say_goodbye();
+    return outcome;
+  }
+
+ private:
+  bool stopped() const { return stop_seen_ || (hooks_.stop != nullptr && hooks_.stop->load()); }
+  void note(const std::string& line) const {
+    if (hooks_.on_note) hooks_.on_note(line);
+  }
+
+  // One round from x^k to x^{k+1}; false: a client's gradient was not finite.
+  bool round(std::uint32_t k) {
+    server_.cohort(cohort_);
+    replies_.clear();
+    const Downlink<Real> body = server_.broadcast();
+    if (!cohort_.empty()) {
+      const std::size_t size = cohort_.size();
+      const double share = facts_.needs_all_replies ? 1 : limits_.quorum;
+      const auto quorum = static_cast<std::size_t>(std::ceil(share * static_cast<double>(size)));
+      double body_bits = 0;
+      for (std::size_t part = 0; part < body.parts.size(); ++part) body_bits += wire_bits(body.parts[part]);
+      bits_down_ += body_bits * static_cast<double>(size);
+      if (!collect(Request::kRound, body, std::clamp<std::size_t>(quorum, 1, size), k)) return false;
+      gather_replies();
+      for (const auto& up : replies_) ledger_.committed[up.client] = up.ticket;
+    }
+    server_.apply(replies_);
+    record_.replies = static_cast<std::uint32_t>(replies_.size());
+    if (hooks_.on_round) hooks_.on_round(k + 1);
+    return true;
+  }
+
+  void gather_replies() {
+    for (std::size_t i = 0; i < cohort_.size(); ++i) {
+      if (!have_[i]) continue;
+      replies_.push_back(slots_[i]);
+      for (std::size_t part = 0; part < slots_[i].parts.size(); ++part)
+        bits_up_ += wire_bits(slots_[i].parts[part]);
+      grad_calls_ += slots_[i].grad_calls;
+    }
+  }
+
+  // Row k of the metrics; false: the loss or the gradient is not finite.
+  bool evaluate(std::uint32_t k) {
+    Downlink<Real> body;
+    body.round = k;
+    body.parts = {Payload<Real>::dense(server_.model())};
+    Evaluation<Real> evaluation(setup_);
+    const std::uint64_t up_before = bytes_up_, down_before = bytes_down_;  // evaluation is not counted
+    for (ClientId next = 0; next < setup_.n;) {
+      next = evaluation.next_window(next, cohort_);
+      const auto quorum =
+          static_cast<std::size_t>(std::ceil(limits_.quorum * static_cast<double>(cohort_.size())));
+      if (!collect(Request::kEvaluate, body, std::clamp<std::size_t>(quorum, 1, cohort_.size()), k))
+        return false;
+      for (std::size_t i = 0; i < cohort_.size(); ++i)
+        if (have_[i]) evaluation.add(slots_[i]);
+    }
+    bytes_up_ = up_before;
+    bytes_down_ = down_before;
+    fill_record(k, evaluation);
+    if (hooks_.on_record) hooks_.on_record(record_);
+    return std::isfinite(record_.loss) && std::isfinite(record_.grad_norm_sq);
+  }
+
+  void fill_record(std::uint32_t k, const Evaluation<Real>& evaluation) {
+    const double n = setup_.n;
+    record_.round = k;
+    record_.loss = evaluation.loss();
+    record_.grad_norm_sq = evaluation.grad_norm_sq();
+    record_.accuracy = evaluation.accuracy();
+    record_.bits_up = bits_up_ / n;
+    record_.bits_down = bits_down_ / n;
+    record_.bytes_up = bytes_up_;
+    record_.bytes_down = bytes_down_;
+    record_.grad_calls = static_cast<double>(grad_calls_) / n;
+    record_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+  }
+
+  std::uint64_t send(ClientId client, Request request, const Downlink<Real>& body,
+                     const Downlink<Real>* resync) {
+    Envelope<Real> envelope;
+    envelope.request = request;
+    envelope.ticket = ledger_.ticket;
+    envelope.committed = ledger_.committed[client];
+    envelope.body = &body;
+    envelope.resync = resync;
+    return transport_.send(client, envelope);
+  }
+
+  // Asks cohort_ for `request` and waits for `quorum` answers, which land in slots_/have_ by place in
+  // cohort_. False: a client's answer was not finite.
+  bool collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k) {
+    ++ledger_.ticket;
+    slots_.resize(cohort_.size());
+    have_.assign(cohort_.size(), 0);
+    helped_.assign(cohort_.size(), 0);
+    resyncs_.clear();
+    for (const ClientId c : cohort_) bytes_down_ += send(c, request, body, nullptr);
+    std::size_t got = 0;
+    std::uint32_t attempts = 0;
+    double deadline = transport_.now() + limits_.deadline_seconds;
+    while (got < quorum) {
+      const Event<Real> event = transport_.next(deadline);
+      switch (event.kind) {
+        case Event<Real>::Kind::kStopped: stop_seen_ = true; break;
+        case Event<Real>::Kind::kLeft: note("client " + std::to_string(event.up.client) + " left"); break;
+        case Event<Real>::Kind::kJoined: ask_again(event.up.client, request, body); break;
+        case Event<Real>::Kind::kTimeout:
+          ask_missing(request, body, k, ++attempts, got, quorum);
+          deadline = transport_.now() + limits_.deadline_seconds;
+          break;
+        case Event<Real>::Kind::kReply:
+          if (event.up.ticket != ledger_.ticket) break;  // late, or repeated
+          if (event.up.answer == Answer::kNotFinite) {
+            note("round " + std::to_string(k) + ": the loss or gradient of client " +
+                 std::to_string(event.up.client) + " is not a finite number");
+            return false;
+          }
+          got += take(event, request, body);
+          break;
+      }
+    }
+    return true;
+  }
+
+  // Place of `client` in cohort_, or cohort_.size().
+  std::size_t place(ClientId client) const {
+    if (cohort_.size() == setup_.n) return std::min<std::size_t>(client, setup_.n);
+    const auto it = std::lower_bound(cohort_.begin(), cohort_.end(), client);
+    return it != cohort_.end() && *it == client ? static_cast<std::size_t>(it - cohort_.begin())
+                                                : cohort_.size();
+  }
+
+  // True when the event is a new answer.
+  bool take(const Event<Real>& event, Request request, const Downlink<Real>& body) {
+    const std::size_t i = place(event.up.client);
+    if (i == cohort_.size() || have_[i]) return false;  // not asked, or a duplicate
+    if (event.up.answer != Answer::kReply) {
+      help(i, event.up.answer, request, body);
+      return false;
+    }
+    if (!(request == Request::kRound ? server_.accepts(event.up)
+                                     : Evaluation<Real>::accepts(event.up, setup_))) {
+      note("client " + std::to_string(event.up.client) + " sent a message of the wrong shape; it is ignored");
+      return false;
+    }
+    slots_[i] = event.up;
+    have_[i] = 1;
+    bytes_up_ += event.bytes;
+    return true;
+  }
+
+  // Gives a client back what it lacks; once per asking, so that repeated cries do not multiply.
+  void help(std::size_t i, Answer lacks, Request request, const Downlink<Real>& body) {
+    if (helped_[i]) return;
+    helped_[i] = 1;
+    const ClientId client = cohort_[i];
+    auto resync = server_.resync(client, lacks);
+    if (!resync)
+      throw std::runtime_error(
+          "client " + std::to_string(client) +
+          " lost its state and the server keeps no mirror of it; start the run again with "
+          "server.mirrors = true");
+    note("client " + std::to_string(client) + " lost its state and is given it back");
+    resyncs_.push_back(*resync);
+    send(client, request, body, &resyncs_.back());
+  }
+
+  void ask_again(ClientId client, Request request, const Downlink<Real>& body) {
+    note("client " + std::to_string(client) + " joined");
+    const std::size_t i = client < setup_.n ? place(client) : cohort_.size();
+    if (i == cohort_.size() || have_[i]) return;
+    helped_[i] = 0;
+    send(client, request, body, nullptr);
+  }
+
+  void ask_missing(Request request, const Downlink<Real>& body, std::uint32_t k, std::uint32_t attempts,
+                   std::size_t got, std::size_t quorum) {
+    std::vector<ClientId> missing;
+    for (std::size_t i = 0; i < cohort_.size(); ++i)
+      if (!have_[i]) missing.push_back(cohort_[i]);
+    const std::string state = "round " + std::to_string(k) + ": " + std::to_string(got) + " of " +
+                              std::to_string(quorum) + " needed replies; waiting for clients " +
+                              name_some(missing);
+    if (attempts >= limits_.attempts || stopped())
+      throw std::runtime_error(state + " after " + std::to_string(attempts) + " deadlines of " +
+                               std::to_string(limits_.deadline_seconds) +
+                               " s; start the missing clients, or lower server.quorum");
+    note(state + "; asking them again");
+    helped_.assign(cohort_.size(), 0);
+    for (const ClientId c : missing) send(c, request, body, nullptr);
+  }
+
+  void say_goodbye() {
+    ++ledger_.ticket;
+    for (ClientId c = 0; c < setup_.n; ++c) {
+      Envelope<Real> envelope;
+      envelope.request = Request::kGoodbye;
+      envelope.ticket = ledger_.ticket;
+      envelope.committed = ledger_.committed[c];
+      transport_.send(c, envelope);
+    }
+    transport_.next(transport_.now());  // lets the transport take them up
+  }
+
+  ServerHalf<Real>& server_;
+  const Facts& facts_;
+  const Setup<Real>& setup_;
+  Transport<Real>& transport_;
+  Ledger& ledger_;
+  const RoundLimits& limits_;
+  const LoopHooks<Real>& hooks_;
+  const Clock::time_point started_;
+
+  bool stop_seen_ = false;
+  RoundRecord record_;
+  double bits_up_ = 0, bits_down_ = 0;
+  std::uint64_t bytes_up_ = 0, bytes_down_ = 0, grad_calls_ = 0;
+
+  // Of the request in progress.
+  std::vector<ClientId> cohort_;
+  std::vector<Uplink<Real>> slots_, replies_;
+  std::vector<char> have_, helped_;
+  std::deque<Downlink<Real>> resyncs_;
+};
+
+}  // namespace
+
+template <class Real>
+Outcome run_rounds(ServerHalf<Real>& server, const Facts& facts, const Setup<Real>& setup,
+                   Transport<Real>& transport, Ledger& ledger, const RoundLimits& limits,
+                   const LoopHooks<Real>& hooks) {
+  return Loop<Real>(server, facts, setup, transport, ledger, limits, hooks).run();
+}
+
+template Outcome run_rounds(ServerHalf<float>&, const Facts&, const Setup<float>&, Transport<float>&, Ledger&,
+                            const RoundLimits&, const LoopHooks<float>&);
+template Outcome run_rounds(ServerHalf<double>&, const Facts&, const Setup<double>&, Transport<double>&,
+                            Ledger&, const RoundLimits&, const LoopHooks<double>&);
+
+}  // namespace gradwire

@@ -1,0 +1,34 @@
+// The gradwire-server program as a function: from an experiment file to a folder of results.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fl_server/connection.h"
+#include "fl_server/round_loop.h"
+
+namespace gradwire {
+
+struct ServeOptions {
+  std::filesystem::path file;
+  std::vector<std::string> overrides;  // of --set
+  std::string listen;                  // HOST:PORT
+  std::filesystem::path state;
+  std::chrono::milliseconds join_deadline{std::chrono::hours(24)};
+  WireTimes times;
+  bool handle_signals = true;
+  std::function<void(const std::string&)> log;
+  std::function<void(const RoundRecord&)> on_record;
+};
+
+// Waits for the clients, runs all rounds, says goodbye. Writes DIR/address at once, config.toml when the
+// clients are there, metrics.csv as it goes, model.bin and summary.json at the end. Nothing: stopped before
+// all clients had joined. Throws ExperimentError, DataError, std::invalid_argument (--listen), or
+// std::runtime_error; always one line.
+std::optional<Outcome> serve(const ServeOptions& options);
+
+}  // namespace gradwire

@@ -1,0 +1,150 @@
+#include "fl_server/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "compressors/payload.h"
+#include "proto/control_frame.h"
+#include "proto/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+const char* name_of(FrameType type) {
+  switch (type) {
+    case FrameType::kHello: return "Hello";
+    case FrameType::kWelcome: return "Welcome";
+    case FrameType::kJoin: return "Join";
+    case FrameType::kStart: return "Start";
+    case FrameType::kRound: return "Round";
+    case FrameType::kReply: return "Reply";
+    case FrameType::kError: return "Error";
+    case FrameType::kHeartbeat: return "Heartbeat";
+  }
+  return "unknown";
+}
+
+bool is_constant(double value) { return std::isfinite(value) && value >= 0; }
+
+// What the header says about the data, or what is wrong with it.
+Result<ClientInfo> read_join(const wire::Join& join, ClientInfo info) {
+  if (!join.has_columns() || !join.has_sample_count() || !join.has_test_count())
+    return Error{"Join: columns, sample_count or test_count is missing"};
+  if (join.columns() > kMaxDim) return Error{"Join: too many columns"};
+  info.columns = join.columns();
+  info.sample_count = join.sample_count();
+  info.test_count = join.test_count();
+  info.labels.assign(join.labels().begin(), join.labels().end());
+  const auto unordered = [](double a, double b) { return !(a < b); };
+  if (!std::all_of(info.labels.begin(), info.labels.end(), [](double l) { return std::isfinite(l); }) ||
+      std::adjacent_find(info.labels.begin(), info.labels.end(), unordered) != info.labels.end())
+    return Error{"Join: labels are not finite and ascending"};
+  if (join.has_smoothness()) info.smoothness = join.smoothness();
+  if (join.has_convexity()) info.convexity = join.convexity();
+  if (!is_constant(join.smoothness()) || !is_constant(join.convexity()))
+    return Error{"Join: a smoothness constant is not finite, or negative"};
+  return info;
+}
+
+}  // namespace
+
+Session::Session(asio::io_context& io, int fd, const WireTimes& times, SessionOwner& owner,
+                 ConnectionCounts& counts)
+    : times_(times),
+      owner_(owner),
+      connection_(std::make_shared<Connection>(io, fd, times, *this, counts)),
+      state_since_(std::chrono::steady_clock::now()) {}
+
+void Session::begin(const std::string& start, std::uint64_t max_payload) {
+  state_ = State::kRounds;
+  connection_->set_max_payload(max_payload);
+  connection_->send(Outgoing::control(start));
+}
+
+void Session::check_time(SteadyTime now) {
+  const auto waited = now - state_since_;
+  if (state_ == State::kHello && waited > times_.handshake)
+    return connection_->refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false,
+                               0);
+  if (state_ == State::kData && waited > times_.data)
+    return connection_->refuse("no Join within " + std::to_string(times_.data.count()) + " ms", false, 0);
+  connection_->check_time(now);
+}
+
+Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& prefix,
+                                                                 std::span<const std::byte> header) {
+  reply_bytes_ = 0;
+  if (prefix.type == FrameType::kReply && state_ == State::kRounds) {
+    reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
+    return owner_.on_reply_header(*this, prefix, header);
+  }
+  if (prefix.payload_len > 0) return Error{std::string(name_of(prefix.type)) + " has no payload"};
+  if (Status status = control(prefix.type, header); !status) return status.error();
+  return std::span<const std::span<std::byte>>();
+}
+
+Status Session::on_frame() {
+  return reply_bytes_ > 0 ? owner_.on_reply(*this, reply_bytes_) : Status(Unit{});
+}
+
+Status Session::control(FrameType type, std::span<const std::byte> header) {
+  if (type == FrameType::kError) return error(header);
+  if (type == FrameType::kHello && state_ == State::kHello) return hello(header);
+  if (type == FrameType::kJoin && state_ == State::kData) return join(header);
+  if (type == FrameType::kHeartbeat && state_ != State::kHello) {
+    owner_.on_heartbeat(*this);
+    return Unit{};
+  }
+  return Error{std::string(name_of(type)) + " is out of place here"};
+}
+
+Status Session::hello(std::span<const std::byte> header) {
+  wire::Hello hello;
+  if (Status status = parse_control(header, hello); !status) return status;
+  if (!hello.has_protocol() || !hello.has_client_name()) return Error{"Hello: protocol or name is missing"};
+  if (hello.protocol() != kWireVersion) {
+    connection_->refuse("the client speaks version " + std::to_string(hello.protocol()) +
+                            " of the protocol, the server " + std::to_string(kWireVersion) +
+                            ": install the same release on both",
+                        true, 0);
+    return Unit{};
+  }
+  std::optional<std::uint32_t> index, count;
+  if (hello.has_part_index()) index = hello.part_index();
+  if (hello.has_part_count()) count = hello.part_count();
+  const Result<ClientId> client = owner_.on_hello(*this, hello.client_name(), index, count);
+  if (!client) {
+    connection_->refuse(client.error().message, true, 0);
+    return Unit{};
+  }
+  client_ = *client;
+  info_.build = one_line(hello.build());
+  info_.pid = hello.pid();
+  state_ = State::kData;
+  state_since_ = std::chrono::steady_clock::now();
+  connection_->expect_heartbeats();
+  connection_->send(Outgoing::control(owner_.welcome(*client)));
+  return Unit{};
+}
+
+Status Session::join(std::span<const std::byte> header) {
+  wire::Join join;
+  if (Status status = parse_control(header, join); !status) return status;
+  const Result<ClientInfo> info = read_join(join, info_);
+  if (!info) return info.error();
+  state_ = State::kJoined;
+  const Status joined = owner_.on_join(*this, *info);
+  if (!joined) connection_->refuse(joined.error().message, true, 0);
+  return Unit{};
+}
+
+// The client says why it leaves.
+Status Session::error(std::span<const std::byte> header) {
+  wire::ErrorMessage error;
+  if (Status status = parse_control(header, error); !status) return status;
+  connection_->close("it says: " + one_line(error.message()));
+  return Unit{};
+}
+
+}  // namespace gradwire

@@ -1,0 +1,72 @@
+// One connection's way through the handshake: Hello, Join, then replies. A state machine fed with frames.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "fl_server/client_table.h"
+#include "fl_server/connection.h"
+
+namespace gradwire {
+
+class Session;
+
+// What sessions ask of their hub.
+class SessionOwner {
+ public:
+  virtual ~SessionOwner() = default;
+  // The number of a client that says hello; its Welcome is sent by welcome().
+  virtual Result<ClientId> on_hello(Session& session, const std::string& name,
+                                    std::optional<std::uint32_t> part_index,
+                                    std::optional<std::uint32_t> part_count) = 0;
+  virtual std::string welcome(ClientId client) = 0;  // a whole frame
+  virtual Status on_join(Session& session, ClientInfo info) = 0;
+  virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
+      Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
+  virtual Status on_reply(Session& session, std::uint64_t bytes) = 0;
+  virtual void on_heartbeat(Session& session) = 0;
+  virtual void on_closed(Session& session, const std::string& why) = 0;
+};
+
+class Session final : public FrameHandler {
+ public:
+  enum class State : std::uint8_t { kHello, kData, kJoined, kRounds };
+
+  Session(asio::io_context& io, int fd, const WireTimes& times, SessionOwner& owner,
+          ConnectionCounts& counts);
+
+  Connection& connection() { return *connection_; }
+  State state() const { return state_; }
+  std::optional<ClientId> client() const { return client_; }
+  // Another connection speaks for the client now.
+  void forget_client() { client_.reset(); }
+
+  // The run has begun: Start, then rounds.
+  void begin(const std::string& start, std::uint64_t max_payload);
+  void check_time(SteadyTime now);
+
+  Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
+                                                          std::span<const std::byte> header) override;
+  Status on_frame() override;
+  void on_closed(const std::string& why) override { owner_.on_closed(*this, why); }
+
+ private:
+  Status control(FrameType type, std::span<const std::byte> header);
+  Status hello(std::span<const std::byte> header);
+  Status join(std::span<const std::byte> header);
+  Status error(std::span<const std::byte> header);
+
+  const WireTimes& times_;
+  SessionOwner& owner_;
+  std::shared_ptr<Connection> connection_;
+  State state_ = State::kHello;
+  SteadyTime state_since_;
+  std::optional<ClientId> client_;
+  ClientInfo info_;                // from the Hello
+  std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving; 0: no reply is
+};
+
+}  // namespace gradwire

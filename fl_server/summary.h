@@ -1,0 +1,44 @@
+// summary.json: what a run was and how it ended, the same for a simulation and for a server
+// (docs/results.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "algorithms/spec.h"
+#include "fl_server/round_loop.h"
+
+namespace gradwire {
+
+namespace proto {
+class Experiment;
+}
+
+// A process that took part.
+struct ProcessInfo {
+  std::string role;  // "server", "client 3"
+  std::uint64_t pid = 0;
+  std::string executable;  // its path as the operating system gives it; empty: not known
+};
+
+struct Summary {
+  const proto::Experiment* experiment = nullptr;  // resolved
+  Theory theory;                                  // what the step sizes were computed from
+  std::string transport;                          // memory, encoded, tcp
+  unsigned threads = 1;
+  std::vector<std::string> warnings;
+  Outcome outcome = Outcome::kFinished;
+  std::uint32_t rounds = 0;  // that were done
+  RoundRecord last;          // of the last evaluation
+  double seconds = 0;        // of all rounds
+  std::vector<ProcessInfo> processes;
+};
+
+std::string summary_json(const Summary& summary);
+
+// "finished", "reached_target", "stopped" or "diverged".
+std::string outcome_name(Outcome outcome);
+
+}  // namespace gradwire

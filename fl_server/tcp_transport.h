@@ -1,0 +1,59 @@
+// Clients in processes of their own, over TCP.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fl_server/hub.h"
+#include "fl_server/transport.h"
+#include "proto/codec.h"
+
+namespace gradwire {
+
+template <class Real>
+class TcpTransport final : public Transport<Real>, private HubEvents {
+ public:
+  // Begins the run: `start` is the whole Start frame. REQUIRES: hub.gather() returned true; one transport per
+  // hub.
+  TcpTransport(Hub& hub, const CodecContext& context, std::string start);
+  ~TcpTransport() override;
+
+  // A body is encoded once per ticket. What a client that is not connected was sent is lost; kJoined tells
+  // when it is back.
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
+  Event<Real> next(double deadline) override;
+  double now() const override;
+
+ private:
+  // Two slots, so that a repetition can arrive while the loop still looks at the reply.
+  struct Inbox {
+    std::unique_ptr<UplinkSlot<Real>> slots[2];
+    int arriving = 0;         // where the reply on its way goes
+    int viewed = -1;          // the slot that a reply handed up looks into
+    std::uint64_t asked = 0;  // the newest ticket sent
+  };
+
+  Result<std::span<const std::span<std::byte>>> on_reply_header(ClientId client, const Prefix& prefix,
+                                                                std::span<const std::byte> header) override;
+  Status on_reply(ClientId client, std::uint64_t bytes) override;
+  void on_joined(ClientId client) override;
+  void on_left(ClientId client) override;
+  void on_stop() override;
+
+  std::shared_ptr<const EncodedBody<Real>> encode_once(std::uint64_t ticket, const Downlink<Real>* body);
+
+  Hub& hub_;
+  Codec<Real> codec_;
+  std::vector<Inbox> inboxes_;  // by client
+  std::deque<Event<Real>> events_;
+  // The last body encoded, and what it was encoded from.
+  std::shared_ptr<const EncodedBody<Real>> body_;
+  std::uint64_t body_ticket_ = 0;
+  const Downlink<Real>* body_source_ = nullptr;
+};
+
+}  // namespace gradwire

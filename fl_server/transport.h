@@ -1,0 +1,38 @@
+// The only thing in which a simulation, TCP and a cluster differ. An open set: in-process, TCP, ...
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/message.h"
+
+namespace gradwire {
+
+template <class Real>
+struct Event {
+  enum class Kind : std::uint8_t {
+    kReply,    // `up`: an answer; its views live until that client is sent a newer ticket
+    kTimeout,  // the deadline passed and nothing came
+    kJoined,   // `up.client` is (again) reachable; whatever it was asked before may be lost
+    kLeft,     // `up.client` is gone for now
+    kStopped,  // the operator asked to stop
+  };
+  Kind kind = Kind::kTimeout;
+  std::uint64_t bytes = 0;  // kReply: encoded size, prefix + header + payload
+  Uplink<Real> up;
+};
+
+template <class Real>
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Sends without waiting; a newer ticket supersedes the older, sending a ticket again is harmless. The
+  // envelope's body and resync, and what they view, may change once the following next() has returned: a
+  // transport that is still writing then has its own copy (one per body, not one per client). Returns the
+  // encoded size in bytes, counted even if lost.
+  virtual std::uint64_t send(ClientId client, const Envelope<Real>& envelope) = 0;
+  // The next event, at the latest at `deadline` (in seconds, on now()'s clock).
+  virtual Event<Real> next(double deadline) = 0;
+  virtual double now() const = 0;  // seconds, wall or virtual; only loops ask
+};
+
+}  // namespace gradwire

@@ -1,0 +1,86 @@
+#include "fl_server/write_queue.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <utility>
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kMaxVectors = 16;  // of one system call
+
+std::uint64_t size_of(const Outgoing& message) {
+  std::uint64_t size = message.head.size();
+  for (const auto section : message.sections) size += section.size();
+  return size;
+}
+
+}  // namespace
+
+void WriteQueue::push(Outgoing message) {
+  if (message.request != 0) {
+    const auto waiting = queue_.begin() + (written_ > 0 ? 1 : 0);
+    queue_.erase(std::remove_if(waiting, queue_.end(), [](const Outgoing& m) { return m.request != 0; }),
+                 queue_.end());
+  }
+  queue_.push_back(std::move(message));
+}
+
+void WriteQueue::drop_waiting() { queue_.erase(queue_.begin() + (written_ > 0 ? 1 : 0), queue_.end()); }
+
+void WriteQueue::clear() {
+  queue_.clear();
+  written_ = 0;
+}
+
+bool WriteQueue::borrowing() const {
+  return std::any_of(queue_.begin(), queue_.end(), [](const Outgoing& m) { return m.borrowed; });
+}
+
+void WriteQueue::own(OwnedSections& copies) {
+  for (Outgoing& message : queue_) {
+    if (!message.borrowed) continue;
+    auto kept = std::make_shared<std::vector<std::shared_ptr<const std::vector<std::byte>>>>();
+    for (auto& section : message.sections) {
+      auto& copy = copies[section.data()];
+      if (!copy) copy = std::make_shared<const std::vector<std::byte>>(section.begin(), section.end());
+      section = *copy;
+      kept->push_back(copy);
+    }
+    message.keep = std::move(kept);
+    message.borrowed = false;
+  }
+}
+
+WriteQueue::Progress WriteQueue::write_once(int socket) {
+  if (queue_.empty()) return Progress::kAll;
+  std::array<iovec, kMaxVectors> vectors;
+  std::size_t count = 0;
+  std::uint64_t skip = written_;
+  const auto add = [&](const void* data, std::size_t size) {
+    const auto gone = static_cast<std::size_t>(std::min<std::uint64_t>(skip, size));
+    skip -= gone;
+    if (size == gone || count == kMaxVectors) return;
+    vectors[count++] = {const_cast<char*>(static_cast<const char*>(data)) + gone, size - gone};
+  };
+  add(queue_.front().head.data(), queue_.front().head.size());
+  for (const auto section : queue_.front().sections) add(section.data(), section.size());
+  msghdr message{};
+  message.msg_iov = vectors.data();
+  message.msg_iovlen = count;
+  const ssize_t taken = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (taken < 0) {
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? Progress::kNothing : Progress::kFailed;
+  }
+  written_ += static_cast<std::uint64_t>(taken);
+  if (written_ == size_of(queue_.front())) {
+    queue_.pop_front();
+    written_ = 0;
+  }
+  return queue_.empty() ? Progress::kAll : Progress::kSome;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,56 @@
+// What one socket has still to be sent, written by scatter-gather from where it lies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gradwire {
+
+// A frame to be written. Sections may view the sender's vectors (`borrowed`) until WriteQueue::own() was
+// called.
+struct Outgoing {
+  std::string head;  // prefix and header
+  std::vector<std::span<const std::byte>> sections;
+  std::shared_ptr<const void> keep;  // owns sections that are not borrowed
+  bool borrowed = false;
+  std::uint64_t request = 0;  // not 0: a round message; a newer one takes its place while it waits
+  bool last = false;          // nothing follows: the connection ends in order
+
+  static Outgoing control(std::string frame) {
+    Outgoing message;
+    message.head = std::move(frame);
+    return message;
+  }
+};
+
+// Copies of borrowed sections, shared by all queues that still hold them.
+using OwnedSections = std::map<const std::byte*, std::shared_ptr<const std::vector<std::byte>>>;
+
+class WriteQueue {
+ public:
+  void push(Outgoing message);
+  // Drops what was not begun.
+  void drop_waiting();
+  void clear();
+
+  bool empty() const { return queue_.empty(); }
+  bool borrowing() const;
+  void own(OwnedSections& copies);
+
+  enum class Progress { kAll, kSome, kNothing, kFailed };
+  // One system call on a socket, which is not waited for. kAll: the queue is empty now. kFailed: errno says
+  // why.
+  Progress write_once(int socket);
+
+ private:
+  std::deque<Outgoing> queue_;
+  std::uint64_t written_ = 0;  // bytes of the first
+};
+
+}  // namespace gradwire
