@@ -1,0 +1,87 @@
+#include "experiments/bench/bench.h"
+
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <string_view>
+
+#include "compressors/nearest.h"
+#include "experiments/bench/benchmarks.h"
+
+namespace gradwire {
+namespace {
+
+struct Benchmark {
+  std::string_view name;  // "group/benchmark"
+  std::string_view summary;
+  void (*run)(bench::Bench&);
+
+  std::string_view group() const { return name.substr(0, name.find('/')); }
+};
+
+constexpr Benchmark kBenchmarks[] = {
+    {"engine/logistic", "a gradient of logistic regression, per nonzero of a9a", bench::engine_logistic},
+    {"engine/mlp", "a gradient of a 64-32-10 network, per sample", bench::engine_mlp},
+    {"engine/tape", "value and gradient of small graphs on the tape", bench::engine_tape},
+    {"compressors/compress", "each compressor, per element of a million", bench::compressors_compress},
+    {"compressors/decode", "adding payloads to a vector, per entry", bench::compressors_decode},
+    {"rounds/overhead", "everything but the gradient, per simulated client update", bench::rounds_overhead},
+    {"rounds/a9a", "EF21 on a9a, 20 clients, against bare passes over the data", bench::rounds_a9a},
+    {"rounds/mnist_shaped", "FedAvg, softmax regression 784 x 10, 1,000 clients", bench::rounds_mnist_shaped},
+    {"rounds/threads", "EF21 on a9a with one and two threads", bench::rounds_threads},
+    {"wire/codec", "messages to bytes and back", bench::wire_codec},
+    {"wire/zstd", "what zstd gains for each kind of payload", bench::wire_zstd},
+    {"tcp/rounds", "rounds over loopback with 20 client processes", bench::tcp_rounds},
+    {"tcp/memory", "peak memory of a client with 16 million parameters", bench::tcp_memory},
+};
+
+bool matches(const Benchmark& benchmark, std::string_view name) {
+  return name == "all" || name == benchmark.name || name == benchmark.group();
+}
+
+// The name that nothing matches; empty: all are known.
+std::string_view unknown_name(std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    const bool known = std::any_of(std::begin(kBenchmarks), std::end(kBenchmarks),
+                                   [&](const auto& b) { return matches(b, name); });
+    if (!known) return name;
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_bench(std::span<const std::string> names, const BenchOptions& options) {
+  if (const std::string_view unknown = unknown_name(names); !unknown.empty()) {
+    std::vector<std::string> known = {"all"};
+    for (const Benchmark& b : kBenchmarks) {
+      if (known.back() != b.group()) known.emplace_back(b.group());
+      if (unknown.find('/') != unknown.npos) known.emplace_back(b.name);
+    }
+    std::cerr << "unknown benchmark '" << unknown << "'" << suggest(unknown, known) << "\n";
+    return 2;
+  }
+  bench::Bench bench(options, options.out != nullptr ? *options.out : std::cout);
+  bench.begin();
+  int exit_code = 0;
+  for (const Benchmark& benchmark : kBenchmarks) {
+    const auto wanted = [&](const std::string& name) { return matches(benchmark, name); };
+    if (!names.empty() && std::none_of(names.begin(), names.end(), wanted)) continue;
+    try {
+      benchmark.run(bench);
+    } catch (const std::exception& error) {
+      std::cerr << benchmark.name << ": " << error.what() << "\n";
+      exit_code = 1;
+    }
+  }
+  bench.end();
+  return exit_code;
+}
+
+std::vector<BenchHelp> bench_help() {
+  std::vector<BenchHelp> help;
+  for (const Benchmark& b : kBenchmarks) help.push_back({std::string(b.name), std::string(b.summary)});
+  return help;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,22 @@
+// The list of benchmarks: to add one, a function here and a line in bench.cpp.
+#pragma once
+
+#include "experiments/bench/harness.h"
+
+namespace gradwire::bench {
+
+void engine_logistic(Bench& bench);
+void engine_mlp(Bench& bench);
+void engine_tape(Bench& bench);
+void compressors_compress(Bench& bench);
+void compressors_decode(Bench& bench);
+void rounds_overhead(Bench& bench);
+void rounds_a9a(Bench& bench);
+void rounds_mnist_shaped(Bench& bench);
+void rounds_threads(Bench& bench);
+void wire_codec(Bench& bench);
+void wire_zstd(Bench& bench);
+void tcp_rounds(Bench& bench);
+void tcp_memory(Bench& bench);
+
+}  // namespace gradwire::bench

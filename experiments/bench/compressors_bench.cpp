@@ -1,0 +1,102 @@
+// Compressors on one large vector.
+#include <cstring>
+
+#include "compressors/compressor.h"
+#include "experiments/bench/benchmarks.h"
+#include "experiments/bench/workloads.h"
+
+namespace gradwire::bench {
+namespace {
+
+constexpr StreamKey kKey{1, 0, 0, Purpose::kCompressor};
+
+// A million gradient entries in fp32, and what copying them costs.
+struct Vectors {
+  std::vector<float> source, copy;
+  explicit Vectors(std::size_t d) : source(normal_vector<float>(d, 3)), copy(d) {}
+  double seconds_of_memcpy() {
+    return seconds_of([&] { std::memcpy(copy.data(), source.data(), source.size() * sizeof(float)); });
+  }
+};
+
+}  // namespace
+
+void compressors_compress(Bench& bench) {
+  const std::size_t d = bench.size<std::size_t>(1000000, 2000);
+  const std::uint32_t calls = bench.size(5u, 1u);
+  Vectors vectors(d);
+  Scratch<float> scratch;
+  Store<float> store;
+  Vec<float> v(d);
+  const char* specs[] = {"identity", "topk:k=1%", "randk:k=1%", "randseqk:k=1%", "natural"};
+  std::vector<Body> bodies = {[&] {
+    double seconds = 0;
+    for (std::uint32_t k = 0; k < calls; ++k) seconds += vectors.seconds_of_memcpy();
+    bench.keep(vectors.copy[d / 2]);
+    return seconds;
+  }};
+  for (const char* spec : specs) {
+    bodies.push_back([&, compressor = parse_compressor(spec, d)] {
+      double seconds = 0;
+      for (std::uint32_t k = 0; k < calls; ++k) {
+        v = vectors.source;
+        seconds += seconds_of([&] { compress(compressor, v, kKey, scratch, store); });
+        bench.keep(store.view().values.back());
+      }
+      return seconds;
+    });
+  }
+  const auto series = interleave(bench.repeats(15), bodies);
+  const double to_ns = 1e9 / (static_cast<double>(d) * calls);
+  for (std::size_t k = 0; k < std::size(specs); ++k) {
+    Row row;
+    row.name = "compressors/compress " + std::string(specs[k]);
+    row.value = series[k + 1].times(to_ns);
+    row.unit = "ns/element";
+    row.versus = {"memcpy of the vector", series[0].times(to_ns)};
+    bench.row(row);
+  }
+}
+
+void compressors_decode(Bench& bench) {
+  const std::size_t d = bench.size<std::size_t>(1000000, 2000);
+  const std::uint32_t calls = bench.size(20u, 1u);
+  Vectors vectors(d);
+  Scratch<float> scratch;
+  Store<float> sparse;
+  Vec<float> v = vectors.source;
+  compress(parse_compressor("topk:k=1%", d), v, kKey, scratch, sparse);
+  const Payload<float> payload = sparse.view(), dense = Payload<float>::dense(vectors.source);
+  std::vector<float> sum(d);
+  const auto timed = [&](auto&& work) {
+    return [&, work] {
+      const double seconds = seconds_of([&] {
+        for (std::uint32_t k = 0; k < calls; ++k) work();
+      });
+      bench.keep(sum[payload.indices.front()]);
+      return seconds;
+    };
+  };
+  const auto series =
+      interleave(bench.repeats(15), {timed([&] { add_decoded<float>(payload, 0.5f, sum); }), timed([&] {
+                                       for (std::size_t k = 0; k < payload.indices.size(); ++k)
+                                         sum[payload.indices[k]] += 0.5f * payload.values[k];
+                                     }),
+                                     timed([&] { add_decoded<float>(dense, 0.5f, sum); }),
+                                     timed([&] { bench.keep(vectors.seconds_of_memcpy()); })});
+  const double per_entry = 1e9 / (static_cast<double>(payload.indices.size()) * calls);
+  const double per_element = 1e9 / (static_cast<double>(d) * calls);
+  Row row;
+  row.name = "compressors/decode topk:k=1%";
+  row.value = series[0].times(per_entry);
+  row.unit = "ns/entry";
+  row.versus = {"bare loop", series[1].times(per_entry)};
+  bench.row(row);
+  row.name = "compressors/decode identity";
+  row.value = series[2].times(per_element);
+  row.unit = "ns/element";
+  row.versus = {"memcpy of the vector", series[3].times(per_element)};
+  bench.row(row);
+}
+
+}  // namespace gradwire::bench

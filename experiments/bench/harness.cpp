@@ -1,0 +1,199 @@
+#include "experiments/bench/harness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <ostream>
+#include <thread>
+
+namespace gradwire::bench {
+namespace {
+
+// Three significant digits, never an exponent for the sizes that occur here.
+std::string short_number(double value) {
+  char text[48];
+  const double size = std::abs(value);
+  const int digits = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4;
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string padded(std::string text, std::size_t width, bool right = false) {
+  if (text.size() < width) text.insert(right ? 0 : text.size(), width - text.size(), ' ');
+  return text;
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#else
+  return "g++ " __VERSION__;
+#endif
+}
+
+std::string build_kind() {
+#if defined(__OPTIMIZE__) && defined(NDEBUG)
+  return "optimised";
+#else
+  return "not a release build: the figures mean little";
+#endif
+}
+
+bool met(const Row& row) {
+  const double figure = row.target->of == Target::Of::kValue
+                            ? row.value.median()
+                            : row.value.median() / row.versus->value.median();
+  return figure <= row.target->at_most;
+}
+
+}  // namespace
+
+double Series::min() const { return *std::min_element(values_.begin(), values_.end()); }
+
+double Series::median() const {
+  std::vector<double> sorted = values_;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+Series Series::times(double factor) const {
+  Series scaled = *this;
+  for (double& v : scaled.values_) v *= factor;
+  return scaled;
+}
+
+Series Series::minus(const Series& other) const {
+  Series difference = *this;
+  for (std::size_t k = 0; k < values_.size(); ++k) difference.values_[k] -= other.values_[k];
+  return difference;
+}
+
+std::vector<Series> interleave(std::uint32_t repeats, const std::vector<Body>& bodies) {
+  for (const Body& body : bodies) body();
+  std::vector<Series> series(bodies.size());
+  for (std::uint32_t r = 0; r < repeats; ++r) {
+    for (std::size_t k = 0; k < bodies.size(); ++k) {
+      const std::size_t turn = (k + r) % bodies.size();
+      series[turn].add(bodies[turn]());
+    }
+  }
+  return series;
+}
+
+Bench::Bench(const BenchOptions& options, std::ostream& out) : options_(options), out_(out) {}
+
+std::uint32_t Bench::repeats(std::uint32_t usual) const {
+  if (options_.repeats > 0) return options_.repeats;
+  return options_.small ? 2 : usual;
+}
+
+void Bench::begin() {
+  const std::uint32_t threads = std::thread::hardware_concurrency();
+  if (options_.json) {
+    json_.begin_object();
+    json_.member("processor", processor());
+    json_.member("threads", threads);
+    json_.member("compiler", compiler());
+    json_.member("build", build_kind());
+    json_.member("small", options_.small);
+    json_.key("rows");
+    json_.begin_array();
+    return;
+  }
+  out_ << processor() << ", " << threads << " threads; " << compiler() << "; " << build_kind() << "\n"
+       << padded("name", 44) << padded("min", 9, true) << padded("median", 10, true) << "  "
+       << padded("unit", 12) << padded("compared with", 34) << padded("min", 9, true)
+       << padded("median", 10, true) << "  " << padded("ratios", 16) << "target\n";
+}
+
+void Bench::end() {
+  if (options_.json) {
+    json_.end_array();
+    json_.member("checksum", checksum_);
+    json_.end_object();
+    out_ << json_.take();
+  } else {
+    out_ << "checksum " << checksum_ << "\n";
+  }
+  out_.flush();
+}
+
+void Bench::row(const Row& row) {
+  if (options_.json) {
+    json_row(row);
+  } else {
+    text_row(row);
+    out_.flush();
+  }
+}
+
+void Bench::skip(const std::string& name, const std::string& why) {
+  if (options_.json) {
+    json_.begin_object();
+    json_.member("name", name);
+    json_.member("skipped", why);
+    json_.end_object();
+  } else {
+    out_ << padded(name, 44) << "skipped: " << why << "\n";
+    out_.flush();
+  }
+}
+
+void Bench::text_row(const Row& row) {
+  std::string line = padded(row.name, 44) + padded(short_number(row.value.min()), 9, true) +
+                     padded(short_number(row.value.median()), 10, true) + "  " + padded(row.unit, 12);
+  if (row.versus) {
+    const Series& other = row.versus->value;
+    line += padded(row.versus->what, 34) + padded(short_number(other.min()), 9, true) +
+            padded(short_number(other.median()), 10, true) + "  " +
+            padded(short_number(row.value.min() / other.min()) + " / " +
+                       short_number(row.value.median() / other.median()),
+                   16);
+  }
+  if (row.target) {
+    line = padded(line, 135) + "<= " + short_number(row.target->at_most) +
+           (row.target->of == Target::Of::kValue ? " " + row.unit : " times") +
+           (options_.small ? ": not judged at this size"
+            : met(row)     ? ": met"
+                           : ": MISSED");
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  out_ << line << "\n";
+  if (!row.note.empty()) out_ << "    " << row.note << "\n";
+}
+
+void Bench::json_row(const Row& row) {
+  json_.begin_object();
+  json_.member("name", row.name);
+  json_.member("unit", row.unit);
+  json_.member("min", row.value.min());
+  json_.member("median", row.value.median());
+  if (row.versus) {
+    const Series& other = row.versus->value;
+    json_.member("versus", row.versus->what);
+    json_.member("versus_min", other.min());
+    json_.member("versus_median", other.median());
+    json_.member("ratio_min", row.value.min() / other.min());
+    json_.member("ratio_median", row.value.median() / other.median());
+  }
+  if (row.target) {
+    json_.member(row.target->of == Target::Of::kValue ? "target_median" : "target_ratio_median",
+                 row.target->at_most);
+    if (!options_.small) json_.member("met", met(row));
+  }
+  if (!row.note.empty()) json_.member("note", row.note);
+  json_.end_object();
+}
+
+}  // namespace gradwire::bench

@@ -1,0 +1,156 @@
+#include "experiments/bench/workloads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <stdexcept>
+
+#include "compressors/compressor.h"
+#include "engine/random.h"
+
+namespace gradwire::bench {
+namespace {
+
+// One-hot codes of 14 attributes, as in a9a.
+Dataset one_hot_rows(std::size_t rows, std::size_t columns, std::size_t groups) {
+  Random random(1, "bench one-hot rows");
+  std::vector<double> teacher(columns);
+  for (double& w : teacher) w = random.normal();
+  Dataset data;
+  data.columns = columns;
+  for (std::size_t r = 0; r < rows; ++r) {
+    double margin = 0;
+    for (std::size_t g = 0; g < groups; ++g) {
+      const std::size_t first = g * columns / groups, end = (g + 1) * columns / groups;
+      const std::size_t column = first + random.below(end - first);
+      data.column.push_back(static_cast<std::uint32_t>(column));
+      data.value.push_back(1);
+      margin += teacher[column];
+    }
+    data.row_start.push_back(data.column.size());
+    data.label.push_back(margin + random.normal() > 0 ? 1 : -1);
+  }
+  return data;
+}
+
+template <class Real>
+std::vector<Oracle<Real>*> pointers(const Oracles<Real>& oracles) {
+  std::vector<Oracle<Real>*> raw;
+  for (const auto& oracle : oracles) raw.push_back(oracle.get());
+  return raw;
+}
+
+InProcessOptions with_threads(unsigned threads) {
+  InProcessOptions options;
+  options.threads = threads;
+  return options;
+}
+
+}  // namespace
+
+AlgorithmSpec ef21_top1(const std::string& step_size) {
+  AlgorithmSpec spec;
+  spec.name = "ef21";
+  spec.compressor = "topk:k=1";
+  spec.step_size = step_size;
+  return spec;
+}
+
+NamedData a9a_or_like(bool small) {
+  constexpr std::size_t kRows = 32561, kColumns = 123, kGroups = 14;
+  if (small) return {one_hot_rows(400, kColumns, kGroups), "400 rows like a9a"};
+  try {
+    return {read_source("libsvm:a9a", std::filesystem::current_path(), {}), "a9a"};
+  } catch (const DataError&) {
+    return {one_hot_rows(kRows, kColumns, kGroups),
+            "synthetic rows of a9a's shape (no file a9a: set GRADWIRE_DATA)"};
+  }
+}
+
+template <class Real>
+std::vector<Real> normal_vector(std::size_t count, std::uint64_t seed) {
+  Random random(seed, "bench normal vector");
+  std::vector<Real> v(count);
+  for (Real& entry : v) entry = static_cast<Real>(random.normal());
+  return v;
+}
+
+template <class Real>
+std::shared_ptr<const Setup<Real>> make_setup(const AlgorithmSpec& algorithm, std::uint32_t n,
+                                              const std::vector<Real>& x0, const Smoothness* constants) {
+  auto setup = std::make_shared<Setup<Real>>();
+  setup->n = n;
+  setup->d = x0.size();
+  setup->x0 = x0;
+  setup->compressor = parse_compressor(algorithm.compressor, setup->d);
+  Theory theory;
+  theory.n = n;
+  theory.d = setup->d;
+  theory.compressor = quality(setup->compressor, setup->d);
+  theory.smoothness = constants;
+  std::vector<std::string> warnings;
+  setup->algorithm = resolve(algorithm, theory, warnings);
+  return setup;
+}
+
+template <class Real>
+Simulation<Real>::Simulation(std::shared_ptr<const Setup<Real>> setup, const Oracles<Real>& oracles,
+                             unsigned threads)
+    : setup_(setup),
+      server_(make_server<Real>(setup)),
+      transport_(setup, pointers(oracles), with_threads(threads)) {}
+
+template <class Real>
+void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
+  RoundLimits limits;
+  limits.rounds = rounds;
+  limits.evaluate_every = evaluate_every;
+  LoopHooks<Real> hooks;
+  hooks.on_record = [this](const RoundRecord& record) { record_ = record; };
+  const Facts& facts = find_method(setup_->algorithm.name).facts;
+  if (run_rounds(*server_, facts, *setup_, transport_, ledger_, limits, hooks) != Outcome::kFinished)
+    throw std::runtime_error("a benchmark's run did not finish: its step size is too large");
+}
+
+double bare_logistic_pass(const Dataset& data, std::span<const double> sign, double lambda,
+                          std::span<const double> x, std::span<double> gradient) {
+  std::fill(gradient.begin(), gradient.end(), 0.0);
+  const double share = 1.0 / static_cast<double>(data.rows());
+  double loss = 0;
+  for (std::size_t r = 0; r < data.rows(); ++r) {
+    double margin = 0;
+    for (std::uint64_t k = data.row_start[r]; k < data.row_start[r + 1]; ++k)
+      margin += data.value[k] * x[data.column[k]];
+    margin *= sign[r];
+    const double e = std::exp(-std::abs(margin));
+    loss += std::max(-margin, 0.0) + std::log1p(e);
+    const double scale = -sign[r] * share * (margin < 0 ? 1 : e) / (1 + e);
+    for (std::uint64_t k = data.row_start[r]; k < data.row_start[r + 1]; ++k)
+      gradient[data.column[k]] += scale * data.value[k];
+  }
+  loss *= share;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double bottom = 1 + x[j] * x[j];
+    loss += lambda * x[j] * x[j] / bottom;
+    gradient[j] += 2 * lambda * x[j] / (bottom * bottom);
+  }
+  return loss;
+}
+
+std::vector<double> bare_signs(const Dataset& data) {
+  const double smallest = *std::min_element(data.label.begin(), data.label.end());
+  std::vector<double> sign(data.rows());
+  for (std::size_t r = 0; r < data.rows(); ++r) sign[r] = data.label[r] == smallest ? -1 : 1;
+  return sign;
+}
+
+template std::vector<float> normal_vector(std::size_t, std::uint64_t);
+template std::vector<double> normal_vector(std::size_t, std::uint64_t);
+template std::shared_ptr<const Setup<float>> make_setup(const AlgorithmSpec&, std::uint32_t,
+                                                        const std::vector<float>&, const Smoothness*);
+template std::shared_ptr<const Setup<double>> make_setup(const AlgorithmSpec&, std::uint32_t,
+                                                         const std::vector<double>&, const Smoothness*);
+template class Simulation<float>;
+template class Simulation<double>;
+
+}  // namespace gradwire::bench

@@ -1,0 +1,69 @@
+// What is measured on: data, and whole simulated runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "algorithms/method.h"
+#include "engine/data/source.h"
+#include "engine/dataset.h"
+#include "engine/oracle.h"
+#include "engine/smoothness.h"
+#include "experiments/in_process.h"
+#include "fl_server/round_loop.h"
+
+namespace gradwire::bench {
+
+struct NamedData {
+  Dataset data;
+  std::string name;  // "a9a", or what stands in for it
+};
+
+// The file a9a, looked up like the data of an experiment; where it is not found, samples of its shape: 32,561
+// x 123, 14 ones in each row, one in each of 14 groups of columns. `small`: 400 of those, without looking for
+// the file.
+NamedData a9a_or_like(bool small);
+
+// `count` standard normal numbers.
+template <class Real>
+std::vector<Real> normal_vector(std::size_t count, std::uint64_t seed);
+
+AlgorithmSpec ef21_top1(const std::string& step_size);
+
+// A run of n clients from x0, step sizes resolved. `constants`: null where the step size is a number.
+template <class Real>
+std::shared_ptr<const Setup<Real>> make_setup(const AlgorithmSpec& algorithm, std::uint32_t n,
+                                              const std::vector<Real>& x0,
+                                              const Smoothness* constants = nullptr);
+
+template <class Real>
+using Oracles = std::vector<std::unique_ptr<Oracle<Real>>>;
+
+// Server, clients and transport of one run in this process; run() goes on where the last one stopped.
+template <class Real>
+class Simulation {
+ public:
+  Simulation(std::shared_ptr<const Setup<Real>> setup, const Oracles<Real>& oracles, unsigned threads = 1);
+  void run(std::uint32_t rounds, std::uint32_t evaluate_every);  // 0: no evaluation
+  View<Real> model() const { return server_->model(); }
+  const RoundRecord& last_record() const { return record_; }  // of the last evaluation
+
+ private:
+  std::shared_ptr<const Setup<Real>> setup_;
+  std::unique_ptr<ServerHalf<Real>> server_;
+  InProcess<Real> transport_;
+  Ledger ledger_;
+  RoundRecord record_;
+};
+
+// The pass that everything about a9a is compared with: f(x) = mean_j log(1 + exp(-b_j a_j^T x)) + lambda
+// sum_j x_j^2 / (1 + x_j^2) and its gradient over all rows, as one writes it without a framework. `sign`:
+// b_j.
+double bare_logistic_pass(const Dataset& data, std::span<const double> sign, double lambda,
+                          std::span<const double> x, std::span<double> gradient);
+std::vector<double> bare_signs(const Dataset& data);
+
+}  // namespace gradwire::bench

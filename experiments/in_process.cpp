@@ -1,0 +1,242 @@
+#include "experiments/in_process.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+
+#include "experiments/encoded_link.h"
+#include "experiments/thread_pool.h"
+
+namespace gradwire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+template <class Real>
+CodecContext codec_context(const Setup<Real>& setup, const ZstdMode& zstd) {
+  CodecContext context;
+  context.seed = setup.seed;
+  context.dim = static_cast<std::uint32_t>(setup.d);
+  context.clients = setup.n;
+  context.compressor = setup.compressor;
+  context.zstd = zstd;
+  return context;
+}
+
+// What the seed has in store for one request.
+struct Fate {
+  bool crashes = false, wiped = false, request_lost = false, reply_lost = false, repeated = false;
+  double delay = 0;  // place in the shuffled order
+};
+
+Fate draw_fate(const Faults& faults, std::uint64_t seed, ClientId client, std::uint32_t request) {
+  Fate fate;
+  if (!faults.any()) return fate;
+  Stream stream({seed, client, request, Purpose::kFault});
+  fate.crashes = stream.uniform() < faults.crashes;
+  fate.wiped = stream.uniform() < faults.wiped;
+  fate.request_lost = stream.uniform() < faults.lost_requests;
+  fate.reply_lost = stream.uniform() < faults.lost_replies;
+  fate.repeated = stream.uniform() < faults.duplicates;
+  if (faults.shuffle) fate.delay = stream.uniform();
+  return fate;
+}
+
+}  // namespace
+
+template <class Real>
+struct InProcess<Real>::Impl {
+  struct Client {
+    std::unique_ptr<ClientRuntime<Real>> runtime;
+    std::unique_ptr<ClientRuntime<Real>> grave;  // a wiped one, kept while its reply may be in flight
+    std::unique_ptr<EncodedLink<Real>> link;     // encoded only
+    std::uint32_t requests = 0;
+  };
+  struct Work {
+    ClientId client = 0;
+    Envelope<Real> envelope;
+    std::shared_ptr<const EncodedBody<Real>> body, resync;  // encoded only
+    Fate fate;
+    bool answered = false;
+    Event<Real> event;
+  };
+  struct Worker {
+    Scratch<Real> scratch;
+    std::unique_ptr<Codec<Real>> codec;
+  };
+
+  Impl(std::shared_ptr<const Setup<Real>> s, std::vector<Oracle<Real>*> o, const InProcessOptions& opt)
+      : setup(std::move(s)),
+        oracles(std::move(o)),
+        options(opt),
+        context(codec_context(*setup, options.zstd)),
+        codec(context),
+        pool(std::max(1u, options.threads)),
+        workers(pool.size()),
+        clients(setup->n) {
+    if (oracles.size() != setup->n) throw std::logic_error("InProcess needs one oracle per client");
+    for (auto& w : workers) w.codec = std::make_unique<Codec<Real>>(context);
+  }
+
+  Client& client(ClientId c) {
+    Client& found = clients.at(c);
+    if (!found.runtime) found.runtime = std::make_unique<ClientRuntime<Real>>(setup, c, *oracles[c]);
+    return found;
+  }
+
+  std::uint64_t send(ClientId c, const Envelope<Real>& envelope) {
+    if (queued == queue.size()) queue.emplace_back();
+    Work& work = queue[queued++];
+    work.client = c;
+    work.envelope = envelope;
+    work.answered = false;
+    // All clients of one asking share the body.
+    if (envelope.ticket != body_ticket || envelope.request != body_request) {
+      body_ticket = envelope.ticket;
+      body_request = envelope.request;
+      body_bytes = envelope.body != nullptr ? codec.body_bytes(*envelope.body) : 0;
+      body = options.encoded && envelope.body != nullptr ? codec.encode_body(*envelope.body) : nullptr;
+    }
+    work.body = body;
+    work.resync =
+        options.encoded && envelope.resync != nullptr ? codec.encode_body(*envelope.resync) : nullptr;
+    return Codec<Real>::envelope_bytes(body_bytes,
+                                       envelope.resync != nullptr ? codec.body_bytes(*envelope.resync) : 0);
+  }
+
+  // Lets every client with a request work, and puts the answers in the order of their arrival.
+  void process() {
+    for (std::size_t k = 0; k < queued; ++k) {
+      Work& work = queue[k];
+      Client& to = client(work.client);
+      work.fate = draw_fate(options.faults, setup->seed, work.client, to.requests++);
+      if (work.fate.wiped) {
+        to.grave = std::move(to.runtime);
+        to.runtime = std::make_unique<ClientRuntime<Real>>(setup, work.client, *oracles[work.client]);
+      } else if (work.fate.crashes) {
+        to.runtime->drop_proposal();
+      }
+    }
+    run_clients();
+    deliver();
+    queued = 0;
+  }
+
+  void run_clients() {
+    const auto started = Clock::now();
+    const auto one = [this](unsigned thread, std::size_t k) { answer(queue[k], workers[thread]); };
+    // Waking threads costs more than a few tiny gradients; the bits do not depend on who computes them.
+    constexpr double kWorthThreadsSeconds = 100e-6;
+    if (last_batch_seconds * static_cast<double>(queued) < kWorthThreadsSeconds) {
+      for (std::size_t k = 0; k < queued; ++k) one(0, k);
+      last_batch_seconds =
+          std::chrono::duration<double>(Clock::now() - started).count() / static_cast<double>(queued);
+    } else {
+      pool.for_each(queued, one);
+    }
+  }
+
+  void answer(Work& work, Worker& worker) {
+    if (work.fate.request_lost) return;
+    Client& to = clients[work.client];
+    Envelope<Real> envelope = work.envelope;
+    if (options.encoded) {
+      if (!to.link) to.link = std::make_unique<EncodedLink<Real>>(context);
+      envelope = to.link->down(codec.encode(work.envelope, work.body.get(), work.resync.get()));
+    }
+    const Uplink<Real>* reply = to.runtime->handle(envelope, worker.scratch);
+    if (reply == nullptr || work.fate.reply_lost) return;
+    work.answered = true;
+    work.event.kind = Event<Real>::Kind::kReply;
+    if (options.encoded) {
+      const Encoded& bytes = worker.codec->encode(*reply);
+      work.event.bytes = bytes.bytes;
+      work.event.up = to.link->up(bytes, work.client);
+    } else {
+      work.event.bytes = worker.codec->encoded_bytes(*reply);
+      work.event.up = *reply;
+    }
+  }
+
+  void deliver() {
+    arrived.clear();
+    delivered = 0;
+    arrived.insert(arrived.end(), late.begin(), late.end());  // repetitions of the batch before
+    late.clear();
+    const std::size_t first = arrived.size();
+    order.clear();
+    for (std::size_t k = 0; k < queued; ++k)
+      if (queue[k].answered) order.push_back(k);
+    if (options.faults.shuffle)
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return queue[a].fate.delay < queue[b].fate.delay;
+      });
+    arrived.resize(first + order.size());
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      arrived[first + k] = queue[order[k]].event;
+      if (queue[order[k]].fate.repeated) late.push_back(queue[order[k]].event);
+    }
+  }
+
+  Event<Real> next(double deadline) {
+    if (queued > 0) {
+      std::vector<Event<Real>> rest(arrived.begin() + static_cast<std::ptrdiff_t>(delivered), arrived.end());
+      process();
+      arrived.insert(arrived.begin(), rest.begin(), rest.end());
+    }
+    if (delivered < arrived.size()) return arrived[delivered++];
+    clock = deadline;
+    return {};
+  }
+
+  std::shared_ptr<const Setup<Real>> setup;
+  std::vector<Oracle<Real>*> oracles;
+  InProcessOptions options;
+  CodecContext context;
+  Codec<Real> codec;
+  ThreadPool pool;
+  std::vector<Worker> workers;
+  std::vector<Client> clients;
+
+  std::vector<Work> queue;  // the first `queued` are to be done
+  std::size_t queued = 0;
+  std::uint64_t body_ticket = 0, body_bytes = 0;
+  Request body_request = Request::kRound;
+  std::shared_ptr<const EncodedBody<Real>> body;
+
+  std::vector<std::size_t> order;
+  std::vector<Event<Real>> arrived, late;
+  std::size_t delivered = 0;
+  double clock = 0;               // virtual: moves only when everybody waits
+  double last_batch_seconds = 0;  // per client, measured on one thread
+};
+
+template <class Real>
+InProcess<Real>::InProcess(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+                           const InProcessOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(setup), std::move(oracles), options)) {}
+template <class Real>
+InProcess<Real>::~InProcess() = default;
+
+template <class Real>
+std::uint64_t InProcess<Real>::send(ClientId client, const Envelope<Real>& envelope) {
+  return impl_->send(client, envelope);
+}
+template <class Real>
+Event<Real> InProcess<Real>::next(double deadline) {
+  return impl_->next(deadline);
+}
+template <class Real>
+double InProcess<Real>::now() const {
+  return impl_->clock;
+}
+template <class Real>
+ClientRuntime<Real>& InProcess<Real>::runtime(ClientId client) {
+  return *impl_->client(client).runtime;
+}
+
+template class InProcess<float>;
+template class InProcess<double>;
+
+}  // namespace gradwire

@@ -1,0 +1,55 @@
+// Clients in this process: threads, a virtual clock, and seeded faults. Copies no payload; with `encoded`,
+// every message passes through the codec instead.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "algorithms/method.h"
+#include "engine/oracle.h"
+#include "fl_client/runtime.h"
+#include "fl_server/transport.h"
+#include "proto/codec.h"
+
+namespace gradwire {
+
+// Shares of the messages, drawn from the seed: the k-th message of a client meets the same fate in every run.
+struct Faults {
+  double lost_replies = 0, lost_requests = 0, duplicates = 0;
+  double crashes = 0;    // per request: the client loses its uncommitted proposal
+  double wiped = 0;      // per request: the client comes back empty
+  bool shuffle = false;  // replies arrive in a drawn order instead of client order
+  bool any() const {
+    return lost_replies > 0 || lost_requests > 0 || duplicates > 0 || crashes > 0 || wiped > 0 || shuffle;
+  }
+};
+
+struct InProcessOptions {
+  unsigned threads = 1;
+  bool encoded = false;  // pass every message through the codec
+  Faults faults;
+  ZstdMode zstd;
+};
+
+template <class Real>
+class InProcess final : public Transport<Real> {
+ public:
+  // One oracle per client; they must outlive this.
+  InProcess(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+            const InProcessOptions& options);
+  ~InProcess() override;
+
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
+  Event<Real> next(double deadline) override;
+  double now() const override;
+
+  ClientRuntime<Real>& runtime(ClientId client);  // for tests and tools
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gradwire

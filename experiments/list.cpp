@@ -1,0 +1,118 @@
+#include "experiments/list.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "algorithms/method.h"
+#include "compressors/nearest.h"
+#include "engine/problem.h"
+#include "experiments/results_dir.h"
+#include "proto/experiment.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kWidth = 110;
+
+// Rows of cells, padded to the widest of their column; the last cell is wrapped.
+class Table {
+ public:
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+  std::string text() const {
+    std::vector<std::size_t> widths;
+    for (const auto& cells : rows_)
+      for (std::size_t k = 0; k + 1 < cells.size(); ++k) {
+        if (widths.size() <= k) widths.push_back(0);
+        widths[k] = std::max(widths[k], cells[k].size());
+      }
+    std::string out;
+    for (const auto& cells : rows_) {
+      std::string line = "  ";
+      for (std::size_t k = 0; k + 1 < cells.size(); ++k)
+        line += cells[k] + std::string(widths[k] - cells[k].size() + 2, ' ');
+      out += wrapped(line, cells.back());
+    }
+    return out;
+  }
+
+ private:
+  // `text` after `head`, further lines under its beginning.
+  static std::string wrapped(const std::string& head, std::string text) {
+    const std::size_t room = std::max<std::size_t>(30, kWidth - std::min(kWidth, head.size()));
+    std::string out = head;
+    while (text.size() > room) {
+      std::size_t cut = text.rfind(' ', room);
+      if (cut == std::string::npos) break;
+      out += text.substr(0, cut) + "\n" + std::string(head.size(), ' ');
+      text.erase(0, cut + 1);
+    }
+    return out + text + "\n";
+  }
+
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string takes_text(const Facts& facts) {
+  switch (facts.takes) {
+    case Takes::kIdentity: return "nothing compressed";
+    case Takes::kUnbiased: return facts.strict ? "unbiased compressors alone" : "unbiased compressors";
+    case Takes::kContractive: return "contractive compressors";
+  }
+  return "";
+}
+
+std::string algorithms() {
+  std::string out = "Algorithms: [algorithm] name = \"...\", and their parameters in [algorithm]\n";
+  for (const MethodInfo& m : methods()) {
+    const Facts& f = m.facts;
+    out += "\n" + std::string(f.name) + ": " + std::string(f.summary) + "\n  " + std::string(f.reference) +
+           "; takes " + takes_text(f) + (f.stochastic ? "; batch" : "") +
+           (f.partial ? "; participation" : "") + "\n";
+    Table table;
+    for (const ParameterHelp& p : m.parameters)
+      table.row({p.name, p.fallback.empty() ? "-" : p.fallback, p.meaning});
+    out += table.text();
+  }
+  return out;
+}
+
+std::string compressors() {
+  Table table;
+  for (const CompressorHelp& c : compressor_help())
+    table.row({c.parameters.empty() ? c.name : c.name + ":" + c.parameters, c.quality, c.summary});
+  return "Compressors: [algorithm] compressor = \"NAME:KEY=VALUE,...\"; a count is a number, or a share of d "
+         "as in k=1%\n" +
+         table.text();
+}
+
+std::string problems() {
+  Table table;
+  for (const ProblemKind& kind : problem_kinds())
+    table.row({std::string(kind.name), kind.has_smoothness ? "theory steps" : "numeric steps",
+               std::string(kind.summary)});
+  return "Problems: [problem] kind = \"...\"\n" + table.text();
+}
+
+std::string keys() {
+  Table table;
+  for (const KeyHelp& key : experiment_keys())
+    table.row({key.key, key.meaning + " [" + key.type +
+                            (key.fallback.starts_with("required") ? "; " : "; default: ") + key.fallback +
+                            "]"});
+  return "Keys of an experiment file\n" + table.text();
+}
+
+}  // namespace
+
+std::string list_text(std::string_view topic) {
+  if (topic == "algorithms") return algorithms();
+  if (topic == "compressors") return compressors();
+  if (topic == "problems") return problems();
+  if (topic == "keys") return keys();
+  if (topic.empty()) return algorithms() + "\n" + compressors() + "\n" + problems() + "\n" + keys();
+  throw UsageError("unknown topic '" + std::string(topic) + "'" +
+                   suggest(topic, {"algorithms", "compressors", "problems", "keys"}));
+}
+
+}  // namespace gradwire

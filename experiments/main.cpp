@@ -1,0 +1,192 @@
+// The `gradwire` program: its command line, exit codes and signals. 0: done; 2: bad usage, configuration or
+// data; 1: anything else.
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <span>
+
+#include "experiments/bench/bench.h"
+#include "experiments/demo.h"
+#include "experiments/list.h"
+#include "experiments/plot.h"
+#include "experiments/results_dir.h"
+#include "experiments/run.h"
+#include "proto/build_info.h"
+
+namespace gradwire {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+// The first Ctrl-C ends the run after its round; a second one ends the process.
+void handle_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop_requested = true; };
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // `gradwire ... | head` ends in order
+}
+
+struct Arguments {
+  std::string file, topic, transport = "memory", x, y;
+  std::vector<std::string> sets, folders, benchmarks;
+  std::string out;
+  unsigned threads = 0;
+  bool quiet = false, json = false;
+  BenchOptions bench;
+};
+
+Verbosity verbosity(const Arguments& a) {
+  return a.json ? Verbosity::kJson : a.quiet ? Verbosity::kQuiet : Verbosity::kNormal;
+}
+
+int run(const Arguments& a) {
+  RunRequest request;
+  request.out = a.out;
+  request.transport = a.transport == "tcp"       ? TransportKind::kTcp
+                      : a.transport == "encoded" ? TransportKind::kEncoded
+                                                 : TransportKind::kMemory;
+  request.threads = a.threads;
+  request.verbosity = verbosity(a);
+  const RunReport report = run_experiment(load_experiment(a.file, a.sets), request, stop_requested);
+  const std::filesystem::path folder = report.folder.lexically_proximate(std::filesystem::current_path());
+  if (request.verbosity == Verbosity::kNormal) std::cout << "results: " << folder.string() << '\n';
+  if (report.trouble.empty()) return 0;
+  std::cerr << "gradwire: " << report.trouble << '\n';
+  return 1;
+}
+
+int plot(const Arguments& a) {
+  PlotRequest request;
+  request.folders.assign(a.folders.begin(), a.folders.end());
+  request.out = a.out;
+  request.x = a.x;
+  request.y = a.y;
+  std::filesystem::path svg = plot_command(request);
+  std::cout << svg.string() << '\n' << svg.replace_extension(".py").string() << '\n';
+  return 0;
+}
+
+void add_run(CLI::App& app, Arguments& a) {
+  CLI::App* run = app.add_subcommand("run", "Run one experiment");
+  run->add_option("FILE", a.file, "The experiment, a TOML file (gradwire list keys)")->required();
+  run->add_option("--set", a.sets, "Override a key: a.b=v, with v a TOML value or else a string")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  run->add_option("--out", a.out, "Folder of the results; results/NAME unless given")->type_name("DIR");
+  run->add_option("--threads", a.threads, "Threads that clients share; one per processor unless given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  run->add_option("--transport", a.transport,
+                  "memory; encoded (through the codec); tcp (real processes). All give the same bits")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"memory", "encoded", "tcp"}));
+  CLI::Option* quiet = run->add_flag("--quiet", a.quiet, "Print nothing but errors");
+  run->add_flag("--json", a.json, "Print one JSON object per evaluated round")->excludes(quiet);
+  run->footer(R"(Examples:
+  gradwire run experiments/configs/ef21_a9a.toml
+  gradwire run experiments/configs/ef21_a9a.toml --set algorithm.compressor=topk:k=5 --set 'name="ef21-top5"'
+  gradwire run experiments/configs/fedavg_digits.toml --transport tcp --out results/over-tcp
+
+Results: config.toml, metrics.csv, model.bin, summary.json, plot.svg, plot.py.
+Ctrl-C ends the run after its round and writes what there is.
+)");
+}
+
+void add_plot(CLI::App& app, Arguments& a) {
+  CLI::App* plot = app.add_subcommand("plot", "Draw the curves of one or several runs");
+  plot->add_option("DIR", a.folders, "Folders of results")->required();
+  plot->add_option("--out", a.out, "The figure; DIR/plot.svg, or plot.svg here for several")
+      ->type_name("FILE.svg");
+  plot->add_option("--x", a.x, "bits, rounds, bytes, grad_calls or seconds")->type_name("COLUMN");
+  plot->add_option("--y", a.y, "grad_norm_sq, loss or accuracy")->type_name("COLUMN");
+  plot->footer(R"(Writes an SVG, and beside it a Python script that draws the same with Matplotlib (PNG, PDF).
+Without --y: accuracy and loss when all runs measured accuracy, else ||grad f(x)||^2.
+
+Examples:
+  gradwire plot results/ef21_a9a
+  gradwire plot results/ef21_a9a results/marina_a9a --out compare.svg
+  gradwire plot results/* --x rounds --y loss --out loss.svg
+)");
+}
+
+void add_list(CLI::App& app, Arguments& a) {
+  CLI::App* list = app.add_subcommand("list", "Show what an experiment file can name");
+  list->add_option("TOPIC", a.topic, "algorithms, compressors, problems or keys; all unless given");
+  list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n");
+}
+
+void add_bench(CLI::App& app, Arguments& a) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure how fast the parts are");
+  bench->add_option("NAME", a.benchmarks, "Groups or single benchmarks; all unless given");
+  bench->add_flag("--json", a.bench.json, "One JSON object instead of a table");
+  bench->add_flag("--small", a.bench.small, "Tiny sizes: only to see that they run");
+  bench->add_option("--repeats", a.bench.repeats, "Of each measurement")->type_name("N");
+  std::string footer = "Benchmarks:\n";
+  for (const BenchHelp& help : bench_help()) footer += "  " + help.name + ": " + help.summary + "\n";
+  bench->footer(footer + "\nExamples:\n  gradwire bench\n  gradwire bench rounds --json\n");
+}
+
+int dispatch(const CLI::App& app, const Arguments& a) {
+  if (app.got_subcommand("run")) return run(a);
+  if (app.got_subcommand("plot")) return plot(a);
+  if (app.got_subcommand("bench")) return run_bench(a.benchmarks, a.bench);
+  if (app.got_subcommand("list")) {
+    std::cout << list_text(a.topic);
+    return 0;
+  }
+  return run_demo("results", Verbosity::kNormal, stop_requested);
+}
+
+int main_of(int argc, char** argv) {
+  Arguments a;
+  CLI::App app("gradwire: federated learning, simulated or over a network, with the same bits", "gradwire");
+  app.set_version_flag("--version", "gradwire " + build_info());
+  app.footer(R"(Without a command: the demo, a few seconds, which writes results/demo.svg.
+
+Examples:
+  gradwire
+  gradwire run experiments/configs/ef21_a9a.toml
+  gradwire list algorithms
+)");
+  app.require_subcommand(0, 1);
+  add_run(app, a);
+  add_plot(app, a);
+  add_list(app, a);
+  add_bench(app, a);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "gradwire: " << error.what() << "; see gradwire --help\n";
+    return 2;
+  }
+  handle_signals();
+  try {
+    return dispatch(app, a);
+  } catch (const ExperimentError& error) {
+    std::cerr << error.what() << '\n';
+    return 2;
+  } catch (const DataError& error) {
+    std::cerr << "gradwire: " << error.what() << '\n';
+    return 2;
+  } catch (const UsageError& error) {
+    std::cerr << "gradwire: " << error.what() << '\n';
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "gradwire: " << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace gradwire
+
+int main(int argc, char** argv) { return gradwire::main_of(argc, argv); }

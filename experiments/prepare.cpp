@@ -1,0 +1,51 @@
+#include "experiments/prepare.h"
+
+#include "algorithms/method.h"
+#include "fl_client/local_problem.h"
+#include "fl_server/start_point.h"
+#include "proto/problem_spec.h"
+
+namespace gradwire {
+namespace {
+
+// The constants are worth reporting also when no step size needs them, unless that takes seconds.
+bool is_cheap(const std::vector<Part>& parts) {
+  constexpr std::size_t kCheapNonzeros = 5'000'000;
+  std::size_t nonzeros = 0;
+  for (const Part& part : parts) nonzeros += part.train.value.size();
+  return nonzeros <= kCheapNonzeros;
+}
+
+void resolve_algorithm(Prepared& p) {
+  const AlgorithmSpec spec = algorithm_spec(p.experiment);
+  if (find_problem_kind(p.problem.kind).has_smoothness && (needs_smoothness(spec) || is_cheap(p.parts)))
+    p.smoothness = smoothness(p.problem, p.agreement, p.parts, p.weights);
+  const AlgorithmSpec resolved = resolve(spec, p.theory(), p.warnings);
+  set_algorithm(p.experiment, resolved);
+  p.quality = quality(parse_compressor(resolved.compressor, p.d), p.d);
+}
+
+}  // namespace
+
+Prepared prepare(const LoadedExperiment& loaded) {
+  Prepared p;
+  p.experiment = loaded.experiment;
+  try {
+    p.problem = problem_spec(p.experiment);
+    p.parts = load_parts(p.experiment, loaded.folder());
+    p.agreement = agreement_of(p.parts, p.problem);
+    check_agreement(p.problem, p.agreement);
+    p.d = model_dim(p.problem, p.agreement);
+    std::vector<std::uint64_t> samples;
+    for (const Part& part : p.parts) samples.push_back(part.train.rows());
+    p.weights = client_weights(p.experiment, samples);
+    p.x0 = start_point(p.experiment, p.agreement, loaded.folder());
+    resolve_algorithm(p);
+  } catch (const ConfigError& error) {
+    throw locate(loaded, error);
+  }
+  make_paths_absolute(p.experiment, loaded.folder());
+  return p;
+}
+
+}  // namespace gradwire

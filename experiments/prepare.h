@@ -1,0 +1,32 @@
+// From an experiment file to everything that a run needs and that does not depend on the transport.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/data/source.h"
+#include "engine/problem.h"
+#include "proto/experiment.h"
+
+namespace gradwire {
+
+struct Prepared {
+  proto::Experiment experiment;  // resolved: step sizes are numbers, paths absolute
+  ProblemSpec problem;
+  std::vector<Part> parts;  // one per client
+  Agreement agreement;
+  std::size_t d = 0;
+  std::vector<double> x0;                // shape (d)
+  std::vector<double> weights;           // shape (n); empty: 1/n each
+  Quality quality;                       // of the compressor on R^d
+  std::optional<Smoothness> smoothness;  // where there are closed-form constants
+  std::vector<std::string> warnings;
+
+  Theory theory() const { return {problem.clients, d, quality, smoothness ? &*smoothness : nullptr}; }
+};
+
+// Reads the data and resolves every number. Throws ExperimentError or DataError (one line).
+Prepared prepare(const LoadedExperiment& loaded);
+
+}  // namespace gradwire

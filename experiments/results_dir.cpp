@@ -1,0 +1,87 @@
+#include "experiments/results_dir.h"
+
+#include <fstream>
+#include <iterator>
+#include <unistd.h>
+
+#include "proto/experiment.h"
+#include "proto/toml_reader.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+std::string text_of_key(const std::vector<TomlEntry>& entries, std::string_view section,
+                        std::string_view key) {
+  for (const TomlEntry& e : entries)
+    if (e.section == section && e.key == key && std::holds_alternative<std::string>(e.value))
+      return std::get<std::string>(e.value);
+  return "";
+}
+
+void check_target(const fs::path& target, const std::string& name) {
+  const std::string shown = target.string();
+  const std::string advice = "; choose another folder with --out, or move this one away";
+  if (!fs::exists(fs::symlink_status(target))) return;
+  if (!fs::is_directory(target)) throw UsageError(shown + ": is a file, not a folder for results" + advice);
+  if (fs::is_empty(target)) return;
+  const auto there = identify_run(target);
+  if (!there) throw UsageError(shown + ": the folder is not empty and holds no results of gradwire" + advice);
+  if (there->name != name)
+    throw UsageError(shown + ": holds the results of '" + there->name + "', not of '" + name + "'" + advice);
+}
+
+}  // namespace
+
+std::optional<RunIdentity> identify_run(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(folder / "metrics.csv", ignored)) return std::nullopt;
+  const fs::path config = folder / "config.toml";
+  const auto size = fs::file_size(config, ignored);
+  if (ignored || size > kMaxExperimentBytes) return std::nullopt;
+  std::ifstream in(config, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  try {
+    const std::vector<TomlEntry> entries = read_toml(text);
+    RunIdentity identity{text_of_key(entries, "", "name"), text_of_key(entries, "algorithm", "name"),
+                         text_of_key(entries, "algorithm", "compressor")};
+    if (identity.name.empty()) return std::nullopt;
+    return identity;
+  } catch (const TomlError&) {
+    return std::nullopt;
+  }
+}
+
+ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
+    : target_(fs::absolute(target).lexically_normal()) {
+  if (!target_.has_filename()) target_ = target_.parent_path();  // "results/x/"
+  try {
+    check_target(target_, name);
+    work_ = target_.parent_path() /
+            ("." + target_.filename().string() + ".unfinished-" + std::to_string(getpid()));
+    fs::remove_all(work_);  // of a process that had this number before
+    made_parent_ = !fs::exists(work_.parent_path());
+    fs::create_directories(work_);
+  } catch (const fs::filesystem_error& error) {
+    throw UsageError(target.string() + ": cannot be used for results (" + error.code().message() +
+                     "); choose another with --out");
+  }
+}
+
+ResultsDir::~ResultsDir() {
+  if (keep_) return;
+  std::error_code ignored;
+  fs::remove_all(work_, ignored);
+  if (made_parent_) fs::remove(work_.parent_path(), ignored);  // if it is empty
+}
+
+void ResultsDir::publish() {
+  if (!fs::exists(fs::symlink_status(target_))) {
+    fs::rename(work_, target_);
+    return;
+  }
+  for (const fs::directory_entry& file : fs::directory_iterator(work_))
+    fs::rename(file.path(), target_ / file.path().filename());
+}
+
+}  // namespace gradwire

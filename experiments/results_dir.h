@@ -1,0 +1,48 @@
+// The folder of a run's results: filled out of sight, published at the end, and never at the cost of anything
+// else.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace gradwire {
+
+// The command line asks for something that cannot be done; exit code 2. what() is one line.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What the config.toml of a folder of results says.
+struct RunIdentity {
+  std::string name, algorithm, compressor;
+};
+// Nothing: no folder of results.
+std::optional<RunIdentity> identify_run(const std::filesystem::path& folder);
+
+class ResultsDir {
+ public:
+  // Makes a work folder beside `target`. Throws UsageError when `target` exists and is neither empty nor
+  // holds results of a run called `name`.
+  ResultsDir(const std::filesystem::path& target, const std::string& name);
+  // Removes the work folder unless it was published or kept.
+  ~ResultsDir();
+  ResultsDir(const ResultsDir&) = delete;
+  ResultsDir& operator=(const ResultsDir&) = delete;
+
+  const std::filesystem::path& work() const { return work_; }
+  const std::filesystem::path& target() const { return target_; }
+
+  // Puts every file of the work folder into the target; other files there stay as they are.
+  void publish();
+  // Leaves the work folder where it is, for a run that failed.
+  void keep() { keep_ = true; }
+
+ private:
+  std::filesystem::path target_, work_;
+  bool made_parent_ = false, keep_ = false;
+};
+
+}  // namespace gradwire

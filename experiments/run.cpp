@@ -1,0 +1,126 @@
+#include "experiments/run.h"
+
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+#include "experiments/plot.h"
+#include "experiments/prepare.h"
+#include "experiments/results_dir.h"
+#include "experiments/tcp_run.h"
+#include "fl_server/results.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+const char* transport_name(TransportKind kind) {
+  switch (kind) {
+    case TransportKind::kMemory: return "memory";
+    case TransportKind::kEncoded: return "encoded";
+    case TransportKind::kTcp: return "tcp";
+  }
+  return "";
+}
+
+void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
+  const proto::Faults& f = loaded.experiment.faults();
+  const bool faults = f.lost_replies() > 0 || f.lost_requests() > 0 || f.duplicates() > 0 ||
+                      f.crashes() > 0 || f.wiped() > 0 || f.shuffle();
+  if (request.transport == TransportKind::kTcp && faults)
+    throw UsageError(
+        "--transport tcp: [faults] are made up in memory alone; use memory or encoded, or leave [faults] "
+        "out");
+}
+
+void write_text(const fs::path& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary);
+  out.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
+  if (!out) throw std::runtime_error(file.string() + ": cannot be written; is the disk full?");
+}
+
+void write_results(const fs::path& folder, const Prepared& prepared, const RunRequest& request,
+                   unsigned threads, const RunResult& result) {
+  write_text(folder / "config.toml", to_toml(prepared.experiment));
+  if (prepared.experiment.precision() == "fp32") {
+    const std::vector<float> x(result.model.begin(), result.model.end());
+    write_model<float>(folder / "model.bin", x);
+  } else {
+    write_model<double>(folder / "model.bin", result.model);
+  }
+  Summary summary;
+  summary.experiment = &prepared.experiment;
+  summary.theory = prepared.theory();
+  summary.transport = transport_name(request.transport);
+  summary.threads = threads;
+  summary.warnings = prepared.warnings;
+  summary.outcome = result.outcome;
+  summary.rounds = result.rounds;
+  summary.last = result.last;
+  summary.seconds = result.seconds;
+  summary.processes = result.processes;
+  write_text(folder / "summary.json", summary_json(summary));
+  // A run without evaluations has nothing to plot.
+  if (prepared.experiment.run().evaluate_every() == 0) return;
+  const fs::path folders[] = {folder};
+  write_figure(make_figure(load_curves(folders), nullptr, nullptr), folder / "plot.svg");
+}
+
+std::string trouble_of(const Prepared& prepared, const RunResult& result, const fs::path& folder) {
+  const std::string name = prepared.experiment.name();
+  const std::string at = "round " + std::to_string(result.rounds);
+  if (result.outcome == Outcome::kDiverged)
+    return name + ": diverged at " + at +
+           ": a loss or a gradient is not finite; try a smaller step (this was algorithm.step_size = " +
+           prepared.experiment.algorithm().step_size() + ")";
+  if (result.outcome == Outcome::kStopped)
+    return name + ": stopped after " + at + " of " + std::to_string(prepared.experiment.run().rounds()) +
+           "; to go on from this model, run again with --set run.x0=file:" + (folder / "model.bin").string();
+  return "";
+}
+
+}  // namespace
+
+RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
+                         const std::atomic<bool>& stop) {
+  check_request(loaded, request);
+  const std::string name = loaded.experiment.name();
+  ResultsDir folder(request.out.empty() ? fs::path("results") / name : request.out, name);
+  const Prepared prepared = prepare(loaded);
+  const unsigned threads =
+      request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
+
+  Progress progress(name, prepared.experiment.run().rounds(), request.verbosity);
+  for (const std::string& warning : prepared.warnings) progress.note("warning: " + warning);
+  MetricsFile metrics(folder.work() / "metrics.csv");
+  std::uint32_t records = 0;
+  RunObserver observer;
+  observer.on_record = [&](const RoundRecord& record) {
+    metrics.write(record);
+    progress.record(record);
+    ++records;
+  };
+  observer.on_round = [&](std::uint32_t rounds) { progress.round(rounds); };
+  observer.on_note = [&](const std::string& line) { progress.note(line); };
+
+  RunReport report;
+  try {
+    report.result =
+        request.transport == TransportKind::kTcp
+            ? run_over_tcp(prepared, observer, stop)
+            : simulate(prepared, request.transport == TransportKind::kEncoded, threads, observer, stop);
+  } catch (const std::exception& error) {
+    if (records < 2) throw;
+    folder.keep();
+    throw std::runtime_error(std::string(error.what()) + "; what was measured until then is in " +
+                             folder.work().string());
+  }
+  progress.finish();
+  write_results(folder.work(), prepared, request, threads, report.result);
+  folder.publish();
+  report.folder = folder.target();
+  report.trouble = trouble_of(prepared, report.result, report.folder);
+  return report;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,102 @@
+#include "experiments/simulate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+
+#include "experiments/in_process.h"
+#include "experiments/thread_pool.h"
+#include "fl_server/start_point.h"
+
+namespace gradwire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Below, threads cost more than they save.
+constexpr std::size_t kRangesWorthThreads = 8;
+
+InProcessOptions in_process_options(const proto::Experiment& e, bool encoded, unsigned threads) {
+  InProcessOptions options;
+  options.threads = threads;
+  options.encoded = encoded;
+  options.faults = {e.faults().lost_replies(), e.faults().lost_requests(), e.faults().duplicates(),
+                    e.faults().crashes(),      e.faults().wiped(),         e.faults().shuffle()};
+  const Result<ZstdMode> zstd = parse_zstd_mode(e.server().zstd());
+  if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
+  options.zstd = *zstd;
+  return options;
+}
+
+ForRanges ranges_on(std::shared_ptr<ThreadPool> pool) {
+  return
+      [pool = std::move(pool)](std::size_t size, const std::function<void(std::size_t, std::size_t)>& body) {
+        const std::size_t ranges = (size + kRangeReals - 1) / kRangeReals;
+        pool->for_each(ranges, [&](unsigned, std::size_t k) {
+          body(k * kRangeReals, std::min(size, (k + 1) * kRangeReals));
+        });
+      };
+}
+
+template <class Real>
+std::shared_ptr<Setup<Real>> make_setup(const Prepared& p, unsigned threads) {
+  auto setup = std::make_shared<Setup<Real>>();
+  setup->seed = p.experiment.seed();
+  setup->n = p.problem.clients;
+  setup->d = p.d;
+  setup->x0.assign(p.x0.begin(), p.x0.end());
+  setup->algorithm = algorithm_spec(p.experiment);
+  setup->compressor = parse_compressor(setup->algorithm.compressor, p.d);
+  setup->weights = p.weights;
+  setup->keep_mirrors = keep_mirrors(p.experiment, false);
+  if (threads > 1 && p.d >= kRangesWorthThreads * kRangeReals)
+    setup->ranges = ranges_on(std::make_shared<ThreadPool>(threads));
+  return setup;
+}
+
+template <class Real>
+RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const RunObserver& observer,
+                      const std::atomic<bool>& stop) {
+  const auto setup = make_setup<Real>(p, threads);
+  std::vector<std::unique_ptr<Oracle<Real>>> oracles;
+  std::vector<Oracle<Real>*> pointers;
+  for (ClientId c = 0; c < setup->n; ++c) {
+    oracles.push_back(make_oracle<Real>(p.problem, p.agreement, p.parts[c], c));
+    pointers.push_back(oracles.back().get());
+  }
+  InProcess<Real> transport(setup, pointers, in_process_options(p.experiment, encoded, threads));
+  const auto server = make_server<Real>(setup);
+  RunResult result;
+  LoopHooks<Real> hooks;
+  hooks.stop = &stop;
+  hooks.on_note = observer.on_note;
+  hooks.on_record = [&](const RoundRecord& record) {
+    result.last = record;
+    if (observer.on_record) observer.on_record(record);
+  };
+  hooks.on_round = [&](std::uint32_t rounds) {
+    result.rounds = rounds;
+    if (observer.on_round) observer.on_round(rounds);
+  };
+  Ledger ledger;
+  const auto started = Clock::now();
+  result.outcome = run_rounds(*server, find_method(setup->algorithm.name).facts, *setup, transport, ledger,
+                              round_limits(p.experiment), hooks);
+  result.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  const View<Real> x = server->model();
+  result.model.assign(x.begin(), x.end());
+  return result;
+}
+
+}  // namespace
+
+RunResult simulate(const Prepared& prepared, bool encoded, unsigned threads, const RunObserver& observer,
+                   const std::atomic<bool>& stop) {
+  threads = std::clamp(threads, 1u, std::max(1u, prepared.problem.clients));
+  if (prepared.experiment.precision() == "fp32")
+    return simulate_as<float>(prepared, encoded, threads, observer, stop);
+  return simulate_as<double>(prepared, encoded, threads, observer, stop);
+}
+
+}  // namespace gradwire

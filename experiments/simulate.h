@@ -1,0 +1,36 @@
+// One experiment with all clients in this process.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "experiments/prepare.h"
+#include "fl_server/round_loop.h"
+#include "fl_server/summary.h"
+
+namespace gradwire {
+
+enum class TransportKind : std::uint8_t { kMemory, kEncoded, kTcp };
+
+struct RunObserver {
+  std::function<void(const RoundRecord&)> on_record;   // evaluated rounds
+  std::function<void(std::uint32_t rounds)> on_round;  // after every round; not over TCP
+  std::function<void(const std::string&)> on_note;     // one line
+};
+
+struct RunResult {
+  Outcome outcome = Outcome::kFinished;
+  std::uint32_t rounds = 0;  // that were done
+  RoundRecord last;          // of the last evaluation
+  double seconds = 0;
+  std::vector<double> model;  // shape (d); exact also for fp32
+  std::vector<ProcessInfo> processes;
+};
+
+// `encoded`: every message passes through the codec. Throws std::runtime_error (one line).
+RunResult simulate(const Prepared& prepared, bool encoded, unsigned threads, const RunObserver& observer,
+                   const std::atomic<bool>& stop);
+
+}  // namespace gradwire

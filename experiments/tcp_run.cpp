@@ -1,0 +1,240 @@
+#include "experiments/tcp_run.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <signal.h>
+#include <stdexcept>
+#include <thread>
+#include <unistd.h>
+
+#include "experiments/child_process.h"
+#include "experiments/metrics_reader.h"
+#include "fl_server/results.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kListenTime{60};          // from the start of the server to its address
+constexpr milliseconds kJoinTime{600'000};  // for all clients to read their data and join
+constexpr seconds kGoodbyeTime{20};         // for clients to end after the server
+constexpr milliseconds kGrace{500};         // when a client fails: maybe because the server did
+constexpr milliseconds kPoll{5}, kSlowPoll{50};
+
+// A folder of its own under the system's folder for temporary files.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "gradwire-tcp-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error(name + ": cannot be made; set TMPDIR to a folder with space");
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+fs::path installed_program(const std::string& name) {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const fs::path program = self.parent_path() / name;
+  if (error || access(program.c_str(), X_OK) != 0)
+    throw std::runtime_error("--transport tcp needs the program " + program.string() +
+                             ", which is not there; build or install all of gradwire");
+  return program;
+}
+
+// Reads whole lines of a metrics.csv that is being written.
+class MetricsTail {
+ public:
+  explicit MetricsTail(fs::path file) : file_(std::move(file)) {}
+
+  template <class OnRecord>
+  bool read(const OnRecord& on_record) {
+    if (!in_.is_open()) in_.open(file_, std::ios::binary);
+    if (!in_.is_open()) return false;
+    bool any = false;
+    in_.clear();
+    std::string piece;
+    while (std::getline(in_, piece)) {
+      line_ += piece;
+      if (in_.eof()) break;  // the rest of the line is still to come
+      if (const auto record = parse_metrics_line(line_)) {
+        on_record(*record);
+        any = true;
+      }
+      line_.clear();
+    }
+    return any;
+  }
+
+ private:
+  fs::path file_;
+  std::ifstream in_;
+  std::string line_;
+};
+
+std::string read_text(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The text after `"name": ` in a summary.json; empty: not there.
+std::string json_member(const std::string& json, const std::string& name) {
+  const std::string key = "\"" + name + "\": ";
+  const std::size_t at = json.find(key);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + key.size();
+  return json.substr(begin, json.find_first_of(",\n}", begin) - begin);
+}
+
+class TcpRun {
+ public:
+  TcpRun(const Prepared& prepared, const RunObserver& observer, const std::atomic<bool>& stop)
+      : prepared_(prepared),
+        observer_(observer),
+        stop_(stop),
+        state_(folder_.path() / "state"),
+        tail_(state_ / "metrics.csv") {}
+
+  RunResult run() {
+    const fs::path config = folder_.path() / "experiment.toml";
+    std::ofstream(config, std::ios::binary) << to_toml(prepared_.experiment);
+    fs::create_directory(state_);
+    const fs::path server = installed_program("gradwire-server"),
+                   client = installed_program("gradwire-client");
+    start("server", server,
+          {config.string(), "--listen", "127.0.0.1:0", "--state", state_.string(), "--join-deadline-ms",
+           std::to_string(kJoinTime.count())});
+    const std::string address = wait_for_address();
+    const std::uint32_t n = prepared_.problem.clients;
+    for (std::uint32_t c = 0; c < n; ++c)
+      start("client " + std::to_string(c), client,
+            {"--server", address, "--data",
+             prepared_.experiment.problem().data() + "#" + std::to_string(c) + "/" + std::to_string(n)});
+    wait_for_server();
+    wait_for_clients();
+    return collect();
+  }
+
+ private:
+  void start(const std::string& role, const fs::path& program, const std::vector<std::string>& arguments) {
+    const fs::path log = folder_.path() / (std::to_string(children_.size()) + ".log");
+    children_.emplace_back(role, program, arguments, log);
+    result_.processes.push_back(
+        {role, static_cast<std::uint64_t>(children_.back().pid()), children_.back().executable()});
+  }
+
+  [[noreturn]] static void fail(ChildProcess& child, const std::string& what) {
+    const std::string said = child.last_line();
+    throw std::runtime_error("the " + child.role() + " (process " + std::to_string(child.pid()) + ") " +
+                             what + (said.empty() ? "" : ": " + said));
+  }
+
+  ChildProcess& server() { return children_.front(); }
+
+  std::string wait_for_address() {
+    const auto deadline = Clock::now() + kListenTime;
+    for (;;) {
+      std::string address = read_text(state_ / "address");
+      if (address.ends_with('\n')) {
+        address.pop_back();
+        return address;
+      }
+      if (server().ended()) fail(server(), "ended before it listened");
+      if (Clock::now() > deadline)
+        fail(server(), "did not listen within " + std::to_string(kListenTime.count()) + " s");
+      std::this_thread::sleep_for(kPoll);
+    }
+  }
+
+  void forward_records() {
+    tail_.read([&](const RoundRecord& record) {
+      result_.last = record;
+      observer_.on_record(record);
+    });
+  }
+
+  // The server has deadlines of its own, so it ends; until then no client may fail.
+  void wait_for_server() {
+    bool told = false;
+    const auto started = Clock::now();
+    while (!server().ended()) {
+      forward_records();
+      if (stop_ && !told) server().signal(SIGTERM);
+      told = told || stop_;
+      for (std::size_t c = 1; c < children_.size(); ++c)
+        if (children_[c].ended().value_or(0) != 0) blame(children_[c]);
+      std::this_thread::sleep_for(Clock::now() - started < seconds(2) ? kPoll : kSlowPoll);
+    }
+    forward_records();
+    const bool diverged = json_member(read_text(state_ / "summary.json"), "outcome") == "\"diverged\"";
+    if (*server().ended() != 0 && !diverged) fail(server(), "failed");
+  }
+
+  // A client may have failed because the server did.
+  void blame(ChildProcess& client) {
+    const auto deadline = Clock::now() + kGrace;
+    while (Clock::now() < deadline && !server().ended()) std::this_thread::sleep_for(kPoll);
+    if (server().ended().value_or(0) != 0) return;
+    fail(client, "failed");
+  }
+
+  void wait_for_clients() {
+    const auto deadline = Clock::now() + kGoodbyeTime;
+    for (std::size_t c = 1; c < children_.size(); ++c) {
+      while (!children_[c].ended()) {
+        if (Clock::now() > deadline) fail(children_[c], "did not end after the server");
+        std::this_thread::sleep_for(kPoll);
+      }
+    }
+  }
+
+  RunResult collect() {
+    const std::string summary = read_text(state_ / "summary.json");
+    if (summary.empty()) {
+      if (stop_) throw std::runtime_error("stopped before the clients had joined; there are no results");
+      fail(server(), "wrote no summary");
+    }
+    const std::string outcome = json_member(summary, "outcome");
+    for (const Outcome known :
+         {Outcome::kFinished, Outcome::kReachedTarget, Outcome::kStopped, Outcome::kDiverged})
+      if (outcome == "\"" + outcome_name(known) + "\"") result_.outcome = known;
+    result_.rounds =
+        static_cast<std::uint32_t>(std::strtoul(json_member(summary, "rounds").c_str(), nullptr, 10));
+    result_.seconds = std::strtod(json_member(summary, "seconds").c_str(), nullptr);
+    result_.model = read_model(state_ / "model.bin");
+    return std::move(result_);
+  }
+
+  const Prepared& prepared_;
+  const RunObserver& observer_;
+  const std::atomic<bool>& stop_;
+  TemporaryFolder folder_;
+  const fs::path state_;
+  MetricsTail tail_;
+  RunResult result_;
+  std::vector<ChildProcess> children_;  // the server, then the clients; they end before the folder goes
+};
+
+}  // namespace
+
+RunResult run_over_tcp(const Prepared& prepared, const RunObserver& observer, const std::atomic<bool>& stop) {
+  return TcpRun(prepared, observer, stop).run();
+}
+
+}  // namespace gradwire
