@@ -1,0 +1,24 @@
+# cmake --install: programs, static libraries, headers, configs and a package file for find_package(gradwire).
+include(CMakePackageConfigHelpers)
+set(gradwire_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradwire")
+set(gradwire_include_dir "${CMAKE_INSTALL_INCLUDEDIR}/gradwire")
+
+install(TARGETS ${GRADWIRE_LIBRARIES} EXPORT gradwire ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${gradwire_include_dir})
+install(EXPORT gradwire NAMESPACE gradwire:: DESTINATION ${gradwire_cmake_dir} FILE gradwire-targets.cmake)
+
+foreach(room engine compressors algorithms proto fl_client fl_server experiments)
+  install(DIRECTORY ${room} DESTINATION ${gradwire_include_dir} FILES_MATCHING PATTERN "*.h")
+endforeach()
+install(FILES ${GRADWIRE_GENERATED_HEADERS} DESTINATION ${gradwire_include_dir}/proto)
+
+configure_package_config_file(cmake/gradwire-config.cmake.in gradwire-config.cmake INSTALL_DESTINATION ${gradwire_cmake_dir})
+# 0.x: a minor version may change anything.
+write_basic_package_version_file(gradwire-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config.cmake"
+              "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config-version.cmake" DESTINATION ${gradwire_cmake_dir})
+
+install(DIRECTORY experiments/configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gradwire/configs FILES_MATCHING PATTERN "*.toml")
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire)
+install(FILES README.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/gradwire)

@@ -1,0 +1,303 @@
+// gradwire-server and gradwire-client as an operator starts them: processes, signals, bad networks, bad
+// command lines.
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "experiments/simulate.h"
+#include "fl_server/results.h"
+#include "tests/data_files.h"
+#include "tests/process.h"
+#include "tests/relay.h"
+
+namespace gradwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint32_t kClients = 3;
+
+constexpr const char* kConfig = R"(
+name = "processes"
+[problem]
+kind = "logistic"
+data = "synthetic"
+samples = 60
+dim = 11
+regularizer = "l2"
+lambda = 0.01
+[clients]
+count = 3
+partition = "dirichlet"
+dirichlet_alpha = 1.0
+weights = "samples"
+[algorithm]
+name = "ef21"
+compressor = "topk:k=2"
+step_size = 0.3
+[run]
+rounds = 200
+[server]
+deadline_ms = 500
+)";
+
+class ProcessTest : public ::testing::Test {
+ protected:
+  void write_config(const std::string& text = kConfig) { std::ofstream(folder.path() / "run.toml") << text; }
+  fs::path state() const { return folder.path() / "state"; }
+
+  Process start_server(const std::vector<std::string>& more = {}) {
+    fs::remove(state() / "address");
+    std::vector<std::string> arguments = {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Process server("gradwire-server", arguments, folder.path() / "server.log");
+    EXPECT_TRUE(eventually([&] { return fs::exists(state() / "address"); })) << server.log();
+    std::ifstream(state() / "address") >> address;
+    return server;
+  }
+  Process start_client(std::uint32_t part, const std::string& where,
+                       const std::string& source = "synthetic") {
+    const std::string data = source + "#" + std::to_string(part) + "/" + std::to_string(kClients);
+    return Process("gradwire-client", {"--server", where, "--data", data},
+                   folder.path() / ("client" + std::to_string(part) + ".log"));
+  }
+  std::vector<Process> start_clients(const std::string& where) {
+    std::vector<Process> clients;
+    for (std::uint32_t part = 0; part < kClients; ++part) clients.push_back(start_client(part, where));
+    return clients;
+  }
+  std::size_t records() const { return lines_of(read_file(state() / "metrics.csv")).size(); }
+
+  // The bits that the simulation gives.
+  void expect_same_as_simulated() {
+    const Prepared prepared = prepare(parse_experiment(kConfig, "run.toml"));
+    const std::atomic<bool> never = false;
+    std::string metrics = std::string(kMetricsHeader) + "\n";
+    RunObserver observer;
+    observer.on_record = [&](const RoundRecord& record) { metrics += metrics_line(record) + "\n"; };
+    const RunResult simulated = simulate(prepared, false, 1, observer, never);
+    EXPECT_EQ(read_model(state() / "model.bin"), simulated.model);
+    EXPECT_EQ(without_seconds(read_file(state() / "metrics.csv")), without_seconds(metrics));
+  }
+  // When messages were lost, bytes are counted that the simulation does not send.
+  void expect_model_as_simulated(const std::vector<std::string>& overrides) {
+    const std::atomic<bool> never = false;
+    const Prepared prepared = prepare(parse_experiment(kConfig, "run.toml", overrides));
+    EXPECT_EQ(read_model(state() / "model.bin"), simulate(prepared, false, 1, {}, never).model);
+  }
+  void expect_all_end_well(Process& server, std::vector<Process>& clients) {
+    EXPECT_EQ(server.wait(), 0) << server.log();
+    for (Process& client : clients) EXPECT_EQ(client.wait(), 0) << client.log();
+  }
+  // Starts a program that is to fail at once.
+  void expect_refusal(const std::string& name, const std::vector<std::string>& arguments, int code,
+                      const std::string& message) {
+    const fs::path log = folder.path() / "refusal.log";
+    fs::remove(log);
+    Process process(name, arguments, log);
+    EXPECT_EQ(process.wait(), code);
+    const std::string text = process.log();
+    EXPECT_NE(text.find(message), std::string::npos) << text;
+    EXPECT_EQ(lines_of(text).size(), 1u) << text;
+  }
+
+  TemporaryFolder folder;
+  std::string address;
+};
+
+TEST_F(ProcessTest, AServerAndItsClientsGiveTheBitsOfTheSimulation) {
+  write_config();
+  Process server = start_server();
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  expect_same_as_simulated();
+  const std::string summary = read_file(state() / "summary.json");
+  EXPECT_NE(summary.find("\"outcome\": \"finished\""), std::string::npos) << summary;
+  EXPECT_NE(summary.find(program("gradwire-server").string()), std::string::npos) << summary;
+  EXPECT_EQ(load_experiment(state() / "config.toml").experiment.name(), "processes");
+}
+
+TEST_F(ProcessTest, ANetworkThatLosesConnectionsChangesNoBit) {
+  write_config();
+  Process server = start_server({"--set", "run.rounds=60"});
+  Relay relay(address, 6'000);
+  std::vector<Process> clients = start_clients(relay.address());
+  expect_all_end_well(server, clients);
+  EXPECT_GT(relay.cuts(), 5);
+  expect_model_as_simulated({"run.rounds=60"});
+}
+
+TEST_F(ProcessTest, AClientThatIsKilledAndStartedAgainIsGivenItsStateBack) {
+  write_config();
+  Process server = start_server({"--set", "run.rounds=2000"});
+  std::vector<Process> clients = start_clients(address);
+  ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+  clients[1].kill(SIGKILL);
+  EXPECT_EQ(clients[1].wait(), 128 + SIGKILL);
+  clients[1] = start_client(1, address);
+  expect_all_end_well(server, clients);
+  EXPECT_NE(server.log().find("is given it back"), std::string::npos) << server.log();
+  LoadedExperiment loaded =
+      parse_experiment(kConfig, "run.toml", std::vector<std::string>{"run.rounds=2000"});
+  const std::atomic<bool> never = false;
+  EXPECT_EQ(read_model(state() / "model.bin"), simulate(prepare(loaded), false, 1, {}, never).model);
+}
+
+TEST_F(ProcessTest, AServerThatIsToldToStopFinishesTheRoundAndSaysGoodbye) {
+  write_config();
+  Process server = start_server({"--set", "run.rounds=1000000"});
+  std::vector<Process> clients = start_clients(address);
+  ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+  server.kill(SIGTERM);
+  expect_all_end_well(server, clients);
+  EXPECT_NE(read_file(state() / "summary.json").find("\"outcome\": \"stopped\""), std::string::npos);
+  EXPECT_EQ(read_model(state() / "model.bin").size(), 11u);
+}
+
+TEST_F(ProcessTest, StoppedWhileItWaitsTheServerTellsTheClientsToEnd) {
+  write_config();
+  Process server = start_server();
+  Process client = start_client(0, address);
+  ASSERT_TRUE(eventually([&] { return server.log().find("joined") != std::string::npos; })) << server.log();
+  server.kill(SIGINT);
+  EXPECT_EQ(server.wait(), 0) << server.log();
+  EXPECT_EQ(client.wait(), 1);
+  EXPECT_NE(client.log().find("stopped before the run began"), std::string::npos) << client.log();
+}
+
+TEST_F(ProcessTest, AClientThatRemembersAnotherRunStartsAfresh) {
+  write_config();
+  std::vector<Process> clients;
+  {
+    Process first = start_server({"--set", "run.rounds=1000000"});
+    Relay relay(address, 0);
+    clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 20; })) << first.log();
+    first.kill(SIGKILL);
+    first.wait();
+  }
+  fs::remove_all(state());
+  const std::string port = address.substr(address.rfind(':'));
+  Process second("gradwire-server", {"run.toml", "--listen", "127.0.0.1" + port, "--state", "state"},
+                 folder.path() / "second.log");
+  expect_all_end_well(second, clients);
+  expect_same_as_simulated();
+}
+
+TEST_F(ProcessTest, TheServerUsesTheMeanOfTheClientsConstantsAndSaysSo) {
+  write_config();
+  Process server = start_server({"--set", "algorithm.step_size=theory", "--set", "run.rounds=3"});
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  EXPECT_NE(server.log().find("is the mean of the clients' L_i"), std::string::npos) << server.log();
+  EXPECT_NE(read_file(state() / "summary.json").find("\"L_exact\": false"), std::string::npos);
+  EXPECT_GT(std::stod(load_experiment(state() / "config.toml").experiment.algorithm().step_size()), 0);
+}
+
+TEST_F(ProcessTest, ClientsWithFilesOfTheirOwnAgreeOnFeaturesAndLabels) {
+  write_config(R"(
+name = "files"
+[problem]
+kind = "logistic"
+data = "libsvm:none.txt"
+[clients]
+count = 2
+[algorithm]
+name = "gd"
+step_size = 0.5
+[run]
+rounds = 5
+)");
+  std::ofstream(folder.path() / "a.txt") << "1 1:0.5 3:1\n1 2:1\n";
+  std::ofstream(folder.path() / "b.txt") << "-1 1:-1\n-1 7:2\n";
+  Process server = start_server();
+  std::vector<Process> clients;
+  for (const std::string name : {"a", "b"})
+    clients.emplace_back("gradwire-client",
+                         std::vector<std::string>{"--server", address, "--data", name + ".txt", "--id", name},
+                         folder.path() / (name + ".log"));
+  expect_all_end_well(server, clients);
+  EXPECT_EQ(read_model(state() / "model.bin").size(), 7u);
+}
+
+TEST_F(ProcessTest, AProblemWithoutDataNeedsNoDataOption) {
+  write_config(R"(
+name = "quadratic"
+[problem]
+kind = "quadratic"
+dim = 10
+heterogeneity = 1.0
+[clients]
+count = 3
+[algorithm]
+name = "diana"
+compressor = "randk:k=2"
+[run]
+rounds = 5
+x0 = "normal"
+)");
+  Process server = start_server();
+  std::vector<Process> clients;
+  for (const std::string name : {"x", "y", "z"})
+    clients.emplace_back("gradwire-client", std::vector<std::string>{"--server", address, "--id", name},
+                         folder.path() / (name + ".log"));
+  expect_all_end_well(server, clients);
+}
+
+TEST_F(ProcessTest, AClientWithBadDataSaysSoToTheServerAndEndsWithTwo) {
+  write_config();
+  Process server = start_server();
+  Process client = start_client(2, address, "libsvm:nowhere.txt");
+  EXPECT_EQ(client.wait(), 2);
+  EXPECT_NE(client.log().find("nowhere.txt' not found"), std::string::npos) << client.log();
+  EXPECT_TRUE(eventually([&] {
+    return server.log().find("it says: data 'nowhere.txt'") != std::string::npos;
+  })) << server.log();
+  Process other = start_client(2, address);
+  EXPECT_TRUE(eventually([&] { return server.log().find("waiting for 2 more") != std::string::npos; }))
+      << server.log();
+}
+
+TEST_F(ProcessTest, AClientGivesUpWhenThereIsNoServer) {
+  Process client("gradwire-client", {"--server", "127.0.0.1:1", "--give-up-after-ms", "200"},
+                 folder.path() / "alone.log");
+  EXPECT_EQ(client.wait(), 1);
+  EXPECT_NE(client.log().find("giving up after"), std::string::npos) << client.log();
+}
+
+TEST_F(ProcessTest, BadCommandLinesEndWithTwoAndOneLine) {
+  write_config();
+  const std::string client = "gradwire-client", server = "gradwire-server";
+  expect_refusal(client, {"--server", "127.0.0.1:7000", "--data", "digits#20/20"}, 2,
+                 "parts are numbered from 0");
+  expect_refusal(client, {"--server", "nowhere"}, 2, "HOST:PORT");
+  expect_refusal(client, {}, 2, "--server is required");
+  expect_refusal(server, {"run.toml", "--listen", "127.0.0.1:0"}, 2, "--state is required");
+  expect_refusal(server, {"none.toml", "--listen", "127.0.0.1:0", "--state", "s"}, 2,
+                 "none.toml: no such file");
+  expect_refusal(server, {"run.toml", "--listen", "7000", "--state", "s"}, 2, "HOST:PORT");
+  expect_refusal(server, {"run.toml", "--listen", "127.0.0.1:0", "--state", "s", "--set", "run.rounds=-1"}, 2,
+                 "--set run.rounds");
+}
+
+TEST_F(ProcessTest, TheServerRefusesAFolderOfAnotherRun) {
+  write_config();
+  fs::create_directory(state());
+  std::string other = kConfig;
+  other.replace(other.find("processes"), 9, "something");
+  std::ofstream(state() / "config.toml") << other;
+  expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"}, 2,
+                 "holds results of 'something'");
+  EXPECT_FALSE(fs::exists(state() / "address"));
+}
+
+TEST_F(ProcessTest, AServerThatWaitsInVainSaysForWhom) {
+  write_config();
+  Process server = start_server({"--join-deadline-ms", "100"});
+  EXPECT_EQ(server.wait(), 1);
+  EXPECT_NE(server.log().find("only 0 of 3 clients have joined; missing: 0, 1, 2"), std::string::npos)
+      << server.log();
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,77 @@
+#include "fl_server/client_table.h"
+
+#include <gtest/gtest.h>
+
+namespace gradwire {
+namespace {
+
+TEST(ClientTable, GivesNumbersInTheOrderOfJoiningAndOldNumbersToOldNames) {
+  ClientTable table(3);
+  EXPECT_EQ(table.assign("a", {}, {}).value(), 0u);
+  EXPECT_EQ(table.assign("b", {}, {}).value(), 1u);
+  EXPECT_EQ(table.assign("a", {}, {}).value(), 0u);
+  EXPECT_EQ(table.assign("c", {}, {}).value(), 2u);
+  EXPECT_FALSE(table.assign("d", {}, {}));
+  EXPECT_EQ(table.assign("b", {}, {}).value(), 1u);
+}
+
+TEST(ClientTable, APartOfTheDataIsTheNumber) {
+  ClientTable table(3);
+  EXPECT_EQ(table.assign("z", 2, 3).value(), 2u);
+  EXPECT_EQ(table.assign("y", 0, 3).value(), 0u);
+  EXPECT_EQ(table.assign("z", 2, 3).value(), 2u);
+  EXPECT_EQ(table.assign("new", 2, 3).value(), 2u) << "another process for the same part";
+  EXPECT_EQ(table.info(2).name, "new");
+  EXPECT_EQ(table.assign("z", 1, 3).value(), 1u) << "its old name is free again";
+}
+
+TEST(ClientTable, RefusesContradictions) {
+  ClientTable table(3);
+  ASSERT_TRUE(table.assign("a", 1, 3));
+  EXPECT_FALSE(table.assign("a", 2, 3)) << "one name, two parts";
+  EXPECT_FALSE(table.assign("b", 0, 4));
+  EXPECT_FALSE(table.assign("b", 3, 3));
+  EXPECT_FALSE(table.assign("b", 0, {}));
+  ASSERT_EQ(table.assign("whole", {}, {}).value(), 0u);
+  EXPECT_FALSE(table.assign("c", 0, 3)) << "a client that names no part has that number";
+  EXPECT_FALSE(table.assign("new\nline", {}, {}));
+}
+
+TEST(ClientTable, NamesTheNameless) {
+  ClientTable table(2);
+  EXPECT_EQ(table.assign("", {}, {}).value(), 0u);
+  EXPECT_EQ(table.info(0).name, "client-0");
+  EXPECT_EQ(table.assign("", {}, {}).value(), 1u);
+}
+
+TEST(ClientTable, AReleasedPlaceIsFreeAndForgotten) {
+  ClientTable table(1);
+  ASSERT_TRUE(table.assign("a", {}, {}));
+  ClientInfo info;
+  info.sample_count = 5;
+  ASSERT_TRUE(table.join(0, info));
+  EXPECT_EQ(table.joined_count(), 1u);
+  table.release(0);
+  EXPECT_EQ(table.joined_count(), 0u);
+  EXPECT_EQ(table.assign("b", {}, {}).value(), 0u);
+  info.sample_count = 6;
+  EXPECT_TRUE(table.join(0, info));
+}
+
+TEST(ClientTable, WhoComesBackBringsTheSameData) {
+  ClientTable table(1);
+  ASSERT_TRUE(table.assign("a", {}, {}));
+  ClientInfo info;
+  info.columns = 3;
+  info.pid = 1;
+  ASSERT_TRUE(table.join(0, info));
+  info.pid = 2;
+  EXPECT_TRUE(table.join(0, info));
+  EXPECT_EQ(table.info(0).pid, 2u);
+  info.columns = 4;
+  EXPECT_FALSE(table.join(0, info));
+  EXPECT_EQ(table.info(0).columns, 3u);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,151 @@
+// How compressors are spelled in a file: what is read, what is written, and what is said of mistakes.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <string>
+#include <variant>
+
+#include "compressors/compressor.h"
+#include "compressors/config_error.h"
+
+namespace gradwire {
+namespace {
+
+// The message with which a spec is refused; empty when it is not.
+std::string refusal(const std::string& spec, std::size_t d = 0) {
+  try {
+    parse_compressor(spec, d);
+  } catch (const ConfigError& e) {
+    EXPECT_EQ(e.key(), "algorithm.compressor");
+    return e.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void expect_refused(const std::string& spec, const std::string& because, std::size_t d = 0) {
+  const std::string message = refusal(spec, d);
+  EXPECT_TRUE(contains(message, because)) << spec << " -> " << message;
+  EXPECT_LT(message.size(), 300u);
+}
+
+TEST(CompressorSpec, IsRead) {
+  EXPECT_EQ(parse_compressor("identity", 5), Compressor(Identity{}));
+  EXPECT_EQ(parse_compressor("natural", 5), Compressor(Natural{}));
+  EXPECT_EQ(parse_compressor("topk", 5), Compressor(TopK{{1}}));
+  EXPECT_EQ(parse_compressor("topk:k=5", 5), Compressor(TopK{{5}}));
+  EXPECT_EQ(parse_compressor("randk:k=3,scaled=false", 5), Compressor(RandK{{3}, false}));
+  EXPECT_EQ(parse_compressor("randk:scaled=false,k=3", 5), Compressor(RandK{{3}, false}));
+  EXPECT_EQ(parse_compressor("randseqk:k=2,scaled=true", 5), Compressor(RandSeqK{{2}, true}));
+}
+
+TEST(CompressorSpec, SharesAreRoundedAndAtLeastOne) {
+  const auto k = [](const char* spec, std::size_t d) { return std::get<TopK>(parse_compressor(spec, d)).k; };
+  EXPECT_EQ(k("topk:k=1%", 1000), (Count{10}));
+  EXPECT_EQ(k("topk:k=1%", 149), (Count{1}));
+  EXPECT_EQ(k("topk:k=1%", 150), (Count{2}));
+  EXPECT_EQ(k("topk:k=1%", 3), (Count{1}));
+  EXPECT_EQ(k("topk:k=0.5%", 1000), (Count{5}));
+  EXPECT_EQ(k("topk:k=1e1%", 1000), (Count{100}));
+  EXPECT_EQ(k("topk:k=100%", 7), (Count{7}));
+  EXPECT_EQ(k("topk:k=1e-300%", 7), (Count{1}));
+  EXPECT_EQ(k("topk:k=29%", 100), (Count{29}));
+  EXPECT_EQ(k("topk:k=100%", kMaxDim), (Count{kMaxDim}));
+}
+
+TEST(CompressorSpec, IsWrittenInOneForm) {
+  EXPECT_EQ(to_spec(parse_compressor("topk", 5)), "topk:k=1");
+  EXPECT_EQ(to_spec(parse_compressor("randk:scaled=false,k=40%", 5)), "randk:k=2,scaled=false");
+  EXPECT_EQ(to_spec(Identity{}), "identity");
+  // Without a dimension a share stays one.
+  for (const char* spec : {"topk:k=1%", "topk:k=29%", "topk:k=0.1%", "topk:k=100%"})
+    EXPECT_EQ(to_spec(parse_compressor(spec, 0)), spec);
+}
+
+TEST(CompressorSpec, WhatIsWrittenIsReadBack) {
+  Stream stream({.seed = 5});
+  for (int i = 0; i < 3000; ++i) {
+    TopK topk;
+    const double percent = 100 * stream.uniform() * std::pow(10.0, -static_cast<double>(stream.below(12)));
+    topk.k = {0, percent / 100};
+    ASSERT_EQ(parse_compressor(to_spec(topk), 0), Compressor(topk)) << to_spec(topk);
+    RandK randk{{1 + stream.below(1000)}, stream.below(2) == 0};
+    ASSERT_EQ(parse_compressor(to_spec(randk), 1000), Compressor(randk));
+  }
+}
+
+TEST(CompressorSpec, UnknownNamesAreMetWithTheNearestOne) {
+  EXPECT_EQ(refusal("topq"), "unknown compressor 'topq'; did you mean 'topk'?");
+  EXPECT_EQ(refusal("ranseqk:k=1"), "unknown compressor 'ranseqk'; did you mean 'randseqk'?");
+  EXPECT_EQ(refusal("qsgd"), "unknown compressor 'qsgd'; known: identity, topk, randk, randseqk, natural");
+  expect_refused("", "unknown compressor ''; known: identity");
+  expect_refused(":k=1", "unknown compressor ''; known: identity");
+  expect_refused("TopK", "unknown compressor 'TopK'");
+  expect_refused(" topk", "did you mean 'topk'?");
+  expect_refused("topk,k=1", "unknown compressor 'topk,k=1'");
+}
+
+TEST(CompressorSpec, UnknownParametersAreMetWithTheNearestOne) {
+  EXPECT_EQ(refusal("randk:scale=true"), "randk has no parameter 'scale'; did you mean 'scaled'?");
+  EXPECT_EQ(refusal("identity:k=1"), "identity has no parameter 'k'; it takes none");
+  expect_refused("topk:scaled=true", "topk has no parameter 'scaled'");
+  expect_refused("topk:K=1", "topk has no parameter 'K'; did you mean 'k'?");
+  expect_refused("topk:k =1", "topk has no parameter 'k '; did you mean 'k'?");
+  expect_refused("topk:=1", "topk has no parameter ''");
+  expect_refused("topk:,", "topk has no parameter ''");
+  expect_refused("topk:k=1,,", "topk has no parameter ''");
+  expect_refused("topk::k=1", "topk has no parameter ':k'");
+}
+
+TEST(CompressorSpec, CountsThatAreNoneAreRefused) {
+  for (const char* k :
+       {"0", "-1", "1.5", "+1", " 1", "1 ", "0x10", "1e3", "4294967296", "99999999999999999999", "one", ""})
+    expect_refused(std::string("topk:k=") + k,
+                   "topk: k = '" + std::string(k) + "' is neither a count of at least 1 nor");
+  EXPECT_EQ(refusal("topk:k=0"), "topk: k = '0' is neither a count of at least 1 nor a share like 1%");
+}
+
+TEST(CompressorSpec, SharesThatAreNoneAreRefused) {
+  for (const char* k :
+       {"0%", "-1%", "1e400%", "100.001%", "nan%", "inf%", "%", "1%%", "1 %", "-0%", "1e-400%", "1e-323%"})
+    expect_refused(std::string("topk:k=") + k, "topk: k = '" + std::string(k) + "' is no share above 0%");
+}
+
+TEST(CompressorSpec, SlipsOfTheSyntaxAreNamed) {
+  expect_refused("topk:", "'topk:' ends with a colon");
+  expect_refused("topk:k", "'k' needs a value, as in k=...");
+  expect_refused("topk:k=1,", "ends with a comma");
+  expect_refused("topk:k=1,k=2", "'k' is given twice");
+  expect_refused("topk:k=1,k=1", "'k' is given twice");
+  expect_refused("randk:k=3,scaled=maybe", "scaled = 'maybe' is neither true nor false");
+  expect_refused("randk:k=3,scaled=", "scaled = '' is neither true nor false");
+  expect_refused("randk:k=3;scaled=true", "k = '3;scaled=true' is neither a count");
+}
+
+TEST(CompressorSpec, KAboveTheDimensionIsRefusedWithBothNumbers) {
+  EXPECT_EQ(refusal("topk:k=8", 7), "topk: k = 8 is larger than the dimension 7");
+  EXPECT_EQ(refusal("randseqk:k=4294967295", 123),
+            "randseqk: k = 4294967295 is larger than the dimension 123");
+  EXPECT_EQ(refusal("topk:k=7", 7), "");
+  EXPECT_EQ(refusal("topk:k=4000000000", 0), "");
+}
+
+TEST(CompressorSpec, VeryLongTextsGetAShortAnswerSoon) {
+  const std::string long_text(5'000'000, 'k');
+  expect_refused(long_text, "unknown compressor 'kkk");
+  expect_refused("topk:" + long_text, "topk has no parameter 'kkk");
+  expect_refused("topk:k=" + long_text, "is neither a count");
+  expect_refused("topk:k=" + long_text + "%", "is no share");
+  expect_refused("topk:k=" + std::string(5'000'000, '9'), "is neither a count");
+  expect_refused("topk:k=" + std::string(5'000'000, '9') + "%", "is no share");
+  expect_refused("randk:scaled=" + long_text, "is neither true nor false");
+  std::string repeated = "topk:k=1";
+  for (int i = 0; i < 500'000; ++i) repeated += ",k=1";
+  expect_refused(repeated, "'k' is given twice");
+  expect_refused(std::string(5'000'000, ':'), "unknown compressor ''");
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,38 @@
+// Replaces the allocation functions of one test program by ones that count. To be included by one source
+// file.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <malloc.h>
+#include <new>
+
+namespace gradwire::allocations {
+
+inline thread_local std::size_t count = 0;    // calls of operator new
+inline thread_local std::size_t largest = 0;  // bytes of the largest one
+inline thread_local std::size_t live = 0;     // bytes not yet deleted (by the thread that made them)
+inline thread_local std::size_t peak = 0;     // highest value of `live`
+
+inline void reset() {
+  count = largest = 0;
+  peak = live;
+}
+
+}  // namespace gradwire::allocations
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++gradwire::allocations::count;
+  gradwire::allocations::largest = std::max(gradwire::allocations::largest, size);
+  void* p = std::malloc(size != 0 ? size : 1);
+  if (p == nullptr) throw std::bad_alloc();
+  gradwire::allocations::live += malloc_usable_size(p);
+  gradwire::allocations::peak = std::max(gradwire::allocations::peak, gradwire::allocations::live);
+  return p;
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept {
+  gradwire::allocations::live -= malloc_usable_size(p);
+  std::free(p);
+}
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { operator delete(p); }

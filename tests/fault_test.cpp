@@ -1,0 +1,251 @@
+// A lossy network and crashing clients must not change one bit.
+#include <gtest/gtest.h>
+
+#include "algorithms/fields.h"
+#include "tests/federation.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::run;
+using testing::spec_of;
+using testing::Trace;
+
+Faults bad_network() {
+  Faults faults;
+  faults.lost_replies = 0.10;
+  faults.lost_requests = 0.05;
+  faults.duplicates = 0.10;
+  faults.crashes = 0.02;
+  faults.wiped = 0.02;
+  faults.shuffle = true;
+  return faults;
+}
+
+// One compressor that the method accepts and that is random where possible.
+std::string compressor_for(const Facts& facts) {
+  switch (facts.takes) {
+    case Takes::kIdentity: return "identity";
+    case Takes::kUnbiased: return "randk:k=3";
+    case Takes::kContractive: return "topk:k=2";
+  }
+  return "identity";
+}
+
+AlgorithmSpec spec_for(const MethodInfo& method) {
+  return spec_of(std::string(method.facts.name), compressor_for(method.facts));
+}
+
+template <class Real>
+void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std::string& what) {
+  EXPECT_EQ(got.server_state, want.server_state) << what << ": state of the server";
+  EXPECT_EQ(got.client_states, want.client_states) << what << ": states of the clients";
+  ASSERT_EQ(got.records.size(), want.records.size()) << what;
+  for (std::size_t k = 0; k < got.records.size(); ++k) {
+    EXPECT_EQ(got.records[k].loss, want.records[k].loss) << what << " row " << k;
+    EXPECT_EQ(got.records[k].grad_norm_sq, want.records[k].grad_norm_sq) << what << " row " << k;
+    EXPECT_EQ(got.records[k].bits_up, want.records[k].bits_up) << what << " row " << k;
+    EXPECT_EQ(got.records[k].bytes_up, want.records[k].bytes_up) << what << " row " << k;
+    EXPECT_EQ(got.records[k].bytes_down, want.records[k].bytes_down) << what << " row " << k;
+  }
+}
+
+template <class Real>
+void faults_change_nothing() {
+  const Federation<Real> federation(8, 12);
+  for (const MethodInfo& method : methods()) {
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    const auto quiet = run<Real>(federation, setup, 150);
+    for (const unsigned threads : {1u, 4u}) {
+      for (const bool encoded : {false, true}) {
+        InProcessOptions options;
+        options.threads = threads;
+        options.encoded = encoded;
+        const std::string what = std::string(method.facts.name) + (encoded ? " encoded" : "") + ", " +
+                                 std::to_string(threads) + " threads";
+        expect_same_bits(run<Real>(federation, setup, 150, options), quiet, what);
+        options.faults = bad_network();
+        expect_same_bits(run<Real>(federation, setup, 150, options), quiet, what + ", faults");
+      }
+    }
+  }
+}
+
+TEST(Faults, ChangeNoBitOfAnyMethodInDouble) { faults_change_nothing<double>(); }
+TEST(Faults, ChangeNoBitOfAnyMethodInFloat) { faults_change_nothing<float>(); }
+
+TEST(Faults, AreReallyInjected) {
+  const Federation<double> federation(8, 12);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  setup->keep_mirrors = true;
+  InProcessOptions options;
+  options.faults = bad_network();
+  const auto trace = run<double>(federation, setup, 150, options);
+  int asked_again = 0, restored = 0;
+  for (const std::string& note : trace.notes) {
+    asked_again += note.find("asking them again") != std::string::npos;
+    restored += note.find("given it back") != std::string::npos;
+  }
+  EXPECT_GT(asked_again, 50);
+  EXPECT_GT(restored, 5);
+}
+
+TEST(Faults, AWipedClientWithoutMirrorsEndsTheRunWithAClearLine) {
+  const Federation<double> federation(4, 12);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  InProcessOptions options;
+  options.faults.wiped = 0.1;
+  try {
+    run<double>(federation, setup, 100, options);
+    FAIL() << "the loss of g_i went unnoticed";
+  } catch (const std::runtime_error& e) {
+    EXPECT_NE(std::string(e.what()).find("lost its state and the server keeps no mirror"), std::string::npos)
+        << e.what();
+    EXPECT_NE(std::string(e.what()).find("server.mirrors"), std::string::npos) << e.what();
+  }
+}
+
+// MARINA needs no mirror: one gradient at x^{t−1} restores a client.
+TEST(Faults, WipedMarinaClientsRecomputeTheirStateWithoutMirrors) {
+  const Federation<double> federation(8, 12);
+  const auto setup = federation.setup(spec_of("marina", "randk:k=3"));
+  InProcessOptions options;
+  options.faults = bad_network();
+  expect_same_bits(run<double>(federation, setup, 150, options), run<double>(federation, setup, 150),
+                   "marina");
+}
+
+TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
+  const Federation<double> federation(10, 12);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  setup->keep_mirrors = true;
+  InProcessOptions options;
+  options.faults = bad_network();
+  RoundLimits limits;
+  limits.quorum = 0.6;
+  int short_rounds = 0;
+  const auto trace =
+      run<double>(federation, setup, 300, options, limits,
+                  [&](std::uint32_t round, ServerHalf<double>& server, InProcess<double>&, Ledger&) {
+                    // The server's saved state: x, g, t, then the mirrors of g_i, each with its length.
+                    const std::string state = server.save();
+                    Loader loader(state);
+                    Vec<double> x, g;
+                    std::uint32_t t = 0;
+                    std::vector<Vec<double>> g_of;
+                    loader(x), loader(g), loader(t), loader(g_of);
+                    ASSERT_TRUE(loader.done());
+                    for (std::size_t j = 0; j < g.size(); ++j) {
+                      double mean = 0;
+                      for (const auto& row : g_of) mean += row.empty() ? 0 : row[j] / 10;
+                      EXPECT_NEAR(g[j], mean, 1e-12) << "round " << round;
+                    }
+                  });
+  for (std::size_t k = 1; k < trace.records.size(); ++k) short_rounds += trace.records[k].replies < 10;
+  EXPECT_GT(short_rounds, 100);
+  // What the clients committed is what the mirrors say.
+  Loader loader(trace.server_state);
+  Vec<double> x, g;
+  std::uint32_t t = 0;
+  std::vector<Vec<double>> g_of;
+  loader(x), loader(g), loader(t), loader(g_of);
+  Vec<double> mean(g.size());
+  std::size_t checked = 0;
+  for (std::size_t i = 0; i < trace.client_states.size(); ++i) {
+    Loader client(trace.client_states[i]);
+    Vec<double> g_i;
+    client(g_i);
+    // The goodbye that commits may itself have been lost; then the client is one step behind.
+    checked += g_i == g_of[i];
+  }
+  EXPECT_GE(checked, 7u);
+  EXPECT_LT(federation.gap(trace.model), 1e-3);
+}
+
+TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
+  const Federation<double> federation(4, 6);
+  const auto setup = federation.setup(spec_of("gd"));
+  InProcessOptions options;
+  options.faults.lost_replies = 1.0;
+  InProcess<double> transport(setup, federation.oracle_pointers(), options);
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 3;
+  limits.attempts = 4;
+  limits.evaluate_every = 0;
+  try {
+    run_rounds<double>(*server, find_method("gd").facts, *setup, transport, ledger, limits, {});
+    FAIL() << "a run without replies ended well";
+  } catch (const std::runtime_error& e) {
+    EXPECT_NE(std::string(e.what()).find("round 0: 0 of 4"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("clients 0, 1, 2, 3"), std::string::npos) << e.what();
+  }
+}
+
+// The server dies and comes back from a snapshot that is seven rounds old; the clients are ahead of it.
+template <class Real>
+std::string final_state_with_restart(const Federation<Real>& federation,
+                                     std::shared_ptr<const Setup<Real>> setup, std::uint32_t rounds,
+                                     bool restart) {
+  InProcess<Real> transport(setup, federation.oracle_pointers(), {});
+  auto server = make_server<Real>(setup);
+  const Facts facts = find_method(setup->algorithm.name).facts;
+  Ledger ledger, old_ledger;
+  std::string snapshot;
+  RoundLimits limits;
+  limits.evaluate_every = 0;
+  limits.rounds = restart ? 40 : rounds;
+  LoopHooks<Real> hooks;
+  hooks.on_round = [&](std::uint32_t k) {
+    if (k != 33) return;
+    snapshot = server->save();
+    old_ledger = ledger;
+  };
+  run_rounds<Real>(*server, facts, *setup, transport, ledger, limits, hooks);
+  if (restart) {
+    server = make_server<Real>(setup);
+    EXPECT_TRUE(server->load(snapshot));
+    old_ledger.ticket = ledger.ticket;  // tickets never repeat
+    limits.rounds = rounds - 33;
+    run_rounds<Real>(*server, facts, *setup, transport, old_ledger, limits, {});
+  }
+  return server->save();
+}
+
+TEST(ServerRestart, FromAnOlderSnapshotEndsInTheSameBits) {
+  const Federation<double> federation(6, 12);
+  for (const MethodInfo& method : methods()) {
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    EXPECT_EQ(final_state_with_restart<double>(federation, setup, 80, true),
+              final_state_with_restart<double>(federation, setup, 80, false))
+        << method.facts.name;
+  }
+}
+
+TEST(Divergence, IsNoticedAndNamesTheClient) {
+  const Federation<double> federation(4, 6);
+  const auto setup = federation.setup(spec_of("gd", "identity", {}, "1e200"));
+  const auto trace = run<double>(federation, setup, 50);
+  EXPECT_EQ(trace.outcome, Outcome::kDiverged);
+}
+
+TEST(SavedState, CutShortOrTooLongIsRefused) {
+  const Federation<double> federation(3, 5);
+  for (const MethodInfo& method : methods()) {
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    const auto trace = run<double>(federation, setup, 5);
+    for (std::size_t size = 0; size < trace.server_state.size(); ++size)
+      EXPECT_FALSE(make_server<double>(setup)->load(trace.server_state.substr(0, size)))
+          << method.facts.name << size;
+    EXPECT_FALSE(make_server<double>(setup)->load(trace.server_state + "x"));
+    EXPECT_TRUE(make_server<double>(setup)->load(trace.server_state));
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,138 @@
+// What the tests of oracles share: small random data, a dense copy of it, finite differences.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <span>
+#include <vector>
+
+#include "engine/dataset.h"
+#include "engine/oracle.h"
+#include "engine/random.h"
+
+namespace gradwire {
+
+using DenseRows = std::vector<std::vector<double>>;
+
+inline DenseRows dense_rows(const Dataset& data) {
+  DenseRows rows(data.rows(), std::vector<double>(data.columns));
+  for (std::size_t r = 0; r < data.rows(); ++r) {
+    for (std::size_t k = 0; k < data.row_columns(r).size(); ++k) {
+      rows[r][data.row_columns(r)[k]] = data.row_values(r)[k];
+    }
+  }
+  return rows;
+}
+
+inline Dataset sparse_data(const DenseRows& rows, std::vector<double> labels, std::size_t columns) {
+  Dataset data;
+  data.columns = columns;
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (row[c] == 0) continue;
+      data.column.push_back(static_cast<std::uint32_t>(c));
+      data.value.push_back(row[c]);
+    }
+    data.row_start.push_back(data.column.size());
+  }
+  data.label = std::move(labels);
+  return data;
+}
+
+// About `share` of the entries are nonzero; row 0 has none. Labels cycle through `labels`, normal numbers if
+// empty.
+inline Dataset random_data(std::size_t rows, std::size_t columns, double share, std::vector<double> labels,
+                           std::uint64_t seed = 1) {
+  Random random(seed, "oracle tests");
+  DenseRows dense(rows, std::vector<double>(columns));
+  std::vector<double> label;
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (double& entry : dense[r]) entry = r > 0 && random.uniform() < share ? random.normal() : 0.0;
+    label.push_back(labels.empty() ? random.normal() : labels[(r + r / 3) % labels.size()]);
+  }
+  return sparse_data(dense, label, columns);
+}
+
+inline std::vector<double> random_point(std::size_t dim, double scale, std::uint64_t seed = 2) {
+  Random random(seed, "oracle test point");
+  std::vector<double> x(dim);
+  for (double& entry : x) entry = scale * random.normal();
+  return x;
+}
+
+template <class Real>
+struct Evaluation {
+  Real loss;
+  std::vector<Real> gradient;
+};
+
+template <class Real>
+Evaluation<Real> evaluate(Oracle<Real>& oracle, const std::vector<double>& x, Batch batch = {}) {
+  const std::vector<Real> point(x.begin(), x.end());
+  Evaluation<Real> result{Real(0),
+                          std::vector<Real>(x.size(), Real(77))};  // the oracle overwrites, it never adds
+  result.loss = oracle.loss_and_gradient(point, batch, result.gradient);
+  return result;
+}
+
+// Central differences in every coordinate.
+inline void expect_matches_finite_differences(Oracle<double>& oracle, std::vector<double> x,
+                                              double tolerance = 1e-7) {
+  const Evaluation<double> at = evaluate(oracle, x);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double center = x[j], step = 1e-5 * std::max(1.0, std::abs(center));
+    x[j] = center + step;
+    const double above = evaluate(oracle, x).loss;
+    x[j] = center - step;
+    const double below = evaluate(oracle, x).loss;
+    x[j] = center;
+    EXPECT_NEAR(at.gradient[j], (above - below) / (2 * step), tolerance * std::max(1.0, std::abs(at.loss)))
+        << "coordinate " << j;
+  }
+}
+
+// The mean over single samples is the whole gradient; a batch with repeats is the mean over its entries;
+// equal calls give equal bits.
+inline void expect_batches_agree(Oracle<double>& oracle, const std::vector<double>& x) {
+  const Evaluation<double> full = evaluate(oracle, x);
+  const std::size_t m = oracle.sample_count();
+  std::vector<Evaluation<double>> single;
+  for (std::uint32_t r = 0; r < m; ++r) single.push_back(evaluate(oracle, x, std::vector<std::uint32_t>{r}));
+  std::vector<std::uint32_t> repeated = {0, static_cast<std::uint32_t>(m - 1), 0,
+                                         static_cast<std::uint32_t>(m / 2)};
+  std::vector<std::uint32_t> everything;
+  for (std::uint32_t r = 0; r < m; ++r) everything.push_back(r);
+  for (const auto& batch : {repeated, everything}) {
+    const Evaluation<double> got = evaluate(oracle, x, batch);
+    double loss = 0;
+    std::vector<double> gradient(x.size());
+    for (const std::uint32_t r : batch) {
+      loss += single[r].loss / static_cast<double>(batch.size());
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        gradient[j] += single[r].gradient[j] / static_cast<double>(batch.size());
+      }
+    }
+    EXPECT_NEAR(got.loss, loss, 1e-12 * std::max(1.0, std::abs(loss)));
+    for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(got.gradient[j], gradient[j], 1e-12) << j;
+  }
+  const Evaluation<double> listed = evaluate(oracle, x, everything);
+  EXPECT_EQ(listed.loss, full.loss);
+  EXPECT_EQ(listed.gradient, full.gradient);
+  const Evaluation<double> again = evaluate(oracle, x);
+  EXPECT_EQ(again.loss, full.loss);
+  EXPECT_EQ(again.gradient, full.gradient);
+}
+
+inline void expect_float_agrees(Oracle<float>& narrow, Oracle<double>& wide, const std::vector<double>& x) {
+  const auto a = evaluate(narrow, x);
+  const auto b = evaluate(wide, x);
+  EXPECT_NEAR(a.loss, b.loss, 1e-5 * std::max(1.0, std::abs(b.loss)));
+  double scale = 0;
+  for (const double g : b.gradient) scale = std::max(scale, std::abs(g));
+  for (std::size_t j = 0; j < x.size(); ++j)
+    EXPECT_NEAR(a.gradient[j], b.gradient[j], 1e-5 * std::max(1.0, scale));
+}
+
+}  // namespace gradwire

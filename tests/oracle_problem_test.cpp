@@ -1,0 +1,118 @@
+#include <cmath>
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/problem.h"
+#include "tests/oracle_checks.h"
+
+namespace gradwire {
+namespace {
+
+ProblemSpec spec_of(const std::string& kind) {
+  ProblemSpec spec;
+  spec.kind = kind;
+  if (kind == "quadratic") spec.dim = 5;
+  return spec;
+}
+
+// What check_agreement says, "" when it is content.
+std::string complaint(const ProblemSpec& spec, const Agreement& agreement) {
+  try {
+    check_agreement(spec, agreement);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool mentions(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
+  const Agreement agreement{.columns = 4, .labels = {0, 1}};
+  const Part part{random_data(6, 4, 0.7, {0, 1}), {}};
+  std::set<std::string_view> names;
+  for (const ProblemKind& kind : problem_kinds()) {
+    names.insert(kind.name);
+    const ProblemSpec spec = spec_of(std::string(kind.name));
+    EXPECT_EQ(complaint(spec, agreement), "");
+    const auto wide = make_oracle<double>(spec, agreement, part, 0);
+    const auto narrow = make_oracle<float>(spec, agreement, part, 0);
+    EXPECT_EQ(wide->dim(), model_dim(spec, agreement));
+    EXPECT_EQ(wide->sample_count(), kind.needs_data ? 6u : 1u);
+    const std::vector<double> start = model_start(spec, agreement);
+    ASSERT_EQ(start.size(), wide->dim());
+    expect_float_agrees(*narrow, *wide, start);
+    if (kind.has_smoothness) {
+      EXPECT_GT(client_smoothness(spec, agreement, part, 0).L_i, 0);
+    } else {
+      EXPECT_THROW(client_smoothness(spec, agreement, part, 0), std::logic_error);
+    }
+  }
+  EXPECT_EQ(names, (std::set<std::string_view>{"quadratic", "least_squares", "logistic", "mlp"}));
+}
+
+TEST(Problem, StartsAreZeroExceptForTheQuadraticAndTheNetwork) {
+  const Agreement agreement{.columns = 3, .labels = {0, 1}};
+  EXPECT_EQ(model_start(spec_of("logistic"), agreement), std::vector<double>(3));
+  EXPECT_EQ(model_start(spec_of("least_squares"), agreement), std::vector<double>(3));
+  EXPECT_EQ(model_start(spec_of("quadratic"), agreement), (std::vector<double>{std::sqrt(5.0), 0, 0, 0, 0}));
+}
+
+TEST(Problem, LogisticSaysWhichLabelsItFound) {
+  const std::string three = complaint(spec_of("logistic"), {.columns = 3, .labels = {1, 2, 3.5}});
+  EXPECT_TRUE(mentions(three, "two labels") && mentions(three, "3: 1, 2, 3.5")) << three;
+  EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {1}}), "1: 1"));
+  EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {}}), "0: "));
+  EXPECT_TRUE(
+      mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {1, 2, 3, 4, 5, 6, 7}}), "5, ..."));
+}
+
+TEST(Problem, RefusesWhatDoesNotFitWithOneLine) {
+  const Agreement agreement{.columns = 4, .labels = {0, 1}};
+  EXPECT_TRUE(mentions(complaint(spec_of("logstic"), agreement), "unknown problem kind 'logstic'"));
+  EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 0, .labels = {0, 1}}), "no features"));
+
+  ProblemSpec spec = spec_of("logistic");
+  spec.dim = 3;
+  EXPECT_TRUE(mentions(complaint(spec, agreement), "problem.dim = 3"));
+  spec.dim = 9;
+  EXPECT_EQ(complaint(spec, agreement), "");
+  EXPECT_EQ(model_dim(spec, agreement), 9u);
+  spec.lambda = -1;
+  EXPECT_TRUE(mentions(complaint(spec, agreement), "lambda"));
+  spec.lambda = std::nan("");
+  EXPECT_TRUE(mentions(complaint(spec, agreement), "lambda"));
+
+  ProblemSpec quadratic = spec_of("quadratic");
+  quadratic.dim = 0;
+  EXPECT_TRUE(mentions(complaint(quadratic, {}), "problem.dim"));
+  quadratic = spec_of("quadratic");
+  quadratic.heterogeneity = -1;
+  EXPECT_TRUE(mentions(complaint(quadratic, {}), "heterogeneity"));
+  quadratic = spec_of("quadratic");
+  quadratic.regularizer = Regularizer::kL2;
+  EXPECT_TRUE(mentions(complaint(quadratic, {}), "regularizer"));
+
+  ProblemSpec mlp = spec_of("mlp");
+  mlp.hidden = {8, 0};
+  EXPECT_TRUE(mentions(complaint(mlp, agreement), "width 0"));
+  mlp.hidden = {4'000'000'000, 4'000'000'000};
+  EXPECT_TRUE(mentions(complaint(mlp, agreement), "parameters"));
+  mlp.hidden = {};
+  EXPECT_TRUE(mentions(complaint(mlp, {.columns = 4, .labels = {1}}), "2 to"));
+}
+
+TEST(Problem, TestSamplesWithAFeatureTheModelDoesNotHaveAreRefused) {
+  const Agreement agreement{.columns = 3, .labels = {0, 1}};
+  const Part part{random_data(6, 3, 1, {0, 1}), random_data(6, 4, 1, {0, 1})};
+  for (const char* kind : {"logistic", "mlp"}) {
+    EXPECT_THROW(make_oracle<double>(spec_of(kind), agreement, part, 0), DataError) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

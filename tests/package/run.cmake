@@ -1,0 +1,24 @@
+# Installs this build into a folder of its own, builds the outside project against it, and runs its programs.
+# cmake -D BUILD=... -D SOURCE=... -D WORK=... -D CXX=... -D FLAGS=... -P run.cmake
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    string(REPLACE ";" " " line "${ARGN}")
+    message(FATAL_ERROR "exit code ${code}: ${line}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${WORK}/prefix")
+foreach(file bin/gradwire bin/gradwire-server bin/gradwire-client include/gradwire/engine/oracle.h
+        include/gradwire/proto/wire.pb.h share/licenses/gradwire/LICENSE)
+  if(NOT EXISTS "${WORK}/prefix/${file}")
+    message(FATAL_ERROR "${file} is not installed")
+  endif()
+endforeach()
+run("${WORK}/prefix/bin/gradwire" --version)
+run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
+    "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_CXX_FLAGS=${FLAGS}" -DCMAKE_BUILD_TYPE=Debug)
+run(${CMAKE_COMMAND} --build "${WORK}/build")
+run("${WORK}/build/outside")
+run("${WORK}/build/compress")

@@ -1,0 +1,195 @@
+// The server's transport against hostile, broken, silent and slow peers.
+#include "tests/tcp_fixture.h"
+
+namespace gradwire {
+namespace {
+
+using TcpHostileTest = TcpTransportTest;
+
+// ---- hostile and broken peers ----
+
+TEST_F(TcpHostileTest, HangsUpOnGarbageWithoutAWord) {
+  open();
+  begin();
+  FakeClient scanner = connect();
+  scanner.send("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n");
+  EXPECT_TRUE(scanner.is_hung_up_on());
+  EXPECT_TRUE(logged("does not speak gradwire"));
+  expect_served(0, 1);
+}
+
+TEST_F(TcpHostileTest, RefusesLengthsAboveTheLimitsBeforeAnyByteOfThem) {
+  open();
+  begin();
+  const auto prefix = [](std::uint32_t header, std::uint64_t payload) {
+    std::string bytes = FakeClient::hello_frame("h").substr(0, kPrefixBytes);
+    std::memcpy(&bytes[8], &header, sizeof header);
+    std::memcpy(&bytes[16], &payload, sizeof payload);
+    return bytes;
+  };
+  for (const auto& bytes : {prefix(0xFFFFFFFF, 0), prefix(kMaxHeaderBytes + 1, 0), prefix(10, 1),
+                            prefix(10, 0xFFFFFFFFFFFFFFFF)}) {
+    FakeClient client = connect();
+    client.send(bytes);
+    EXPECT_TRUE(client.read_refusal());
+  }
+  std::string large = reply(1, 1, 1).substr(0, kPrefixBytes);
+  const std::uint64_t payload = max_payload_bytes(context, sizeof(double)) + 1;
+  std::memcpy(&large[16], &payload, sizeof payload);
+  clients[1].send(large);
+  EXPECT_TRUE(clients[1].read_refusal());
+  expect_served(0, 1);
+}
+
+TEST_F(TcpHostileTest, AnyFlippedByteOfAReplyCostsItsSenderTheConnectionAndNobodyElse) {
+  open();
+  begin();
+  const std::string good = reply(1, 1, 1);
+  for (std::size_t at = 0; at < good.size(); at += 7) {
+    transport->send(1, request(1));
+    ASSERT_TRUE(receive(clients[1]));
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x20);
+    clients[1].send(bad);
+    clients[1].hang_up();
+    const Event<double> event = next();
+    ASSERT_EQ(event.kind, Kind::kLeft) << "byte " << at;
+    clients[1] = come_back("b");
+    ASSERT_EQ(next().kind, Kind::kJoined);
+  }
+  expect_served(0, 2);
+}
+
+TEST_F(TcpHostileTest, RefusesMessagesThatAreOutOfPlace) {
+  open();
+  begin();
+  wire::Welcome welcome;
+  const std::string goodbye = control_frame(FrameType::kWelcome, welcome);
+  for (const std::string& first : {FakeClient::join_frame(), reply(0, 1, 1), heartbeat_frame(), goodbye}) {
+    FakeClient client = connect();
+    client.send(first);
+    EXPECT_TRUE(client.read_refusal());
+  }
+  clients[1].send(FakeClient::hello_frame("b"));
+  EXPECT_TRUE(clients[1].read_refusal());
+  expect_served(0, 1);
+}
+
+TEST_F(TcpHostileTest, RefusesAnAnswerInTheNameOfAnother) {
+  open();
+  begin();
+  transport->send(0, request(1));
+  clients[1].send(reply(0, 1, 1));
+  EXPECT_TRUE(clients[1].read_refusal());
+  EXPECT_EQ(next().kind, Kind::kLeft);
+  expect_served(0, 2);
+}
+
+TEST_F(TcpHostileTest, RefusesAPeerOfAnotherVersionForGood) {
+  open();
+  wire::Hello hello;
+  hello.set_protocol(kWireVersion + 1);
+  hello.set_client_name("x");
+  FakeClient client = connect();
+  client.send(control_frame(FrameType::kHello, hello));
+  const auto refusal = client.read_refusal();
+  ASSERT_TRUE(refusal);
+  EXPECT_TRUE(refusal->fatal());
+}
+
+TEST_F(TcpHostileTest, RefusesHellosThatMakeNoSense) {
+  open();
+  const std::string damaged = [] {
+    const std::string header = "\x12\xff\xff\xff\x0f";  // a string of 32 MB that is not there
+    const auto prefix = write_prefix(FrameType::kHello, std::as_bytes(std::span(header)), 0, 0);
+    return std::string(reinterpret_cast<const char*>(prefix.data()), prefix.size()) + header;
+  }();
+  for (const std::string& hello :
+       {FakeClient::hello_frame("two words"), FakeClient::hello_frame(std::string(65, 'n')),
+        FakeClient::hello_frame("n", 2, 2), FakeClient::hello_frame("n", 0, 3), damaged}) {
+    FakeClient client = connect();
+    client.send(hello);
+    EXPECT_TRUE(client.read_refusal());
+  }
+}
+
+// ---- time ----
+
+TEST_F(TcpHostileTest, APeerThatNeverSaysHelloIsRefusedInTime) {
+  WireTimes times = patient();
+  times.handshake = milliseconds(60);
+  open(times);
+  FakeClient mute = connect();
+  EXPECT_TRUE(mute.read_refusal());
+  FakeClient cut = connect();
+  cut.send(FakeClient::hello_frame("a").substr(0, 20));
+  EXPECT_TRUE(cut.read_refusal());
+}
+
+TEST_F(TcpHostileTest, AMessageThatStopsHalfwayIsGivenUp) {
+  WireTimes times = patient();
+  times.handshake = milliseconds(200);  // also how often the clock is looked at
+  times.frame_grace = milliseconds(100);
+  open(times);
+  begin();
+  transport->send(0, request(1));
+  clients[0].send(reply(0, 1, 1).substr(0, 100));
+  EXPECT_EQ(next(3).kind, Kind::kLeft);
+  EXPECT_TRUE(logged("took too long")) << lines.back();
+  expect_served(1, 2);
+}
+
+TEST_F(TcpHostileTest, ASilentClientIsGivenUpAndOneWithHeartbeatsIsNot) {
+  WireTimes times = patient();
+  times.heartbeat = milliseconds(60);
+  open(times);
+  begin();
+  for (int k = 0; k < 16; ++k) {
+    clients[1].send(heartbeat_frame());
+    turn_for(milliseconds(20));
+  }
+  const Event<double> event = next(0.01);
+  EXPECT_EQ(event.kind, Kind::kLeft);
+  EXPECT_EQ(event.up.client, 0u);
+  EXPECT_TRUE(logged("no sign of life"));
+  EXPECT_EQ(next(0.01).kind, Kind::kTimeout);
+  const auto beat = clients[1].read();
+  ASSERT_TRUE(beat);
+  EXPECT_EQ(beat->prefix.type, FrameType::kHeartbeat) << "the server shows that it lives, too";
+}
+
+TEST_F(TcpHostileTest, AClientThatReadsNothingIsGivenUp) {
+  WireTimes times = patient();
+  times.write_stall = milliseconds(100);
+  times.handshake = milliseconds(200);
+  open(times, 2 << 20);
+  begin();
+  transport->send(0, request(1));
+  const Event<double> event = next(3);
+  EXPECT_EQ(event.kind, Kind::kLeft);
+  EXPECT_TRUE(logged("it read nothing"));
+}
+
+TEST(Listener, SaysWhatIsWrongWithAnAddress) {
+  const auto message = [](const std::string& address) -> std::string {
+    HubOptions options;
+    options.listen = address;
+    options.clients = 1;
+    try {
+      Hub hub(options);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message("7000"), "--listen 7000: write it as HOST:PORT, as in 127.0.0.1:7000");
+  EXPECT_NE(message("127.0.0.1:99999"), "");
+  HubOptions options;
+  options.listen = "127.0.0.1:0";
+  options.clients = 1;
+  const Hub first(options);
+  EXPECT_NE(message(first.address()).find("in use"), std::string::npos) << message(first.address());
+}
+
+}  // namespace
+}  // namespace gradwire
