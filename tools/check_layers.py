@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Checks the shape of the source tree from its #include lines (docs/architecture.md has the picture).
+
+    tools/check_layers.py [ROOT]        prints FILE:LINE: message lines; exit code 1 if there is an error
+    tools/check_layers.py --self-test   plants one violation of each kind and expects each to be found
+
+Checked: which room includes which, directly and through other headers; the includes that the pure rooms do not have;
+third-party includes in headers; #pragma once; cycles; the length of files; that files named in the documents exist.
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+# What the files of a room may include: rooms ("proto/") and single headers. Its own room always.
+MAY_INCLUDE = {
+    "engine": [],
+    "compressors": [],
+    "algorithms": ["compressors/", "engine/oracle.h", "engine/smoothness.h"],
+    "proto": ["algorithms/", "compressors/", "engine/oracle.h", "engine/smoothness.h", "engine/problem.h",
+              "engine/dataset.h"],
+    "fl_client": ["proto/", "algorithms/", "compressors/", "engine/"],
+    # The server asks what a problem's dimension and start are; it holds no data readers and no tape.
+    "fl_server": ["proto/", "algorithms/", "compressors/", "engine/oracle.h", "engine/smoothness.h",
+                  "engine/problem.h", "engine/dataset.h"],
+    "experiments": ["fl_client/", "fl_server/", "proto/", "algorithms/", "compressors/", "engine/"],
+    "tests": ["experiments/", "fl_client/", "fl_server/", "proto/", "algorithms/", "compressors/", "engine/"],
+}
+
+# Rooms where equal input must give equal output: no clock, thread, file, console, or generator with its own state.
+PURE_ROOMS = ("engine", "compressors", "algorithms", "proto")
+IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "future", "chrono", "ctime", "time.h", "fstream",
+          "iostream", "filesystem", "random"}
+# Rooms that fit any device: the C++ standard library alone.
+STANDARD_ONLY_ROOMS = ("engine", "compressors", "algorithms")
+
+# (file prefix, include prefix): why.
+EXCEPTIONS = {
+    ("engine/data/", "fstream"): "the readers of data sets open files",
+    ("engine/data/", "filesystem"): "the readers of data sets open files",
+    ("engine/data/", "zlib.h"): "data sets may be gzipped",
+    ("proto/experiment.", "fstream"): "reads the experiment file; the rest of proto is bytes in, messages out",
+    ("proto/experiment.", "filesystem"): "paths in an experiment are relative to its file",
+}
+
+# Third-party includes in headers, (header, include prefix): why a .cpp cannot hide it.
+HEADER_EXCEPTIONS = {
+    ("proto/codec_", "proto/wire.pb.h"): "shared by the codec's own .cpp files; codec.h, which others include, hides it",
+    ("proto/experiment", "proto/experiment.pb.h"): "this message is the experiment; all who load or check one hold it",
+}
+
+DOCUMENTS = ("README.md", "docs/*.md")
+# `room/file.h` and [text](docs/file.md): a path from the root, or in a link from the document's own folder.
+NAMED = re.compile(r"`((?:[\w-]+/)+[\w-]+\.[a-z]{1,5})(?::\d+)?`|\]\(([\w./-]+)\)")
+
+LINES_WARN = 400
+LINES_FAIL = 500
+
+STANDARD = set("""
+algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv cfloat charconv chrono cinttypes climits clocale
+cmath compare complex concepts condition_variable coroutine csetjmp csignal cstdarg cstddef cstdint cstdio cstdlib cstring
+ctime cuchar cwchar cwctype deque exception execution filesystem format forward_list fstream functional future
+initializer_list iomanip ios iosfwd iostream istream iterator latch limits list locale map memory memory_resource mutex new
+numbers numeric optional ostream queue random ranges ratio regex scoped_allocator semaphore set shared_mutex
+source_location span sstream stack stdexcept stop_token streambuf string string_view syncstream system_error thread tuple
+type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector version
+""".split())
+# Of the operating system and the compiler: neither standard nor third party.
+SYSTEM = re.compile(r"^(sys/|arpa/|net/|netinet/|linux/|mach/|mach-o/)|^(unistd|fcntl|poll|spawn|signal|termios|time|pthread|sched|"
+                    r"errno|netdb|dirent|immintrin|x86intrin|cpuid|arm_neon|cxxabi|windows)(\.h)?$")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+class Tree:
+    def __init__(self, root):
+        self.root = root
+        self.errors, self.warnings = [], []
+        self.includes = {}  # file -> [(line, quoted, name)]
+        self.lines = {}
+        for room in MAY_INCLUDE:
+            for path in sorted((root / room).rglob("*")):
+                if path.suffix in (".h", ".cpp"):
+                    self.read(path)
+
+    def read(self, path):
+        name = path.relative_to(self.root).as_posix()
+        text = path.read_text(encoding="utf-8").splitlines()
+        self.lines[name] = text
+        self.includes[name] = [(k + 1, m[1] == '"', m[2]) for k, line in enumerate(text) if (m := INCLUDE.match(line))]
+
+    def error(self, file, line, message):
+        self.errors.append(f"{file}:{line}: {message}")
+
+    def check(self):
+        for file in self.includes:
+            self.check_file(file)
+            self.check_reach(file)
+        self.check_cycles()
+
+        self.check_documents()
+
+    def check_documents(self):
+        for document in sorted(path for pattern in DOCUMENTS for path in self.root.glob(pattern)):
+            name = document.relative_to(self.root).as_posix()
+            for k, line in enumerate(document.read_text(encoding="utf-8").splitlines()):
+                for match in NAMED.finditer(line):
+                    path = self.root / match[1] if match[1] else document.parent / match[2]
+                    ours = match[2] or match[1].split("/")[0] in (*MAY_INCLUDE, "cmake", "data", "docs", "tools")
+                    if ours and not path.exists() and "NAME" not in match[0]:
+                        self.error(name, k + 1, f"names {match[1] or match[2]}, which does not exist")
+
+    def check_file(self, file):
+        count = len(self.lines[file])
+        if count > LINES_FAIL:
+            self.error(file, count, f"{count} lines; split it (at most {LINES_FAIL})")
+        elif count > LINES_WARN:
+            self.warnings.append(f"{file}:{count}: warning: {count} lines; better below {LINES_WARN}")
+        if file.endswith(".h") and "#pragma once" not in self.lines[file]:
+            self.error(file, 1, "a header without #pragma once")
+        # A program of the outside world that only the package test builds.
+        if file.startswith("tests/package/"):
+            return
+        for line, quoted, name in self.includes[file]:
+            if quoted:
+                self.check_own(file, line, name)
+            else:
+                self.check_foreign(file, line, name)
+
+    def check_own(self, file, line, name):
+        """An include of this tree, written as a path from the root."""
+        if name not in self.includes and not self.generated(name):
+            self.error(file, line, f'"{name}" is no file of this tree; write ROOM/FILE.h, or <...> for other libraries')
+        elif not may_include(file, name):
+            self.error(file, line, f'{room_of(file)} may not include "{name}"')
+        elif name.endswith(".pb.h"):
+            if room_of(file) in STANDARD_ONLY_ROOMS:
+                self.error(file, line, f"{room_of(file)} may not see protobuf")
+            elif file.endswith(".h") and room_of(file) != "tests" and not excepted(file, name, HEADER_EXCEPTIONS):
+                self.error(file, line, f'a header includes generated "{name}"; hide it in the .cpp')
+
+    def check_foreign(self, file, line, name):
+        room = room_of(file)
+        if excepted(file, name, EXCEPTIONS):
+            return
+        if room in PURE_ROOMS and name in IMPURE:
+            self.error(file, line, f"{room} is a pure room: no <{name}>")
+        if name in STANDARD or SYSTEM.search(name):
+            return
+        if room in STANDARD_ONLY_ROOMS:
+            self.error(file, line, f"{room} uses the standard library only: no <{name}>")
+        elif file.endswith(".h") and room != "tests" and not excepted(file, name, HEADER_EXCEPTIONS):
+            self.error(file, line, f"a header includes third-party <{name}>; hide it in the .cpp")
+
+    def check_reach(self, file):
+        """What a file sees through the headers that it includes must be allowed to it, too."""
+        came_from = {}
+        todo = [name for _, quoted, name in self.includes[file] if quoted and may_include(file, name)]
+        while todo:
+            via = todo.pop()
+            for line, quoted, name in self.includes.get(via, []):
+                if not quoted or name in came_from:
+                    continue
+                came_from[name] = via
+                if may_include(file, name):
+                    todo.append(name)
+                elif may_include(via, name):  # else it is reported at `via`
+                    self.error(file, 1, f'{room_of(file)} may not see "{name}", included by {via}:{line}')
+
+    def check_cycles(self):
+        state = {}
+
+        def visit(file, path):
+            state[file] = "open"
+            for line, quoted, name in self.includes[file]:
+                if not quoted or name not in self.includes:
+                    continue
+                if state.get(name) == "open":
+                    self.error(file, line, "include cycle: " + " -> ".join(path[path.index(name):] + [name]))
+                elif name not in state:
+                    visit(name, path + [name])
+            state[file] = "done"
+
+        for file in self.includes:
+            if file not in state:
+                visit(file, [file])
+
+    def generated(self, name):
+        return name.endswith(".pb.h") and (self.root / (name[:-5] + ".proto")).exists()
+
+
+def room_of(file):
+    return file.split("/")[0]
+
+
+def may_include(file, name):
+    room = room_of(file)
+    return any(name.startswith(p) if p.endswith("/") else name == p for p in [room + "/"] + MAY_INCLUDE[room])
+
+
+def excepted(file, name, exceptions):
+    return any(file.startswith(f) and name.startswith(n) for f, n in exceptions)
+
+
+def self_test():
+    """Each planted file breaks one rule; the message must name it. A clean tree must give none."""
+    clean = {
+        "engine/oracle.h": "#pragma once\n#include <vector>\n",
+        "engine/data/csv.cpp": "#include <zlib.h>\n#include <fstream>\n",
+        "compressors/topk.h": "#pragma once\n#include <span>\n",
+        "algorithms/gd.h": '#pragma once\n#include "compressors/topk.h"\n#include "engine/oracle.h"\n',
+        "proto/wire.proto": "",
+        "proto/codec.cpp": '#include <zstd.h>\n#include "algorithms/gd.h"\n#include "proto/wire.pb.h"\n',
+        "fl_server/loop.cpp": '#include <thread>\n#include <asio.hpp>\n#include "algorithms/gd.h"\n',
+        "docs/good.md": "See `engine/oracle.h`, [this](good.md), `results/demo/plot.svg`, `a/b.c` and `lib/x.a`.\n",
+        "tests/gd_test.cpp": '#include <gtest/gtest.h>\n#include "algorithms/gd.h"\n',
+    }
+    planted = [
+        ({"engine/bad.h": '#pragma once\n#include "compressors/topk.h"\n'}, "engine/bad.h:2: engine may not include"),
+        ({"algorithms/bad.h": '#pragma once\n\n#include "engine/tape.h"\n', "engine/tape.h": "#pragma once\n"},
+         "algorithms/bad.h:3: algorithms may not include"),
+        ({"fl_client/bad.cpp": '#include "fl_server/l.h"\n', "fl_server/l.h": "#pragma once\n"},
+         "fl_client/bad.cpp:1: fl_client may not include"),
+        ({"fl_server/bad.cpp": '#include "engine/problem.h"\n', "engine/tape.h": "#pragma once\n",
+          "engine/problem.h": '#pragma once\n#include "engine/tape.h"\n'},
+         'fl_server/bad.cpp:1: fl_server may not see "engine/tape.h", included by engine/problem.h:2'),
+        ({"compressors/bad.cpp": "#include <thread>\n"}, "compressors/bad.cpp:1: compressors is a pure room"),
+        ({"engine/bad.cpp": "#include <fstream>\n"}, "engine/bad.cpp:1: engine is a pure room"),
+        ({"algorithms/bad.cpp": "#include <asio/io_context.hpp>\n"}, "algorithms/bad.cpp:1: algorithms uses the standard"),
+        ({"engine/bad.cpp": '#include "proto/wire.pb.h"\n'}, "engine/bad.cpp:1: engine may not include"),
+        ({"fl_server/bad.h": "#pragma once\n#include <spdlog/spdlog.h>\n"}, "fl_server/bad.h:2: a header includes third"),
+        ({"proto/bad.h": '#pragma once\n#include "proto/wire.pb.h"\n'}, "proto/bad.h:2: a header includes generated"),
+        ({"tests/bad.h": "int x;\n"}, "tests/bad.h:1: a header without #pragma once"),
+        ({"tests/bad.cpp": '#include "gd.h"\n'}, 'tests/bad.cpp:1: "gd.h" is no file of this tree'),
+        ({"tests/bad.cpp": "\n" * (LINES_FAIL + 1)}, f"tests/bad.cpp:{LINES_FAIL + 1}: {LINES_FAIL + 1} lines"),
+        ({"engine/a.h": '#pragma once\n#include "engine/b.h"\n', "engine/b.h": '#pragma once\n#include "engine/a.h"\n'},
+         "engine/b.h:2: include cycle: engine/a.h -> engine/b.h -> engine/a.h"),
+        ({"docs/bad.md": "\nSee `engine/none.h`.\n"}, "docs/bad.md:2: names engine/none.h, which does not exist"),
+        ({"README.md": "[a](docs/none.md)\n"}, "README.md:1: names docs/none.md, which does not exist"),
+    ]
+    failures = 0
+    for extra, expected in [({}, None)] + planted:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {**clean, **extra}.items():
+                path = pathlib.Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            tree = Tree(pathlib.Path(folder))
+            tree.check()
+            if (not expected and tree.errors) or (expected and not any(e.startswith(expected) for e in tree.errors)):
+                failures += 1
+                print(f"self-test: expected {expected!r}, found {tree.errors}")
+    print(f"check_layers: {len(planted)} planted violations, {failures} failures")
+    return 1 if failures else 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent)
+    tree = Tree(root)
+    if not tree.includes:
+        print(f"check_layers: no sources under {root}", file=sys.stderr)
+        return 2
+    tree.check()
+    for line in sorted(tree.errors) + tree.warnings:
+        print(line)
+    print(f"check_layers: {len(tree.includes)} files, {len(tree.errors)} errors, {len(tree.warnings)} warnings")
+    return 1 if tree.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

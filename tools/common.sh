@@ -1,0 +1,47 @@
+# Sourced by the scripts of this folder and by .ci/run: where things are, which compiler, how to build a preset.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Prints one line on stderr and ends the script.
+die() {
+  echo "$(basename "$0"): $*" >&2
+  exit 1
+}
+
+# at_least VERSION MINIMUM: both are dotted numbers.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+# compiler_serves CXX: a clang of 15 or later, or a g++ of $1 or later (11 by default).
+gcc_min=11
+compiler_serves() {
+  command -v "$1" > /dev/null || return 1
+  if "$1" --version | grep -qi clang; then at_least "$("$1" -dumpversion)" 15; else
+    at_least "$("$1" -dumpfullversion -dumpversion)" "$gcc_min"
+  fi
+}
+
+# Sets CXX, unless the caller did: the system's compiler, or else the newest g++-N.
+choose_compiler() {
+  if [ -z "${CXX:-}" ]; then
+    for CXX in g++ c++ g++-15 g++-14 g++-13 g++-12 g++-11 ""; do
+      compiler_serves "$CXX" && break
+    done
+  fi
+  export CXX
+  [ -n "$CXX" ] && compiler_serves "$CXX"
+}
+
+jobs() { nproc 2> /dev/null || sysctl -n hw.ncpu 2> /dev/null || echo 2; }
+
+# build_preset PRESET [TARGET...]: configures build/PRESET when that is new, older than the presets, or other options are
+# wanted ($GRADWIRE_CMAKE_ARGS), then builds ($GRADWIRE_JOBS at a time).
+build_preset() {
+  local preset=$1
+  shift
+  local folder=$root/build/$preset
+  choose_compiler || die "no C++ compiler (g++ >= $gcc_min or clang++ >= 15); run tools/setup"
+  if [ ! -f "$folder/build.ninja" ] || [ "$root/CMakePresets.json" -nt "$folder/build.ninja" ] ||
+    [ -n "${GRADWIRE_CMAKE_ARGS:-}" ]; then
+    (cd "$root" && cmake --preset "$preset" ${GRADWIRE_CMAKE_ARGS:-}) || return 1
+  fi
+  cmake --build "$folder" --parallel "${GRADWIRE_JOBS:-$(jobs)}" ${1:+--target "$@"}
+}
