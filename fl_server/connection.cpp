@@ -112,9 +112,9 @@ struct Connection::Impl {
   SteadyTime frame_started, heard;
 
   WriteQueue queue;
-  bool waiting = false;    // until the socket takes more
-  bool finishing = false;  // nothing follows what is in the queue ...
-  bool in_order = false;   // ... because the run is over
+  bool waiting = false;   // until the socket takes more
+  bool refused = false;   // what is in the queue says so, and nothing follows
+  bool in_order = false;  // a `last` message was sent
   bool is_borrowing = false, heartbeats = false;
   SteadyTime progress, sent;
 };
@@ -228,7 +228,7 @@ void Connection::Impl::write(const Self& self) {
       case WriteQueue::Progress::kAll:
         progress = sent = now();
         count_borrowing();
-        if (finishing) ::shutdown(socket.native_handle(), SHUT_WR);
+        if (refused) ::shutdown(socket.native_handle(), SHUT_WR);
         return;
     }
   }
@@ -288,8 +288,8 @@ void Connection::expect_heartbeats() { impl_->heartbeats = true; }
 
 void Connection::send(Outgoing message) {
   Impl& m = *impl_;
-  if (!open() || m.finishing) return;
-  m.finishing = m.in_order = message.last;
+  if (!open() || m.in_order) return;
+  m.in_order = message.last;
   if (m.queue.empty()) m.progress = now();
   m.queue.push(std::move(message));
   m.write(shared_from_this());
@@ -310,7 +310,7 @@ void Connection::refuse(const std::string& message, bool fatal, std::uint32_t re
   const bool can_tell = m.queue.empty();  // else in the middle of another frame
   if (can_tell) {
     m.queue.push(Outgoing::control(error_frame(message, fatal, retry_after_ms)));
-    m.finishing = true;
+    m.refused = true;
     m.write(self);
   }
   if (!can_tell || m.in_payload || m.waiting) return m.shut();

@@ -316,11 +316,14 @@ void Hub::finish(std::chrono::milliseconds deadline) {
   for (const auto& [session, owned] : m.sessions)
     if (!session->connection().ending()) session->connection().refuse("the run is over", true, 0);
   const SteadyTime end = now() + deadline;
-  m.wait(std::min(end, now() + kQuietGoodbye), [&] { return m.farewells.empty(); });
-  if (m.farewells.empty()) return;
-  m.log("waiting for " + std::to_string(m.farewells.size()) +
-        " clients to hear that the run is over, first " + m.name(m.farewells.begin()->first));
-  m.wait(end, [&] { return m.farewells.empty(); });
+  const auto heard = [&] { return m.farewells.empty(); };
+  m.wait(std::min(end, now() + kQuietGoodbye), heard);
+  if (!heard()) {
+    m.log("waiting for " + std::to_string(m.farewells.size()) +
+          " clients to hear that the run is over, first " + m.name(m.farewells.begin()->first));
+    m.wait(end, heard);
+  }
+  m.wait(std::min(end, now() + kQuietGoodbye), [&] { return m.counts.open == 0; });  // they hang up
 }
 
 void Hub::abandon(const std::string& message) {

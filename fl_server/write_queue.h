@@ -20,7 +20,7 @@ struct Outgoing {
   std::shared_ptr<const void> keep;  // owns sections that are not borrowed
   bool borrowed = false;
   std::uint64_t request = 0;  // not 0: a round message; a newer one takes its place while it waits
-  bool last = false;          // nothing follows: the connection ends in order
+  bool last = false;          // nothing follows; the client hears it and hangs up
 
   static Outgoing control(std::string frame) {
     Outgoing message;

