@@ -14,6 +14,7 @@ namespace {
 static_assert(static_cast<int>(Answer::kReply) == wire::ANSWER_REPLY);
 static_assert(static_cast<int>(Answer::kNeedsState) == wire::ANSWER_NEEDS_STATE);
 static_assert(static_cast<int>(Answer::kNeedsBroadcast) == wire::ANSWER_NEEDS_BROADCAST);
+static_assert(static_cast<int>(Answer::kNotFinite) == wire::ANSWER_NOT_FINITE);
 static_assert(static_cast<int>(Request::kRound) == wire::REQUEST_ROUND);
 static_assert(static_cast<int>(Request::kEvaluate) == wire::REQUEST_EVALUATE);
 static_assert(static_cast<int>(Request::kGoodbye) == wire::REQUEST_GOODBYE);

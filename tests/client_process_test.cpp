@@ -184,6 +184,32 @@ TEST_F(ProcessTest, AClientThatRemembersAnotherRunStartsAfresh) {
   expect_same_as_simulated();
 }
 
+TEST_F(ProcessTest, ARunThatDivergesEndsWithOneAndTheClientsHearGoodbye) {
+  write_config(R"(
+name = "diverges"
+[problem]
+kind = "quadratic"
+dim = 10
+[clients]
+count = 3
+[algorithm]
+name = "gd"
+step_size = 1e200
+[run]
+rounds = 100
+)");
+  Process server = start_server();
+  std::vector<Process> clients;
+  for (const std::string name : {"x", "y", "z"})
+    clients.emplace_back("gradwire-client", std::vector<std::string>{"--server", address, "--id", name},
+                         folder.path() / (name + ".log"));
+  EXPECT_EQ(server.wait(), 1);
+  EXPECT_NE(server.log().find("the run diverged; try a smaller algorithm.step_size"), std::string::npos)
+      << server.log();
+  for (Process& client : clients) EXPECT_EQ(client.wait(), 0) << client.log();
+  EXPECT_NE(read_file(state() / "summary.json").find("\"outcome\": \"diverged\""), std::string::npos);
+}
+
 TEST_F(ProcessTest, TheServerUsesTheMeanOfTheClientsConstantsAndSaysSo) {
   write_config();
   Process server = start_server({"--set", "algorithm.step_size=theory", "--set", "run.rounds=3"});
