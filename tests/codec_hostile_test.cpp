@@ -206,7 +206,7 @@ TEST_F(HostileBytes, UnknownEnumValuesAreErrors) {
   EXPECT_NE(with(part + 1, 4), "");
   EXPECT_NE(with(part + 1, 0x7F), "");
   EXPECT_NE(with(part + 3, 3), "");
-  EXPECT_NE(with(header.find(' ', 19) + 1, 3), "");  // answer: tag 0x20 behind ticket, round and client
+  EXPECT_NE(with(header.find(' ', 19) + 1, 4), "");  // answer: tag 0x20 behind ticket, round and client
 }
 
 TEST_F(HostileBytes, WrongCountsAndDimensionsAreErrors) {
