@@ -1,0 +1,320 @@
+// Scaled dot-product attention, head by head and sample by sample: queries are lanes, keys are rows. Eight
+// positions run in registers; other lengths by the tiles of lane_product.h over the triangle that causality
+// leaves.
+#pragma once
+
+#include "engine/kernels/lane_product.h"
+#include "engine/kernels/sums.h"
+#include "engine/kernels/vec_math.h"
+
+namespace gradwire::GRADWIRE_ISA {
+
+template <class T, int N>
+GRADWIRE_KERNEL IntVec<T, N> lane_numbers(Index first) {
+  IntVec<T, N> v = {};
+  for (int i = 0; i < N; ++i) v[i] = static_cast<typename IntOf<T>::type>(first + i);
+  return v;
+}
+
+template <class T>
+GRADWIRE_KERNEL T attention_scale(Index size) {
+  return T(1) / static_cast<T>(__builtin_sqrt(static_cast<double>(size)));
+}
+
+// ---- eight positions: a head's scores are eight rows of eight lanes, in registers ----
+
+template <class T>
+struct Eight {
+  static constexpr int N = kNative<T> < 8 ? kNative<T> : 8, C = 8 / N;
+  using V = Vec<T, N>;
+};
+
+// Pairs of pairs, not one after the other: eight results would wait for each other in turn.
+template <class V, class F>
+GRADWIRE_KERNEL V fold_eight(const V* v, F&& f) {
+  return f(f(f(v[0], v[1]), f(v[2], v[3])), f(f(v[4], v[5]), f(v[6], v[7])));
+}
+
+// exp is the dear part: two rows at a time where a register holds two.
+template <class T, int N>
+GRADWIRE_KERNEL void exp_of_eight(Vec<T, N>* e) {
+  if constexpr (N == 8 && kNative<T> == 16) {
+    for (int t = 0; t < 8; t += 2) {
+      const auto both = exp<T, 16>(
+          __builtin_shufflevector(e[t], e[t + 1], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+      e[t] = low_half<T, 16>(both);
+      e[t + 1] = high_half<T, 16>(both);
+    }
+  } else {
+    for (int t = 0; t < 8; ++t) e[t] = exp<T, N>(e[t]);
+  }
+}
+
+template <class T>
+GRADWIRE_KERNEL void eight_forward(const T* k, const T* q, const T* v, Index size, Index L, bool causal,
+                                   T scale, T* share, T* y) {
+  constexpr int N = Eight<T>::N, C = Eight<T>::C;
+  using V = typename Eight<T>::V;
+  for (int c = 0; c < C; ++c) {
+    V e[8];
+    for (int t = 0; t < 8; ++t) e[t] = V{};
+    for (Index i = 0; i < size; ++i) {
+      const V query = load<V>(q + i * L + c * N) * scale;
+      for (int t = 0; t < 8; ++t) e[t] = fma(k[i * L + t], query, e[t]);
+    }
+    if (causal) {
+      const auto lane = lane_numbers<T, N>(c * N);
+      for (int t = 1; t < 8; ++t) e[t] = lane >= t ? e[t] : splat<V>(T(-1e30));
+    }
+    const V top = fold_eight(e, [](V a, V b) { return larger(a, b); });
+    for (int t = 0; t < 8; ++t) e[t] -= top;
+    exp_of_eight<T, N>(e);  // 0 where masked
+    const V part = T(1) / fold_eight(e, [](V a, V b) { return a + b; });
+    for (int t = 0; t < 8; ++t) store(share + t * 8 + c * N, e[t] *= part);
+    for (Index i = 0; i < size; ++i) {
+      V even = {}, odd = {};
+      for (int t = 0; t < 8; t += 2) {
+        even = fma(v[i * L + t], e[t], even);
+        odd = fma(v[i * L + t + 1], e[t + 1], odd);
+      }
+      store(y + i * L + c * N, even + odd);
+    }
+  }
+}
+
+template <class T>
+GRADWIRE_KERNEL void put(T* p, bool add, typename Eight<T>::V v) {
+  store(p, add ? load<typename Eight<T>::V>(p) + v : v);
+}
+
+template <class T>
+GRADWIRE_KERNEL void eight_backward(const T* k, const T* q, const T* v, const T* dy, Index size, Index L,
+                                    T scale, const T* share, const bool add[3], T* dk, T* dq, T* dv) {
+  constexpr int N = Eight<T>::N, C = Eight<T>::C;
+  using V = typename Eight<T>::V;
+  alignas(64) T score[64], share_t[64], score_t[64];
+  for (int c = 0; c < C; ++c) {
+    V d[8];
+    for (int t = 0; t < 8; ++t) d[t] = V{};
+    for (Index i = 0; i < size; ++i) {
+      const V slope = load<V>(dy + i * L + c * N);
+      for (int t = 0; t < 8; ++t) d[t] = fma(v[i * L + t], slope, d[t]);
+    }
+    for (int t = 0; t < 8; ++t) d[t] *= load<V>(share + t * 8 + c * N);
+    const V total = fold_eight(d, [](V a, V b) { return a + b; });
+    for (int t = 0; t < 8; ++t)
+      store(score + t * 8 + c * N, fma(-total, load<V>(share + t * 8 + c * N), d[t]) * scale);
+  }
+  transpose<T>(share, 8, 8, 8, share_t, 8);
+  transpose<T>(score, 8, 8, 8, score_t, 8);
+  for (Index i = 0; i < size; ++i) {
+    for (int c = 0; c < C; ++c) {
+      V a = {}, b = {}, e = {};
+      for (int t = 0; t < 8; ++t) {
+        a = fma(q[i * L + t], load<V>(score_t + t * 8 + c * N), a);
+        b = fma(k[i * L + t], load<V>(score + t * 8 + c * N), b);
+        e = fma(dy[i * L + t], load<V>(share_t + t * 8 + c * N), e);
+      }
+      put(dk + i * L + c * N, add[0], a);
+      put(dq + i * L + c * N, add[1], b);
+      put(dv + i * L + c * N, add[2], e);
+    }
+  }
+}
+
+// ---- any length: matrices [row][padded] of one head; the triangle in steps of kStep ----
+
+inline constexpr Index kStep = 32;
+
+// The slices of one head, with a multiple of 4 positions: in place, or packed with zeros behind the last
+// position.
+template <class T>
+struct Slices {
+  Index size, positions, padded, lanes;
+  bool packed() const { return positions != padded; }
+  Index stride() const { return packed() ? padded : lanes; }
+
+  const T* take(const T* from, T* buffer) const {
+    if (!packed()) return from;
+    for (Index i = 0; i < size; ++i)
+      for (Index t = 0; t < padded; ++t) buffer[i * padded + t] = t < positions ? from[i * lanes + t] : T(0);
+    return buffer;
+  }
+  void give(const T* buffer, bool add, T* to) const {
+    if (!packed()) return;  // was written in place
+    for (Index i = 0; i < size; ++i)
+      for (Index t = 0; t < positions; ++t)
+        to[i * lanes + t] = (add ? to[i * lanes + t] : T(0)) + buffer[i * padded + t];
+  }
+};
+
+GRADWIRE_KERNEL Index least(Index a, Index b) { return a < b ? a : b; }
+
+// m[t][q] = sum_i a[i][t] b[i][q], for t <= q when causal.
+template <class T>
+void scores(const Slices<T>& s, bool causal, const T* a, const T* b, T* m) {
+  for (Index t = 0; t < s.positions; t += kStep) {
+    const Index q = causal ? t : 0;
+    lane_product_of<true>(LaneProduct<T>{a + t, s.stride(), true, least(kStep, s.positions - t), s.size,
+                                         b + q, s.stride(), s.padded - q, nullptr, false,
+                                         m + t * s.padded + q, s.padded});
+  }
+}
+
+// y[i][q] (+)= sum_t a[i][t] m[t][q], over t <= q when causal.
+template <class T>
+void mix(const Slices<T>& s, bool causal, const T* a, const T* m, bool add, T* y) {
+  for (Index q = 0; q < s.padded; q += kStep) {
+    const Index depth = causal ? least(s.positions, q + kStep) : s.positions;
+    lane_product_of<false>(LaneProduct<T>{a, s.stride(), false, s.size, depth, m + q, s.padded,
+                                          least(kStep, s.padded - q), nullptr, add, y + q, s.stride()});
+  }
+}
+
+// y[i][t] (+)= sum_q a[i][q] m[q][t], over q >= t when causal; m transposed as against mix().
+template <class T>
+void mix_back(const Slices<T>& s, bool causal, const T* a, const T* m, bool add, T* y) {
+  for (Index t = 0; t < s.padded; t += kStep) {
+    const Index q = causal ? t : 0;
+    lane_product_of<false>(LaneProduct<T>{a + q, s.stride(), false, s.size, s.positions - q,
+                                          m + q * s.padded + t, s.padded, least(kStep, s.padded - t), nullptr,
+                                          add, y + t, s.stride()});
+  }
+}
+
+// The transpose of what scores() computes, as far as mix_back() reads it.
+template <class T>
+void turn(const Slices<T>& s, bool causal, const T* m, T* turned) {
+  for (Index t = 0; t < s.positions; t += kStep) {
+    const Index q = causal ? t : 0;
+    transpose<T>(m + t * s.padded + q, least(kStep, s.positions - t), s.padded - q, s.padded,
+                 turned + q * s.padded + t, s.padded);
+  }
+}
+
+// Rows of column q that hold something after scores(): all up to the step that q lies in.
+GRADWIRE_KERNEL Index rows_of(bool causal, Index q, Index positions) {
+  return causal ? least(positions, (q / kStep + 1) * kStep) : positions;
+}
+
+template <class T>
+void softmax_columns(const Slices<T>& s, bool causal, T* m) {
+  const T scale = attention_scale<T>(s.size);
+  for_lanes<T>(s.padded, [&]<int N>(Index q) {
+    using V = Vec<T, N>;
+    const Index rows = rows_of(causal, q, s.positions);
+    const auto lane = lane_numbers<T, N>(q);
+    V top = splat<V>(T(-1e30)), total = {};
+    for (Index t = 0; t < rows; ++t) {
+      V e = load<V>(m + t * s.padded + q) * scale;
+      if (causal && t > q) e = lane >= static_cast<typename IntOf<T>::type>(t) ? e : splat<V>(T(-1e30));
+      store(m + t * s.padded + q, e);
+      top = larger(top, e);
+    }
+    for (Index t = 0; t < rows; ++t) {
+      const V e = exp<T, N>(load<V>(m + t * s.padded + q) - top);
+      store(m + t * s.padded + q, e);
+      total += e;
+    }
+    total = T(1) / total;
+    for (Index t = 0; t < rows; ++t) store(m + t * s.padded + q, load<V>(m + t * s.padded + q) * total);
+  });
+}
+
+// d = share (d - sum_t share d) scale
+template <class T>
+void softmax_columns_backward(const Slices<T>& s, bool causal, const T* share, T* d) {
+  const T scale = attention_scale<T>(s.size);
+  for_lanes<T>(s.padded, [&]<int N>(Index q) {
+    using V = Vec<T, N>;
+    const Index rows = rows_of(causal, q, s.positions);
+    V total = {};
+    for (Index t = 0; t < rows; ++t)
+      total = fma(load<V>(share + t * s.padded + q), load<V>(d + t * s.padded + q), total);
+    for (Index t = 0; t < rows; ++t) {
+      const Index at = t * s.padded + q;
+      store(d + at, load<V>(share + at) * (load<V>(d + at) - total) * scale);
+    }
+  });
+}
+
+template <class T>
+void head_forward(const Attention<T>& a, const T* k, const T* q, const T* v, T* share, T* y) {
+  const Slices<T> s{a.channels / a.heads, a.positions, a.padded(), a.lanes};
+  const Index part = s.size * s.padded;
+  T* buffer = a.scratch;
+  k = s.take(k, buffer), q = s.take(q, buffer + part), v = s.take(v, buffer + 2 * part);
+  scores(s, a.causal, k, q, share);
+  softmax_columns(s, a.causal, share);
+  T* out = s.packed() ? buffer + 3 * part : y;
+  mix(s, a.causal, v, share, false, out);
+  s.give(out, false, y);
+}
+
+template <class T>
+void head_backward(const Attention<T>& a, const T* k, const T* q, const T* v, const T* dy, const T* share,
+                   const bool add[3], T* dk, T* dq, T* dv) {
+  const Slices<T> s{a.channels / a.heads, a.positions, a.padded(), a.lanes};
+  const Index part = s.size * s.padded, square = s.padded * s.padded;
+  T* buffer = a.scratch + 2 * square;
+  k = s.take(k, buffer), q = s.take(q, buffer + part), v = s.take(v, buffer + 2 * part);
+  dy = s.take(dy, buffer + 3 * part);
+  T* out = buffer + 4 * part;
+  T* d = a.scratch;
+  T* turned = a.scratch + square;
+  scores(s, a.causal, v, dy, d);
+  softmax_columns_backward(s, a.causal, share, d);
+  const auto put = [&](bool added, T* to, auto&& product) {
+    product(s.packed() ? false : added, s.packed() ? out : to);
+    s.give(out, added, to);
+  };
+  turn(s, a.causal, d, turned);
+  put(add[0], dk, [&](bool plus, T* to) { mix_back(s, a.causal, q, turned, plus, to); });
+  put(add[1], dq, [&](bool plus, T* to) { mix(s, a.causal, k, d, plus, to); });
+  turn(s, a.causal, share, turned);
+  put(add[2], dv, [&](bool plus, T* to) { mix_back(s, a.causal, dy, turned, plus, to); });
+}
+
+// Lanes behind the last sample repeat lane 0, so that they stay as finite as the samples are.
+template <class T>
+void attention_forward(const Attention<T>& a, T* y) {
+  const Index size = a.channels / a.heads, L = a.lanes;
+  const Index square = a.positions * a.padded();
+  const T scale = attention_scale<T>(size);
+  for (Index s = 0; s < a.samples; ++s)
+    for (Index h = 0; h < a.heads; ++h) {
+      const Index at = h * size * L + s * a.positions;
+      T* share = a.share + (s * a.heads + h) * square;
+      if (a.positions == 8)
+        eight_forward(a.key + at, a.query + at, a.value + at, size, L, a.causal, scale, share, y + at);
+      else
+        head_forward(a, a.key + at, a.query + at, a.value + at, share, y + at);
+    }
+  for (Index c = 0; c < a.channels; ++c)
+    for (Index l = a.samples * a.positions; l < L; ++l) y[c * L + l] = y[c * L];
+}
+
+template <class T>
+void attention_backward(const Attention<T>& a, const T* dy, const bool add[3], T* const d[3]) {
+  const Index size = a.channels / a.heads, L = a.lanes;
+  const Index square = a.positions * a.padded();
+  const T scale = attention_scale<T>(size);
+  for (Index s = 0; s < a.samples; ++s)
+    for (Index h = 0; h < a.heads; ++h) {
+      const Index at = h * size * L + s * a.positions;
+      const T* share = a.share + (s * a.heads + h) * square;
+      if (a.positions == 8)
+        eight_backward(a.key + at, a.query + at, a.value + at, dy + at, size, L, scale, share, add, d[0] + at,
+                       d[1] + at, d[2] + at);
+      else
+        head_backward(a, a.key + at, a.query + at, a.value + at, dy + at, share, add, d[0] + at, d[1] + at,
+                      d[2] + at);
+    }
+  for (int i = 0; i < 3; ++i) {
+    if (add[i]) continue;
+    for (Index c = 0; c < a.channels; ++c)
+      for (Index l = a.samples * a.positions; l < L; ++l) d[i][c * L + l] = T(0);
+  }
+}
+
+}  // namespace gradwire::GRADWIRE_ISA

@@ -1,0 +1,132 @@
+// The arithmetic of networks as a table of functions: compiled once per instruction set
+// (engine/CMakeLists.txt), chosen at start for the processor at hand (select.h). Everything else of the
+// engine is ordinary code.
+//
+// Layouts. A "lane" is one position of one sample in the block. Activations are [channel][lane], lanes a
+// multiple of 4; or, of one single lane, plain vectors. What comes straight from the data may be
+// [lane][channel] ("rows"). Weights are [out][in]. Arrays of activations may be read and written up to the
+// next multiple of kSlack numbers. Where `add` is set a result is added to what is there, else it replaces
+// it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gradwire {
+
+using Index = std::ptrdiff_t;
+inline constexpr Index kSlack = 16;
+
+// y[r][l] (+)= bias[r] + sum_k w(r, k) x[k][l], with w(r, k) = w[r w_stride + k], transposed: w[k w_stride +
+// r].
+template <class Real>
+struct LaneProduct {
+  const Real* w;
+  Index w_stride;
+  bool transposed;
+  Index rows, depth;
+  const Real* x;
+  Index x_stride, lanes;
+  const Real* bias;  // or null
+  bool add;
+  Real* y;
+  Index y_stride;
+};
+
+// One affine map y = W x + b with x as rows [lane][in]; y and dy are [out][lane].
+template <class Real>
+struct RowAffine {
+  const Real* w;
+  const Real* bias;  // or null
+  Index out, in;
+  const Real* x;
+  Index lanes;
+};
+
+// Causal or full attention of one block; key, query, value and the result are [channel][lane].
+template <class Real>
+struct Attention {
+  Index channels, heads, samples, positions, lanes;
+  bool causal;
+  const Real *key, *query, *value;
+  Real* share;    // softmax, kept for the backward pass: attention_kept() numbers
+  Real* scratch;  // attention_scratch() numbers
+  Index padded() const { return (positions + 3) / 4 * 4; }
+  static Index kept(Index heads, Index samples, Index positions) {
+    return samples * heads * positions * ((positions + 3) / 4 * 4);
+  }
+  static Index scratch_size(Index channels, Index heads, Index positions) {
+    const Index padded = (positions + 3) / 4 * 4;
+    return 2 * padded * padded + 8 * (channels / heads) * padded + 2 * kSlack;
+  }
+};
+
+// An image operation: in and out are [channel][y][x][lane].
+struct ImageShape {
+  Index in_channels, in_height, in_width;
+  Index out_channels, out_height, out_width;
+  Index window, padding;
+  Index lanes;
+};
+
+template <class Real>
+struct Kernels {
+  const char* name;
+  Index vector;  // numbers in a register
+
+  // ---- affine maps and other products ----
+  void (*lane_product)(const LaneProduct<Real>&);
+  void (*row_forward)(const RowAffine<Real>&, Real* y);
+  void (*row_backward)(const RowAffine<Real>&, const Real* dy, bool add, Real* dx);
+  // One lane: dx and dW in one pass over W, which is read before dw is written: dw may be w itself (then
+  // `add` is implied: a descent step).
+  void (*single_backward)(const RowAffine<Real>&, const Real* dy, bool add_x, Real* dx, bool add_w, Real* dw);
+  // dw[o][k] (+)= sum_l dy[o][l] x[l][k]
+  void (*outer)(const Real* dy, Index out, Index lanes, const Real* x, Index in, bool add, Real* dw);
+  // g[c] (+)= sum_l d[c][l]
+  void (*lane_sums)(const Real* d, Index channels, Index lanes, bool add, Real* g);
+  // y[c][r] = x[r][c]
+  void (*transpose)(const Real* x, Index rows, Index columns, Index x_stride, Real* y, Index y_stride);
+  // y[l][c] = bias[c] + sum_k value[k] w[index[k]][c], one lane.
+  void (*sparse_forward)(const Real* w, const Real* bias, Index out, const std::uint32_t* index,
+                         const Real* value, Index count, Real* y);
+  // dw[index[k]][c] += value[k] dy[c]
+  void (*sparse_backward)(const Real* dy, Index out, const std::uint32_t* index, const Real* value,
+                          Index count, Real* dw);
+
+  // ---- number by number; n numbers, all arrays with slack ----
+  void (*activation_forward[4])(Index n, const Real* x, Real* y);  // by Activation; y may be x
+  void (*activation_backward[4])(Index n, const Real* y_or_x, const Real* dy, bool add,
+                                 Real* dx);                     // dx may be dy
+  void (*add)(Index n, const Real* x, const Real* y, Real* z);  // z may be x or y
+  void (*copy)(Index n, const Real* x, Real* y);
+  void (*multiply)(Index n, const Real* x, const Real* y, bool add, Real* z);
+  void (*axpy)(Index n, Real a, const Real* x, Real* y);  // y += a x; no slack needed
+
+  // ---- layer norm: keep is [2][lanes] ----
+  void (*norm_forward)(const Real* x, Index channels, Index lanes, const Real* gain_bias, Real epsilon,
+                       Real* keep, Real* y);
+  // scratch is [channels][lanes]
+  void (*norm_backward)(const Real* x, const Real* dy, Index channels, Index lanes, const Real* gain,
+                        const Real* keep, bool add_x, Real* dx, bool add_w, Real* dgain_bias, Real* scratch);
+
+  void (*attention_forward)(const Attention<Real>&, Real* y);
+  // d[0..2] = gradients of key, query, value, each assigned or added.
+  void (*attention_backward)(const Attention<Real>&, const Real* dy, const bool add[3], Real* const d[3]);
+
+  // ---- images ----
+  void (*convolution_forward)(const ImageShape&, const Real* x, const Real* w, const Real* bias, Real* y);
+  void (*convolution_input)(const ImageShape&, const Real* dy, const Real* w, bool add, Real* dx);
+  void (*convolution_weights)(const ImageShape&, const Real* dy, const Real* x, bool add, Real* dw);
+  // `winner` remembers which of a window was largest, [out][lane].
+  void (*max_pool_forward)(const ImageShape&, const Real* x, Real* winner, Real* y);
+  void (*max_pool_backward)(const ImageShape&, const Real* dy, const Real* winner, bool add, Real* dx);
+  void (*average_pool_forward)(const ImageShape&, const Real* x, Real* y);
+  void (*average_pool_backward)(const ImageShape&, const Real* dy, bool add, Real* dx);
+
+  // ---- softmax: dx = seed[l] (softmax(x) - [label]); top and total of each lane give the loss ----
+  void (*cross_entropy)(const Real* x, Index channels, Index lanes, const std::uint16_t* label,
+                        const Real* seed, Real* top, Real* total, Real* dx);
+};
+
+}  // namespace gradwire

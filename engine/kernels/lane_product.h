@@ -1,0 +1,127 @@
+// Products with the lanes side by side: a weight is broadcast and multiplies a row of lanes. The same tile
+// serves affine maps, their input gradients and attention.
+#pragma once
+
+#include "engine/kernels/sums.h"
+
+namespace gradwire::GRADWIRE_ISA {
+
+// R rows by C vectors of lanes, accumulated in registers over the whole depth.
+template <bool kTransposed, int R, int C, class V, class T>
+GRADWIRE_KERNEL void lane_tile(const T* w, Index stride, Index depth, const T* x, Index x_stride,
+                               const T* bias, bool add, T* y, Index y_stride) {
+  constexpr int N = sizeof(V) / sizeof(T);
+  V a[R][C];
+  for (int r = 0; r < R; ++r) {
+    const T b = bias != nullptr ? bias[r] : T(0);
+    for (int c = 0; c < C; ++c) a[r][c] = add ? load<V>(y + r * y_stride + c * N) + b : splat<V>(b);
+  }
+  // Three base pointers; one per row would not fit the registers, and the compiler must not invent them.
+  const T* w1 = w + 4 * stride;
+  const T* w2 = w + 8 * stride;
+  for (Index k = 0; k < depth; ++k, x += x_stride) {
+    V v[C];
+    for (int c = 0; c < C; ++c) v[c] = load<V>(x + c * N);
+    for (int r = 0; r < R; ++r) {
+      const T q = kTransposed ? w[r] : (r < 4 ? w : r < 8 ? w1 : w2)[r % 4 * stride];
+      for (int c = 0; c < C; ++c) a[r][c] = fma(q, v[c], a[r][c]);
+    }
+    if constexpr (kTransposed) {
+      w += stride;
+    } else {
+      ++w, ++w1, ++w2;
+      asm("" : "+r"(w), "+r"(w1), "+r"(w2));
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int c = 0; c < C; ++c) store(y + r * y_stride + c * N, a[r][c]);
+}
+
+template <bool kTransposed, int C, class V, class T>
+inline void lane_columns(const LaneProduct<T>& p, Index first) {
+  const Index row = kTransposed ? 1 : p.w_stride;
+  in_runs<kTileRows>(
+      p.rows, [&]<int R>(Index r) __attribute__((always_inline)) {
+        lane_tile<kTransposed, R, C, V>(p.w + r * row, p.w_stride, p.depth, p.x + first, p.x_stride,
+                                        p.bias != nullptr ? p.bias + r : nullptr, p.add,
+                                        p.y + r * p.y_stride + first, p.y_stride);
+      });
+}
+
+template <bool kTransposed, class T>
+inline void lane_product_of(const LaneProduct<T>& p) {
+  constexpr int N = kNative<T>;
+  Index l = 0;
+  for (; l + 2 * N <= p.lanes; l += 2 * N) lane_columns<kTransposed, 2, Vec<T, N>>(p, l);
+  for_lanes<T>(
+      p.lanes, [&]<int M>(Index first) { lane_columns<kTransposed, 1, Vec<T, M>>(p, first); }, l);
+}
+
+// Lanes that fill half a register, transposed weights: a register holds the weights of many rows instead,
+// which lie side by side, and the result is turned afterwards. kLanes x (C registers and a half one) at a
+// time.
+template <int kLanes, int C, bool kHalf, class T>
+GRADWIRE_KERNEL void turned_tile(const T* w, Index stride, Index depth, const T* x, Index x_stride, T* rows) {
+  constexpr int N = kNative<T>, kRow = C * N + (kHalf ? N / 2 : 0);
+  using V = Vec<T, N>;
+  using H = Vec<T, kHalf ? N / 2 : N>;
+  V a[kLanes][C > 0 ? C : 1] = {};
+  H b[kLanes] = {};
+  for (Index k = 0; k < depth; ++k, w += stride, x += x_stride) {
+    V v[C > 0 ? C : 1];
+    for (int c = 0; c < C; ++c) v[c] = load<V>(w + c * N);
+    H h = {};
+    if constexpr (kHalf) h = load<H>(w + C * N);
+    for (int l = 0; l < kLanes; ++l) {
+      const V q = splat<V>(x[l]);
+      for (int c = 0; c < C; ++c) a[l][c] = fma(q, v[c], a[l][c]);
+      if constexpr (kHalf) b[l] = fma(low_half<T, N>(q), h, b[l]);
+    }
+  }
+  for (int l = 0; l < kLanes; ++l) {
+    for (int c = 0; c < C; ++c) store(rows + l * kRow + c * N, a[l][c]);
+    if constexpr (kHalf) store(rows + l * kRow + C * N, b[l]);
+  }
+}
+
+template <int C, bool kHalf, class T>
+GRADWIRE_KERNEL void turned_rows(const LaneProduct<T>& p, Index first) {
+  constexpr int N = kNative<T>, L = N / 2, kRow = C * N + (kHalf ? N / 2 : 0);
+  alignas(64) T rows[L * kRow], square[L * L];
+  turned_tile<L, C, kHalf>(p.w + first, p.w_stride, p.depth, p.x, p.x_stride, rows);
+  for (int c = 0; c < kRow; c += L) {
+    transpose_square<L>(rows + c, kRow, square, L);
+    for (int r = 0; r < L; ++r) {
+      using V = Vec<T, L>;
+      T* y = p.y + (first + c + r) * p.y_stride;
+      const V v = load<V>(square + r * L);
+      store(y, p.add ? load<V>(y) + v : v);
+    }
+  }
+}
+
+// REQUIRES: rows is a multiple of half a register, and no bias.
+template <class T>
+inline void half_register_product(const LaneProduct<T>& p) {
+  constexpr int N = kNative<T>;
+  Index r = 0;
+  for (; r + 2 * N <= p.rows; r += 2 * N) turned_rows<2, false>(p, r);
+  if (p.rows - r == N + N / 2) return turned_rows<1, true>(p, r);
+  if (p.rows - r == N) return turned_rows<1, false>(p, r);
+  if (p.rows - r == N / 2) return turned_rows<0, true>(p, r);
+}
+
+template <class T>
+void lane_product(const LaneProduct<T>& p) {
+  constexpr int N = kNative<T>;
+  if constexpr (N == 16) {
+    if (p.transposed && p.lanes == N / 2 && p.rows % (N / 2) == 0 && p.bias == nullptr)
+      return half_register_product(p);
+  }
+  if (p.transposed)
+    lane_product_of<true>(p);
+  else
+    lane_product_of<false>(p);
+}
+
+}  // namespace gradwire::GRADWIRE_ISA

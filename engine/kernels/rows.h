@@ -1,0 +1,274 @@
+// Affine maps of inputs that lie as rows [lane][in]: data, and single lanes. Dot products forward; backward
+// the same tiles with the roles of rows and columns changed.
+#pragma once
+
+#include "engine/kernels/vec.h"
+
+namespace gradwire::GRADWIRE_ISA {
+
+// y[r][c] (+)= bias[r] + w_r . x_c over n numbers, for R rows of weights and C rows of data, U accumulators
+// each.
+template <int R, int C, int U, class T>
+GRADWIRE_KERNEL void dot_tile(const T* w, const T* x, Index n, Index stride, const T* bias, bool add, T* y,
+                              Index y_stride) {
+  constexpr int N = kNative<T>, H = kNarrow<T>;
+  using V = Vec<T, N>;
+  using Short = Vec<T, H>;
+  V a[R][C][U] = {};
+  Index k = 0;
+  for (; k + N * U <= n; k += N * U) {
+    for (int u = 0; u < U; ++u) {
+      V q[R];  // the fewer ones are held, the others pass by one at a time
+      for (int r = 0; r < R; ++r) q[r] = load<V>(w + r * stride + k + u * N);
+      for (int c = 0; c < C; ++c) {
+        const V v = load<V>(x + c * stride + k + u * N);
+        for (int r = 0; r < R; ++r) a[r][c][u] = fma(q[r], v, a[r][c][u]);
+      }
+    }
+  }
+  T total[R][C];
+  constexpr bool kFour = C % 4 == 0 && N >= 4;
+  for (int r = 0; r < R; ++r) {
+    if constexpr (U > 1)
+      for (int c = 0; c < C; ++c)
+        for (int u = 1; u < U; ++u) a[r][c][0] += a[r][c][u];
+    if constexpr (kFour && U == 1) {
+      for (int c = 0; c < C; c += 4) store(&total[r][c], sums_of<T, N, 4>(&a[r][c][0]));
+    } else {
+      for (int c = 0; c < C; ++c) total[r][c] = sum<T, N>(a[r][c][0]);
+    }
+  }
+  if (const Index wide = k; wide < n) {
+    for (int r = 0; r < R; ++r)
+      for (int c = 0; c < C; ++c) {
+        Short q = {};
+        for (k = wide; k + H <= n; k += H)
+          q = fma(load<Short>(w + r * stride + k), load<Short>(x + c * stride + k), q);
+        if (k > wide) total[r][c] += sum<T, H>(q);
+        for (; k < n; ++k) total[r][c] = scalar_fma(w[r * stride + k], x[c * stride + k], total[r][c]);
+      }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int c = 0; c < C; ++c) {
+      const T base = add ? y[r * y_stride + c] : bias != nullptr ? bias[r] : T(0);
+      y[r * y_stride + c] = base + total[r][c];
+    }
+}
+
+inline constexpr bool kManyRegisters = kRegisterBytes == 64 || kTileRows == 12;
+
+template <class T>
+void row_forward(const RowAffine<T>& p, T* y) {
+  const auto bias = [&](Index r) { return p.bias != nullptr ? p.bias + r : nullptr; };
+  if (p.lanes == 1) {
+    in_runs<4>(p.out, [&]<int R>(Index r) {
+      dot_tile<R, 1, 2>(p.w + r * p.in, p.x, p.in, p.in, bias(r), false, y + r, 1);
+    });
+    return;
+  }
+  // In pieces of which all lanes stay in the second cache while the weights pass by.
+  constexpr Index kPiece = 8192 / sizeof(T);
+  constexpr int R0 = kManyRegisters ? 6 : 3, C = 4;
+  for (Index k = 0; k < p.in; k += kPiece) {
+    const Index n = p.in - k < kPiece ? p.in - k : kPiece;
+    in_runs<R0>(p.out, [&]<int R>(Index r) {
+      for (Index l = 0; l < p.lanes; l += C)
+        dot_tile<R, C, 1>(p.w + r * p.in + k, p.x + l * p.in + k, n, p.in, bias(r), k > 0,
+                          y + r * p.lanes + l, p.lanes);
+    });
+  }
+}
+
+// ---- weight gradient: dw[o][k] (+)= sum_l dy[o][l] x[l][k] ----
+
+// R rows by C registers, and half a register behind them when kHalf.
+template <int R, int C, bool kHalf, class T>
+GRADWIRE_KERNEL void outer_tile(const T* dy, Index lanes, const T* x, Index in, bool add, T* dw) {
+  constexpr int N = kNative<T>;
+  using V = Vec<T, N>;
+  using H = Vec<T, kHalf ? N / 2 : N>;
+  V a[R][C > 0 ? C : 1];
+  H b[R];
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < C; ++c) a[r][c] = add ? load<V>(dw + r * in + c * N) : V{};
+    if constexpr (kHalf) b[r] = add ? load<H>(dw + r * in + C * N) : H{};
+  }
+  const T* low = dy;  // two base pointers; one per row would not fit the registers, and the compiler must not
+                      // invent them
+  const T* high = dy + 4 * lanes;
+  for (const T* const end = dy + lanes; low != end; ++low, ++high, x += in) {
+    asm("" : "+r"(low), "+r"(high));
+    V v[C > 0 ? C : 1];
+    for (int c = 0; c < C; ++c) v[c] = load<V>(x + c * N);
+    H h = {};
+    if constexpr (kHalf) h = load<H>(x + C * N);
+    for (int r = 0; r < R; ++r) {
+      const V q = splat<V>((r < 4 ? low : high)[r % 4 * lanes]);
+      for (int c = 0; c < C; ++c) a[r][c] = fma(q, v[c], a[r][c]);
+      if constexpr (kHalf) b[r] = fma(low_half<T, N>(q), h, b[r]);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < C; ++c) store(dw + r * in + c * N, a[r][c]);
+    if constexpr (kHalf) store(dw + r * in + C * N, b[r]);
+  }
+}
+
+inline constexpr int kOuterRows = kManyRegisters ? 8 : 4;
+
+// Returns how many columns are done: all but fewer than the narrowest register has.
+template <int R, class T>
+GRADWIRE_KERNEL Index outer_columns(const T* dy, Index lanes, const T* x, Index in, bool add, T* dw) {
+  constexpr int N = kNative<T>, kShort = kNarrow<T>;
+  Index k = 0;
+  for (; k + 3 * N <= in; k += 3 * N) outer_tile<R, 3, false>(dy, lanes, x + k, in, add, dw + k);
+  const auto rest = [&]<int C, bool kHalf>() {
+    outer_tile<R, C, kHalf>(dy, lanes, x + k, in, add, dw + k);
+    k += C * N + (kHalf ? N / 2 : 0);
+  };
+  const Index full = (in - k) / N;
+  if constexpr (N > kShort) {
+    const bool half = (in - k) % N >= N / 2;
+    if (full == 2) half ? rest.template operator()<2, true>() : rest.template operator()<2, false>();
+    if (full == 1) half ? rest.template operator()<1, true>() : rest.template operator()<1, false>();
+    if (full == 0 && half) rest.template operator()<0, true>();
+    for (; k + kShort <= in; k += kShort) {
+      using V = Vec<T, kShort>;
+      for (int r = 0; r < R; ++r) {
+        V a = add ? load<V>(dw + r * in + k) : V{};
+        for (Index l = 0; l < lanes; ++l) a = fma(dy[r * lanes + l], load<V>(x + l * in + k), a);
+        store(dw + r * in + k, a);
+      }
+    }
+  } else {
+    if (full == 2) rest.template operator()<2, false>();
+    if (full == 1) rest.template operator()<1, false>();
+  }
+  return k;
+}
+
+template <class T>
+void outer(const T* dy, Index out, Index lanes, const T* x, Index in, bool add, T* dw) {
+  in_runs<kOuterRows>(out, [&]<int R>(Index o) {
+    const T* d = dy + o * lanes;
+    T* g = dw + o * in;
+    for (Index k = outer_columns<R>(d, lanes, x, in, add, g); k < in; ++k) {
+      for (int r = 0; r < R; ++r) {
+        T s = add ? g[r * in + k] : T(0);
+        for (Index l = 0; l < lanes; ++l) s = scalar_fma(d[r * lanes + l], x[l * in + k], s);
+        g[r * in + k] = s;
+      }
+    }
+  });
+}
+
+// ---- input gradient: dx[l][k] (+)= sum_o dy[o][l] w[o][k] ----
+
+// R rows of weights into C lanes, their slopes held in registers while n columns pass by.
+template <int R, int C, bool kAdd, class T>
+GRADWIRE_KERNEL void back_tile(const T* dy, Index lanes, const T* w, Index n, Index stride, T* dx) {
+  T q[R][C];
+  for (int r = 0; r < R; ++r)
+    for (int c = 0; c < C; ++c) q[r][c] = dy[r * lanes + c];
+  Index k = 0;
+  const auto columns = [&]<int N>() __attribute__((always_inline)) {
+    using V = Vec<T, N>;
+    V slope[R][C];
+    for (int r = 0; r < R; ++r)
+      for (int c = 0; c < C; ++c) slope[r][c] = splat<V>(q[r][c]);
+    for (; k + N <= n; k += N) {
+      V v[R];
+      for (int r = 0; r < R; ++r) v[r] = load<V>(w + r * stride + k);
+      for (int c = 0; c < C; ++c) {
+        V a = kAdd ? load<V>(dx + c * stride + k) : V{};
+        for (int r = 0; r < R; ++r) a = fma(slope[r][c], v[r], a);
+        store(dx + c * stride + k, a);
+      }
+    }
+  };
+  columns.template operator()<kNative<T>>();
+  if constexpr (kNative < T >> kNarrow<T>) columns.template operator()<kNarrow<T>>();
+  for (; k < n; ++k)
+    for (int c = 0; c < C; ++c) {
+      T s = kAdd ? dx[c * stride + k] : T(0);
+      for (int r = 0; r < R; ++r) s = scalar_fma(q[r][c], w[r * stride + k], s);
+      dx[c * stride + k] = s;
+    }
+}
+
+template <class T>
+void row_backward(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
+  constexpr Index kPiece = 8192 / sizeof(T);  // as in row_forward
+  constexpr int R0 = kManyRegisters ? 6 : 3, C = 4;
+  for (Index k = 0; k < p.in; k += kPiece) {
+    const Index n = p.in - k < kPiece ? p.in - k : kPiece;
+    in_runs<R0>(p.out, [&]<int R>(Index o) {
+      for (Index l = 0; l < p.lanes; l += C) {
+        const T* d = dy + o * p.lanes + l;
+        if (add || o > 0)
+          back_tile<R, C, true>(d, p.lanes, p.w + o * p.in + k, n, p.in, dx + l * p.in + k);
+        else
+          back_tile<R, C, false>(d, p.lanes, p.w + o * p.in + k, n, p.in, dx + l * p.in + k);
+      }
+    });
+  }
+}
+
+// ---- one lane: dx and dw in one pass over the weights ----
+
+enum class To { kAssign, kAdd, kSelf };  // dw =, dw +=, and dw is w
+
+template <bool kAddX, To kTo, int R, class T>
+GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, T* dx, T* dw) {
+  Index k = 0;
+  const auto columns = [&]<int N>() __attribute__((always_inline)) {
+    using V = Vec<T, N>;
+    for (; k + N <= in; k += N) {
+      const V v = load<V>(x + k);
+      V s = kAddX ? load<V>(dx + k) : V{};
+      for (int r = 0; r < R; ++r) {
+        const Index at = r * in + k;
+        const V q = load<V>(w + at);
+        s = fma(dy[r], q, s);
+        if constexpr (kTo == To::kAssign)
+          store(dw + at, dy[r] * v);
+        else
+          store(dw + at, fma(dy[r], v, kTo == To::kSelf ? q : load<V>(dw + at)));
+      }
+      store(dx + k, s);
+    }
+  };
+  columns.template operator()<kNative<T>>();
+  if constexpr (kNative < T >> kNarrow<T>) columns.template operator()<kNarrow<T>>();
+  for (; k < in; ++k) {
+    T s = kAddX ? dx[k] : T(0);
+    for (int r = 0; r < R; ++r) {
+      const Index at = r * in + k;
+      const T q = w[at];
+      s = scalar_fma(dy[r], q, s);
+      dw[at] = kTo == To::kAssign ? dy[r] * x[k] : scalar_fma(dy[r], x[k], kTo == To::kSelf ? q : dw[at]);
+    }
+    dx[k] = s;
+  }
+}
+
+template <class T>
+void single_backward(const RowAffine<T>& p, const T* dy, bool add_x, T* dx, bool add_w, T* dw) {
+  in_runs<4>(p.out, [&]<int R>(Index o) {
+    const Index at = o * p.in;
+    const auto run = [&]<To kTo>() {
+      if (add_x || o > 0)
+        single_tile<true, kTo, R>(dy + o, p.x, p.w + at, p.in, dx, dw + at);
+      else
+        single_tile<false, kTo, R>(dy + o, p.x, p.w + at, p.in, dx, dw + at);
+    };
+    if (dw == p.w)
+      run.template operator()<To::kSelf>();
+    else if (add_w)
+      run.template operator()<To::kAdd>();
+    else
+      run.template operator()<To::kAssign>();
+  });
+}
+
+}  // namespace gradwire::GRADWIRE_ISA

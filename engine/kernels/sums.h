@@ -1,0 +1,140 @@
+// Sums over lanes, transposes, and affine maps of sparse samples.
+#pragma once
+
+#include "engine/kernels/vec.h"
+
+namespace gradwire::GRADWIRE_ISA {
+
+// K channels at a time; the order of a sum depends on the number of lanes alone.
+template <class T, int K>
+GRADWIRE_KERNEL void lane_sums_of(const T* d, Index lanes, bool add, T* g) {
+  using V = Vec<T, kNative<T>>;
+  using Sums = Vec<T, K>;
+  Sums total = add ? load<Sums>(g) : Sums{};
+  Index l = 0;
+  if (lanes >= kNative<T>) {
+    V s[K] = {};
+    for (; l + kNative<T> <= lanes; l += kNative<T>)
+      for (int i = 0; i < K; ++i) s[i] += load<V>(d + i * lanes + l);
+    total += sums_of<T, kNative<T>, K>(s);
+  }
+  if constexpr (kNative < T >> K)
+    for (; l + K <= lanes; l += K) {
+      Sums s[K];
+      for (int i = 0; i < K; ++i) s[i] = load<Sums>(d + i * lanes + l);
+      total += sums_of<T, K, K>(s);
+    }
+  for (; l < lanes; ++l)
+    for (int i = 0; i < K; ++i) total[i] += d[i * lanes + l];
+  store(g, total);
+}
+
+template <class T>
+void lane_sums(const T* d, Index channels, Index lanes, bool add, T* g) {
+  Index c = 0;
+  if (lanes > 1) {
+    constexpr int K = kNative<T> < 8 ? kNative<T> : 8;
+    for (; c + K <= channels; c += K) lane_sums_of<T, K>(d + c * lanes, lanes, add, g + c);
+  }
+  for (; c < channels; ++c) {
+    T total = add ? g[c] : T(0);
+    for (Index l = 0; l < lanes; ++l) total += d[c * lanes + l];
+    g[c] = total;
+  }
+}
+
+// 8 x 8 (float) or 4 x 4 numbers by rounds of interleaving.
+template <int K, class T>
+GRADWIRE_KERNEL void transpose_square(const T* x, Index x_stride, T* y, Index y_stride) {
+  using V = Vec<T, K>;
+  V a[K], b[K];
+  const auto zip = [](const V* from, V* to) {
+    for (int i = 0; i < K / 2; ++i) {
+      if constexpr (K == 8) {
+        to[2 * i] = __builtin_shufflevector(from[i], from[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+        to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+      } else {
+        to[2 * i] = __builtin_shufflevector(from[i], from[i + 2], 0, 4, 1, 5);
+        to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + 2], 2, 6, 3, 7);
+      }
+    }
+  };
+  for (int i = 0; i < K; ++i) a[i] = load<V>(x + i * x_stride);
+  zip(a, b);
+  zip(b, a);
+  if constexpr (K == 8) zip(a, b);
+  for (int i = 0; i < K; ++i) store(y + i * y_stride, K == 8 ? b[i] : a[i]);
+}
+
+template <class T>
+GRADWIRE_KERNEL void transpose_block(const T* x, Index rows, Index columns, Index x_stride, T* y,
+                                     Index y_stride) {
+  // What one register holds, and at most eight: wider than 16 bytes would be taken apart on the smallest
+  // processors.
+  constexpr int K = kNative<T> >= 8 ? 8 : kNative<T> >= 4 ? 4 : 0;
+  Index r = 0;
+  if constexpr (K > 0) {
+    for (; r + K <= rows; r += K) {
+      Index c = 0;
+      for (; c + K <= columns; c += K)
+        transpose_square<K>(x + r * x_stride + c, x_stride, y + c * y_stride + r, y_stride);
+      for (; c < columns; ++c)
+        for (Index i = r; i < r + K; ++i) y[c * y_stride + i] = x[i * x_stride + c];
+    }
+  }
+  for (; r < rows; ++r)
+    for (Index c = 0; c < columns; ++c) y[c * y_stride + r] = x[r * x_stride + c];
+}
+
+// Block by block: with a stride of a power of two, whole columns would fall into few sets of the cache.
+template <class T>
+void transpose(const T* x, Index rows, Index columns, Index x_stride, T* y, Index y_stride) {
+  constexpr Index kBlock = 32;
+  for (Index r = 0; r < rows; r += kBlock)
+    for (Index c = 0; c < columns; c += kBlock)
+      transpose_block(x + r * x_stride + c, rows - r < kBlock ? rows - r : kBlock,
+                      columns - c < kBlock ? columns - c : kBlock, x_stride, y + c * y_stride + r, y_stride);
+}
+
+template <class T>
+void sparse_forward(const T* w, const T* bias, Index out, const std::uint32_t* index, const T* value,
+                    Index count, T* y) {
+  Index c = 0;
+  const auto columns = [&]<int N, int C>() {
+    using V = Vec<T, N>;
+    for (; c + N * C <= out; c += N * C) {
+      V a[C];
+      for (int i = 0; i < C; ++i) a[i] = load<V>(bias + c + i * N);
+      for (Index k = 0; k < count; ++k) {
+        const T* row = w + static_cast<Index>(index[k]) * out + c;
+        for (int i = 0; i < C; ++i) a[i] = fma(value[k], load<V>(row + i * N), a[i]);
+      }
+      for (int i = 0; i < C; ++i) store(y + c + i * N, a[i]);
+    }
+  };
+  columns.template operator()<kNative<T>, 4>();
+  columns.template operator()<kNative<T>, 1>();
+  if constexpr (kNative < T >> kNarrow<T>) columns.template operator()<kNarrow<T>, 1>();
+  for (; c < out; ++c) {
+    T s = bias[c];
+    for (Index k = 0; k < count; ++k) s = scalar_fma(value[k], w[static_cast<Index>(index[k]) * out + c], s);
+    y[c] = s;
+  }
+}
+
+template <class T>
+void sparse_backward(const T* dy, Index out, const std::uint32_t* index, const T* value, Index count, T* dw) {
+  for (Index k = 0; k < count; ++k) {
+    T* row = dw + static_cast<Index>(index[k]) * out;
+    const T q = value[k];
+    Index c = 0;
+    const auto columns = [&]<int N>() {
+      for (; c + N <= out; c += N) store(row + c, fma(q, load<Vec<T, N>>(dy + c), load<Vec<T, N>>(row + c)));
+    };
+    columns.template operator()<kNative<T>>();
+    if constexpr (kNative < T >> kNarrow<T>) columns.template operator()<kNarrow<T>>();
+    for (; c < out; ++c) row[c] = scalar_fma(q, dy[c], row[c]);
+  }
+}
+
+}  // namespace gradwire::GRADWIRE_ISA

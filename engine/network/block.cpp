@@ -1,0 +1,306 @@
+#include "engine/network/block.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "engine/dataset.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+[[noreturn]] void refuse_length(const char* what, std::size_t given, std::size_t needed) {
+  throw DataError("a sample has " + std::to_string(given) + " " + what + " but the network reads " +
+                  std::to_string(needed));
+}
+
+// `what` of a sample must all be below `end`.
+template <class T>
+void check_below(const char* what, std::span<const T> numbers, std::size_t end) {
+  T most = 0;
+  for (const T n : numbers) most = std::max(most, n);
+  if (!numbers.empty() && most >= end) {
+    throw DataError(std::string("a sample has the ") + what + " " + std::to_string(most) +
+                    " but the network knows 0 to " + std::to_string(end - 1));
+  }
+}
+
+}  // namespace
+
+template <class Real>
+void Block<Real>::Free::operator()(Real* p) const {
+  ::operator delete[](p, std::align_val_t{kAlignment});
+}
+
+template <class Real>
+Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kernels)
+    : network_(network), plan_(std::move(plan)), kernels_(kernels) {
+  const std::size_t numbers =
+      plan_.value_numbers + plan_.gradient_numbers + plan_.scratch_numbers + plan_.turned_numbers + kSlack;
+  arena_.reset(new (std::align_val_t{kAlignment}) Real[numbers]());
+  values_ = arena_.get();
+  slopes_ = values_ + plan_.value_numbers;
+  scratch_ = slopes_ + plan_.gradient_numbers;
+  turned_ = scratch_ + plan_.scratch_numbers;
+  label_.resize(plan_.capacity);
+  for (auto* numbers_by_lane : {&seed_, &top_, &total_}) numbers_by_lane->resize(plan_.capacity);
+  const Op& loss = plan_.steps.back().op;
+  if (loss.kind == OpKind::kCustomLoss)
+    for (auto* row : {&output_, &target_, &derivative_})
+      row->resize(static_cast<std::size_t>(channels(loss.in[0])));
+}
+
+template <class Real>
+std::size_t Block<Real>::arena_bytes() const {
+  return sizeof(Real) * (plan_.value_numbers + plan_.gradient_numbers + plan_.scratch_numbers +
+                         plan_.turned_numbers + kSlack);
+}
+
+template <class Real>
+void Block<Real>::check(const Example<Real>& e) const {
+  for (const Step& step : plan_.steps) {
+    const Op& op = step.op;
+    const std::size_t width = plan_.places[op.out].shape.size();
+    switch (op.kind) {
+      case OpKind::kEmbed:
+        if (e.tokens.size() != plan_.positions * op.tokens)
+          refuse_length("tokens", e.tokens.size(), plan_.positions * op.tokens);
+        check_below("token", e.tokens, op.count[0] / (width / op.tokens));
+        break;
+      case OpKind::kFeatures:
+        if (e.features.size() != plan_.positions * width)
+          refuse_length("features", e.features.size(), plan_.positions * width);
+        break;
+      case OpKind::kSparseFeatures:
+        if (e.index.size() != e.value.size())
+          refuse_length("values of features", e.value.size(), e.index.size());
+        check_below("feature", e.index, op.count[0] / width);
+        break;
+      case OpKind::kCrossEntropy:
+        if (e.labels.size() != plan_.positions) refuse_length("labels", e.labels.size(), plan_.positions);
+        check_below("label", e.labels, static_cast<std::size_t>(channels(op.in[0])));
+        break;
+      case OpKind::kSquaredError: {
+        const std::size_t needed = plan_.positions * static_cast<std::size_t>(channels(op.in[0]));
+        if (e.targets.size() != needed) refuse_length("targets", e.targets.size(), needed);
+        break;
+      }
+      case OpKind::kCustomLoss:
+        if (!e.labels.empty() && e.labels.size() != plan_.positions)
+          refuse_length("labels", e.labels.size(), plan_.positions);
+        if (e.targets.size() % plan_.positions != 0)
+          refuse_length("targets", e.targets.size(), plan_.positions);
+        break;
+      default: break;
+    }
+  }
+}
+
+template <class Real>
+void Block<Real>::push(const Example<Real>& example) {
+  check(example);
+  sample_[samples_++] = example;
+}
+
+template <class Real>
+double Block<Real>::forward(const Real* x, Real seed) {
+  real_lanes_ = static_cast<Index>(samples_ * plan_.positions);
+  lanes_ = static_cast<Index>(padded_lanes(plan_, samples_, static_cast<std::size_t>(kernels_.vector)));
+  turned_node_ = Op::kNone;
+  const std::size_t last = plan_.steps.size() - 1;
+  for (std::size_t i = 0; i < last; ++i) forward(plan_.steps[i], x);
+  return loss(plan_.steps[last], seed / static_cast<Real>(plan_.positions)) /
+         static_cast<double>(plan_.positions);
+}
+
+template <class Real>
+void Block<Real>::backward(const Real* x, Real* gradient, bool add) {
+  if (!add)
+    for (const Plan::Range& range : plan_.zeroed) std::fill_n(gradient + range.first, range.count, Real(0));
+  turned_node_ = Op::kNone;
+  for (std::size_t i = plan_.steps.size() - 1; i-- > 0;) {
+    const Step& step = plan_.steps[i];
+    backward(step, x, gradient, add || step.add_parameters);
+  }
+}
+
+template <class Real>
+void Block<Real>::forward(const Step& step, const Real* x) {
+  const Op& op = step.op;
+  Real* out = value(op.out);
+  const Real* in = op.in[0] != Op::kNone ? value(op.in[0]) : nullptr;
+  const Index n = numbers(op.out);
+  switch (op.kind) {
+    case OpKind::kFeatures:
+      fill_rows(step, [&](const Example<Real>& e, std::size_t position, Real* row) {
+        const std::size_t width = plan_.places[op.out].shape.size();
+        std::copy_n(e.features.data() + position * width, width, row);
+      });
+      break;
+    case OpKind::kSparseFeatures:
+      fill_rows(step, [&](const Example<Real>& e, std::size_t, Real* row) {
+        kernels_.sparse_forward(x + op.first[0], x + op.first[1], channels(op.out), e.index.data(),
+                                e.value.data(), static_cast<Index>(e.index.size()), row);
+      });
+      break;
+    case OpKind::kEmbed: embed(step, x); break;
+    case OpKind::kAffine: affine(step, x); break;
+    case OpKind::kActivation: kernels_.activation_forward[static_cast<int>(op.activation)](n, in, out); break;
+    case OpKind::kAdd: kernels_.add(n, in, value(op.in[1]), out); break;
+    case OpKind::kMultiply: kernels_.multiply(n, in, value(op.in[1]), false, out); break;
+    case OpKind::kNorm:
+      kernels_.norm_forward(in, channels(op.out), lanes_, x + op.first[0], static_cast<Real>(op.epsilon),
+                            values_ + step.keep, out);
+      break;
+    case OpKind::kAttention: kernels_.attention_forward(attention(step), out); break;
+    case OpKind::kConvolution:
+      kernels_.convolution_forward(image(op), in, x + op.first[0], x + op.first[1], out);
+      break;
+    case OpKind::kMaxPool: kernels_.max_pool_forward(image(op), in, values_ + step.keep, out); break;
+    case OpKind::kAveragePool: kernels_.average_pool_forward(image(op), in, out); break;
+    case OpKind::kMeanOverPositions: mean_over_positions(op.out, in, false, out); break;
+    case OpKind::kCrossEntropy:
+    case OpKind::kSquaredError:
+    case OpKind::kCustomLoss: break;
+  }
+}
+
+template <class Real>
+void Block<Real>::backward(const Step& step, const Real* x, Real* gradient, bool add) {
+  const Op& op = step.op;
+  const Real* dy = slope(op.out);
+  Real* dx = op.in[0] != Op::kNone ? slope(op.in[0]) : nullptr;
+  switch (op.kind) {
+    case OpKind::kFeatures: break;
+    case OpKind::kSparseFeatures: sparse_backward(step, gradient, add); break;
+    case OpKind::kEmbed: embed_backward(step, gradient); break;
+    case OpKind::kAffine: affine_backward(step, x, gradient, add); break;
+    case OpKind::kActivation:
+      kernels_.activation_backward[static_cast<int>(op.activation)](
+          numbers(op.out), value(op.activation == Activation::kGelu ? op.in[0] : op.out), dy, step.add[0],
+          dx);
+      break;
+    case OpKind::kAdd: add_backward(step); break;
+    case OpKind::kMultiply: multiply_backward(step); break;
+    case OpKind::kNorm:
+      kernels_.norm_backward(value(op.in[0]), dy, channels(op.out), lanes_, x + op.first[0],
+                             values_ + step.keep, step.add[0], dx, add, gradient + op.first[0], scratch_);
+      break;
+    case OpKind::kAttention: {
+      Real* const d[3] = {dx, slope(op.in[1]), slope(op.in[2])};
+      kernels_.attention_backward(attention(step), dy, step.add, d);
+      break;
+    }
+    case OpKind::kConvolution: convolution_backward(step, x, gradient, add); break;
+    case OpKind::kMaxPool:
+      kernels_.max_pool_backward(image(op), dy, values_ + step.keep, step.add[0], dx);
+      break;
+    case OpKind::kAveragePool: kernels_.average_pool_backward(image(op), dy, step.add[0], dx); break;
+    case OpKind::kMeanOverPositions: mean_over_positions(op.out, dy, step.add[0], dx); break;
+    case OpKind::kCrossEntropy:
+    case OpKind::kSquaredError:
+    case OpKind::kCustomLoss: break;
+  }
+}
+
+// ---- data ----
+
+template <class Real>
+template <class Row>
+void Block<Real>::fill_rows(const Step& step, Row&& row) {
+  const std::uint32_t node = step.op.out;
+  const Index width = channels(node);
+  Real* rows = as_rows(node) ? value(node) : scratch_;
+  for (Index l = 0; l < lanes_; ++l) {
+    if (l < real_lanes_)
+      row(sample_[sample_of(l)], position_of(l), rows + l * width);
+    else
+      std::copy_n(rows, width, rows + l * width);
+  }
+  if (rows != value(node)) kernels_.transpose(rows, lanes_, width, width, value(node), lanes_);
+}
+
+template <class Real>
+void Block<Real>::embed(const Step& step, const Real* x) {
+  const Op& op = step.op;
+  const std::size_t width = plan_.places[op.out].shape.size() / op.tokens;
+  const Real* table = x + op.first[0];
+  fill_rows(step, [&](const Example<Real>& e, std::size_t position, Real* row) {
+    const Token* token = e.tokens.data() + position * op.tokens;
+    for (std::size_t k = 0; k < op.tokens; ++k)
+      std::memcpy(row + k * width, table + token[k] * width, width * sizeof(Real));
+    if (op.count[1] == 0) return;
+    const Real* offset = x + op.first[1] + position * width;
+    for (std::size_t c = 0; c < width; ++c) row[c] += offset[c];
+  });
+}
+
+template <class Real>
+void Block<Real>::embed_backward(const Step& step, Real* gradient) {
+  const Op& op = step.op;
+  const Index all = channels(op.out), width = all / static_cast<Index>(op.tokens);
+  const Real* rows = slope(op.out);
+  if (!as_rows(op.out)) {
+    kernels_.transpose(rows, all, lanes_, lanes_, scratch_, all);
+    rows = scratch_;
+  }
+  for (Index l = 0; l < real_lanes_; ++l) {
+    const std::size_t position = position_of(l);
+    const Token* token = sample_[sample_of(l)].tokens.data() + position * op.tokens;
+    for (std::size_t k = 0; k < op.tokens; ++k)
+      kernels_.axpy(width, Real(1), rows + l * all + static_cast<Index>(k) * width,
+                    gradient + op.first[0] + token[k] * static_cast<std::size_t>(width));
+    if (op.count[1] > 0)
+      kernels_.axpy(width, Real(1), rows + l * all,
+                    gradient + op.first[1] + position * static_cast<std::size_t>(width));
+  }
+}
+
+template <class Real>
+void Block<Real>::sparse_backward(const Step& step, Real* gradient, bool add) {
+  const Op& op = step.op;
+  const Index width = channels(op.out);
+  const Real* dy = slope(op.out);
+  kernels_.lane_sums(dy, width, lanes_, add, gradient + op.first[1]);
+  const Real* rows = dy;
+  if (lanes_ > 1) {
+    kernels_.transpose(dy, width, lanes_, lanes_, scratch_, width);
+    rows = scratch_;
+  }
+  for (std::size_t s = 0; s < samples_; ++s) {
+    const Example<Real>& e = sample_[s];
+    kernels_.sparse_backward(rows + static_cast<Index>(s) * width, width, e.index.data(), e.value.data(),
+                             static_cast<Index>(e.index.size()), gradient + op.first[0]);
+  }
+}
+
+template <class Real>
+void Block<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) const {
+  const std::uint32_t node = plan_.steps.back().op.in[0];
+  const Index width = channels(node);
+  for (std::size_t t = 0; t < plan_.positions; ++t) {
+    const Index lane = static_cast<Index>(sample * plan_.positions + t);
+    Real* to = outputs.data() + static_cast<Index>(t) * width;
+    for (Index c = 0; c < width; ++c)
+      to[c] = as_rows(node) ? value(node)[lane * width + c] : value(node)[c * lanes_ + lane];
+  }
+}
+
+// Member by member: the others are instantiated where they are defined, in block_ops.cpp.
+#define GRADWIRE_INSTANTIATE(Real)                                             \
+  template Block<Real>::Block(const Network&, Plan, const Kernels<Real>&);     \
+  template std::size_t Block<Real>::arena_bytes() const;                       \
+  template void Block<Real>::push(const Example<Real>&);                       \
+  template double Block<Real>::forward(const Real*, Real);                     \
+  template void Block<Real>::backward(const Real*, Real*, bool);               \
+  template void Block<Real>::copy_outputs(std::size_t, std::span<Real>) const; \
+  template void Block<Real>::Free::operator()(Real*) const;
+GRADWIRE_INSTANTIATE(float)
+GRADWIRE_INSTANTIATE(double)
+#undef GRADWIRE_INSTANTIATE
+
+}  // namespace gradwire

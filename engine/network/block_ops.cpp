@@ -1,0 +1,218 @@
+// What the operations of a block do beyond one call of a kernel.
+#include <algorithm>
+#include <cmath>
+
+#include "engine/network/block.h"
+
+namespace gradwire {
+
+// ---- affine maps ----
+
+template <class Real>
+void Block<Real>::affine(const Step& step, const Real* x) {
+  const Op& op = step.op;
+  const Index in = channels(op.in[0]), out = channels(op.out);
+  const Real* w = x + op.first[0];
+  const Real* bias = op.count[1] > 0 ? x + op.first[1] : nullptr;
+  if (as_rows(op.in[0])) {
+    kernels_.row_forward({w, bias, out, in, value(op.in[0]), lanes_}, value(op.out));
+  } else {
+    kernels_.lane_product(
+        {w, in, false, out, in, value(op.in[0]), lanes_, lanes_, bias, false, value(op.out), lanes_});
+  }
+}
+
+// Values of a node as rows, for weight gradients; made once for neighbours that read the same node.
+template <class Real>
+const Real* Block<Real>::turned(std::uint32_t node) {
+  if (as_rows(node)) return value(node);
+  if (turned_node_ != node) {
+    kernels_.transpose(value(node), channels(node), lanes_, lanes_, turned_, channels(node));
+    turned_node_ = node;
+  }
+  return turned_;
+}
+
+template <class Real>
+void Block<Real>::affine_backward(const Step& step, const Real* x, Real* gradient, bool add) {
+  const Op& op = step.op;
+  const Index in = channels(op.in[0]), out = channels(op.out);
+  const Real* dy = slope(op.out);
+  const Real* w = x + op.first[0];
+  Real* dw = gradient + op.first[0];
+  Real* dx = step.skip[0] ? nullptr : slope(op.in[0]);
+  const RowAffine<Real> rows{w, nullptr, out, in, value(op.in[0]), lanes_};
+  if (lanes_ == 1 && dx != nullptr) {
+    kernels_.single_backward(rows, dy, step.add[0], dx, add, dw);
+  } else {
+    // The weights are read before their gradient is written, which may be in their place.
+    if (dx != nullptr && as_rows(op.in[0])) kernels_.row_backward(rows, dy, step.add[0], dx);
+    if (dx != nullptr && !as_rows(op.in[0]))
+      kernels_.lane_product({w, in, true, in, out, dy, lanes_, lanes_, nullptr, step.add[0], dx, lanes_});
+    kernels_.outer(dy, out, lanes_, turned(op.in[0]), in, add, dw);
+  }
+  if (op.count[1] > 0) kernels_.lane_sums(dy, out, lanes_, add, gradient + op.first[1]);
+}
+
+// ---- two operands ----
+
+template <class Real>
+void Block<Real>::add_backward(const Step& step) {
+  const Op& op = step.op;
+  const Index n = numbers(op.out);
+  const Real* dz = slope(op.out);
+  for (int k = 0; k < 2; ++k) {
+    if (step.skip[k]) continue;
+    Real* d = slope(op.in[k]);
+    if (step.add[k])
+      kernels_.add(n, d, dz, d);
+    else
+      kernels_.copy(n, dz, d);
+  }
+}
+
+template <class Real>
+void Block<Real>::multiply_backward(const Step& step) {
+  const Op& op = step.op;
+  for (int k = 0; k < 2; ++k)
+    kernels_.multiply(numbers(op.out), slope(op.out), value(op.in[1 - k]), step.add[k], slope(op.in[k]));
+}
+
+// y = the mean of x over each sample's positions; its own transpose, so that it serves backward too.
+template <class Real>
+void Block<Real>::mean_over_positions(std::uint32_t node, const Real* x, bool add, Real* y) {
+  const Index positions = static_cast<Index>(plan_.positions);
+  const Real share = Real(1) / static_cast<Real>(positions);
+  for (Index c = 0; c < channels(node); ++c) {
+    const Real* from = x + c * lanes_;
+    Real* to = y + c * lanes_;
+    for (Index first = 0; first < real_lanes_; first += positions) {
+      Real sum = 0;
+      for (Index t = 0; t < positions; ++t) sum += from[first + t];
+      for (Index t = 0; t < positions; ++t) to[first + t] = (add ? to[first + t] : Real(0)) + sum * share;
+    }
+    for (Index l = real_lanes_; l < lanes_ && !add; ++l) to[l] = from[l];  // as finite as lane 0; 0 backward
+  }
+}
+
+// ---- images and attention ----
+
+template <class Real>
+ImageShape Block<Real>::image(const Op& op) const {
+  const TensorShape& in = plan_.places[op.in[0]].shape;
+  const TensorShape& out = plan_.places[op.out].shape;
+  const auto index = [](std::size_t n) { return static_cast<Index>(n); };
+  return {index(in.channels),  index(in.height),  index(in.width),
+          index(out.channels), index(out.height), index(out.width),
+          index(op.window),    index(op.padding), lanes_};
+}
+
+template <class Real>
+void Block<Real>::convolution_backward(const Step& step, const Real* x, Real* gradient, bool add) {
+  const Op& op = step.op;
+  const ImageShape shape = image(op);
+  const Real* dy = slope(op.out);
+  if (!step.skip[0]) kernels_.convolution_input(shape, dy, x + op.first[0], step.add[0], slope(op.in[0]));
+  kernels_.convolution_weights(shape, dy, value(op.in[0]), add, gradient + op.first[0]);
+  const Index plane = shape.out_height * shape.out_width * lanes_;
+  kernels_.lane_sums(dy, shape.out_channels, plane, add, gradient + op.first[1]);
+}
+
+template <class Real>
+Attention<Real> Block<Real>::attention(const Step& step) {
+  const Op& op = step.op;
+  return {.channels = channels(op.out),
+          .heads = static_cast<Index>(op.heads),
+          .samples = static_cast<Index>(samples_),
+          .positions = static_cast<Index>(plan_.positions),
+          .lanes = lanes_,
+          .causal = op.causal,
+          .key = value(op.in[0]),
+          .query = value(op.in[1]),
+          .value = value(op.in[2]),
+          .share = values_ + step.keep,
+          .scratch = scratch_};
+}
+
+// ---- losses: the value, and the gradient of seed times it by the argument, in one go ----
+
+template <class Real>
+double Block<Real>::loss(const Step& step, Real seed) {
+  for (Index l = 0; l < lanes_; ++l) seed_[static_cast<std::size_t>(l)] = l < real_lanes_ ? seed : Real(0);
+  switch (step.op.kind) {
+    case OpKind::kCrossEntropy: return cross_entropy(step.op.in[0]);
+    case OpKind::kSquaredError: return squared_error(step.op.in[0]);
+    default: return custom_loss(step.op.in[0], network_.loss_function(step.op.loss));
+  }
+}
+
+template <class Real>
+double Block<Real>::cross_entropy(std::uint32_t node) {
+  for (Index l = 0; l < lanes_; ++l)
+    label_[static_cast<std::size_t>(l)] = sample_[sample_of(l)].labels[position_of(l)];
+  const Real* x = value(node);
+  kernels_.cross_entropy(x, channels(node), lanes_, label_.data(), seed_.data(), top_.data(), total_.data(),
+                         slope(node));
+  double sum = 0;
+  for (Index l = 0; l < real_lanes_; ++l) {
+    const auto i = static_cast<std::size_t>(l);
+    sum += std::log(static_cast<double>(total_[i])) +
+           (static_cast<double>(top_[i]) - static_cast<double>(x[label_[i] * lanes_ + l]));
+  }
+  return sum;
+}
+
+template <class Real>
+double Block<Real>::squared_error(std::uint32_t node) {
+  const Index width = channels(node);
+  const Real share = Real(1) / static_cast<Real>(width);
+  double sum = 0;
+  for (Index c = 0; c < width; ++c)
+    for (Index l = 0; l < lanes_; ++l) {
+      const Index at = c * lanes_ + l;
+      const Real* target = sample_[sample_of(l)].targets.data() + static_cast<Index>(position_of(l)) * width;
+      const Real difference = value(node)[at] - target[c];
+      slope(node)[at] = 2 * share * seed_[static_cast<std::size_t>(l)] * difference;
+      if (l < real_lanes_) sum += static_cast<double>(difference) * static_cast<double>(difference);
+    }
+  return sum / static_cast<double>(width);
+}
+
+template <class Real>
+double Block<Real>::custom_loss(std::uint32_t node, const LossFunction& function) {
+  const Index width = channels(node);
+  double sum = 0;
+  for (Index l = 0; l < lanes_; ++l) {
+    const Example<Real>& e = sample_[sample_of(l)];
+    const std::size_t targets = e.targets.size() / plan_.positions;
+    if (target_.size() < targets) target_.resize(targets);
+    const auto first = e.targets.begin() + static_cast<std::ptrdiff_t>(position_of(l) * targets);
+    std::copy_n(first, targets, target_.begin());
+    for (Index c = 0; c < width; ++c)
+      output_[static_cast<std::size_t>(c)] = static_cast<double>(value(node)[c * lanes_ + l]);
+    const std::size_t label = e.labels.empty() ? 0 : e.labels[position_of(l)];
+    if (l < real_lanes_) sum += function(output_, label, {target_.data(), targets}, derivative_);
+    const double seed = static_cast<double>(seed_[static_cast<std::size_t>(l)]);
+    for (Index c = 0; c < width; ++c)
+      slope(node)[c * lanes_ + l] =
+          l < real_lanes_ ? static_cast<Real>(seed * derivative_[static_cast<std::size_t>(c)]) : Real(0);
+  }
+  return sum;
+}
+
+// Member by member, as in block.cpp.
+#define GRADWIRE_INSTANTIATE(Real)                                                              \
+  template void Block<Real>::affine(const Plan::Step&, const Real*);                            \
+  template void Block<Real>::affine_backward(const Plan::Step&, const Real*, Real*, bool);      \
+  template void Block<Real>::add_backward(const Plan::Step&);                                   \
+  template void Block<Real>::multiply_backward(const Plan::Step&);                              \
+  template void Block<Real>::mean_over_positions(std::uint32_t, const Real*, bool, Real*);      \
+  template ImageShape Block<Real>::image(const Network::Op&) const;                             \
+  template void Block<Real>::convolution_backward(const Plan::Step&, const Real*, Real*, bool); \
+  template Attention<Real> Block<Real>::attention(const Plan::Step&);                           \
+  template double Block<Real>::loss(const Plan::Step&, Real);
+GRADWIRE_INSTANTIATE(float)
+GRADWIRE_INSTANTIATE(double)
+#undef GRADWIRE_INSTANTIATE
+
+}  // namespace gradwire

@@ -1,0 +1,206 @@
+// A model as a program: recorded once as a list of vector operations, then run forward and backward over
+// blocks of samples by engine/network/runner.h. Recording computes nothing; it checks shapes and lays out the
+// parameters.
+//
+//   Network letters(std::size_t hidden) {                     // the character-level next-letter model of
+//   Bengio et al.
+//     Network net;
+//     const auto table = net.table(27, 64);
+//     const auto first = net.linear(16 * 64, hidden), second = net.linear(hidden, 27);
+//     cross_entropy(affine(second, tanh(affine(first, net.embed(table, 16)))));
+//     return net;
+//   }
+//
+// A network has `positions` places per sample (1, or the length of a text); every vector exists at each of
+// them. Parameters lie one behind the other in the order in which they were declared: one flat vector x of
+// dim() numbers. Misuse (shapes that do not fit, tensors of two networks, no loss) throws std::logic_error
+// with one line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gradwire {
+
+// A letter, word or class: a number below the size of its table.
+using Token = std::uint16_t;
+
+// Ranges of the flat parameter vector, by their first coordinate.
+struct Table {  // (rows, width), row by row
+  std::size_t first = 0, rows = 0, width = 0;
+};
+struct Linear {  // weights (out, in), row by row; then bias (out)
+  std::size_t first = 0, in = 0, out = 0;
+  bool bias = true;
+};
+struct FeatureLinear {  // weights (in, out): those of one feature side by side; then bias (out)
+  std::size_t first = 0, in = 0, out = 0;
+};
+struct LayerNorm {  // gain (width), then bias (width)
+  std::size_t first = 0, width = 0;
+  double epsilon = 0;
+};
+struct Convolution {  // weights (out, in, size, size); then bias (out)
+  std::size_t first = 0, in = 0, out = 0, size = 0, padding = 0;
+};
+
+// channels x height x width; a plain vector has height = width = 1.
+struct TensorShape {
+  std::size_t channels = 0, height = 1, width = 1;
+  std::size_t size() const { return channels * height * width; }
+  bool operator==(const TensorShape&) const = default;
+};
+
+// A user's loss of one position of one sample: returns its value and writes its derivative by `output`.
+// `label` is the sample's target there (0 for samples without targets), `target` its target numbers (or
+// empty).
+using LossFunction = std::function<double(std::span<const double> output, std::size_t label,
+                                          std::span<const double> target, std::span<double> derivative)>;
+
+class Network;
+
+// What an operation will compute: one vector at each position of each sample.
+class Tensor {
+ public:
+  Tensor() = default;  // of no network; any operation on it throws std::logic_error
+  Tensor(Network* network, std::uint32_t node) : network_(network), node_(node) {}
+
+  Network& network() const;
+  std::uint32_t node() const { return node_; }
+  const TensorShape& shape() const;
+
+ private:
+  Network* network_ = nullptr;
+  std::uint32_t node_ = 0;
+};
+
+enum class OpKind : std::uint8_t {
+  kFeatures,
+  kSparseFeatures,
+  kEmbed,
+  kAffine,
+  kActivation,
+  kAdd,
+  kMultiply,
+  kNorm,
+  kAttention,
+  kConvolution,
+  kMaxPool,
+  kAveragePool,
+  kMeanOverPositions,
+  kCrossEntropy,
+  kSquaredError,
+  kCustomLoss
+};
+
+// Functions of one number; engine/kernels/activations.h has each with its derivative.
+enum class Activation : std::uint8_t { kTanh, kRelu, kSigmoid, kGelu };
+
+class Network {
+ public:
+  // One operation. Numbers of nodes and parameters, no pointers: a network is a value.
+  struct Op {
+    static constexpr std::uint32_t kNone = ~0u;
+    OpKind kind = OpKind::kFeatures;
+    Activation activation = Activation::kTanh;
+    std::uint32_t out = kNone;                    // node it makes
+    std::uint32_t in[3] = {kNone, kNone, kNone};  // nodes it reads
+    // Parameter ranges it reads (weights, then bias or the second table); count 0: none.
+    std::size_t first[2] = {0, 0}, count[2] = {0, 0};
+    std::size_t tokens = 0;   // kEmbed: per position
+    std::size_t heads = 0;    // kAttention
+    std::size_t window = 0;   // kConvolution: size; pooling: size and stride
+    std::size_t padding = 0;  // kConvolution
+    bool causal = true;       // kAttention
+    double epsilon = 0;       // kNorm
+    std::uint32_t loss = 0;   // kCustomLoss: which
+  };
+
+  explicit Network(std::size_t positions = 1);
+
+  // ---- parameters; each call appends to the flat vector ----
+  Table table(std::size_t rows, std::size_t width);                  // starts as N(0, 1)
+  Linear linear(std::size_t in, std::size_t out, bool bias = true);  // N(0, 1/in), bias 0
+  FeatureLinear feature_linear(std::size_t in, std::size_t out);     // N(0, 1/in), bias 0
+  LayerNorm layer_norm(std::size_t width, double epsilon = 1e-5);    // gain 1, bias 0
+  Convolution convolution(std::size_t in, std::size_t out, std::size_t size, std::size_t padding = 0);
+
+  // ---- what comes in with each sample (engine/network/example.h) ----
+  // Example::features, positions() times shape.size() numbers.
+  Tensor features(TensorShape shape);
+  Tensor features(std::size_t channels) { return features(TensorShape{channels}); }
+  // sum_k value_k weights[index_k] + bias over Example::index and value. One position.
+  Tensor affine(const FeatureLinear& layer);
+  // Rows of `table`, `tokens` of them side by side at each position: Example::tokens, position by position.
+  Tensor embed(const Table& table, std::size_t tokens = 1);
+  // One token per position, plus row t of `position` at position t.
+  Tensor embed(const Table& table, const Table& position);
+
+  std::size_t positions() const { return positions_; }
+  std::size_t dim() const { return dim_; }
+  const std::vector<Op>& ops() const { return ops_; }
+  const std::vector<TensorShape>& nodes() const { return nodes_; }
+  const LossFunction& loss_function(std::uint32_t number) const { return losses_[number]; }
+
+  // First parameters, shape (dim()); a function of the seed.
+  std::vector<double> start(std::uint64_t seed) const;
+
+  // For the operations below: appends one with a result of this shape.
+  Tensor record(Op op, const TensorShape& shape);
+  Tensor record_loss(Op op, const Tensor& x, LossFunction function = {});
+
+ private:
+  enum class Draw : std::uint8_t { kNormal, kOne, kZero };
+  struct Parameters {  // a range and how it starts
+    std::size_t first, count;
+    Draw draw;
+    double scale;
+  };
+  std::size_t take(std::size_t count, Draw draw, double scale);
+
+  std::size_t positions_;
+  std::size_t dim_ = 0;
+  bool has_loss_ = false;
+  std::vector<Op> ops_;
+  std::vector<TensorShape> nodes_;
+  std::vector<Parameters> parameters_;
+  std::vector<LossFunction> losses_;
+};
+
+// W x + b at each position; an image is read as one vector, channel by channel.
+Tensor affine(const Linear& layer, const Tensor& x);
+Tensor activation(Activation function, const Tensor& x);
+inline Tensor tanh(const Tensor& x) { return activation(Activation::kTanh, x); }
+inline Tensor relu(const Tensor& x) { return activation(Activation::kRelu, x); }
+inline Tensor sigmoid(const Tensor& x) { return activation(Activation::kSigmoid, x); }
+// x Phi(x), by its tanh form (Hendrycks and Gimpel, arXiv:1606.08415).
+inline Tensor gelu(const Tensor& x) { return activation(Activation::kGelu, x); }
+Tensor operator+(const Tensor& x, const Tensor& y);
+Tensor operator*(const Tensor& x, const Tensor& y);  // number by number
+// gain (x - mean) / sqrt(variance + epsilon) + bias over the channels of a position (Ba et al.,
+// arXiv:1607.06450).
+Tensor norm(const LayerNorm& layer, const Tensor& x);
+// softmax(K^T q / sqrt(width / heads)) V, `heads` times over equal slices of the channels; at position t over
+// positions 0 .. t (causal), or over all (Vaswani et al., arXiv:1706.03762). heads divides the width.
+Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, std::size_t heads,
+                 bool causal = true);
+// Cross-correlation with stride 1, zeros around the image.
+Tensor convolve(const Convolution& layer, const Tensor& x);
+// Over size x size squares side by side; rows and columns that fill no square are dropped.
+Tensor max_pool(const Tensor& x, std::size_t size);
+Tensor average_pool(const Tensor& x, std::size_t size);
+// The mean over a sample's positions, the same vector at each of them.
+Tensor mean_over_positions(const Tensor& x);
+
+// ---- losses: the last operation of a network; the loss of a sample is the mean over its positions ----
+// -log softmax(x)[Example::labels[t]]
+void cross_entropy(const Tensor& x);
+// ||x - target_t||^2 / channels, targets from Example::targets
+void mean_squared_error(const Tensor& x);
+void custom_loss(const Tensor& x, LossFunction function);
+
+}  // namespace gradwire

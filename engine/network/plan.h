@@ -1,0 +1,56 @@
+// What is decided once about a recorded network, before any sample is seen: which operations matter to the
+// loss, where values and gradients lie in the arena, and who replaces and who adds.
+//
+// Values live from forward to backward. Gradients live only from the first consumer that writes them to the
+// operation that made the value; their places are taken again. Three things share places: a function computed
+// from its own result works in place; a sum is added into an operand that nobody else reads; the gradient of
+// a sum is that of its operands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/network/network.h"
+
+namespace gradwire {
+
+struct Plan {
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
+
+  struct Step {
+    Network::Op op;
+    bool add[3] = {};             // into the gradient of in[i]
+    bool skip[3] = {};            // in[i] takes no gradient here: it has none, or shares that of the result
+    bool add_parameters = false;  // others add to the same parameters
+    std::size_t keep = kNowhere;  // what backward wants to find again
+  };
+
+  struct Place {
+    TensorShape shape;
+    std::size_t value = kNowhere;     // first number in the arena of values
+    std::size_t gradient = kNowhere;  // in that of gradients; nowhere: not needed
+    bool rows = false;                // [lane][channel]
+  };
+
+  struct Range {
+    std::size_t first, count;
+  };
+
+  std::vector<Step> steps;    // in order of execution; the last is the loss
+  std::vector<Place> places;  // by node
+  std::vector<Range> zeroed;  // parameters whose gradients are set to 0 first: all others are assigned
+  std::size_t positions = 1;
+  std::size_t capacity = 0;  // lanes that the arena has room for
+  std::size_t value_numbers = 0, gradient_numbers = 0, scratch_numbers = 0, turned_numbers = 0;
+  bool single_lane = false;  // one sample runs as one lane
+  bool shared_parameters = false;
+};
+
+// For blocks of at most `block` samples. Throws std::logic_error when the network has no loss.
+Plan make_plan(const Network& network, std::size_t block);
+
+// Lanes that `samples` samples take: a multiple of 4, and of `vector` where little is lost by it.
+std::size_t padded_lanes(const Plan& plan, std::size_t samples, std::size_t vector);
+
+}  // namespace gradwire

@@ -1,0 +1,162 @@
+#include "engine/network/runner.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/dataset.h"
+#include "engine/kernels/select.h"
+#include "engine/network/block.h"
+
+namespace gradwire {
+namespace {
+
+// Enough lanes for the widest tiles; more samples only where one sample has few positions, and fewer where
+// they would take much memory: four still fill the narrowest registers.
+template <class Real>
+std::size_t choose_block(const Network& network) {
+  constexpr std::size_t kLanes = 32, kFewest = 4, kArenaBytes = std::size_t{64} << 20;
+  std::size_t block = std::clamp<std::size_t>(kLanes / network.positions(), 1, Block<Real>::kMost);
+  while (block > kFewest && make_plan(network, block).value_numbers * sizeof(Real) > kArenaBytes) block /= 2;
+  return block;
+}
+
+void check_length(const char* what, std::size_t given, std::size_t needed) {
+  if (given == needed) return;
+  throw std::logic_error("a network of " + std::to_string(needed) + " parameters was given " + what +
+                         " of length " + std::to_string(given));
+}
+
+}  // namespace
+
+template <class Real>
+class Runner<Real>::Impl {
+ public:
+  Impl(const Network& network, std::size_t block, const Kernels<Real>& kernels)
+      : network_(network),
+        size_(block),
+        kernels_(kernels),
+        block_(network_, make_plan(network_, block), kernels) {
+    output_.resize(network_.positions() * network_.nodes()[network_.ops().back().in[0]].size());
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  // Calls pass() for each block of samples, and returns the mean loss.
+  template <class Pass>
+  double run(const Real* x, std::size_t count, const ExampleAt& example, Pass&& pass) {
+    if (count == 0) throw std::logic_error("a network was run over no samples");
+    const Real seed = Real(1) / static_cast<Real>(count);
+    return run_weighted(x, count, example, seed, pass) / static_cast<double>(count);
+  }
+
+  template <class Pass>
+  double run_weighted(const Real* x, std::size_t count, const ExampleAt& example, Real seed, Pass&& pass) {
+    double loss = 0;
+    for (std::size_t first = 0; first < count;) {
+      block_.clear();
+      while (block_.samples() < size_ && first + block_.samples() < count)
+        block_.push(example(first + block_.samples()));
+      loss += block_.forward(x, seed);
+      pass(first);
+      first += block_.samples();
+    }
+    return loss;
+  }
+
+  const Network network_;
+  const std::size_t size_;
+  const Kernels<Real>& kernels_;
+  Block<Real> block_;
+  std::vector<Real> gradient_;  // of descend() in several blocks
+  std::vector<Real> output_;    // of one sample
+};
+
+template <class Real>
+Runner<Real>::Runner(const Network& network, std::size_t block, const Kernels<Real>* kernels) {
+  if (block > kMaxBlock)
+    throw std::logic_error("a block of " + std::to_string(block) + " samples; at most " +
+                           std::to_string(kMaxBlock));
+  impl_ = std::make_unique<Impl>(network, block == 0 ? choose_block<Real>(network) : block,
+                                 kernels == nullptr ? best_kernels<Real>() : *kernels);
+}
+
+template <class Real>
+Runner<Real>::~Runner() = default;
+template <class Real>
+Runner<Real>::Runner(Runner&&) noexcept = default;
+template <class Real>
+Runner<Real>& Runner<Real>::operator=(Runner&&) noexcept = default;
+
+template <class Real>
+double Runner<Real>::loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
+                                       std::span<Real> gradient) {
+  check_length("a point", x.size(), dim());
+  check_length("a gradient", gradient.size(), dim());
+  return impl_->run(x.data(), count, example,
+                    [&](std::size_t first) { impl_->block_.backward(x.data(), gradient.data(), first > 0); });
+}
+
+template <class Real>
+double Runner<Real>::descend(std::span<Real> x, std::size_t count, const ExampleAt& example, Real step) {
+  check_length("a point", x.size(), dim());
+  if (count > 0 && count <= impl_->size_ && !impl_->block_.plan().shared_parameters) {
+    const Real seed = -step / static_cast<Real>(count);
+    return impl_->run_weighted(x.data(), count, example, seed, [&](std::size_t) {
+      impl_->block_.backward(x.data(), x.data(), true);
+    }) / static_cast<double>(count);
+  }
+  impl_->gradient_.resize(dim());
+  const double loss = loss_and_gradient(x, count, example, impl_->gradient_);
+  impl_->kernels_.axpy(static_cast<Index>(dim()), -step, impl_->gradient_.data(), x.data());
+  return loss;
+}
+
+template <class Real>
+double Runner<Real>::loss(std::span<const Real> x, std::size_t count, const ExampleAt& example) {
+  check_length("a point", x.size(), dim());
+  return impl_->run(x.data(), count, example, [](std::size_t) {});
+}
+
+template <class Real>
+void Runner<Real>::outputs(std::span<const Real> x, std::size_t count, const ExampleAt& example,
+                           const TakeOutputs& take) {
+  check_length("a point", x.size(), dim());
+  impl_->run(x.data(), count, example, [&](std::size_t first) {
+    for (std::size_t s = 0; s < impl_->block_.samples(); ++s) {
+      impl_->block_.copy_outputs(s, impl_->output_);
+      take(first + s, impl_->output_);
+    }
+  });
+}
+
+template <class Real>
+std::size_t Runner<Real>::dim() const {
+  return impl_->network_.dim();
+}
+template <class Real>
+std::size_t Runner<Real>::positions() const {
+  return impl_->network_.positions();
+}
+template <class Real>
+std::size_t Runner<Real>::output_channels() const {
+  return impl_->network_.nodes()[impl_->network_.ops().back().in[0]].size();
+}
+template <class Real>
+std::size_t Runner<Real>::block() const {
+  return impl_->size_;
+}
+template <class Real>
+std::size_t Runner<Real>::arena_bytes() const {
+  return impl_->block_.arena_bytes();
+}
+template <class Real>
+const Kernels<Real>& Runner<Real>::kernels() const {
+  return impl_->kernels_;
+}
+
+template class Runner<float>;
+template class Runner<double>;
+
+}  // namespace gradwire

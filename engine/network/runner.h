@@ -1,0 +1,66 @@
+// Runs a network: losses, gradients and outputs for any number of samples, in blocks that fit the processor's
+// vectors. Memory is that of one block of at most kMaxBlock samples, whatever the batch; nothing is allocated
+// after construction. Kernels are those of engine/kernels/select.h unless others are given.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "engine/kernels/kernels.h"
+#include "engine/network/example.h"
+#include "engine/network/network.h"
+
+namespace gradwire {
+
+template <class Real>
+class Runner {
+ public:
+  static constexpr std::size_t kMaxBlock = 16;
+
+  // `block`: samples per pass, at most kMaxBlock; 0: chosen from positions, widths and vector length.
+  // Throws std::logic_error when the network has no loss.
+  explicit Runner(const Network& network, std::size_t block = 0, const Kernels<Real>* kernels = nullptr);
+  ~Runner();
+  Runner(Runner&&) noexcept;
+  Runner& operator=(Runner&&) noexcept;
+
+  // Gives sample number k of a call, k in [0, count): called in ascending order, once or several times each.
+  using ExampleAt = std::function<Example<Real>(std::size_t k)>;
+
+  // Mean loss over the samples; its gradient is written to `gradient`, shape (dim()). Both ranges stay the
+  // caller's. Throws DataError for a token, label, feature number or length that the network has no place
+  // for.
+  double loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
+                           std::span<Real> gradient);
+
+  // x -= step * gradient of the mean loss; returns the loss before. When the samples fit one block and no
+  // parameter is read by two operations, each operation's parameters take their step as soon as they have
+  // been read, and no gradient array is touched; otherwise the runner keeps one of its own from the first
+  // such call on.
+  double descend(std::span<Real> x, std::size_t count, const ExampleAt& example, Real step);
+
+  // Mean loss alone.
+  double loss(std::span<const Real> x, std::size_t count, const ExampleAt& example);
+
+  // What goes into the loss, sample by sample: `take(k, outputs)`, outputs of shape (positions, channels).
+  using TakeOutputs = std::function<void(std::size_t k, std::span<const Real> outputs)>;
+  void outputs(std::span<const Real> x, std::size_t count, const ExampleAt& example, const TakeOutputs& take);
+
+  std::size_t dim() const;
+  std::size_t positions() const;
+  std::size_t output_channels() const;
+  std::size_t block() const;        // samples per pass
+  std::size_t arena_bytes() const;  // activations, their gradients, scratch
+  const Kernels<Real>& kernels() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+extern template class Runner<float>;
+extern template class Runner<double>;
+
+}  // namespace gradwire
