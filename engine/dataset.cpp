@@ -29,8 +29,8 @@ Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows) {
   return selected;
 }
 
-std::vector<double> distinct_labels(const Dataset& data) {
-  std::vector<double> labels = data.label;
+std::vector<double> distinct_labels(std::span<const double> all) {
+  std::vector<double> labels(all.begin(), all.end());
   for (double& label : labels) label += 0.0;  // -0 becomes +0
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());

@@ -35,6 +35,7 @@ struct Dataset {
 Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
 // The distinct labels, ascending.
-std::vector<double> distinct_labels(const Dataset& data);
+std::vector<double> distinct_labels(std::span<const double> labels);
+inline std::vector<double> distinct_labels(const Dataset& data) { return distinct_labels(data.label); }
 
 }  // namespace gradwire

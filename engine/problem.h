@@ -13,50 +13,77 @@
 #include "engine/dataset.h"
 #include "engine/oracle.h"
 #include "engine/smoothness.h"
+#include "engine/text.h"
 
 namespace gradwire {
 
 enum class Regularizer : std::uint8_t { kNone, kL2, kNonconvex };
 
-// [problem] of an experiment, as far as oracles are concerned.
+// [problem] of an experiment, as far as oracles are concerned. Where a number may be 0 or a word empty, that
+// is the default of the model (engine/models/).
 struct ProblemSpec {
   std::string kind;  // one of problem_kinds()
   Regularizer regularizer = Regularizer::kNone;
-  double lambda = 0;                  // of the regulariser; quadratic: the smallest eigenvalue of the mean
-  std::vector<std::uint32_t> hidden;  // mlp: widths of the hidden layers, empty = softmax regression
-  std::size_t dim = 0;        // quadratic: d; with data: overrides the largest index in the file when > 0
-  double heterogeneity = 0;   // quadratic: s of algorithms (c), 0 = equal clients
-  std::uint32_t clients = 1;  // n
+  double lambda = 0;         // of the regulariser; quadratic: the smallest eigenvalue of the mean
+  std::size_t dim = 0;       // quadratic: d; with data: overrides the largest index in the file when > 0
+  double heterogeneity = 0;  // quadratic: s of algorithms (c), 0 = equal clients
+  std::vector<std::uint32_t>
+      hidden;               // mlp, char_mlp, cnn: widths of the hidden layers; none is softmax regression
+  std::string activation;   // networks: tanh, relu, sigmoid or gelu
+  std::size_t context = 0;  // char_mlp, gpt: letters that the next one is predicted from
+  std::size_t width = 0;    // char_mlp: of a letter's vector; gpt: of the model
+  std::size_t layers = 0;   // gpt
+  std::size_t heads = 0;    // gpt: divides width
+  double epsilon = 1e-5;    // gpt: of the layer norms
+  bool tanh_logits = true;  // char_mlp, gpt
+  std::vector<std::uint32_t> filters;             // cnn: of each convolution, one or more
+  std::size_t channels = 0;                       // cnn: numbers per pixel; they come channel by channel
+  std::size_t image_height = 0, image_width = 0;  // cnn; both 0: a square
+  std::uint32_t clients = 1;                      // n
   std::uint64_t seed = 1;
 };
 
 // What the clients must agree on before any of them can build an oracle.
 struct Agreement {
-  std::size_t columns = 0;     // number of features
-  std::vector<double> labels;  // the distinct labels of all clients, ascending
+  std::size_t columns = 0;          // number of features
+  std::vector<double> labels = {};  // the distinct labels of all clients, ascending
+  std::string alphabet = {};        // the distinct letters of all clients, ascending bytes
 };
 
-// The samples of one client.
+// The samples of one client: rows or windows of text, as the kind of problem reads. Of the other form there
+// are none.
 struct Part {
   Dataset train;
   Dataset test;  // may be empty
+  Windows train_text = {};
+  Windows test_text = {};  // may be empty
+
+  std::size_t train_count() const { return train.rows() + train_text.size(); }
+  std::size_t test_count() const { return test.rows() + test_text.size(); }
 };
+
+enum class DataForm : std::uint8_t { kNone, kRows, kText };
 
 struct ProblemKind {
   std::string_view name;
   std::string_view summary;  // one line for `gradwire list`
-  bool needs_data;
+  DataForm data;
+  bool has_classes;     // labels are classes that the clients agree on
   bool has_smoothness;  // closed-form constants: step_size = "theory" works
+  bool is_network;      // starts at a point of its own, not at 0
+
+  bool needs_data() const { return data != DataForm::kNone; }
 };
 std::span<const ProblemKind> problem_kinds();
 
-// Throws DataError (one line) when the labels or shapes do not fit the kind, e.g. logistic with three labels.
+// Throws DataError (one line) when labels, letters or shapes do not fit the kind, e.g. logistic with three
+// labels.
 void check_agreement(const ProblemSpec& spec, const Agreement& agreement);
 
 // d, the length of x.
 std::size_t model_dim(const ProblemSpec& spec, const Agreement& agreement);
 
-// x0 = "model": the problem's own start, shape (d); a function of spec.seed (mlp: scaled random weights;
+// x0 = "model": the problem's own start, shape (d); a function of spec.seed (networks: scaled random weights;
 // quadratic: sqrt(d) e_1; otherwise zeros).
 std::vector<double> model_start(const ProblemSpec& spec, const Agreement& agreement);
 

@@ -46,8 +46,9 @@ const Dataset& checked_rows(const Part& part, std::size_t columns, std::uint32_t
 }
 
 Gram client_gram(const ProblemSpec& spec, std::size_t columns, const Part& part, std::uint32_t client) {
+  const double curvature = loss_curvature(spec);
   const Dataset& rows = checked_rows(part, columns, client);
-  return {.columns = columns, .terms = {{&rows, loss_curvature(spec) / static_cast<double>(rows.rows())}}};
+  return {.columns = columns, .terms = {{&rows, curvature / static_cast<double>(rows.rows())}}};
 }
 
 }  // namespace

@@ -1,114 +1,97 @@
-// Scalars of a reverse-mode tape, and their operations, written once for every kind of tape: a user function
-//   template <class V> V f(V a, V b) { V c = a + b; return sqr(c - a * b) * 0.5; }
-// runs on whichever tape made its arguments. A tape has a type Real and the members
-//   BasicVar unary(Real value, const BasicVar& a, Real da)                  value = phi(a),    da = d phi /
-//   da BasicVar binary(Real value, const BasicVar& a, Real da, const BasicVar& b, Real db)
+// The handle of a scalar on a tape, and how an operation records itself. Three tapes share the handle and the
+// operations of engine/scalar_ops.h and engine/reductions.h: Tape<double> (engine/tape.h), Tape<Lanes<double,
+// 8>>, which runs one graph for eight points at once (engine/lanes.h), and FixedTape<double, N>, which the
+// compiler dissolves into straight-line code (engine/fixed_tape.h).
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <stdexcept>
 
+// For operations: inlined, a handle lives in registers, and the checks of one operation serve the next.
+#define GRADWIRE_INLINE [[gnu::always_inline]] inline
+
 namespace gradwire {
 
+[[noreturn, gnu::noinline, gnu::cold]] inline void throw_no_tape() {
+  throw std::logic_error("a Var that belongs to no tape: make it with Tape::variable first");
+}
+// A Var that is not this tape's.
+[[noreturn, gnu::noinline, gnu::cold]] inline void throw_foreign(const void* owner) {
+  if (owner == nullptr) throw_no_tape();
+  throw std::logic_error("an operation on Vars of two tapes");
+}
+
+// Where a tape keeps the gradient of a scalar, and in which generation of the tape the scalar was recorded.
+// One word, since handles that are passed to functions go through memory, where two halves that are written
+// apart and read together stall the processor.
+struct Place {
+  std::uint64_t word = 0;
+
+  // A sum, which the compiler takes apart again; so it knows the checks of what it has just recorded.
+  GRADWIRE_INLINE static Place at(std::uint32_t slot, std::uint32_t generation) {
+    return {(std::uint64_t{generation} << 32) + slot};
+  }
+  GRADWIRE_INLINE std::uint32_t slot() const { return static_cast<std::uint32_t>(word); }
+  GRADWIRE_INLINE std::uint32_t generation() const { return static_cast<std::uint32_t>(word >> 32); }
+  GRADWIRE_INLINE bool is_of(std::uint32_t generation) const {
+    return (word - (std::uint64_t{generation} << 32)) >> 32 == 0;
+  }
+};
+
 template <class Tape>
-class BasicVar {
+class Var {
  public:
-  using Real = typename Tape::Real;
+  using Value = typename Tape::Value;
 
-  BasicVar() = default;  // belongs to no tape; any operation on it throws std::logic_error
-  // For tapes: the handle of a slot. The value travels in the handle, so that adding a number needs no
-  // statement.
-  BasicVar(Tape* tape, Real value, std::uint32_t slot) : tape_(tape), value_(value), slot_(slot) {}
+  Var() = default;  // belongs to no tape; any operation on it throws std::logic_error
+  GRADWIRE_INLINE Var(Tape* tape, const Value& value, Place place)
+      : place_(place), value_(value), tape_(tape) {}
+  // Written out, so that a handle is copied word by word and passed by address (see Place).
+  GRADWIRE_INLINE Var(const Var& other) : place_(other.place_), value_(other.value_), tape_(other.tape_) {}
+  GRADWIRE_INLINE Var& operator=(const Var& other) {
+    place_ = other.place_;
+    value_ = other.value_;
+    tape_ = other.tape_;
+    return *this;
+  }
 
-  Real value() const { return value_; }
-  std::uint32_t slot() const { return slot_; }  // where its tape keeps the gradient
-  const Tape* owner() const { return tape_; }
+  GRADWIRE_INLINE const Value& value() const { return value_; }
+  // By the last backward(); for parameters, the sum since they were zeroed.
+  GRADWIRE_INLINE Value grad() const { return tape().gradient(*this); }
 
-  Tape& tape() const {
-    if (tape_ == nullptr)
-      throw std::logic_error("a Var that belongs to no tape: make it with Tape::leaf first");
+  GRADWIRE_INLINE Place place() const { return place_; }
+  GRADWIRE_INLINE Tape* owner() const { return tape_; }
+  GRADWIRE_INLINE Tape& tape() const {
+    if (tape_ == nullptr) [[unlikely]]
+      throw_no_tape();
     return *tape_;
   }
 
-  friend BasicVar operator+(const BasicVar& a, const BasicVar& b) {
-    return a.tape().binary(a.value_ + b.value_, a, Real(1), b, Real(1));
-  }
-  friend BasicVar operator-(const BasicVar& a, const BasicVar& b) {
-    return a.tape().binary(a.value_ - b.value_, a, Real(1), b, Real(-1));
-  }
-  friend BasicVar operator*(const BasicVar& a, const BasicVar& b) {
-    return a.tape().binary(a.value_ * b.value_, a, b.value_, b, a.value_);
-  }
-  friend BasicVar operator/(const BasicVar& a, const BasicVar& b) {
-    const Real quotient = a.value_ / b.value_;
-    return a.tape().binary(quotient, a, Real(1) / b.value_, b, -quotient / b.value_);
-  }
-
-  // A sum with a number has the gradient of the Var: both are one slot.
-  friend BasicVar operator+(const BasicVar& a, Real k) { return {&a.tape(), a.value_ + k, a.slot_}; }
-  friend BasicVar operator+(Real k, const BasicVar& a) { return {&a.tape(), k + a.value_, a.slot_}; }
-  friend BasicVar operator-(const BasicVar& a, Real k) { return {&a.tape(), a.value_ - k, a.slot_}; }
-  friend BasicVar operator-(Real k, const BasicVar& a) { return a.tape().unary(k - a.value_, a, Real(-1)); }
-  friend BasicVar operator*(const BasicVar& a, Real k) { return a.tape().unary(a.value_ * k, a, k); }
-  friend BasicVar operator*(Real k, const BasicVar& a) { return a.tape().unary(k * a.value_, a, k); }
-  friend BasicVar operator/(const BasicVar& a, Real k) {
-    return a.tape().unary(a.value_ / k, a, Real(1) / k);
-  }
-  friend BasicVar operator/(Real k, const BasicVar& a) {
-    const Real quotient = k / a.value_;
-    return a.tape().unary(quotient, a, -quotient / a.value_);
-  }
-  friend BasicVar operator-(const BasicVar& a) { return a.tape().unary(-a.value_, a, Real(-1)); }
-  friend BasicVar operator+(const BasicVar& a) { return a; }
-
-  BasicVar& operator+=(const BasicVar& b) { return *this = *this + b; }
-  BasicVar& operator-=(const BasicVar& b) { return *this = *this - b; }
-  BasicVar& operator*=(const BasicVar& b) { return *this = *this * b; }
-  BasicVar& operator/=(const BasicVar& b) { return *this = *this / b; }
-  BasicVar& operator+=(Real k) { return *this = *this + k; }
-  BasicVar& operator-=(Real k) { return *this = *this - k; }
-  BasicVar& operator*=(Real k) { return *this = *this * k; }
-  BasicVar& operator/=(Real k) { return *this = *this / k; }
-
-  // max(a, 0); the slope at 0 is 0.
-  friend BasicVar relu(const BasicVar& a) {
-    const bool positive = a.value_ > 0;
-    return a.tape().unary(positive ? a.value_ : Real(0), a, positive ? Real(1) : Real(0));
-  }
-  friend BasicVar tanh(const BasicVar& a) {
-    const Real t = std::tanh(a.value_);
-    return a.tape().unary(t, a, 1 - t * t);
-  }
-  friend BasicVar exp(const BasicVar& a) {
-    const Real e = std::exp(a.value_);
-    return a.tape().unary(e, a, e);
-  }
-  friend BasicVar log(const BasicVar& a) { return a.tape().unary(std::log(a.value_), a, Real(1) / a.value_); }
-  friend BasicVar sqr(const BasicVar& a) { return a.tape().unary(a.value_ * a.value_, a, 2 * a.value_); }
-  friend BasicVar pow3(const BasicVar& a) {
-    const Real square = a.value_ * a.value_;
-    return a.tape().unary(square * a.value_, a, 3 * square);
-  }
-  friend BasicVar sqrt(const BasicVar& a) {
-    const Real root = std::sqrt(a.value_);
-    return a.tape().unary(root, a, Real(0.5) / root);
-  }
-  friend BasicVar inv(const BasicVar& a) {
-    const Real inverse = Real(1) / a.value_;
-    return a.tape().unary(inverse, a, -inverse * inverse);
-  }
-  // 1 / (1 + e^-a), without overflow for any a.
-  friend BasicVar sigmoid(const BasicVar& a) {
-    const Real e = std::exp(-std::abs(a.value_));
-    const Real small = e / (1 + e);  // sigmoid(-|a|)
-    return a.tape().unary(a.value_ < 0 ? small : Real(1) / (1 + e), a, small / (1 + e));
-  }
-
  private:
+  Place place_;
+  Value value_ = Value(0);  // travels in the handle, so that adding a number needs no record
   Tape* tape_ = nullptr;
-  Real value_ = Real(0);
-  std::uint32_t slot_ = 0;
 };
+
+template <class Tape>
+using ValueOf = typename Tape::Value;
+
+// The result of an operation of one or two arguments: its value, and after each argument the derivative by
+// it.
+template <class Tape>
+GRADWIRE_INLINE Var<Tape> result(const ValueOf<Tape>& value, const Var<Tape>& a, const ValueOf<Tape>& da) {
+  return a.tape().record(value, a, da);
+}
+template <class Tape>
+GRADWIRE_INLINE Var<Tape> result(const ValueOf<Tape>& value, const Var<Tape>& a, const ValueOf<Tape>& da,
+                                 const Var<Tape>& b, const ValueOf<Tape>& db) {
+  return a.tape().record(value, a, da, b, db);
+}
+
+// The gradient of seed * root by everything it depends on; see the tape's backward().
+template <class Tape>
+GRADWIRE_INLINE void backward(const Var<Tape>& root, const ValueOf<Tape>& seed = ValueOf<Tape>(1)) {
+  root.tape().backward(root, seed);
+}
 
 }  // namespace gradwire

@@ -128,6 +128,10 @@ void add_bench(CLI::App& app, Arguments& a) {
   bench->add_flag("--json", a.bench.json, "One JSON object instead of a table");
   bench->add_flag("--small", a.bench.small, "Tiny sizes: only to see that they run");
   bench->add_option("--repeats", a.bench.repeats, "Of each measurement")->type_name("N");
+  bench
+      ->add_option("--beside", a.bench.beside,
+                   "Folder of the hand-written programs mlp and gpt to compare with")
+      ->type_name("DIR");
   std::string footer = "Benchmarks:\n";
   for (const BenchHelp& help : bench_help()) footer += "  " + help.name + ": " + help.summary + "\n";
   bench->footer(footer + "\nExamples:\n  gradwire bench\n  gradwire bench rounds --json\n");

@@ -37,7 +37,7 @@ Prepared prepare(const LoadedExperiment& loaded) {
     check_agreement(p.problem, p.agreement);
     p.d = model_dim(p.problem, p.agreement);
     std::vector<std::uint64_t> samples;
-    for (const Part& part : p.parts) samples.push_back(part.train.rows());
+    for (const Part& part : p.parts) samples.push_back(part.train_count());
     p.weights = client_weights(p.experiment, samples);
     p.x0 = start_point(p.experiment, p.agreement, loaded.folder());
     resolve_algorithm(p);

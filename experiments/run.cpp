@@ -52,6 +52,7 @@ void write_results(const fs::path& folder, const Prepared& prepared, const RunRe
   summary.experiment = &prepared.experiment;
   summary.theory = prepared.theory();
   summary.transport = transport_name(request.transport);
+  summary.kernels = result.kernels;
   summary.threads = threads;
   summary.warnings = prepared.warnings;
   summary.outcome = result.outcome;

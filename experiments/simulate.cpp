@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "engine/kernels/select.h"
 #include "experiments/in_process.h"
 #include "experiments/thread_pool.h"
 #include "fl_server/start_point.h"
@@ -68,6 +69,7 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
   InProcess<Real> transport(setup, pointers, in_process_options(p.experiment, encoded, threads));
   const auto server = make_server<Real>(setup);
   RunResult result;
+  result.kernels = kernels_name();
   LoopHooks<Real> hooks;
   hooks.stop = &stop;
   hooks.on_note = observer.on_note;

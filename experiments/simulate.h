@@ -26,6 +26,7 @@ struct RunResult {
   RoundRecord last;          // of the last evaluation
   double seconds = 0;
   std::vector<double> model;  // shape (d); exact also for fp32
+  std::string kernels;        // that computed gradients
   std::vector<ProcessInfo> processes;
 };
 

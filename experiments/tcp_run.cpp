@@ -216,6 +216,8 @@ class TcpRun {
       if (outcome == "\"" + outcome_name(known) + "\"") result_.outcome = known;
     result_.rounds =
         static_cast<std::uint32_t>(std::strtoul(json_member(summary, "rounds").c_str(), nullptr, 10));
+    const std::string kernels = json_member(summary, "kernels");
+    if (kernels.size() > 2) result_.kernels = kernels.substr(1, kernels.size() - 2);
     result_.seconds = std::strtod(json_member(summary, "seconds").c_str(), nullptr);
     result_.model = read_model(state_ / "model.bin");
     return std::move(result_);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "algorithms/method.h"
+#include "engine/kernels/select.h"
 #include "fl_client/back_off.h"
 #include "fl_client/connection.h"
 #include "fl_client/worker.h"
@@ -118,6 +119,7 @@ std::string Client::hello() const {
   hello.set_client_name(name_);
   hello.set_build(build_info());
   hello.set_pid(static_cast<std::uint64_t>(::getpid()));
+  hello.set_kernels(kernels_name());
   if (options_.data.part) {
     hello.set_part_index(options_.data.part->index);
     hello.set_part_count(options_.data.part->count);
@@ -167,9 +169,10 @@ std::string Client::join() {
   }
   wire::Join join;
   join.set_columns(static_cast<std::uint32_t>(own.columns));
-  join.set_sample_count(data.train.rows());
-  join.set_test_count(data.test.rows());
+  join.set_sample_count(data.train_count());
+  join.set_test_count(data.test_count());
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
+  if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
   if (needs_smoothness(algorithm_spec(experiment_)) && find_problem_kind(spec.kind).has_smoothness) {
     const ClientSmoothness constants = client_smoothness(spec, own, data, number_);
     join.set_smoothness(constants.L_i);
@@ -187,9 +190,11 @@ Status Client::start(const ServerConnection::Frame& frame) {
   if (!start.has_dim() || !start.has_columns() || !start.has_clients() || !start.has_run() ||
       !experiment.ParseFromString(start.experiment()))
     return Error{"Start: a field is missing or damaged"};
-  const Agreement agreement{start.columns(), {start.labels().begin(), start.labels().end()}};
+  const Agreement agreement{
+      start.columns(), {start.labels().begin(), start.labels().end()}, start.alphabet()};
   try {
     check_experiment(experiment);
+    check_agreement(problem_spec(experiment), agreement);
     if (start.clients() != experiment.clients().count() || number_ >= start.clients() ||
         model_dim(problem_spec(experiment), agreement) != start.dim())
       return Error{"Start: the dimensions do not fit the experiment"};

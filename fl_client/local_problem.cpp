@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "proto/experiment.pb.h"
@@ -24,16 +25,25 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
-bool needs_data(const proto::Experiment& e) { return find_problem_kind(e.problem().kind()).needs_data; }
+bool needs_data(const proto::Experiment& e) { return find_problem_kind(e.problem().kind()).needs_data(); }
+
+TextForm text_form(const proto::Experiment& e) {
+  return e.problem().kind() == "char_mlp" ? TextForm::kNames : TextForm::kRunning;
+}
 
 std::vector<Part> split(const proto::Experiment& e, const std::string& source, bool with_test,
                         const SplitSpec& spec, const std::filesystem::path& base) {
-  const SyntheticSpec synthetic = synthetic_spec(e);
-  const std::size_t dim = e.problem().dim();
-  const Dataset data = read_source(source, base, synthetic, dim);
-  if (!with_test || e.problem().test().empty()) return make_parts(data, nullptr, spec);
-  const Dataset test = read_source(e.problem().test(), base, synthetic, dim);
-  return make_parts(data, &test, spec);
+  const auto parts = [&](const auto& read) {
+    const auto data = read(source);
+    if (!with_test || e.problem().test().empty()) return make_parts(data, nullptr, spec);
+    const auto test = read(e.problem().test());
+    return make_parts(data, &test, spec);
+  };
+  if (find_problem_kind(e.problem().kind()).data == DataForm::kText)
+    return parts(
+        [&](const std::string& from) { return read_text(from, base, text_form(e), e.problem().context()); });
+  return parts(
+      [&](const std::string& from) { return read_source(from, base, synthetic_spec(e), e.problem().dim()); });
 }
 
 }  // namespace
@@ -125,7 +135,7 @@ Part load_part(const proto::Experiment& e, const DataChoice& choice, const std::
 
 Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec) {
   Agreement agreement;
-  const bool classes = spec.kind != "least_squares" && spec.kind != "quadratic";
+  const bool classes = find_problem_kind(spec.kind).has_classes;
   for (const Part& part : parts) {
     for (const Dataset* data : {&part.train, &part.test}) {
       agreement.columns = std::max(agreement.columns, data->columns);
@@ -136,6 +146,8 @@ Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec) {
                      std::back_inserter(merged));
       agreement.labels = std::move(merged);
     }
+    for (const Windows* text : {&part.train_text, &part.test_text})
+      agreement.alphabet = unite_alphabets(agreement.alphabet, text->alphabet());
   }
   return agreement;
 }

@@ -46,7 +46,8 @@ std::vector<Part> load_parts(const proto::Experiment& experiment, const std::fil
 Part load_part(const proto::Experiment& experiment, const DataChoice& choice,
                const std::filesystem::path& base);
 
-// What all parts together say. Labels are left out for kinds that take them as numbers.
+// What all parts together say. Labels are left out for kinds that take them as numbers. The alphabet is that
+// of whole files, so that d does not depend on how they are split.
 Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec);
 
 }  // namespace gradwire

@@ -22,6 +22,7 @@ Agreement agreement_of(const ClientTable& table) {
     std::set_union(agreement.labels.begin(), agreement.labels.end(), info.labels.begin(), info.labels.end(),
                    std::back_inserter(merged));
     agreement.labels = std::move(merged);
+    agreement.alphabet = unite_alphabets(agreement.alphabet, info.alphabet);
   }
   return agreement;
 }
@@ -58,7 +59,7 @@ Agreed agree(const LoadedExperiment& loaded, const ClientTable& table) {
     std::vector<std::uint64_t> samples;
     for (ClientId client = 0; client < table.size(); ++client)
       samples.push_back(table.info(client).sample_count);
-    if (find_problem_kind(spec.kind).needs_data && std::count(samples.begin(), samples.end(), 0u) > 0)
+    if (find_problem_kind(spec.kind).needs_data() && std::count(samples.begin(), samples.end(), 0u) > 0)
       throw DataError("client " +
                       std::to_string(std::find(samples.begin(), samples.end(), 0u) - samples.begin()) +
                       " has no samples");
@@ -77,6 +78,7 @@ std::string start_frame(const Agreed& agreed, std::uint64_t run) {
   start.set_dim(static_cast<std::uint32_t>(agreed.d));
   start.set_columns(static_cast<std::uint32_t>(agreed.agreement.columns));
   start.mutable_labels()->Assign(agreed.agreement.labels.begin(), agreed.agreement.labels.end());
+  if (!agreed.agreement.alphabet.empty()) start.set_alphabet(agreed.agreement.alphabet);
   start.set_clients(agreed.experiment.clients().count());
   start.set_experiment(agreed.experiment.SerializeAsString());
   start.set_first_ticket(1);

@@ -16,18 +16,20 @@ namespace gradwire {
 struct ClientInfo {
   std::string name;  // never empty
   std::string build;
+  std::string kernels;  // that compute its gradients; empty: it did not say
   std::uint64_t pid = 0;
   std::uint32_t columns = 0;  // largest feature index
   std::uint64_t sample_count = 0;
   std::uint64_t test_count = 0;
   std::vector<double> labels;        // distinct, ascending
+  std::string alphabet;              // of text: distinct letters, ascending
   std::optional<double> smoothness;  // L_i
   std::optional<double> convexity;   // mu_i
 
   // A client that comes back must bring the data that it left with.
   bool same_data(const ClientInfo& other) const {
     return columns == other.columns && sample_count == other.sample_count && test_count == other.test_count &&
-           labels == other.labels;
+           labels == other.labels && alphabet == other.alphabet;
   }
 };
 

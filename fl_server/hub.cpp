@@ -50,6 +50,7 @@ struct Hub::Impl final : SessionOwner {
     return "client " + std::to_string(client) + " '" + table.info(client).name + "'";
   }
   std::string missing() const;
+  void compare_kernels(ClientId client) const;
   void wait(SteadyTime deadline, const std::function<bool()>& done);
   void replace(ClientId client);
 
@@ -211,6 +212,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
   const std::uint32_t left = table.size() - table.joined_count();
   log(name(client) + " (" + process + ") joined with " + detail +
       (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""));
+  compare_kernels(client);
   if (!start.empty()) {
     session.begin(start, max_payload);
     if (const auto last = farewells.find(client); last != farewells.end())
@@ -218,6 +220,20 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
     if (events != nullptr) events->on_joined(client);
   }
   return Unit{};
+}
+
+// With those of the first client; clients that do not say are not compared.
+void Hub::Impl::compare_kernels(ClientId client) const {
+  const std::string& own = table.info(client).kernels;
+  if (own.empty()) return;
+  for (ClientId other = 0; other < table.size(); ++other) {
+    const std::string& theirs = table.info(other).kernels;
+    if (other == client || !table.joined(other) || theirs.empty()) continue;
+    if (theirs != own)
+      log("warning: " + name(client) + " computes with kernels '" + own + "', " + name(other) + " with '" +
+          theirs + "': results agree to rounding only, equal bits are promised for equal kernels");
+    return;
+  }
 }
 
 std::string Hub::Impl::missing() const {

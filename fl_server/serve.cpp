@@ -3,6 +3,7 @@
 #include <fstream>
 #include <memory>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <sys/resource.h>
 #include <system_error>
@@ -73,6 +74,16 @@ std::vector<ProcessInfo> processes(const ClientTable& table) {
   return all;
 }
 
+// "avx2", or "avx2 and neon" where clients differ.
+std::string kernels(const ClientTable& table) {
+  std::set<std::string> names;
+  for (ClientId client = 0; client < table.size(); ++client) names.insert(table.info(client).kernels);
+  names.erase("");
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " and ") + name;
+  return text;
+}
+
 template <class Real>
 std::shared_ptr<const Setup<Real>> make_setup(const Agreed& agreed) {
   auto setup = std::make_shared<Setup<Real>>();
@@ -116,6 +127,7 @@ Outcome run(const ServeOptions& options, const Agreed& agreed, Hub& hub) {
   summary.outcome = run_rounds(*server, find_method(setup->algorithm.name).facts, *setup, transport, ledger,
                                round_limits(e), hooks);
   summary.seconds = transport.now() - started;
+  summary.kernels = kernels(hub.table());
   summary.processes = processes(hub.table());
   write_model<Real>(options.state / "model.bin", server->model());
   write_file(options.state / "summary.json", summary_json(summary));

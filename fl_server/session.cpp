@@ -40,6 +40,12 @@ Result<ClientInfo> read_join(const wire::Join& join, ClientInfo info) {
   if (!std::all_of(info.labels.begin(), info.labels.end(), [](double l) { return std::isfinite(l); }) ||
       std::adjacent_find(info.labels.begin(), info.labels.end(), unordered) != info.labels.end())
     return Error{"Join: labels are not finite and ascending"};
+  info.alphabet = join.alphabet();
+  const auto no_later = [](char a, char b) {
+    return static_cast<unsigned char>(a) >= static_cast<unsigned char>(b);
+  };
+  if (std::adjacent_find(info.alphabet.begin(), info.alphabet.end(), no_later) != info.alphabet.end())
+    return Error{"Join: the alphabet does not ascend"};
   if (join.has_smoothness()) info.smoothness = join.smoothness();
   if (join.has_convexity()) info.convexity = join.convexity();
   if (!is_constant(join.smoothness()) || !is_constant(join.convexity()))
@@ -120,6 +126,7 @@ Status Session::hello(std::span<const std::byte> header) {
   }
   client_ = *client;
   info_.build = one_line(hello.build());
+  info_.kernels = one_line(hello.kernels());
   info_.pid = hello.pid();
   state_ = State::kData;
   state_since_ = std::chrono::steady_clock::now();

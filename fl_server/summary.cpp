@@ -110,6 +110,7 @@ std::string summary_json(const Summary& s) {
   json.member("name", e.name());
   json.member("version", version());
   json.member("build", build_info());
+  json.member("kernels", s.kernels);
   json.member("host", host_name());
   json.member("seed", e.seed());
   json.member("precision", e.precision());

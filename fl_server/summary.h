@@ -27,6 +27,7 @@ struct Summary {
   const proto::Experiment* experiment = nullptr;  // resolved
   Theory theory;                                  // what the step sizes were computed from
   std::string transport;                          // memory, encoded, tcp
+  std::string kernels;                            // that computed gradients: "avx2"; empty: not known
   unsigned threads = 1;
   std::vector<std::string> warnings;
   Outcome outcome = Outcome::kFinished;

@@ -8,6 +8,7 @@
 
 #include "compressors/nearest.h"
 #include "proto/experiment_fields.h"
+#include "proto/problem_spec.h"
 #include "proto/toml_reader.h"
 
 namespace gradwire {
@@ -104,7 +105,13 @@ TomlEntry read_override(const std::string& text) {
 void fill_in(LoadedExperiment& loaded) {
   proto::Experiment& e = loaded.experiment;
   if (loaded.lines.count("name") == 0) e.set_name(loaded.file.stem().string());
-  if (e.run().x0().empty()) e.mutable_run()->set_x0(e.problem().kind() == "mlp" ? "model" : "zeros");
+  for (const Field& field : experiment_fields()) {
+    const Field::OfKind* own = field.of_kind(e.problem().kind());
+    if (own != nullptr && loaded.lines.count(field.path()) == 0) field.set(e, own->fallback);
+  }
+  const bool known = !e.problem().kind().empty();  // else check_experiment() says what is missing
+  if (e.run().x0().empty())
+    e.mutable_run()->set_x0(known && find_problem_kind(e.problem().kind()).is_network ? "model" : "zeros");
   if (e.problem().lambda() > 0 && e.problem().kind() != "quadratic" &&
       loaded.lines.count("problem.regularizer") == 0)
     throw ConfigError("problem.lambda", "lambda has no use without regularizer = \"l2\" or \"nonconvex\"");
@@ -129,7 +136,7 @@ std::string read_file(const std::filesystem::path& file) {
 
 // The text after "SCHEME:" of a source or x0 that has a path.
 std::optional<std::size_t> path_start(const std::string& text) {
-  for (const std::string_view scheme : {"libsvm:", "csv:", "idx:", "file:"})
+  for (const std::string_view scheme : {"libsvm:", "csv:", "idx:", "text:", "file:"})
     if (text.starts_with(scheme)) return scheme.size();
   return std::nullopt;
 }

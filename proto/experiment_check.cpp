@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/method.h"
 #include "compressors/config_error.h"
 #include "proto/experiment.h"
 #include "proto/experiment_fields.h"
+#include "proto/problem_spec.h"
 
 namespace gradwire {
 namespace {
@@ -21,36 +23,90 @@ void check_required(const proto::Experiment& e) {
     throw ConfigError("algorithm.name", "required: a method, as in name = \"ef21\"; gradwire list names all");
 }
 
-void check_problem(const proto::Problem& p) {
-  const bool quadratic = p.kind() == "quadratic";
-  const bool convex_loss = p.kind() == "logistic" || p.kind() == "least_squares";
-  if (quadratic) {
-    if (p.dim() == 0)
-      throw ConfigError("problem.dim", "required for kind 'quadratic': the length of x, as in dim = 1000");
+bool is_text(const std::string& source) { return source.starts_with("text:"); }
+
+// data, test and test_share against what the kind reads.
+void check_data(const proto::Problem& p, const ProblemKind& kind) {
+  const std::string name = "kind " + quote(p.kind());
+  if (!kind.needs_data()) {
     if (!p.data().empty())
-      throw ConfigError("problem.data", "data has no use: kind 'quadratic' is drawn from the seed");
-    if (!p.test().empty())
-      throw ConfigError("problem.test", "test has no use: kind 'quadratic' has no accuracy");
+      throw ConfigError("problem.data", "data has no use: " + name + " is drawn from the seed");
+    if (!p.test().empty()) throw ConfigError("problem.test", "test has no use: " + name + " has no accuracy");
     if (p.test_share() > 0)
-      throw ConfigError("problem.test_share", "test_share has no use: kind 'quadratic' has no accuracy");
-  } else if (p.data().empty()) {
-    throw ConfigError("problem.data", "required for kind " + quote(p.kind()) +
-                                          ", as in data = \"libsvm:PATH\" or \"digits\"");
+      throw ConfigError("problem.test_share", "test_share has no use: " + name + " has no accuracy");
+    return;
   }
+  const bool text = kind.data == DataForm::kText;
+  if (p.data().empty()) {
+    throw ConfigError("problem.data", "required for " + name + ", as in data = " +
+                                          (text ? "\"text:PATH\"" : "\"libsvm:PATH\" or \"digits\""));
+  }
+  for (const auto& [key, source] : {std::pair("data", p.data()), std::pair("test", p.test())}) {
+    if (source.empty() || is_text(source) == text) continue;
+    throw ConfigError("problem." + std::string(key),
+                      text ? name + " reads text: write text:PATH, not " + quote(source)
+                           : name + " needs labelled samples, but " + quote(source) +
+                                 " is text; kinds that read text are char_mlp and gpt");
+  }
+  if (text && p.dim() > 0)
+    throw ConfigError("problem.dim", "dim has no use for " + name + ", which reads text");
   if (!p.test().empty() && p.test_share() > 0)
     throw ConfigError("problem.test_share",
                       "test_share and test exclude each other: accuracy is measured on one of them");
+}
+
+// "a", "a and b", "a, b and c"
+std::string kinds_text(const Field& field) {
+  std::string text;
+  for (std::size_t k = 0; k < field.kinds.size(); ++k)
+    text += (k == 0 ? "" : k + 1 == field.kinds.size() ? " and " : ", ") + std::string(field.kinds[k].kind);
+  return text;
+}
+
+void check_range_or_absence(const Field& field, const proto::Experiment& e) {
+  const TomlValue value = field.get(e);
+  if (field.kinds.empty() || field.of_kind(e.problem().kind()) != nullptr) {
+    check_field(field, value);
+  } else if (value != field.fallback) {
+    throw ConfigError(field.path(), std::string(field.key) + " serves " + kinds_text(field) + ", not kind " +
+                                        quote(e.problem().kind()));
+  }
+}
+
+void check_network(const proto::Problem& p) {
+  if (p.kind() == "char_mlp" && p.hidden().empty())
+    throw ConfigError("problem.hidden",
+                      "hidden needs a layer or more for kind 'char_mlp', as in hidden = [128]");
+  if (p.kind() == "cnn" && p.filters().empty())
+    throw ConfigError("problem.filters", "filters needs a convolution or more, as in filters = [6, 16]");
+  if (p.kind() == "gpt" && p.width() % p.heads() != 0)
+    throw ConfigError("problem.heads", "heads = " + std::to_string(p.heads()) +
+                                           " does not divide width = " + std::to_string(p.width()));
+}
+
+void check_problem(const proto::Experiment& e) {
+  const proto::Problem& p = e.problem();
+  const bool quadratic = p.kind() == "quadratic";
+  const bool convex_loss = p.kind() == "logistic" || p.kind() == "least_squares";
+  if (quadratic && p.dim() == 0)
+    throw ConfigError("problem.dim", "required for kind 'quadratic': the length of x, as in dim = 1000");
+  check_data(p, find_problem_kind(p.kind()));
   if (!convex_loss && p.regularizer() != "none")
     throw ConfigError("problem.regularizer",
                       "regularizer serves logistic and least_squares, not kind " + quote(p.kind()));
   if (!convex_loss && !quadratic && p.lambda() > 0)
     throw ConfigError("problem.lambda", "lambda has no use for kind " + quote(p.kind()));
-  if (p.kind() != "mlp" && p.hidden_size() > 0)
-    throw ConfigError("problem.hidden", "hidden serves mlp, not kind " + quote(p.kind()));
+  check_network(p);
   if (!quadratic && p.heterogeneity() > 0)
     throw ConfigError("problem.heterogeneity", "heterogeneity serves quadratic, not kind " + quote(p.kind()));
   if (p.classes() == 1)
     throw ConfigError("problem.classes", "classes must be 0 (real labels) or 2 or more, not 1");
+  const std::string& partition = e.clients().partition();
+  if (p.kind() == "gpt" && (partition == "by_label" || partition == "dirichlet"))
+    throw ConfigError("clients.partition",
+                      "partition " + quote(partition) +
+                          " has no meaning for kind 'gpt', whose samples have a label at each "
+                          "position; use contiguous or iid");
 }
 
 // What check_algorithm() does not see: it takes the first of two equal keys, and cannot name keys of other
@@ -92,8 +148,9 @@ void check_faults(const proto::Experiment& e, const Facts& facts) {
 
 void check_experiment(const proto::Experiment& e) {
   check_required(e);
-  for (const Field& field : experiment_fields()) check_field(field, field.get(e));
-  check_problem(e.problem());
+  check_field(*find_field("problem", "kind"), find_field("problem", "kind")->get(e));
+  for (const Field& field : experiment_fields()) check_range_or_absence(field, e);
+  check_problem(e);
   if (e.run().stop_at_grad_norm_sq() > 0 && e.run().evaluate_every() == 0)
     throw ConfigError("run.stop_at_grad_norm_sq",
                       "stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0");

@@ -5,13 +5,18 @@
 
 #include "compressors/config_error.h"
 #include "compressors/nearest.h"
+#include "engine/problem.h"
 
 namespace gradwire {
 namespace {
 
 constexpr double kMaxU32 = 4294967295.0;
 constexpr double kMaxClients = 1e6;
-constexpr double kMaxWidth = 1e6;  // of a hidden layer
+constexpr double kMaxWidth = 1e6;  // of a layer
+constexpr double kMaxContext = 4096;
+constexpr double kMaxLayers = 1000;
+constexpr double kMaxChannels = 1024;
+constexpr double kMaxSide = 4096;  // of an image
 constexpr double kMaxClasses = 65536;
 constexpr double kMaxDim = kMaxU32 - 1;  // coordinates have 32-bit numbers
 constexpr std::size_t kLongestName = 100;
@@ -54,12 +59,12 @@ void check_source(const Field& field, const std::string& source) {
   if (source.empty() || source == "digits" || source == "synthetic") return;
   const std::size_t colon = source.find(':');
   const std::string scheme = source.substr(0, colon);
-  if (scheme == "libsvm" || scheme == "csv" || scheme == "idx") {
+  if (scheme == "libsvm" || scheme == "csv" || scheme == "idx" || scheme == "text") {
     if (colon != std::string::npos && colon + 1 < source.size()) return;
     fail(field, std::string(field.key) + " '" + scheme + "' needs a path, as in " + scheme + ":PATH");
   }
   fail(field, "unknown data source " + describe(source) +
-                  suggest(scheme, {"digits", "libsvm", "csv", "idx", "synthetic"}));
+                  suggest(scheme, {"digits", "libsvm", "csv", "idx", "text", "synthetic"}));
 }
 
 void check_x0(const Field& field, const std::string& x0) {
@@ -70,11 +75,16 @@ void check_x0(const Field& field, const std::string& x0) {
 
 // ---- when a default is worth a line in a written file ----
 
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const ProblemKind& kind : problem_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
 bool never(const proto::Experiment&) { return false; }
 bool has_data(const proto::Experiment& e) { return !e.problem().data().empty(); }
 bool is_synthetic(const proto::Experiment& e) { return e.problem().data() == "synthetic"; }
 bool is_quadratic(const proto::Experiment& e) { return e.problem().kind() == "quadratic"; }
-bool is_mlp(const proto::Experiment& e) { return e.problem().kind() == "mlp"; }
 bool is_regularized(const proto::Experiment& e) {
   return e.problem().regularizer() != "none" || is_quadratic(e);
 }
@@ -105,19 +115,15 @@ using enum FieldType;
   .set = [](proto::Experiment& e, const TomlValue& v) { e.mutable_##part()->set_##name(text_of(v)); },  \
   .section = #part, .key = #name
 
-Field hidden_field() {
-  return {.type = kIntegers, .low = 1, .high = kMaxWidth,
-          .get = [](const proto::Experiment& e) -> TomlValue {
-            return std::vector<std::int64_t>(e.problem().hidden().begin(), e.problem().hidden().end());
-          },
-          .set = [](proto::Experiment& e, const TomlValue& v) {
-            e.mutable_problem()->clear_hidden();
-            for (const std::int64_t width : std::get<std::vector<std::int64_t>>(v))
-              e.mutable_problem()->add_hidden(static_cast<std::uint32_t>(width));
-          },
-          .section = "problem", .key = "hidden", .fallback = std::vector<std::int64_t>{},
-          .meaning = "mlp: widths of the hidden layers; none is softmax regression", .matters = is_mlp};
-}
+#define GRADWIRE_LIST_IN(part, name)                                                                    \
+  .get = [](const proto::Experiment& e) -> TomlValue {                                                  \
+    return std::vector<std::int64_t>(e.part().name().begin(), e.part().name().end());                   \
+  },                                                                                                    \
+  .set = [](proto::Experiment& e, const TomlValue& v) {                                                 \
+    const auto& list = std::get<std::vector<std::int64_t>>(v);                                          \
+    e.mutable_##part()->mutable_##name()->Assign(list.begin(), list.end());                             \
+  },                                                                                                    \
+  .section = #part, .key = #name
 
 Field batch_field() {
   return {.type = kWordOrInteger, .low = 1, .high = kMaxU32, .words = {"full"},
@@ -146,17 +152,19 @@ std::vector<Field> top_fields() {
 
 std::vector<Field> problem_fields() {
   return {
-      {.type = kWord, .words = {"quadratic", "least_squares", "logistic", "mlp"},
-       GRADWIRE_IN(problem, kind), .fallback = "", .fallback_note = "required",
+      {.type = kWord, .words = kind_names(), GRADWIRE_IN(problem, kind), .fallback = "", .fallback_note = "required",
        .meaning = "the family of objectives"},
       {.check_text = check_source, GRADWIRE_IN(problem, data), .fallback = "",
        .fallback_note = "required, except by quadratic",
-       .meaning = "`digits`, `libsvm:PATH`, `csv:PATH`, `idx:DIR` (MNIST) or `synthetic`; gzipped will do",
+       .meaning = "`digits`, `libsvm:PATH`, `csv:PATH`, `idx:DIR` (MNIST) or `synthetic`; char_mlp, gpt: "
+                  "`text:PATH`; gzipped will do",
        .matters = never},
       {.check_text = check_source, GRADWIRE_IN(problem, test), .fallback = "", .fallback_note = "none",
        .meaning = "data on which accuracy is measured, spelled like data", .matters = never},
       {.type = kNumber, .high = 1, .high_open = true, GRADWIRE_IN(problem, test_share), .fallback = 0.0,
-       .meaning = "share of the samples held out for accuracy before the rest is split", .matters = has_data},
+       .meaning = "share of the samples held out for accuracy before the rest is split: drawn ones; gpt: the end "
+                  "of the text",
+       .matters = has_data},
       {.type = kWord, .words = {"none", "l2", "nonconvex"}, GRADWIRE_IN(problem, regularizer),
        .fallback = "none", .meaning = "logistic, least_squares: `l2` is lambda/2 sum_j x_j^2, `nonconvex` is "
                                       "lambda sum_j x_j^2 / (1 + x_j^2)",
@@ -167,7 +175,6 @@ std::vector<Field> problem_fields() {
       {.type = kInteger, .high = kMaxDim, GRADWIRE_IN(problem, dim), .fallback = std::int64_t{0},
        .fallback_note = "the largest feature index (0); required by quadratic",
        .meaning = "quadratic: d, the length of x; with data: the number of features", .matters = never},
-      hidden_field(),
       {.type = kNumber, GRADWIRE_IN(problem, heterogeneity), .fallback = 0.0,
        .meaning = "quadratic: s, how much the clients differ; 0: not at all", .matters = is_quadratic},
       {.type = kInteger, .low = 1, .high = kMaxU32, GRADWIRE_IN(problem, samples),
@@ -177,6 +184,46 @@ std::vector<Field> problem_fields() {
        .matters = is_synthetic},
       {.type = kNumber, GRADWIRE_IN(problem, noise), .fallback = 0.1,
        .meaning = "synthetic: standard deviation of the noise", .matters = is_synthetic},
+  };
+}
+
+// The keys of networks; what they mean is in engine/models/. Defaults are those of the models there.
+std::vector<Field> network_fields() {
+  using List = std::vector<std::int64_t>;
+  const std::int64_t none = 0;
+  return {
+      {.type = kIntegers, .low = 1, .high = kMaxWidth, GRADWIRE_LIST_IN(problem, hidden), .fallback = List{},
+       .kinds = {{"mlp", List{}}, {"char_mlp", List{128}}, {"cnn", List{120, 84}}},
+       .meaning = "widths of the hidden layers; mlp: none is softmax regression"},
+      {.type = kWord, .words = {"tanh", "relu", "sigmoid", "gelu"}, GRADWIRE_IN(problem, activation),
+       .fallback = "", .kinds = {{"mlp", "tanh"}, {"char_mlp", "tanh"}, {"gpt", "relu"}, {"cnn", "relu"}},
+       .meaning = "between the layers; gpt: inside the feed-forward layers"},
+      {.type = kInteger, .low = 1, .high = kMaxContext, GRADWIRE_IN(problem, context), .fallback = none,
+       .kinds = {{"char_mlp", std::int64_t{16}}, {"gpt", std::int64_t{8}}},
+       .meaning = "letters that the next one is predicted from"},
+      {.type = kInteger, .low = 1, .high = kMaxWidth, GRADWIRE_IN(problem, width), .fallback = none,
+       .kinds = {{"char_mlp", std::int64_t{64}}, {"gpt", std::int64_t{24}}},
+       .meaning = "numbers in the vector that stands for a letter; gpt: also between the layers, and 4 times as "
+                  "many inside the feed-forward layers"},
+      {.type = kInteger, .low = 1, .high = kMaxLayers, GRADWIRE_IN(problem, layers), .fallback = none,
+       .kinds = {{"gpt", std::int64_t{6}}}, .meaning = "gpt: number of blocks of attention and feed-forward"},
+      {.type = kInteger, .low = 1, .high = kMaxWidth, GRADWIRE_IN(problem, heads), .fallback = none,
+       .kinds = {{"gpt", std::int64_t{6}}}, .meaning = "gpt: heads of the attention; divides width"},
+      {.type = kNumber, GRADWIRE_IN(problem, epsilon), .fallback = 0.0, .kinds = {{"gpt", 1e-5}},
+       .meaning = "gpt: added to the variance in layer norms"},
+      {.type = kFlag, GRADWIRE_IN(problem, tanh_logits), .fallback = false,
+       .kinds = {{"char_mlp", true}, {"gpt", true}},
+       .meaning = "char_mlp, gpt: tanh on the outputs, which keeps the loss away from 0; false trains further"},
+      {.type = kIntegers, .low = 1, .high = kMaxWidth, GRADWIRE_LIST_IN(problem, filters), .fallback = List{},
+       .kinds = {{"cnn", List{6, 16}}},
+       .meaning = "cnn: channels behind each 5 x 5 convolution; max pooling 2 x 2 follows each"},
+      {.type = kInteger, .low = 1, .high = kMaxChannels, GRADWIRE_IN(problem, channels), .fallback = none,
+       .kinds = {{"cnn", std::int64_t{1}}},
+       .meaning = "cnn: numbers per pixel; the features are the image channel by channel, row by row"},
+      {.type = kInteger, .high = kMaxSide, GRADWIRE_IN(problem, image_height), .fallback = none,
+       .kinds = {{"cnn", none}}, .meaning = "cnn: rows of pixels; 0: what image_width leaves, or a square"},
+      {.type = kInteger, .high = kMaxSide, GRADWIRE_IN(problem, image_width), .fallback = none,
+       .kinds = {{"cnn", none}}, .meaning = "cnn: pixels of a row; 0: what image_height leaves, or a square"},
   };
 }
 
@@ -218,7 +265,7 @@ std::vector<Field> run_fields() {
        .meaning = "rounds from one line of metrics.csv to the next; 0: no evaluation"},
       {.type = kNumber, GRADWIRE_IN(run, stop_at_grad_norm_sq), .fallback = 0.0,
        .meaning = "an evaluation with a squared gradient norm this small ends the run; 0: none does"},
-      {.check_text = check_x0, GRADWIRE_IN(run, x0), .fallback = "", .fallback_note = "`zeros`; mlp: `model`",
+      {.check_text = check_x0, GRADWIRE_IN(run, x0), .fallback = "", .fallback_note = "`zeros`; networks: `model`",
        .meaning = "`zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with a number "
                   "each, or a model.bin)",
        .matters = never},
@@ -265,13 +312,14 @@ std::vector<Field> faults_fields() {
 #undef GRADWIRE_TOP
 #undef GRADWIRE_IN
 #undef GRADWIRE_TEXT_IN
+#undef GRADWIRE_LIST_IN
 
 // clang-format on
 
 std::vector<Field> all_fields() {
   std::vector<Field> all;
-  for (const auto& fields : {top_fields(), problem_fields(), clients_fields(), algorithm_fields(),
-                             run_fields(), server_fields(), faults_fields()})
+  for (const auto& fields : {top_fields(), problem_fields(), network_fields(), clients_fields(),
+                             algorithm_fields(), run_fields(), server_fields(), faults_fields()})
     all.insert(all.end(), fields.begin(), fields.end());
   return all;
 }

@@ -43,13 +43,21 @@ struct Field {
 
   std::string_view section = {}, key = {};  // section is empty for the keys before the first one
   TomlValue fallback = {};
+  // Where only some kinds of problem have the key: those, each with its default. For the other kinds the
+  // value is `fallback`, which nothing reads.
+  struct OfKind {
+    std::string_view kind;
+    TomlValue fallback;
+  };
+  std::vector<OfKind> kinds = {};
   std::string_view fallback_note = {};  // for people, when the default is no constant
   std::string_view meaning = {};
   bool (*matters)(const proto::Experiment&) = nullptr;  // written also when it has its default; null: always
 
-  std::string path() const;           // "problem.kind"
-  std::string expected() const;       // "an integer, 1 .. 1000000"
-  std::string fallback_text() const;  // "1"
+  std::string path() const;                            // "problem.kind"
+  const OfKind* of_kind(std::string_view kind) const;  // null: the kind does not have it
+  std::string expected() const;                        // "an integer, 1 .. 1000000"
+  std::string fallback_text() const;                   // "1"
 };
 
 // In the order in which to_toml() writes them: sections together.

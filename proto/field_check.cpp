@@ -101,8 +101,21 @@ std::string Field::expected() const {
   return "";
 }
 
+const Field::OfKind* Field::of_kind(std::string_view kind) const {
+  const auto at = std::find_if(kinds.begin(), kinds.end(), [&](const OfKind& k) { return k.kind == kind; });
+  return at == kinds.end() ? nullptr : &*at;
+}
+
 std::string Field::fallback_text() const {
-  return fallback_note.empty() ? toml_literal(fallback) : std::string(fallback_note);
+  if (!fallback_note.empty()) return std::string(fallback_note);
+  if (kinds.empty()) return toml_literal(fallback);
+  const bool all_alike = std::all_of(kinds.begin(), kinds.end(),
+                                     [&](const OfKind& k) { return k.fallback == kinds[0].fallback; });
+  if (all_alike) return toml_literal(kinds[0].fallback);
+  std::string text;
+  for (const OfKind& k : kinds)
+    text += (text.empty() ? "" : ", ") + std::string(k.kind) + ": " + toml_literal(k.fallback);
+  return text;
 }
 
 void check_printable(const std::string& key, const TomlValue& value) {

@@ -15,6 +15,17 @@ ProblemSpec problem_spec(const proto::Experiment& experiment) {
                                                       : Regularizer::kNone;
   spec.lambda = p.lambda();
   spec.hidden.assign(p.hidden().begin(), p.hidden().end());
+  spec.activation = p.activation();
+  spec.context = p.context();
+  spec.width = p.width();
+  spec.layers = p.layers();
+  spec.heads = p.heads();
+  spec.epsilon = p.epsilon();
+  spec.tanh_logits = p.tanh_logits();
+  spec.filters.assign(p.filters().begin(), p.filters().end());
+  spec.channels = p.channels();
+  spec.image_height = p.image_height();
+  spec.image_width = p.image_width();
   spec.dim = p.dim();
   spec.heterogeneity = p.heterogeneity();
   spec.clients = experiment.clients().count();

@@ -18,6 +18,7 @@ std::string line(const std::string& key, const TomlValue& value) {
 
 bool is_written(const Field& field, const proto::Experiment& e, const TomlValue& value) {
   if (value == TomlValue("")) return false;
+  if (!field.kinds.empty()) return field.of_kind(e.problem().kind()) != nullptr;
   return value != field.fallback || field.matters == nullptr || field.matters(e);
 }
 

@@ -31,6 +31,14 @@ inline void reset() {
   gradwire::allocations::peak = std::max(gradwire::allocations::peak, gradwire::allocations::live);
   return p;
 }
+// std::stable_sort asks this one for its buffer.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept {
   gradwire::allocations::live -= malloc_usable_size(p);
   std::free(p);

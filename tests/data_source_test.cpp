@@ -70,7 +70,8 @@ TEST(Source, RefusesUnknownKindsAndMissingPaths) {
   }
   EXPECT_NE(data_error([] { read_source("text:x", "", {}); }).find("needs labelled samples"),
             std::string::npos);
-  EXPECT_NE(data_error([] { read_text("digits", ""); }).find("is not text"), std::string::npos);
+  EXPECT_NE(data_error([] { read_text("digits", "", TextForm::kRunning, 4); }).find("is not text"),
+            std::string::npos);
 }
 
 TEST(FindData, LooksBesideTheExperimentThenInGradwireData) {
@@ -161,13 +162,27 @@ TEST(Bytes, NamesWhatCannotBeRead) {
             std::string::npos);
 }
 
-TEST(Text, IsReadAsItIsAndMustNotBeEmpty) {
+TEST(Text, IsReadAsItIsAndMustHoldAWindow) {
   const TemporaryFolder folder;
   const std::string text("caf\xc3\xa9\r\n\0z", 9);
   folder.write("t", text);
-  EXPECT_EQ(read_text("text:t", folder.path()), text);
+  folder.write("t.gz", gzip(text));
+  for (const char* source : {"text:t", "text:t.gz"}) {
+    const Windows windows = read_text(source, folder.path(), TextForm::kRunning, 2);
+    EXPECT_EQ(windows.alphabet(), std::string("\0\n\racfz\xa9\xc3", 9));
+    EXPECT_EQ(windows.size(), 7u);
+  }
+  EXPECT_EQ(data_error([&] { read_text("text:t", folder.path(), TextForm::kRunning, 9); }),
+            (folder.path() / "t").string() +
+                ": holds 9 letters, but problem.context = 9 needs 10 or more; lower problem.context");
   folder.write("empty", "");
-  EXPECT_NE(data_error([&] { read_text("text:empty", folder.path()); }).find("is empty"), std::string::npos);
+  EXPECT_NE(data_error([&] {
+              read_text("text:empty", folder.path(), TextForm::kRunning, 1);
+            }).find("holds 0 letters"),
+            std::string::npos);
+  EXPECT_NE(
+      data_error([&] { read_text("text:empty", folder.path(), TextForm::kNames, 1); }).find("holds no names"),
+      std::string::npos);
 }
 
 TEST(Dataset, SelectsRowsInTheGivenOrder) {

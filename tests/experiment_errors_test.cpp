@@ -63,7 +63,9 @@ TEST(ExperimentErrors, SayWhatTypeIsWanted) {
   EXPECT_EQ(error_of(replaced("lambda = 0.1", "lambda = true")),
             "dir/a.toml:6: lambda must be a number, 0 or more, not true");
   EXPECT_EQ(error_of(replaced("kind = \"logistic\"", "kind = 3")),
-            "dir/a.toml:3: kind must be \"quadratic\", \"least_squares\", \"logistic\" or \"mlp\", not 3");
+            "dir/a.toml:3: kind must be \"quadratic\", \"least_squares\", \"logistic\", \"mlp\", "
+            "\"char_mlp\", \"gpt\" or "
+            "\"cnn\", not 3");
   EXPECT_EQ(error_of(replaced("lambda = 0.1", "lambda = [1, 2]")),
             "dir/a.toml:6: lambda must be a number, 0 or more, not [1, 2]");
   EXPECT_EQ(error_of(replaced("lambda = 0.1", "lambda.x = 1")),
@@ -121,9 +123,10 @@ TEST(ExperimentErrors, RefuseStepsThatAreNotFiniteAndPositive) {
 }
 
 TEST(ExperimentErrors, PointAtTheSectionOfAMissingKey) {
-  EXPECT_EQ(
-      error_of("seed = 1\n\n[problem]\ndata = \"digits\"\n"),
-      "dir/a.toml:3: problem.kind: required: \"quadratic\", \"least_squares\", \"logistic\" or \"mlp\"");
+  EXPECT_EQ(error_of("seed = 1\n\n[problem]\ndata = \"digits\"\n"),
+            "dir/a.toml:3: problem.kind: required: \"quadratic\", \"least_squares\", \"logistic\", \"mlp\", "
+            "\"char_mlp\", "
+            "\"gpt\" or \"cnn\"");
   EXPECT_EQ(
       error_of("[problem]\nkind = \"mlp\"\ndata = \"digits\"\n"),
       "dir/a.toml:1: algorithm.name: required: a method, as in name = \"ef21\"; gradwire list names all");
@@ -144,7 +147,7 @@ TEST(ExperimentErrors, RefuseKeysWithoutUseForTheKindOfProblem) {
   EXPECT_EQ(error_of(kQuadratic, {"problem.regularizer=l2"}),
             "--set problem.regularizer: regularizer serves logistic and least_squares, not kind 'quadratic'");
   EXPECT_EQ(error_of(kGood, {"problem.hidden=[8]"}),
-            "--set problem.hidden: hidden serves mlp, not kind 'logistic'");
+            "--set problem.hidden: hidden serves mlp, char_mlp and cnn, not kind 'logistic'");
   EXPECT_EQ(error_of(kGood, {"problem.heterogeneity=0.1"}),
             "--set problem.heterogeneity: heterogeneity serves quadratic, not kind 'logistic'");
   EXPECT_EQ(error_of("[problem]\nkind = \"mlp\"\ndata = \"digits\"\nregularizer = \"none\"\nlambda = 1\n"

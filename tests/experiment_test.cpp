@@ -206,7 +206,7 @@ TEST(ExperimentFields, KnowTheKindsOfProblemOfTheEngine) {
     // "needs data" is known on both sides.
     const std::string toml =
         "[problem]\nkind = \"" + kinds.back() + "\"\ndim = 3\n[algorithm]\nname = \"gd\"\n";
-    EXPECT_EQ(error_of(toml).find("problem.data: required") != std::string::npos, kind.needs_data)
+    EXPECT_EQ(error_of(toml).find("problem.data: required") != std::string::npos, kind.needs_data())
         << kinds.back();
   }
   const std::vector<std::string>& words = find_field("problem", "kind")->words;

@@ -199,8 +199,8 @@ TEST(ExperimentConfigs, AreAcceptedAndSayWhatTheyShow) {
     expect_round_trip(loaded.experiment);
     found.insert(entry.path().stem());
   }
-  for (const char* name :
-       {"demo_ef21", "demo_gd", "ef21_a9a", "fedavg_digits", "marina_phishing", "quadratics"})
+  for (const char* name : {"char_mlp_names", "demo_ef21", "demo_gd", "ef21_a9a", "fedavg_digits",
+                           "gpt_shakespeare", "lenet_mnist", "marina_phishing", "quadratics"})
     EXPECT_TRUE(found.count(name)) << name;
 }
 

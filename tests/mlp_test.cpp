@@ -1,10 +1,12 @@
-#include "engine/mlp.h"
+#include "engine/models/mlp.h"
 
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "engine/models/samples.h"
+#include "engine/network/network_oracle.h"
 #include "tests/count_allocations.h"
 #include "tests/oracle_checks.h"
 
@@ -12,6 +14,37 @@ namespace gradwire {
 namespace {
 
 const std::vector<double> kLabels = {-1, 0.5, 4, 9};
+
+template <class Real>
+NetworkOracle<Real> oracle_of(const MlpShape& shape, const Part& part, const std::vector<double>& labels,
+                              Regularizer regularizer = Regularizer::kNone, double lambda = 0) {
+  const auto samples = [&](const Dataset& data) {
+    return std::make_unique<SparseSamples<Real>>(data, shape.inputs, labels);
+  };
+  return {mlp(shape), samples(part.train), part.test_count() > 0 ? samples(part.test) : nullptr, regularizer,
+          lambda};
+}
+
+// Where the layers lie in the flat vector: weights (in, out) of the first and (out, in) of the others, then
+// bias.
+struct Layer {
+  std::size_t in, out, weights, bias;
+  bool by_input;
+  std::size_t weight(std::size_t k, std::size_t j) const {
+    return weights + (by_input ? k * out + j : j * in + k);
+  }
+};
+std::vector<Layer> layers_of(const MlpShape& shape) {
+  std::vector<Layer> layers;
+  std::size_t first = 0, in = shape.inputs;
+  for (std::size_t l = 0; l <= shape.hidden.size(); ++l) {
+    const std::size_t out = l < shape.hidden.size() ? shape.hidden[l] : shape.classes;
+    layers.push_back({in, out, first, first + in * out, l == 0});
+    first += (in + 1) * out;
+    in = out;
+  }
+  return layers;
+}
 
 struct Case {
   std::vector<std::uint32_t> hidden;
@@ -21,11 +54,11 @@ class Mlp : public testing::TestWithParam<Case> {
  protected:
   static constexpr double kLambda = 0.05;
   static constexpr std::size_t kInputs = 6;
-  Part part_{random_data(23, kInputs, 0.6, kLabels), random_data(50, kInputs, 0.6, {-1, 0.5, 4, 9, 10}, 7)};
+  Part part_{random_data(23, kInputs, 0.6, kLabels), random_data(50, kInputs, 0.6, kLabels, 7)};
   MlpShape shape_{kInputs, GetParam().hidden, kLabels.size()};
   template <class Real>
-  MlpOracle<Real> oracle() const {
-    return {part_, shape_, kLabels, GetParam().regularizer, kLambda};
+  NetworkOracle<Real> oracle() const {
+    return oracle_of<Real>(shape_, part_, kLabels, GetParam().regularizer, kLambda);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Shapes, Mlp,
@@ -45,7 +78,7 @@ Naive naive(const MlpShape& shape, const Dataset& data, const std::vector<double
   Naive result;
   result.gradient.resize(x.size());
   const DenseRows rows = dense_rows(data);
-  const auto layers = shape.layers();
+  const auto layers = layers_of(shape);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     std::vector<std::vector<double>> input = {rows[r]};  // of each layer; the last entry is the logits
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -53,7 +86,7 @@ Naive naive(const MlpShape& shape, const Dataset& data, const std::vector<double
       for (std::size_t j = 0; j < layers[l].out; ++j) {
         z[j] = x[layers[l].bias + j];
         for (std::size_t k = 0; k < layers[l].in; ++k) {
-          z[j] += x[layers[l].weights + k * layers[l].out + j] * input[l][k];
+          z[j] += x[layers[l].weight(k, j)] * input[l][k];
         }
         if (l + 1 < layers.size()) z[j] = std::tanh(z[j]);
       }
@@ -73,7 +106,7 @@ Naive naive(const MlpShape& shape, const Dataset& data, const std::vector<double
       for (std::size_t j = 0; j < layers[l].out; ++j) {
         result.gradient[layers[l].bias + j] += delta[j];
         for (std::size_t k = 0; k < layers[l].in; ++k) {
-          const std::size_t w = layers[l].weights + k * layers[l].out + j;
+          const std::size_t w = layers[l].weight(k, j);
           result.gradient[w] += delta[j] * input[l][k];
           below[k] += delta[j] * x[w] * (1 - input[l][k] * input[l][k]);
         }
@@ -137,15 +170,15 @@ TEST_P(Mlp, GradientAllocatesNothingAfterTheFirst) {
   oracle.loss_and_gradient(x, {}, gradient);
   const std::size_t before = allocations::count;
   oracle.loss_and_gradient(x, {}, gradient);
-  oracle.score(x);
   EXPECT_EQ(allocations::count, before);
 }
 
 TEST_P(Mlp, StartIsScaledRandomAndAFunctionOfTheSeed) {
-  const std::vector<double> start = shape_.start(3);
-  EXPECT_EQ(start, shape_.start(3));
-  EXPECT_NE(start, shape_.start(4));
-  for (const MlpShape::Layer& layer : shape_.layers()) {
+  const Network network = mlp(shape_);
+  const std::vector<double> start = network.start(3);
+  EXPECT_EQ(start, network.start(3));
+  EXPECT_NE(start, network.start(4));
+  for (const Layer& layer : layers_of(shape_)) {
     double square = 0;
     for (std::size_t j = layer.weights; j < layer.bias; ++j) square += start[j] * start[j];
     const auto count = static_cast<double>(layer.in * layer.out);
@@ -154,20 +187,23 @@ TEST_P(Mlp, StartIsScaledRandomAndAFunctionOfTheSeed) {
   }
 }
 
-TEST(MlpShape, ParametersAreOneRangeLayerByLayer) {
-  const std::vector<std::uint32_t> hidden = {32};
-  const MlpShape shape(64, hidden, 10);
-  EXPECT_EQ(shape.dim(), 64u * 32 + 32 + 32 * 10 + 10);
-  ASSERT_EQ(shape.layers().size(), 2u);
-  EXPECT_EQ(shape.layers()[1].weights, 64u * 32 + 32);
-  EXPECT_EQ(shape.layers()[1].bias, 64u * 32 + 32 + 320);
-  EXPECT_THROW(MlpShape(1u << 20, std::vector<std::uint32_t>{1u << 20}, 2), DataError);
+TEST(MlpNetwork, ParametersAreOneRangeLayerByLayer) {
+  const Network network = mlp({.inputs = 64, .hidden = {32}, .classes = 10});
+  EXPECT_EQ(network.dim(), 64u * 32 + 32 + 32 * 10 + 10);
+  ASSERT_EQ(network.ops().size(), 4u);  // sparse affine, tanh, affine, loss
+  EXPECT_EQ(network.ops()[0].first[0], 0u);
+  EXPECT_EQ(network.ops()[0].first[1], 64u * 32);
+  EXPECT_EQ(network.ops()[2].first[0], 64u * 32 + 32);
+  EXPECT_EQ(network.ops()[2].first[1], 64u * 32 + 32 + 320);
 }
 
-TEST(MlpErrors, AnUnknownTrainingLabelIsRefused) {
-  const Part part{random_data(5, 3, 1, {1, 2}), {}};
-  const MlpShape shape(3, {}, 2);
-  EXPECT_THROW(MlpOracle<double>(part, shape, std::vector<double>{1, 3}, Regularizer::kNone, 0), DataError);
+TEST(MlpErrors, AnUnknownLabelIsRefused) {
+  const Dataset data = random_data(5, 3, 1, {1, 2});
+  EXPECT_THROW(SparseSamples<double>(data, 3, std::vector<double>{1, 3}), DataError);
+  EXPECT_THROW(SparseSamples<double>(data, 3, std::vector<double>{1}), DataError);
+  EXPECT_THROW(SparseSamples<double>(data, 2, std::vector<double>{1, 2}), DataError);
+  EXPECT_THROW(DenseSamples<double>(data, 2, std::vector<double>{1, 2}), DataError);
+  EXPECT_EQ(class_numbers(data, std::vector<double>{0, 1, 2})[0], 1u);
 }
 
 TEST(MlpTraining, GradientDescentSeparatesThreeClouds) {
@@ -182,9 +218,9 @@ TEST(MlpTraining, GradientDescentSeparatesThreeClouds) {
   const Dataset data = sparse_data(rows, labels, 2);
   const Part part{data, data};
   const std::vector<std::uint32_t> hidden = {8};
-  const MlpShape shape(2, hidden, 3);
-  MlpOracle<float> oracle(part, shape, std::vector<double>{0, 1, 2}, Regularizer::kNone, 0);
-  const std::vector<double> start = shape.start(1);
+  const MlpShape shape{2, hidden, 3};
+  auto oracle = oracle_of<float>(shape, part, {0, 1, 2});
+  const std::vector<double> start = mlp(shape).start(1);
   std::vector<float> x(start.begin(), start.end()), gradient(x.size());
   for (int round = 0; round < 300; ++round) {
     oracle.loss_and_gradient(x, {}, gradient);

@@ -14,7 +14,33 @@ ProblemSpec spec_of(const std::string& kind) {
   ProblemSpec spec;
   spec.kind = kind;
   if (kind == "quadratic") spec.dim = 5;
+  if (kind == "char_mlp" || kind == "cnn") spec.hidden = {3};
+  if (kind == "cnn") spec.filters = {2};
+  if (kind == "char_mlp" || kind == "gpt") spec.context = 4;
   return spec;
+}
+
+DataForm form_of(const std::string& kind) {
+  for (const ProblemKind& k : problem_kinds())
+    if (k.name == kind) return k.data;
+  return DataForm::kNone;
+}
+
+// Six samples for each kind: images of 6 x 6, or text.
+Agreement agreement_for(const std::string& kind) {
+  if (form_of(kind) == DataForm::kText) return {.alphabet = "abc"};
+  return {.columns = kind == "cnn" ? 36u : 4u, .labels = {0, 1}};
+}
+Part part_for(const std::string& kind) {
+  Part part;
+  if (kind == "gpt") {
+    part.train_text = running_text("abcabacacb", "text", 4);
+  } else if (kind == "char_mlp") {
+    part.train_text = list_of_names("ab\nca", "text", 4);
+  } else {
+    part.train = random_data(6, agreement_for(kind).columns, 0.7, {0, 1});
+  }
+  return part;
 }
 
 // What check_agreement says, "" when it is content.
@@ -32,27 +58,31 @@ bool mentions(const std::string& text, const std::string& part) {
 }
 
 TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
-  const Agreement agreement{.columns = 4, .labels = {0, 1}};
-  const Part part{random_data(6, 4, 0.7, {0, 1}), {}};
   std::set<std::string_view> names;
   for (const ProblemKind& kind : problem_kinds()) {
+    SCOPED_TRACE(kind.name);
     names.insert(kind.name);
-    const ProblemSpec spec = spec_of(std::string(kind.name));
+    const std::string name(kind.name);
+    const ProblemSpec spec = spec_of(name);
+    const Agreement agreement = agreement_for(name);
+    const Part part = part_for(name);
     EXPECT_EQ(complaint(spec, agreement), "");
     const auto wide = make_oracle<double>(spec, agreement, part, 0);
     const auto narrow = make_oracle<float>(spec, agreement, part, 0);
     EXPECT_EQ(wide->dim(), model_dim(spec, agreement));
-    EXPECT_EQ(wide->sample_count(), kind.needs_data ? 6u : 1u);
+    EXPECT_EQ(wide->sample_count(), kind.needs_data() ? 6u : 1u);
     const std::vector<double> start = model_start(spec, agreement);
     ASSERT_EQ(start.size(), wide->dim());
     expect_float_agrees(*narrow, *wide, start);
+    EXPECT_FALSE(wide->score(start).has_value()) << "no test samples";
     if (kind.has_smoothness) {
       EXPECT_GT(client_smoothness(spec, agreement, part, 0).L_i, 0);
     } else {
       EXPECT_THROW(client_smoothness(spec, agreement, part, 0), std::logic_error);
     }
   }
-  EXPECT_EQ(names, (std::set<std::string_view>{"quadratic", "least_squares", "logistic", "mlp"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"quadratic", "least_squares", "logistic", "mlp", "char_mlp",
+                                               "gpt", "cnn"}));
 }
 
 TEST(Problem, StartsAreZeroExceptForTheQuadraticAndTheNetwork) {
@@ -101,6 +131,8 @@ TEST(Problem, RefusesWhatDoesNotFitWithOneLine) {
   mlp.hidden = {8, 0};
   EXPECT_TRUE(mentions(complaint(mlp, agreement), "width 0"));
   mlp.hidden = {4'000'000'000, 4'000'000'000};
+  EXPECT_TRUE(mentions(complaint(mlp, agreement), "width 4000000000"));
+  mlp.hidden = {1'000'000, 1'000'000};
   EXPECT_TRUE(mentions(complaint(mlp, agreement), "parameters"));
   mlp.hidden = {};
   EXPECT_TRUE(mentions(complaint(mlp, {.columns = 4, .labels = {1}}), "2 to"));

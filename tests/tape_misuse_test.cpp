@@ -1,15 +1,18 @@
+#include <array>
 #include <functional>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "engine/fixed_tape.h"
 #include "engine/tape.h"
 
 namespace gradwire {
 namespace {
 
-using V = Var<double>;
+using V = Tape<double>::Var;
+using R = Tape<double>::Range;
 
 void expect_misuse(const std::function<void()>& f, const std::string& text) {
   try {
@@ -19,71 +22,155 @@ void expect_misuse(const std::function<void()>& f, const std::string& text) {
     EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
   }
 }
+using Cases = std::vector<std::function<void()>>;
 
 TEST(TapeMisuse, DefaultHandlesBelongToNoTape) {
-  Tape<double> tape;
-  const V a = tape.leaf(1), none;
-  const VarRange<double> empty;
-  for (const auto& f : std::vector<std::function<void()>>{
-           [&] { none + a; }, [&] { a + none; }, [&] { none + 1; }, [&] { exp(none); },
-           [&] { tape.backward(none); }, [&] { static_cast<void>(tape.gradient(none)); },
-           [&] { tanh(empty); }, [&] { inner_product(empty, empty); }, [&] { tape.tanh(empty); },
-           [&] {
-             tape.pack(std::vector<V>{a, none});
-           }}) {
-    expect_misuse(f, "belongs to no tape");
+  Tape<double> tape(2);
+  V a = tape.variable(1), none;
+  const R empty, p = tape.parameters();
+  for (const auto& f : Cases{[&] { none + a; },
+                             [&] { a + none; },
+                             [&] { none + 1; },
+                             [&] { 1 - none; },
+                             [&] { -none; },
+                             [&] { exp(none); },
+                             [&] { pow(2, none); },
+                             [&] { a += none; },
+                             [&] { none *= 2; },
+                             [&] { max(a, none); },
+                             [&] { reduce_sum(a, none); },
+                             [&] { reduce_sum(none, a); },
+                             [&] { log_sum_exp(a, none); },
+                             [&] { inner_product(std::array{a}, std::array{none}); },
+                             [&] { inner_product_with_bias(p, p, none); },
+                             [&] { softmax(none, a); },
+                             [&] { tape.backward(none); },
+                             [&] { backward(none); },
+                             [&] { static_cast<void>(none.grad()); },
+                             [&] { static_cast<void>(tape.gradient(none)); },
+                             [&] { reduce_sum(p, empty.subrange(0, 0)); },
+                             [&] { empty.subrange(0, 0); },
+                             [&] { tape.values(empty); },
+                             [&] {
+                               inner_product(p, std::array{p, empty});
+                             },
+                             [&] {
+                               tape.pack(std::array{a, none});
+                             }}) {
+    expect_misuse(f, "");
   }
+  expect_misuse([&] { exp(none); }, "belongs to no tape");
+  expect_misuse([&] { reduce_sum(a, none); }, "belongs to no tape");
 }
 
 TEST(TapeMisuse, TwoTapesDoNotMix) {
   Tape<double> tape(2), other(2);
-  const V a = tape.leaf(1), b = other.leaf(1);
-  for (const auto& f : std::vector<std::function<void()>>{
-           [&] { a* b; }, [&] { tape.backward(b); }, [&] { static_cast<void>(tape.gradient(b)); },
-           [&] { inner_product(tape.parameters(), other.parameters()); },
-           [&] {
-             tape.pack(std::vector<V>{a, b});
-           }}) {
+  const V a = tape.variable(1), b = other.variable(1);
+  for (const auto& f :
+       Cases{[&] { a* b; }, [&] { tape.backward(b); }, [&] { static_cast<void>(tape.gradient(b)); },
+             [&] { reduce_mean(a, b); }, [&] { reduce_mul(a, b); }, [&] { softmax(a, b); },
+             [&] { inner_product(tape.parameters(), other.parameters()); },
+             [&] { inner_product_with_bias(tape.parameters(), tape.parameters(), b); },
+             [&] { reduce_sum(tape.parameters(), other.parameters()); },
+             [&] { tape.values(other.parameters()); },
+             [&] {
+               tape.pack(std::array{a, b});
+             }}) {
     expect_misuse(f, "two tapes");
   }
 }
 
-TEST(TapeMisuse, UseAfterRewindIsNoticed) {
+TEST(TapeMisuse, UseAfterRewindIsNoticedEvenWhenThePlaceIsTakenAgain) {
   Tape<double> tape;
   const auto start = tape.checkpoint();
-  const V a = tape.leaf(1);
-  const auto range = tape.leaves(std::vector<double>{1, 2});
+  const V a = tape.variable(1);
+  const R range = tape.leaves(std::array{1.0, 2.0});
   const auto later = tape.checkpoint();
   tape.rewind(start);
-  expect_misuse([&] { sqr(a); }, "rewound");
-  expect_misuse([&] { tape.backward(a); }, "rewound");
-  expect_misuse([&] { tanh(range); }, "rewound");
-  expect_misuse([&] { range[0]; }, "rewound");
+  for (const bool taken : {false, true}) {
+    if (taken) {
+      for (int i = 0; i < 10; ++i) tape.variable(2);
+    }
+    expect_misuse([&] { sqr(a); }, "rewound");
+    expect_misuse([&] { tape.variable(1) * a; }, "rewound");
+    expect_misuse([&] { tape.backward(a); }, "rewound");
+    expect_misuse([&] { static_cast<void>(a.grad()); }, "rewound");
+    expect_misuse([&] { reduce_sum(range); }, "rewound");
+    expect_misuse([&] { reduce_sum(tape.variable(1), a); }, "rewound");
+    expect_misuse([&] { range[0]; }, "rewound");
+  }
+  tape.rewind(start);
   expect_misuse([&] { tape.rewind(later); }, "checkpoint");
   expect_misuse([&] { tape.rewind({}); }, "checkpoint");
 }
 
-TEST(TapeMisuse, ShapesMustFit) {
+TEST(TapeMisuse, HandlesThatSurvivedEveryRewindStayGood) {
+  Tape<double> tape(1);
+  tape.parameter_values()[0] = 7;
+  const R parameters = tape.parameters();
+  const V first = tape.variable(1);
+  const auto outer = tape.checkpoint();
+  for (int i = 0; i < 3; ++i) {
+    const V middle = tape.variable(2);
+    const auto inner = tape.checkpoint();
+    V last;
+    for (int j = 0; j < 3; ++j) {
+      last = first * middle * parameters[0];
+      backward(last);
+      EXPECT_EQ(first.grad(), 14);
+      EXPECT_EQ(middle.grad(), 7);
+      tape.rewind(inner);
+    }
+    tape.variable(5);
+    expect_misuse([&] { sqr(last); }, "rewound");
+    tape.rewind(outer);
+    tape.variable(5);
+    expect_misuse([&] { sqr(middle); }, "rewound");
+    expect_misuse([&] { sqr(last); }, "rewound");
+    tape.rewind(outer);
+    EXPECT_EQ(sqr(first).value(), 1);
+  }
+}
+
+TEST(TapeMisuse, LengthsMustFit) {
   Tape<double> tape(6);
-  const auto p = tape.parameters();
-  const std::vector<std::uint32_t> index = {0, 3};
-  const std::vector<double> value = {1, 2};
-  expect_misuse([&] { affine(p.subrange(0, 4), p.subrange(4, 2), p.subrange(0, 3)); },
-                "4 weights do not map 3");
-  expect_misuse(
-      [&] {
-        affine(p.subrange(0, 4), p.subrange(4, 2), SparseInput<double>{index, value});
-      },
-      "index 3");
-  expect_misuse(
-      [&] {
-        affine(p.subrange(0, 4), p.subrange(4, 0), SparseInput<double>{index, value});
-      },
-      "weights");
-  expect_misuse([&] { inner_product(p.subrange(0, 2), p.subrange(0, 3)); }, "inner_product of 2 and 3");
-  expect_misuse([&] { softmax_cross_entropy(p, 6); }, "label 6 of 6");
+  const R p = tape.parameters();
+  const V a = p[0];
+  expect_misuse([&] { inner_product(p.subrange(0, 2), p.subrange(0, 3)); }, "inner product of 2 and 3");
+  expect_misuse([&] { inner_product_with_bias(p, std::array{p, p}, a); }, "inner product of 6 and 12");
+  expect_misuse([&] { inner_product(std::array{a, a}, std::array{a}); }, "inner product of 2 and 1");
   expect_misuse([&] { p.subrange(5, 2); }, "leaves the range");
+  expect_misuse([&] { p.subrange(7, 0); }, "leaves the range");
   expect_misuse([&] { p[6]; }, "index 6 of 6");
+  std::vector<V> two{a, a}, one{a};
+  expect_misuse([&] { softmax(std::span<const V>(two), std::span<V>(one)); }, "as many");
+  expect_misuse([&] { variance(a); }, "one number");
+  for (const auto& f : Cases{[&] { reduce_sum(std::vector<V>()); }, [&] { reduce_mean(p.subrange(0, 0)); },
+                             [&] { log_sum_exp(std::vector<R>()); }, [&] { reduce_mul(std::vector<R>{R()}); },
+                             [&] { variance_biased(std::vector<V>()); },
+                             [&] { inner_product(std::vector<V>(), std::vector<V>()); }}) {
+    expect_misuse(f, "no numbers");
+  }
+}
+
+TEST(TapeMisuse, AFailedOperationLeavesTheTapeAsItWas) {
+  Tape<double> tape, other;
+  const V a = tape.variable(2), b = tape.variable(3), foreign = other.variable(1);
+  const V f = a * b;
+  expect_misuse([&] { reduce_mul(a, b, foreign); }, "two tapes");
+  expect_misuse([&] { f* foreign; }, "two tapes");
+  expect_misuse([&] { tape.range(2, [&](std::size_t) { return a; }); }, "one operation");
+  const V g = reduce_mul(f, a, b);
+  backward(g);
+  EXPECT_EQ(a.grad(), 2 * 2 * 9);
+  EXPECT_EQ(b.grad(), 2 * 3 * 4);
+}
+
+TEST(TapeMisuse, ConstantsHaveNoGradient) {
+  Tape<double> tape;
+  FixedTape<double, 4> fixed;
+  expect_misuse([&] { static_cast<void>(tape.constant(1).grad()); }, "constant");
+  expect_misuse([&] { static_cast<void>(fixed.constant(1).grad()); }, "constant");
 }
 
 }  // namespace

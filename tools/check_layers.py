@@ -18,11 +18,11 @@ MAY_INCLUDE = {
     "compressors": [],
     "algorithms": ["compressors/", "engine/oracle.h", "engine/smoothness.h"],
     "proto": ["algorithms/", "compressors/", "engine/oracle.h", "engine/smoothness.h", "engine/problem.h",
-              "engine/dataset.h"],
+              "engine/dataset.h", "engine/text.h"],
     "fl_client": ["proto/", "algorithms/", "compressors/", "engine/"],
     # The server asks what a problem's dimension and start are; it holds no data readers and no tape.
     "fl_server": ["proto/", "algorithms/", "compressors/", "engine/oracle.h", "engine/smoothness.h",
-                  "engine/problem.h", "engine/dataset.h"],
+                  "engine/problem.h", "engine/dataset.h", "engine/text.h"],
     "experiments": ["fl_client/", "fl_server/", "proto/", "algorithms/", "compressors/", "engine/"],
     "tests": ["experiments/", "fl_client/", "fl_server/", "proto/", "algorithms/", "compressors/", "engine/"],
 }

@@ -21,10 +21,17 @@ constexpr std::size_t kMaxDirichletClasses = 10000;
 constexpr double kMinAlpha = 1e-6;
 constexpr double kMaxAlpha = 1e6;
 
-void check(const Dataset& data, const SplitSpec& spec) {
+// What a split looks at.
+struct Samples {
+  std::size_t count = 0;
+  std::span<const double> label;  // one each; may be empty for contiguous and iid
+  std::size_t overlap = 0;        // a sample shares letters with this many that follow it
+};
+
+void check(const Samples& samples, const SplitSpec& spec) {
   if (spec.clients == 0) throw DataError("clients.count must be at least 1");
   if (!(spec.test_share >= 0 && spec.test_share < 1)) throw DataError("test_share must be in [0, 1)");
-  if (data.rows() > std::numeric_limits<std::uint32_t>::max()) throw DataError("more than 2^32-1 samples");
+  if (samples.count > std::numeric_limits<std::uint32_t>::max()) throw DataError("more than 2^32-1 samples");
   if (spec.partition == PartitionKind::kDirichlet &&
       !(spec.dirichlet_alpha >= kMinAlpha && spec.dirichlet_alpha <= kMaxAlpha)) {
     throw DataError("clients.dirichlet_alpha must be between 1e-6 and 1e6");
@@ -82,15 +89,15 @@ std::vector<double> dirichlet(double alpha, std::uint32_t n, Random& random) {
 }
 
 // The rows of each class, classes ascending by label, rows in their order.
-std::vector<Rows> rows_by_class(const Dataset& data, std::span<const std::uint32_t> rows) {
-  const std::vector<double> labels = distinct_labels(data);
+std::vector<Rows> rows_by_class(std::span<const double> label, std::span<const std::uint32_t> rows) {
+  const std::vector<double> labels = distinct_labels(label);
   if (labels.size() > kMaxDirichletClasses) {
     throw DataError("partition = dirichlet needs classes, but there are " + std::to_string(labels.size()) +
                     " distinct labels; use contiguous, iid or by_label");
   }
   std::vector<Rows> classes(labels.size());
   for (const std::uint32_t r : rows) {
-    const auto at = std::lower_bound(labels.begin(), labels.end(), data.label[r]);
+    const auto at = std::lower_bound(labels.begin(), labels.end(), label[r]);
     classes[static_cast<std::size_t>(at - labels.begin())].push_back(r);
   }
   return classes;
@@ -114,13 +121,13 @@ void fill_empty(std::vector<Rows>& clients) {
   }
 }
 
-std::vector<Rows> dirichlet_split(const Dataset& data, std::span<const std::uint32_t> rows,
+std::vector<Rows> dirichlet_split(std::span<const double> label, std::span<const std::uint32_t> rows,
                                   const SplitSpec& spec) {
   std::vector<Rows> clients(spec.clients);
   std::vector<std::uint32_t> order(spec.clients);
   std::iota(order.begin(), order.end(), 0);
   Random random(spec.seed, "partition dirichlet");
-  for (Rows& members : rows_by_class(data, rows)) {
+  for (Rows& members : rows_by_class(label, rows)) {
     random.shuffle(std::span(members));
     random.shuffle(std::span(order));  // so that rounding favours nobody
     const std::vector<double> share = dirichlet(spec.dirichlet_alpha, spec.clients, random);
@@ -140,63 +147,118 @@ std::vector<Rows> dirichlet_split(const Dataset& data, std::span<const std::uint
   return clients;
 }
 
-std::vector<Rows> split_train(const Dataset& data, Rows rows, const SplitSpec& spec) {
+std::vector<Rows> split_train(std::span<const double> label, Rows rows, const SplitSpec& spec) {
   switch (spec.partition) {
     case PartitionKind::kContiguous: break;
     case PartitionKind::kIid: Random(spec.seed, "partition iid").shuffle(std::span(rows)); break;
     case PartitionKind::kByLabel:
       std::stable_sort(rows.begin(), rows.end(),
-                       [&data](std::uint32_t a, std::uint32_t b) { return data.label[a] < data.label[b]; });
+                       [label](std::uint32_t a, std::uint32_t b) { return label[a] < label[b]; });
       break;
-    case PartitionKind::kDirichlet: return dirichlet_split(data, rows, spec);
+    case PartitionKind::kDirichlet: return dirichlet_split(label, rows, spec);
   }
   return equal_blocks(rows, spec.clients);
 }
 
-}  // namespace
-
-Split split_rows(const Dataset& data, const SplitSpec& spec) {
-  check(data, spec);
-  Rows order(data.rows());
-  std::iota(order.begin(), order.end(), 0);
-  const auto held_out = std::llround(spec.test_share * static_cast<double>(data.rows()));
-  if (held_out > 0) Random(spec.seed, "test share").shuffle(std::span(order));
-  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(held_out);
-  std::sort(order.begin(), middle);
-  std::sort(middle, order.end());
-  Rows train(middle, order.end());
-  if (train.size() < spec.clients) {
-    throw DataError("more clients than samples: " + std::to_string(spec.clients) + " clients, " +
-                    std::to_string(train.size()) + " training samples; lower clients.count" +
-                    (held_out > 0 ? " or problem.test_share" : ""));
-  }
-  Split split;
-  split.train = split_train(data, std::move(train), spec);
-  for (Rows& rows : split.train) std::sort(rows.begin(), rows.end());
-  split.test = share_out(std::span(order).first(static_cast<std::size_t>(held_out)), spec.clients);
-  return split;
+Rows numbered(std::size_t first, std::size_t last) {
+  Rows rows(last - first);
+  std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
+  return rows;
 }
 
-std::vector<Part> make_parts(const Dataset& data, const Dataset* test, const SplitSpec& spec) {
-  SplitSpec train_spec = spec;
-  if (test != nullptr) train_spec.test_share = 0;
-  Split split = split_rows(data, train_spec);
-  if (test != nullptr) {
-    if (test->columns > data.columns) {
-      throw DataError("the test data has " + std::to_string(test->columns) + " features, the training data " +
-                      std::to_string(data.columns) + "; set problem.dim = " + std::to_string(test->columns));
-    }
-    if (test->rows() > std::numeric_limits<std::uint32_t>::max())
-      throw DataError("more than 2^32-1 test samples");
-    Rows all(test->rows());
-    std::iota(all.begin(), all.end(), 0);
-    split.test = share_out(all, spec.clients);
+struct HeldOut {
+  Rows train, test;
+};
+
+// A drawn share of the samples; of samples that overlap, the last ones, and those in front that share letters
+// with them are dropped.
+HeldOut hold_out(const Samples& samples, const SplitSpec& spec) {
+  const auto count =
+      static_cast<std::size_t>(std::llround(spec.test_share * static_cast<double>(samples.count)));
+  if (samples.overlap > 0) {
+    const std::size_t first = samples.count - count;
+    const std::size_t dropped = count > 0 ? std::min(first, samples.overlap) : 0;
+    return {numbered(0, first - dropped), numbered(first, samples.count)};
   }
+  Rows order = numbered(0, samples.count);
+  if (count > 0) Random(spec.seed, "test share").shuffle(std::span(order));
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count);
+  std::sort(order.begin(), middle);
+  std::sort(middle, order.end());
+  return {Rows(middle, order.end()), Rows(order.begin(), middle)};
+}
+
+Split split(const Samples& samples, const SplitSpec& spec) {
+  check(samples, spec);
+  HeldOut parts = hold_out(samples, spec);
+  if (parts.train.size() < spec.clients) {
+    throw DataError("more clients than samples: " + std::to_string(spec.clients) + " clients, " +
+                    std::to_string(parts.train.size()) + " training samples; lower clients.count" +
+                    (parts.test.empty() ? "" : " or problem.test_share"));
+  }
+  Split result;
+  result.train = split_train(samples.label, std::move(parts.train), spec);
+  for (Rows& rows : result.train) std::sort(rows.begin(), rows.end());
+  result.test = share_out(parts.test, spec.clients);
+  return result;
+}
+
+Samples samples_of(const Dataset& data) { return {data.rows(), data.label, 0}; }
+
+// `label` is room for the numbers of the letters that are predicted, where the split asks for them.
+Samples samples_of(const Windows& text, const SplitSpec& spec, std::vector<double>& label) {
+  const bool by_label =
+      spec.partition == PartitionKind::kByLabel || spec.partition == PartitionKind::kDirichlet;
+  if (by_label && text.targets > 1) {
+    throw DataError(
+        "clients.partition: a sample of running text has a label at each position; use contiguous or iid");
+  }
+  if (by_label)
+    for (std::size_t s = 0; s < text.size(); ++s) label.push_back(text.labels(s)[0]);
+  return {text.size(), label, text.targets > 1 ? text.context : 0};
+}
+
+Split split_for(const Samples& samples, std::size_t test_count, bool has_test, SplitSpec spec) {
+  if (!has_test) return split(samples, spec);
+  spec.test_share = 0;
+  Split result = split(samples, spec);
+  if (test_count > std::numeric_limits<std::uint32_t>::max())
+    throw DataError("more than 2^32-1 test samples");
+  result.test = share_out(numbered(0, test_count), spec.clients);
+  return result;
+}
+
+}  // namespace
+
+Split split_rows(const Dataset& data, const SplitSpec& spec) { return split(samples_of(data), spec); }
+
+std::vector<Part> make_parts(const Dataset& data, const Dataset* test, const SplitSpec& spec) {
+  if (test != nullptr && test->columns > data.columns) {
+    throw DataError("the test data has " + std::to_string(test->columns) + " features, the training data " +
+                    std::to_string(data.columns) + "; set problem.dim = " + std::to_string(test->columns));
+  }
+  const Split rows = split_for(samples_of(data), test != nullptr ? test->rows() : 0, test != nullptr, spec);
   std::vector<Part> parts(spec.clients);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    parts[i].train = select_rows(data, split.train[i]);
-    parts[i].test = select_rows(test != nullptr ? *test : data, split.test[i]);
+    parts[i].train = select_rows(data, rows.train[i]);
+    parts[i].test = select_rows(test != nullptr ? *test : data, rows.test[i]);
     parts[i].test.columns = data.columns;  // a test file may lack the last features
+  }
+  return parts;
+}
+
+std::vector<Part> make_parts(const Windows& text, const Windows* test, const SplitSpec& spec) {
+  // All clients share one array of letters, so all must be numbered alike.
+  const std::string alphabet = unite_alphabets(text.alphabet(), test != nullptr ? test->alphabet() : "");
+  const Windows own = with_alphabet(text, alphabet);
+  const Windows held_out = test != nullptr ? with_alphabet(*test, alphabet) : own;
+  std::vector<double> label;
+  const Samples samples = samples_of(own, spec, label);
+  const Split rows = split_for(samples, held_out.size(), test != nullptr, spec);
+  std::vector<Part> parts(spec.clients);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].train_text = select_rows(own, rows.train[i]);
+    parts[i].test_text = select_rows(held_out, rows.test[i]);
   }
   return parts;
 }

@@ -90,13 +90,14 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
                   "; use digits, libsvm:PATH, csv:PATH, idx:DIR, text:PATH or synthetic");
 }
 
-std::string read_text(std::string_view source, const std::filesystem::path& base) {
+Windows read_text(std::string_view source, const std::filesystem::path& base, TextForm form,
+                  std::size_t context) {
   const auto path = path_of(source, "text:");
   if (!path) throw DataError("data source " + quoted(source) + " is not text; use text:PATH");
   const std::filesystem::path found = find_data(*path, base);
-  std::string text = read_file_bytes(found);
-  if (text.empty()) throw DataError(found.string() + ": is empty; the problem needs text");
-  return text;
+  const std::string text = read_file_bytes(found);
+  return form == TextForm::kNames ? list_of_names(text, found.string(), context)
+                                  : running_text(text, found.string(), context);
 }
 
 }  // namespace gradwire

@@ -39,13 +39,17 @@ struct SyntheticSpec {
 // where it looked.
 std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base);
 
-// Reads `source`: digits | libsvm:PATH | csv:PATH | idx:DIR | synthetic. Plain or gzipped files.
+// Reads labelled samples: digits | libsvm:PATH | csv:PATH | idx:DIR | synthetic. Plain or gzipped files.
 // `dim` > 0 sets the number of features; a larger index in the file is then an error. Throws DataError.
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
                     const SyntheticSpec& synthetic, std::size_t dim = 0);
 
-// The text of a text:PATH source (UTF-8 bytes as they are). Throws DataError.
-std::string read_text(std::string_view source, const std::filesystem::path& base);
+// How a model reads text: engine/text.h.
+enum class TextForm : std::uint8_t { kRunning, kNames };
+
+// All samples of a text:PATH source, bytes as they are, plain or gzipped. Throws DataError.
+Windows read_text(std::string_view source, const std::filesystem::path& base, TextForm form,
+                  std::size_t context);
 
 // Row numbers of `data` for each client, after the held-out test rows were taken; deterministic in
 // split.seed. contiguous, iid, by_label: floor(N/n) rows each, the remainder is dropped. dirichlet: sizes
@@ -60,5 +64,8 @@ Split split_rows(const Dataset& data, const SplitSpec& spec);
 // split_rows and select_rows for all clients; with `test` (problem.test) its rows are shared out and nothing
 // is held out.
 std::vector<Part> make_parts(const Dataset& data, const Dataset* test, const SplitSpec& spec);
+// The same for text; labels are the letters that are predicted. Of running text a test share is held out at
+// its end, and what overlaps it is dropped; partitions by label throw DataError.
+std::vector<Part> make_parts(const Windows& text, const Windows* test, const SplitSpec& spec);
 
 }  // namespace gradwire

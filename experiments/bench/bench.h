@@ -16,8 +16,9 @@ struct BenchOptions {
   bool small = false;         // tiny sizes: does it run at all; targets are not judged
   std::uint32_t repeats = 0;  // of each measurement; 0: each benchmark's own number
   std::filesystem::path
-      programs;                 // folder of gradwire-server and gradwire-client; empty: that of this program
-  std::ostream* out = nullptr;  // null: std::cout
+      programs;                  // folder of gradwire-server and gradwire-client; empty: that of this program
+  std::filesystem::path beside;  // folder of programs from outside to compare with; empty: none
+  std::ostream* out = nullptr;   // null: std::cout
 };
 
 // Runs the benchmarks of these names: groups ("rounds") or single ones ("rounds/a9a"); none: all. Returns the

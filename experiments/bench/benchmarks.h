@@ -8,6 +8,13 @@ namespace gradwire::bench {
 void engine_logistic(Bench& bench);
 void engine_mlp(Bench& bench);
 void engine_tape(Bench& bench);
+void engine_letters(Bench& bench);
+void engine_batches(Bench& bench);
+void engine_gpt(Bench& bench);
+void engine_shapes(Bench& bench);
+void engine_precision(Bench& bench);
+void engine_kernels(Bench& bench);
+void engine_process(Bench& bench);
 void compressors_compress(Bench& bench);
 void compressors_decode(Bench& bench);
 void rounds_overhead(Bench& bench);

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "engine/mlp.h"
-#include "engine/tape.h"
+#include "engine/problem.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
 
@@ -12,7 +11,7 @@ namespace gradwire::bench {
 namespace {
 
 // Softmax classifier with one hidden tanh layer, sample by sample, as one writes it with loops over arrays.
-// Parameters lie as in MlpShape: weights (in, out) row by row, then bias, layer by layer.
+// Parameters lie as in engine/models/mlp.h: weights (in, out) of the first layer, (out, in) of the second.
 class BareMlp {
  public:
   static constexpr std::size_t kIn = 64, kHidden = 32, kOut = 10;
@@ -42,9 +41,10 @@ class BareMlp {
     for (std::size_t i = 0; i < kIn; ++i)
       for (std::size_t j = 0; j < kHidden; ++j) hidden[j] += in[i] * x[i * kHidden + j];
     for (float& h : hidden) h = std::tanh(h);
-    std::copy_n(x + kBias2, kOut, out);
-    for (std::size_t i = 0; i < kHidden; ++i)
-      for (std::size_t j = 0; j < kOut; ++j) out[j] += hidden[i] * x[kWeights2 + i * kOut + j];
+    for (std::size_t j = 0; j < kOut; ++j) {
+      out[j] = x[kBias2 + j];
+      for (std::size_t i = 0; i < kHidden; ++i) out[j] += hidden[i] * x[kWeights2 + j * kHidden + i];
+    }
 
     const float largest = *std::max_element(out, out + kOut);
     float sum = 0, slope[kOut];
@@ -54,15 +54,13 @@ class BareMlp {
     for (std::size_t j = 0; j < kOut; ++j)
       slope[j] = (slope[j] / sum - (j == label_[r] ? 1.0f : 0.0f)) * share;
 
-    float back[kHidden];
-    for (std::size_t i = 0; i < kHidden; ++i) {
-      float sum_back = 0;
-      for (std::size_t j = 0; j < kOut; ++j) {
-        gradient[kWeights2 + i * kOut + j] += hidden[i] * slope[j];
-        sum_back += x[kWeights2 + i * kOut + j] * slope[j];
+    float back[kHidden] = {};
+    for (std::size_t j = 0; j < kOut; ++j)
+      for (std::size_t i = 0; i < kHidden; ++i) {
+        gradient[kWeights2 + j * kHidden + i] += hidden[i] * slope[j];
+        back[i] += x[kWeights2 + j * kHidden + i] * slope[j];
       }
-      back[i] = sum_back * (1 - hidden[i] * hidden[i]);
-    }
+    for (std::size_t i = 0; i < kHidden; ++i) back[i] *= 1 - hidden[i] * hidden[i];
     for (std::size_t j = 0; j < kOut; ++j) gradient[kBias2 + j] += slope[j];
     for (std::size_t i = 0; i < kIn; ++i)
       for (std::size_t j = 0; j < kHidden; ++j) gradient[i * kHidden + j] += in[i] * back[j];
@@ -73,92 +71,6 @@ class BareMlp {
   std::vector<float> input_;        // shape (rows, kIn)
   std::vector<std::size_t> label_;  // 0 .. 9
 };
-
-// The graph of engine/tape "tiny": g = (a + b - (a b + b^3))^2 / 2.
-template <class V>
-V tiny(const V& a, const V& b) {
-  const V c = a + b;
-  const V d = a * b + pow3(b);
-  return sqr(c - d) * 0.5;
-}
-double relu(double a) { return a > 0 ? a : 0; }
-
-// "small": micrograd's example, 32 nodes counting numbers.
-template <class V>
-V small(const V& a, const V& b) {
-  V c = a + b;
-  V d = a * b + pow3(b);
-  c += c + 1.0;
-  c += 1.0 + c - a;
-  d += d * 2.0 + relu(b + a);
-  d += 3.0 * d + relu(b - a);
-  const V f = sqr(c - d);
-  return f * 0.5 + 10.0 / f;
-}
-
-struct ValueAndGradient {
-  double g = 0, da = 0, db = 0;
-};
-
-ValueAndGradient tiny_by_hand(double a, double b) {
-  const double e = a + b - (a * b + b * b * b);
-  return {e * e / 2, e * (1 - b), e * (1 - a - 3 * b * b)};
-}
-
-ValueAndGradient small_by_hand(double a, double b) {
-  const double sum = a + b > 0, difference = b - a > 0;  // slopes of the two relu
-  const double d1 = 3 * (a * b + b * b * b) + relu(b + a);
-  const double e = 2 * (2 * (a + b) + 1) + 1 - a - (4 * d1 + relu(b - a));
-  const double f = e * e, slope = e - 20 / (f * e);
-  const double e_a = 3 - (4 * (3 * b + sum) - difference);
-  const double e_b = 4 - (4 * (3 * (a + 3 * b * b) + sum) + difference);
-  return {f / 2 + 10 / f, slope * e_a, slope * e_b};
-}
-
-// The optimiser must not know a number that the benchmark feeds.
-inline double hidden(double value) {
-  asm volatile("" : "+m"(value));
-  return value;
-}
-
-template <class Graph, class ByHand>
-void tape_row(Bench& bench, const std::string& name, double a0, Graph&& graph, ByHand&& by_hand) {
-  const std::uint32_t calls = bench.size(100000u, 100u);
-  Tape<double> tape;
-  const auto start = tape.checkpoint();
-  ValueAndGradient taped, expected;
-  const auto series = interleave(bench.repeats(15),
-                                 {[&] {
-                                    return seconds_of([&] {
-                                      for (std::uint32_t k = 0; k < calls; ++k) {
-                                        const Var<double> a = tape.leaf(hidden(a0)), b = tape.leaf(hidden(2));
-                                        const Var<double> g = graph(a, b);
-                                        tape.backward(g);
-                                        taped = {g.value(), tape.gradient(a), tape.gradient(b)};
-                                        tape.rewind(start);
-                                      }
-                                    });
-                                  },
-                                  [&] {
-                                    return seconds_of([&] {
-                                      for (std::uint32_t k = 0; k < calls; ++k) {
-                                        expected = by_hand(hidden(a0), hidden(2));
-                                        asm volatile("" : : "r"(&expected) : "memory");
-                                      }
-                                    });
-                                  }});
-  const auto differ = [](double p, double q) { return std::abs(p - q) > 1e-9 * std::abs(q); };
-  if (differ(taped.g, expected.g) || differ(taped.da, expected.da) || differ(taped.db, expected.db))
-    throw std::logic_error("the tape and the formula disagree on graph " + name);
-  bench.keep(taped.g + taped.da + taped.db);
-  Row row;
-  row.name = "engine/tape " + name;
-  row.value = series[0].times(1e9 / calls);
-  row.unit = "ns/graph";
-  row.versus = {"formula and derivatives by hand", series[1].times(1e9 / calls)};
-  row.note = "fp64; recorded, computed and differentiated anew each time";
-  bench.row(row);
-}
 
 template <class Real>
 void mlp_rows(Bench& bench, const std::string& name, const Part& part, const BareMlp& bare) {
@@ -186,7 +98,7 @@ void mlp_rows(Bench& bench, const std::string& name, const Part& part, const Bar
   row.value = series[0].times(to_us);
   row.unit = "us/sample";
   row.versus = {"bare loops, fp32", series[1].times(to_us)};
-  row.note = "digits, one sample after the other, fresh gradient of the mean";
+  row.note = "digits, fresh gradient of the mean; the bare loops go one sample after the other";
   bench.row(row);
 }
 
@@ -240,13 +152,6 @@ void engine_mlp(Bench& bench) {
   const BareMlp bare(part.train);
   mlp_rows<float>(bench, "fp32", part, bare);
   mlp_rows<double>(bench, "fp64", part, bare);
-}
-
-void engine_tape(Bench& bench) {
-  tape_row(
-      bench, "tiny", -41, [](const auto& a, const auto& b) { return tiny(a, b); }, tiny_by_hand);
-  tape_row(
-      bench, "small", -4, [](const auto& a, const auto& b) { return small(a, b); }, small_by_hand);
 }
 
 }  // namespace gradwire::bench

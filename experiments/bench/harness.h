@@ -21,6 +21,7 @@ namespace gradwire::bench {
 class Series {
  public:
   void add(double value) { values_.push_back(value); }
+  bool empty() const { return values_.empty(); }
   double min() const;
   double median() const;  // of an even number: the mean of the middle two
   Series times(double factor) const;

@@ -1,0 +1,240 @@
+// Networks: the two tasks at the sizes at which engines differ, beside programs from outside where they are
+// given.
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "engine/kernels/select.h"
+#include "experiments/bench/benchmarks.h"
+#include "experiments/bench/outside.h"
+#include "experiments/bench/tasks.h"
+
+namespace gradwire::bench {
+namespace {
+
+constexpr std::uint32_t kTurns = 5;
+
+// Enough steps for a steady figure, in about `seconds` each turn.
+std::uint32_t steps_for(Bench& bench, double seconds, const std::function<void()>& step) {
+  if (bench.small()) return 2;
+  step();
+  const double one = seconds_of([&] {
+    for (int k = 0; k < 3; ++k) step();
+  });
+  return static_cast<std::uint32_t>(std::clamp(3 * seconds / one, 5.0, 20000.0));
+}
+
+std::vector<std::string> outside(const Bench& bench, const char* program, const TaskText& text,
+                                 std::vector<std::string> arguments) {
+  const std::filesystem::path path = bench.options().beside / program;
+  if (bench.options().beside.empty() || text.path.empty() || !std::filesystem::exists(path)) return {};
+  arguments.insert(arguments.begin(), {path.string(), text.path.string()});
+  return arguments;
+}
+
+Row row_of(std::string name, const Duel& figures, const char* rival, double at_most, std::string note = {}) {
+  Row row;
+  row.name = std::move(name);
+  row.value = figures.ours;
+  row.unit = "ms/step";
+  row.note = std::move(note);
+  if (!figures.theirs) return row;
+  row.versus = {rival, *figures.theirs};
+  row.target = {Target::Of::kRatio, at_most};
+  return row;
+}
+
+Duel measure(Bench& bench, double seconds, const std::function<void()>& step,
+             std::vector<std::string> command) {
+  const std::uint32_t steps = steps_for(bench, seconds, step);
+  if (!command.empty()) command.push_back(std::to_string(steps));
+  return duel(bench.repeats(kTurns), steps, step, command);
+}
+
+// Several steps in a row, so that each rival finds its own numbers in the caches and not the others'.
+template <class Real>
+Body steps_of(TaskRun<Real>& run) {
+  return [&run] {
+    constexpr int kSteps = 5;
+    run.step();
+    return seconds_of([&] {
+             for (int k = 0; k < kSteps; ++k) run.step();
+           }) /
+           kSteps;
+  };
+}
+
+std::vector<std::size_t> hidden_sizes(const Bench& bench) {
+  if (bench.small()) return {4};
+  return {4, 16, 32, 64, 128, 512, 1024};
+}
+
+}  // namespace
+
+void engine_letters(Bench& bench) {
+  const TaskText text = names_text(bench.small());
+  const Windows windows = names_windows(text);
+  for (const std::size_t e : hidden_sizes(bench)) {
+    const std::string size = " e=" + std::to_string(e);
+    const Network network = letters_network(e);
+    TaskRun<float> one(network, windows, 1), block(network, windows, 64);
+    const auto command = [&](const char* batch, const char* mode) {
+      return outside(bench, "mlp", text, {std::to_string(e), batch, mode});
+    };
+    const auto grad = measure(
+        bench, 0.1, [&] { one.step(); }, command("1", "grad"));
+    bench.row(row_of("engine/letters b=1" + size, grad, "hand-written", 1.2));
+    const auto fused = measure(
+        bench, 0.1, [&] { one.fused_step(); }, command("1", "fused"));
+    bench.row(row_of("engine/letters fused" + size, fused, "hand-written, fused", 1.3));
+    const auto batch = measure(
+        bench, 0.2, [&] { block.step(); }, command("64", "batch"));
+    bench.row(row_of("engine/letters b=64" + size, batch, "hand-written, batched", 1.2));
+    bench.keep(one.loss() + block.loss());
+  }
+}
+
+void engine_batches(Bench& bench) {
+  const Windows windows = names_windows(names_text(bench.small()));
+  for (const std::size_t e : hidden_sizes(bench)) {
+    const Network network = letters_network(e);
+    const std::vector<std::size_t> sizes = {64, 15, 17, 63};
+    std::vector<TaskRun<float>> runs;
+    for (const std::size_t b : sizes) runs.emplace_back(network, windows, b);
+    std::vector<Body> bodies;
+    for (auto& run : runs) bodies.push_back(steps_of(run));
+    const std::uint32_t steps = steps_for(bench, 0.2, [&] { runs[0].step(); });
+    const auto series = interleave(std::min(steps, 100u), bodies);
+    for (std::size_t k = 1; k < sizes.size(); ++k) {
+      Row row;
+      row.name = "engine/batches b=" + std::to_string(sizes[k]) + " e=" + std::to_string(e);
+      row.value = series[k].times(1e6 / static_cast<double>(sizes[k]));
+      row.unit = "us/sample";
+      row.versus = {"b=64", series[0].times(1e6 / 64)};
+      row.target = {Target::Of::kRatio, e >= 512 ? 1.4 : 1.2};
+      bench.row(row);
+    }
+  }
+}
+
+void engine_gpt(Bench& bench) {
+  const TaskText text = shakespeare_text(bench.small());
+  const Windows windows = shakespeare_windows(text, 8);
+  const Network network = gpt_network();
+  for (const std::size_t b :
+       bench.small() ? std::vector<std::size_t>{2} : std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 64}) {
+    TaskRun<float> run(network, windows, b);
+    const auto command = outside(bench, "gpt", text, {std::to_string(b), "16"});
+    bench.row(row_of("engine/gpt b=" + std::to_string(b),
+                     measure(
+                         bench, 0.2, [&] { run.step(); }, command),
+                     "hand-written", 1.15));
+    bench.keep(run.loss());
+  }
+  TaskRun<float> each(network, windows, 64);
+  auto figures = measure(bench, 0.2, [&] { each.each_gradient(); }, {});
+  figures.ours = figures.ours.times(1.0 / 64);
+  const auto command = outside(bench, "gpt", text, {"1", "16", bench.small() ? "2" : "2000"});
+  if (const auto theirs = command.empty() ? std::nullopt : run_outside(command)) {
+    Series series;
+    series.add(theirs->min_ms);
+    series.add(theirs->median_ms);
+    series.add(theirs->median_ms);
+    figures.theirs = series;
+  }
+  bench.row(row_of("engine/gpt gradients one by one", figures, "hand-written, b=1", 1.3, "per sample of 64"));
+}
+
+void engine_shapes(Bench& bench) {
+  const TaskText text = shakespeare_text(bench.small());
+  struct Size {
+    std::size_t context, width;
+  };
+  std::vector<Size> sizes = {{8, 24},   {16, 24}, {13, 24},  {64, 24},
+                             {256, 24}, {64, 96}, {64, 384}, {256, 384}};
+  if (bench.small()) sizes = {{5, 24}};
+  for (const auto [context, width] : sizes) {
+    const Network network = gpt_network(context, width);
+    const std::size_t b = std::max<std::size_t>(1, 64 / context);
+    TaskRun<float> run(network, shakespeare_windows(text, context), b);
+    const auto figures = measure(bench, 0.3, [&] { run.gradient(); }, {});
+    // Multiply-adds of a training step: three for each weight at each position, and those of the triangles of
+    // attention.
+    const double positions = static_cast<double>(context * b), weights = static_cast<double>(network.dim());
+    const double pairs = static_cast<double>(b * context * (context + 1)) / 2;
+    const double flops = 2 * (3 * positions * weights + 7 * 6 * pairs * static_cast<double>(width));
+    Row row;
+    row.name = "engine/shapes context=" + std::to_string(context) + " width=" + std::to_string(width);
+    row.value = figures.ours.times(1e9 / flops);
+    row.unit = "ps/flop";
+    row.note =
+        "b=" + std::to_string(b) + ", arena " + std::to_string(run.runner().arena_bytes() / 1024) + " KB";
+    bench.row(row);
+    bench.keep(run.loss());
+  }
+}
+
+void engine_precision(Bench& bench) {
+  const Windows names = names_windows(names_text(bench.small()));
+  const Windows text = shakespeare_windows(shakespeare_text(bench.small()), 8);
+  const auto compare = [&](const std::string& name, const Network& network, const Windows& windows,
+                           std::size_t b, double at_most) {
+    TaskRun<float> narrow(network, windows, b);
+    TaskRun<double> wide(network, windows, b);
+    const std::uint32_t steps = steps_for(bench, 0.1, [&] { wide.step(); });
+    const auto series = interleave(std::min(steps, 200u), {steps_of(wide), steps_of(narrow)});
+    Row row;
+    row.name = "engine/precision fp64 " + name + " b=" + std::to_string(b);
+    row.value = series[0].times(1e3);
+    row.unit = "ms/step";
+    row.versus = {"fp32", series[1].times(1e3)};
+    row.target = {Target::Of::kRatio, at_most};
+    bench.row(row);
+    bench.keep(narrow.loss() + wide.loss());
+  };
+  for (const std::size_t e :
+       bench.small() ? std::vector<std::size_t>{4} : std::vector<std::size_t>{16, 64, 512})
+    for (const std::size_t b : {1, 64})
+      compare("letters e=" + std::to_string(e), letters_network(e), names, b, 2.8);
+  for (const std::size_t b : {1, 8, 64}) compare("gpt", gpt_network(), text, b, 2);
+}
+
+void engine_kernels(Bench& bench) {
+  const Windows names = names_windows(names_text(bench.small()));
+  const Windows text = shakespeare_windows(shakespeare_text(bench.small()), 8);
+  const auto available = available_kernels<float>();
+  const auto compare = [&](const std::string& name, const Network& network, const Windows& windows,
+                           std::size_t b) {
+    std::vector<TaskRun<float>> runs;
+    for (const Kernels<float>* kernels : available) runs.emplace_back(network, windows, b, kernels);
+    std::vector<Body> bodies;
+    for (auto& run : runs) bodies.push_back(steps_of(run));
+    const std::uint32_t steps = steps_for(bench, 0.1, [&] { runs[0].step(); });
+    const auto series = interleave(std::min(steps, 200u), bodies);
+    for (std::size_t k = 0; k < available.size(); ++k) {
+      Row row;
+      row.name = "engine/kernels " + name + " " + available[k]->name;
+      row.value = series[k].times(1e3);
+      row.unit = "ms/step";
+      if (k + 1 < available.size() && std::string(available.back()->name) == "avx512") {
+        row.versus = {"avx512", series.back().times(1e3)};
+        row.target = {Target::Of::kRatio, std::string(available[k]->name) == "avx2" ? 1.6 : 5};
+      }
+      bench.row(row);
+    }
+    // They agree to rounding, or one of them is wrong; SGD carries the differences on, so the first steps
+    // decide.
+    TaskRun<float> first(network, windows, b, available.front()), last(network, windows, b, available.back());
+    first.step();
+    last.step();
+    if (std::abs(first.loss() - last.loss()) > 1e-4 * std::abs(last.loss()))
+      throw std::logic_error("kernels disagree on " + name);
+  };
+  for (const std::size_t e :
+       bench.small() ? std::vector<std::size_t>{4} : std::vector<std::size_t>{16, 64, 512})
+    for (const std::size_t b : {1, 64})
+      compare("letters e=" + std::to_string(e) + " b=" + std::to_string(b), letters_network(e), names, b);
+  for (const std::size_t b : {1, 8}) compare("gpt b=" + std::to_string(b), gpt_network(), text, b);
+}
+
+}  // namespace gradwire::bench

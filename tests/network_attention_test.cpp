@@ -1,0 +1,97 @@
+// Attention against the twin: heads, widths, positions, causal or not, and operands that are one and the
+// same.
+#include <cstddef>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "tests/network_checks.h"
+#include "tests/network_zoo.h"
+
+namespace gradwire {
+namespace {
+
+Network attention_network(std::size_t positions, std::size_t width, std::size_t heads, bool causal) {
+  Network net(positions);
+  const Tensor x = net.features(3);
+  const Tensor key = affine(net.linear(3, width), x), query = affine(net.linear(3, width), x),
+               value = affine(net.linear(3, width), x);
+  custom_loss(attention(key, query, value, heads, causal), log_cosh_loss);
+  return net;
+}
+
+TEST(NetworkAttention, OfOneHead) {
+  for (const std::size_t positions : {1, 2, 3, 5, 8, 9, 16, 17, 31, 64})
+    for (const std::size_t width : {1, 3, 5, 7, 13, 24, 33, 65})
+      for (const bool causal : {true, false}) {
+        if (positions * width > 1200) continue;  // the twin is slow
+        SCOPED_TRACE(std::to_string(positions) + " positions, width " + std::to_string(width));
+        expect_agrees(attention_network(positions, width, 1, causal), {.counts = {1, 2}, .blocks = {1, 2}});
+      }
+}
+
+TEST(NetworkAttention, OfSeveralHeads) {
+  for (const std::size_t positions : {1, 2, 3, 4, 5, 8, 9, 13, 16, 17})
+    for (const std::size_t heads : {2, 3, 6})
+      for (const std::size_t slice : {1, 2, 3, 4, 5, 8})
+        for (const bool causal : {true, false}) {
+          SCOPED_TRACE(std::to_string(positions) + " positions, " + std::to_string(heads) + " heads of " +
+                       std::to_string(slice));
+          expect_agrees(attention_network(positions, heads * slice, heads, causal),
+                        {.counts = {1, 3}, .blocks = {1, 2}});
+        }
+}
+
+TEST(NetworkAttention, OfBlocksOfAllSizes) {
+  for (const std::size_t positions : {3, 8}) {
+    SCOPED_TRACE(positions);
+    expect_agrees(attention_network(positions, 6, 3, true),
+                  {.counts = {1, 2, 3, 5, 16, 18}, .blocks = {1, 2, 3, 4, 5, 7, 8, 15, 16}});
+  }
+}
+
+// Two of the three operands, or all, are one tensor: its gradient is the sum of theirs.
+TEST(NetworkAttention, OfTheSameTensor) {
+  for (int same = 0; same < 4; ++same)
+    for (const bool causal : {true, false})
+      for (const std::size_t positions : {1, 4, 7}) {
+        SCOPED_TRACE(std::to_string(same) + ", positions " + std::to_string(positions));
+        Network net(positions);
+        const Tensor x = affine(net.linear(3, 6), net.features(3)),
+                     y = affine(net.linear(3, 6), net.features(3));
+        if (same == 0) custom_loss(attention(x, x, x, 2, causal), log_cosh_loss);
+        if (same == 1) custom_loss(attention(x, x, y, 2, causal), log_cosh_loss);
+        if (same == 2) custom_loss(attention(x, y, x, 2, causal), log_cosh_loss);
+        if (same == 3) custom_loss(attention(y, x, x, 2, causal), log_cosh_loss);
+        expect_agrees(net);
+      }
+}
+
+TEST(NetworkAttention, OfFeaturesAndOfWhatOthersRead) {
+  for (const bool causal : {true, false}) {
+    Network net(5);
+    const Tensor data = net.features(4), x = tanh(affine(net.linear(4, 4), data));
+    const Tensor a = attention(data, x, x, 2, causal), b = attention(x, data, a, 1, causal);
+    const Tensor c = attention(a, b, data, 4, causal);
+    custom_loss(a + b * c + x, log_cosh_loss);
+    expect_agrees(net, {.counts = {1, 3, 9}, .blocks = {0, 1, 4}, .double_tolerance = 1e-10});
+  }
+}
+
+TEST(NetworkAttention, WithLargeScores) {
+  for (const bool causal : {true, false}) {
+    expect_agrees(
+        attention_network(9, 4, 2, causal),
+        {.counts = {1, 3}, .blocks = {1, 2}, .scale = 10, .float_tolerance = 2e-3, .double_tolerance = 1e-9});
+  }
+}
+
+TEST(NetworkAttention, InATransformer) {
+  for (const std::size_t positions : {1, 2, 7, 8, 12, 16})
+    for (const std::size_t heads : {1, 2, 3, 6}) {
+      SCOPED_TRACE(std::to_string(positions) + " positions, " + std::to_string(heads) + " heads");
+      expect_agrees(zoo_transformer(positions, 12, heads), {.counts = {1, 4}, .blocks = {0, 1, 3}});
+    }
+}
+
+}  // namespace
+}  // namespace gradwire
