@@ -43,7 +43,7 @@ Network& Tensor::network() const {
   return *network_;
 }
 
-const TensorShape& Tensor::shape() const { return network().nodes().at(node_); }
+TensorShape Tensor::shape() const { return network().nodes().at(node_); }
 
 Network::Network(std::size_t positions) : positions_(positions) {
   constexpr std::size_t kMaxPositions = 1 << 16;
@@ -197,7 +197,7 @@ Tensor pair(OpKind kind, const char* name, const Tensor& x, const Tensor& y) {
 }
 
 Tensor pool(OpKind kind, const Tensor& x, std::size_t size) {
-  const TensorShape& in = x.shape();
+  const TensorShape in = x.shape();
   if (size == 0 || size > in.height || size > in.width)
     refuse("pooling squares of " + std::to_string(size) + " of " + text(in));
   Network::Op op{.kind = kind};
@@ -236,7 +236,7 @@ Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, st
 }
 
 Tensor convolve(const Convolution& layer, const Tensor& x) {
-  const TensorShape& in = x.shape();
+  const TensorShape in = x.shape();
   if (in.channels != layer.in)
     refuse("a convolution of " + std::to_string(layer.in) + " channels was given " + text(in));
   const std::size_t height = in.height + 2 * layer.padding, width = in.width + 2 * layer.padding;

@@ -71,7 +71,7 @@ class Tensor {
 
   Network& network() const;
   std::uint32_t node() const { return node_; }
-  const TensorShape& shape() const;
+  TensorShape shape() const;
 
  private:
   Network* network_ = nullptr;

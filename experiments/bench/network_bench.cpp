@@ -35,11 +35,11 @@ std::vector<std::string> outside(const Bench& bench, const char* program, const 
 Row row_of(std::string name, const Duel& figures, const char* rival, double at_most, std::string note = {}) {
   Row row;
   row.name = std::move(name);
-  row.value = figures.ours;
-  row.unit = "ms/step";
+  row.value = figures.ours.times(1e3);
+  row.unit = "us/step";
   row.note = std::move(note);
   if (!figures.theirs) return row;
-  row.versus = {rival, *figures.theirs};
+  row.versus = {rival, figures.theirs->times(1e3)};
   row.target = {Target::Of::kRatio, at_most};
   return row;
 }
@@ -185,9 +185,9 @@ void engine_precision(Bench& bench) {
     const auto series = interleave(std::min(steps, 200u), {steps_of(wide), steps_of(narrow)});
     Row row;
     row.name = "engine/precision fp64 " + name + " b=" + std::to_string(b);
-    row.value = series[0].times(1e3);
-    row.unit = "ms/step";
-    row.versus = {"fp32", series[1].times(1e3)};
+    row.value = series[0].times(1e6);
+    row.unit = "us/step";
+    row.versus = {"fp32", series[1].times(1e6)};
     row.target = {Target::Of::kRatio, at_most};
     bench.row(row);
     bench.keep(narrow.loss() + wide.loss());
@@ -214,10 +214,10 @@ void engine_kernels(Bench& bench) {
     for (std::size_t k = 0; k < available.size(); ++k) {
       Row row;
       row.name = "engine/kernels " + name + " " + available[k]->name;
-      row.value = series[k].times(1e3);
-      row.unit = "ms/step";
+      row.value = series[k].times(1e6);
+      row.unit = "us/step";
       if (k + 1 < available.size() && std::string(available.back()->name) == "avx512") {
-        row.versus = {"avx512", series.back().times(1e3)};
+        row.versus = {"avx512", series.back().times(1e6)};
         row.target = {Target::Of::kRatio, std::string(available[k]->name) == "avx2" ? 1.6 : 5};
       }
       bench.row(row);
