@@ -17,20 +17,19 @@ GRADWIRE_KERNEL void lane_tile(const T* w, Index stride, Index depth, const T* x
     for (int c = 0; c < C; ++c) a[r][c] = add ? load<V>(y + r * y_stride + c * N) + b : splat<V>(b);
   }
   // Three base pointers; one per row would not fit the registers, and the compiler must not invent them.
-  const T* w1 = w + 4 * stride;
-  const T* w2 = w + 8 * stride;
+  const T* base[3] = {w, R > 4 ? w + 4 * stride : w, R > 8 ? w + 8 * stride : w};
   for (Index k = 0; k < depth; ++k, x += x_stride) {
     V v[C];
     for (int c = 0; c < C; ++c) v[c] = load<V>(x + c * N);
     for (int r = 0; r < R; ++r) {
-      const T q = kTransposed ? w[r] : (r < 4 ? w : r < 8 ? w1 : w2)[r % 4 * stride];
+      const T q = kTransposed ? w[r] : base[r / 4][r % 4 * stride];
       for (int c = 0; c < C; ++c) a[r][c] = fma(q, v[c], a[r][c]);
     }
     if constexpr (kTransposed) {
       w += stride;
     } else {
-      ++w, ++w1, ++w2;
-      asm("" : "+r"(w), "+r"(w1), "+r"(w2));
+      ++base[0], ++base[1], ++base[2];
+      asm("" : "+r"(base[0]), "+r"(base[1]), "+r"(base[2]));
     }
   }
   for (int r = 0; r < R; ++r)

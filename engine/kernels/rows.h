@@ -93,17 +93,16 @@ GRADWIRE_KERNEL void outer_tile(const T* dy, Index lanes, const T* x, Index in, 
     for (int c = 0; c < C; ++c) a[r][c] = add ? load<V>(dw + r * in + c * N) : V{};
     if constexpr (kHalf) b[r] = add ? load<H>(dw + r * in + C * N) : H{};
   }
-  const T* low = dy;  // two base pointers; one per row would not fit the registers, and the compiler must not
-                      // invent them
-  const T* high = dy + 4 * lanes;
-  for (const T* const end = dy + lanes; low != end; ++low, ++high, x += in) {
-    asm("" : "+r"(low), "+r"(high));
+  // Two base pointers; one per row would not fit the registers, and the compiler must not invent them.
+  const T* base[2] = {dy, R > 4 ? dy + 4 * lanes : dy};
+  for (const T* const end = dy + lanes; base[0] != end; ++base[0], ++base[1], x += in) {
+    asm("" : "+r"(base[0]), "+r"(base[1]));
     V v[C > 0 ? C : 1];
     for (int c = 0; c < C; ++c) v[c] = load<V>(x + c * N);
     H h = {};
     if constexpr (kHalf) h = load<H>(x + C * N);
     for (int r = 0; r < R; ++r) {
-      const V q = splat<V>((r < 4 ? low : high)[r % 4 * lanes]);
+      const V q = splat<V>(base[r / 4][r % 4 * lanes]);
       for (int c = 0; c < C; ++c) a[r][c] = fma(q, v[c], a[r][c]);
       if constexpr (kHalf) b[r] = fma(low_half<T, N>(q), h, b[r]);
     }
