@@ -152,4 +152,42 @@ double Gram::smallest_eigenvalue(Smallest which) const {
   return eigenvalue(t, zeros);
 }
 
+double largest_mean_square(std::span<const Gram> grams, std::span<const double> weights, double ridge) {
+  const std::size_t n = grams[0].columns;
+  std::vector<double> once(n), twice(n);
+  return largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {
+    std::fill(out.begin(), out.end(), 0.0);
+    for (std::size_t i = 0; i < grams.size(); ++i) {
+      grams[i].apply(v, once);
+      for (std::size_t j = 0; j < n; ++j) once[j] += ridge * v[j];
+      grams[i].apply(once, twice);
+      for (std::size_t j = 0; j < n; ++j) out[j] += weights[i] * (twice[j] + ridge * once[j]);
+    }
+  });
+}
+
+double largest_variance(std::span<const Gram> grams, std::span<const double> weights, double mean_square) {
+  const std::size_t n = grams[0].columns;
+  // Lanczos asks for relative accuracy, which a variance that is 0 but for rounding cannot have: the shift
+  // gives it one.
+  const double shift = mean_square / 64;
+  std::vector<double> mean(n), once(n), twice(n);
+  const double shifted = largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {
+    std::fill(mean.begin(), mean.end(), 0.0);
+    for (std::size_t i = 0; i < grams.size(); ++i) {
+      grams[i].apply(v, once);
+      for (std::size_t j = 0; j < n; ++j) mean[j] += weights[i] * once[j];
+    }
+    // sum_i w_i G_i (G_i - mean) v: the difference is taken first, so little is cancelled.
+    for (std::size_t j = 0; j < n; ++j) out[j] = shift * v[j];
+    for (std::size_t i = 0; i < grams.size(); ++i) {
+      grams[i].apply(v, once);
+      for (std::size_t j = 0; j < n; ++j) once[j] -= mean[j];
+      grams[i].apply(once, twice);
+      for (std::size_t j = 0; j < n; ++j) out[j] += weights[i] * twice[j];
+    }
+  });
+  return std::max(0.0, shifted - shift);
+}
+
 }  // namespace gradwire

@@ -32,4 +32,12 @@ struct Gram {
   double smallest_eigenvalue(Smallest which) const;
 };
 
+// Of the matrices G_i + ridge I with weights of sum 1: the largest eigenvalue of their mean square, sum_i w_i
+// (G_i + ridge I)^2. REQUIRES: as many weights as matrices, of equal size.
+double largest_mean_square(std::span<const Gram> grams, std::span<const double> weights, double ridge);
+
+// The largest eigenvalue of their variance sum_i w_i G_i^2 - (sum_i w_i G_i)^2, within 1e-14 of
+// `mean_square`, the largest eigenvalue of sum_i w_i G_i^2 or more.
+double largest_variance(std::span<const Gram> grams, std::span<const double> weights, double mean_square);
+
 }  // namespace gradwire

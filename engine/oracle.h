@@ -29,6 +29,10 @@ class Oracle {
   // (d). The one function every user must write. Equal arguments give equal bits.
   virtual Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) = 0;
 
+  // Writes the upper triangle of f_i's Hessian at x (regulariser included) row by row: row a holds the
+  // columns a .. d-1. Shape (d (d + 1) / 2). False, and nothing is written, where there is no closed form.
+  virtual bool hessian(std::span<const Real> /*x*/, std::span<Real> /*upper*/) { return false; }
+
   // Accuracy on the test samples this client holds; nothing where accuracy has no meaning.
   virtual std::optional<Score> score(std::span<const Real> /*x*/) { return std::nullopt; }
 };

@@ -92,7 +92,7 @@ template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
                                           const Part& part, std::uint32_t client);
 
-// L_i and mu_i of one client, from its own samples alone. REQUIRES: the kind has_smoothness.
+// The constants of one client, from its own samples alone. REQUIRES: the kind has_smoothness.
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
                                    std::uint32_t client);
 
@@ -102,7 +102,8 @@ Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::
                       std::span<const double> weights);
 
 // For a server that sees no data: L is the mean of the L_i (an upper bound), mu the mean of the mu_i, exact =
-// false.
-Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients);
+// false; means by `weights` (empty: 1/n each).
+Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,
+                                   std::span<const double> weights = {});
 
 }  // namespace gradwire

@@ -29,7 +29,8 @@ QuadraticFamily::QuadraticFamily(const ProblemSpec& spec) : dim_(spec.dim), lamb
 ClientSmoothness QuadraticFamily::client(std::uint32_t client) const {
   const double low = nu(client) * sine_low_ + shift_;
   const double high = nu(client) * sine_high_ + shift_;
-  return {.L_i = std::max(std::abs(low), std::abs(high)), .mu_i = std::max(0.0, std::min(low, high))};
+  const double L_i = std::max(std::abs(low), std::abs(high));
+  return {.L_i = L_i, .mu_i = std::max(0.0, std::min(low, high)), .L_s = L_i, .L_sample_max = L_i};
 }
 
 Smoothness QuadraticFamily::total(std::span<const double> weights) const {
@@ -50,27 +51,38 @@ Smoothness QuadraticFamily::total(std::span<const double> weights) const {
   // of the shift.
   result.mu = weights.empty() ? lambda_ : std::max(0.0, std::min(low, high));
   result.convex = true;
+  result.weights.assign(weights.begin(), weights.end());
   for (std::uint32_t i = 0; i < clients(); ++i) {
     result.L_i.push_back(client(i).L_i);
     result.convex &= nu_[i] * sine_low_ + shift_ >= 0 && nu_[i] * sine_high_ + shift_ >= 0;
   }
+  result.L_plus = L_plus(weights);
+  result.L_pm = L_pm(weights);
+  result.L_s = result.L_tilde();
+  result.L_sample_max = result.L_max();
   return result;
 }
 
-double QuadraticFamily::L_plus() const {
+double QuadraticFamily::L_plus(std::span<const double> weights) const {
   double largest = 0;
   for (const double sine : {sine_low_, sine_high_}) {  // mean (nu_i S + c)^2 is a convex function of S
     double sum = 0;
-    for (const double nu : nu_) sum += std::pow(nu * sine + shift_, 2);
-    largest = std::max(largest, sum / clients());
+    for (std::size_t i = 0; i < nu_.size(); ++i)
+      sum += weight(weights, i) * std::pow(nu_[i] * sine + shift_, 2);
+    largest = std::max(largest, sum);
   }
   return std::sqrt(largest);
 }
 
-double QuadraticFamily::L_pm() const {
+double QuadraticFamily::L_pm(std::span<const double> weights) const {
+  double mean = mean_nu_;
+  if (!weights.empty()) {
+    mean = 0;
+    for (std::size_t i = 0; i < nu_.size(); ++i) mean += weights[i] * nu_[i];
+  }
   double variance = 0;
-  for (const double nu : nu_) variance += std::pow(nu - mean_nu_, 2);
-  return std::sqrt(variance / clients()) * sine_high_;
+  for (std::size_t i = 0; i < nu_.size(); ++i) variance += weight(weights, i) * std::pow(nu_[i] - mean, 2);
+  return std::sqrt(variance) * sine_high_;
 }
 
 template <class Real>

@@ -33,10 +33,16 @@ class QuadraticFamily {
   // Of f = sum_i weights[i] f_i (weights empty: 1/n each).
   Smoothness total(std::span<const double> weights) const;
 
-  double L_plus() const;  // best L_+ of mean_i ||grad f_i(x) - grad f_i(y)||^2 <= L_+^2 ||x - y||^2
-  double L_pm() const;    // best L_pm of the Hessian variance: std(nu) times T's largest eigenvalue / 4
+  // Best L_+ of sum_i w_i ||grad f_i(x) - grad f_i(y)||^2 <= L_+^2 ||x - y||^2.
+  double L_plus(std::span<const double> weights = {}) const;
+  // Best L_pm of the Hessian variance: std(nu) times T's largest eigenvalue / 4.
+  double L_pm(std::span<const double> weights = {}) const;
 
  private:
+  double weight(std::span<const double> weights, std::size_t client) const {
+    return weights.empty() ? 1.0 / static_cast<double>(nu_.size()) : weights[client];
+  }
+
   std::size_t dim_;
   double lambda_;
   std::vector<double> nu_, b_;  // one per client

@@ -51,14 +51,62 @@ Gram client_gram(const ProblemSpec& spec, std::size_t columns, const Part& part,
   return {.columns = columns, .terms = {{&rows, curvature / static_cast<double>(rows.rows())}}};
 }
 
+// sqrt(mean_j L_ij^2) and max_j L_ij: sample j has L_ij = curvature ||a_j||^2 + what the regulariser adds.
+void add_sample_constants(const ProblemSpec& spec, const Dataset& rows, ClientSmoothness& client) {
+  const double curvature = loss_curvature(spec);
+  const double ridge = regularizer_smoothness(spec.regularizer, spec.lambda);
+  double sum = 0;
+  for (std::size_t r = 0; r < rows.rows(); ++r) {
+    double norm_sq = 0;
+    for (const double value : rows.row_values(r)) norm_sq += value * value;
+    const double L_ij = curvature * norm_sq + ridge;
+    sum += L_ij * L_ij;
+    client.L_sample_max = std::max(client.L_sample_max, L_ij);
+  }
+  client.L_s = std::sqrt(sum / static_cast<double>(rows.rows()));
+}
+
+// All but mu_i.
+ClientSmoothness without_convexity(const ProblemSpec& spec, const Gram& gram) {
+  ClientSmoothness client;
+  client.L_i = gram.largest_eigenvalue() + regularizer_smoothness(spec.regularizer, spec.lambda);
+  add_sample_constants(spec, *gram.terms[0].rows, client);
+  return client;
+}
+
+// L_s and L_sample_max of all clients together. REQUIRES: result.weights is set.
+void combine_sample_constants(std::span<const ClientSmoothness> clients, Smoothness& result) {
+  double sum = 0;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const double weight =
+        result.weights.empty() ? 1.0 / static_cast<double>(clients.size()) : result.weights[i];
+    sum += weight * clients[i].L_s * clients[i].L_s;
+    result.L_sample_max = std::max(result.L_sample_max, clients[i].L_sample_max);
+  }
+  result.L_s = std::sqrt(sum);
+}
+
+// Where Hessians are constant. The nonconvex regulariser's is not, but it is the same for all clients, so
+// their variance is.
+void add_variances(const ProblemSpec& spec, std::span<const Gram> grams, Smoothness& result) {
+  if (spec.kind != "least_squares") return;
+  std::vector<double> weights = result.weights;
+  if (weights.empty()) weights.assign(grams.size(), 1.0 / static_cast<double>(grams.size()));
+  const double ridge = has_ridge(spec) ? spec.lambda : 0;
+  const double mean_square = largest_mean_square(grams, weights, ridge);
+  if (!has_nonconvex(spec)) result.L_plus = std::sqrt(mean_square);
+  result.L_pm = grams.size() == 1 ? 0 : std::sqrt(largest_variance(grams, weights, mean_square));
+}
+
 }  // namespace
 
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
                                    std::uint32_t client) {
   if (spec.kind == "quadratic") return QuadraticFamily(spec).client(client);
   const Gram gram = client_gram(spec, model_dim(spec, agreement), part, client);
-  return {.L_i = gram.largest_eigenvalue() + regularizer_smoothness(spec.regularizer, spec.lambda),
-          .mu_i = strong_convexity(spec, gram, 1)};
+  ClientSmoothness constants = without_convexity(spec, gram);
+  constants.mu_i = strong_convexity(spec, gram, 1);
+  return constants;
 }
 
 Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::span<const Part> parts,
@@ -70,11 +118,15 @@ Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::
   const std::size_t columns = model_dim(spec, agreement);
   const double ridge = regularizer_smoothness(spec.regularizer, spec.lambda);
   Smoothness result;
+  result.weights.assign(weights.begin(), weights.end());
   Gram total{.columns = columns, .terms = {}};
+  std::vector<Gram> grams;
+  std::vector<ClientSmoothness> clients;
   double weight_sum = 0;
   for (std::uint32_t i = 0; i < spec.clients; ++i) {
-    const Gram gram = client_gram(spec, columns, parts[i], i);
-    result.L_i.push_back(gram.largest_eigenvalue() + ridge);
+    const Gram& gram = grams.emplace_back(client_gram(spec, columns, parts[i], i));
+    clients.push_back(without_convexity(spec, gram));
+    result.L_i.push_back(clients.back().L_i);
     const double weight = weights.empty() ? 1.0 / spec.clients : weights[i];
     total.terms.push_back({gram.terms[0].rows, weight * gram.terms[0].scale});
     weight_sum += weight;
@@ -83,22 +135,31 @@ Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::
       spec.clients == 1 && weights.empty() ? result.L_i[0] : total.largest_eigenvalue() + weight_sum * ridge;
   result.mu = strong_convexity(spec, total, weight_sum);
   result.convex = !has_nonconvex(spec);
+  combine_sample_constants(clients, result);
+  add_variances(spec, grams, result);
   return result;
 }
 
-Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients) {
-  if (spec.kind == "quadratic") return QuadraticFamily(spec).total({});  // exact: there is no data to see
+Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,
+                                   std::span<const double> weights) {
+  if (!weights.empty() && weights.size() != clients.size())
+    throw std::logic_error("smoothness_from_clients: one weight per client");
+  if (spec.kind == "quadratic")
+    return QuadraticFamily(spec).total(weights);  // exact: there is no data to see
   Smoothness result;
   result.exact = false;
+  result.weights.assign(weights.begin(), weights.end());
   double mu_sum = 0;
-  for (const ClientSmoothness& client : clients) {
-    result.L_i.push_back(client.L_i);
-    mu_sum += client.mu_i;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    result.L_i.push_back(clients[i].L_i);
+    mu_sum += (weights.empty() ? 1 : weights[i]) * clients[i].mu_i;
   }
   result.L = result.L_avg();
   // Strong convexity adds up; the PL constants of functions that are only convex do not.
-  if (has_ridge(spec) && !clients.empty()) result.mu = mu_sum / static_cast<double>(clients.size());
+  if (has_ridge(spec) && !clients.empty())
+    result.mu = weights.empty() ? mu_sum / static_cast<double>(clients.size()) : mu_sum;
   result.convex = !has_nonconvex(spec);
+  combine_sample_constants(clients, result);
   return result;
 }
 

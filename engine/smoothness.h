@@ -5,36 +5,57 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace gradwire {
 
-// Of one client's f_i.
+// Of one client's f_i = mean_j f_ij, j over its samples (a function that is no such mean has one sample).
 struct ClientSmoothness {
-  double L_i = 0;   // smoothness of f_i: ||grad f_i(x) - grad f_i(y)|| <= L_i ||x - y||
-  double mu_i = 0;  // strong convexity of f_i; 0 when unknown or none
+  double L_i = 0;           // smoothness of f_i: ||grad f_i(x) - grad f_i(y)|| <= L_i ||x - y||
+  double mu_i = 0;          // strong convexity of f_i; 0 when unknown or none
+  double L_s = 0;           // sqrt(mean_j L_ij^2), L_ij the smoothness of f_ij, regulariser included
+  double L_sample_max = 0;  // max_j L_ij
 };
 
 // Of f = sum_i w_i f_i.
 struct Smoothness {
-  double L = 0;             // smoothness of f
-  double mu = 0;            // strong convexity, or the PL constant; 0 when unknown or none
-  std::vector<double> L_i;  // one per client
-  bool convex = false;      // every f_i is convex
-  bool exact = true;        // false: L is the mean of the L_i (a server that sees no data), an upper bound
+  double L = 0;                      // smoothness of f (L_- of the papers)
+  double mu = 0;                     // strong convexity, or the PL constant; 0 when unknown or none
+  std::vector<double> L_i = {};      // one per client
+  std::vector<double> weights = {};  // w_i, one per client, sum 1; empty: 1/n each
+  bool convex = false;               // every f_i is convex
+  bool exact = true;  // false: L is the mean of the L_i (a server that sees no data), an upper bound
+
+  // Best constants in sum_i w_i ||D_i||^2 <= L_+^2 ||x - y||^2 and in sum_i w_i ||D_i||^2 - ||sum_i w_i
+  // D_i||^2 <= L_pm^2 ||x - y||^2 (Hessian variance, arXiv 2110.03300), D_i = grad f_i(x) - grad f_i(y).
+  // Nothing: no closed form.
+  std::optional<double> L_plus = {}, L_pm = {};
+
+  double L_s = 0;           // sqrt(sum_i w_i mean_j L_ij^2): average smoothness of samples (VR-MARINA, PAGE)
+  double L_sample_max = 0;  // max_ij L_ij
 
   double L_max() const { return L_i.empty() ? 0 : *std::max_element(L_i.begin(), L_i.end()); }
+  // sum_i w_i L_i
   double L_avg() const {
-    double sum = 0;
-    for (const double l : L_i) sum += l;
-    return L_i.empty() ? 0 : sum / static_cast<double>(L_i.size());
+    return mean([](double l) { return l; });
   }
-  // L~ = sqrt(mean_i L_i^2)
+  // L~ = sqrt(sum_i w_i L_i^2)
   double L_tilde() const {
+    return std::sqrt(mean([](double l) { return l * l; }));
+  }
+  // The smallest known bound: L_+ <= L~ and L_pm <= L_+.
+  double L_plus_bound() const { return L_plus ? *L_plus : L_tilde(); }
+  double L_pm_bound() const { return L_pm ? *L_pm : L_plus_bound(); }
+
+ private:
+  template <class Term>
+  double mean(Term term) const {
+    if (L_i.empty()) return 0;
     double sum = 0;
-    for (const double l : L_i) sum += l * l;
-    return L_i.empty() ? 0 : std::sqrt(sum / static_cast<double>(L_i.size()));
+    for (std::size_t i = 0; i < L_i.size(); ++i) sum += (weights.empty() ? 1 : weights[i]) * term(L_i[i]);
+    return weights.empty() ? sum / static_cast<double>(L_i.size()) : sum;
   }
 };
 

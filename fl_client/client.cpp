@@ -177,6 +177,8 @@ std::string Client::join() {
     const ClientSmoothness constants = client_smoothness(spec, own, data, number_);
     join.set_smoothness(constants.L_i);
     join.set_convexity(constants.mu_i);
+    join.set_sample_smoothness(constants.L_s);
+    join.set_sample_smoothness_max(constants.L_sample_max);
   }
   return control_frame(FrameType::kJoin, join);
 }

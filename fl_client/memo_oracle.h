@@ -17,6 +17,7 @@ class MemoOracle final : public Oracle<Real> {
 
   std::size_t dim() const override { return inner_.dim(); }
   std::size_t sample_count() const override { return inner_.sample_count(); }
+  bool hessian(View<Real> x, Out<Real> upper) override { return inner_.hessian(x, upper); }
   std::optional<Score> score(View<Real> x) override { return inner_.score(x); }
 
   Real loss_and_gradient(View<Real> x, Batch batch, Out<Real> gradient) override {

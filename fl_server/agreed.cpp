@@ -28,19 +28,25 @@ Agreement agreement_of(const ClientTable& table) {
 }
 
 // Nothing when a client does not know its constants.
-std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTable& table) {
+std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTable& table,
+                                        std::span<const double> weights) {
   std::vector<ClientSmoothness> clients;
   for (ClientId client = 0; client < table.size(); ++client) {
     const ClientInfo& info = table.info(client);
     if (!info.smoothness) return std::nullopt;
-    clients.push_back({*info.smoothness, info.convexity.value_or(0)});
+    // A client that says nothing about its samples: all of them could be as f_i times their number.
+    const double worst = *info.smoothness * static_cast<double>(info.sample_count);
+    clients.push_back({.L_i = *info.smoothness,
+                       .mu_i = info.convexity.value_or(0),
+                       .L_s = info.sample_smoothness.value_or(worst),
+                       .L_sample_max = info.sample_smoothness_max.value_or(worst)});
   }
-  return smoothness_from_clients(spec, clients);
+  return smoothness_from_clients(spec, clients, weights);
 }
 
 void resolve_algorithm(Agreed& agreed, const ProblemSpec& spec, const ClientTable& table) {
   const AlgorithmSpec asked = algorithm_spec(agreed.experiment);
-  if (needs_smoothness(asked)) agreed.smoothness = smoothness_of(spec, table);
+  if (needs_smoothness(asked)) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
   const AlgorithmSpec resolved = resolve(asked, agreed.theory(), agreed.warnings);
   set_algorithm(agreed.experiment, resolved);
   agreed.quality = quality(parse_compressor(resolved.compressor, agreed.d), agreed.d);

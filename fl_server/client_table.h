@@ -21,10 +21,12 @@ struct ClientInfo {
   std::uint32_t columns = 0;  // largest feature index
   std::uint64_t sample_count = 0;
   std::uint64_t test_count = 0;
-  std::vector<double> labels;        // distinct, ascending
-  std::string alphabet;              // of text: distinct letters, ascending
-  std::optional<double> smoothness;  // L_i
-  std::optional<double> convexity;   // mu_i
+  std::vector<double> labels;                   // distinct, ascending
+  std::string alphabet;                         // of text: distinct letters, ascending
+  std::optional<double> smoothness;             // L_i
+  std::optional<double> convexity;              // mu_i
+  std::optional<double> sample_smoothness;      // L_s
+  std::optional<double> sample_smoothness_max;  // L_sample_max
 
   // A client that comes back must bring the data that it left with.
   bool same_data(const ClientInfo& other) const {

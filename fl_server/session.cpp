@@ -48,7 +48,10 @@ Result<ClientInfo> read_join(const wire::Join& join, ClientInfo info) {
     return Error{"Join: the alphabet does not ascend"};
   if (join.has_smoothness()) info.smoothness = join.smoothness();
   if (join.has_convexity()) info.convexity = join.convexity();
-  if (!is_constant(join.smoothness()) || !is_constant(join.convexity()))
+  if (join.has_sample_smoothness()) info.sample_smoothness = join.sample_smoothness();
+  if (join.has_sample_smoothness_max()) info.sample_smoothness_max = join.sample_smoothness_max();
+  if (!is_constant(join.smoothness()) || !is_constant(join.convexity()) ||
+      !is_constant(join.sample_smoothness()) || !is_constant(join.sample_smoothness_max()))
     return Error{"Join: a smoothness constant is not finite, or negative"};
   return info;
 }
