@@ -96,7 +96,7 @@ void check_unbiased(const Entry& e, const AlgorithmSpec& spec, Warnings& warning
 void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& compressor, std::size_t d,
                  Warnings& warnings) {
   const Facts& facts = e.info.facts;
-  const bool identity = std::holds_alternative<Identity>(compressor);
+  const bool identity = is_identity(compressor);
   if (facts.takes == Takes::kIdentity && !identity)
     refuse(std::string(facts.name) + " sends dense vectors and takes the compressor identity alone; for " +
            spec.compressor + " use dcgd, diana, marina or ef21");
@@ -145,10 +145,10 @@ bool needs_smoothness(const AlgorithmSpec& spec) { return find_entry(spec.name).
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, Warnings& warnings) {
   check_algorithm(spec);
   const Entry& e = find_entry(spec.name);
-  const Compressor compressor = parse_compressor(spec.compressor, theory.d);
+  const Compressor compressor = parse_compressor(spec.compressor, theory.d, theory.n);
   check_class(e, spec, compressor, theory.d, warnings);
   Theory with_quality = theory;
-  with_quality.compressor = quality(compressor, theory.d);
+  with_quality.compressor = quality(compressor, theory.d, theory.n);
   if (e.needs_smoothness(spec)) {
     if (spec.participation < 1)
       warnings.push_back(spec.name +

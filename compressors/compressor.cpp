@@ -50,6 +50,15 @@ void read(std::string_view text, std::string_view name, std::string_view key, Co
   out = {value, 0};
 }
 
+void read(std::string_view text, std::string_view name, std::string_view key, Clients& out) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value == 0)
+    fail(std::string(name) + ": " + std::string(key) + " = " + quoted(text) +
+         " is no number of clients; leave it out, the run's is taken");
+  out = {value};
+}
+
 void read(std::string_view text, std::string_view name, std::string_view key, bool& out) {
   if (text != "true" && text != "false")
     fail(std::string(name) + ": " + std::string(key) + " = " + quoted(text) + " is neither true nor false");
@@ -67,9 +76,16 @@ std::string write(const Count& c) {
   if (back / 100 != c.share) end = std::to_chars(text, text + sizeof text, percent).ptr;
   return std::string(static_cast<const char*>(text), end) + "%";
 }
+std::string write(const Clients& n) { return n.count == 0 ? "" : std::to_string(n.count); }
 std::string write(bool value) { return value ? "true" : "false"; }
 
-void bind(Count& k, std::size_t d, std::string_view name) {
+struct Run {
+  std::size_t d;
+  std::uint32_t n;
+};
+
+void bind(Count& k, const Run& run, std::string_view name) {
+  const std::size_t d = run.d;
   if (k.share > 0) {
     const double wanted = std::max(1.0, std::floor(k.share * static_cast<double>(d) + 0.5));
     k = {static_cast<std::uint32_t>(std::min(wanted, static_cast<double>(d))), 0};
@@ -78,7 +94,13 @@ void bind(Count& k, std::size_t d, std::string_view name) {
     fail(std::string(name) + ": k = " + std::to_string(k.count) + " is larger than the dimension " +
          std::to_string(d));
 }
-void bind(bool, std::size_t, std::string_view) {}
+void bind(Clients& n, const Run& run, std::string_view name) {
+  if (n.count == 0) n.count = run.n;
+  if (run.n > 1 && n.count != run.n)
+    fail(std::string(name) + ": n = " + std::to_string(n.count) + ", but the run has " +
+         std::to_string(run.n) + " clients; leave n out");
+}
+void bind(bool, const Run&, std::string_view) {}
 
 template <class C>
 std::vector<std::string> field_names() {
@@ -108,7 +130,7 @@ void set_field(C& c, std::string_view item) {
 }
 
 template <class C>
-C parse_fields(std::string_view parameters, std::size_t d) {
+C parse_fields(std::string_view parameters, const Run& run) {
   C c;
   std::vector<std::string_view> given;
   while (!parameters.empty()) {
@@ -122,7 +144,7 @@ C parse_fields(std::string_view parameters, std::size_t d) {
       fail(std::string(C::name) + ": the list of parameters ends with a comma");
     parameters = comma == std::string_view::npos ? std::string_view{} : parameters.substr(comma + 1);
   }
-  if (d > 0) C::fields(c, [&](std::string_view, auto& member) { bind(member, d, C::name); });
+  if (run.d > 0) C::fields(c, [&](std::string_view, auto& member) { bind(member, run, C::name); });
   return c;
 }
 
@@ -133,11 +155,14 @@ void require_resolved([[maybe_unused]] const C& c, [[maybe_unused]] std::size_t 
     if (c.k.share != 0 || c.k.count == 0 || c.k.count > d)
       throw std::logic_error("the k of a compressor was not resolved for vectors of this length");
   }
+  if constexpr (requires { c.n.count; }) {
+    if (c.n.count == 0) throw std::logic_error("the number of clients of a compressor was not resolved");
+  }
 }
 
 }  // namespace
 
-Compressor parse_compressor(std::string_view spec, std::size_t d) {
+Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t n) {
   const std::size_t colon = spec.find(':');
   const std::string_view name = spec.substr(0, colon);
   if (colon != std::string_view::npos && colon + 1 == spec.size())
@@ -149,8 +174,8 @@ Compressor parse_compressor(std::string_view spec, std::size_t d) {
     known.emplace_back(C::name);
     if (name != C::name) return;
     found = true;
-    result =
-        parse_fields<C>(colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1), d);
+    const auto parameters = colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1);
+    result = parse_fields<C>(parameters, {d, n});
   });
   if (!found) fail("unknown compressor " + quoted(name) + suggest(name, known));
   return result;
@@ -162,6 +187,7 @@ std::string to_spec(const Compressor& compressor) {
         std::string text(C::name);
         char separator = ':';
         C::fields(c, [&](std::string_view key, const auto& member) {
+          if (write(member).empty()) return;
           text += separator + std::string(key) + "=" + write(member);
           separator = ',';
         });
@@ -170,11 +196,15 @@ std::string to_spec(const Compressor& compressor) {
       compressor);
 }
 
-Quality quality(const Compressor& compressor, std::size_t d) {
+Quality quality(const Compressor& compressor, std::size_t d, std::uint32_t n) {
   return std::visit(
-      [d](const auto& c) {
+      [d, n](const auto& c) {
         require_resolved(c, d);
-        return c.quality(d);
+        if constexpr (requires { c.joint(d, n); }) {
+          return c.joint(d, n);
+        } else {
+          return c.quality(d).independent(n);
+        }
       },
       compressor);
 }
@@ -192,10 +222,19 @@ const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const 
 
 bool redraw_support(const Compressor& compressor, Shape shape, std::size_t count, std::uint32_t dim,
                     const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first) {
+  BlockMemo memo;
+  return redraw_support(compressor, shape, count, dim, key, indices, first, memo);
+}
+
+bool redraw_support(const Compressor& compressor, Shape shape, std::size_t count, std::uint32_t dim,
+                    const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first,
+                    BlockMemo& memo) {
   return std::visit(
       [&](const auto& c) {
         if constexpr (requires { c.redraw(shape, count, dim, key, indices, first); }) {
           return count <= dim && c.redraw(shape, count, dim, key, indices, first);
+        } else if constexpr (requires { c.redraw(shape, count, dim, key, indices, first, memo); }) {
+          return count <= dim && c.redraw(shape, count, dim, key, indices, first, memo);
         } else {
           return false;
         }
@@ -208,6 +247,7 @@ std::vector<CompressorHelp> compressor_help() {
   each_type([&]<class C>(C c) {
     std::string parameters;
     C::fields(c, [&](std::string_view key, const auto& member) {
+      if (write(member).empty()) return;
       parameters += (parameters.empty() ? "" : ",") + std::string(key) + "=" + write(member);
     });
     help.push_back({std::string(C::name), parameters, std::string(C::summary), std::string(C::quality_text)});

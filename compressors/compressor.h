@@ -1,5 +1,5 @@
 // A compressor turns a vector into a payload. Closed set: both ends must know them, so they are values in one
-// variant. To add one: a header with a struct like those included here, and its name in `Compressor` below.
+// variant. To add one: a header with a struct like those included here, and its name in the list below.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include "compressors/identity.h"
 #include "compressors/natural.h"
 #include "compressors/payload.h"
+#include "compressors/permk.h"
 #include "compressors/quality.h"
 #include "compressors/randk.h"
 #include "compressors/randseqk.h"
@@ -19,18 +20,20 @@
 
 namespace gradwire {
 
-using Compressor = std::variant<Identity, TopK, RandK, RandSeqK, Natural>;
+using Compressor = std::variant<Identity, TopK, RandK, RandSeqK, PermK, Natural>;
+
+inline bool is_identity(const Compressor& c) { return std::holds_alternative<Identity>(c); }
 
 // Reads "name" or "name:key=value,..." for vectors of length d; d = 0 checks the spelling alone. A count k is
-// a number of coordinates, or a share of d ("1%", rounded, at least 1). Throws ConfigError that names the
-// nearest known word.
-Compressor parse_compressor(std::string_view spec, std::size_t d);
+// a number of coordinates, or a share of d ("1%", rounded, at least 1); n is the number of clients, for those
+// whose clients share draws. Throws ConfigError that names the nearest known word.
+Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t n = 1);
 
 // The same in canonical form, counts resolved: parse_compressor(to_spec(c), d) == c.
 std::string to_spec(const Compressor& c);
 
-// omega, alpha and the expected number of sent coordinates for vectors of length d.
-Quality quality(const Compressor& c, std::size_t d);
+// omega, alpha, A, B and the expected number of sent coordinates for vectors of length d and n clients.
+Quality quality(const Compressor& c, std::size_t d, std::uint32_t n = 1);
 
 // Compresses v, shape (d). v is scratch afterwards: a dense result takes its buffer (leaving another of the
 // same size), a sparse one gathers. Non-finite input is the caller's to exclude. The result is owned by `to`.
@@ -40,7 +43,10 @@ const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const StreamKey
 
 // Redraws the support of a seeded payload, exactly as compress did on the other end: strictly ascending
 // `indices`, or `first`. False when c never makes seeded payloads of that shape and count (bytes from a
-// peer).
+// peer). `memo` keeps what the payloads of all clients share from call to call.
+bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim,
+                    const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first,
+                    BlockMemo& memo);
 bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim,
                     const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first);
 

@@ -12,4 +12,10 @@ struct Count {
   bool operator==(const Count&) const = default;
 };
 
+// The number of clients of the run; 0 until it is known.
+struct Clients {
+  std::uint32_t count = 0;
+  bool operator==(const Clients&) const = default;
+};
+
 }  // namespace gradwire

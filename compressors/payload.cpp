@@ -25,6 +25,11 @@ double wire_bits(const Payload<Real>& p) {
   return count * value_bits + support_bits;
 }
 
+template <class Real>
+double paper_bits(const Payload<Real>& p) {
+  return static_cast<double>(p.values.size()) * (p.packing == Packing::kNatural ? 9 : 32);
+}
+
 namespace {
 
 template <class Real>
@@ -87,6 +92,8 @@ const Payload<Real>& Store<Real>::range(std::uint32_t dim, std::uint32_t first) 
 
 template double wire_bits(const Payload<float>&);
 template double wire_bits(const Payload<double>&);
+template double paper_bits(const Payload<float>&);
+template double paper_bits(const Payload<double>&);
 template void add_decoded(const Payload<float>&, float, Out<float>, std::size_t, std::size_t);
 template void add_decoded(const Payload<double>&, double, Out<double>, std::size_t, std::size_t);
 template class Store<float>;

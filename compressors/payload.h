@@ -64,6 +64,9 @@ std::uint32_t index_bits(std::uint64_t d);
 // payload alone, so no peer can claim another.
 template <class Real>
 double wire_bits(const Payload<Real>& p);
+// The size in bits as papers count it: 32 for a value whatever the precision, nothing for indices.
+template <class Real>
+double paper_bits(const Payload<Real>& p);
 
 // out[lo, hi) += scale * decode(p)[lo, hi), out of shape (dim). Ranges let threads share a sum without
 // changing its order.
@@ -78,7 +81,15 @@ void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out) {
 template <class Real>
 using MagnitudeBits = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
 
-// Work space of one thread; nothing in it outlives a call.
+// Which coordinates are whose, for all clients at once (PermK); kept until another key is asked for.
+struct BlockMemo {
+  StreamKey key;
+  std::uint32_t n = 0, d = 0;  // clients, dimension; n = 0: empty
+  // indices[begin[i], begin[i+1]): the coordinates of client i; owners: work space
+  std::vector<std::uint32_t> indices, begin, owners;
+};
+
+// Work space of one thread; nothing in it that a result depends on outlives a call.
 template <class Real>
 class Scratch {
  public:
@@ -90,6 +101,7 @@ class Scratch {
   }
   std::vector<std::uint32_t> order;  // for selection and sampling
   std::vector<MagnitudeBits<Real>> magnitudes;
+  BlockMemo blocks;  // kept from call to call, as n clients on a thread ask for the same
 
  private:
   std::deque<Vec<Real>> vectors_;  // references to its elements survive growth

@@ -22,7 +22,8 @@ void resolve_algorithm(Prepared& p) {
     p.smoothness = smoothness(p.problem, p.agreement, p.parts, p.weights);
   const AlgorithmSpec resolved = resolve(spec, p.theory(), p.warnings);
   set_algorithm(p.experiment, resolved);
-  p.quality = quality(parse_compressor(resolved.compressor, p.d), p.d);
+  const std::uint32_t n = p.theory().n;
+  p.quality = quality(parse_compressor(resolved.compressor, p.d, n), p.d, n);
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ void resolve_algorithm(Agreed& agreed, const ProblemSpec& spec, const ClientTabl
   if (needs_smoothness(asked)) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
   const AlgorithmSpec resolved = resolve(asked, agreed.theory(), agreed.warnings);
   set_algorithm(agreed.experiment, resolved);
-  agreed.quality = quality(parse_compressor(resolved.compressor, agreed.d), agreed.d);
+  const std::uint32_t n = agreed.theory().n;
+  agreed.quality = quality(parse_compressor(resolved.compressor, agreed.d, n), agreed.d, n);
 }
 
 }  // namespace

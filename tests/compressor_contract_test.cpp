@@ -20,6 +20,7 @@ struct Setter {
   std::uint32_t k;
   bool flag;
   void operator()(std::string_view, Count& count) const { count = {k, 0}; }
+  void operator()(std::string_view, Clients& n) const { n = {k}; }
   void operator()(std::string_view, bool& value) const { value = flag; }
 };
 
@@ -195,7 +196,7 @@ TYPED_TEST(CompressorContract, EveryPartOfTheKeyCountsWhereTheCompressorIsRandom
     }
     for (const int count : differ) {
       if (is_random) {
-        EXPECT_GT(count, 25);
+        EXPECT_GT(count, 15);  // of two clients of PermK, every other draw is the same
       }
       if (!is_random) {
         EXPECT_EQ(count, 0);
@@ -388,7 +389,7 @@ TEST(CompressorList, HelpNamesEveryCompressorOnce) {
     EXPECT_FALSE(h.summary.empty());
     EXPECT_FALSE(h.quality.empty());
     const std::string spec = h.parameters.empty() ? h.name : h.name + ":" + h.parameters;
-    EXPECT_EQ(to_spec(parse_compressor(h.name, 9)), spec);
+    EXPECT_EQ(parse_compressor(h.name, 9), parse_compressor(spec, 9));
     EXPECT_EQ(
         std::count_if(help.begin(), help.end(), [&](const auto& other) { return other.name == h.name; }), 1);
   }

@@ -79,7 +79,8 @@ TEST(CompressorSpec, WhatIsWrittenIsReadBack) {
 TEST(CompressorSpec, UnknownNamesAreMetWithTheNearestOne) {
   EXPECT_EQ(refusal("topq"), "unknown compressor 'topq'; did you mean 'topk'?");
   EXPECT_EQ(refusal("ranseqk:k=1"), "unknown compressor 'ranseqk'; did you mean 'randseqk'?");
-  EXPECT_EQ(refusal("qsgd"), "unknown compressor 'qsgd'; known: identity, topk, randk, randseqk, natural");
+  EXPECT_EQ(refusal("qsgd"),
+            "unknown compressor 'qsgd'; known: identity, topk, randk, randseqk, permk, natural");
   expect_refused("", "unknown compressor ''; known: identity");
   expect_refused(":k=1", "unknown compressor ''; known: identity");
   expect_refused("TopK", "unknown compressor 'TopK'");

@@ -1,0 +1,116 @@
+#include "compressors/permk.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "compressors/gather.h"
+
+namespace gradwire {
+namespace {
+
+// Draws that all clients share lie apart from those of one client.
+constexpr std::uint32_t kSharedDraw = 0x800;
+
+void shuffle(Stream& stream, std::vector<std::uint32_t>& items) {
+  for (std::size_t j = items.size(); j > 1; --j)
+    std::swap(items[j - 1], items[stream.below(static_cast<std::uint32_t>(j))]);
+}
+
+// `total` places that name each of `kinds` equally often, those that are left over a random few, shuffled.
+void deal(Stream& stream, std::uint32_t kinds, std::uint32_t total, BlockMemo& memo) {
+  std::vector<std::uint32_t>& order = memo.indices;
+  order.resize(kinds);
+  for (std::uint32_t i = 0; i < kinds; ++i) order[i] = i;
+  if (total % kinds != 0) shuffle(stream, order);
+  memo.owners.resize(total);
+  const std::uint32_t whole = total - total % kinds;
+  for (std::uint32_t j = 0; j < whole; ++j) memo.owners[j] = j % kinds;
+  for (std::uint32_t j = whole; j < total; ++j) memo.owners[j] = order[j - whole];
+  shuffle(stream, memo.owners);
+}
+
+void draw_blocks(const StreamKey& key, std::uint32_t n, std::uint32_t d, BlockMemo& memo) {
+  Stream stream(key);
+  memo.begin.assign(std::size_t{n} + 1, 0);
+  if (n > d) {
+    deal(stream, d, n, memo);
+    memo.indices = memo.owners;  // of each client, its one coordinate
+    for (std::uint32_t i = 0; i <= n; ++i) memo.begin[i] = i;
+    return;
+  }
+  deal(stream, n, d, memo);
+  // Counting sort by owner: each client's coordinates ascend.
+  for (const std::uint32_t owner : memo.owners) ++memo.begin[owner + 1];
+  for (std::uint32_t i = 0; i < n; ++i) memo.begin[i + 1] += memo.begin[i];
+  memo.indices.resize(d);
+  for (std::uint32_t j = 0; j < d; ++j) memo.indices[memo.begin[memo.owners[j]]++] = j;
+  for (std::uint32_t i = n; i > 0; --i) memo.begin[i] = memo.begin[i - 1];
+  memo.begin[0] = 0;
+}
+
+}  // namespace
+
+std::span<const std::uint32_t> draw_block(const StreamKey& key, std::uint32_t n, std::uint32_t d,
+                                          BlockMemo& memo) {
+  if (n == 0 || d == 0) throw std::logic_error("draw_block: no clients or no coordinates");
+  StreamKey shared = key;
+  shared.client = kServerClient;
+  shared.purpose = key.purpose + kSharedDraw;
+  if (memo.n != n || memo.d != d || memo.key != shared) {
+    memo.n = 0;  // not valid while it changes
+    draw_blocks(shared, n, d, memo);
+    memo.key = shared;
+    memo.d = d;
+    memo.n = n;
+  }
+  const std::uint32_t i = key.client % n;
+  return std::span(memo.indices).subspan(memo.begin[i], memo.begin[i + 1] - memo.begin[i]);
+}
+
+Quality PermK::quality(std::size_t dim) const {
+  const double d = static_cast<double>(dim), clients = n.count;
+  if (clients <= d) {
+    Quality q = Quality::of_unbiased(clients - 1, d / clients);
+    q.A = q.B = n.count == 1 ? 0 : 1;
+    return q;
+  }
+  Quality q = Quality::of_unbiased(d - 1, 1);
+  // s: two clients have the same coordinate. E ||mean C_i(a_i)||^2 = d (1-s)/n mean ||a_i||^2
+  // + d s ||mean a_i||^2, and for n = q d both constants are (d-1)/(n-1).
+  const double share = static_cast<double>(n.count / dim), extra = static_cast<double>(n.count % dim);
+  const double s = share * (d * share + 2 * extra - d) / (clients * (clients - 1));
+  q.A = extra == 0 ? (d - 1) / (clients - 1) : d * (1 - s) / clients;
+  q.B = extra == 0 ? q.A : 1 - d * s;
+  return q;
+}
+
+template <class Real>
+const Payload<Real>& PermK::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                                       Store<Real>& to) const {
+  const auto d = static_cast<std::uint32_t>(v.size());
+  const auto block = draw_block(key, n.count, d, scratch.blocks);
+  to.indices().assign(block.begin(), block.end());
+  gather<Real>(v, static_cast<Real>(std::min(n.count, d)), to);
+  to.set_seeded(key);
+  return to.view();
+}
+
+bool PermK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+                   std::vector<std::uint32_t>& indices, std::uint32_t&, BlockMemo& memo) const {
+  const std::size_t least = std::max<std::size_t>(dim / n.count, 1);
+  // Before anything is drawn: a peer cannot make it cost d with a count that no client has.
+  if (shape != Shape::kSparse || dim == 0 || (count != least && (n.count > dim || count != least + 1)))
+    return false;
+  const auto block = draw_block(key, n.count, dim, memo);
+  if (block.size() != count) return false;
+  indices.assign(block.begin(), block.end());
+  return true;
+}
+
+template const Payload<float>& PermK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
+                                                 Store<float>&) const;
+template const Payload<double>& PermK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
+                                                  Store<double>&) const;
+
+}  // namespace gradwire

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "compressors/count.h"
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+
+namespace gradwire {
+
+// PermK (arXiv:2110.03300): the n clients share out the coordinates by one random permutation a round.
+// d >= n: every coordinate to one client, which sends n x_j; the first d mod n clients of a second random
+// order get one coordinate more. d < n: one coordinate each, every coordinate to n/d clients, which send
+// d x_j; where n mod d > 0, that many random coordinates go to one client more. Who gets what is drawn from
+// the key with client kServerClient; the key's own client (modulo n) only picks the part.
+struct PermK {
+  static constexpr std::string_view name = "permk";
+  static constexpr std::string_view summary =
+      "the clients share out the coordinates by one random permutation a round; the receiver redraws it";
+  static constexpr std::string_view quality_text =
+      "unbiased, omega = n - 1, A = B = 1; n > d: omega = d - 1, A = B = (d-1)/(n-1) (n a multiple of d)";
+  Clients n;
+  bool operator==(const PermK&) const = default;
+  static void fields(auto& self, auto&& visit) { visit("n", self.n); }
+
+  Quality quality(std::size_t d) const;
+  Quality joint(std::size_t d, std::uint32_t) const { return quality(d); }
+
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                                  Store<Real>& to) const;
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+              std::vector<std::uint32_t>& indices, std::uint32_t& first, BlockMemo& memo) const;
+};
+
+// The coordinates of one client, ascending; in `memo`, where those of all n clients are drawn once a key.
+std::span<const std::uint32_t> draw_block(const StreamKey& key, std::uint32_t n, std::uint32_t d,
+                                          BlockMemo& memo);
+
+}  // namespace gradwire
