@@ -1,18 +1,45 @@
 // The list of methods: the one place to add a name.
 #pragma once
 
+#include "algorithms/adiana.h"
+#include "algorithms/cofig.h"
+#include "algorithms/dasha.h"
 #include "algorithms/dcgd.h"
 #include "algorithms/diana.h"
+#include "algorithms/ef14.h"
 #include "algorithms/ef21.h"
+#include "algorithms/ef21_bc.h"
+#include "algorithms/ef21_hb.h"
+#include "algorithms/ef21_p.h"
+#include "algorithms/ef21_plus.h"
+#include "algorithms/ef21_pp.h"
+#include "algorithms/ef21_sgd.h"
+#include "algorithms/ef21_sgdm.h"
+#include "algorithms/ef21_w.h"
 #include "algorithms/fedavg.h"
+#include "algorithms/fednl.h"
+#include "algorithms/fedopt.h"
+#include "algorithms/fedprox.h"
+#include "algorithms/frecon.h"
 #include "algorithms/gd.h"
 #include "algorithms/marina.h"
+#include "algorithms/nesterov.h"
+#include "algorithms/page.h"
+#include "algorithms/pp_marina.h"
+#include "algorithms/proxskip.h"
+#include "algorithms/scaffold.h"
+#include "algorithms/sgd_nice.h"
+#include "algorithms/vr_diana.h"
+#include "algorithms/vr_marina.h"
 
 namespace gradwire {
 
 template <template <class> class... M>
 struct MethodList {};
 
-using AllMethods = MethodList<Gd, Dcgd, FedAvg, Diana, Marina, Ef21>;
+using AllMethods =
+    MethodList<Gd, Nesterov, Dcgd, SgdNice, FedAvg, FedProx, Scaffold, FedAdagrad, FedYogi, FedAdam, ProxSkip,
+               Diana, VrDiana, Adiana, Marina, VrMarina, PpMarina, Page, Dasha, DashaPage, DashaMvr, Cofig,
+               Frecon, Ef14, Ef21, Ef21W, Ef21Sgd, Ef21Sgdm, Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus, FedNl>;
 
 }  // namespace gradwire

@@ -8,9 +8,10 @@
 
 #include <algorithm>
 
+#include "algorithms/gradients.h"
 #include "algorithms/params.h"
-#include "algorithms/sampling.h"
-#include "algorithms/vector_ops.h"
+#include "algorithms/schedule.h"
+#include "algorithms/server_base.h"
 
 namespace gradwire {
 
@@ -23,64 +24,60 @@ struct DcgdParams {
       .stochastic = true,
   };
   StepSize step_size;
+  Schedule schedule;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
+    Schedule::fields(self.schedule, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
+    schedule.resolve(theory, warnings, !step_size.value);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     if (!s.convex)
       warnings.push_back("dcgd: the theorem behind the step size assumes convex f_i; these are not");
-    step_size.resolve(1 / (s.L + 2 * s.L_max() * theory.compressor.omega / theory.n));
+    step_size.resolve(1 / (s.L + 2 * s.L_max() * theory.compressor.A));
   }
+};
+
+// A client that sends C(∇f_i(x^t; ξ)).
+template <class Real>
+struct DcgdClient {
+  const Setup<Real>& setup;
+  Store<Real> m_i;
+
+  DcgdClient(const Setup<Real>& s, const auto&) : setup(s) {}
+  static void fields(auto&, auto&&) {}
+
+  Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+    const View<Real> x = down.parts[0].values;
+    Vec<Real>& grad = ctx.scratch.vec(0, x.size());
+    const double loss = gradient_at(setup, ctx, down.round, x, grad);
+    return reply_of(down, loss, compress(ctx.compressor, grad, ctx.draw_key(down.round), ctx.scratch, m_i));
+  }
+  void commit() {}
 };
 
 template <class Real>
 struct Dcgd {
   using Params = DcgdParams;
+  using Client = DcgdClient<Real>;
 
-  struct Client {
-    const Setup<Real>& setup;
-    Store<Real> m_i;
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    double gamma;
+    Schedule schedule;
+    Vec<Real> m;  // work space
 
-    Client(const Setup<Real>& s, const Params&) : setup(s) {}
-    static void fields(auto&, auto&&) {}
+    Server(const Setup<Real>& s, const Params& p)
+        : Base(s), gamma(*p.step_size.value), schedule(p.schedule), m(s.d) {}
 
-    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      const View<Real> x = down.parts[0].values;
-      Vec<Real>& grad = ctx.scratch.vec(0, x.size());
-      const Batch batch = draw_batch(ctx.seed, ctx.client, down.round, 0, setup.algorithm.batch,
-                                     ctx.oracle.sample_count(), ctx.scratch.order);
-      const double loss = ctx.oracle.loss_and_gradient(x, batch, grad);
-      return reply_of(down, loss, compress(ctx.compressor, grad, ctx.draw_key(down.round), ctx.scratch, m_i));
-    }
-    void commit() {}
-  };
-
-  struct Server {
-    const Setup<Real>& setup;
-    Real gamma;
-    Vec<Real> x, m;  // m: work space
-    std::uint32_t t = 0;
-
-    Server(const Setup<Real>& s, const Params& p) : setup(s), gamma(*p.step_size.value), x(s.x0), m(s.d) {}
-    static void fields(auto& self, auto&& visit) {
-      visit(self.x);
-      visit(self.t);
-    }
-
-    void cohort(std::vector<ClientId>& out) const {
-      sample_cohort(setup.seed, t, setup.n, setup.algorithm.participation, out);
-    }
-    Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x)}}; }
     void apply(std::span<const Uplink<Real>> uplinks) {
       std::fill(m.begin(), m.end(), Real(0));
-      add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), m);
-      axpy<Real>(-gamma, m, x);
-      ++t;
+      add_mean_of_replies<Real>(this->setup, uplinks, 0, Real(1), m);
+      axpy<Real>(-Real(gamma * schedule.factor(this->t)), m, this->x);
+      ++this->t;
     }
-    View<Real> model() const { return x; }
   };
 };
 

@@ -10,15 +10,30 @@
 
 #include <cmath>
 
+#include "algorithms/gradients.h"
 #include "algorithms/mirror.h"
 #include "algorithms/params.h"
-#include "algorithms/sampling.h"
-#include "algorithms/vector_ops.h"
+#include "algorithms/server_base.h"
 #include "compressors/config_error.h"
 
 namespace gradwire {
 
-struct DianaParams {
+// Of every method with shifts h_i.
+struct ShiftParams {
+  StepSize step_size;
+  std::optional<double> alpha;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the server's step");
+    visit("alpha", self.alpha, "rate at which the shifts learn; theory: 1/(1+omega)");
+  }
+  void resolve_alpha(const Theory& theory) {
+    if (!alpha) alpha = 1 / (1 + theory.compressor.omega);
+    check_positive(*alpha, "alpha");
+  }
+};
+
+struct DianaParams : ShiftParams {
   static constexpr Facts facts{
       .name = "diana",
       .summary = "compressed differences to learned shifts h_i",
@@ -27,83 +42,82 @@ struct DianaParams {
       .stochastic = true,
       .client_state = ClientState::kMirrored,
   };
-  StepSize step_size;
-  std::optional<double> alpha;
-
-  static void fields(auto& self, auto&& visit) {
-    visit("step_size", self.step_size, "gamma of the server's step");
-    visit("alpha", self.alpha, "rate at which the shifts learn; theory: 1/(1+omega)");
-  }
   void resolve(const Theory& theory, Warnings&) {
-    const double omega = theory.compressor.omega;
-    if (!alpha) alpha = 1 / (1 + omega);
-    if (!(*alpha > 0)) throw ConfigError("algorithm.alpha", "must be positive");
+    resolve_alpha(theory);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    const double ratio = omega / theory.n;
-    step_size.resolve(s.convex ? 1 / (s.L_max() * (1 + 6 * ratio))
-                               : 1 / (10 * s.L * std::sqrt(1 + ratio) * (2 + omega)));
+    const Quality& q = theory.compressor;
+    step_size.resolve(s.convex ? 1 / (s.L_max() * (1 + 6 * q.A))
+                               : 1 / (10 * s.L * std::sqrt(1 + q.A) * (2 + q.omega)));
+  }
+};
+
+// h_i and the message m_i = C(v − h_i) for the gradient estimate v of the method.
+template <class Real>
+struct ShiftClient {
+  const Setup<Real>& setup;
+  Real alpha;
+  Vec<Real> h_i;
+  Store<Real> m_i;
+
+  ShiftClient(const Setup<Real>& s, const ShiftParams& p) : setup(s), alpha(Real(*p.alpha)), h_i(s.d) {}
+  static void fields(auto& self, auto&& visit) { visit(self.h_i); }
+
+  // v is scratch afterwards.
+  Uplink<Real> propose(Vec<Real>& v, double loss, const Downlink<Real>& down,
+                       const ClientContext<Real>& ctx) {
+    axpy<Real>(Real(-1), h_i, v);
+    return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, m_i));
+  }
+  void commit() { add_decoded<Real>(m_i.view(), alpha, h_i); }
+  void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) { adopt_vector(resync, setup.d, h_i); }
+};
+
+template <class Real>
+struct ShiftServer : ModelServer<Real> {
+  using Base = ModelServer<Real>;
+  using Base::setup, Base::t, Base::x;
+  Real gamma, alpha;
+  Vec<Real> h, g;  // g: work space
+  Mirror<Real> h_of;
+
+  ShiftServer(const Setup<Real>& s, const ShiftParams& p)
+      : Base(s), gamma(Real(*p.step_size.value)), alpha(Real(*p.alpha)), h(s.d), g(s.d), h_of(s) {}
+  static void fields(auto& self, auto&& visit) {
+    Base::fields(self, visit);
+    visit(self.h);
+    visit(self.h_of.rows());
+  }
+
+  std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return h_of.restore(i, t); }
+  // h ← h + α Σ_{i∈S} w_i (part k of i)
+  void learn(std::span<const Uplink<Real>> uplinks, std::size_t k) {
+    add_weighted<Real>(setup, uplinks, k, alpha, h);
+    for (const auto& up : uplinks) h_of.add(up, k, alpha);
+  }
+  void apply(std::span<const Uplink<Real>> uplinks) {
+    g = h;
+    add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), g);
+    learn(uplinks, 0);
+    axpy<Real>(-gamma, g, x);
+    ++t;
   }
 };
 
 template <class Real>
 struct Diana {
   using Params = DianaParams;
+  using Server = ShiftServer<Real>;
 
-  struct Client {
-    const Setup<Real>& setup;
-    Real alpha;
-    Vec<Real> h_i;
-    Store<Real> m_i;
-
-    Client(const Setup<Real>& s, const Params& p) : setup(s), alpha(*p.alpha), h_i(s.d) {}
-    static void fields(auto& self, auto&& visit) { visit(self.h_i); }
+  struct Client : ShiftClient<Real> {
+    Client(const Setup<Real>& s, const Params& p) : ShiftClient<Real>(s, p) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
       Vec<Real>& r = ctx.scratch.vec(0, x.size());
-      const Batch batch = draw_batch(ctx.seed, ctx.client, down.round, 0, setup.algorithm.batch,
-                                     ctx.oracle.sample_count(), ctx.scratch.order);
-      const double loss = ctx.oracle.loss_and_gradient(x, batch, r);
-      axpy<Real>(Real(-1), h_i, r);
-      return reply_of(down, loss, compress(ctx.compressor, r, ctx.draw_key(down.round), ctx.scratch, m_i));
+      const double loss = gradient_at(this->setup, ctx, down.round, x, r);
+      return this->propose(r, loss, down, ctx);
     }
-    void commit() { add_decoded<Real>(m_i.view(), alpha, h_i); }
-    void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
-      adopt_vector(resync, setup.d, h_i);
-    }
-  };
-
-  struct Server {
-    const Setup<Real>& setup;
-    Real gamma, alpha;
-    Vec<Real> x, h, g;  // g: work space
-    std::uint32_t t = 0;
-    Mirror<Real> h_of;
-
-    Server(const Setup<Real>& s, const Params& p)
-        : setup(s), gamma(*p.step_size.value), alpha(*p.alpha), x(s.x0), h(s.d), g(s.d), h_of(s) {}
-    static void fields(auto& self, auto&& visit) {
-      visit(self.x);
-      visit(self.h);
-      visit(self.t);
-      visit(self.h_of.rows());
-    }
-
-    void cohort(std::vector<ClientId>& out) const {
-      sample_cohort(setup.seed, t, setup.n, setup.algorithm.participation, out);
-    }
-    Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x)}}; }
-    std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return h_of.restore(i, t); }
-    void apply(std::span<const Uplink<Real>> uplinks) {
-      g = h;
-      add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), g);
-      add_weighted<Real>(setup, uplinks, 0, alpha, h);
-      for (const auto& up : uplinks) h_of.add(up, 0, alpha);
-      axpy<Real>(-gamma, g, x);
-      ++t;
-    }
-    View<Real> model() const { return x; }
   };
 };
 

@@ -24,6 +24,19 @@ bool load_state(State& state, std::string_view bytes) {
   return loader.done();
 }
 
+// How many vectors of length d a message has: one, unless the method says otherwise. A half whose messages
+// differ more has an accepts() of its own.
+template <class Method>
+constexpr std::size_t parts_down() {
+  if constexpr (requires { Method::kPartsDown; }) return Method::kPartsDown;
+  return 1;
+}
+template <class Method>
+constexpr std::size_t parts_up() {
+  if constexpr (requires { Method::kPartsUp; }) return Method::kPartsUp;
+  return 1;
+}
+
 template <class Method, class Real>
 class ErasedClient final : public ClientHalf<Real> {
  public:
@@ -34,10 +47,8 @@ class ErasedClient final : public ClientHalf<Real> {
     if constexpr (requires { half_.accepts(down, is_resync); }) {
       return half_.accepts(down, is_resync);
     } else {
-      const std::size_t count = down.parts.size();
-      return is_resync && count == 0
-                 ? true
-                 : count == 1 && down.parts[0].shape == Shape::kDense && down.parts[0].dim == setup_->d;
+      return is_resync ? down.parts.size() == 0 || all_dense(down.parts, 1)
+                       : all_dense(down.parts, parts_down<Method>());
     }
   }
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
@@ -51,6 +62,13 @@ class ErasedClient final : public ClientHalf<Real> {
   bool load(std::string_view bytes) override { return load_state(half_, bytes); }
 
  private:
+  bool all_dense(const Parts<Real>& parts, std::size_t count) const {
+    if (parts.size() != count) return false;
+    for (std::size_t k = 0; k < count; ++k)
+      if (parts[k].shape != Shape::kDense || parts[k].dim != setup_->d) return false;
+    return true;
+  }
+
   std::shared_ptr<const Setup<Real>> setup_;
   typename Method::Client half_;
 };
@@ -73,7 +91,10 @@ class ErasedServer final : public ServerHalf<Real> {
     if constexpr (requires { half_.accepts(up); }) {
       return half_.accepts(up);
     } else {
-      return up.parts.size() == 1 && up.parts[0].dim == setup_->d;
+      if (up.parts.size() != parts_up<Method>()) return false;
+      for (std::size_t k = 0; k < up.parts.size(); ++k)
+        if (up.parts[k].dim != setup_->d) return false;
+      return true;
     }
   }
   bool apply(std::span<const Uplink<Real>> uplinks) override {
@@ -100,7 +121,11 @@ class ErasedServer final : public ServerHalf<Real> {
   }
   View<Real> model() const override { return half_.model(); }
   std::string save() const override { return save_state(half_); }
-  bool load(std::string_view bytes) override { return load_state(half_, bytes); }
+  bool load(std::string_view bytes) override {
+    if (!load_state(half_, bytes)) return false;
+    if constexpr (requires { half_.restored(); }) half_.restored();
+    return true;
+  }
 
  private:
   std::shared_ptr<const Setup<Real>> setup_;

@@ -22,7 +22,7 @@ constexpr bool has(ClientState set, ClientState kind) {
 }
 
 // Which compressors a method's theory is about.
-enum class Takes : std::uint8_t { kIdentity, kUnbiased, kContractive };
+enum class Takes : std::uint8_t { kIdentity, kUnbiased, kContractive, kEither };
 
 struct Facts {
   std::string_view name;
@@ -35,6 +35,10 @@ struct Facts {
   bool stochastic = false;         // accepts `batch`
   bool asynchronous = false;
   ClientState client_state = ClientState::kNone;
+  bool theory_knows_sampling = false;  // its step size is for participation < 1 too
+  bool theory_knows_batches = false;   // its step size is for batches too
+  std::uint32_t flag_bits_up = 0;      // of each reply, beside its payloads
+  bool needs_hessian = false;  // oracles must have Hessians; what is compressed is their upper triangle
 };
 
 }  // namespace gradwire

@@ -15,7 +15,8 @@ struct GdParams : DcgdParams {
       .takes = Takes::kIdentity,
       .stochastic = true,
   };
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
+    schedule.resolve(theory, warnings, !step_size.value);
     if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L);
   }
 };

@@ -1,27 +1,49 @@
 // MARINA — Gorbunov, Burlachenko, Li, Richtárik, arXiv:2102.07845, Algorithm 1.
 //
-//   c_t ~ Be(p), one coin for all; c_0 = 1                           server, sent as a flag with x^t
-//   c_t = 1:  g_i = ∇f_i(x^t),                    g^t = mean g_i            client i sends it whole
-//   c_t = 0:  q_i = Q_i(∇f_i(x^t) − ∇f_i(x^{t−1})),  g^t = g^{t−1} + mean q_i   client i sends q_i
-//   x^{t+1} = x^t − γ g^t                                            server, sends x^{t+1}
+//   c_t ~ Be(p), one coin for all clients; c_0 = 1
+//   c_t = 1:  m_i = ∇f_i(x^t)                                     client i, sends m_i
+//             g^t = (1/n) Σ m_i                                   server
+//   c_t = 0:  m_i = C_i(∇f_i(x^t) − ∇f_i(x^{t−1}))
+//             g^t = g^{t−1} + (1/n) Σ m_i
+//   x^{t+1} = x^t − γ g^t                                         server, sends x^{t+1} and c_{t+1}
 //
-// Theory: p = ζ/d (ζ: expected number of sent coordinates), γ = 1/(L + L~ √((1−p) ω/(p n))); then
-// E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T) (Theorem 2.1, with L~ in place of L).
+// Theory: p = ζ/d, which makes both kinds of round cost the same. Independent compressors:
+// γ = 1/(L + L~ √((1−p) ω/(p n))) (Theorem 2.1, with L~ in place of L); a family with the (A, B) inequality,
+// such as PermK: γ = 1/(L + √((1−p)/p) √((A−B) L₊² + B L_±²)) (arXiv:2110.03300, Theorem 4). Then E‖∇f(x̂)‖² ≤
+// 2 Δ⁰/(γ T).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
+#include "algorithms/gradients.h"
 #include "algorithms/params.h"
-#include "algorithms/sampling.h"
-#include "algorithms/vector_ops.h"
-#include "compressors/config_error.h"
+#include "algorithms/server_base.h"
 
 namespace gradwire {
 
-struct MarinaParams {
+// Of the whole family.
+struct MarinaCoreParams {
+  StepSize step_size;
+  std::optional<double> p;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the server's step");
+    visit("p", self.p, "probability of a whole round; theory: zeta/d, and batch/(batch+m) with batches");
+  }
+  void resolve_p(double theory) {
+    if (!p) p = std::min(1.0, theory);
+    check_probability(*p, "p");
+  }
+};
+inline double zeta_share(const Theory& theory) {
+  return theory.compressor.zeta / static_cast<double>(theory.d);
+}
+
+struct MarinaParams : MarinaCoreParams {
   static constexpr Facts facts{
       .name = "marina",
-      .summary = "compressed differences of successive gradients, whole gradients now and then",
+      .summary = "compressed gradient differences between two points, whole gradients now and then",
       .reference = "Gorbunov et al., arXiv:2102.07845",
       .takes = Takes::kUnbiased,
       .strict = true,
@@ -29,28 +51,56 @@ struct MarinaParams {
       .partial = false,
       .client_state = ClientState::kRecomputable,
   };
-  StepSize step_size;
-  std::optional<double> p;
-
-  static void fields(auto& self, auto&& visit) {
-    visit("step_size", self.step_size, "gamma of the server's step");
-    visit("p", self.p, "probability of a whole round; theory: zeta/d");
-  }
   void resolve(const Theory& theory, Warnings&) {
-    const Quality& q = theory.compressor;
-    if (!p) p = q.zeta / static_cast<double>(theory.d);
-    if (!(*p > 0 && *p <= 1))
-      throw ConfigError("algorithm.p", "a probability above 0 and at most 1 is needed");
+    resolve_p(zeta_share(theory));
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    step_size.resolve(1 / (s.L + s.L_tilde() * std::sqrt((1 - *p) * q.omega / (*p * theory.n))));
+    const double A = theory.compressor.A, B = theory.compressor.B;
+    const double plus = B > 0 ? s.L_plus_bound() : s.L_tilde(), pm = B > 0 ? s.L_pm_bound() : 0;
+    step_size.resolve(1 / (s.L + std::sqrt((1 - *p) / *p * ((A - B) * plus * plus + B * pm * pm))));
+  }
+};
+
+// The flags of a broadcast: what the coin of its round says.
+enum MarinaFlags : std::uint32_t { kCompressedRound = 0, kWholeRound = 1 };
+
+template <class Real>
+struct MarinaServer : ModelServer<Real> {
+  using Base = ModelServer<Real>;
+  using Base::setup, Base::t, Base::x;
+  Real gamma;
+  double p;
+  Vec<Real> x_prev, g;
+
+  MarinaServer(const Setup<Real>& s, const MarinaCoreParams& params)
+      : Base(s), gamma(Real(*params.step_size.value)), p(*params.p), g(s.d) {}
+  static void fields(auto& self, auto&& visit) {
+    Base::fields(self, visit);
+    visit(self.x_prev);
+    visit(self.g);
+  }
+
+  bool whole() const { return t == 0 || shared_coin(setup.seed, t, p); }
+  Downlink<Real> broadcast() const {
+    return {t, whole() ? kWholeRound : kCompressedRound, {Payload<Real>::dense(x)}};
+  }
+  std::optional<Downlink<Real>> resync(ClientId, Answer) const { return previous_point(t, x_prev); }
+  void apply(std::span<const Uplink<Real>> uplinks) {
+    if (whole()) std::fill(g.begin(), g.end(), Real(0));
+    add_weighted<Real>(setup, uplinks, 0, Real(1), g);
+    step();
+  }
+  void step() {
+    x_prev = x;
+    axpy<Real>(-gamma, g, x);
+    ++t;
   }
 };
 
 template <class Real>
 struct Marina {
   using Params = MarinaParams;
-  enum Flags : std::uint32_t { kCompressed = 0, kWhole = 1 };
+  using Server = MarinaServer<Real>;
 
   struct Client {
     Vec<Real> grad_prev, grad;  // ∇f_i(x^{t−1}); the proposal ∇f_i(x^t)
@@ -60,11 +110,11 @@ struct Marina {
     static void fields(auto& self, auto&& visit) { visit(self.grad_prev); }
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      if (down.flags == kCompressed && grad_prev.empty()) return cannot(Answer::kNeedsState, down);
+      if (down.flags == kCompressedRound && grad_prev.empty()) return cannot(Answer::kNeedsState, down);
       const View<Real> x = down.parts[0].values;
       grad.resize(x.size());
       const double loss = ctx.oracle.loss_and_gradient(x, {}, grad);
-      if (down.flags == kWhole) return reply_of(down, loss, Payload<Real>::dense(grad));
+      if (down.flags == kWholeRound) return reply_of(down, loss, Payload<Real>::dense(grad));
       Vec<Real>& difference = ctx.scratch.vec(0, x.size());
       for (std::size_t j = 0; j < x.size(); ++j) difference[j] = grad[j] - grad_prev[j];
       return reply_of(down, loss,
@@ -79,42 +129,6 @@ struct Marina {
       grad_prev.resize(x_prev.size());
       ctx.oracle.loss_and_gradient(x_prev, {}, grad_prev);
     }
-  };
-
-  struct Server {
-    const Setup<Real>& setup;
-    Real gamma;
-    double p;
-    Vec<Real> x, x_prev, g;
-    std::uint32_t t = 0;
-
-    Server(const Setup<Real>& s, const Params& params)
-        : setup(s), gamma(*params.step_size.value), p(*params.p), x(s.x0), g(s.d) {}
-    static void fields(auto& self, auto&& visit) {
-      visit(self.x);
-      visit(self.x_prev);
-      visit(self.g);
-      visit(self.t);
-    }
-
-    bool whole() const { return t == 0 || shared_coin(setup.seed, t, p); }
-    Downlink<Real> broadcast() const {
-      return {t, whole() ? kWhole : kCompressed, {Payload<Real>::dense(x)}};
-    }
-    std::optional<Downlink<Real>> resync(ClientId, Answer) const {
-      Downlink<Real> down;
-      down.round = t;
-      if (t > 0) down.parts = {Payload<Real>::dense(x_prev)};
-      return down;
-    }
-    void apply(std::span<const Uplink<Real>> uplinks) {
-      if (whole()) std::fill(g.begin(), g.end(), Real(0));
-      add_weighted<Real>(setup, uplinks, 0, Real(1), g);
-      x_prev = x;
-      axpy<Real>(-gamma, g, x);
-      ++t;
-    }
-    View<Real> model() const { return x; }
   };
 };
 

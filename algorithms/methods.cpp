@@ -1,9 +1,11 @@
 // The registry: names, parameters, checks and theory of all methods, for both precisions at once.
+#include <algorithm>
 #include <functional>
 
 #include "algorithms/all.h"
 #include "algorithms/method.h"
 #include "algorithms/options.h"
+#include "algorithms/symmetric.h"
 #include "compressors/config_error.h"
 #include "compressors/nearest.h"
 
@@ -106,6 +108,9 @@ void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& co
   if (facts.takes == Takes::kContractive && !(q.alpha > 0))
     refuse(std::string(facts.name) + " needs a contractive compressor, and " + spec.compressor +
            " is not one in dimension " + std::to_string(d) + "; add scaled=false, or use topk");
+  if (facts.takes == Takes::kEither && !q.unbiased && !(q.alpha > 0))
+    refuse(std::string(facts.name) + " needs an unbiased or a contractive compressor, and " +
+           spec.compressor + " is neither");
 }
 
 }  // namespace
@@ -140,20 +145,43 @@ void check_algorithm(const AlgorithmSpec& spec) {
                       spec.name + " needs every client in every round; write participation = 1");
 }
 
+std::size_t compressed_dim(std::string_view method, std::size_t d) {
+  if (!find_entry(method).info.facts.needs_hessian) return d;
+  constexpr std::size_t kMaxHessianDim = 20'000;  // 1.6 GB per client in double
+  if (d > kMaxHessianDim)
+    throw ConfigError("algorithm.name", std::string(method) +
+                                            " keeps a Hessian per client, which is too large for " +
+                                            std::to_string(d) + " parameters; at most " +
+                                            std::to_string(kMaxHessianDim) + " are supported");
+  return triangle_size(d);
+}
+
+std::size_t longest_part(std::string_view method, std::size_t d) {
+  return std::max(d, compressed_dim(method, d));
+}
+
+Compressor uplink_compressor(const AlgorithmSpec& spec, std::size_t d, std::uint32_t n) {
+  return parse_compressor(spec.compressor, compressed_dim(spec.name, d), n);
+}
+
 bool needs_smoothness(const AlgorithmSpec& spec) { return find_entry(spec.name).needs_smoothness(spec); }
 
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, Warnings& warnings) {
   check_algorithm(spec);
   const Entry& e = find_entry(spec.name);
-  const Compressor compressor = parse_compressor(spec.compressor, theory.d, theory.n);
-  check_class(e, spec, compressor, theory.d, warnings);
+  const Compressor compressor = uplink_compressor(spec, theory.d, theory.n);
+  const std::size_t length = compressed_dim(spec.name, theory.d);
+  check_class(e, spec, compressor, length, warnings);
   Theory with_quality = theory;
-  with_quality.compressor = quality(compressor, theory.d, theory.n);
+  with_quality.compressor = quality(compressor, length, theory.n);
+  with_quality.batch = spec.batch;
+  with_quality.participation = spec.participation;
   if (e.needs_smoothness(spec)) {
-    if (spec.participation < 1)
+    const Facts& facts = e.info.facts;
+    if (spec.participation < 1 && !facts.theory_knows_sampling)
       warnings.push_back(spec.name +
                          ": the theorem behind the step size assumes that every client takes part");
-    if (spec.batch > 0)
+    if (spec.batch > 0 && !facts.theory_knows_batches)
       warnings.push_back(spec.name + ": the theorem behind the step size assumes full gradients");
   }
   AlgorithmSpec resolved = e.resolve(spec, with_quality, warnings);

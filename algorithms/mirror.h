@@ -15,12 +15,12 @@ namespace gradwire {
 template <class Real>
 class Mirror {
  public:
-  explicit Mirror(const Setup<Real>& setup) : dim_(setup.d), rows_(setup.keep_mirrors ? setup.n : 0) {}
+  explicit Mirror(const Setup<Real>& setup) : rows_(setup.keep_mirrors ? setup.n : 0) {}
 
   void add(const Uplink<Real>& up, std::size_t k, Real scale) {
     if (rows_.empty()) return;
     Vec<Real>& row = rows_[up.client];
-    if (row.empty()) row.resize(dim_);
+    if (row.empty()) row.resize(up.parts[k].dim);
     add_decoded<Real>(up.parts[k], scale, row);
   }
 
@@ -38,7 +38,6 @@ class Mirror {
   const std::vector<Vec<Real>>& rows() const { return rows_; }
 
  private:
-  std::size_t dim_;
   std::vector<Vec<Real>> rows_;
 };
 

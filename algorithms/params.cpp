@@ -48,6 +48,8 @@ void read_parameter(std::string_view text, const std::string& key, double& out) 
 }
 
 void read_parameter(std::string_view text, const std::string& key, std::optional<double>& out) {
+  out.reset();
+  if (text == "theory") return;
   double value = 0;
   read_parameter(text, key, value);
   out = value;
@@ -57,6 +59,19 @@ void read_parameter(std::string_view text, const std::string& key, std::uint32_t
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc{} || end != text.data() + text.size())
     throw ConfigError(key, quoted(text) + " is not a count (0, 1, 2, ...)");
+}
+
+void read_parameter(std::string_view text, const std::string&, std::string& out) { out = text; }
+
+void read_parameter(std::string_view text, const std::string& key, std::vector<double>& out) {
+  out.clear();
+  if (text == "theory") return;
+  while (!text.empty()) {
+    const std::size_t space = text.find(' ');
+    out.push_back(0);
+    read_parameter(text.substr(0, space), key, out.back());
+    text = space == std::string_view::npos ? std::string_view{} : text.substr(space + 1);
+  }
 }
 
 std::uint32_t read_choice(std::string_view text, const std::string& key,
@@ -78,6 +93,36 @@ std::string write_parameter(const std::optional<double>& value) {
   return value ? write_parameter(*value) : "theory";
 }
 std::string write_parameter(std::uint32_t value) { return std::to_string(value); }
+std::string write_parameter(const std::string& value) { return value; }
+std::string write_parameter(const std::vector<double>& value) {
+  if (value.empty()) return "theory";
+  std::string text;
+  for (const double v : value) text += (text.empty() ? "" : " ") + write_parameter(v);
+  return text;
+}
+
+void check_probability(double p, std::string_view name) {
+  if (!(p > 0 && p <= 1))
+    throw ConfigError("algorithm." + std::string(name), "a probability above 0 and at most 1 is needed");
+}
+
+void check_positive(double value, std::string_view name) {
+  if (!(value > 0)) throw ConfigError("algorithm." + std::string(name), "must be positive");
+}
+
+double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name) {
+  const std::string key = "algorithm." + std::string(name);
+  if (given) {
+    check_positive(*given, name);
+    return *given;
+  }
+  const double mu = need_smoothness(theory, key).mu;
+  if (!(mu > 0))
+    throw ConfigError(key,
+                      "this problem is not known to be strongly convex, so theory has no value; give a "
+                      "number, or use regularizer = \"l2\"");
+  return mu;
+}
 
 const Smoothness& need_smoothness(const Theory& theory, const std::string& key) {
   if (theory.smoothness == nullptr)

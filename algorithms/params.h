@@ -39,6 +39,8 @@ void read_parameter(std::string_view text, const std::string& key, StepSize& out
 void read_parameter(std::string_view text, const std::string& key, std::optional<double>& out);
 void read_parameter(std::string_view text, const std::string& key, double& out);
 void read_parameter(std::string_view text, const std::string& key, std::uint32_t& out);
+void read_parameter(std::string_view text, const std::string& key, std::string& out);
+void read_parameter(std::string_view text, const std::string& key, std::vector<double>& out);
 std::uint32_t read_choice(std::string_view text, const std::string& key,
                           std::span<const std::string_view> words);
 template <class Words>
@@ -50,9 +52,24 @@ std::string write_parameter(double value);  // the shortest text that reads back
 std::string write_parameter(const StepSize& value);
 std::string write_parameter(const std::optional<double>& value);
 std::string write_parameter(std::uint32_t value);
+std::string write_parameter(const std::string& value);
+std::string write_parameter(const std::vector<double>& value);  // "0.25 0.75"; empty: "theory"
 template <class Words>
 std::string write_parameter(const Choice<Words>& value) {
   return std::string(Words::words[value.index]);
+}
+
+// A probability in (0, 1], or a ConfigError.
+void check_probability(double p, std::string_view name);
+void check_positive(double value, std::string_view name);
+
+// mu > 0: the given one, else the problem's; a ConfigError that asks for a number where there is none.
+double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name);
+
+// L_s and the largest L_ij of single samples; where they are not known, L_max.
+inline double sample_smoothness(const Smoothness& s) { return s.L_s > 0 ? s.L_s : s.L_max(); }
+inline double largest_sample_smoothness(const Smoothness& s) {
+  return s.L_sample_max > 0 ? s.L_sample_max : s.L_max();
 }
 
 // The smoothness constants, or a ConfigError that asks for a number in place of `key`.

@@ -11,12 +11,22 @@ void everyone(std::uint32_t n, std::vector<ClientId>& out) {
   std::iota(out.begin(), out.end(), ClientId{0});
 }
 
+std::uint32_t cohort_size(std::uint32_t n, double share) {
+  return static_cast<std::uint32_t>(std::clamp(std::round(share * n), 1.0, static_cast<double>(n)));
+}
+
 void sample_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
-                   std::vector<ClientId>& out) {
-  const auto size =
-      static_cast<std::uint32_t>(std::clamp(std::round(share * n), 1.0, static_cast<double>(n)));
+                   std::vector<ClientId>& out, Purpose purpose) {
+  const std::uint32_t size = cohort_size(n, share);
   if (size == n) return everyone(n, out);
-  draw_subset({seed, kServerClient, round, Purpose::kCohort}, size, n, out);
+  draw_subset({seed, kServerClient, round, purpose}, size, n, out);
+}
+
+void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double p,
+                 std::vector<ClientId>& out) {
+  out.clear();
+  for (ClientId i = 0; i < n; ++i)
+    if (Stream({seed, i, round, Purpose::kCohort}).uniform() < p) out.push_back(i);
 }
 
 Batch draw_batch(std::uint64_t seed, ClientId client, std::uint32_t round, std::uint32_t local_step,
@@ -26,6 +36,42 @@ Batch draw_batch(std::uint64_t seed, ClientId client, std::uint32_t round, std::
   work.resize(batch);
   for (std::uint32_t& j : work) j = stream.below(static_cast<std::uint32_t>(m));
   return work;
+}
+
+void shuffle_samples(std::uint64_t seed, ClientId client, std::uint32_t round, std::uint32_t epoch,
+                     std::size_t m, std::vector<std::uint32_t>& out) {
+  out.resize(m);
+  std::iota(out.begin(), out.end(), 0u);
+  Stream stream({seed, client, round, Purpose::kMinibatch + epoch});
+  for (std::size_t k = m; k > 1; --k) std::swap(out[k - 1], out[stream.below(static_cast<std::uint32_t>(k))]);
+}
+
+std::uint32_t shared_geometric(std::uint64_t seed, std::uint32_t t, double p) {
+  Stream stream({seed, kServerClient, t, Purpose::kCoin});
+  std::uint32_t tosses = 1;
+  while (tosses < kMaxTosses && !(stream.uniform() < p)) ++tosses;
+  return tosses;
+}
+
+void draw_clients(std::uint64_t seed, std::uint32_t t, std::uint32_t n, std::uint32_t r,
+                  std::vector<Drawn>& out) {
+  Stream stream({seed, kServerClient, t, Purpose::kCohort});
+  std::vector<ClientId> drawn(r);
+  for (ClientId& i : drawn) i = stream.below(n);
+  std::sort(drawn.begin(), drawn.end());
+  out.clear();
+  for (const ClientId i : drawn) {
+    if (out.empty() || out.back().client != i) out.push_back({i, 0});
+    ++out.back().times;
+  }
+}
+
+std::uint32_t times_drawn(std::uint64_t seed, std::uint32_t t, std::uint32_t n, std::uint32_t r,
+                          ClientId client) {
+  Stream stream({seed, kServerClient, t, Purpose::kCohort});
+  std::uint32_t times = 0;
+  for (std::uint32_t k = 0; k < r; ++k) times += stream.below(n) == client;
+  return times;
 }
 
 bool shared_coin(std::uint64_t seed, std::uint32_t t, double p) {

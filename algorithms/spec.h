@@ -29,6 +29,13 @@ struct Theory {
   std::size_t d = 0;
   Quality compressor;
   const Smoothness* smoothness = nullptr;  // null: the problem has no closed-form constants
+  std::uint64_t samples = 0;               // of all clients; 0: not known
+  std::uint32_t rounds = 0;                // of the run; 0: not known
+  std::uint32_t batch = 0;                 // of the spec; 0: full gradients
+  double participation = 1;                // of the spec
+
+  // m: samples of one client on average.
+  double m() const { return samples == 0 || n == 0 ? 1 : static_cast<double>(samples) / n; }
 };
 
 }  // namespace gradwire

@@ -16,15 +16,22 @@ void axpy(Real a, View<Real> v, Out<Real> out) {
   for (std::size_t j = 0; j < out.size(); ++j) out[j] += a * v[j];
 }
 
-// out += scale * sum_i w_i decode(parts[k] of client i), w_i the client's weight in f. The only ways to sum
-// replies are this and add_mean_of_replies: in client order, split by coordinate range.
+// out += sum_i weight(i) decode(parts[k] of client i): in client order, split by coordinate range. The only
+// way to sum replies; those below are its two weightings.
+template <class Real>
+void add_by(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, auto&& weight,
+            Vec<Real>& out) {
+  setup.ranges(out.size(), [&](std::size_t lo, std::size_t hi) {
+    for (const auto& up : uplinks) add_decoded<Real>(up.parts[k], weight(up.client), out, lo, hi);
+  });
+}
+
+// out += scale * sum_i w_i decode(parts[k] of client i), w_i the client's weight in f.
 template <class Real>
 void add_weighted(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, Real scale,
                   Vec<Real>& out) {
-  setup.ranges(out.size(), [&](std::size_t lo, std::size_t hi) {
-    for (const auto& up : uplinks)
-      add_decoded<Real>(up.parts[k], scale * setup.weight(up.client), out, lo, hi);
-  });
+  add_by<Real>(
+      setup, uplinks, k, [&](ClientId i) { return scale * setup.weight(i); }, out);
 }
 
 // The same with weights w_i / sum_{those who replied} w_j: a mean over the cohort.
@@ -37,22 +44,24 @@ void add_mean_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>>
     total = 0;
     for (const auto& up : uplinks) total += setup.weight(up.client);
   }
-  setup.ranges(out.size(), [&](std::size_t lo, std::size_t hi) {
-    for (const auto& up : uplinks) {
-      const Real w = setup.weights.empty() ? Real(1) : setup.weight(up.client);
-      add_decoded<Real>(up.parts[k], scale * (w / total), out, lo, hi);
-    }
-  });
+  const auto weight = [&](ClientId i) {
+    return scale * ((setup.weights.empty() ? Real(1) : setup.weight(i)) / total);
+  };
+  add_by<Real>(setup, uplinks, k, weight, out);
 }
 
 // The reply of a client half to `down`.
 template <class Real>
-Uplink<Real> reply_of(const Downlink<Real>& down, double loss, const Payload<Real>& part) {
+Uplink<Real> reply_of(const Downlink<Real>& down, double loss, const Parts<Real>& parts) {
   Uplink<Real> up;
   up.round = down.round;
   up.loss = loss;
-  up.parts = {part};
+  up.parts = parts;
   return up;
+}
+template <class Real>
+Uplink<Real> reply_of(const Downlink<Real>& down, double loss, const Payload<Real>& part) {
+  return reply_of(down, loss, Parts<Real>{part});
 }
 
 // "I cannot answer": what is lacking.

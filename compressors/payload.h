@@ -48,6 +48,11 @@ struct Payload {
   View<Real> values;
   StreamKey key;  // what a seeded support was drawn from
 
+  static Payload nothing(std::size_t dim) {
+    Payload p;
+    p.dim = static_cast<std::uint32_t>(dim);
+    return p;
+  }
   static Payload dense(View<Real> v) {
     Payload p;
     p.shape = Shape::kDense;

@@ -15,6 +15,7 @@ enum class Purpose : std::uint32_t {
   kCohort = 2,
   kFault = 3,
   kStart = 4,            // x0 = "normal"
+  kShiftCohort = 5,      // a second sample of clients
   kCompressor = 0x1000,  // + number of the message part
   kMinibatch = 0x10000,  // + local step
 };

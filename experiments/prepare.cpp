@@ -1,5 +1,8 @@
 #include "experiments/prepare.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "algorithms/method.h"
 #include "fl_client/local_problem.h"
 #include "fl_server/start_point.h"
@@ -23,7 +26,7 @@ void resolve_algorithm(Prepared& p) {
   const AlgorithmSpec resolved = resolve(spec, p.theory(), p.warnings);
   set_algorithm(p.experiment, resolved);
   const std::uint32_t n = p.theory().n;
-  p.quality = quality(parse_compressor(resolved.compressor, p.d, n), p.d, n);
+  p.quality = quality(uplink_compressor(resolved, p.d, n), compressed_dim(resolved.name, p.d), n);
 }
 
 }  // namespace
@@ -39,6 +42,9 @@ Prepared prepare(const LoadedExperiment& loaded) {
     p.d = model_dim(p.problem, p.agreement);
     std::vector<std::uint64_t> samples;
     for (const Part& part : p.parts) samples.push_back(part.train_count());
+    // A function without data counts as one sample.
+    p.samples = std::max<std::uint64_t>(std::accumulate(samples.begin(), samples.end(), std::uint64_t{0}),
+                                        p.problem.clients);
     p.weights = client_weights(p.experiment, samples);
     p.x0 = start_point(p.experiment, p.agreement, loaded.folder());
     resolve_algorithm(p);

@@ -23,7 +23,16 @@ struct Prepared {
   std::optional<Smoothness> smoothness;  // where there are closed-form constants
   std::vector<std::string> warnings;
 
-  Theory theory() const { return {problem.clients, d, quality, smoothness ? &*smoothness : nullptr}; }
+  std::uint64_t samples = 0;  // for training, of all clients
+
+  Theory theory() const {
+    return {.n = problem.clients,
+            .d = d,
+            .compressor = quality,
+            .smoothness = smoothness ? &*smoothness : nullptr,
+            .samples = samples,
+            .rounds = experiment.run().rounds()};
+  }
 };
 
 // Reads the data and resolves every number. Throws ExperimentError or DataError (one line).

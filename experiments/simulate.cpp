@@ -48,7 +48,7 @@ std::shared_ptr<Setup<Real>> make_setup(const Prepared& p, unsigned threads) {
   setup->d = p.d;
   setup->x0.assign(p.x0.begin(), p.x0.end());
   setup->algorithm = algorithm_spec(p.experiment);
-  setup->compressor = parse_compressor(setup->algorithm.compressor, p.d, setup->n);
+  setup->compressor = uplink_compressor(setup->algorithm, p.d, setup->n);
   setup->weights = p.weights;
   setup->keep_mirrors = keep_mirrors(p.experiment, false);
   if (threads > 1 && p.d >= kRangesWorthThreads * kRangeReals)

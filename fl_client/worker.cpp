@@ -17,7 +17,7 @@ std::shared_ptr<const Setup<Real>> make_setup(const proto::Experiment& e, std::s
   setup->n = e.clients().count();
   setup->d = d;
   setup->algorithm = algorithm_spec(e);
-  setup->compressor = parse_compressor(setup->algorithm.compressor, d, setup->n);
+  setup->compressor = uplink_compressor(setup->algorithm, d, setup->n);
   return setup;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "algorithms/method.h"
@@ -50,7 +51,8 @@ void resolve_algorithm(Agreed& agreed, const ProblemSpec& spec, const ClientTabl
   const AlgorithmSpec resolved = resolve(asked, agreed.theory(), agreed.warnings);
   set_algorithm(agreed.experiment, resolved);
   const std::uint32_t n = agreed.theory().n;
-  agreed.quality = quality(parse_compressor(resolved.compressor, agreed.d, n), agreed.d, n);
+  agreed.quality =
+      quality(uplink_compressor(resolved, agreed.d, n), compressed_dim(resolved.name, agreed.d), n);
 }
 
 }  // namespace
@@ -70,6 +72,8 @@ Agreed agree(const LoadedExperiment& loaded, const ClientTable& table) {
       throw DataError("client " +
                       std::to_string(std::find(samples.begin(), samples.end(), 0u) - samples.begin()) +
                       " has no samples");
+    agreed.samples = std::max<std::uint64_t>(
+        std::accumulate(samples.begin(), samples.end(), std::uint64_t{0}), spec.clients);
     agreed.weights = client_weights(agreed.experiment, samples);
     agreed.x0 = start_point(agreed.experiment, agreed.agreement, loaded.folder());
     resolve_algorithm(agreed, spec, table);

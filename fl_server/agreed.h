@@ -23,8 +23,15 @@ struct Agreed {
   std::optional<Smoothness> smoothness;  // L is the mean of what the clients said
   std::vector<std::string> warnings;
 
+  std::uint64_t samples = 0;  // for training, of all clients
+
   Theory theory() const {
-    return {experiment.clients().count(), d, quality, smoothness ? &*smoothness : nullptr};
+    return {.n = experiment.clients().count(),
+            .d = d,
+            .compressor = quality,
+            .smoothness = smoothness ? &*smoothness : nullptr,
+            .samples = samples,
+            .rounds = experiment.run().rounds()};
   }
 };
 

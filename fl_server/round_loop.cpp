@@ -86,9 +86,10 @@ class Loop {
       bits_down_ += body_bits * static_cast<double>(size);
       if (!collect(Request::kRound, body, std::clamp<std::size_t>(quorum, 1, size), k)) return false;
       gather_replies();
+    }
+    if (server_.apply(replies_)) {
       for (const auto& up : replies_) ledger_.committed[up.client] = up.ticket;
     }
-    server_.apply(replies_);
     record_.replies = static_cast<std::uint32_t>(replies_.size());
     if (hooks_.on_round) hooks_.on_round(k + 1);
     return true;
@@ -98,6 +99,7 @@ class Loop {
     for (std::size_t i = 0; i < cohort_.size(); ++i) {
       if (!have_[i]) continue;
       replies_.push_back(slots_[i]);
+      bits_up_ += facts_.flag_bits_up;
       for (std::size_t part = 0; part < slots_[i].parts.size(); ++part)
         bits_up_ += wire_bits(slots_[i].parts[part]);
       grad_calls_ += slots_[i].grad_calls;

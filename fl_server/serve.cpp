@@ -92,7 +92,7 @@ std::shared_ptr<const Setup<Real>> make_setup(const Agreed& agreed) {
   setup->d = agreed.d;
   setup->x0.assign(agreed.x0.begin(), agreed.x0.end());
   setup->algorithm = algorithm_spec(agreed.experiment);
-  setup->compressor = parse_compressor(setup->algorithm.compressor, agreed.d, setup->n);
+  setup->compressor = uplink_compressor(setup->algorithm, agreed.d, setup->n);
   setup->weights = agreed.weights;
   setup->keep_mirrors = keep_mirrors(agreed.experiment, /*over_network=*/true);
   return setup;

@@ -135,10 +135,12 @@ void check_faults(const proto::Experiment& e, const Facts& facts) {
     throw ConfigError("server.quorum", name +
                                            " needs the replies of all clients asked: quorum must be 1, not " +
                                            number_text(e.server().quorum()));
+  if (has(facts.client_state, ClientState::kPrivate)) {
+    const std::string why = "a client of " + name + " keeps state that nobody can restore: ";
+    if (e.faults().wiped() > 0) throw ConfigError("faults.wiped", why + "wiped must be 0");
+    if (e.faults().crashes() > 0) throw ConfigError("faults.crashes", why + "crashes must be 0");
+  }
   if (e.faults().wiped() == 0) return;
-  if (has(facts.client_state, ClientState::kPrivate))
-    throw ConfigError("faults.wiped",
-                      "a client of " + name + " keeps state that nobody can restore: wiped must be 0");
   if (has(facts.client_state, ClientState::kMirrored) && e.server().mirrors() == "false")
     throw ConfigError("server.mirrors",
                       "faults.wiped above 0 needs mirrors: nothing else restores the clients of " + name);
@@ -156,6 +158,11 @@ void check_experiment(const proto::Experiment& e) {
                       "stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0");
   check_parameters(e.algorithm());
   check_algorithm(algorithm_spec(e));
+  if (find_method(e.algorithm().name()).facts.needs_hessian &&
+      !find_problem_kind(e.problem().kind()).has_smoothness)
+    throw ConfigError("algorithm.name", e.algorithm().name() + " needs Hessians in closed form, and kind " +
+                                            quote(e.problem().kind()) +
+                                            " has none; use quadratic, least_squares or logistic");
   check_faults(e, find_method(e.algorithm().name()).facts);
 }
 

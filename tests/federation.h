@@ -38,6 +38,11 @@ class DiagonalQuadratic final : public Oracle<Real> {
     }
     return static_cast<Real>(loss);
   }
+  bool hessian(View<Real>, Out<Real> upper) override {
+    std::fill(upper.begin(), upper.end(), Real(0));
+    for (std::size_t j = 0, at = 0; j < a.size(); at += a.size() - j, ++j) upper[at] = a[j];
+    return true;
+  }
 };
 
 template <class Real>
@@ -104,9 +109,11 @@ struct Federation {
     theory.n = n();
     theory.d = d();
     theory.smoothness = &smoothness;
+    theory.samples = 4 * n();
+    theory.rounds = 60;
     std::vector<std::string> warnings;
     s->algorithm = resolve(spec, theory, warnings);
-    s->compressor = parse_compressor(s->algorithm.compressor, d());
+    s->compressor = uplink_compressor(s->algorithm, d(), n());
     return s;
   }
 };

@@ -82,11 +82,10 @@ std::shared_ptr<const Setup<Real>> make_setup(const AlgorithmSpec& algorithm, st
   setup->n = n;
   setup->d = x0.size();
   setup->x0 = x0;
-  setup->compressor = parse_compressor(algorithm.compressor, setup->d, n);
+  setup->compressor = uplink_compressor(algorithm, setup->d, n);
   Theory theory;
   theory.n = n;
   theory.d = setup->d;
-  theory.compressor = quality(setup->compressor, setup->d, n);
   theory.smoothness = constants;
   std::vector<std::string> warnings;
   setup->algorithm = resolve(algorithm, theory, warnings);

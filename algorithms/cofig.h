@@ -1,0 +1,97 @@
+// COFIG — Zhao, Burlachenko, Li, Richtárik, arXiv:2112.13097, Algorithm 1: shifts with two independent
+// samples of clients.
+//
+//   u_i = C(∇f_i(x^t) − h_i)                              client i in S or S~, sends u_i
+//   h_i ← h_i + α u_i                                     client i in S~
+//   g = h + (1/|S|) Σ_{i∈S} u_i,  x^{t+1} = x^t − γ g     server, sends x^{t+1}
+//   h ← h + (α/n) Σ_{i∈S~} u_i
+//
+// |S| = |S~| = participation · n; both ends draw them from the seed. With all clients it is DIANA. Theory:
+// α = 1/(1+ω), γ = min(1/(2L), |S|/(5L (1+ω) n^{2/3}), |S|/(5L (1+ω)^{3/2} √n)), L = L_max.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+
+#include "algorithms/diana.h"
+
+namespace gradwire {
+
+struct CofigParams : ShiftParams {
+  static constexpr Facts facts{
+      .name = "cofig",
+      .summary = "shifts h_i learned on a second, independent sample of clients",
+      .reference = "Zhao, Burlachenko, Li, Richtarik, arXiv:2112.13097",
+      .takes = Takes::kUnbiased,
+      .needs_all_replies = true,
+      .client_state = ClientState::kMirrored,
+      .theory_knows_sampling = true,
+  };
+  void resolve(const Theory& theory, Warnings&) {
+    resolve_alpha(theory);
+    if (step_size.value) return;
+    const double L = need_smoothness(theory, "algorithm.step_size").L_max();
+    const double n = theory.n, S = cohort_size(theory.n, theory.participation),
+                 spread = 1 + theory.compressor.omega;
+    step_size.resolve(std::min({1 / (2 * L), S / (5 * L * spread * std::pow(n, 2.0 / 3)),
+                                S / (5 * L * std::pow(spread, 1.5) * std::sqrt(n))}));
+  }
+};
+
+template <class Real>
+struct Cofig {
+  using Params = CofigParams;
+
+  struct Client : Diana<Real>::Client {
+    using Base = typename Diana<Real>::Client;
+    bool learns = false;  // in S~, of the proposal
+
+    Client(const Setup<Real>& s, const Params& p) : Base(s, DianaParams{ShiftParams(p)}) {}
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      std::vector<ClientId>& shifted = ctx.scratch.order;
+      sample_cohort(ctx.seed, down.round, this->setup.n, this->setup.algorithm.participation, shifted,
+                    Purpose::kShiftCohort);
+      learns = std::binary_search(shifted.begin(), shifted.end(), ctx.client);
+      return Base::reply(down, ctx);
+    }
+    void commit() {
+      if (learns) Base::commit();
+    }
+  };
+
+  struct Server : ShiftServer<Real> {
+    using Base = ShiftServer<Real>;
+    using Base::setup, Base::t, Base::x, Base::g;
+
+    Server(const Setup<Real>& s, const Params& p) : Base(s, p) {}
+
+    void draw(std::vector<ClientId>& out, Purpose purpose) const {
+      sample_cohort(setup.seed, t, setup.n, setup.algorithm.participation, out, purpose);
+    }
+    void cohort(std::vector<ClientId>& out) const {
+      std::vector<ClientId> S, shifted;
+      draw(S, Purpose::kCohort);
+      draw(shifted, Purpose::kShiftCohort);
+      out.clear();
+      std::set_union(S.begin(), S.end(), shifted.begin(), shifted.end(), std::back_inserter(out));
+    }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      std::vector<ClientId> members;
+      const auto those_in = [&](Purpose purpose) {
+        draw(members, purpose);
+        std::vector<Uplink<Real>> chosen;
+        for (const auto& up : uplinks)
+          if (std::binary_search(members.begin(), members.end(), up.client)) chosen.push_back(up);
+        return chosen;
+      };
+      g = this->h;
+      add_mean_of_replies<Real>(setup, those_in(Purpose::kCohort), 0, Real(1), g);
+      this->learn(those_in(Purpose::kShiftCohort), 0);
+      axpy<Real>(-this->gamma, g, x);
+      ++t;
+    }
+  };
+};
+
+}  // namespace gradwire

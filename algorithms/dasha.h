@@ -1,0 +1,301 @@
+// DASHA — Tyurin, Richtárik, arXiv:2202.01268, Algorithm 1.
+//
+//   x^{t+1} = x^t − γ g^t                                            server, sends x^{t+1}
+//   h_i⁺ = ∇f_i(x^{t+1}),  m_i = C_i(h_i⁺ − h_i − a (g_i − h_i))      client i, sends m_i
+//   h_i ← h_i⁺,  g_i ← g_i + m_i
+//   g^{t+1} = g^t + (1/n) Σ m_i                                      server
+//
+// h_i^0 = g_i^0 = ∇f_i(x^0), sent whole. Never again dense, no coins for synchronisation.
+//
+// DASHA-PAGE and DASHA-MVR have minibatch estimators in the place of h_i⁺, with one batch B of `batch`
+// samples at both points:
+//   page  h_i⁺ = ∇f_i(x^{t+1}) with probability p (one coin for all clients),
+//         else h_i + ∇f_i(x^{t+1}; B) − ∇f_i(x^t; B)
+//   mvr   h_i⁺ = ∇f_i(x^{t+1}; B) + (1−b) (h_i − ∇f_i(x^t; B))
+//
+// Theory: a = 1/(2ω+1); γ = 1/(L + L~ √(16 ω(2ω+1)/n)) (Theorem 6.1); page: p = batch/(m+batch),
+// γ = 1/(L + √(48 ω(2ω+1)/n ((1−p) L_s²/batch + L~²) + 2 (1−p) L_s²/(p n batch))) (Theorem 6.4); mvr:
+// γ = 1/(L + √(96 ω(2ω+1)/n ((1−b)² L_s²/batch + L~²) + 4 (1−b)² L_s²/(b n batch))) (Theorem 6.7). ω/n is the
+// A of the compressors.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/gradients.h"
+#include "algorithms/mirror.h"
+#include "algorithms/params.h"
+#include "algorithms/server_base.h"
+
+namespace gradwire {
+
+struct DashaCoreParams {
+  StepSize step_size;
+  std::optional<double> a;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the server's step");
+    visit("a", self.a, "momentum of the compressed differences; theory: 1/(2 omega + 1)");
+  }
+  void resolve_a(const Theory& theory) {
+    if (!a) a = 1 / (2 * theory.compressor.omega + 1);
+    check_probability(*a, "a");
+  }
+  // 1/(L + √(scale A (2ω+1) (rest + L~²) + more))
+  static double step(const Theory& theory, double scale, double rest, double more) {
+    const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
+    const Quality& q = theory.compressor;
+    const double L_tilde = s.L_tilde();
+    return 1 / (s.L + std::sqrt(scale * q.A * (2 * q.omega + 1) * (rest + L_tilde * L_tilde) + more));
+  }
+};
+
+struct DashaParams : DashaCoreParams {
+  static constexpr Facts facts{
+      .name = "dasha",
+      .summary = "compressed gradient differences without dense rounds",
+      .reference = "Tyurin, Richtarik, arXiv:2202.01268",
+      .takes = Takes::kUnbiased,
+      .strict = true,
+      .needs_all_replies = true,
+      .partial = false,
+      .client_state = ClientState::kMirrored | ClientState::kRecomputable,
+  };
+  void resolve(const Theory& theory, Warnings&) {
+    resolve_a(theory);
+    if (!step_size.value) step_size.resolve(step(theory, 16, 0, 0));
+  }
+};
+
+struct DashaPageParams : DashaCoreParams {
+  static constexpr Facts facts{
+      .name = "dasha_page",
+      .summary = "DASHA on PAGE's minibatch estimator",
+      .reference = "Tyurin, Richtarik, arXiv:2202.01268",
+      .takes = Takes::kUnbiased,
+      .strict = true,
+      .needs_all_replies = true,
+      .partial = false,
+      .stochastic = true,
+      .client_state = ClientState::kMirrored | ClientState::kPrivate | ClientState::kReplica,
+      .theory_knows_batches = true,
+  };
+  std::optional<double> p;
+
+  static void fields(auto& self, auto&& visit) {
+    DashaCoreParams::fields(self, visit);
+    visit("p", self.p, "probability of full gradients; theory: batch/(m+batch)");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    resolve_a(theory);
+    const double batch = theory.batch;
+    if (!p) p = theory.batch == 0 ? 1 : batch / (theory.m() + batch);
+    check_probability(*p, "p");
+    if (step_size.value) return;
+    if (theory.batch == 0) return step_size.resolve(step(theory, 16, 0, 0));
+    const double L_s = sample_smoothness(need_smoothness(theory, "algorithm.step_size"));
+    const double rest = (1 - *p) * L_s * L_s / batch;
+    step_size.resolve(step(theory, 48, rest, 2 * rest / (*p * theory.n)));
+  }
+};
+
+struct DashaMvrParams : DashaCoreParams {
+  static constexpr Facts facts{
+      .name = "dasha_mvr",
+      .summary = "DASHA on momentum variance reduction",
+      .reference = "Tyurin, Richtarik, arXiv:2202.01268",
+      .takes = Takes::kUnbiased,
+      .strict = true,
+      .needs_all_replies = true,
+      .partial = false,
+      .stochastic = true,
+      .client_state = ClientState::kMirrored | ClientState::kPrivate | ClientState::kReplica,
+      .theory_knows_batches = true,
+  };
+  double b = 0.1;
+
+  static void fields(auto& self, auto&& visit) {
+    DashaCoreParams::fields(self, visit);
+    visit("b", self.b, "momentum of the estimator: 1 forgets, near 0 remembers");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    resolve_a(theory);
+    check_probability(b, "b");
+    if (step_size.value) return;
+    if (theory.batch == 0) return step_size.resolve(step(theory, 96, 0, 0));
+    const double L_s = sample_smoothness(need_smoothness(theory, "algorithm.step_size"));
+    const double rest = (1 - b) * (1 - b) * L_s * L_s / theory.batch;
+    step_size.resolve(step(theory, 96, rest, 4 * rest / (b * theory.n)));
+  }
+};
+
+// h_i, g_i and the message, for the estimate h_i⁺ of the method.
+template <class Real>
+struct DashaClient {
+  const Setup<Real>& setup;
+  Real a;
+  Vec<Real> h_i, g_i, h_next;  // h_next: the proposal h_i⁺
+  Store<Real> m_i;
+
+  DashaClient(const Setup<Real>& s, const DashaCoreParams& p) : setup(s), a(Real(*p.a)), g_i(s.d) {}
+  static void fields(auto& self, auto&& visit) {
+    visit(self.h_i);
+    visit(self.g_i);
+  }
+
+  Uplink<Real> first_reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+    const View<Real> x = down.parts[0].values;
+    h_next.resize(x.size());
+    const double loss = ctx.oracle.loss_and_gradient(x, {}, h_next);
+    Vec<Real>& whole = ctx.scratch.vec(0, x.size());
+    whole = h_next;
+    return reply_of(down, loss, m_i.whole(whole));
+  }
+  // For h_next.
+  Uplink<Real> propose(double loss, const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+    Vec<Real>& v = ctx.scratch.vec(0, h_next.size());
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] = h_next[j] - h_i[j] - a * (g_i[j] - h_i[j]);
+    return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, m_i));
+  }
+  void commit() {
+    h_i.swap(h_next);
+    add_decoded<Real>(m_i.view(), Real(1), g_i);
+  }
+  // x^{t−1} and g_i.
+  bool accepts(const Downlink<Real>& down, bool is_resync) const {
+    const std::size_t count = down.parts.size();
+    for (std::size_t k = 0; k < count; ++k)
+      if (down.parts[k].shape != Shape::kDense || down.parts[k].dim != setup.d) return false;
+    return is_resync ? count == 0 || count == 2 : count == 1;
+  }
+  void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
+    h_i.clear();
+    g_i.assign(setup.d, Real(0));
+    if (resync.parts.size() == 0) return;
+    add_decoded<Real>(resync.parts[1], Real(1), g_i);
+    h_i.resize(setup.d);
+    ctx.oracle.loss_and_gradient(resync.parts[0].values, {}, h_i);
+  }
+};
+
+template <class Real>
+struct DashaServer : ModelServer<Real> {
+  using Base = ModelServer<Real>;
+  using Base::setup, Base::t, Base::x;
+  Real gamma;
+  Vec<Real> x_prev, g;
+  Mirror<Real> g_of;
+
+  DashaServer(const Setup<Real>& s, const DashaCoreParams& p)
+      : Base(s), gamma(Real(*p.step_size.value)), g(s.d), g_of(s) {}
+  static void fields(auto& self, auto&& visit) {
+    Base::fields(self, visit);
+    visit(self.x_prev);
+    visit(self.g);
+    visit(self.g_of.rows());
+  }
+
+  std::optional<Downlink<Real>> resync(ClientId i, Answer) const {
+    const auto own = g_of.restore(i, t);
+    if (!own || own->parts.size() == 0) return own;
+    return Downlink<Real>{t, 0, {Payload<Real>::dense(x_prev), own->parts[0]}};
+  }
+  void apply(std::span<const Uplink<Real>> uplinks) {
+    add_weighted<Real>(setup, uplinks, 0, Real(1), g);
+    for (const auto& up : uplinks) g_of.add(up, 0, Real(1));
+    x_prev = x;
+    axpy<Real>(-gamma, g, x);
+    ++t;
+  }
+};
+
+template <class Real>
+struct Dasha {
+  using Params = DashaParams;
+  using Server = DashaServer<Real>;
+
+  struct Client : DashaClient<Real> {
+    Client(const Setup<Real>& s, const Params& p) : DashaClient<Real>(s, p) {}
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      if (ctx.first || this->h_i.empty()) return this->first_reply(down, ctx);
+      const View<Real> x = down.parts[0].values;
+      this->h_next.resize(x.size());
+      return this->propose(ctx.oracle.loss_and_gradient(x, {}, this->h_next), down, ctx);
+    }
+  };
+};
+
+// What PAGE and MVR have in common: x^t is remembered beside x^{t+1}. A client that lost its h_i starts it
+// again from the gradient at x^t.
+template <class Real>
+struct DashaBatchClient : DashaClient<Real> {
+  using Base = DashaClient<Real>;
+  LastPoints<Real> points;
+
+  DashaBatchClient(const Setup<Real>& s, const DashaCoreParams& p) : Base(s, p) {}
+  static void fields(auto& self, auto&& visit) {
+    Base::fields(self, visit);
+    LastPoints<Real>::fields(self.points, visit);
+  }
+  void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
+    Base::adopt(resync, ctx);
+    points.adopt(resync);
+  }
+};
+
+template <class Real>
+struct DashaPage {
+  using Params = DashaPageParams;
+  using Server = DashaServer<Real>;
+
+  struct Client : DashaBatchClient<Real> {
+    double p;
+    Client(const Setup<Real>& s, const Params& params) : DashaBatchClient<Real>(s, params), p(*params.p) {}
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      if (!this->points.follow(down)) return cannot(Answer::kNeedsState, down);
+      if (ctx.first || this->h_i.empty()) return this->first_reply(down, ctx);
+      const View<Real> x = down.parts[0].values;
+      Vec<Real>& h_next = this->h_next;
+      h_next.resize(x.size());
+      double loss = 0;
+      if (shared_coin(ctx.seed, down.round, p)) {
+        loss = ctx.oracle.loss_and_gradient(x, {}, h_next);
+      } else {
+        loss = gradient_difference<Real>(ctx, x, this->points.x_prev, batch_of(this->setup, ctx, down.round),
+                                         h_next, ctx.scratch.vec(0, x.size()));
+        axpy<Real>(Real(1), this->h_i, h_next);
+      }
+      return this->propose(loss, down, ctx);
+    }
+  };
+};
+
+template <class Real>
+struct DashaMvr {
+  using Params = DashaMvrParams;
+  using Server = DashaServer<Real>;
+
+  struct Client : DashaBatchClient<Real> {
+    Real b;
+    Client(const Setup<Real>& s, const Params& params)
+        : DashaBatchClient<Real>(s, params), b(Real(params.b)) {}
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      if (!this->points.follow(down)) return cannot(Answer::kNeedsState, down);
+      if (ctx.first || this->h_i.empty()) return this->first_reply(down, ctx);
+      const View<Real> x = down.parts[0].values;
+      Vec<Real>& h_next = this->h_next;
+      Vec<Real>& before = ctx.scratch.vec(0, x.size());
+      h_next.resize(x.size());
+      const Batch batch = batch_of(this->setup, ctx, down.round);
+      ctx.oracle.loss_and_gradient(this->points.x_prev, batch, before);
+      const double loss = ctx.oracle.loss_and_gradient(x, batch, h_next);
+      for (std::size_t j = 0; j < x.size(); ++j) h_next[j] += (1 - b) * (this->h_i[j] - before[j]);
+      return this->propose(loss, down, ctx);
+    }
+  };
+};
+
+}  // namespace gradwire

@@ -1,0 +1,22 @@
+// The parameter `compressor_down` of methods that compress what the server sends.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "algorithms/spec.h"
+#include "compressors/compressor.h"
+#include "compressors/config_error.h"
+
+namespace gradwire {
+
+inline constexpr std::string_view kDownKey = "algorithm.compressor_down";
+
+// Reads it for vectors of length d; ConfigError(algorithm.compressor_down).
+Compressor parse_down(const std::string& spec, std::size_t d);
+
+// Spells it out for the run's dimension and returns its quality. Throws ConfigError when it is not
+// contractive.
+Quality resolve_contractive_down(std::string& spec, const Theory& theory);
+
+}  // namespace gradwire

@@ -1,0 +1,77 @@
+// EF (error feedback) — Seide et al., Interspeech 2014; Stich, Cordonnier, Jaggi, arXiv:1809.07599;
+// Karimireddy et al., arXiv:1901.09847.
+//
+//   q_i = e_i + γ ∇f_i(x^t; ξ)                            client i; e_i starts at 0
+//   sends C(q_i),  e_i ← q_i − C(q_i)
+//   x^{t+1} = x^t − mean_{i∈S} C(q_i)                     server, sends x^{t+1}
+//
+// x^t − mean e_i = x^0 − γ Σ_s mean ∇f_i(x^s). γ is inside the memory e_i, so there are no step-size
+// schedules. Theory needs bounded gradients (O(T^{−2/3})) and for a constant step on heterogeneous data the
+// method stalls; the default is EF21's step, so that the two are compared at equal ones.
+#pragma once
+
+#include "algorithms/ef21_core.h"
+
+namespace gradwire {
+
+struct Ef14Params {
+  static constexpr Facts facts{
+      .name = "ef14",
+      .summary = "classical error feedback: what was not sent is added to the next message",
+      .reference = "Seide et al., 2014; Stich et al., arXiv:1809.07599",
+      .takes = Takes::kContractive,
+      .stochastic = true,
+      .client_state = ClientState::kPrivate,
+  };
+  StepSize step_size;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma, inside the clients' memory");
+  }
+  void resolve(const Theory& theory, Warnings& warnings) {
+    if (step_size.value) return;
+    step_size.resolve(ef21_step(theory));
+    warnings.push_back("ef14: its theorems need bounded gradients; the step size is that of ef21");
+  }
+};
+
+template <class Real>
+struct Ef14 {
+  using Params = Ef14Params;
+
+  struct Client {
+    const Setup<Real>& setup;
+    Real gamma;
+    Vec<Real> e_i, q_i;
+    Store<Real> sent;
+
+    Client(const Setup<Real>& s, const Params& p) : setup(s), gamma(Real(*p.step_size.value)), e_i(s.d) {}
+    static void fields(auto& self, auto&& visit) { visit(self.e_i); }
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values;
+      const double loss = gradient_at(setup, ctx, down.round, x, q_i);
+      for (std::size_t j = 0; j < x.size(); ++j) q_i[j] = e_i[j] + gamma * q_i[j];
+      Vec<Real>& v = ctx.scratch.vec(0, x.size());
+      v = q_i;
+      return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, sent));
+    }
+    void commit() {
+      e_i.swap(q_i);
+      add_decoded<Real>(sent.view(), Real(-1), e_i);
+    }
+    void adopt(const Downlink<Real>&, const ClientContext<Real>&) { e_i.assign(setup.d, Real(0)); }
+  };
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    Server(const Setup<Real>& s, const Params&) : Base(s) {}
+
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      add_mean_of_replies<Real>(this->setup, uplinks, 0, Real(-1), this->x);
+      ++this->t;
+    }
+  };
+};
+
+}  // namespace gradwire

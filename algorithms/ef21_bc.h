@@ -1,0 +1,169 @@
+// EF21-BC — Fatkhullin, Sokolov, Gorbunov, Li, Richtárik, arXiv:2110.03294, Algorithm 5: both directions
+// compressed.
+//
+//   c_i = C(∇f_i(x^t) − g~_i),  g~_i ← g~_i + c_i          client i, sends c_i (starts as ef21's `init` says)
+//   g~ ← g~ + (1/n) Σ_{i∈S} c_i,  b = C_M(g~ − g),  g ← g + b   server, sends b (the first one whole)
+//   x^{t+1} = x^t − γ g                                    everyone
+//
+// C = compressor, C_M = compressor_down. Round 0 broadcasts x^0 whole.
+//
+// Theory (derived for both compressors deterministic or random, by the descent lemma and Young's inequality
+// with the constants of ErrorFeedback): γ = 1/(L + L~ √(2K)), K = 8 β_M/θ_M + (1 + 8 β_M/θ_M) β/θ; with C_M
+// the identity EF21's own step. The paper's Theorem 4 gives the same order, α_M α / L~.
+#pragma once
+
+#include <algorithm>
+
+#include "algorithms/down_compressor.h"
+#include "algorithms/ef21_core.h"
+#include "algorithms/replica.h"
+
+namespace gradwire {
+
+struct Ef21BcParams : Ef21CoreParams {
+  static constexpr Facts facts{
+      .name = "ef21_bc",
+      .summary = "EF21 with both directions compressed",
+      .reference = "Fatkhullin et al., arXiv:2110.03294",
+      .takes = Takes::kContractive,
+      .strict = true,
+      .partial = false,
+      .client_state = ClientState::kMirrored | ClientState::kReplica,
+  };
+  std::string compressor_down = "identity";
+
+  static void fields(auto& self, auto&& visit) {
+    Ef21CoreParams::fields(self, visit);
+    visit("compressor_down", self.compressor_down, "of what the server sends, contractive");
+  }
+  void resolve(const Theory& theory, Warnings& warnings) {
+    const Quality down = resolve_contractive_down(compressor_down, theory);
+    if (init.is("zero")) throw ConfigError("algorithm.init", "ef21_bc starts with gradient or compressed");
+    resolve_step(theory, warnings, [&] {
+      if (down.alpha == 1) return ef21_step(theory);
+      const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
+      const ErrorFeedback c(theory.compressor.alpha), m(down.alpha);
+      const double master = 8 * m.beta / m.theta;
+      return 1 / (s.L + s.L_tilde() * std::sqrt(2 * (master + (1 + master) * c.beta / c.theta)));
+    });
+  }
+};
+
+template <class Real>
+struct Ef21Bc {
+  using Params = Ef21BcParams;
+
+  // Round 0 carries x^0; round t > 0 the b of round t − 1, after which g^t and x^t are known.
+  struct Client : Ef21CoreClient<Real> {
+    using Base = Ef21CoreClient<Real>;
+    double gamma;
+    Schedule schedule;
+    Vec<Real> x, g;
+    std::uint32_t round = 0;  // of x
+
+    Client(const Setup<Real>& s, const Params& p)
+        : Base(s, p), gamma(*p.step_size.value), schedule(p.schedule) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.x);
+      visit(self.g);
+      visit(self.round);
+    }
+
+    bool follow(const Downlink<Real>& down) {
+      if (!x.empty() && round == down.round) return true;
+      if (down.round == 0) {
+        x.assign(this->setup.d, Real(0));
+        add_decoded<Real>(down.parts[0], Real(1), x);
+        g.assign(x.size(), Real(0));
+      } else {
+        if (x.empty() || round + 1 != down.round) return false;
+        add_decoded<Real>(down.parts[0], Real(1), g);
+        axpy<Real>(-Real(gamma * schedule.factor(round)), g, x);
+      }
+      round = down.round;
+      return true;
+    }
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      if (!follow(down)) return cannot(Answer::kNeedsBroadcast, down);
+      Vec<Real>& r = ctx.scratch.vec(0, x.size());
+      const double loss = ctx.oracle.loss_and_gradient(x, {}, r);
+      return this->propose(r, loss, down, ctx);
+    }
+    bool accepts(const Downlink<Real>& down, bool is_resync) const {
+      const std::size_t count = down.parts.size(), d = this->setup.d;
+      for (std::size_t k = 0; k < count; ++k)
+        if (down.parts[k].dim != d) return false;
+      return is_resync ? count == 2 || count == 3 : count == 1;
+    }
+    // x^t and g^t, and g~_i when it was lost.
+    void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
+      adopt_part(resync, 0, x);
+      adopt_part(resync, 1, g);
+      round = resync.round;
+      if (resync.parts.size() > 2) adopt_part(resync, 2, this->g_i);
+    }
+
+   private:
+    void adopt_part(const Downlink<Real>& resync, std::size_t k, Vec<Real>& v) {
+      v.assign(this->setup.d, Real(0));
+      add_decoded<Real>(resync.parts[k], Real(1), v);
+    }
+  };
+
+  struct Server : Ef21CoreServer<Real> {
+    using Base = Ef21CoreServer<Real>;
+    using Base::setup, Base::t, Base::x, Base::g;  // g: here g~
+    Compressor C_M;
+    Vec<Real> g_before, g_sent;  // g as the clients have it, before and after the change that round t sends
+    Store<Real> b;
+    Scratch<Real> scratch;
+
+    Server(const Setup<Real>& s, const Params& p)
+        : Base(s, p), C_M(parse_down(p.compressor_down, s.d)), g_before(s.d), g_sent(s.d) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.g_before);
+    }
+    void restored() {
+      if (t > 0) compress_change();
+    }
+
+    Downlink<Real> broadcast() const {
+      if (t == 0) return {0, 0, {Payload<Real>::dense(x)}};
+      return {t, 0, {b.view()}};
+    }
+    std::optional<Downlink<Real>> resync(ClientId i, Answer lacks) const {
+      Downlink<Real> down{t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(g_sent)}};
+      if (lacks == Answer::kNeedsBroadcast) return down;
+      const auto own = this->g_of.restore(i, t);
+      if (!own) return std::nullopt;
+      if (own->parts.size() > 0) down.parts.push_back(own->parts[0]);
+      return down;
+    }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      this->average(uplinks);
+      const Real gamma = this->gamma_now();
+      ++t;
+      g_before = g_sent;
+      compress_change();
+      axpy<Real>(-gamma, g_sent, x);
+    }
+
+   private:
+    // b of round t, the first one whole, and the g that it leads to.
+    void compress_change() {
+      Vec<Real>& change = scratch.vec(0, x.size());
+      for (std::size_t j = 0; j < x.size(); ++j) change[j] = g[j] - g_before[j];
+      if (t == 1) {
+        b.whole(change);
+      } else {
+        compress(C_M, change, downlink_key(setup.seed, t), scratch, b);
+      }
+      g_sent = g_before;
+      add_decoded<Real>(b.view(), Real(1), g_sent);
+    }
+  };
+};
+
+}  // namespace gradwire

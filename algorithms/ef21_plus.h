@@ -1,0 +1,137 @@
+// EF21+ — Richtárik, Sokolov, Fatkhullin, arXiv:2106.05203, Algorithm 3: each client the better of two
+// estimates.
+//
+//   b_i = C(∇f_i(x^t)),  m_i = g_i + C(∇f_i(x^t) − g_i)     client i
+//   g_i ← the one nearer to ∇f_i(x^t) (m_i when equal)      sends its payload and one bit that says which
+//   g = (1/n) Σ g_i,  x^{t+1} = x^t − γ g                   server, which keeps all g_i; sends x^{t+1}
+//
+// The bit is the number of parts of the message: one payload for m_i, a second, empty one for b_i. The start
+// is as in ef21_core.h. Theory: EF21's step (Theorem 3, for deterministic compressors).
+#pragma once
+
+#include <algorithm>
+
+#include "algorithms/ef21_core.h"
+
+namespace gradwire {
+
+struct Ef21PlusParams : Ef21CoreParams {
+  static constexpr Facts facts{
+      .name = "ef21_plus",
+      .summary = "EF21 or plain compression, whichever is nearer, per client and round",
+      .reference = "Richtarik, Sokolov, Fatkhullin, arXiv:2106.05203",
+      .takes = Takes::kContractive,
+      .strict = true,
+      .client_state = ClientState::kMirrored,
+      .flag_bits_up = 1,
+  };
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_step(theory, warnings, [&] { return ef21_step(theory); });
+  }
+};
+
+template <class Real>
+struct Ef21Plus {
+  using Params = Ef21PlusParams;
+
+  struct Client {
+    const Setup<Real>& setup;
+    bool first_whole;
+    Vec<Real> g_i;
+    Store<Real> difference, plain;
+    bool replaces = false;  // the proposal is b_i
+
+    Client(const Setup<Real>& s, const Params& p) : setup(s), first_whole(p.init.is("gradient")), g_i(s.d) {}
+    static void fields(auto& self, auto&& visit) { visit(self.g_i); }
+
+    // ‖start + decoded − grad‖²; `work` is scratch. An empty start is 0.
+    static double error(View<Real> start, const Payload<Real>& p, View<Real> grad, Vec<Real>& work) {
+      work.assign(grad.size(), Real(0));
+      if (!start.empty()) std::copy(start.begin(), start.end(), work.begin());
+      add_decoded<Real>(p, Real(1), work);
+      double sum = 0;
+      for (std::size_t j = 0; j < grad.size(); ++j) {
+        const double e = static_cast<double>(work[j]) - static_cast<double>(grad[j]);
+        sum += e * e;
+      }
+      return sum;
+    }
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values;
+      Vec<Real>& grad = ctx.scratch.vec(0, x.size());
+      Vec<Real>& v = ctx.scratch.vec(1, x.size());
+      const double loss = ctx.oracle.loss_and_gradient(x, {}, grad);
+      replaces = false;
+      for (std::size_t j = 0; j < x.size(); ++j) v[j] = grad[j] - g_i[j];
+      if (ctx.first && first_whole) return reply_of(down, loss, difference.whole(v));
+      compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, difference);
+      Vec<Real>& copy = ctx.scratch.vec(1, x.size());
+      copy = grad;
+      compress(ctx.compressor, copy, ctx.draw_key(down.round), ctx.scratch, plain);
+      Vec<Real>& work = ctx.scratch.vec(1, x.size());
+      replaces = error({}, plain.view(), grad, work) < error(g_i, difference.view(), grad, work);
+      if (!replaces) return reply_of(down, loss, difference.view());
+      return reply_of(down, loss, Parts<Real>{plain.view(), Payload<Real>::nothing(setup.d)});
+    }
+    void commit() {
+      if (replaces) std::fill(g_i.begin(), g_i.end(), Real(0));
+      add_decoded<Real>(replaces ? plain.view() : difference.view(), Real(1), g_i);
+    }
+    void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
+      adopt_vector(resync, setup.d, g_i);
+    }
+  };
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    using Base::setup, Base::t, Base::x;
+    bool starts_at_zero;
+    double gamma;
+    Schedule schedule;
+    std::vector<Vec<Real>> g_of;  // all g_i; empty until the first reply
+    Vec<Real> g;                  // work space
+
+    Server(const Setup<Real>& s, const Params& p)
+        : Base(s),
+          starts_at_zero(p.init.is("zero")),
+          gamma(*p.step_size.value),
+          schedule(p.schedule),
+          g_of(s.n),
+          g(s.d) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.g_of);
+    }
+
+    void cohort(std::vector<ClientId>& out) const {
+      if (t > 0) return Base::cohort(out);
+      out.clear();
+      if (!starts_at_zero) everyone(setup.n, out);
+    }
+    bool accepts(const Uplink<Real>& up) const {
+      return (up.parts.size() == 1 || (up.parts.size() == 2 && up.parts[1].shape == Shape::kNothing)) &&
+             up.parts[0].dim == setup.d;
+    }
+    std::optional<Downlink<Real>> resync(ClientId i, Answer) const {
+      Downlink<Real> down;
+      down.round = t;
+      if (!g_of[i].empty()) down.parts = {Payload<Real>::dense(g_of[i])};
+      return down;
+    }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      for (const auto& up : uplinks) {
+        Vec<Real>& g_i = g_of[up.client];
+        if (g_i.empty() || up.parts.size() == 2) g_i.assign(setup.d, Real(0));
+        add_decoded<Real>(up.parts[0], Real(1), g_i);
+      }
+      std::fill(g.begin(), g.end(), Real(0));
+      for (ClientId i = 0; i < setup.n; ++i)
+        if (!g_of[i].empty()) axpy<Real>(setup.weight(i), g_of[i], g);
+      axpy<Real>(-Real(gamma * schedule.factor(t)), g, x);
+      ++t;
+    }
+  };
+};
+
+}  // namespace gradwire

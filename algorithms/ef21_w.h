@@ -1,0 +1,94 @@
+// EF21-W — Richtárik, Gasanov, Burlachenko, arXiv:2402.10774, Algorithm 3: EF21 (ef21.h) on functions
+// weighted by their smoothness, w_i = L_i / Σ_j L_j.
+//
+//   c_i = C(∇f_i(x^t)/(n w_i) − g_i),  g_i ← g_i + c_i     client i, sends c_i
+//   g ← g + Σ_{i∈S} w_i c_i,  x^{t+1} = x^t − γ g           server, sends x^{t+1}
+//
+// Theory: γ = 1/(L + L_avg ξ(α)) (Theorem 1): the mean of the L_i in the place of L~. With clients.weights
+// v_i, f = Σ v_i f_i, the server's sum has n v_i w_i.
+#pragma once
+
+#include "algorithms/ef21_core.h"
+
+namespace gradwire {
+
+struct Ef21WParams : Ef21CoreParams {
+  static constexpr Facts facts{
+      .name = "ef21_w",
+      .summary = "EF21 with clients weighted by their smoothness L_i",
+      .reference = "Richtarik, Gasanov, Burlachenko, arXiv:2402.10774",
+      .takes = Takes::kContractive,
+      .strict = true,
+      .client_state = ClientState::kMirrored,
+  };
+  std::vector<double> w;
+
+  static void fields(auto& self, auto&& visit) {
+    Ef21CoreParams::fields(self, visit);
+    visit("w", self.w, "n weights in one string, \"0.2 0.5 0.3\"; theory: L_i / sum L_j");
+  }
+  // Clients are told all weights in the handshake, whose messages are small.
+  static constexpr std::uint32_t kMaxClients = 2000;
+
+  void resolve(const Theory& theory, Warnings& warnings) {
+    if (theory.n > kMaxClients)
+      throw ConfigError("algorithm.name",
+                        "ef21_w weighs at most " + std::to_string(kMaxClients) + " clients; use ef21");
+    if (w.empty()) {
+      const Smoothness& s = need_smoothness(theory, "algorithm.w");
+      double sum = 0;
+      for (const double L_i : s.L_i) sum += L_i;
+      for (const double L_i : s.L_i) w.push_back(sum > 0 ? L_i / sum : 1.0 / theory.n);
+    }
+    if (w.size() != theory.n)
+      throw ConfigError("algorithm.w", std::to_string(w.size()) + " weights are given for " +
+                                           std::to_string(theory.n) + " clients");
+    for (const double w_i : w) check_positive(w_i, "w");
+    resolve_step(theory, warnings, [&] {
+      const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
+      return 1 / (s.L + s.L_avg() * ErrorFeedback(theory.compressor.alpha).xi());
+    });
+  }
+};
+
+template <class Real>
+struct Ef21W {
+  using Params = Ef21WParams;
+
+  struct Client : Ef21CoreClient<Real> {
+    using Base = Ef21CoreClient<Real>;
+    std::vector<double> w;
+
+    Client(const Setup<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values;
+      Vec<Real>& r = ctx.scratch.vec(0, x.size());
+      const double loss = ctx.oracle.loss_and_gradient(x, {}, r);
+      const Real scale = Real(1 / (static_cast<double>(this->setup.n) * w[ctx.client]));
+      for (Real& v : r) v *= scale;
+      return this->propose(r, loss, down, ctx);
+    }
+  };
+
+  struct Server : Ef21CoreServer<Real> {
+    using Base = Ef21CoreServer<Real>;
+    std::vector<double> w;
+
+    Server(const Setup<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
+
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      // f's own weights v_i enter here: w_i times n v_i of the client's 1/n.
+      const auto weight = [&](ClientId i) {
+        return Real(w[i]) *
+               (this->setup.weights.empty() ? Real(1) : this->setup.weight(i) * Real(this->setup.n));
+      };
+      add_by<Real>(this->setup, uplinks, 0, weight, this->g);
+      for (const auto& up : uplinks) this->g_of.add(up, 0, Real(1));
+      axpy<Real>(-this->gamma_now(), this->g, this->x);
+      ++this->t;
+    }
+  };
+};
+
+}  // namespace gradwire

@@ -1,0 +1,94 @@
+// FRECON — Zhao, Burlachenko, Li, Richtárik, arXiv:2112.13097, Algorithm 2.
+//
+//   q_i = C(∇f_i(x^t) − ∇f_i(x^{t−1})),  u_i = C(∇f_i(x^t) − h_i),  h_i ← h_i + α u_i   client i, sends q_i,
+//   u_i g^t = mean_{i∈S} q_i + (1−λ) g^{t−1} + λ (mean_{i∈S} u_i + h)                       server h ← h +
+//   (α/n) Σ_{i∈S} u_i,  x^{t+1} = x^t − γ g^t                                   sends x^{t+1} and x^t
+//
+// x^{−1} = x^0; h_i, h and g start at 0. Theory: α = 1/(1+ω), λ = |S|/(2(1+ω) n),
+// γ = 1/(L (1 + √(10 (1+ω)² n)/|S|)), L = L_max.
+#pragma once
+
+#include "algorithms/diana.h"
+
+namespace gradwire {
+
+struct FreconParams : ShiftParams {
+  static constexpr Facts facts{
+      .name = "frecon",
+      .summary = "recursive gradient estimates with client-variance reduction",
+      .reference = "Zhao, Burlachenko, Li, Richtarik, arXiv:2112.13097",
+      .takes = Takes::kUnbiased,
+      .client_state = ClientState::kMirrored,
+      .theory_knows_sampling = true,
+  };
+  std::optional<double> lambda;
+
+  static void fields(auto& self, auto&& visit) {
+    ShiftParams::fields(self, visit);
+    visit("lambda", self.lambda, "weight of the fresh estimate in g; theory: |S|/(2(1+omega)n)");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    resolve_alpha(theory);
+    const double S = cohort_size(theory.n, theory.participation), spread = 1 + theory.compressor.omega;
+    if (!lambda) lambda = S / (2 * spread * theory.n);
+    check_probability(*lambda, "lambda");
+    if (step_size.value) return;
+    const double L = need_smoothness(theory, "algorithm.step_size").L_max();
+    step_size.resolve(1 / (L * (1 + std::sqrt(10 * spread * spread * theory.n) / S)));
+  }
+};
+
+template <class Real>
+struct Frecon {
+  using Params = FreconParams;
+  static constexpr std::size_t kPartsUp = 2, kPartsDown = 2;
+
+  struct Client : ShiftClient<Real> {
+    using Base = ShiftClient<Real>;
+    Store<Real> q_i;
+
+    Client(const Setup<Real>& s, const Params& p) : Base(s, p) {}
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values, x_prev = down.parts[1].values;
+      Vec<Real>& grad = ctx.scratch.vec(0, x.size());
+      Vec<Real>& before = ctx.scratch.vec(1, x.size());
+      const double loss = ctx.oracle.loss_and_gradient(x, {}, grad);
+      ctx.oracle.loss_and_gradient(x_prev, {}, before);
+      for (std::size_t j = 0; j < x.size(); ++j) before[j] = grad[j] - before[j];
+      axpy<Real>(Real(-1), this->h_i, grad);
+      compress(ctx.compressor, before, ctx.draw_key(down.round, 0), ctx.scratch, q_i);
+      compress(ctx.compressor, grad, ctx.draw_key(down.round, 1), ctx.scratch, this->m_i);
+      return reply_of(down, loss, Parts<Real>{q_i.view(), this->m_i.view()});
+    }
+  };
+
+  struct Server : ShiftServer<Real> {
+    using Base = ShiftServer<Real>;
+    using Base::setup, Base::t, Base::x, Base::g;
+    Real lambda;
+    Vec<Real> x_prev;
+
+    Server(const Setup<Real>& s, const Params& p) : Base(s, p), lambda(Real(*p.lambda)), x_prev(s.x0) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.g);
+      visit(self.x_prev);
+    }
+
+    Downlink<Real> broadcast() const {
+      return {t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(x_prev)}};
+    }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      for (std::size_t j = 0; j < x.size(); ++j) g[j] = (1 - lambda) * g[j] + lambda * this->h[j];
+      add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), g);
+      add_mean_of_replies<Real>(setup, uplinks, 1, lambda, g);
+      this->learn(uplinks, 1);
+      x_prev = x;
+      axpy<Real>(-this->gamma, g, x);
+      ++t;
+    }
+  };
+};
+
+}  // namespace gradwire

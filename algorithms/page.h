@@ -1,0 +1,113 @@
+// PAGE — Li, Bao, Zhang, Richtárik, arXiv:2008.10898, Algorithm 1, on all samples of all clients.
+//
+//   c_t ~ Be(p), c_0 = 1
+//   c_t = 1:  g^t = ∇f(x^t)
+//   c_t = 0:  g^t = g^{t−1} + (1/b) Σ_{s=1..b} (∇f_{j_s}(x^t) − ∇f_{j_s}(x^{t−1}))
+//   x^{t+1} = x^t − γ g^t
+//
+// b = batch samples in all, drawn with replacement: a client, then one of its samples (with clients.weights
+// its terms count n w_i times); each client sends its part of the sum. Compressed rounds broadcast x^t and
+// x^{t−1}. Theory: p = b/(b+N), N samples in all, γ = 1/(L_s (1 + √((1−p)/(p b)))), L_s the mean-squared
+// smoothness of the samples.
+#pragma once
+
+#include "algorithms/marina.h"
+
+namespace gradwire {
+
+struct PageParams : MarinaCoreParams {
+  static constexpr Facts facts{
+      .name = "page",
+      .summary = "recursive minibatch differences, whole gradients now and then",
+      .reference = "Li, Bao, Zhang, Richtarik, arXiv:2008.10898",
+      .takes = Takes::kIdentity,
+      .needs_all_replies = true,
+      .partial = false,
+      .stochastic = true,
+      .theory_knows_batches = true,
+  };
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the server's step");
+    visit("p", self.p, "probability of a whole round; theory: b/(b+N)");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    const double b = theory.batch, N = theory.m() * theory.n;
+    resolve_p(theory.batch == 0 ? 1 : b / (b + N));
+    if (step_size.value) return;
+    const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
+    step_size.resolve(theory.batch == 0 ? 1 / s.L
+                                        : 1 / (sample_smoothness(s) * (1 + std::sqrt((1 - *p) / (*p * b)))));
+  }
+};
+
+template <class Real>
+struct Page {
+  using Params = PageParams;
+
+  struct Client {
+    const Setup<Real>& setup;
+    Store<Real> m_i;
+
+    Client(const Setup<Real>& s, const Params&) : setup(s) {}
+    static void fields(auto&, auto&&) {}
+
+    bool accepts(const Downlink<Real>& down, bool is_resync) const {
+      const std::size_t count = down.parts.size();
+      if (is_resync) return count == 0;
+      for (std::size_t k = 0; k < count; ++k)
+        if (down.parts[k].shape != Shape::kDense || down.parts[k].dim != setup.d) return false;
+      return count == (down.flags == kWholeRound ? 1 : 2);
+    }
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values;
+      Vec<Real>& v = ctx.scratch.vec(0, x.size());
+      if (down.flags == kWholeRound) {
+        const double loss = ctx.oracle.loss_and_gradient(x, {}, v);
+        return reply_of(down, loss, m_i.whole(v));
+      }
+      const std::uint32_t b = setup.algorithm.batch;
+      const std::uint32_t own = times_drawn(ctx.seed, down.round, setup.n, b, ctx.client);
+      const Batch batch =
+          draw_batch(ctx.seed, ctx.client, down.round, 0, own, ctx.oracle.sample_count(), ctx.scratch.order);
+      if (batch.empty()) return reply_of(down, 0, Payload<Real>::nothing(setup.d));
+      const double loss =
+          gradient_difference<Real>(ctx, x, down.parts[1].values, batch, v, ctx.scratch.vec(1, x.size()));
+      const Real share = Real(own) / Real(b);
+      for (Real& e : v) e *= share;
+      return reply_of(down, loss, m_i.whole(v));
+    }
+    void commit() {}
+  };
+
+  struct Server : MarinaServer<Real> {
+    using Base = MarinaServer<Real>;
+    using Base::setup, Base::t, Base::x, Base::g, Base::whole;
+
+    Server(const Setup<Real>& s, const Params& p) : Base(s, p) {}
+
+    void cohort(std::vector<ClientId>& out) const {
+      if (whole()) return everyone(setup.n, out);
+      std::vector<Drawn> drawn;
+      draw_clients(setup.seed, t, setup.n, setup.algorithm.batch, drawn);
+      out.clear();
+      for (const Drawn& d : drawn) out.push_back(d.client);
+    }
+    Downlink<Real> broadcast() const {
+      if (whole()) return {t, kWholeRound, {Payload<Real>::dense(x)}};
+      return {t, kCompressedRound, {Payload<Real>::dense(x), Payload<Real>::dense(this->x_prev)}};
+    }
+    std::optional<Downlink<Real>> resync(ClientId, Answer) const { return Downlink<Real>{}; }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      if (whole()) {
+        std::fill(g.begin(), g.end(), Real(0));
+        add_weighted<Real>(setup, uplinks, 0, Real(1), g);
+      } else {
+        const auto weight = [&](ClientId i) { return Real(setup.n) * setup.weight(i); };
+        add_by<Real>(setup, uplinks, 0, weight, g);
+      }
+      this->step();
+    }
+  };
+};
+
+}  // namespace gradwire

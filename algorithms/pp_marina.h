@@ -1,0 +1,152 @@
+// PP-MARINA — Gorbunov, Burlachenko, Li, Richtárik, arXiv:2102.07845, Algorithm 4: MARINA (marina.h) with few
+// clients in the compressed rounds.
+//
+//   c_t = 1:  every client sends ∇f_i(x^t), g^t = (1/n) Σ ∇f_i(x^t)
+//   c_t = 0:  r clients, drawn with replacement, send C(∇f_i(x^t) − ∇f_i(x^{t−1})) once per draw;
+//             g^t = g^{t−1} + (1/r) Σ over the draws
+//
+// Clients keep nothing: compressed rounds broadcast x^t and x^{t−1}. A client drawn k times sends min(k, 4)
+// messages; the fourth is the sum of the rest. With clients.weights, the draws of client i count n w_i times.
+//
+// Theory: p = ζ r/(d n), γ = 1/(L (1 + √((1−p)(1+ω)/(p r)))), L = L_max.
+#pragma once
+
+#include "algorithms/marina.h"
+
+namespace gradwire {
+
+struct PpMarinaParams : MarinaCoreParams {
+  static constexpr Facts facts{
+      .name = "pp_marina",
+      .summary = "MARINA with r random clients in the compressed rounds",
+      .reference = "Gorbunov et al., arXiv:2102.07845",
+      .takes = Takes::kUnbiased,
+      .strict = true,
+      .needs_all_replies = true,
+      .theory_knows_sampling = true,
+  };
+  std::uint32_t r = 0;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the server's step");
+    visit("p", self.p, "probability of a whole round; theory: zeta r/(d n)");
+    visit("r", self.r, "clients drawn for a compressed round; 0: round(clients.participation * n)");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    if (r == 0) r = cohort_size(theory.n, theory.participation);
+    resolve_p(zeta_share(theory) * r / theory.n);
+    if (step_size.value) return;
+    const double L = need_smoothness(theory, "algorithm.step_size").L_max();
+    step_size.resolve(1 / (L * (1 + std::sqrt((1 - *p) * (1 + theory.compressor.omega) / (*p * r)))));
+  }
+};
+
+template <class Real>
+struct PpMarina {
+  using Params = PpMarinaParams;
+
+  // The messages of one reply, by how often the client was drawn.
+  static std::size_t messages(std::uint32_t times) { return std::min<std::size_t>(times, kMaxParts); }
+
+  struct Client {
+    const Setup<Real>& setup;
+    std::uint32_t r;
+    std::array<Store<Real>, kMaxParts> sent;
+
+    Client(const Setup<Real>& s, const Params& p) : setup(s), r(p.r) {}
+    static void fields(auto&, auto&&) {}
+
+    bool accepts(const Downlink<Real>& down, bool is_resync) const {
+      const std::size_t count = down.parts.size();
+      if (is_resync) return count == 0;
+      for (std::size_t k = 0; k < count; ++k)
+        if (down.parts[k].shape != Shape::kDense || down.parts[k].dim != setup.d) return false;
+      return count == (down.flags == kWholeRound ? 1 : 2);
+    }
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values;
+      Vec<Real>& v = ctx.scratch.vec(0, x.size());
+      if (down.flags == kWholeRound) {
+        const double loss = ctx.oracle.loss_and_gradient(x, {}, v);
+        return reply_of(down, loss, sent[0].whole(v));
+      }
+      Vec<Real>& difference = ctx.scratch.vec(1, x.size());
+      const double loss = gradient_difference<Real>(ctx, x, down.parts[1].values, {}, difference, v);
+      const std::uint32_t times = times_drawn(ctx.seed, down.round, setup.n, r, ctx.client);
+      Uplink<Real> up = reply_of(down, loss, Parts<Real>{});
+      for (std::uint32_t k = 0; k < messages(times); ++k) {
+        if (k + 1 == kMaxParts && times > kMaxParts) {
+          send_rest(difference, k, times, down.round, ctx);
+        } else {
+          compress_draw(difference, k, down.round, ctx, sent[k]);
+        }
+        up.parts.push_back(sent[k].view());
+      }
+      return up;
+    }
+    void commit() {}
+
+   private:
+    void compress_draw(const Vec<Real>& difference, std::uint32_t draw, std::uint32_t t,
+                       const ClientContext<Real>& ctx, Store<Real>& to) {
+      Vec<Real>& copy = ctx.scratch.vec(0, difference.size());
+      copy = difference;
+      compress(ctx.compressor, copy, ctx.draw_key(t, draw), ctx.scratch, to);
+    }
+    // The sum of the draws first, first+1, ... times−1, whole.
+    void send_rest(const Vec<Real>& difference, std::uint32_t first, std::uint32_t times, std::uint32_t t,
+                   const ClientContext<Real>& ctx) {
+      Vec<Real>& sum = ctx.scratch.vec(2, difference.size());
+      std::fill(sum.begin(), sum.end(), Real(0));
+      for (std::uint32_t draw = first; draw < times; ++draw) {
+        compress_draw(difference, draw, t, ctx, sent[first]);
+        add_decoded<Real>(sent[first].view(), Real(1), sum);
+      }
+      sent[first].whole(sum);
+    }
+  };
+
+  struct Server : MarinaServer<Real> {
+    using Base = MarinaServer<Real>;
+    using Base::setup, Base::t, Base::x, Base::g, Base::whole;
+    std::uint32_t r;
+
+    Server(const Setup<Real>& s, const Params& p) : Base(s, p), r(p.r) {}
+
+    void cohort(std::vector<ClientId>& out) const {
+      if (whole()) return everyone(setup.n, out);
+      std::vector<Drawn> drawn;
+      draw_clients(setup.seed, t, setup.n, r, drawn);
+      out.clear();
+      for (const Drawn& d : drawn) out.push_back(d.client);
+    }
+    Downlink<Real> broadcast() const {
+      if (whole()) return {t, kWholeRound, {Payload<Real>::dense(x)}};
+      return {t, kCompressedRound, {Payload<Real>::dense(x), Payload<Real>::dense(this->x_prev)}};
+    }
+    std::optional<Downlink<Real>> resync(ClientId, Answer) const { return Downlink<Real>{}; }
+    bool accepts(const Uplink<Real>& up) const {
+      const std::size_t expected = whole() ? 1 : messages(times_drawn(setup.seed, t, setup.n, r, up.client));
+      for (std::size_t k = 0; k < up.parts.size(); ++k)
+        if (up.parts[k].dim != setup.d) return false;
+      return up.parts.size() == expected;
+    }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      if (whole()) {
+        std::fill(g.begin(), g.end(), Real(0));
+        add_weighted<Real>(setup, uplinks, 0, Real(1), g);
+      } else {
+        setup.ranges(g.size(), [&](std::size_t lo, std::size_t hi) {
+          for (const auto& up : uplinks) {
+            const Real share = Real(setup.n) * setup.weight(up.client) / Real(r);
+            for (std::size_t k = 0; k < up.parts.size(); ++k)
+              add_decoded<Real>(up.parts[k], share, g, lo, hi);
+          }
+        });
+      }
+      this->step();
+    }
+  };
+};
+
+}  // namespace gradwire

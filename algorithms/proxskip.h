@@ -1,0 +1,133 @@
+// ProxSkip / Scaffnew — Mishchenko, Malinovsky, Stich, Richtárik, arXiv:2202.09357, Algorithm 2.
+//
+//   x̂_i = x_i − γ (∇f_i(x_i) − h_i)                        client i; Σ h_i = 0, h_i starts at 0
+//   one coin for all clients, heads with probability p:
+//     heads: sends x̂_i; x_i = (1/n) Σ x̂_j, h_i ← h_i + (p/γ) (x_i − x̂_i)
+//     tails: x_i = x̂_i
+//
+// A round here is one communication: x^t is the mean that all clients start from, and the number of local
+// steps until heads comes from the coins of round t. Theory: γ = 1/L_max, p = √(γμ) (= 1/√κ); Ψ = Σ‖x_i −
+// x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖² shrinks by 1 − min(γμ, p²) a step.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/gradients.h"
+#include "algorithms/mirror.h"
+#include "algorithms/params.h"
+#include "algorithms/server_base.h"
+
+namespace gradwire {
+
+struct ProxSkipParams {
+  static constexpr Facts facts{
+      .name = "proxskip",
+      .summary = "local steps with control variates and accelerated communication",
+      .reference = "Mishchenko et al., arXiv:2202.09357",
+      .takes = Takes::kIdentity,
+      .needs_all_replies = true,
+      .partial = false,
+      .stochastic = true,
+      .client_state = ClientState::kMirrored,
+  };
+  StepSize step_size;
+  std::optional<double> p;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the clients' steps");
+    visit("p", self.p, "probability that a step communicates; theory: sqrt(gamma mu)");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L_max());
+    if (!p) p = std::min(1.0, std::sqrt(*step_size.value * need_convexity(std::nullopt, theory, "p")));
+    check_probability(*p, "p");
+  }
+};
+
+template <class Real>
+struct ProxSkip {
+  using Params = ProxSkipParams;
+
+  struct Client {
+    const Setup<Real>& setup;
+    Real gamma, p_by_gamma;
+    double p;
+    Vec<Real> h_i;
+    Vec<Real> sent;      // x̂_i of the last used reply, until the mean has come
+    Vec<Real> proposed;  // x̂_i
+    Store<Real> message;
+
+    Client(const Setup<Real>& s, const Params& params)
+        : setup(s),
+          gamma(Real(*params.step_size.value)),
+          p_by_gamma(Real(*params.p / *params.step_size.value)),
+          p(*params.p),
+          h_i(s.d) {}
+    static void fields(auto& self, auto&& visit) {
+      visit(self.h_i);
+      visit(self.sent);
+    }
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values;
+      for (std::size_t j = 0; j < sent.size(); ++j) h_i[j] += p_by_gamma * (x[j] - sent[j]);
+      sent.clear();
+      Vec<Real>& grad = ctx.scratch.vec(0, x.size());
+      proposed.assign(x.begin(), x.end());
+      double loss_at_x = 0;
+      const std::uint32_t steps = shared_geometric(ctx.seed, down.round, p);
+      for (std::uint32_t k = 0; k < steps; ++k) {
+        const double loss = ctx.oracle.loss_and_gradient(proposed, batch_of(setup, ctx, down.round, k), grad);
+        if (k == 0) loss_at_x = loss;
+        for (std::size_t j = 0; j < x.size(); ++j) proposed[j] -= gamma * (grad[j] - h_i[j]);
+      }
+      grad = proposed;
+      return reply_of(down, loss_at_x, message.whole(grad));
+    }
+    void commit() { sent.swap(proposed); }
+    void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
+      adopt_vector(resync, setup.d, h_i);
+      sent.clear();
+    }
+  };
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    using Base::setup, Base::t, Base::x;
+    Real p_by_gamma;
+    std::vector<Vec<Real>> h_of;  // with mirrors: h_i
+
+    Server(const Setup<Real>& s, const Params& p)
+        : Base(s), p_by_gamma(Real(*p.p / *p.step_size.value)), h_of(s.keep_mirrors ? s.n : 0) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.h_of);
+    }
+
+    bool accepts(const Uplink<Real>& up) const {
+      return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == setup.d;
+    }
+    std::optional<Downlink<Real>> resync(ClientId i, Answer) const {
+      if (h_of.empty()) return std::nullopt;
+      Downlink<Real> down;
+      down.round = t;
+      if (!h_of[i].empty()) down.parts = {Payload<Real>::dense(h_of[i])};
+      return down;
+    }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      std::fill(x.begin(), x.end(), Real(0));
+      add_weighted<Real>(setup, uplinks, 0, Real(1), x);
+      ++t;
+      if (h_of.empty()) return;
+      for (const auto& up : uplinks) {
+        Vec<Real>& h_i = h_of[up.client];
+        h_i.resize(setup.d);
+        const View<Real> sent = up.parts[0].values;
+        for (std::size_t j = 0; j < h_i.size(); ++j) h_i[j] += p_by_gamma * (x[j] - sent[j]);
+      }
+    }
+  };
+};
+
+}  // namespace gradwire

@@ -1,0 +1,130 @@
+// SCAFFOLD — Karimireddy, Kale, Mohri, Reddi, Stich, Suresh, arXiv:1910.06378, Algorithm 1.
+//
+//   y = x^t;  K times:  y ← y − γ_l (∇f_i(y) − c_i + c)      client i; c_i starts at 0
+//   c_i⁺ = ∇f_i(x^t) (option 1)  or  c_i − c + (x^t − y)/(K γ_l) (option 2)
+//   sends y − x^t and c_i⁺ − c_i;  c_i ← c_i⁺
+//   x^{t+1} = x^t + γ mean_{i∈S} (y_i − x^t)                 server, sends x^{t+1} and c
+//   c ← c + (1/n) Σ_{i∈S} (c_i⁺ − c_i), so that c = mean c_i always
+//
+// Theory: γ_l = min(1/(81 K γ L_max), |S|/(15 μ n K γ)) (the second for μ > 0); in practice 1/(K L_max)
+// works.
+#pragma once
+
+#include <algorithm>
+
+#include "algorithms/gradients.h"
+#include "algorithms/local_steps.h"
+#include "algorithms/mirror.h"
+#include "algorithms/server_base.h"
+
+namespace gradwire {
+
+struct ScaffoldOption {
+  static constexpr std::array<std::string_view, 2> words = {"2", "1"};
+};
+
+struct ScaffoldParams {
+  static constexpr Facts facts{
+      .name = "scaffold",
+      .summary = "local steps corrected by control variates c_i: no client drift",
+      .reference = "Karimireddy et al., arXiv:1910.06378",
+      .takes = Takes::kIdentity,
+      .stochastic = true,
+      .client_state = ClientState::kMirrored,
+      .theory_knows_sampling = true,
+      .theory_knows_batches = true,
+  };
+  StepSize step_size{.value = 1.0};
+  Choice<ScaffoldOption> option;
+  LocalSteps local;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the server's step along the mean of the changes");
+    visit("option", self.option, "how c_i is renewed: 2 from the local steps | 1 by a gradient at x");
+    LocalSteps::fields(self.local, visit);
+  }
+  void resolve(const Theory& theory, Warnings& warnings) {
+    step_size.resolve(1);
+    local.resolve(theory, warnings, [&](double K) {
+      const Smoothness& s = need_smoothness(theory, "algorithm.local_step_size");
+      const double by_L = 1 / (81 * K * *step_size.value * s.L_max());
+      if (!(s.mu > 0)) return by_L;
+      return std::min(by_L, theory.participation / (15 * s.mu * K * *step_size.value));
+    });
+  }
+};
+
+template <class Real>
+struct Scaffold {
+  using Params = ScaffoldParams;
+  static constexpr std::size_t kPartsUp = 2, kPartsDown = 2;
+
+  struct Client {
+    const Setup<Real>& setup;
+    LocalSteps local;
+    bool gradient_at_x;
+    Vec<Real> c_i;
+    Store<Real> dy, dc;
+
+    Client(const Setup<Real>& s, const Params& p)
+        : setup(s), local(p.local), gradient_at_x(p.option.is("1")), c_i(s.d) {}
+    static void fields(auto& self, auto&& visit) { visit(self.c_i); }
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values, c = down.parts[1].values;
+      const Real gamma_l = Real(*local.step_size.value * local.schedule.factor(down.round));
+      Vec<Real>& y = ctx.scratch.vec(0, x.size());
+      Vec<Real>& grad = ctx.scratch.vec(1, x.size());
+      Vec<Real>& change = ctx.scratch.vec(2, x.size());
+      std::copy(x.begin(), x.end(), y.begin());
+      double loss_at_x = 0;
+      std::uint32_t K = 0;
+      each_local_step(local, setup.algorithm.batch, down.round, ctx, [&](std::uint32_t k, Batch batch) {
+        const double loss = ctx.oracle.loss_and_gradient(y, batch, grad);
+        if (k == 0) loss_at_x = loss;
+        for (std::size_t j = 0; j < x.size(); ++j) y[j] -= gamma_l * (grad[j] - c_i[j] + c[j]);
+        ++K;
+      });
+      if (gradient_at_x) {
+        ctx.oracle.loss_and_gradient(x, {}, change);
+        axpy<Real>(Real(-1), c_i, change);
+      } else {
+        const Real scale = Real(1) / (Real(K) * gamma_l);
+        for (std::size_t j = 0; j < x.size(); ++j) change[j] = scale * (x[j] - y[j]) - c[j];
+      }
+      axpy<Real>(Real(-1), x, y);
+      return reply_of(down, loss_at_x, Parts<Real>{dy.whole(y), dc.whole(change)});
+    }
+    void commit() { add_decoded<Real>(dc.view(), Real(1), c_i); }
+    void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
+      adopt_vector(resync, setup.d, c_i);
+    }
+  };
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    using Base::setup, Base::t, Base::x;
+    Real gamma;
+    Vec<Real> c;
+    Mirror<Real> c_of;
+
+    Server(const Setup<Real>& s, const Params& p)
+        : Base(s), gamma(Real(*p.step_size.value)), c(s.d), c_of(s) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.c);
+      visit(self.c_of.rows());
+    }
+
+    Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(c)}}; }
+    std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return c_of.restore(i, t); }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      add_mean_of_replies<Real>(setup, uplinks, 0, gamma, x);
+      add_weighted<Real>(setup, uplinks, 1, Real(1), c);
+      for (const auto& up : uplinks) c_of.add(up, 1, Real(1));
+      ++t;
+    }
+  };
+};
+
+}  // namespace gradwire

@@ -1,0 +1,106 @@
+#include "algorithms/symmetric.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compressors/symmetric_eigen.h"
+
+namespace gradwire {
+
+template <class Real>
+double frobenius_norm(std::span<const Real> upper, std::size_t d) {
+  double diagonal = 0, rest = 0;
+  const Real* row = upper.data();
+  for (std::size_t a = 0; a < d; ++a) {
+    diagonal += static_cast<double>(row[0]) * static_cast<double>(row[0]);
+    // One running sum per lane: a single one would wait for each addition in turn.
+    constexpr std::size_t kLanes = 8;
+    double sums[kLanes] = {};
+    const std::size_t width = d - a;
+    std::size_t k = 1;
+    for (; k + kLanes <= width; k += kLanes)
+      for (std::size_t lane = 0; lane < kLanes; ++lane)
+        sums[lane] += static_cast<double>(row[k + lane]) * static_cast<double>(row[k + lane]);
+    for (; k < width; ++k) sums[0] += static_cast<double>(row[k]) * static_cast<double>(row[k]);
+    for (const double part : sums) rest += part;
+    row += width;
+  }
+  return std::sqrt(diagonal + 2 * rest);
+}
+
+// Row by row from the top: each finished row of U is subtracted from all rows below it, in stretches of
+// contiguous memory.
+template <class Real>
+bool SymmetricSolver::factor(std::span<const Real> upper, double shift) {
+  factor_.resize(d_ * d_);
+  const Real* from = upper.data();
+  for (std::size_t a = 0; a < d_; ++a) {
+    for (std::size_t k = a; k < d_; ++k) factor_[a * d_ + k] = static_cast<double>(*from++);
+    factor_[a * d_ + a] += shift;
+  }
+  for (std::size_t a = 0; a < d_; ++a) {
+    double* row = &factor_[a * d_];
+    if (!(row[a] > 0) || !std::isfinite(row[a])) return false;
+    const double inverse = 1 / std::sqrt(row[a]);
+    for (std::size_t k = a; k < d_; ++k) row[k] *= inverse;
+    for (std::size_t below = a + 1; below < d_; ++below) {
+      double* to = &factor_[below * d_];
+      const double scale = row[below];
+      if (scale == 0) continue;
+      for (std::size_t k = below; k < d_; ++k) to[k] -= scale * row[k];
+    }
+  }
+  return true;
+}
+
+void SymmetricSolver::substitute(std::span<double> b) const {
+  for (std::size_t a = 0; a < d_; ++a) {  // U^T y = b
+    const double* row = &factor_[a * d_];
+    b[a] /= row[a];
+    for (std::size_t k = a + 1; k < d_; ++k) b[k] -= row[k] * b[a];
+  }
+  for (std::size_t a = d_; a-- > 0;) {  // U v = y
+    const double* row = &factor_[a * d_];
+    double sum = b[a];
+    for (std::size_t k = a + 1; k < d_; ++k) sum -= row[k] * b[k];
+    b[a] = sum / row[a];
+  }
+}
+
+template <class Real>
+bool SymmetricSolver::solve(std::span<const Real> upper, double shift, std::span<double> b) {
+  if (!factor(upper, shift)) return false;
+  substitute(b);
+  return true;
+}
+
+template <class Real>
+void SymmetricSolver::solve_projected(std::span<const Real> upper, double mu, std::span<double> b) {
+  // A ⪰ mu I up to rounding: then there is nothing to raise.
+  constexpr double kSlack = 1e-9;
+  if (factor(upper, -mu * (1 - kSlack)) && factor(upper, 0)) return substitute(b);
+  std::vector<double> matrix(d_ * d_);
+  const Real* from = upper.data();
+  for (std::size_t a = 0; a < d_; ++a)
+    for (std::size_t k = a; k < d_; ++k)
+      matrix[a * d_ + k] = matrix[k * d_ + a] = static_cast<double>(*from++);
+  std::vector<double> values(d_), vectors(d_ * d_), result(d_);
+  symmetric_eigen(std::move(matrix), d_, values, vectors);
+  for (std::size_t e = 0; e < d_; ++e) {
+    const double* v = &vectors[e * d_];
+    double along = 0;
+    for (std::size_t k = 0; k < d_; ++k) along += v[k] * b[k];
+    along /= std::max(values[e], mu);
+    for (std::size_t k = 0; k < d_; ++k) result[k] += along * v[k];
+  }
+  std::copy(result.begin(), result.end(), b.begin());
+}
+
+template double frobenius_norm(std::span<const float>, std::size_t);
+template double frobenius_norm(std::span<const double>, std::size_t);
+template bool SymmetricSolver::solve(std::span<const float>, double, std::span<double>);
+template bool SymmetricSolver::solve(std::span<const double>, double, std::span<double>);
+template void SymmetricSolver::solve_projected(std::span<const float>, double, std::span<double>);
+template void SymmetricSolver::solve_projected(std::span<const double>, double, std::span<double>);
+
+}  // namespace gradwire

@@ -1,0 +1,158 @@
+// VR-DIANA — Horváth, Kovalev, Mishchenko, Stich, Richtárik, arXiv:1904.05115 (L-SVRG variant): DIANA
+// (diana.h) on
+//
+//   k_i = ∇f_i(x^t; B) − ∇f_i(w^t; B) + ∇f_i(w^t),  B = `batch` samples    in the place of ∇f_i(x^t)
+//   w^{t+1} = x^t with probability p (one coin for all clients), else w^t;  w^0 = x^0
+//
+// Theory: p = 1/m', m' = m/batch; γ = 1/(10 L √(1+ω/n) (1 + ω + m'^{2/3})), L that of the single samples (as
+// the MARINA paper's experiments have it, arXiv:2102.07845). With batch = "full" it is DIANA.
+//
+// The flags of a broadcast carry the round in which w^t was set. A client keeps every x that becomes w, and
+// computes its gradient when it is first needed.
+#pragma once
+
+#include <algorithm>
+
+#include "algorithms/diana.h"
+
+namespace gradwire {
+
+struct VrDianaParams : ShiftParams {
+  static constexpr Facts facts{
+      .name = "vr_diana",
+      .summary = "DIANA on variance-reduced minibatch gradients",
+      .reference = "Horvath et al., arXiv:1904.05115",
+      .takes = Takes::kUnbiased,
+      .stochastic = true,
+      .client_state = ClientState::kMirrored | ClientState::kReplica,
+      .theory_knows_batches = true,
+  };
+  std::optional<double> p;
+
+  static void fields(auto& self, auto&& visit) {
+    ShiftParams::fields(self, visit);
+    visit("p", self.p, "probability that w becomes x; theory: batch/m");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    resolve_alpha(theory);
+    const double m = theory.batch == 0 ? 1 : std::max(1.0, theory.m() / theory.batch);
+    if (!p) p = 1 / m;
+    check_probability(*p, "p");
+    if (step_size.value) return;
+    const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
+    const Quality& q = theory.compressor;
+    const double L = theory.batch == 0 ? s.L : largest_sample_smoothness(s);
+    step_size.resolve(1 / (10 * L * std::sqrt(1 + q.A) * (1 + q.omega + std::pow(m, 2.0 / 3))));
+  }
+};
+
+template <class Real>
+struct VrDiana {
+  using Params = VrDianaParams;
+
+  struct Client : ShiftClient<Real> {
+    using Base = ShiftClient<Real>;
+    double p;
+    Vec<Real> w, grad_w, next;  // w, ∇f_i(w); the x that becomes w
+    std::uint32_t w_round = 0, next_round = 0;
+
+    Client(const Setup<Real>& s, const Params& params) : Base(s, params), p(*params.p) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.w);
+      visit(self.grad_w);
+      visit(self.next);
+      visit(self.w_round);
+      visit(self.next_round);
+    }
+
+    // Makes w the point that was broadcast in round `set`. False: that broadcast was missed.
+    bool anchor(std::uint32_t set, const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      if (!w.empty() && w_round == set) return true;
+      const View<Real> x = down.parts[0].values;
+      if (set == down.round) {
+        w.assign(x.begin(), x.end());
+      } else if (!next.empty() && next_round == set) {
+        w.swap(next);
+      } else {
+        return false;
+      }
+      w_round = set;
+      renew(ctx);
+      return true;
+    }
+    void renew(const ClientContext<Real>& ctx) {
+      next.clear();
+      next_round = 0;
+      grad_w.resize(w.size());
+      ctx.oracle.loss_and_gradient(w, {}, grad_w);
+    }
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      if (!anchor(down.flags, down, ctx)) return cannot(Answer::kNeedsBroadcast, down);
+      const View<Real> x = down.parts[0].values;
+      if (shared_coin(ctx.seed, down.round, p)) {
+        next.assign(x.begin(), x.end());
+        next_round = down.round;
+      }
+      Vec<Real>& k_i = ctx.scratch.vec(0, x.size());
+      const Batch batch = batch_of(this->setup, ctx, down.round);
+      if (batch.empty()) return this->propose(k_i, ctx.oracle.loss_and_gradient(x, {}, k_i), down, ctx);
+      const double loss = gradient_difference<Real>(ctx, x, w, batch, k_i, ctx.scratch.vec(1, x.size()));
+      axpy<Real>(Real(1), grad_w, k_i);
+      return this->propose(k_i, loss, down, ctx);
+    }
+    bool accepts(const Downlink<Real>& down, bool is_resync) const {
+      const std::size_t count = down.parts.size();
+      for (std::size_t k = 0; k < count; ++k)
+        if (down.parts[k].shape != Shape::kDense || down.parts[k].dim != this->setup.d) return false;
+      return is_resync ? count == 1 || count == 2 : count == 1;
+    }
+    // w, and h_i when that was lost too.
+    void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
+      const View<Real> point = resync.parts[0].values;
+      w.assign(point.begin(), point.end());
+      w_round = resync.flags & ~kStateToo;
+      renew(ctx);
+      if ((resync.flags & kStateToo) == 0) return;
+      this->h_i.assign(w.size(), Real(0));
+      if (resync.parts.size() > 1) add_decoded<Real>(resync.parts[1], Real(1), this->h_i);
+    }
+  };
+  static constexpr std::uint32_t kStateToo = 1u << 31;
+
+  struct Server : ShiftServer<Real> {
+    using Base = ShiftServer<Real>;
+    using Base::t, Base::x;
+    double p;
+    Vec<Real> w;
+    std::uint32_t w_round = 0;
+
+    Server(const Setup<Real>& s, const Params& params) : Base(s, params), p(*params.p), w(s.x0) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.w);
+      visit(self.w_round);
+    }
+
+    Downlink<Real> broadcast() const { return {t, w_round, {Payload<Real>::dense(x)}}; }
+    std::optional<Downlink<Real>> resync(ClientId i, Answer lacks) const {
+      Downlink<Real> down{t, w_round, {Payload<Real>::dense(w)}};
+      if (lacks == Answer::kNeedsBroadcast) return down;
+      const auto own = this->h_of.restore(i, t);
+      if (!own) return std::nullopt;
+      down.flags |= kStateToo;
+      if (own->parts.size() > 0) down.parts.push_back(own->parts[0]);
+      return down;
+    }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      if (shared_coin(this->setup.seed, t, p)) {
+        w = x;
+        w_round = t;
+      }
+      Base::apply(uplinks);
+    }
+  };
+};
+
+}  // namespace gradwire
