@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,9 @@ using ForRanges =
 void for_ranges_serial(std::size_t size, const std::function<void(std::size_t, std::size_t)>& body);
 inline constexpr std::size_t kRangeReals = 16 * 1024;
 
+template <class Real>
+struct UserMethod;  // method.h
+
 // Constants of one run; halves hold it by shared_ptr<const Setup>.
 template <class Real>
 struct Setup {
@@ -36,6 +40,7 @@ struct Setup {
       weights;  // of the clients in f and in the method's means, shape (n), sum 1; empty: 1/n each
   bool keep_mirrors = false;  // the server can restore any client's mirrored state (n vectors of length d)
   ForRanges ranges = for_ranges_serial;
+  std::shared_ptr<const UserMethod<Real>> user_method;  // null: algorithm.name is one of methods()
 
   Real weight(ClientId i) const { return weights.empty() ? Real(1) / Real(n) : Real(weights[i]); }
 };

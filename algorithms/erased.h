@@ -1,10 +1,9 @@
-// Erases the halves of a method behind ClientHalf and ServerHalf. Included once per Real (methods_*.cpp).
+// Erases the halves of a method behind ClientHalf and ServerHalf.
 #pragma once
 
 #include <memory>
 #include <utility>
 
-#include "algorithms/all.h"
 #include "algorithms/fields.h"
 #include "algorithms/method.h"
 #include "algorithms/options.h"
@@ -132,25 +131,26 @@ class ErasedServer final : public ServerHalf<Real> {
   typename Method::Server half_;
 };
 
-template <class Base, template <class, class> class Erased, class Real, template <class> class... M>
-std::unique_ptr<Base> make_half(MethodList<M...>, const std::shared_ptr<const Setup<Real>>& setup) {
-  std::unique_ptr<Base> half;
-  const auto try_one = [&]<template <class> class Method>() {
-    if (Method<Real>::Params::facts.name == setup->algorithm.name)
-      half = std::make_unique<Erased<Method<Real>, Real>>(setup);
+// The method of a struct that is not in all.h, for Setup::user_method.
+template <class Method, class Real>
+std::shared_ptr<const UserMethod<Real>> user_method() {
+  using Params = typename Method::Params;
+  auto method = std::make_shared<UserMethod<Real>>();
+  method->facts = Params::facts;
+  method->resolve = [](const AlgorithmSpec& spec, const Theory& theory, std::vector<std::string>& warnings) {
+    Params params = parse_params<Params>(spec);
+    params.resolve(theory, warnings);
+    AlgorithmSpec resolved = spec;
+    store_params(params, resolved);
+    return resolved;
   };
-  (try_one.template operator()<M>(), ...);
-  if (!half) find_method(setup->algorithm.name);  // throws
-  return half;
-}
-
-template <class Real>
-std::unique_ptr<ServerHalf<Real>> make_server(std::shared_ptr<const Setup<Real>> setup) {
-  return make_half<ServerHalf<Real>, ErasedServer, Real>(AllMethods{}, setup);
-}
-template <class Real>
-std::unique_ptr<ClientHalf<Real>> make_client(std::shared_ptr<const Setup<Real>> setup) {
-  return make_half<ClientHalf<Real>, ErasedClient, Real>(AllMethods{}, setup);
+  method->make_server = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ServerHalf<Real>> {
+    return std::make_unique<ErasedServer<Method, Real>>(std::move(setup));
+  };
+  method->make_client = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ClientHalf<Real>> {
+    return std::make_unique<ErasedClient<Method, Real>>(std::move(setup));
+  };
+  return method;
 }
 
 }  // namespace gradwire

@@ -83,6 +83,24 @@ bool needs_smoothness(const AlgorithmSpec& spec);
 // ConfigError. Idempotent.
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, std::vector<std::string>& warnings);
 
+// A method that is not one of methods(): one of a program outside this tree. user_method() of
+// algorithms/erased.h makes it from a struct like those that all.h lists; it runs wherever the program itself
+// holds both ends.
+template <class Real>
+struct UserMethod {
+  Facts facts;
+  std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, std::vector<std::string>& warnings)>
+      resolve;
+  std::function<std::unique_ptr<ServerHalf<Real>>(std::shared_ptr<const Setup<Real>>)> make_server;
+  std::function<std::unique_ptr<ClientHalf<Real>>(std::shared_ptr<const Setup<Real>>)> make_client;
+};
+
+// Of the user's method, or of the one that setup.algorithm names.
+template <class Real>
+const Facts& facts_of(const Setup<Real>& setup) {
+  return setup.user_method ? setup.user_method->facts : find_method(setup.algorithm.name).facts;
+}
+
 // REQUIRES: setup->algorithm is resolved.
 template <class Real>
 std::unique_ptr<ServerHalf<Real>> make_server(std::shared_ptr<const Setup<Real>> setup);

@@ -1,4 +1,4 @@
-#include "algorithms/erased.h"
+#include "algorithms/make_half.h"
 
 namespace gradwire {
 

@@ -58,6 +58,7 @@ std::string takes_text(const Facts& facts) {
     case Takes::kIdentity: return "nothing compressed";
     case Takes::kUnbiased: return facts.strict ? "unbiased compressors alone" : "unbiased compressors";
     case Takes::kContractive: return "contractive compressors";
+    case Takes::kEither: return "unbiased or contractive compressors";
   }
   return "";
 }

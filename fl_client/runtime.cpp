@@ -29,7 +29,7 @@ ClientRuntime<Real>::ClientRuntime(std::shared_ptr<const Setup<Real>> setup, Cli
       client_(client),
       oracle_(oracle),
       half_(make_client<Real>(setup_)),
-      stateless_(find_method(setup_->algorithm.name).facts.client_state == ClientState::kNone) {}
+      stateless_(facts_of(*setup_).client_state == ClientState::kNone) {}
 
 template <class Real>
 bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {

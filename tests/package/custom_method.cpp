@@ -1,0 +1,119 @@
+// A method and a compressor of one's own, in a program that knows gradwire as an installed package. Each
+// client sends its gradient rounded to a grid; the server takes the mean, and its step shrinks by `decay`
+// every round.
+//
+// What a method is: Params (facts, fields, resolve), a Client that proposes replies, a Server that applies
+// them.
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "algorithms/erased.h"
+#include "algorithms/gradients.h"
+#include "algorithms/server_base.h"
+#include "experiments/in_process.h"
+#include "fl_server/round_loop.h"
+
+using namespace gradwire;
+
+// The compressor: entries rounded to multiples of `grid`. Whatever makes a payload can stand where compress()
+// does.
+struct Rounded {
+  double grid;
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, Store<Real>& to) const {
+    for (Real& e : v) e = Real(grid * std::round(e / grid));
+    return to.whole(v);
+  }
+};
+
+struct DecayingParams {
+  static constexpr Facts facts{
+      .name = "decaying", .summary = "rounded gradients and a decaying step", .reference = "this file"};
+  StepSize step_size;
+  double decay = 0.97, grid = 1e-3;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the first step");
+    visit("decay", self.decay, "what the step is multiplied by in every round");
+    visit("grid", self.grid, "gradients are sent as multiples of this");
+  }
+  void resolve(const Theory&, Warnings&) { step_size.resolve(0.5); }
+};
+
+template <class Real>
+struct Decaying {
+  using Params = DecayingParams;
+
+  struct Client {
+    Rounded compressor;
+    Store<Real> m_i;
+
+    Client(const Setup<Real>&, const Params& p) : compressor{p.grid} {}
+    static void fields(auto&, auto&&) {}  // nothing to remember
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values;
+      Vec<Real>& grad = ctx.scratch.vec(0, x.size());
+      const double loss = ctx.oracle.loss_and_gradient(x, {}, grad);
+      return reply_of(down, loss, compressor(grad, m_i));
+    }
+    void commit() {}
+  };
+
+  struct Server : ModelServer<Real> {
+    Real gamma, decay;
+
+    Server(const Setup<Real>& s, const Params& p)
+        : ModelServer<Real>(s), gamma(Real(*p.step_size.value)), decay(Real(p.decay)) {}
+    static void fields(auto& self, auto&& visit) {
+      ModelServer<Real>::fields(self, visit);
+      visit(self.gamma);
+    }
+    void apply(std::span<const Uplink<Real>> uplinks) {
+      add_mean_of_replies<Real>(this->setup, uplinks, 0, -gamma, this->x);
+      gamma *= decay;
+      ++this->t;
+    }
+  };
+};
+
+// f_i(x) = (x - a)^2 / 2 in one dimension.
+class Distance final : public Oracle<double> {
+ public:
+  explicit Distance(double a) : a_(a) {}
+  std::size_t dim() const override { return 1; }
+  std::size_t sample_count() const override { return 1; }
+  double loss_and_gradient(std::span<const double> x, Batch, std::span<double> gradient) override {
+    gradient[0] = x[0] - a_;
+    return gradient[0] * gradient[0] / 2;
+  }
+
+ private:
+  double a_;
+};
+
+int main() {
+  std::vector<Distance> clients = {Distance(1), Distance(2), Distance(6)};
+  std::vector<Oracle<double>*> oracles;
+  for (Distance& client : clients) oracles.push_back(&client);
+
+  auto setup = std::make_shared<Setup<double>>();
+  setup->n = 3;
+  setup->d = 1;
+  setup->x0 = {0.0};
+  setup->user_method = user_method<Decaying<double>, double>();
+  std::vector<std::string> warnings;
+  setup->algorithm = setup->user_method->resolve({.name = "decaying", .parameters = {{"decay", "0.99"}}},
+                                                 {.n = setup->n, .d = setup->d}, warnings);
+
+  const auto server = make_server<double>(setup);
+  InProcess<double> transport(setup, oracles, {});
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 200;
+  run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, {});
+  std::printf("x = %.4f (the mean is 3)\n", server->model()[0]);
+  return std::fabs(server->model()[0] - 3) < 2e-3 ? 0 : 1;
+}
