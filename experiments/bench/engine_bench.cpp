@@ -106,7 +106,7 @@ void mlp_rows(Bench& bench, const std::string& name, const Part& part, const Bar
 
 void engine_logistic(Bench& bench) {
   constexpr double kLambda = 0.1;
-  const NamedData named = a9a_or_like(bench.small());
+  const NamedData named = libsvm_or_like("a9a", bench.small());
   const Dataset& data = named.data;
   Part part;
   part.train = data;

@@ -127,7 +127,7 @@ struct A9a {
   std::shared_ptr<const Setup<double>> setup;
 
   explicit A9a(bool small) {
-    NamedData named = a9a_or_like(small);
+    NamedData named = libsvm_or_like("a9a", small);
     name = named.name;
     data = std::move(named.data);
     spec.kind = "logistic";

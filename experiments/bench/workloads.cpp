@@ -56,15 +56,24 @@ AlgorithmSpec ef21_top1(const std::string& step_size) {
   return spec;
 }
 
-NamedData a9a_or_like(bool small) {
-  constexpr std::size_t kRows = 32561, kColumns = 123, kGroups = 14;
-  if (small) return {one_hot_rows(400, kColumns, kGroups), "400 rows like a9a"};
-  try {
-    return {read_source("libsvm:a9a", std::filesystem::current_path(), {}), "a9a"};
-  } catch (const DataError&) {
-    return {one_hot_rows(kRows, kColumns, kGroups),
-            "synthetic rows of a9a's shape (no file a9a: set GRADWIRE_DATA)"};
+NamedData libsvm_or_like(const std::string& name, bool small) {
+  struct Shape {
+    const char* name;
+    std::size_t rows, columns, nonzeros;
+  };
+  constexpr Shape kShapes[] = {{"a9a", 32561, 123, 14}, {"phishing", 11055, 68, 30}, {"w8a", 49749, 300, 12}};
+  constexpr std::size_t kSmallRows = 400;
+  for (const Shape& shape : kShapes) {
+    if (name != shape.name) continue;
+    if (small) return {one_hot_rows(kSmallRows, shape.columns, shape.nonzeros), "400 rows like " + name};
+    try {
+      return {read_source("libsvm:" + name, std::filesystem::current_path(), {}), name};
+    } catch (const DataError&) {
+      return {one_hot_rows(shape.rows, shape.columns, shape.nonzeros),
+              "synthetic rows of " + name + "'s shape (no file " + name + ": set GRADWIRE_DATA)"};
+    }
   }
+  throw std::logic_error("no shape is known for " + name);
 }
 
 template <class Real>

@@ -22,10 +22,10 @@ struct NamedData {
   std::string name;  // "a9a", or what stands in for it
 };
 
-// The file a9a, looked up like the data of an experiment; where it is not found, samples of its shape: 32,561
-// x 123, 14 ones in each row, one in each of 14 groups of columns. `small`: 400 of those, without looking for
-// the file.
-NamedData a9a_or_like(bool small);
+// A file of the LIBSVM collection (a9a, phishing, w8a), looked up like the data of an experiment; where it is
+// not found, samples of its shape: one-hot codes of as many attributes as its rows have nonzeros. `small`:
+// 400 of those, without looking for the file.
+NamedData libsvm_or_like(const std::string& name, bool small);
 
 // `count` standard normal numbers.
 template <class Real>
