@@ -29,6 +29,33 @@ Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows) {
   return selected;
 }
 
+void check_columns(const Dataset& data, std::size_t columns) {
+  const auto largest = std::max_element(data.column.begin(), data.column.end());
+  if (largest == data.column.end() || *largest < columns) return;
+  throw DataError("a sample has feature number " + std::to_string(*largest + std::uint64_t{1}) +
+                  " but the model has " + std::to_string(columns) + " features; set problem.dim");
+}
+
+Dataset with_bias(const Dataset& data, std::size_t columns) {
+  check_columns(data, columns);
+  Dataset biased;
+  biased.columns = columns + 1;
+  biased.label = data.label;
+  biased.row_start.reserve(data.row_start.size());
+  biased.column.reserve(data.column.size() + data.rows());
+  biased.value.reserve(data.value.size() + data.rows());
+  for (std::size_t r = 0; r < data.rows(); ++r) {
+    const auto column = data.row_columns(r);
+    const auto value = data.row_values(r);
+    biased.column.insert(biased.column.end(), column.begin(), column.end());
+    biased.value.insert(biased.value.end(), value.begin(), value.end());
+    biased.column.push_back(static_cast<std::uint32_t>(columns));
+    biased.value.push_back(1);
+    biased.row_start.push_back(biased.column.size());
+  }
+  return biased;
+}
+
 std::vector<double> distinct_labels(std::span<const double> all) {
   std::vector<double> labels(all.begin(), all.end());
   for (double& label : labels) label += 0.0;  // -0 becomes +0

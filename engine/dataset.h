@@ -34,6 +34,13 @@ struct Dataset {
 // The rows `rows` of `data`, in that order; `columns` is kept.
 Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
+// Throws DataError when a feature is not below `columns`: the model has no such feature.
+void check_columns(const Dataset& data, std::size_t columns);
+
+// `data` with the feature number `columns`, 1 in every row, behind the others; `columns` + 1 columns in all.
+// Throws as check_columns() does.
+Dataset with_bias(const Dataset& data, std::size_t columns);
+
 // The distinct labels, ascending.
 std::vector<double> distinct_labels(std::span<const double> labels);
 inline std::vector<double> distinct_labels(const Dataset& data) { return distinct_labels(data.label); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/regularizer.h"
+#include "engine/upper_triangle.h"
 
 namespace gradwire {
 
@@ -30,6 +31,22 @@ Real LeastSquaresOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch 
   }
   loss /= 2 * static_cast<double>(rows.count());
   return static_cast<Real>(loss + add_regularizer(regularizer_, lambda_, x, gradient));
+}
+
+template <class Real>
+bool LeastSquaresOracle<Real>::hessian(std::span<const Real> x, std::span<Real> upper) {
+  check_length(x, dim());
+  check_upper(upper, dim());
+  if (gram_.empty()) {
+    const BatchRows all({}, sample_count());
+    const Real share = Real(1) / static_cast<Real>(all.count());
+    gram_.assign(upper.size(), Real(0));
+    for (std::size_t r = 0; r < all.count(); ++r)
+      add_outer_product(rows_.row_columns(r), rows_.row_values(r), share, dim(), gram_.data());
+  }
+  std::copy(gram_.begin(), gram_.end(), upper.begin());
+  add_regularizer_hessian(regularizer_, lambda_, x, upper);
+  return true;
 }
 
 template class LeastSquaresOracle<float>;

@@ -19,12 +19,14 @@ class LeastSquaresOracle final : public Oracle<Real> {
   std::size_t dim() const override { return rows_.columns(); }
   std::size_t sample_count() const override { return rows_.rows(); }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
+  bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
  private:
   SparseRows<Real> rows_;
   std::vector<Real> target_;  // y_j
   Regularizer regularizer_;
   double lambda_;
+  std::vector<Real> gram_;  // upper triangle of A_i^T A_i / m_i, the same at every x; empty until asked for
 };
 
 extern template class LeastSquaresOracle<float>;

@@ -54,7 +54,8 @@ constexpr Entry kKinds[] = {
     }),
     entry<LogisticKind>({
         .name = "logistic",
-        .summary = "mean_j log(1 + exp(-b_j a_j^T x)), two labels",
+        .summary = "mean_j log(1 + exp(-b_j a_j^T x)), two labels; loss = \"sigmoid_squared\": mean_j (1 - "
+                   "sigma(b_j a_j^T x))^2",
         .data = DataForm::kRows,
         .has_classes = true,
         .has_smoothness = true,
@@ -151,5 +152,24 @@ template std::unique_ptr<Oracle<float>> make_oracle(const ProblemSpec&, const Ag
                                                     std::uint32_t);
 template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const Agreement&, const Part&,
                                                      std::uint32_t);
+
+template <class Real>
+std::vector<std::unique_ptr<Oracle<Real>>> make_oracles(const ProblemSpec& spec, const Agreement& agreement,
+                                                        std::span<const Part> parts) {
+  const Entry& kind = find(spec);
+  if (kind.facts.needs_data() && parts.size() != spec.clients)
+    throw std::logic_error("make_oracles: one part per client");
+  if (spec.kind == "quadratic") return QuadraticKind::oracles<Real>(spec);
+  std::vector<std::unique_ptr<Oracle<Real>>> oracles;
+  oracles.reserve(spec.clients);
+  for (std::uint32_t client = 0; client < spec.clients; ++client)
+    oracles.push_back(make_oracle<Real>(spec, agreement, parts[client], client));
+  return oracles;
+}
+
+template std::vector<std::unique_ptr<Oracle<float>>> make_oracles(const ProblemSpec&, const Agreement&,
+                                                                  std::span<const Part>);
+template std::vector<std::unique_ptr<Oracle<double>>> make_oracles(const ProblemSpec&, const Agreement&,
+                                                                   std::span<const Part>);
 
 }  // namespace gradwire

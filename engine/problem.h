@@ -19,11 +19,16 @@ namespace gradwire {
 
 enum class Regularizer : std::uint8_t { kNone, kL2, kNonconvex };
 
+// Of a margin z = b a^T x: log(1 + e^-z), or (1 - sigma(z))^2.
+enum class LinearLoss : std::uint8_t { kLogistic, kSigmoidSquared };
+
 // [problem] of an experiment, as far as oracles are concerned. Where a number may be 0 or a word empty, that
 // is the default of the model (engine/models/).
 struct ProblemSpec {
   std::string kind;  // one of problem_kinds()
   Regularizer regularizer = Regularizer::kNone;
+  LinearLoss loss = LinearLoss::kLogistic;  // logistic
+  bool bias = false;         // logistic, least_squares: a constant feature 1 behind the last one
   double lambda = 0;         // of the regulariser; quadratic: the smallest eigenvalue of the mean
   std::size_t dim = 0;       // quadratic: d; with data: overrides the largest index in the file when > 0
   double heterogeneity = 0;  // quadratic: s of algorithms (c), 0 = equal clients
@@ -91,6 +96,12 @@ std::vector<double> model_start(const ProblemSpec& spec, const Agreement& agreem
 template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
                                           const Part& part, std::uint32_t client);
+
+// The oracles of all clients as make_oracle() gives them, with what they share computed once. REQUIRES: the
+// same, and parts.size() == spec.clients (parts may be empty for kinds without data).
+template <class Real>
+std::vector<std::unique_ptr<Oracle<Real>>> make_oracles(const ProblemSpec& spec, const Agreement& agreement,
+                                                        std::span<const Part> parts);
 
 // The constants of one client, from its own samples alone. REQUIRES: the kind has_smoothness.
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,

@@ -57,13 +57,41 @@ std::unique_ptr<Oracle<Real>> QuadraticKind::oracle(const ProblemSpec& spec, con
   return std::make_unique<QuadraticOracle<Real>>(QuadraticFamily(spec), client);
 }
 
+template <class Real>
+std::vector<std::unique_ptr<Oracle<Real>>> QuadraticKind::oracles(const ProblemSpec& spec) {
+  const QuadraticFamily family(spec);
+  std::vector<std::unique_ptr<Oracle<Real>>> oracles;
+  oracles.reserve(spec.clients);
+  for (std::uint32_t client = 0; client < spec.clients; ++client)
+    oracles.push_back(std::make_unique<QuadraticOracle<Real>>(family, client));
+  return oracles;
+}
+template std::vector<std::unique_ptr<Oracle<float>>> QuadraticKind::oracles(const ProblemSpec&);
+template std::vector<std::unique_ptr<Oracle<double>>> QuadraticKind::oracles(const ProblemSpec&);
+
+// ---- linear models ----
+
+namespace {
+
+// Calls make(part) with the features of the model: those of the data, and the bias.
+template <class Make>
+auto with_features(const ProblemSpec& spec, const Agreement& agreement, const Part& part, const Make& make) {
+  if (!spec.bias) return make(part);
+  const std::size_t columns = feature_count(spec, agreement);
+  return make(Part{with_bias(part.train, columns), with_bias(part.test, columns)});
+}
+
+}  // namespace
+
 // ---- least_squares ----
 
 template <class Real>
 std::unique_ptr<Oracle<Real>> LeastSquaresKind::oracle(const ProblemSpec& spec, const Agreement& agreement,
                                                        const Part& part, std::uint32_t) {
-  return std::make_unique<LeastSquaresOracle<Real>>(part, dim(spec, agreement), spec.regularizer,
-                                                    spec.lambda);
+  return with_features(spec, agreement, part, [&](const Part& features) {
+    return std::make_unique<LeastSquaresOracle<Real>>(features, dim(spec, agreement), spec.regularizer,
+                                                      spec.lambda);
+  });
 }
 
 // ---- logistic ----
@@ -77,8 +105,10 @@ void LogisticKind::check(const ProblemSpec&, const Agreement& agreement) {
 template <class Real>
 std::unique_ptr<Oracle<Real>> LogisticKind::oracle(const ProblemSpec& spec, const Agreement& agreement,
                                                    const Part& part, std::uint32_t) {
-  return std::make_unique<LogisticOracle<Real>>(part, dim(spec, agreement), agreement.labels,
-                                                spec.regularizer, spec.lambda);
+  return with_features(spec, agreement, part, [&](const Part& features) {
+    return std::make_unique<LogisticOracle<Real>>(features, dim(spec, agreement), agreement.labels,
+                                                  spec.regularizer, spec.lambda, spec.loss);
+  });
 }
 
 #define GRADWIRE_ORACLES(Kind)                                                                             \

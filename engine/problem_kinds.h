@@ -25,13 +25,16 @@ struct QuadraticKind {
   template <class Real>
   static std::unique_ptr<Oracle<Real>> oracle(const ProblemSpec& spec, const Agreement& agreement,
                                               const Part& part, std::uint32_t client);
+  // Of all clients, from one family.
+  template <class Real>
+  static std::vector<std::unique_ptr<Oracle<Real>>> oracles(const ProblemSpec& spec);
 };
 
-// Linear models: d is the number of features.
+// Linear models: d is the number of features, and one more with a bias.
 struct LinearKind {
   static void check(const ProblemSpec&, const Agreement&) {}
   static std::size_t dim(const ProblemSpec& spec, const Agreement& agreement) {
-    return feature_count(spec, agreement);
+    return feature_count(spec, agreement) + (spec.bias ? 1 : 0);
   }
   static std::vector<double> start(const ProblemSpec& spec, const Agreement& agreement) {
     return std::vector<double>(dim(spec, agreement));

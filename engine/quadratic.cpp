@@ -7,6 +7,7 @@
 
 #include "engine/random.h"
 #include "engine/sparse_rows.h"
+#include "engine/upper_triangle.h"
 
 namespace gradwire {
 
@@ -119,6 +120,19 @@ Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch bat
 
   gradient[0] -= linear_;
   return static_cast<Real>(curvature / 2 - static_cast<double>(linear_) * static_cast<double>(x[0]));
+}
+
+template <class Real>
+bool QuadraticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> upper) {
+  check_length(x, dim_);
+  check_upper(upper, dim_);
+  std::fill(upper.begin(), upper.end(), Real(0));
+  for (std::size_t j = 0; j < dim_; ++j) {
+    const std::size_t row = upper_row(j, dim_);
+    upper[row + j] = diagonal_;
+    if (j + 1 < dim_) upper[row + j + 1] = neighbour_;
+  }
+  return true;
 }
 
 template class QuadraticOracle<float>;

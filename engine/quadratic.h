@@ -59,6 +59,7 @@ class QuadraticOracle final : public Oracle<Real> {
   std::size_t dim() const override { return dim_; }
   std::size_t sample_count() const override { return 1; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
+  bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
  private:
   std::size_t dim_;

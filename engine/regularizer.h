@@ -6,6 +6,7 @@
 #include <span>
 
 #include "engine/problem.h"
+#include "engine/upper_triangle.h"
 
 namespace gradwire {
 
@@ -47,6 +48,25 @@ double add_regularizer(Regularizer regularizer, double lambda, std::span<const R
   double sum = 0;
   for (const double part : sums) sum += part;
   return lambda * sum;
+}
+
+// Adds the Hessian of R at x, a diagonal, to an upper triangle of shape (d (d + 1) / 2).
+template <class Real>
+void add_regularizer_hessian(Regularizer regularizer, double lambda, std::span<const Real> x,
+                             std::span<Real> upper) {
+  if (regularizer == Regularizer::kNone || lambda == 0) return;
+  const auto scale = static_cast<Real>(lambda);
+  const std::size_t d = x.size();
+  for (std::size_t j = 0; j < d; ++j) {
+    Real& diagonal = upper[upper_row(j, d) + j];
+    if (regularizer == Regularizer::kL2) {
+      diagonal += scale;
+    } else {
+      const Real square = x[j] * x[j], inverse = 1 / (1 + square);
+      // 2 lambda (1 - 3 x^2) / (1 + x^2)^3, without a cube that overflows.
+      diagonal += 2 * scale * (4 * inverse - 3) * inverse * inverse;
+    }
+  }
 }
 
 }  // namespace gradwire

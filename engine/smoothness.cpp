@@ -13,8 +13,13 @@
 namespace gradwire {
 namespace {
 
-// Curvature of the loss of one sample along its a_r: at most 1/4 for log(1 + e^-z), 1 for half the square.
+// Largest |l''(z)| of the loss of one sample along its a_r. Of (1 - sigma(z))^2, with s = 1 - sigma(z), it is
+// 2 s^2 (1 - s) (2 - 3 s) in [-0.1202, 0.1541], largest at a root of the derivative 2 s (4 - 15 s + 12 s^2).
 double loss_curvature(const ProblemSpec& spec) {
+  if (spec.kind == "logistic" && spec.loss == LinearLoss::kSigmoidSquared) {
+    const double s = (15 - std::sqrt(33.0)) / 24;
+    return 2 * s * s * (1 - s) * (2 - 3 * s);
+  }
   if (spec.kind == "logistic") return 0.25;
   if (spec.kind == "least_squares") return 1;
   throw std::logic_error("no closed-form smoothness for the problem kind '" + spec.kind + "'");
@@ -26,15 +31,22 @@ bool has_nonconvex(const ProblemSpec& spec) {
   return spec.regularizer == Regularizer::kNonconvex && spec.lambda > 0;
 }
 
+bool is_convex(const ProblemSpec& spec) {
+  return !has_nonconvex(spec) && spec.loss != LinearLoss::kSigmoidSquared;
+}
+
 // Of a sum whose weights add up to `weight`.
 double strong_convexity(const ProblemSpec& spec, const Gram& gram, double weight) {
-  if (has_nonconvex(spec)) return 0;
+  if (!is_convex(spec)) return 0;
   const double ridge = has_ridge(spec) ? weight * spec.lambda : 0;
   if (spec.kind == "logistic") return ridge;
   return ridge + gram.smallest_eigenvalue(ridge > 0 ? Smallest::kOfAll : Smallest::kNonzero);
 }
 
-const Dataset& checked_rows(const Part& part, std::size_t columns, std::uint32_t client) {
+// The samples of one client with all features of the model. `biased` is where those with a bias are kept.
+const Dataset& client_rows(const ProblemSpec& spec, std::size_t dim, const Part& part, std::uint32_t client,
+                           Dataset& biased) {
+  const std::size_t columns = dim - (spec.bias ? 1 : 0);
   if (part.train.rows() == 0) throw DataError("client " + std::to_string(client) + " has no samples");
   for (const std::uint32_t column : part.train.column) {
     if (column < columns) continue;
@@ -42,13 +54,13 @@ const Dataset& checked_rows(const Part& part, std::size_t columns, std::uint32_t
                     std::to_string(column + std::uint64_t{1}) + " but the model has " +
                     std::to_string(columns) + " features; set problem.dim");
   }
-  return part.train;
+  if (!spec.bias) return part.train;
+  biased = with_bias(part.train, columns);
+  return biased;
 }
 
-Gram client_gram(const ProblemSpec& spec, std::size_t columns, const Part& part, std::uint32_t client) {
-  const double curvature = loss_curvature(spec);
-  const Dataset& rows = checked_rows(part, columns, client);
-  return {.columns = columns, .terms = {{&rows, curvature / static_cast<double>(rows.rows())}}};
+Gram client_gram(const ProblemSpec& spec, std::size_t dim, const Dataset& rows) {
+  return {.columns = dim, .terms = {{&rows, loss_curvature(spec) / static_cast<double>(rows.rows())}}};
 }
 
 // sqrt(mean_j L_ij^2) and max_j L_ij: sample j has L_ij = curvature ||a_j||^2 + what the regulariser adds.
@@ -103,7 +115,10 @@ void add_variances(const ProblemSpec& spec, std::span<const Gram> grams, Smoothn
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
                                    std::uint32_t client) {
   if (spec.kind == "quadratic") return QuadraticFamily(spec).client(client);
-  const Gram gram = client_gram(spec, model_dim(spec, agreement), part, client);
+  loss_curvature(spec);  // throws for kinds without constants
+  const std::size_t d = model_dim(spec, agreement);
+  Dataset biased;
+  const Gram gram = client_gram(spec, d, client_rows(spec, d, part, client, biased));
   ClientSmoothness constants = without_convexity(spec, gram);
   constants.mu_i = strong_convexity(spec, gram, 1);
   return constants;
@@ -115,16 +130,17 @@ Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::
     throw std::logic_error("smoothness: one weight per client");
   if (spec.kind == "quadratic") return QuadraticFamily(spec).total(weights);
   if (parts.size() != spec.clients) throw std::logic_error("smoothness: one part per client");
-  const std::size_t columns = model_dim(spec, agreement);
+  const std::size_t d = model_dim(spec, agreement);
   const double ridge = regularizer_smoothness(spec.regularizer, spec.lambda);
   Smoothness result;
   result.weights.assign(weights.begin(), weights.end());
-  Gram total{.columns = columns, .terms = {}};
+  Gram total{.columns = d, .terms = {}};
+  std::vector<Dataset> biased(spec.clients);
   std::vector<Gram> grams;
   std::vector<ClientSmoothness> clients;
   double weight_sum = 0;
   for (std::uint32_t i = 0; i < spec.clients; ++i) {
-    const Gram& gram = grams.emplace_back(client_gram(spec, columns, parts[i], i));
+    const Gram& gram = grams.emplace_back(client_gram(spec, d, client_rows(spec, d, parts[i], i, biased[i])));
     clients.push_back(without_convexity(spec, gram));
     result.L_i.push_back(clients.back().L_i);
     const double weight = weights.empty() ? 1.0 / spec.clients : weights[i];
@@ -134,7 +150,7 @@ Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::
   result.L =
       spec.clients == 1 && weights.empty() ? result.L_i[0] : total.largest_eigenvalue() + weight_sum * ridge;
   result.mu = strong_convexity(spec, total, weight_sum);
-  result.convex = !has_nonconvex(spec);
+  result.convex = is_convex(spec);
   combine_sample_constants(clients, result);
   add_variances(spec, grams, result);
   return result;
@@ -158,7 +174,7 @@ Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const Clie
   // Strong convexity adds up; the PL constants of functions that are only convex do not.
   if (has_ridge(spec) && !clients.empty())
     result.mu = weights.empty() ? mu_sum / static_cast<double>(clients.size()) : mu_sum;
-  result.convex = !has_nonconvex(spec);
+  result.convex = is_convex(spec);
   combine_sample_constants(clients, result);
   return result;
 }

@@ -25,11 +25,7 @@ class SparseRows {
         row_start_(data.row_start.begin(), data.row_start.end()),
         column_(data.column),
         value_(data.value.begin(), data.value.end()) {
-    const auto largest = std::max_element(column_.begin(), column_.end());
-    if (largest != column_.end() && *largest >= columns) {
-      throw DataError("a sample has feature number " + std::to_string(*largest + std::uint64_t{1}) +
-                      " but the model has " + std::to_string(columns) + " features; set problem.dim");
-    }
+    check_columns(data, columns);
   }
 
   std::size_t rows() const { return row_start_.size() - 1; }

@@ -169,6 +169,15 @@ std::vector<Field> problem_fields() {
        .fallback = "none", .meaning = "logistic, least_squares: `l2` is lambda/2 sum_j x_j^2, `nonconvex` is "
                                       "lambda sum_j x_j^2 / (1 + x_j^2)",
        .matters = is_regularized},
+      {.type = kWord, .words = {"logistic", "sigmoid_squared"}, GRADWIRE_IN(problem, loss), .fallback = "",
+       .kinds = {{"logistic", "logistic"}},
+       .meaning = "of a margin z: `logistic` is log(1 + e^-z), `sigmoid_squared` is (1 - sigma(z))^2, which is "
+                  "not convex",
+       .matters = never},
+      {.type = kFlag, GRADWIRE_IN(problem, bias), .fallback = false,
+       .kinds = {{"logistic", false}, {"least_squares", false}},
+       .meaning = "logistic, least_squares: a constant feature 1 behind the others, so that d is one more",
+       .matters = never},
       {.type = kNumber, GRADWIRE_IN(problem, lambda), .fallback = 0.0,
        .meaning = "weight of the regulariser; quadratic: the smallest eigenvalue of the mean Hessian",
        .matters = is_regularized},

@@ -13,6 +13,8 @@ ProblemSpec problem_spec(const proto::Experiment& experiment) {
   spec.regularizer = p.regularizer() == "l2"          ? Regularizer::kL2
                      : p.regularizer() == "nonconvex" ? Regularizer::kNonconvex
                                                       : Regularizer::kNone;
+  spec.loss = p.loss() == "sigmoid_squared" ? LinearLoss::kSigmoidSquared : LinearLoss::kLogistic;
+  spec.bias = p.bias();
   spec.lambda = p.lambda();
   spec.hidden.assign(p.hidden().begin(), p.hidden().end());
   spec.activation = p.activation();

@@ -18,8 +18,10 @@ std::string line(const std::string& key, const TomlValue& value) {
 
 bool is_written(const Field& field, const proto::Experiment& e, const TomlValue& value) {
   if (value == TomlValue("")) return false;
-  if (!field.kinds.empty()) return field.of_kind(e.problem().kind()) != nullptr;
-  return value != field.fallback || field.matters == nullptr || field.matters(e);
+  const Field::OfKind* own = field.of_kind(e.problem().kind());
+  if (!field.kinds.empty() && own == nullptr) return false;
+  return value != (own != nullptr ? own->fallback : field.fallback) || field.matters == nullptr ||
+         field.matters(e);
 }
 
 }  // namespace

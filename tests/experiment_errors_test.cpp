@@ -146,6 +146,12 @@ TEST(ExperimentErrors, RefuseKeysWithoutUseForTheKindOfProblem) {
             "--set problem.test_share: test_share has no use: kind 'quadratic' has no accuracy");
   EXPECT_EQ(error_of(kQuadratic, {"problem.regularizer=l2"}),
             "--set problem.regularizer: regularizer serves logistic and least_squares, not kind 'quadratic'");
+  EXPECT_EQ(error_of(kQuadratic, {"problem.loss=logistic"}),
+            "--set problem.loss: loss serves logistic, not kind 'quadratic'");
+  EXPECT_EQ(error_of(kGood, {"problem.loss=sigmoid"}),
+            "--set problem.loss: unknown loss 'sigmoid'; known: logistic, sigmoid_squared");
+  EXPECT_EQ(error_of(kQuadratic, {"problem.bias=true"}),
+            "--set problem.bias: bias serves logistic and least_squares, not kind 'quadratic'");
   EXPECT_EQ(error_of(kGood, {"problem.hidden=[8]"}),
             "--set problem.hidden: hidden serves mlp, char_mlp and cnn, not kind 'logistic'");
   EXPECT_EQ(error_of(kGood, {"problem.heterogeneity=0.1"}),

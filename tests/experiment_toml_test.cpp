@@ -22,6 +22,7 @@ void expect_round_trip(const proto::Experiment& e) {
 TEST(ExperimentToml, ReadsBackToTheSameExperiment) {
   expect_round_trip(parse(kGood).experiment);
   expect_round_trip(parse(kQuadratic).experiment);
+  expect_round_trip(parse(kGood, {"problem.loss=sigmoid_squared", "problem.bias=true"}).experiment);
   expect_round_trip(parse(kGood, {"name=a \"quoted\" \u00e9 name",
                                   "seed=9223372036854775807",
                                   "precision=fp32",

@@ -127,13 +127,16 @@ TEST(ProblemSpec, TakesEverythingFromTheExperiment) {
   const auto e = parse_experiment(
                      "seed = 9\n[problem]\nkind = \"logistic\"\ndata = \"digits\"\nregularizer = "
                      "\"nonconvex\"\nlambda = 0.25\n"
-                     "dim = 80\n[clients]\ncount = 4\n[algorithm]\nname = \"gd\"\n",
+                     "loss = \"sigmoid_squared\"\nbias = true\ndim = 80\n[clients]\ncount = "
+                     "4\n[algorithm]\nname = \"gd\"\n",
                      "t.toml")
                      .experiment;
   const ProblemSpec spec = problem_spec(e);
   EXPECT_EQ(spec.kind, "logistic");
   EXPECT_EQ(spec.regularizer, Regularizer::kNonconvex);
   EXPECT_EQ(spec.lambda, 0.25);
+  EXPECT_EQ(spec.loss, LinearLoss::kSigmoidSquared);
+  EXPECT_TRUE(spec.bias);
   EXPECT_EQ(spec.dim, 80u);
   EXPECT_EQ(spec.clients, 4u);
   EXPECT_EQ(spec.seed, 9u);

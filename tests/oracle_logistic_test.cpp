@@ -14,19 +14,23 @@ const std::vector<double> kLabels = {3, 7};  // become -1 and +1
 struct Case {
   Regularizer regularizer;
   double lambda;
+  LinearLoss loss = LinearLoss::kLogistic;
 };
+constexpr auto kSquared = LinearLoss::kSigmoidSquared;
 class Logistic : public testing::TestWithParam<Case> {
  protected:
   // More rows than one block of the oracle, and not a multiple of it.
   Part part_{random_data(301, 9, 0.4, kLabels), random_data(40, 9, 0.4, {3, 7, 11}, 5)};
   template <class Real>
   LogisticOracle<Real> oracle() const {
-    return {part_, 9, kLabels, GetParam().regularizer, GetParam().lambda};
+    return {part_, 9, kLabels, GetParam().regularizer, GetParam().lambda, GetParam().loss};
   }
 };
 INSTANTIATE_TEST_SUITE_P(Regularizers, Logistic,
                          testing::Values(Case{Regularizer::kNone, 0.7}, Case{Regularizer::kL2, 0.3},
-                                         Case{Regularizer::kNonconvex, 0.2}, Case{Regularizer::kL2, 0}));
+                                         Case{Regularizer::kNonconvex, 0.2}, Case{Regularizer::kL2, 0},
+                                         Case{Regularizer::kNone, 0, kSquared},
+                                         Case{Regularizer::kL2, 0.3, kSquared}));
 
 double naive_regularizer(const Case& c, const std::vector<double>& x, std::vector<double>& gradient) {
   double sum = 0;
@@ -53,10 +57,11 @@ TEST_P(Logistic, EqualsTheFormulaWrittenWithDenseLoops) {
       const double b = part_.train.label[r] == 7 ? 1 : -1;
       double z = 0;
       for (std::size_t j = 0; j < 9; ++j) z += a[r][j] * x[j];
-      loss += std::log(1 + std::exp(-b * z)) / static_cast<double>(a.size());
-      for (std::size_t j = 0; j < 9; ++j) {
-        gradient[j] += -b * a[r][j] / (1 + std::exp(b * z)) / static_cast<double>(a.size());
-      }
+      const double s = 1 / (1 + std::exp(b * z));
+      const bool squared = GetParam().loss == kSquared;
+      loss += (squared ? s * s : std::log(1 + std::exp(-b * z))) / static_cast<double>(a.size());
+      const double slope = squared ? 2 * s * s / (1 + std::exp(-b * z)) : s;
+      for (std::size_t j = 0; j < 9; ++j) gradient[j] -= b * a[r][j] * slope / static_cast<double>(a.size());
     }
     loss += naive_regularizer(GetParam(), x, gradient);
     const auto got = evaluate(oracle, x);
@@ -101,9 +106,9 @@ TEST_P(Logistic, ScoresTheTestSamplesAndNeverPredictsAnUnknownLabel) {
 }
 
 template <class Real>
-Evaluation<Real> one_sample(double margin) {
+Evaluation<Real> one_sample(double margin, LinearLoss loss = LinearLoss::kLogistic) {
   Part part{sparse_data({{1.0}}, {1}, 1), {}};
-  LogisticOracle<Real> oracle(part, 1, std::vector<double>{0, 1}, Regularizer::kNone, 0);
+  LogisticOracle<Real> oracle(part, 1, std::vector<double>{0, 1}, Regularizer::kNone, 0, loss);
   return evaluate(oracle, {margin});
 }
 
@@ -117,6 +122,20 @@ TEST(LogisticLoss, IsStableForLargeMargins) {
   EXPECT_FLOAT_EQ(one_sample<float>(-3e30).loss, 3e30f);
   EXPECT_EQ(one_sample<float>(3e30).gradient[0], 0);
   EXPECT_DOUBLE_EQ(one_sample<double>(0).loss, std::log(2.0));
+}
+
+TEST(SigmoidSquaredLoss, IsStableForLargeMargins) {
+  EXPECT_EQ(one_sample<double>(-800, kSquared).loss, 1);
+  EXPECT_EQ(one_sample<double>(-800, kSquared).gradient[0], 0);
+  EXPECT_EQ(one_sample<double>(800, kSquared).loss, 0);
+  EXPECT_EQ(one_sample<double>(800, kSquared).gradient[0], 0);
+  EXPECT_NEAR(one_sample<double>(40, kSquared).loss, std::exp(-80.0), 1e-15 * std::exp(-80.0));
+  EXPECT_NEAR(one_sample<double>(-40, kSquared).gradient[0], -2 * std::exp(-40.0), 1e-15 * std::exp(-40.0));
+  EXPECT_FLOAT_EQ(one_sample<float>(-3e30, kSquared).loss, 1);
+  EXPECT_DOUBLE_EQ(one_sample<double>(0, kSquared).loss, 0.25);
+  EXPECT_DOUBLE_EQ(one_sample<double>(0, kSquared).gradient[0], -0.25);
+  EXPECT_TRUE(std::isnan(one_sample<double>(std::nan(""), kSquared).loss));
+  EXPECT_TRUE(std::isnan(one_sample<double>(std::nan(""), kSquared).gradient[0]));
 }
 
 TEST(LogisticLoss, NanIsNotHidden) {

@@ -85,6 +85,31 @@ TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
                                                "gpt", "cnn"}));
 }
 
+TEST(Problem, TheOraclesOfAllClientsAreThoseOfEachByItself) {
+  for (const ProblemKind& kind : problem_kinds()) {
+    SCOPED_TRACE(kind.name);
+    const std::string name(kind.name);
+    ProblemSpec spec = spec_of(name);
+    spec.clients = 3;
+    spec.heterogeneity = 0.5;
+    const Agreement agreement = agreement_for(name);
+    std::vector<Part> parts(kind.needs_data() ? 3 : 0, part_for(name));
+    if (kind.data == DataForm::kRows) parts[2].train = random_data(7, agreement.columns, 0.7, {0, 1}, 9);
+    const auto oracles = make_oracles<double>(spec, agreement, parts);
+    ASSERT_EQ(oracles.size(), 3u);
+    const std::vector<double> x = random_point(model_dim(spec, agreement), 0.3);
+    for (std::uint32_t c = 0; c < 3; ++c) {
+      const auto own = make_oracle<double>(spec, agreement, parts.empty() ? Part{} : parts[c], c);
+      EXPECT_EQ(evaluate(*oracles[c], x).loss, evaluate(*own, x).loss);
+      EXPECT_EQ(evaluate(*oracles[c], x).gradient, evaluate(*own, x).gradient);
+    }
+    if (kind.needs_data()) {
+      parts.pop_back();
+      EXPECT_THROW(make_oracles<double>(spec, agreement, parts), std::logic_error);
+    }
+  }
+}
+
 TEST(Problem, StartsAreZeroExceptForTheQuadraticAndTheNetwork) {
   const Agreement agreement{.columns = 3, .labels = {0, 1}};
   EXPECT_EQ(model_start(spec_of("logistic"), agreement), std::vector<double>(3));
@@ -136,6 +161,43 @@ TEST(Problem, RefusesWhatDoesNotFitWithOneLine) {
   EXPECT_TRUE(mentions(complaint(mlp, agreement), "parameters"));
   mlp.hidden = {};
   EXPECT_TRUE(mentions(complaint(mlp, {.columns = 4, .labels = {1}}), "2 to"));
+}
+
+TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
+  const Agreement agreement{.columns = 4, .labels = {0, 1}}, wider{.columns = 5, .labels = {0, 1}};
+  const Part part{random_data(6, 4, 0.7, {0, 1}), random_data(5, 4, 0.7, {0, 1}, 3)};
+  Part written = part;
+  for (Dataset* data : {&written.train, &written.test}) {
+    DenseRows rows = dense_rows(*data);
+    for (auto& row : rows) row.push_back(1);
+    *data = sparse_data(rows, data->label, 5);
+  }
+  const std::vector<double> x = random_point(5, 1);
+  for (const char* kind : {"logistic", "least_squares"}) {
+    ProblemSpec spec = spec_of(kind);
+    const auto want = make_oracle<double>(spec, wider, written, 0);
+    spec.bias = true;
+    EXPECT_EQ(model_dim(spec, agreement), 5u);
+    EXPECT_EQ(model_start(spec, agreement).size(), 5u);
+    const auto got = make_oracle<double>(spec, agreement, part, 0);
+    EXPECT_EQ(evaluate(*got, x).loss, evaluate(*want, x).loss);
+    EXPECT_EQ(evaluate(*got, x).gradient, evaluate(*want, x).gradient);
+    const auto score = got->score(x), wanted = want->score(x);
+    ASSERT_EQ(score.has_value(), wanted.has_value());
+    if (score) {
+      EXPECT_EQ(score->correct, wanted->correct);
+    }
+    // A feature that the model does not have must not become the bias.
+    const Part wide{random_data(6, 5, 1, {0, 1}), {}};
+    EXPECT_THROW(make_oracle<double>(spec, agreement, wide, 0), DataError);
+    // Behind all features that problem.dim names.
+    spec.dim = 9;
+    const auto spread = make_oracle<double>(spec, agreement, part, 0);
+    std::vector<double> far(10);
+    std::copy(x.begin(), x.begin() + 4, far.begin());
+    far[9] = x[4];
+    EXPECT_EQ(evaluate(*spread, far).loss, evaluate(*want, x).loss);
+  }
 }
 
 TEST(Problem, TestSamplesWithAFeatureTheModelDoesNotHaveAreRefused) {

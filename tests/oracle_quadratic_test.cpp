@@ -113,9 +113,14 @@ TEST(Quadratic, ClosedFormConstantsAreTheEigenvaluesOfTheMatrices) {
   }
 }
 
-TEST(Quadratic, LPlusAndLPmBoundTheirQuotientsAndAreReached) {
+class QuadraticVariance : public testing::TestWithParam<std::vector<double>> {};
+INSTANTIATE_TEST_SUITE_P(Weights, QuadraticVariance,
+                         testing::Values(std::vector<double>{}, std::vector<double>{0.1, 0.2, 0.3, 0.4}));
+
+TEST_P(QuadraticVariance, BoundsItsQuotientsAndIsReached) {
   const std::size_t d = 10;
   const std::uint32_t n = 4;
+  const std::vector<double> w = GetParam().empty() ? std::vector<double>(n, 0.25) : GetParam();
   const QuadraticFamily family(spec_of(d, n, 0.5));
   double best_plus = 0, best_pm = 0;
   for (std::size_t k = 1; k <= d; ++k) {  // along the eigenvectors of T, where the quotients are largest
@@ -129,8 +134,8 @@ TEST(Quadratic, LPlusAndLPmBoundTheirQuotientsAndAreReached) {
       const auto at_v = evaluate(oracle, v).gradient,
                  at_zero = evaluate(oracle, std::vector<double>(d)).gradient;
       for (std::size_t j = 0; j < d; ++j) {
-        squares += std::pow(at_v[j] - at_zero[j], 2) / n;
-        mean[j] += (at_v[j] - at_zero[j]) / n;
+        squares += w[i] * std::pow(at_v[j] - at_zero[j], 2);
+        mean[j] += w[i] * (at_v[j] - at_zero[j]);
       }
     }
     double square_of_mean = 0;
@@ -138,8 +143,11 @@ TEST(Quadratic, LPlusAndLPmBoundTheirQuotientsAndAreReached) {
     best_plus = std::max(best_plus, squares / norm);
     best_pm = std::max(best_pm, (squares - square_of_mean) / norm);
   }
-  EXPECT_NEAR(family.L_plus(), std::sqrt(best_plus), 1e-12);
-  EXPECT_NEAR(family.L_pm(), std::sqrt(best_pm), 1e-12);
+  const Smoothness total = family.total(GetParam());
+  EXPECT_NEAR(total.L_plus.value(), std::sqrt(best_plus), 1e-12);
+  EXPECT_NEAR(total.L_pm.value(), std::sqrt(best_pm), 1e-12);
+  EXPECT_EQ(total.L_s, total.L_tilde());
+  EXPECT_EQ(total.L_sample_max, total.L_max());
 }
 
 TEST(Quadratic, GradientDescentAtOneOverLReachesTheTridiagonalSolution) {

@@ -196,5 +196,25 @@ TEST(SameRun, RealProcessesOverTcpGiveTheSameBits) {
   }
 }
 
+TEST(SameRun, TheLossAndTheBiasTravelToTheClients) {
+  const TemporaryFolder folder;
+  std::string text = config({"gd", "identity", {{"step_size", "0.5"}}}, "fp64");
+  text.insert(text.find("dim = 13"), "loss = \"sigmoid_squared\"\nbias = true\n");
+  const std::string file = folder.write("same.toml", text).string();
+  for (const char* transport : {"memory", "tcp"}) {
+    const auto run =
+        run_gradwire(folder.path(), {"run", file, "--quiet", "--out", transport, "--transport", transport});
+    ASSERT_EQ(run.code, 0) << run.err;
+  }
+  EXPECT_NE(read_file(folder.path() / "tcp/summary.json").find("\"d\": 14"), std::string::npos);
+  EXPECT_EQ(without_seconds(read_file(folder.path() / "memory/metrics.csv")),
+            without_seconds(read_file(folder.path() / "tcp/metrics.csv")));
+  EXPECT_EQ(read_file(folder.path() / "memory/model.bin"), read_file(folder.path() / "tcp/model.bin"));
+  const auto other = run_gradwire(
+      folder.path(), {"run", file, "--quiet", "--out", "other", "--set", "problem.loss=logistic"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_NE(read_file(folder.path() / "memory/model.bin"), read_file(folder.path() / "other/model.bin"));
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <gtest/gtest.h>
-#include <limits>
-#include <numbers>
+#include <string>
 #include <vector>
 
-#include "engine/eigen.h"
 #include "engine/problem.h"
+#include "tests/jacobi.h"
 #include "tests/oracle_checks.h"
 
 namespace gradwire {
@@ -17,167 +15,20 @@ namespace {
 
 using Matrix = DenseRows;
 
-SymmetricOperator product(const Matrix& a) {
-  return [&a](std::span<const double> v, std::span<double> out) {
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      out[i] = 0;
-      for (std::size_t j = 0; j < a.size(); ++j) out[i] += a[i][j] * v[j];
-    }
-  };
-}
-
-std::vector<double> all_eigenvalues(const Matrix& a) {
-  std::vector<double> flat;
-  for (const auto& row : a) flat.insert(flat.end(), row.begin(), row.end());
-  const Tridiagonal t = tridiagonalize(flat, a.size());
-  std::vector<double> values;
-  for (std::size_t k = 0; k < a.size(); ++k) values.push_back(eigenvalue(t, k));
-  return values;
-}
-
-// The naive twin of both solvers: cyclic Jacobi rotations until nothing is left off the diagonal.
-std::vector<double> jacobi_eigenvalues(Matrix a) {
-  const std::size_t n = a.size();
-  for (int sweep = 0; sweep < 60; ++sweep) {
-    for (std::size_t p = 0; p < n; ++p) {
-      for (std::size_t q = p + 1; q < n; ++q) {
-        if (a[p][q] == 0) continue;
-        const double theta = (a[q][q] - a[p][p]) / (2 * a[p][q]);
-        const double t = (theta < 0 ? -1 : 1) / (std::abs(theta) + std::hypot(1, theta));
-        const double c = 1 / std::hypot(1, t), s = t * c;
-        for (std::size_t k = 0; k < n; ++k) {
-          const double x = a[k][p], y = a[k][q];
-          a[k][p] = c * x - s * y;
-          a[k][q] = s * x + c * y;
-        }
-        for (std::size_t k = 0; k < n; ++k) {
-          const double x = a[p][k], y = a[q][k];
-          a[p][k] = c * x - s * y;
-          a[q][k] = s * x + c * y;
-        }
-      }
-    }
-  }
-  std::vector<double> values;
-  for (std::size_t i = 0; i < n; ++i) values.push_back(a[i][i]);
-  std::sort(values.begin(), values.end());
-  return values;
-}
-
-// Q diag(spectrum) Q^T with Q a product of random reflections.
-Matrix with_spectrum(const std::vector<double>& spectrum, std::uint64_t seed = 3) {
-  const std::size_t n = spectrum.size();
-  Matrix a(n, std::vector<double>(n));
-  for (std::size_t i = 0; i < n; ++i) a[i][i] = spectrum[i];
-  Random random(seed, "spectrum");
-  for (int reflection = 0; reflection < 4; ++reflection) {
-    std::vector<double> v(n);
-    double norm = 0;
-    for (double& entry : v) {
-      entry = random.normal();
-      norm += entry * entry;
-    }
-    for (int side = 0; side < 2; ++side) {
-      for (std::size_t i = 0; i < n; ++i) {
-        double overlap = 0;
-        for (std::size_t j = 0; j < n; ++j) overlap += a[i][j] * v[j];
-        for (std::size_t j = 0; j < n; ++j) a[i][j] -= 2 * overlap / norm * v[j];
-      }
-      for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t j = 0; j < i; ++j) std::swap(a[i][j], a[j][i]);
-      }
-    }
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < i; ++j) a[i][j] = a[j][i] = (a[i][j] + a[j][i]) / 2;
-  }
-  return a;
-}
-
-void expect_spectrum(const Matrix& a, std::vector<double> spectrum) {
-  std::sort(spectrum.begin(), spectrum.end());
-  const double scale = std::max(std::abs(spectrum.front()), std::abs(spectrum.back()));
-  const std::vector<double> dense = all_eigenvalues(a), jacobi = jacobi_eigenvalues(a);
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    EXPECT_NEAR(dense[k], spectrum[k], 1e-13 * scale) << k;
-    EXPECT_NEAR(dense[k], jacobi[k], 1e-13 * scale) << k;
-  }
-  EXPECT_NEAR(largest_eigenvalue(a.size(), product(a)), spectrum.back(), 1e-12 * spectrum.back());
-}
-
-TEST(Eigen, LanczosDenseAndJacobiAgreeOnSeparatedSpectra) {
-  std::vector<double> spectrum;
-  for (int k = 1; k <= 40; ++k) spectrum.push_back(k * k / 7.0);
-  expect_spectrum(with_spectrum(spectrum), spectrum);
-}
-
-TEST(Eigen, RepeatedAndClusteredEigenvaluesAreFound) {
-  expect_spectrum(with_spectrum({5, 5, 5, 5, 2, 2, 1}), {5, 5, 5, 5, 2, 2, 1});
-  expect_spectrum(with_spectrum(std::vector<double>(20, 3.0)), std::vector<double>(20, 3.0));
-  std::vector<double> clustered = {1, 1 - 1e-3, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12};
-  for (int k = 0; k < 35; ++k) clustered.push_back(0.99 * k / 35);
-  expect_spectrum(with_spectrum(clustered), clustered);
-}
-
-TEST(Eigen, RankDeficientTinyAndHugeMatricesKeepTheirRelativeAccuracy) {
-  std::vector<double> deficient(30, 0.0);
-  deficient[3] = 4;
-  deficient[9] = 1e-3;
-  expect_spectrum(with_spectrum(deficient), deficient);
-  for (const double scale : {1e-160, 1e-30, 1e30, 1e150}) {
-    expect_spectrum(with_spectrum({scale, scale / 2, scale / 4, 0}), {scale, scale / 2, scale / 4, 0});
-  }
-}
-
-TEST(Eigen, DegenerateSizes) {
-  EXPECT_EQ(largest_eigenvalue(0, product({})), 0);
-  const Matrix one = {{7}};
-  EXPECT_DOUBLE_EQ(largest_eigenvalue(1, product(one)), 7);
-  EXPECT_NEAR(all_eigenvalues(one)[0], 7, 1e-15);
-  const Matrix zero(6, std::vector<double>(6));
-  EXPECT_EQ(largest_eigenvalue(6, product(zero)), 0);
-  EXPECT_EQ(all_eigenvalues(zero), std::vector<double>(6));
-}
-
-TEST(Eigen, DenseSolverHandlesIndefiniteAndAlreadyTridiagonalMatrices) {
-  const std::size_t n = 25;
-  Matrix t(n, std::vector<double>(n));
-  std::vector<double> spectrum;
-  for (std::size_t i = 0; i < n; ++i) {
-    t[i][i] = -1;
-    if (i > 0) t[i][i - 1] = t[i - 1][i] = -1;
-    spectrum.push_back(-1 + 2 * std::cos(static_cast<double>(i + 1) * std::numbers::pi / (n + 1)));
-  }
-  std::sort(spectrum.begin(), spectrum.end());
-  const auto values = all_eigenvalues(t);
-  for (std::size_t k = 0; k < n; ++k) EXPECT_NEAR(values[k], spectrum[k], 1e-14);
-}
-
-TEST(Eigen, LanczosConvergesWhereTheEdgeOfTheSpectrumIsDense) {
-  // The eigenvalues of tridiag(-1, 2, -1) crowd at 4 with relative gaps of 1e-4: products number in the
-  // hundreds.
-  constexpr std::size_t n = 300;
-  const auto apply = [](std::span<const double> v, std::span<double> out) {
-    for (std::size_t i = 0; i < n; ++i) {
-      out[i] = 2 * v[i] - (i > 0 ? v[i - 1] : 0) - (i + 1 < n ? v[i + 1] : 0);
-    }
-  };
-  const double exact = 4 * std::pow(std::cos(std::numbers::pi / (2 * (n + 1))), 2);
-  EXPECT_NEAR(largest_eigenvalue(n, apply), exact, 1e-12 * exact);
-}
-
 constexpr std::size_t kColumns = 7;
 
 struct Problem {
-  ProblemSpec spec;
+  ProblemSpec spec = {};
   Agreement agreement{.columns = kColumns, .labels = {0, 1}};
   std::vector<Part> parts;
 };
 
 Problem problem_of(const std::string& kind, Regularizer regularizer, double lambda,
-                   const std::vector<std::size_t>& sizes = {12, 5, 30}) {
+                   const std::vector<std::size_t>& sizes = {12, 5, 30},
+                   LinearLoss loss = LinearLoss::kLogistic) {
   Problem problem;
   problem.spec.kind = kind;
+  problem.spec.loss = loss;
   problem.spec.regularizer = regularizer;
   problem.spec.lambda = lambda;
   problem.spec.clients = static_cast<std::uint32_t>(sizes.size());
@@ -208,23 +59,39 @@ struct Case {
   Regularizer regularizer;
   double curvature;      // of the loss
   double largest_ridge;  // what R adds to L per unit of lambda
+  LinearLoss loss = LinearLoss::kLogistic;
+
+  Problem problem() const { return problem_of(kind, regularizer, 0.3, {12, 5, 30}, loss); }
+  bool convex() const { return regularizer != Regularizer::kNonconvex && loss == LinearLoss::kLogistic; }
 };
+// The largest second derivative of (1 - sigma(z))^2, by trying z.
+double squared_curvature() {
+  double largest = 0;
+  for (double z = -3; z <= 3; z += 1e-6) {
+    const double s = 1 / (1 + std::exp(z));
+    largest = std::max(largest, std::abs(2 * s * s * (1 - s) * (2 - 3 * s)));
+  }
+  return largest;
+}
 class Constants : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, Constants,
-                         testing::Values(Case{"logistic", Regularizer::kNone, 0.25, 0},
-                                         Case{"logistic", Regularizer::kL2, 0.25, 1},
-                                         Case{"logistic", Regularizer::kNonconvex, 0.25, 2},
-                                         Case{"least_squares", Regularizer::kNone, 1, 0},
-                                         Case{"least_squares", Regularizer::kL2, 1, 1},
-                                         Case{"least_squares", Regularizer::kNonconvex, 1, 2}));
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, Constants,
+    testing::Values(Case{"logistic", Regularizer::kNone, 0.25, 0},
+                    Case{"logistic", Regularizer::kL2, 0.25, 1},
+                    Case{"logistic", Regularizer::kNonconvex, 0.25, 2},
+                    Case{"logistic", Regularizer::kNone, squared_curvature(), 0, LinearLoss::kSigmoidSquared},
+                    Case{"logistic", Regularizer::kL2, squared_curvature(), 1, LinearLoss::kSigmoidSquared},
+                    Case{"least_squares", Regularizer::kNone, 1, 0},
+                    Case{"least_squares", Regularizer::kL2, 1, 1},
+                    Case{"least_squares", Regularizer::kNonconvex, 1, 2}));
 
 TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
   const double lambda = 0.3;
   const Case& c = GetParam();
-  const Problem p = problem_of(c.kind, c.regularizer, lambda);
+  const Problem p = c.problem();
   const double ridge = c.largest_ridge * lambda;
   const auto mu_of = [&](const std::vector<double>& spectrum) {
-    if (c.regularizer == Regularizer::kNonconvex) return 0.0;
+    if (!c.convex()) return 0.0;
     if (c.curvature != 1) return ridge;
     if (ridge > 0) return std::max(0.0, spectrum.front()) + ridge;
     return *std::find_if(spectrum.begin(), spectrum.end(), [](double v) { return v > 1e-10; });
@@ -235,7 +102,8 @@ TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
     const auto spectrum = jacobi_eigenvalues(naive_gram(p.parts, w));
     EXPECT_NEAR(got.L, c.curvature * spectrum.back() + ridge, 1e-12 * got.L);
     EXPECT_NEAR(got.mu, mu_of(spectrum), 1e-12);
-    EXPECT_EQ(got.convex, c.regularizer != Regularizer::kNonconvex);
+    EXPECT_EQ(got.convex, c.convex());
+    EXPECT_EQ(got.weights, weights);
     EXPECT_TRUE(got.exact);
     ASSERT_EQ(got.L_i.size(), 3u);
     for (std::uint32_t i = 0; i < 3; ++i) {
@@ -250,7 +118,7 @@ TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
 
 TEST_P(Constants, BoundTheQuotientsOfGradients) {
   const Case& c = GetParam();
-  const Problem p = problem_of(c.kind, c.regularizer, 0.3);
+  const Problem p = c.problem();
   for (std::uint32_t i = 0; i < 3; ++i) {
     const auto oracle = make_oracle<double>(p.spec, p.agreement, p.parts[i], i);
     const ClientSmoothness constants = client_smoothness(p.spec, p.agreement, p.parts[i], i);
@@ -268,6 +136,106 @@ TEST_P(Constants, BoundTheQuotientsOfGradients) {
     EXPECT_LE(largest, constants.L_i);
     EXPECT_GE(largest, 0.3 * constants.L_i);
     EXPECT_LE(constants.mu_i, constants.L_i);
+  }
+}
+
+TEST_P(Constants, OfSamplesAreThoseOfFunctionsWithOneSample) {
+  const Case& c = GetParam();
+  const Problem p = c.problem();
+  const std::vector<double> weights = {0.2, 0.5, 0.3};
+  double mean_square = 0, largest = 0;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const std::size_t rows = p.parts[i].train.rows();
+    double square = 0, own_largest = 0;
+    for (std::uint32_t r = 0; r < rows; ++r) {
+      const Part one{select_rows(p.parts[i].train, std::vector<std::uint32_t>{r}), {}};
+      const double L_ij = client_smoothness(p.spec, p.agreement, one, i).L_i;
+      square += L_ij * L_ij / static_cast<double>(rows);
+      own_largest = std::max(own_largest, L_ij);
+    }
+    const ClientSmoothness client = client_smoothness(p.spec, p.agreement, p.parts[i], i);
+    EXPECT_NEAR(client.L_s, std::sqrt(square), 1e-12 * client.L_s);
+    EXPECT_NEAR(client.L_sample_max, own_largest, 1e-12 * own_largest);
+    EXPECT_GE(client.L_s, client.L_i * (1 - 1e-12));
+    mean_square += weights[i] * square;
+    largest = std::max(largest, own_largest);
+  }
+  const Smoothness total = smoothness(p.spec, p.agreement, p.parts, weights);
+  EXPECT_NEAR(total.L_s, std::sqrt(mean_square), 1e-12 * total.L_s);
+  EXPECT_NEAR(total.L_sample_max, largest, 1e-12 * largest);
+}
+
+// sum_i w_i (H_i + ridge I)^2 - subtract * (sum_i w_i (H_i + ridge I))^2, H_i = A_i^T A_i / m_i
+Matrix naive_mean_square(const std::vector<Part>& parts, const std::vector<double>& weights, double ridge,
+                         double subtract) {
+  Matrix mean(kColumns, std::vector<double>(kColumns)), result = mean;
+  const auto add_square = [&](double scale, const Matrix& h) {
+    for (std::size_t j = 0; j < kColumns; ++j)
+      for (std::size_t k = 0; k < kColumns; ++k)
+        for (std::size_t l = 0; l < kColumns; ++l) result[j][k] += scale * h[j][l] * h[l][k];
+  };
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Matrix own = naive_gram({parts[i]}, {1});
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      own[j][j] += ridge;
+      for (std::size_t k = 0; k < kColumns; ++k) mean[j][k] += weights[i] * own[j][k];
+    }
+    add_square(weights[i], own);
+  }
+  add_square(-subtract, mean);
+  return result;
+}
+
+TEST_P(Constants, HessianVariancesAreTheSpectraOfDenseMatricesWhereHessiansAreConstant) {
+  const Case& c = GetParam();
+  const Problem p = c.problem();
+  for (const std::vector<double>& weights : {std::vector<double>{}, std::vector<double>{0.2, 0.5, 0.3}}) {
+    const Smoothness got = smoothness(p.spec, p.agreement, p.parts, weights);
+    const std::string kind = c.kind;
+    ASSERT_EQ(got.L_pm.has_value(), kind == "least_squares");
+    ASSERT_EQ(got.L_plus.has_value(), kind == "least_squares" && c.regularizer != Regularizer::kNonconvex);
+    EXPECT_LE(got.L, got.L_plus_bound() * (1 + 1e-12));
+    EXPECT_LE(got.L_plus_bound(), got.L_tilde() * (1 + 1e-12));
+    EXPECT_LE(got.L_pm_bound(), got.L_plus_bound() * (1 + 1e-12));
+    if (!got.L_pm) continue;
+    const std::vector<double> w = weights.empty() ? std::vector<double>(3, 1.0 / 3) : weights;
+    const double ridge = c.regularizer == Regularizer::kL2 ? 0.3 : 0;
+    const double L_pm = std::sqrt(jacobi_eigenvalues(naive_mean_square(p.parts, w, ridge, 1)).back());
+    EXPECT_NEAR(*got.L_pm, L_pm, 1e-12 * L_pm);
+    if (!got.L_plus) continue;
+    const double L_plus = std::sqrt(jacobi_eigenvalues(naive_mean_square(p.parts, w, ridge, 0)).back());
+    EXPECT_NEAR(*got.L_plus, L_plus, 1e-12 * L_plus);
+  }
+}
+
+TEST(Smoothness, EqualClientsHaveNoHessianVariance) {
+  Problem p = problem_of("least_squares", Regularizer::kNone, 0, {20, 20});
+  p.parts[1] = p.parts[0];
+  const Smoothness got = smoothness(p.spec, p.agreement, p.parts, std::vector<double>{0.3, 0.7});
+  EXPECT_LE(got.L_pm.value(), 1e-6 * got.L);
+  EXPECT_NEAR(got.L_plus.value(), got.L, 1e-12 * got.L);
+  Problem alone = problem_of("least_squares", Regularizer::kNone, 0, {20});
+  EXPECT_EQ(smoothness(alone.spec, alone.agreement, alone.parts, {}).L_pm, 0.0);
+}
+
+TEST(Smoothness, ABiasIsAFeatureThatIsAlwaysOne) {
+  for (const char* kind : {"logistic", "least_squares"}) {
+    Problem biased = problem_of(kind, Regularizer::kL2, 0.1);
+    Problem written = biased;
+    biased.spec.bias = true;
+    written.agreement.columns = kColumns + 1;
+    for (Part& part : written.parts) {
+      DenseRows rows = dense_rows(part.train);
+      for (auto& row : rows) row.push_back(1);
+      part.train = sparse_data(rows, part.train.label, kColumns + 1);
+    }
+    const Smoothness got = smoothness(biased.spec, biased.agreement, biased.parts, {});
+    const Smoothness want = smoothness(written.spec, written.agreement, written.parts, {});
+    EXPECT_EQ(got.L, want.L);
+    EXPECT_EQ(got.L_i, want.L_i);
+    EXPECT_EQ(got.mu, want.mu);
+    EXPECT_EQ(got.L_s, want.L_s);
+    EXPECT_EQ(client_smoothness(biased.spec, biased.agreement, biased.parts[1], 1).L_i, want.L_i[1]);
   }
 }
 
@@ -317,6 +285,22 @@ TEST(Smoothness, MeansAndMaximaAreThoseOfTheClients) {
   EXPECT_EQ(s.L_max(), 6);
   EXPECT_EQ(s.L_avg(), 3);
   EXPECT_DOUBLE_EQ(s.L_tilde(), std::sqrt(41.0 / 3));
+  s.weights = {0.5, 0.25, 0.25};
+  EXPECT_DOUBLE_EQ(s.L_avg(), 2.5);
+  EXPECT_DOUBLE_EQ(s.L_tilde(), std::sqrt(10.5));
+}
+
+TEST(Smoothness, UnknownVariancesAreBoundedByTheNextLargerConstant) {
+  Smoothness s;
+  s.L_i = {3, 4};
+  const double L_tilde = std::sqrt(12.5);
+  EXPECT_DOUBLE_EQ(s.L_plus_bound(), L_tilde);
+  EXPECT_DOUBLE_EQ(s.L_pm_bound(), L_tilde);
+  s.L_plus = 2;
+  EXPECT_EQ(s.L_plus_bound(), 2);
+  EXPECT_EQ(s.L_pm_bound(), 2);
+  s.L_pm = 0;
+  EXPECT_EQ(s.L_pm_bound(), 0);
 }
 
 TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
@@ -332,6 +316,13 @@ TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
   EXPECT_DOUBLE_EQ(estimate.mu, 0.1);
   EXPECT_EQ(estimate.L_i, exact.L_i);
   EXPECT_TRUE(estimate.convex);
+  EXPECT_EQ(estimate.L_s, exact.L_s);
+  EXPECT_EQ(estimate.L_sample_max, exact.L_sample_max);
+  const std::vector<double> weights = {0.5, 0.25, 0.25};
+  const Smoothness weighted = smoothness_from_clients(p.spec, clients, weights);
+  EXPECT_DOUBLE_EQ(weighted.L, 0.5 * clients[0].L_i + 0.25 * clients[1].L_i + 0.25 * clients[2].L_i);
+  EXPECT_EQ(weighted.weights, weights);
+  EXPECT_EQ(weighted.L_s, smoothness(p.spec, p.agreement, p.parts, weights).L_s);
 }
 
 TEST(Smoothness, PlConstantsOfClientsSayNothingAboutTheirMean) {

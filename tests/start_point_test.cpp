@@ -1,5 +1,6 @@
 #include "fl_server/start_point.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -7,6 +8,7 @@
 #include "compressors/config_error.h"
 #include "fl_server/results.h"
 #include "proto/experiment.h"
+#include "proto/problem_spec.h"
 #include "tests/data_files.h"
 
 namespace gradwire {
@@ -52,6 +54,26 @@ TEST(StartPoint, NormalIsAFunctionOfTheSeedWithTheRightMoments) {
   EXPECT_NEAR(square, 1, 5 * std::sqrt(2 / 20001.));
   EXPECT_NEAR(fourth, 3, 5 * std::sqrt(96 / 20001.));
   EXPECT_NEAR(neighbours, 0, 5 / std::sqrt(20000.));
+}
+
+TEST(StartPoint, NormalHasTheDimensionOfEveryKind) {
+  for (const ProblemKind& kind : problem_kinds()) {
+    SCOPED_TRACE(kind.name);
+    const bool text = kind.data == DataForm::kText;
+    const auto e =
+        parse_experiment(
+            "[problem]\nkind = \"" + std::string(kind.name) + "\"\n" +
+                (kind.needs_data() ? text ? "data = \"text:t\"\n" : "data = \"digits\"\n" : "dim = 5\n") +
+                (kind.name == "cnn" ? "filters = [6]\n" : "") +
+                "[algorithm]\nname = \"gd\"\nstep_size = 1\n[run]\nx0 = \"normal\"\n",
+            "t.toml")
+            .experiment;
+    const Agreement agreement =
+        text ? Agreement{.alphabet = "ab"} : Agreement{.columns = 64, .labels = {0, 1}};
+    const auto x = start_point(e, agreement, ".");
+    EXPECT_EQ(x.size(), model_dim(problem_spec(e), agreement));
+    EXPECT_EQ(std::count(x.begin(), x.end(), 0.0), 0);
+  }
 }
 
 TEST(StartPoint, ReadsNumbersAndModels) {
