@@ -12,6 +12,8 @@
 namespace gradwire {
 namespace {
 
+constexpr std::size_t kMaxListed = 10'000;  // clients whose L_i are written
+
 std::string host_name() {
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) return "";
@@ -59,6 +61,11 @@ void write_constants(JsonWriter& json, const Theory& theory) {
     json.member("L_max", s.L_max());
     json.member("mu", s.mu);
     json.member("L_exact", s.exact);
+    if (s.L_plus) json.member("L_plus", *s.L_plus);
+    if (s.L_pm) json.member("L_pm", *s.L_pm);
+    json.member("L_s", s.L_s);
+    json.member("L_sample_max", s.L_sample_max);
+    if (s.L_i.size() > kMaxListed) return json.end_object();
     json.key("L_i");
     json.begin_array();
     for (const double L_i : s.L_i) json.value(L_i);

@@ -216,7 +216,13 @@ TEST_F(ProcessTest, TheServerUsesTheMeanOfTheClientsConstantsAndSaysSo) {
   std::vector<Process> clients = start_clients(address);
   expect_all_end_well(server, clients);
   EXPECT_NE(server.log().find("is the mean of the clients' L_i"), std::string::npos) << server.log();
-  EXPECT_NE(read_file(state() / "summary.json").find("\"L_exact\": false"), std::string::npos);
+  const std::string summary = read_file(state() / "summary.json");
+  EXPECT_NE(summary.find("\"L_exact\": false"), std::string::npos);
+  for (const std::string key : {"\"L_s\": ", "\"L_sample_max\": "}) {
+    const std::size_t at = summary.find(key);
+    ASSERT_NE(at, std::string::npos) << key;
+    EXPECT_GT(std::stod(summary.substr(at + key.size())), 0) << key;
+  }
   EXPECT_GT(std::stod(load_experiment(state() / "config.toml").experiment.algorithm().step_size()), 0);
 }
 

@@ -1,4 +1,6 @@
 // The server's transport against hostile, broken, silent and slow peers.
+#include <cmath>
+
 #include "tests/tcp_fixture.h"
 
 namespace gradwire {
@@ -110,6 +112,30 @@ TEST_F(TcpHostileTest, RefusesHellosThatMakeNoSense) {
     FakeClient client = connect();
     client.send(hello);
     EXPECT_TRUE(client.read_refusal());
+  }
+}
+
+TEST_F(TcpHostileTest, RefusesJoinsWithImpossibleConstants) {
+  open();
+  using Set = void (wire::Join::*)(double);
+  for (const Set set : {&wire::Join::set_smoothness, &wire::Join::set_convexity,
+                        &wire::Join::set_sample_smoothness, &wire::Join::set_sample_smoothness_max}) {
+    for (const double value : {-1.0, std::nan(""), HUGE_VAL}) {
+      wire::Join join;
+      join.set_columns(3);
+      join.set_sample_count(10);
+      join.set_test_count(0);
+      (join.*set)(value);
+      FakeClient client = connect();
+      client.send(FakeClient::hello_frame("a"));
+      const auto welcome = client.read_message();
+      ASSERT_TRUE(welcome);
+      ASSERT_EQ(welcome->prefix.type, FrameType::kWelcome);
+      client.send(control_frame(FrameType::kJoin, join));
+      const auto refusal = client.read_refusal();
+      ASSERT_TRUE(refusal);
+      EXPECT_NE(refusal->message().find("smoothness constant"), std::string::npos) << refusal->message();
+    }
   }
 }
 
