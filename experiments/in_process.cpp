@@ -47,10 +47,14 @@ Fate draw_fate(const Faults& faults, std::uint64_t seed, ClientId client, std::u
 
 template <class Real>
 struct InProcess<Real>::Impl {
-  struct Client {
+  // What a client needs while it works.
+  struct Seat {
     std::unique_ptr<ClientRuntime<Real>> runtime;
     std::unique_ptr<ClientRuntime<Real>> grave;  // a wiped one, kept while its reply may be in flight
     std::unique_ptr<EncodedLink<Real>> link;     // encoded only
+  };
+  struct Client {
+    std::unique_ptr<Seat> seat;  // null: was never asked, or gave it back
     std::uint32_t requests = 0;
   };
   struct Work {
@@ -76,21 +80,48 @@ struct InProcess<Real>::Impl {
         workers(pool.size()),
         clients(setup->n) {
     if (oracles.size() != setup->n) throw std::logic_error("InProcess needs one oracle per client");
+    const Facts& facts = find_method(setup->algorithm.name).facts;
+    const std::size_t vector_bytes = setup->n * setup->d * sizeof(Real);
+    lends_seats = facts.client_state == ClientState::kNone && !facts.asynchronous && !options.faults.any() &&
+                  3 * vector_bytes + setup->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
+    forgets = !options.faults.any() && 2 * vector_bytes > options.evaluation_bytes;
     for (auto& w : workers) w.codec = std::make_unique<Codec<Real>>(context);
   }
 
   Client& client(ClientId c) {
     Client& found = clients.at(c);
-    if (!found.runtime) found.runtime = std::make_unique<ClientRuntime<Real>>(setup, c, *oracles[c]);
+    if (found.seat) return found;
+    if (spare.empty()) {
+      found.seat = std::make_unique<Seat>();
+      found.seat->runtime = std::make_unique<ClientRuntime<Real>>(setup, c, *oracles[c]);
+    } else {
+      found.seat = std::move(spare.back());
+      spare.pop_back();
+      found.seat->runtime->rebind(c, *oracles[c]);
+    }
+    if (lends_seats) seated.push_back(c);
     return found;
   }
 
+  // A new ticket: nobody looks at the answers to older ones any more.
+  void give_back() {
+    if (queued > 0) return;
+    for (const ClientId c : seated) spare.push_back(std::move(clients[c].seat));
+    seated.clear();
+    for (const ClientId c : evaluated) clients[c].seat->runtime->forget_evaluation();
+    evaluated.clear();
+  }
+
   std::uint64_t send(ClientId c, const Envelope<Real>& envelope) {
+    if (envelope.ticket != body_ticket) give_back();
+    if (envelope.request == Request::kGoodbye && !clients.at(c).seat && !options.faults.any())
+      return Codec<Real>::envelope_bytes(0, 0);  // nothing to commit
     if (queued == queue.size()) queue.emplace_back();
     Work& work = queue[queued++];
     work.client = c;
     work.envelope = envelope;
     work.answered = false;
+    if (forgets && !lends_seats && envelope.request == Request::kEvaluate) evaluated.push_back(c);
     // All clients of one asking share the body.
     if (envelope.ticket != body_ticket || envelope.request != body_request) {
       body_ticket = envelope.ticket;
@@ -112,10 +143,10 @@ struct InProcess<Real>::Impl {
       Client& to = client(work.client);
       work.fate = draw_fate(options.faults, setup->seed, work.client, to.requests++);
       if (work.fate.wiped) {
-        to.grave = std::move(to.runtime);
-        to.runtime = std::make_unique<ClientRuntime<Real>>(setup, work.client, *oracles[work.client]);
+        to.seat->grave = std::move(to.seat->runtime);
+        to.seat->runtime = std::make_unique<ClientRuntime<Real>>(setup, work.client, *oracles[work.client]);
       } else if (work.fate.crashes) {
-        to.runtime->drop_proposal();
+        to.seat->runtime->drop_proposal();
       }
     }
     run_clients();
@@ -139,7 +170,7 @@ struct InProcess<Real>::Impl {
 
   void answer(Work& work, Worker& worker) {
     if (work.fate.request_lost) return;
-    Client& to = clients[work.client];
+    Seat& to = *clients[work.client].seat;
     Envelope<Real> envelope = work.envelope;
     if (options.encoded) {
       if (!to.link) to.link = std::make_unique<EncodedLink<Real>>(context);
@@ -198,6 +229,9 @@ struct InProcess<Real>::Impl {
   ThreadPool pool;
   std::vector<Worker> workers;
   std::vector<Client> clients;
+  bool lends_seats = false, forgets = false;
+  std::vector<ClientId> seated, evaluated;  // who has a seat that is lent, or an evaluation to be forgotten
+  std::vector<std::unique_ptr<Seat>> spare;
 
   std::vector<Work> queue;  // the first `queued` are to be done
   std::size_t queued = 0;
@@ -233,7 +267,7 @@ double InProcess<Real>::now() const {
 }
 template <class Real>
 ClientRuntime<Real>& InProcess<Real>::runtime(ClientId client) {
-  return *impl_->client(client).runtime;
+  return *impl_->client(client).seat->runtime;
 }
 
 template class InProcess<float>;

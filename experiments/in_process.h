@@ -31,6 +31,11 @@ struct InProcessOptions {
   bool encoded = false;  // pass every message through the codec
   Faults faults;
   ZstdMode zstd;
+  // Where the runtimes of all clients, or their last evaluations, would take more than this, memory is given
+  // back after each request: a client that keeps no state lends its runtime to whoever is asked next, and
+  // nobody remembers an evaluation. No bit of a result depends on it. Not with faults.
+  std::size_t runtime_bytes = std::size_t{64} << 20;
+  std::size_t evaluation_bytes = std::size_t{512} << 20;
 };
 
 template <class Real>

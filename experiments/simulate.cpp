@@ -60,12 +60,9 @@ template <class Real>
 RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const RunObserver& observer,
                       const std::atomic<bool>& stop) {
   const auto setup = make_setup<Real>(p, threads);
-  std::vector<std::unique_ptr<Oracle<Real>>> oracles;
+  const auto oracles = make_oracles<Real>(p.problem, p.agreement, p.parts);
   std::vector<Oracle<Real>*> pointers;
-  for (ClientId c = 0; c < setup->n; ++c) {
-    oracles.push_back(make_oracle<Real>(p.problem, p.agreement, p.parts[c], c));
-    pointers.push_back(oracles.back().get());
-  }
+  for (const auto& oracle : oracles) pointers.push_back(oracle.get());
   InProcess<Real> transport(setup, pointers, in_process_options(p.experiment, encoded, threads));
   const auto server = make_server<Real>(setup);
   RunResult result;

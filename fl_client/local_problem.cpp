@@ -103,7 +103,7 @@ std::string complete_source(const std::string& source, const proto::Experiment& 
 }
 
 std::vector<Part> load_parts(const proto::Experiment& e, const std::filesystem::path& base) {
-  if (!needs_data(e)) return std::vector<Part>(e.clients().count());
+  if (!needs_data(e)) return {};
   return split(e, e.problem().data(), true, split_spec(e), base);
 }
 

@@ -38,7 +38,7 @@ DataChoice parse_data_choice(std::string_view text);
 std::string complete_source(const std::string& source, const proto::Experiment& experiment);
 
 // The samples of all clients, by problem.data and problem.test; paths are relative to `base`. For a kind
-// without data: n empty parts. Throws DataError.
+// without data: none. Throws DataError.
 std::vector<Part> load_parts(const proto::Experiment& experiment, const std::filesystem::path& base);
 
 // The samples of one client. With a part number, those that load_parts gives to that client. Without one, the

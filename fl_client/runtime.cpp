@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "algorithms/fields.h"
 
@@ -123,6 +124,21 @@ void ClientRuntime<Real>::drop_proposal() {
   pending_ = false;
   last_ = {};
   evaluation_ = {};
+}
+
+template <class Real>
+void ClientRuntime<Real>::forget_evaluation() {
+  evaluation_ = {};
+  oracle_.forget();
+}
+
+template <class Real>
+void ClientRuntime<Real>::rebind(ClientId client, Oracle<Real>& oracle) {
+  if (!stateless_) throw std::logic_error("a client half with state belongs to one client");
+  client_ = client;
+  oracle_.rebind(oracle);
+  drop_proposal();
+  committed_ = 0;
 }
 
 template <class Real>

@@ -30,6 +30,10 @@ class ClientRuntime {
 
   // A crash that kept the disk: what was proposed but not committed is gone.
   void drop_proposal();
+  // Forgets the last evaluation, with its memory: two vectors of length d.
+  void forget_evaluation();
+  // Becomes the runtime of another client, as if made anew. REQUIRES: the method keeps no client state.
+  void rebind(ClientId client, Oracle<Real>& oracle);
   std::uint64_t committed() const { return committed_; }  // ticket of the last reply that became permanent
 
   // The committed state: all that must survive a restart.

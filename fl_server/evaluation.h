@@ -15,12 +15,13 @@ class Evaluation {
  public:
   explicit Evaluation(const Setup<Real>& setup) : setup_(setup), gradient_(setup.d) {}
 
-  // The clients to ask next, starting with `first`: so many that their gradients take a bounded share of
-  // memory.
+  // The clients to ask next, starting with `first`: so many that their gradients, and what a simulation keeps
+  // of each, take a bounded share of memory.
   ClientId next_window(ClientId first, std::vector<ClientId>& cohort) const {
     constexpr std::size_t kWindowBytes = 256 << 20;
+    constexpr std::size_t kBytesBesideGradients = 8 << 10;
     const std::size_t window =
-        std::max<std::size_t>(1, kWindowBytes / std::max<std::size_t>(1, setup_.d * sizeof(Real)));
+        std::max<std::size_t>(1, kWindowBytes / (setup_.d * sizeof(Real) + kBytesBesideGradients));
     const auto end = static_cast<ClientId>(std::min<std::size_t>(setup_.n, first + window));
     cohort.clear();
     for (ClientId c = first; c < end; ++c) cohort.push_back(c);
