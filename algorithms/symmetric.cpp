@@ -84,10 +84,10 @@ void SymmetricSolver::solve_projected(std::span<const Real> upper, double mu, st
   for (std::size_t a = 0; a < d_; ++a)
     for (std::size_t k = a; k < d_; ++k)
       matrix[a * d_ + k] = matrix[k * d_ + a] = static_cast<double>(*from++);
-  std::vector<double> values(d_), vectors(d_ * d_), result(d_);
-  symmetric_eigen(std::move(matrix), d_, values, vectors);
+  std::vector<double> values(d_), work, result(d_);
+  symmetric_eigenvectors(matrix, d_, work, values);
   for (std::size_t e = 0; e < d_; ++e) {
-    const double* v = &vectors[e * d_];
+    const double* v = &matrix[e * d_];
     double along = 0;
     for (std::size_t k = 0; k < d_; ++k) along += v[k] * b[k];
     along /= std::max(values[e], mu);

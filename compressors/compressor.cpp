@@ -22,13 +22,20 @@ std::string quoted(std::string_view text) {
   return "'" + std::string(text.substr(0, kLongest)) + (text.size() > kLongest ? "...'" : "'");
 }
 
-template <class F, std::size_t... I>
-void each_type(F&& f, std::index_sequence<I...>) {
-  (f(std::variant_alternative_t<I, Compressor>{}), ...);
+template <class F, class... C>
+void each_type(F&& f, CompressorList<C...>) {
+  (f(C{}), ...);
 }
 template <class F>
 void each_type(F&& f) {
-  each_type(std::forward<F>(f), std::make_index_sequence<std::variant_size_v<Compressor>>{});
+  each_type(std::forward<F>(f), SimpleCompressors{});
+}
+
+// Whether all of the text is one number.
+template <class T>
+bool number(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
 }
 
 void read(std::string_view text, std::string_view name, std::string_view key, Count& out) {
@@ -37,31 +44,50 @@ void read(std::string_view text, std::string_view name, std::string_view key, Co
   const std::string where = std::string(name) + ": " + std::string(key) + " = " + quoted(text);
   if (percent) {
     double value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc{} || end != digits.data() + digits.size() || !(value / 100 > 0 && value <= 100))
+    if (!number(digits, value) || !(value / 100 > 0 && value <= 100))
       fail(where + " is no share above 0% and at most 100%");
     out = {0, value / 100};
     return;
   }
   std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size() || value == 0)
+  if (!number(digits, value) || value == 0)
     fail(where + " is neither a count of at least 1 nor a share like 1%");
   out = {value, 0};
 }
 
+// `name: key = 'text'`, and what is wrong with it.
+[[noreturn]] void refuse_value(std::string_view text, std::string_view name, std::string_view key,
+                               const std::string& why) {
+  fail(std::string(name) + ": " + std::string(key) + " = " + quoted(text) + why);
+}
+
 void read(std::string_view text, std::string_view name, std::string_view key, Clients& out) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value == 0)
-    fail(std::string(name) + ": " + std::string(key) + " = " + quoted(text) +
-         " is no number of clients; leave it out, the run's is taken");
-  out = {value};
+  if (!number(text, out.count) || out.count == 0)
+    refuse_value(text, name, key, " is no number of clients; leave it out, the run's is taken");
+}
+void read(std::string_view text, std::string_view name, std::string_view key, Levels& out) {
+  if (!number(text, out.count) || out.count == 0 || out.count > out.most)
+    refuse_value(text, name, key, " is no number of levels from 1 to " + std::to_string(out.most));
+}
+void read(std::string_view text, std::string_view name, std::string_view key, NormOrder& out) {
+  if (!number(text, out.p) || !(out.p >= 1))
+    refuse_value(text, name, key, " is no norm; write a number of at least 1, or inf");
+}
+void read(std::string_view text, std::string_view name, std::string_view key, Probability& out) {
+  // 1/p must be a number.
+  if (!number(text, out.value) || !(out.value >= 1e-30 && out.value <= 1))
+    refuse_value(text, name, key, " is no probability above 0 and at most 1");
+}
+void read(std::string_view text, std::string_view name, std::string_view key, Rows& out) {
+  if (!number(text, out.count) || out.count == 0)
+    refuse_value(text, name, key, " is no number of rows; leave it out for a nearly square matrix");
+}
+void read(std::string_view text, std::string_view name, std::string_view key, Rank& out) {
+  if (!number(text, out.count) || out.count == 0) refuse_value(text, name, key, " is no rank of at least 1");
 }
 
 void read(std::string_view text, std::string_view name, std::string_view key, bool& out) {
-  if (text != "true" && text != "false")
-    fail(std::string(name) + ": " + std::string(key) + " = " + quoted(text) + " is neither true nor false");
+  if (text != "true" && text != "false") refuse_value(text, name, key, " is neither true nor false");
   out = text == "true";
 }
 
@@ -77,6 +103,15 @@ std::string write(const Count& c) {
   return std::string(static_cast<const char*>(text), end) + "%";
 }
 std::string write(const Clients& n) { return n.count == 0 ? "" : std::to_string(n.count); }
+std::string write(const Levels& s) { return std::to_string(s.count); }
+std::string write(const Rank& k) { return std::to_string(k.count); }
+std::string write(const Rows& rows) { return rows.count == 0 ? "" : std::to_string(rows.count); }
+std::string write(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+std::string write(const NormOrder& order) { return write(order.p); }
+std::string write(const Probability& p) { return write(p.value); }
 std::string write(bool value) { return value ? "true" : "false"; }
 
 struct Run {
@@ -100,7 +135,18 @@ void bind(Clients& n, const Run& run, std::string_view name) {
     fail(std::string(name) + ": n = " + std::to_string(n.count) + ", but the run has " +
          std::to_string(run.n) + " clients; leave n out");
 }
-void bind(bool, const Run&, std::string_view) {}
+void bind(Rows& rows, const Run& run, std::string_view name) {
+  if (rows.count == 0) {
+    auto r = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(run.d)));
+    while (run.d % r != 0) --r;
+    rows.count = r;
+  }
+  if (run.d != kMaxDim && run.d % rows.count != 0)
+    fail(std::string(name) + ": rows = " + std::to_string(rows.count) + " does not divide the dimension " +
+         std::to_string(run.d));
+}
+template <class Other>
+void bind(Other&, const Run&, std::string_view) {}
 
 template <class C>
 std::vector<std::string> field_names() {
@@ -129,6 +175,29 @@ void set_field(C& c, std::string_view item) {
   }
 }
 
+// Whether counts are known and fit; parse_compressor with d > 0 has seen to it.
+bool fits(const Count& k, std::size_t d) { return k.share == 0 && k.count != 0 && k.count <= d; }
+bool fits(const Clients& n, std::size_t) { return n.count != 0; }
+template <class Other>
+bool fits(const Other&, std::size_t) {
+  return true;
+}
+
+template <class C>
+bool is_resolved([[maybe_unused]] const C& c, [[maybe_unused]] std::size_t d) {
+  bool all = true;
+  if constexpr (requires { C::fields(c, [](auto&&...) {}); })
+    C::fields(c, [&](std::string_view, const auto& member) { all &= fits(member, d); });
+  if constexpr (requires { c.resolved(d); }) all &= c.resolved(d);
+  return all;
+}
+
+template <class C>
+void require_resolved(const C& c, std::size_t d) {
+  if (!is_resolved(c, d))
+    throw std::logic_error("a parameter of a compressor was not resolved for vectors of this length");
+}
+
 template <class C>
 C parse_fields(std::string_view parameters, const Run& run) {
   C c;
@@ -144,25 +213,13 @@ C parse_fields(std::string_view parameters, const Run& run) {
       fail(std::string(C::name) + ": the list of parameters ends with a comma");
     parameters = comma == std::string_view::npos ? std::string_view{} : parameters.substr(comma + 1);
   }
-  if (run.d > 0) C::fields(c, [&](std::string_view, auto& member) { bind(member, run, C::name); });
+  if (run.d == 0) return c;
+  C::fields(c, [&](std::string_view, auto& member) { bind(member, run, C::name); });
+  if (!is_resolved(c, run.d)) fail(std::string(C::name) + ": k is larger than a side of the matrix");
   return c;
 }
 
-// Counts must be known by now: parse_compressor with d > 0 has seen to it.
-template <class C>
-void require_resolved([[maybe_unused]] const C& c, [[maybe_unused]] std::size_t d) {
-  if constexpr (requires { c.k; }) {
-    if (c.k.share != 0 || c.k.count == 0 || c.k.count > d)
-      throw std::logic_error("the k of a compressor was not resolved for vectors of this length");
-  }
-  if constexpr (requires { c.n.count; }) {
-    if (c.n.count == 0) throw std::logic_error("the number of clients of a compressor was not resolved");
-  }
-}
-
-}  // namespace
-
-Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t n) {
+Compressor parse_simple(std::string_view spec, const Run& run) {
   const std::size_t colon = spec.find(':');
   const std::string_view name = spec.substr(0, colon);
   if (colon != std::string_view::npos && colon + 1 == spec.size())
@@ -175,49 +232,116 @@ Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t 
     if (name != C::name) return;
     found = true;
     const auto parameters = colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1);
-    result = parse_fields<C>(parameters, {d, n});
+    result = parse_fields<C>(parameters, run);
   });
+  for (const std::string_view composed : {Scaled::name, Induced::name}) {
+    known.emplace_back(composed);
+    if (name == composed)
+      fail(std::string(name) + " goes around others: write " + std::string(name) +
+           (composed == Scaled::name ? "(C)" : "(C1,C2)"));
+  }
   if (!found) fail("unknown compressor " + quoted(name) + suggest(name, known));
   return result;
 }
 
+// The arguments between parentheses: commas part them, but for those before KEY=VALUE, which parts
+// parameters.
+std::vector<std::string_view> split_arguments(std::string_view text) {
+  std::vector<std::string_view> arguments;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t j = 0; j <= text.size(); ++j) {
+    if (j < text.size()) {
+      depth += text[j] == '(' ? 1 : text[j] == ')' ? -1 : 0;
+      if (text[j] != ',' || depth != 0) continue;
+      const std::string_view rest = text.substr(j + 1);
+      const std::size_t stop = rest.find_first_of("=:(,");
+      if (stop != std::string_view::npos && rest[stop] == '=') continue;
+    }
+    arguments.push_back(text.substr(begin, j - begin));
+    begin = j + 1;
+  }
+  return arguments;
+}
+
+Compressor parse(std::string_view spec, const Run& run, int depth) {
+  constexpr int kDeepest = 4;
+  const std::size_t open = spec.find('(');
+  if (open == std::string_view::npos && !spec.ends_with(')')) return parse_simple(spec, run);
+  if (open == std::string_view::npos || !spec.ends_with(')'))
+    fail(quoted(spec) + ": parentheses that do not match; write OUTER(INNER)");
+  if (depth == kDeepest) fail(quoted(spec) + ": too many compressors inside of one another");
+  const std::string_view head = spec.substr(0, open);
+  const auto arguments = split_arguments(spec.substr(open + 1, spec.size() - open - 2));
+  const std::size_t wanted = head == Induced::name ? 2 : 1;
+  if (arguments.size() != wanted)
+    fail(quoted(spec) + ": " + quoted(head) + " goes around " +
+         (wanted == 2 ? "two compressors" : "one compressor"));
+  std::vector<Compressor> parts;
+  if (head != Scaled::name && head != Induced::name) parts.push_back(parse_simple(head, run));
+  for (const std::string_view argument : arguments) parts.push_back(parse(argument, run, depth + 1));
+  const auto made = [&](auto composed) -> Compressor {
+    composed.parts = std::move(parts);
+    composed.check(run.d, run.n);
+    return composed;
+  };
+  if (head == Scaled::name) return made(Scaled{});
+  if (head == Induced::name) return made(Induced{});
+  return made(Over{});
+}
+
+template <class C>
+std::string simple_spec(const C& c) {
+  std::string text(C::name);
+  char separator = ':';
+  C::fields(c, [&](std::string_view key, const auto& member) {
+    const std::string value = write(member);
+    if (value.empty()) return;
+    text += separator + std::string(key) + "=" + value;
+    separator = ',';
+  });
+  return text;
+}
+
+}  // namespace
+
+Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t n) {
+  return parse(spec, {d, n}, 0);
+}
+
 std::string to_spec(const Compressor& compressor) {
-  return std::visit(
-      []<class C>(const C& c) {
-        std::string text(C::name);
-        char separator = ':';
-        C::fields(c, [&](std::string_view key, const auto& member) {
-          if (write(member).empty()) return;
-          text += separator + std::string(key) + "=" + write(member);
-          separator = ',';
-        });
-        return text;
-      },
-      compressor);
+  return compressor.visit([]<class C>(const C& c) {
+    if constexpr (requires { c.parts; }) {
+      // OUTER(INNER) has its name in its first part.
+      const bool over = std::is_same_v<C, Over>;
+      std::string text = over ? to_spec(c.parts[0]) : std::string(C::name);
+      for (std::size_t j = over ? 1 : 0; j < c.parts.size(); ++j)
+        text += (text.back() == '(' || j == (over ? 1 : 0) ? "(" : ",") + to_spec(c.parts[j]);
+      return text + ")";
+    } else {
+      return simple_spec(c);
+    }
+  });
 }
 
 Quality quality(const Compressor& compressor, std::size_t d, std::uint32_t n) {
-  return std::visit(
-      [d, n](const auto& c) {
-        require_resolved(c, d);
-        if constexpr (requires { c.joint(d, n); }) {
-          return c.joint(d, n);
-        } else {
-          return c.quality(d).independent(n);
-        }
-      },
-      compressor);
+  return compressor.visit([d, n](const auto& c) {
+    require_resolved(c, d);
+    if constexpr (requires { c.joint(d, n); }) {
+      return c.joint(d, n);
+    } else {
+      return c.quality(d).independent(n);
+    }
+  });
 }
 
 template <class Real>
 const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const StreamKey& key,
                               Scratch<Real>& scratch, Store<Real>& to) {
-  return std::visit(
-      [&](const auto& c) -> const Payload<Real>& {
-        require_resolved(c, v.size());
-        return c(v, key, scratch, to);
-      },
-      compressor);
+  return compressor.visit([&](const auto& c) -> const Payload<Real>& {
+    require_resolved(c, v.size());
+    return c(v, key, scratch, to);
+  });
 }
 
 bool redraw_support(const Compressor& compressor, Shape shape, std::size_t count, std::uint32_t dim,
@@ -229,29 +353,40 @@ bool redraw_support(const Compressor& compressor, Shape shape, std::size_t count
 bool redraw_support(const Compressor& compressor, Shape shape, std::size_t count, std::uint32_t dim,
                     const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first,
                     BlockMemo& memo) {
-  return std::visit(
-      [&](const auto& c) {
-        if constexpr (requires { c.redraw(shape, count, dim, key, indices, first); }) {
-          return count <= dim && c.redraw(shape, count, dim, key, indices, first);
-        } else if constexpr (requires { c.redraw(shape, count, dim, key, indices, first, memo); }) {
-          return count <= dim && c.redraw(shape, count, dim, key, indices, first, memo);
-        } else {
-          return false;
-        }
-      },
-      compressor);
+  return compressor.visit([&]<class C>(const C& c) {
+    if constexpr (requires { c.redraw(shape, count, dim, key, indices, first); }) {
+      return count <= dim && c.redraw(shape, count, dim, key, indices, first);
+    } else if constexpr (requires { c.redraw(shape, count, dim, key, indices, first, memo); }) {
+      return count <= dim && c.redraw(shape, count, dim, key, indices, first, memo);
+    } else if constexpr (requires { c.parts; }) {
+      const Compressor& support = c.parts[std::is_same_v<C, Over> ? 1 : 0];
+      return redraw_support(support, shape, count, dim, key, indices, first, memo);
+    } else {
+      return false;
+    }
+  });
+}
+
+const Compressor* chain_link(const Compressor& c, std::size_t link) {
+  if (const auto* scaled = std::get_if<Scaled>(&c)) return chain_link(scaled->parts[0], link);
+  if (const auto* induced = std::get_if<Induced>(&c)) return link < 2 ? &induced->parts[link] : nullptr;
+  return link == 0 ? &c : nullptr;
 }
 
 std::vector<CompressorHelp> compressor_help() {
   std::vector<CompressorHelp> help;
   each_type([&]<class C>(C c) {
-    std::string parameters;
-    C::fields(c, [&](std::string_view key, const auto& member) {
-      if (write(member).empty()) return;
-      parameters += (parameters.empty() ? "" : ",") + std::string(key) + "=" + write(member);
-    });
-    help.push_back({std::string(C::name), parameters, std::string(C::summary), std::string(C::quality_text)});
+    const std::string spec = simple_spec(c);
+    const std::size_t colon = spec.find(':');
+    help.push_back({std::string(C::name), colon == std::string::npos ? "" : spec.substr(colon + 1),
+                    std::string(C::summary), std::string(C::quality_text)});
   });
+  const auto composed = [&]<class C>(C, const char* spelled) {
+    help.push_back({spelled, "", std::string(C::summary), std::string(C::quality_text), true});
+  };
+  composed(Over{}, "OUTER(INNER)");
+  composed(Scaled{}, "scaled(C)");
+  composed(Induced{}, "induced(C1,C2)");
   return help;
 }
 

@@ -6,9 +6,14 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "compressors/bernoulli.h"
+#include "compressors/composed.h"
+#include "compressors/dithering.h"
 #include "compressors/identity.h"
 #include "compressors/natural.h"
 #include "compressors/payload.h"
@@ -16,15 +21,39 @@
 #include "compressors/quality.h"
 #include "compressors/randk.h"
 #include "compressors/randseqk.h"
+#include "compressors/rankk.h"
+#include "compressors/sign.h"
 #include "compressors/topk.h"
+#include "compressors/toplek.h"
 
 namespace gradwire {
 
-using Compressor = std::variant<Identity, TopK, RandK, RandSeqK, PermK, Natural>;
+template <class... C>
+struct CompressorList {
+  using Variant = std::variant<C..., Over, Scaled, Induced>;
+};
+using SimpleCompressors = CompressorList<Identity, TopK, TopLEK, RandK, RandSeqK, PermK, Bernoulli, Natural,
+                                         NaturalDithering, Qsgd, TernGrad, Sign, RankK>;
+
+// One of them, or one made of others (composed.h).
+class Compressor : public SimpleCompressors::Variant {
+ public:
+  using Variant = SimpleCompressors::Variant;
+  Compressor() = default;
+  template <class C>
+  requires(!std::is_base_of_v<Variant, std::remove_cvref_t<C>>) Compressor(C&& c)
+      : Variant(std::forward<C>(c)) {}
+
+  template <class F>
+  decltype(auto) visit(F&& f) const {
+    return std::visit(std::forward<F>(f), static_cast<const Variant&>(*this));
+  }
+};
 
 inline bool is_identity(const Compressor& c) { return std::holds_alternative<Identity>(c); }
 
-// Reads "name" or "name:key=value,..." for vectors of length d; d = 0 checks the spelling alone. A count k is
+// Reads "name", "name:key=value,..." or a composition of such, "natural(randk:k=1%)", "scaled(C)",
+// "induced(C1,C2)", for vectors of length d; d = 0 checks the spelling alone. A count k is
 // a number of coordinates, or a share of d ("1%", rounded, at least 1); n is the number of clients, for those
 // whose clients share draws. Throws ConfigError that names the nearest known word.
 Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t n = 1);
@@ -41,6 +70,9 @@ template <class Real>
 const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
                               Store<Real>& to);
 
+// What makes the payload (link 0) or its `next` (link 1); null when c makes no such.
+const Compressor* chain_link(const Compressor& c, std::size_t link);
+
 // Redraws the support of a seeded payload, exactly as compress did on the other end: strictly ascending
 // `indices`, or `first`. False when c never makes seeded payloads of that shape and count (bytes from a
 // peer). `memo` keeps what the payloads of all clients share from call to call.
@@ -52,6 +84,7 @@ bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::ui
 
 struct CompressorHelp {
   std::string name, parameters, summary, quality;
+  bool composed = false;  // name is how it is spelled around others
 };
 std::vector<CompressorHelp> compressor_help();
 

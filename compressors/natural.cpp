@@ -7,8 +7,7 @@
 namespace gradwire {
 
 template <class Real>
-const Payload<Real>& Natural::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
-                                         Store<Real>& to) const {
+Packed<Real> Natural::round(std::span<Real> v, const StreamKey& key, Scratch<Real>&) const {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   constexpr int kMantissa = std::numeric_limits<Real>::digits - 1;
   constexpr Bits kFraction = (Bits{1} << kMantissa) - 1;
@@ -23,14 +22,10 @@ const Payload<Real>& Natural::operator()(Vec<Real>& v, const StreamKey& key, Scr
     if (draw < (bits & kFraction) && exponent < kLargest) exponent += Bits{1} << kMantissa;
     t = std::bit_cast<Real>(static_cast<Bits>((bits & ~(kFraction | kExponent)) | exponent));
   }
-  to.whole(v);
-  to.set_packing(Packing::kNatural);
-  return to.view();
+  return {Packing::kNatural, 0, Real(1)};
 }
 
-template const Payload<float>& Natural::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
-                                                   Store<float>&) const;
-template const Payload<double>& Natural::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
-                                                    Store<double>&) const;
+template Packed<float> Natural::round(std::span<float>, const StreamKey&, Scratch<float>&) const;
+template Packed<double> Natural::round(std::span<double>, const StreamKey&, Scratch<double>&) const;
 
 }  // namespace gradwire

@@ -4,6 +4,7 @@
 
 #include "compressors/payload.h"
 #include "compressors/quality.h"
+#include "compressors/rounding.h"
 
 namespace gradwire {
 
@@ -20,7 +21,12 @@ struct Natural {
   Quality quality(std::size_t d) const { return Quality::of_unbiased(0.125, static_cast<double>(d)); }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const;
+  Packed<Real> round(std::span<Real> v, const StreamKey& key, Scratch<Real>&) const;
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                                  Store<Real>& to) const {
+    return rounded(*this, v, key, scratch, to);
+  }
 };
 
 }  // namespace gradwire

@@ -1,8 +1,11 @@
 #include "compressors/payload.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
+#include <cmath>
+#include <stdexcept>
 
 namespace gradwire {
 
@@ -10,11 +13,34 @@ std::uint32_t index_bits(std::uint64_t d) {
   return d <= 1 ? 0 : static_cast<std::uint32_t>(std::bit_width(d - 1));
 }
 
+std::uint32_t packed_bits(Packing packing, std::uint32_t levels, std::size_t real_bytes) {
+  switch (packing) {
+    case Packing::kNatural: return real_bytes == 4 ? 9 : 12;
+    case Packing::kLevels:
+    case Packing::kDithered: return 1 + index_bits(std::uint64_t{levels} + 1);
+    case Packing::kSigns: return 1;
+    case Packing::kPlain:
+    case Packing::kTernary: break;
+  }
+  throw std::logic_error("packed_bits: the values of this packing have no bits of their own");
+}
+
+namespace {
+
+// Of the values, the unit included; papers count real_bytes = 4, and log2 3 for one of three.
+double value_bits(Packing packing, std::uint32_t levels, double count, std::size_t real_bytes, bool paper) {
+  if (count == 0) return 0;
+  const double one = 8.0 * static_cast<double>(real_bytes);
+  if (packing == Packing::kPlain) return count * one;
+  if (packing == Packing::kTernary) return one + (paper ? count * std::log2(3.0) : 8 * std::ceil(count / 5));
+  return count * packed_bits(packing, levels, real_bytes) + (sends_unit(packing) ? one : 0);
+}
+
+}  // namespace
+
 template <class Real>
 double wire_bits(const Payload<Real>& p) {
   const double count = static_cast<double>(p.values.size());
-  const double value_bits =
-      p.packing == Packing::kNatural ? (sizeof(Real) == 4 ? 9 : 12) : 8.0 * sizeof(Real);
   double support_bits = 0;
   if (!p.seeded && p.shape == Shape::kSparse) {
     // Packed indices, or a bitmap where that is smaller.
@@ -22,12 +48,14 @@ double wire_bits(const Payload<Real>& p) {
   } else if (!p.seeded && p.shape == Shape::kRange) {
     support_bits = index_bits(p.dim);
   }
-  return count * value_bits + support_bits;
+  return value_bits(p.packing, p.levels, count, sizeof(Real), false) + support_bits +
+         (p.next != nullptr ? wire_bits(*p.next) : 0);
 }
 
 template <class Real>
 double paper_bits(const Payload<Real>& p) {
-  return static_cast<double>(p.values.size()) * (p.packing == Packing::kNatural ? 9 : 32);
+  return value_bits(p.packing, p.levels, static_cast<double>(p.values.size()), 4, true) +
+         (p.next != nullptr ? paper_bits(*p.next) : 0);
 }
 
 namespace {
@@ -42,11 +70,28 @@ void add_range(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo
     out[j] += scale * p.values[head + j];
 }
 
-}  // namespace
+// Rows lo / cols .. of L R; every coordinate is summed over k in the same order, whatever the range.
+template <class Real>
+void add_low_rank(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
+  constexpr std::size_t kBlock = 256;
+  const std::size_t rows = p.rows, cols = p.dim / rows, k = p.values.size() / (rows + cols);
+  const Real* const left = p.values.data();
+  const Real* const right = left + rows * k;
+  std::array<Real, kBlock> sum;
+  for (std::size_t j = lo; j < hi;) {
+    const std::size_t row = j / cols, col = j % cols, n = std::min({kBlock, cols - col, hi - j});
+    std::fill_n(sum.begin(), n, Real(0));
+    for (std::size_t l = 0; l < k; ++l) {
+      const Real factor = left[row * k + l];
+      for (std::size_t c = 0; c < n; ++c) sum[c] += factor * right[l * cols + col + c];
+    }
+    for (std::size_t c = 0; c < n; ++c) out[j + c] += scale * sum[c];
+    j += n;
+  }
+}
 
 template <class Real>
-void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
-  assert(lo <= hi && hi <= out.size() && (p.shape == Shape::kNothing || out.size() == p.dim));
+void add_one(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
   switch (p.shape) {
     case Shape::kNothing: return;
     case Shape::kDense:
@@ -60,7 +105,17 @@ void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t 
       return;
     }
     case Shape::kRange: return add_range(p, scale, out, lo, hi);
+    case Shape::kLowRank: return add_low_rank(p, scale, out, lo, hi);
   }
+}
+
+}  // namespace
+
+template <class Real>
+void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
+  assert(lo <= hi && hi <= out.size() && (p.shape == Shape::kNothing || out.size() == p.dim));
+  add_one(p, scale, out, lo, hi);
+  if (p.next != nullptr) add_one(*p.next, scale, out, lo, hi);
 }
 
 template <class Real>
@@ -87,6 +142,63 @@ const Payload<Real>& Store<Real>::range(std::uint32_t dim, std::uint32_t first) 
   view_.dim = dim;
   view_.first = first;
   view_.values = values_;
+  return view_;
+}
+
+template <class Real>
+const Payload<Real>& Store<Real>::low_rank(std::uint32_t dim, std::uint32_t rows) {
+  view_ = {};
+  view_.shape = Shape::kLowRank;
+  view_.dim = dim;
+  view_.rows = rows;
+  view_.values = values_;
+  return view_;
+}
+
+template <class Real>
+const Payload<Real>& Store<Real>::nothing(std::uint32_t dim) {
+  values_.clear();
+  view_ = {};
+  view_.dim = dim;
+  return view_;
+}
+
+template <class Real>
+void Store<Real>::rescale(Real c) {
+  const Real old = view_.unit;
+  switch (view_.packing) {
+    case Packing::kPlain: {
+      // One factor of a product is enough.
+      const std::size_t count =
+          view_.shape == Shape::kLowRank
+              ? values_.size() / (view_.rows + view_.dim / view_.rows) * std::size_t{view_.rows}
+              : values_.size();
+      for (std::size_t j = 0; j < count; ++j) values_[j] *= c;
+      return;
+    }
+    case Packing::kTernary:
+    case Packing::kLevels:
+    case Packing::kSigns:
+      view_.unit = old * c;
+      for (Real& v : values_) v = old == 0 ? v : std::round(v / old) * view_.unit;
+      return;
+    case Packing::kNatural:
+    case Packing::kDithered:
+      view_.unit = old * c;
+      for (Real& v : values_) v = old == 0 ? v : v / old * view_.unit;
+      return;
+  }
+}
+
+template <class Real>
+Store<Real>& Store<Real>::second() {
+  if (second_ == nullptr) second_ = std::make_unique<Store>();
+  return *second_;
+}
+
+template <class Real>
+const Payload<Real>& Store<Real>::chain() {
+  view_.next = &second().view_;
   return view_;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -28,12 +29,28 @@ enum class Shape : std::uint8_t {
   kDense = 1,   // values of shape (dim)
   kSparse = 2,  // values at `indices`, strictly ascending
   kRange = 3,   // values at first, first+1, ... modulo dim
+  // The matrix L R of shape (rows, dim / rows), row by row: values are those of L, shape (rows, k), then
+  // those of R, shape (k, dim / rows).
+  kLowRank = 4,
 };
 
-// How the codec may write the values; never their meaning.
+// How the codec may write the values; never their meaning. All but kPlain are `unit` times a member of a
+// small set, rounded as Real rounds it, so the codec gives back every bit.
 enum class Packing : std::uint8_t {
   kPlain = 0,
-  kNatural = 1,  // zeros and signed powers of two: sign and exponent suffice
+  kNatural = 1,   // zeros and signed powers of two: sign and exponent suffice; unit is 1 or a constant
+  kTernary = 2,   // -1, 0, 1: five in a byte
+  kLevels = 3,    // -levels .. levels: a sign and ceil(log2(levels + 1)) bits
+  kSigns = 4,     // -1, 1: one bit
+  kDithered = 5,  // 0 and signed 1, 1/2, ..., 2^(1-levels): a sign and ceil(log2(levels + 1)) bits
+};
+
+// How values are packed: what a compressor that rounds them says of them.
+template <class Real>
+struct Packed {
+  Packing packing = Packing::kPlain;
+  std::uint32_t levels = 0;  // of kLevels and kDithered
+  Real unit = 1;
 };
 
 template <class Real>
@@ -44,9 +61,13 @@ struct Payload {
                         // present here
   std::uint32_t dim = 0;
   std::uint32_t first = 0;
+  std::uint32_t rows = 0;    // of kLowRank
+  std::uint32_t levels = 0;  // of the packing
+  Real unit = 1;             // of the packing
   std::span<const std::uint32_t> indices;
   View<Real> values;
-  StreamKey key;  // what a seeded support was drawn from
+  StreamKey key;                  // what a seeded support was drawn from
+  const Payload* next = nullptr;  // a second summand of the same dim; it has no third
 
   static Payload nothing(std::size_t dim) {
     Payload p;
@@ -62,8 +83,15 @@ struct Payload {
   }
 };
 
+inline constexpr std::size_t kMaxLinks = 2;  // a payload and its `next`
+
 // ceil(log2 d): bits of one index below d.
 std::uint32_t index_bits(std::uint64_t d);
+
+// Bits of one value of a packing whose values all take the same number of them (not kPlain, not kTernary).
+std::uint32_t packed_bits(Packing packing, std::uint32_t levels, std::size_t real_bytes);
+// Whether the values are sent with a unit that depends on the vector.
+constexpr bool sends_unit(Packing packing) { return packing > Packing::kNatural; }
 
 // The size in bits by the definition of the compressor (docs/algorithms.md, wire model): a function of the
 // payload alone, so no peer can claim another.
@@ -94,6 +122,9 @@ struct BlockMemo {
   std::vector<std::uint32_t> indices, begin, owners;
 };
 
+// The work vector of Scratch that compressors use themselves; what calls them uses those before.
+inline constexpr std::size_t kCompressorVec = 8;
+
 // Work space of one thread; nothing in it that a result depends on outlives a call.
 template <class Real>
 class Scratch {
@@ -106,6 +137,7 @@ class Scratch {
   }
   std::vector<std::uint32_t> order;  // for selection and sampling
   std::vector<MagnitudeBits<Real>> magnitudes;
+  std::vector<double> doubles, more_doubles;
   BlockMemo blocks;  // kept from call to call, as n clients on a thread ask for the same
 
  private:
@@ -130,12 +162,23 @@ class Store {
   Vec<Real>& values() { return values_; }
   const Payload<Real>& sparse(std::uint32_t dim);
   const Payload<Real>& range(std::uint32_t dim, std::uint32_t first);
+  const Payload<Real>& low_rank(std::uint32_t dim, std::uint32_t rows);
+  const Payload<Real>& nothing(std::uint32_t dim);
   // Marks the published payload.
-  void set_packing(Packing packing) { view_.packing = packing; }
+  void set_packing(const Packed<Real>& packed) {
+    view_.packing = packed.packing;
+    view_.levels = packed.levels;
+    view_.unit = packed.unit;
+  }
   void set_seeded(const StreamKey& key) {
     view_.seeded = true;
     view_.key = key;
   }
+  // Multiplies the published payload by c, within its packing.
+  void rescale(Real c);
+  // Where the second summand is to be made; published as such by chain().
+  Store& second();
+  const Payload<Real>& chain();
   void clear() { view_ = {}; }
   const Payload<Real>& view() const { return view_; }
 
@@ -143,6 +186,7 @@ class Store {
   std::vector<std::uint32_t> indices_;
   Vec<Real> values_;
   Payload<Real> view_;
+  std::unique_ptr<Store> second_;  // stays where it is when this is moved
 };
 
 }  // namespace gradwire

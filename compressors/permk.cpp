@@ -90,6 +90,9 @@ const Payload<Real>& PermK::operator()(Vec<Real>& v, const StreamKey& key, Scrat
                                        Store<Real>& to) const {
   const auto d = static_cast<std::uint32_t>(v.size());
   const auto block = draw_block(key, n.count, d, scratch.blocks);
+  const std::size_t most = std::size_t{d} / n.count + 1;  // a later round may draw one more
+  to.indices().reserve(most);
+  to.values().reserve(most);
   to.indices().assign(block.begin(), block.end());
   gather<Real>(v, static_cast<Real>(std::min(n.count, d)), to);
   to.set_seeded(key);
@@ -104,6 +107,7 @@ bool PermK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const Stre
     return false;
   const auto block = draw_block(key, n.count, dim, memo);
   if (block.size() != count) return false;
+  indices.reserve(least + 1);
   indices.assign(block.begin(), block.end());
   return true;
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace gradwire {
 
@@ -51,6 +52,13 @@ class Stream {
     const std::uint64_t out = mix64(state_);
     state_ += 0x9E3779B97F4A7C15u;
     return out;
+  }
+  // The next out.size() numbers as next() gives them; independent of one another, so that vector code can
+  // make several at once.
+  void fill(std::span<std::uint64_t> out) {
+    constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15u;
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] = mix64(state_ + j * kStep);
+    state_ += out.size() * kStep;
   }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // in [0, 1)
   // Uniform in [0, k), k > 0; the bias is below k / 2^64.

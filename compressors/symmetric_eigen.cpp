@@ -3,158 +3,118 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <stdexcept>
 
 namespace gradwire {
 namespace {
 
-// A = Q T Q^T. On return `matrix` holds Q^T (its rows are the columns of Q).
-class Tridiagonalisation {
- public:
-  std::vector<double> diagonal, off;  // off[k] couples k and k + 1
-
-  Tridiagonalisation(std::vector<double>& matrix, std::size_t n)
-      : diagonal(n), off(n), a_(matrix), n_(n), reflector_scale_(n) {
-    for (std::size_t k = 0; k + 2 < n; ++k) reflect(k);
-    for (std::size_t k = 0; k < n; ++k) diagonal[k] = at(k, k);
-    if (n > 1) off[n - 2] = at(n - 1, n - 2);
-    accumulate();
-  }
-
- private:
-  double& at(std::size_t r, std::size_t c) { return a_[r * n_ + c]; }
-
-  // Zeroes column k below its subdiagonal with I − s v v^T on rows and columns k+1 .. n−1; v stays in row k.
-  void reflect(std::size_t k) {
-    const std::size_t m = n_ - k - 1;
-    std::vector<double> v(m), w(m);
-    double scale = 0;
-    for (std::size_t r = 0; r < m; ++r) scale = std::max(scale, std::abs(v[r] = at(k + 1 + r, k)));
-    reflector_scale_[k] = 0;
-    off[k] = v[0];
-    double tail = 0;
-    for (std::size_t r = 1; r < m; ++r) tail = std::max(tail, std::abs(v[r]));
-    if (tail == 0) return;
-    double norm = 0;
-    for (double& e : v) {
-      e /= scale;
-      norm += e * e;
-    }
-    norm = std::sqrt(norm);
-    const double alpha = v[0] > 0 ? -norm : norm;
-    off[k] = alpha * scale;
-    v[0] -= alpha;
-    double length = 0;
-    for (const double e : v) length += e * e;
-    const double s = 2 / length;
-    for (std::size_t r = 0; r < m; ++r) {  // w = s A v
-      double sum = 0;
-      const double* row = &at(k + 1 + r, k + 1);
-      for (std::size_t c = 0; c < m; ++c) sum += row[c] * v[c];
-      w[r] = s * sum;
-    }
-    double half = 0;
-    for (std::size_t r = 0; r < m; ++r) half += v[r] * w[r];
-    half *= s / 2;
-    for (std::size_t r = 0; r < m; ++r) w[r] -= half * v[r];
-    for (std::size_t r = 0; r < m; ++r) {
-      double* row = &at(k + 1 + r, k + 1);
-      for (std::size_t c = 0; c < m; ++c) row[c] -= v[r] * w[c] + w[r] * v[c];
-    }
-    for (std::size_t r = 0; r < m; ++r) at(k, k + 1 + r) = v[r];
-    reflector_scale_[k] = s;
-  }
-
-  // Q = H_0 H_1 ... from the reflectors, built from the last one, as rows of Q^T.
-  void accumulate() {
-    std::vector<double> q(n_ * n_);
-    for (std::size_t k = 0; k < n_; ++k) q[k * n_ + k] = 1;
-    for (std::size_t k = n_ < 2 ? 0 : n_ - 2; k-- > 0;) {
-      const double s = reflector_scale_[k];
-      if (s == 0) continue;
-      const double* v = &at(k, k + 1);
-      const std::size_t m = n_ - k - 1;
-      for (std::size_t e = k + 1; e < n_; ++e) {  // row e of Q^T is column e of Q
-        double* row = &q[e * n_ + k + 1];
-        double sum = 0;
-        for (std::size_t c = 0; c < m; ++c) sum += v[c] * row[c];
-        sum *= s;
-        for (std::size_t c = 0; c < m; ++c) row[c] -= sum * v[c];
-      }
-    }
-    a_.swap(q);
-  }
-
-  std::vector<double>& a_;
-  std::size_t n_;
-  std::vector<double> reflector_scale_;
+// A square matrix whose rows lie one behind the other.
+struct Matrix {
+  double* data;
+  std::size_t m;
+  double* row(std::size_t i) const { return data + i * m; }
 };
 
-// Implicit QL with Wilkinson's shift; rotates the rows of `vectors` along.
-void diagonalise(std::vector<double>& d, std::vector<double>& e, std::vector<double>& vectors) {
-  const std::size_t n = d.size();
-  constexpr int kMaxSweeps = 60;
-  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-  for (std::size_t l = 0; l < n; ++l) {
-    for (int sweep = 0;; ++sweep) {
-      std::size_t m = l;
-      while (m + 1 < n && std::abs(e[m]) > kEpsilon * (std::abs(d[m]) + std::abs(d[m + 1]))) ++m;
-      if (m == l) break;
-      if (sweep == kMaxSweeps)
-        throw std::runtime_error("an eigenvalue of a symmetric matrix does not converge");
-      double g = (d[l + 1] - d[l]) / (2 * e[l]);
-      g = d[m] - d[l] + e[l] / (g + std::copysign(std::hypot(g, 1.0), g));
-      double s = 1, c = 1, p = 0;
-      bool split = false;
-      for (std::size_t i = m; i-- > l;) {
-        double f = s * e[i];
-        const double b = c * e[i], r = std::hypot(f, g);
-        e[i + 1] = r;
-        if (r == 0) {
-          d[i + 1] -= p;
-          e[m] = 0;
-          split = true;
-          break;
-        }
-        s = f / r;
-        c = g / r;
-        g = d[i + 1] - p;
-        const double t = (d[i] - g) * s + 2 * c * b;
-        p = s * t;
-        d[i + 1] = g + p;
-        g = c * t - b;
-        double* low = &vectors[i * n];
-        double* high = &vectors[(i + 1) * n];
-        for (std::size_t k = 0; k < n; ++k) {
-          f = high[k];
-          high[k] = s * low[k] + c * f;
-          low[k] = c * low[k] - s * f;
-        }
-      }
-      if (split) continue;
-      d[l] -= p;
-      e[l] = g;
-      e[m] = 0;
+// a <- Q, whose row i holds the i-th vector of the basis in which the matrix is tridiagonal: diagonal `d`,
+// and e[i] between i and i + 1. `u`, `p`: shape (m).
+void tridiagonalise(Matrix a, Matrix q, double* d, double* e, double* u, double* p) {
+  const std::size_t m = a.m;
+  std::fill_n(q.data, m * m, 0.0);
+  for (std::size_t i = 0; i < m; ++i) q.row(i)[i] = 1;
+  for (std::size_t k = 0; k + 1 < m; ++k) {
+    d[k] = a.row(k)[k];
+    // The reflection I - 2 u u^T that leaves of column k, below the diagonal, one number.
+    double norm_sq = 0;
+    for (std::size_t i = k + 1; i < m; ++i) norm_sq += a.row(k)[i] * a.row(k)[i];
+    const double norm = std::sqrt(norm_sq), head = a.row(k)[k + 1];
+    e[k] = head > 0 ? -norm : norm;
+    if (norm_sq - head * head <= 0) {
+      e[k] = head;
+      continue;
+    }
+    const double length = std::sqrt(2 * (norm_sq + norm * std::abs(head)));
+    for (std::size_t i = k + 1; i < m; ++i) u[i] = a.row(k)[i] / length;
+    u[k + 1] = (head - e[k]) / length;
+    // A <- H A H = A - 2 u w^T - 2 w u^T with w = A u - (u^T A u) u.
+    double uau = 0;
+    for (std::size_t i = k + 1; i < m; ++i) {
+      double sum = 0;
+      for (std::size_t j = k + 1; j < m; ++j) sum += a.row(i)[j] * u[j];
+      p[i] = sum;
+      uau += u[i] * sum;
+    }
+    for (std::size_t i = k + 1; i < m; ++i) p[i] -= uau * u[i];
+    for (std::size_t i = k + 1; i < m; ++i)
+      for (std::size_t j = k + 1; j < m; ++j) a.row(i)[j] -= 2 * (u[i] * p[j] + p[i] * u[j]);
+    // Q <- H Q on the rows below k.
+    std::fill_n(p, m, 0.0);
+    for (std::size_t i = k + 1; i < m; ++i)
+      for (std::size_t j = 0; j < m; ++j) p[j] += u[i] * q.row(i)[j];
+    for (std::size_t i = k + 1; i < m; ++i)
+      for (std::size_t j = 0; j < m; ++j) q.row(i)[j] -= 2 * u[i] * p[j];
+  }
+  d[m - 1] = a.row(m - 1)[m - 1];
+}
+
+// One implicit QL step on the block lo .. hi, towards the eigenvalue near d[lo].
+void ql_step(std::size_t lo, std::size_t hi, Matrix q, double* d, double* e) {
+  const double delta = (d[lo + 1] - d[lo]) / (2 * e[lo]), r = std::hypot(delta, 1.0);
+  double g = d[hi] - d[lo] + e[lo] / (delta + std::copysign(r, delta));
+  double s = 1, c = 1, shift = 0;
+  for (std::size_t i = hi; i-- > lo;) {
+    const double f = s * e[i], b = c * e[i], length = std::hypot(f, g);
+    if (i + 1 < hi) e[i + 1] = length;
+    if (length == 0) {  // the block falls apart here
+      d[i + 1] -= shift;
+      return;
+    }
+    s = f / length;
+    c = g / length;
+    g = d[i + 1] - shift;
+    const double t = (d[i] - g) * s + 2 * c * b;
+    shift = s * t;
+    d[i + 1] = g + shift;
+    g = c * t - b;
+    double *const x = q.row(i), *const y = q.row(i + 1);
+    for (std::size_t j = 0; j < q.m; ++j) {
+      const double old = y[j];
+      y[j] = s * x[j] + c * old;
+      x[j] = c * x[j] - s * old;
+    }
+  }
+  d[lo] -= shift;
+  e[lo] = g;
+}
+
+void diagonalise(Matrix q, double* d, double* e) {
+  constexpr int kMostSteps = 60;  // three are usual; what is left then is off by little
+  constexpr double kSmall = std::numeric_limits<double>::epsilon();
+  for (std::size_t lo = 0; lo + 1 < q.m; ++lo) {
+    for (int step = 0; step < kMostSteps; ++step) {
+      std::size_t hi = lo;
+      while (hi + 1 < q.m && std::abs(e[hi]) > kSmall * (std::abs(d[hi]) + std::abs(d[hi + 1]))) ++hi;
+      if (hi == lo) break;
+      ql_step(lo, hi, q, d, e);
     }
   }
 }
 
 }  // namespace
 
-void symmetric_eigen(std::vector<double> matrix, std::size_t n, std::span<double> values,
-                     std::span<double> vectors) {
-  if (matrix.size() != n * n || values.size() != n || vectors.size() != n * n)
-    throw std::logic_error("symmetric_eigen: the sizes do not fit together");
-  Tridiagonalisation t(matrix, n);
-  diagonalise(t.diagonal, t.off, matrix);
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return t.diagonal[a] < t.diagonal[b]; });
-  for (std::size_t e = 0; e < n; ++e) {
-    values[e] = t.diagonal[order[e]];
-    std::copy_n(&matrix[order[e] * n], n, &vectors[e * n]);
+void symmetric_eigenvectors(std::span<double> a, std::size_t m, std::vector<double>& work,
+                            std::span<double> values) {
+  if (m == 0) return;
+  work.resize(m * m + 4 * m);
+  const Matrix q{work.data(), m};
+  double *const d = work.data() + m * m, *const e = d + m, *const u = e + m, *const p = u + m;
+  std::fill_n(e, m, 0.0);
+  tridiagonalise({a.data(), m}, q, d, e, u, p);
+  diagonalise(q, d, e);
+  // Selection in descending order; the first of equal ones first.
+  for (std::size_t i = 0; i < m; ++i) {
+    const std::size_t best = static_cast<std::size_t>(std::max_element(d, d + m) - d);
+    std::copy_n(q.row(best), m, a.data() + i * m);
+    if (!values.empty()) values[i] = d[best];
+    d[best] = -std::numeric_limits<double>::infinity();
   }
 }
 

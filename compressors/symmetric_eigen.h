@@ -6,11 +6,12 @@
 
 namespace gradwire {
 
-// Eigenvalues, ascending, and orthonormal eigenvectors of the symmetric `matrix` (n x n, row by row, both
-// triangles): values (n), vectors (n, n) with the e-th eigenvector in row e. Householder reflections and the
-// implicit QL algorithm (Bowdler, Martin, Reinsch, Wilkinson, 1968): about 9 n^3 multiply-adds. Throws
-// std::runtime_error when an eigenvalue does not converge, as with entries that are not finite.
-void symmetric_eigen(std::vector<double> matrix, std::size_t n, std::span<double> values,
-                     std::span<double> vectors);
+// Eigenvectors of a symmetric matrix, by Householder reflections to a tridiagonal one and QL steps with
+// Wilkinson's shift (Golub and Van Loan, Matrix Computations, 8.3). O(m^3).
+//   a: shape (m, m), row by row; overwritten with the eigenvectors, one a row, by descending eigenvalue.
+//   work: resized to what is needed.
+//   values: shape (m), the eigenvalues in the same order; or empty.
+void symmetric_eigenvectors(std::span<double> a, std::size_t m, std::vector<double>& work,
+                            std::span<double> values = {});
 
 }  // namespace gradwire

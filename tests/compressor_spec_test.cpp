@@ -79,8 +79,8 @@ TEST(CompressorSpec, WhatIsWrittenIsReadBack) {
 TEST(CompressorSpec, UnknownNamesAreMetWithTheNearestOne) {
   EXPECT_EQ(refusal("topq"), "unknown compressor 'topq'; did you mean 'topk'?");
   EXPECT_EQ(refusal("ranseqk:k=1"), "unknown compressor 'ranseqk'; did you mean 'randseqk'?");
-  EXPECT_EQ(refusal("qsgd"),
-            "unknown compressor 'qsgd'; known: identity, topk, randk, randseqk, permk, natural");
+  expect_refused("zzzzzz",
+                 "unknown compressor 'zzzzzz'; known: identity, topk, toplek, randk, randseqk, permk,");
   expect_refused("", "unknown compressor ''; known: identity");
   expect_refused(":k=1", "unknown compressor ''; known: identity");
   expect_refused("TopK", "unknown compressor 'TopK'");
@@ -133,6 +133,64 @@ TEST(CompressorSpec, KAboveTheDimensionIsRefusedWithBothNumbers) {
   EXPECT_EQ(refusal("topk:k=4000000000", 0), "");
 }
 
+TEST(CompressorSpec, TheRunsClientsAndAShapeAreFilledIn) {
+  EXPECT_EQ(to_spec(parse_compressor("permk", 100, 20)), "permk:n=20");
+  EXPECT_EQ(to_spec(parse_compressor("permk", 0, 20)), "permk");
+  EXPECT_EQ(to_spec(parse_compressor("permk:n=20", 100)), "permk:n=20");
+  EXPECT_EQ(to_spec(parse_compressor("rankk:k=2", 64)), "rankk:k=2,rows=8");
+  EXPECT_EQ(to_spec(parse_compressor("rankk:rows=4,k=2", 64)), "rankk:k=2,rows=4");
+  EXPECT_EQ(to_spec(parse_compressor("qsgd", 7)), "qsgd:s=4,p=2");
+  EXPECT_EQ(to_spec(parse_compressor("qsgd:p=inf,s=1", 7)), "qsgd:s=1,p=inf");
+  EXPECT_EQ(to_spec(parse_compressor("bernoulli:p=0.1", 7)), "bernoulli:p=0.1");
+}
+
+TEST(CompressorSpec, CompositionsAreReadAndWritten) {
+  const auto resolved = [](const char* spec) { return to_spec(parse_compressor(spec, 1000, 20)); };
+  EXPECT_EQ(resolved("natural(randk:k=10)"), "natural(randk:k=10,scaled=true)");
+  EXPECT_EQ(resolved("natural(topk:k=1%)"), "natural(topk:k=10)");
+  EXPECT_EQ(resolved("qsgd:s=4(topk:k=1%)"), "qsgd:s=4,p=2(topk:k=10)");
+  EXPECT_EQ(resolved("natural(permk)"), "natural(permk:n=20)");
+  EXPECT_EQ(resolved("scaled(natural(randk:scaled=true,k=3))"), "scaled(natural(randk:k=3,scaled=true))");
+  EXPECT_EQ(resolved("induced(randk:k=3,scaled=false,natural)"), "induced(randk:k=3,scaled=false,natural)");
+  EXPECT_EQ(resolved("induced(topk:k=3,qsgd:s=2,p=1(randk:k=5))"),
+            "induced(topk:k=3,qsgd:s=2,p=1(randk:k=5,scaled=true))");
+  for (const char* spec : {"natural(topk:k=1%)", "induced(topk:k=1%,scaled(natural))"})
+    EXPECT_EQ(to_spec(parse_compressor(spec, 0)), spec);
+}
+
+TEST(CompressorSpec, CompositionsThatMakeNoSenseAreRefused) {
+  expect_refused("natural(topk", "parentheses that do not match");
+  expect_refused("natural)", "parentheses that do not match");
+  expect_refused("natural(topk)x", "parentheses that do not match");
+  expect_refused("natural()", "unknown compressor ''");
+  expect_refused("natural(topk,randk)", "'natural' goes around one compressor");
+  expect_refused("induced(topk)", "'induced' goes around two compressors");
+  expect_refused("scaled", "scaled goes around others: write scaled(C)");
+  expect_refused("topk:k=1(natural)", "only natural, qsgd, terngrad and natural_dithering go around");
+  expect_refused("natural(rankk)", "must send entries of the vector");
+  expect_refused("natural(scaled(natural))", "must send entries of the vector");
+  expect_refused("scaled(topk:k=2)", "must be unbiased", 10);
+  expect_refused("induced(randk:k=1,natural)", "the first must be contractive", 10);
+  expect_refused("induced(topk:k=1,topk:k=1)", "the second must be unbiased", 10);
+  expect_refused("induced(topk,induced(topk,natural))", "an induced one inside of another");
+  expect_refused("scaled(scaled(scaled(scaled(scaled(natural)))))", "too many compressors");
+  expect_refused("natural(topq)", "unknown compressor 'topq'; did you mean 'topk'?");
+}
+
+TEST(CompressorSpec, ParametersOutsideOfTheirRangeAreRefused) {
+  expect_refused("qsgd:s=0", "qsgd: s = '0' is no number of levels from 1 to 65535");
+  expect_refused("natural_dithering:s=101", "is no number of levels from 1 to 100");
+  for (const char* p : {"0.5", "nan", "-inf", ""})
+    expect_refused(std::string("qsgd:p=") + p, "is no norm; write a number of at least 1, or inf");
+  for (const char* p : {"0", "1.1", "-1", "nan", "1e-31"})
+    expect_refused(std::string("bernoulli:p=") + p, "is no probability");
+  expect_refused("permk:n=0", "is no number of clients");
+  expect_refused("rankk:rows=0", "is no number of rows");
+  expect_refused("rankk:rows=5", "rankk: rows = 5 does not divide the dimension 64", 64);
+  expect_refused("rankk:k=9", "larger than a side of the matrix", 64);
+  EXPECT_THROW(parse_compressor("permk:n=3", 10, 4), ConfigError);
+}
+
 TEST(CompressorSpec, VeryLongTextsGetAShortAnswerSoon) {
   const std::string long_text(5'000'000, 'k');
   expect_refused(long_text, "unknown compressor 'kkk");
@@ -146,6 +204,9 @@ TEST(CompressorSpec, VeryLongTextsGetAShortAnswerSoon) {
   for (int i = 0; i < 500'000; ++i) repeated += ",k=1";
   expect_refused(repeated, "'k' is given twice");
   expect_refused(std::string(5'000'000, ':'), "unknown compressor ''");
+  expect_refused(std::string(5'000'000, '('), "parentheses that do not match");
+  expect_refused(std::string(2'000'000, '(') + std::string(2'000'000, ')'), "unknown compressor ''");
+  expect_refused("natural(" + std::string(2'000'000, ',') + ")", "goes around one compressor");
 }
 
 }  // namespace

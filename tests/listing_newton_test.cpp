@@ -48,15 +48,22 @@ Vector random_triangle(std::size_t d, std::uint64_t seed) {
   return upper;
 }
 
+// Eigenvalues, descending; `matrix` becomes the eigenvectors, one a row.
+Vector eigen(Vector& matrix, std::size_t d) {
+  Vector values(d), work;
+  symmetric_eigenvectors(matrix, d, work, values);
+  return values;
+}
+
 TEST(SymmetricEigen, GivesOrthonormalVectorsThatDiagonaliseTheMatrix) {
   for (const std::size_t d : {1, 2, 3, 8, 33, 70}) {
     Vector matrix = full(random_triangle(d, d), d);
     if (d == 8) std::fill(matrix.begin(), matrix.end(), 0.0);  // nothing to do
     if (d == 33)
       for (std::size_t k = 0; k < d * d; ++k) matrix[k] = 1;  // one eigenvalue d, the others 0
-    Vector values(d), vectors(d * d);
-    symmetric_eigen(matrix, d, values, vectors);
-    EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+    Vector vectors = matrix;
+    const Vector values = eigen(vectors, d);
+    EXPECT_TRUE(std::is_sorted(values.rbegin(), values.rend()));
     for (std::size_t e = 0; e < d; ++e) {
       const Vector v(vectors.begin() + static_cast<std::ptrdiff_t>(e * d),
                      vectors.begin() + static_cast<std::ptrdiff_t>((e + 1) * d));
@@ -90,10 +97,10 @@ TEST(SymmetricSolver, RaisesSmallEigenvaluesToMu) {
   const std::size_t d = 12;
   const double mu = 0.5;
   const Vector upper = random_triangle(d, 5);
-  Vector values(d), vectors(d * d), b(d), projected(d * d);
-  symmetric_eigen(full(upper, d), d, values, vectors);
-  ASSERT_LT(values.front(), 0);
-  ASSERT_GT(values.back(), mu);
+  Vector vectors = full(upper, d), b(d), projected(d * d);
+  const Vector values = eigen(vectors, d);
+  ASSERT_LT(values.back(), 0);
+  ASSERT_GT(values.front(), mu);
   for (std::size_t e = 0; e < d; ++e)
     for (std::size_t r = 0; r < d; ++r)
       for (std::size_t k = 0; k < d; ++k)
@@ -229,8 +236,8 @@ struct Newton {
       if (option == 2) {
         for (std::size_t k = 0; k < kDim; ++k) A[k * kDim + k] += l;
       } else {
-        Vector values(kDim), vectors(kDim * kDim);
-        symmetric_eigen(A, kDim, values, vectors);
+        Vector vectors = A;
+        const Vector values = eigen(vectors, kDim);
         std::fill(A.begin(), A.end(), 0.0);
         for (std::size_t e = 0; e < kDim; ++e)
           for (std::size_t r = 0; r < kDim; ++r)

@@ -119,7 +119,7 @@ TEST(StoreOf, PublishingForgetsTheMarksOfTheLastPayload) {
   Store<float> store;
   Vec<float> v = {1, 2};
   store.whole(v);
-  store.set_packing(Packing::kNatural);
+  store.set_packing({Packing::kNatural});
   store.set_seeded({.seed = 3});
   store.values().assign(1, 1.0f);
   const Payload<float>& p = store.range(5, 4);

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "compressors/count.h"
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+
+namespace gradwire {
+
+// x / p with probability p, else nothing at all; which of the two is the shape of the payload.
+struct Bernoulli {
+  static constexpr std::string_view name = "bernoulli";
+  static constexpr std::string_view summary = "the whole vector with probability p, else an empty message";
+  static constexpr std::string_view quality_text = "unbiased, omega = 1/p - 1";
+  Probability p;
+  bool operator==(const Bernoulli&) const = default;
+  static void fields(auto& self, auto&& visit) { visit("p", self.p); }
+
+  Quality quality(std::size_t d) const {
+    return Quality::of_unbiased(1 / p.value - 1, p.value * static_cast<double>(d));
+  }
+  // The largest number of values of one payload.
+  std::size_t most_values(std::size_t d) const { return d; }
+
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const {
+    to.values().reserve(v.size());  // the buffer that the first whole vector leaves
+    if (Stream(key).uniform() >= p.value) return to.nothing(static_cast<std::uint32_t>(v.size()));
+    if (p.value < 1) {
+      const Real scale = static_cast<Real>(1 / p.value);
+      for (Real& x : v) x *= scale;
+    }
+    return to.whole(v);
+  }
+};
+
+}  // namespace gradwire

@@ -1,0 +1,64 @@
+#include "compressors/norms.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kLanes = 32;  // hide the latency of an addition
+
+// The sum of term(v_j), lane by lane: the same for every width of the vector registers.
+template <class Real, class Term>
+double sum_of(View<Real> v, Term term) {
+  std::array<double, kLanes> lanes{};
+  std::size_t j = 0;
+  for (; j + kLanes <= v.size(); j += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += term(static_cast<double>(v[j + l]));
+  for (std::size_t l = 0; j < v.size(); ++j, ++l) lanes[l] += term(static_cast<double>(v[j]));
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+}  // namespace
+
+template <class Real>
+Real largest_magnitude(View<Real> v) {
+  std::array<Real, kLanes> lanes{};
+  std::size_t j = 0;
+  for (; j + kLanes <= v.size(); j += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      const Real x = std::abs(v[j + l]);
+      lanes[l] = x > lanes[l] ? x : lanes[l];
+    }
+  for (; j < v.size(); ++j) lanes[0] = std::max(lanes[0], std::abs(v[j]));
+  return *std::max_element(lanes.begin(), lanes.end());
+}
+
+template <class Real>
+ScaledNorm norm(View<Real> v, double p) {
+  // Squares and sums of floats fit into a double as they are.
+  if (sizeof(Real) == 4 && p == 1) return {sum_of(v, [](double x) { return std::abs(x); }), 0};
+  if (sizeof(Real) == 4 && p == 2) return {std::sqrt(sum_of(v, [](double x) { return x * x; })), 0};
+  const double largest = static_cast<double>(largest_magnitude(v));
+  if (largest == 0 || std::isinf(p)) return {largest, 0};
+  // A power of two that brings the largest near 1; subnormal ones not quite.
+  const int exponent = std::clamp(std::ilogb(largest), -1000, 1020);
+  const double scale = std::ldexp(1.0, -exponent);
+  if (p == 1) return {sum_of(v, [=](double x) { return std::abs(x * scale); }), exponent};
+  if (p == 2) {
+    const double sum = sum_of(v, [=](double x) { return (x * scale) * (x * scale); });
+    return {std::sqrt(sum), exponent};
+  }
+  const double sum = sum_of(v, [=](double x) { return std::pow(std::abs(x) / largest, p); });
+  return {std::pow(sum, 1 / p) * (largest * scale), exponent};
+}
+
+template float largest_magnitude(View<float>);
+template double largest_magnitude(View<double>);
+template ScaledNorm norm(View<float>, double);
+template ScaledNorm norm(View<double>, double);
+
+}  // namespace gradwire

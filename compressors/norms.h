@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cmath>
+
+#include "compressors/payload.h"
+
+namespace gradwire {
+
+// value * 2^exponent: no norm of finite numbers overflows or becomes 0 in it.
+struct ScaledNorm {
+  double value = 0;
+  int exponent = 0;
+  double over(double s) const { return std::ldexp(value / s, exponent); }  // may be inf
+};
+
+template <class Real>
+Real largest_magnitude(View<Real> v);
+
+// ||v||_p for 1 <= p <= inf, summed in double in a fixed order of lanes.
+template <class Real>
+ScaledNorm norm(View<Real> v, double p);
+
+}  // namespace gradwire

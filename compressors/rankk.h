@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "compressors/count.h"
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+
+namespace gradwire {
+
+// The best approximation of rank k of the vector as a matrix of shape (rows, d / rows), row by row: the k
+// largest singular values (the compressor of FedNL, arXiv:2106.02969). O(m^2 d / m + m^3) with m the smaller
+// side.
+struct RankK {
+  static constexpr std::string_view name = "rankk";
+  static constexpr std::string_view summary =
+      "truncated singular value decomposition of the vector as a matrix of rows x d/rows";
+  static constexpr std::string_view quality_text = "contractive, alpha = k/min(rows, d/rows)";
+  Rank k;
+  Rows rows;
+  bool operator==(const RankK&) const = default;
+  static void fields(auto& self, auto&& visit) {
+    visit("k", self.k);
+    visit("rows", self.rows);
+  }
+
+  Quality quality(std::size_t d) const {
+    const double m = static_cast<double>(rows.count), cols = static_cast<double>(d) / m;
+    return Quality::of_contractive(k.count / std::min(m, cols), k.count * (m + cols));
+  }
+  // kMaxDim stands for a dimension that is not known yet.
+  bool resolved(std::size_t d) const {
+    return rows.count != 0 &&
+           (d == kMaxDim ||
+            (d % rows.count == 0 && k.count <= std::min<std::size_t>(rows.count, d / rows.count)));
+  }
+
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                                  Store<Real>& to) const;
+};
+
+}  // namespace gradwire

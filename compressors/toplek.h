@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "compressors/count.h"
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+
+namespace gradwire {
+
+// TopLEK (arXiv:2410.08760): with a_j the share of ||x||^2 in the j largest entries and
+// a_j <= k/d <= a_{j+1}, keeps the j+1 largest with the probability q for which q a_{j+1} + (1-q) a_j = k/d,
+// else the j largest. Never more than k.
+struct TopLEK {
+  static constexpr std::string_view name = "toplek";
+  static constexpr std::string_view summary =
+      "as few of the largest entries, at most k, as have k/d of ||x||^2 on average";
+  static constexpr std::string_view quality_text =
+      "contractive, alpha = k/d: E ||C(x) - x||^2 = (1 - k/d) ||x||^2 for every x";
+  Count k;
+  bool operator==(const TopLEK&) const = default;
+  static void fields(auto& self, auto&& visit) { visit("k", self.k); }
+
+  Quality quality(std::size_t d) const {
+    return Quality::of_contractive(static_cast<double>(k.count) / static_cast<double>(d), k.count);
+  }
+
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                                  Store<Real>& to) const;
+};
+
+}  // namespace gradwire
