@@ -15,7 +15,8 @@ bool is_finite(const Uplink<Real>& up) {
   if (!std::isfinite(up.loss)) return false;
   for (std::size_t k = 0; k < up.parts.size(); ++k) {
     bool finite = true;
-    for (const Real v : up.parts[k].values) finite &= std::abs(v) <= std::numeric_limits<Real>::max();
+    for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
+      for (const Real v : p->values) finite &= std::abs(v) <= std::numeric_limits<Real>::max();
     if (!finite) return false;
   }
   return true;

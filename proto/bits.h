@@ -24,17 +24,18 @@ void pack_indices(std::span<const std::uint32_t> indices, std::uint32_t dim, std
 // Error: not strictly ascending, not below dim, or unused bits set.
 Status unpack_indices(std::span<const std::byte> in, std::uint32_t dim, std::span<std::uint32_t> indices);
 
-// Zeros and signed normal powers of two: one sign bit above the exponent field of Real.
+// Of `count` values in a packing other than kPlain, the unit in front of them included where it is sent.
+std::uint64_t value_section_bytes(Packing packing, std::uint32_t levels, std::uint64_t count,
+                                  std::size_t real_bytes);
+// Whether pack_values can write all values: every one is, bit for bit, what its field is read back as.
 template <class Real>
-inline constexpr std::uint32_t kNaturalBits = sizeof(Real) == 4 ? 9 : 12;
-// Whether pack_natural can write all values: false with a mantissa bit, a subnormal, an infinity or a nan.
+bool fits_packing(View<Real> values, const Packed<Real>& packed);
+// `out` has value_section_bytes(...) bytes.
 template <class Real>
-bool is_natural(View<Real> values);
-// `out` has packed_bytes(values.size(), kNaturalBits) bytes.
+void pack_values(View<Real> values, const Packed<Real>& packed, std::span<std::byte> out);
+// packed.unit is read where it is sent, and used where not. Error: a unit or value that is not finite, a
+// field that stands for nothing, or unused bits set.
 template <class Real>
-void pack_natural(View<Real> values, std::span<std::byte> out);
-// Error: an infinity or a nan, or unused bits set.
-template <class Real>
-Status unpack_natural(std::span<const std::byte> in, Out<Real> values);
+Status unpack_values(std::span<const std::byte> in, Packed<Real>& packed, Out<Real> values);
 
 }  // namespace gradwire

@@ -3,14 +3,16 @@
 // Lossless. No I/O.
 //
 // A part has up to two sections: its indices (bit-packed at ceil(log2 d) bits, or a d-bit bitmap when that is
-// smaller; none when seeded or a range) and its values (plain little-endian reals, or packed: natural 9 bits
-// fp32 / 12 bits fp64). A section of kZstdMinBytes or more is zstd-compressed when a trial on its first
-// kZstdTrialBytes gains 5 %.
+// smaller; none when seeded or a range) and its values (plain little-endian reals, or as their packing says:
+// docs/wire.md). A payload with a second summand becomes two parts, the first marked as continued. A section
+// of kZstdMinBytes or more is zstd-compressed when a trial on its first kZstdTrialBytes gains 5 %.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,13 +34,24 @@ struct ZstdMode {
 };
 Result<ZstdMode> parse_zstd_mode(std::string_view text);
 
+// What the receivers of all clients' messages keep of a shared draw (PermK).
+struct SharedDraws {
+  std::mutex mutex;
+  BlockMemo blocks;
+};
+
 // What both ends of a connection know.
 struct CodecContext {
   std::uint64_t seed = 0;     // of the run: draw keys of seeded payloads
-  std::uint32_t dim = 0;      // d: no vector of a message is longer
+  std::uint32_t dim = 0;      // d, of models
   std::uint32_t clients = 0;  // n
-  Compressor compressor;      // uplink
-  ZstdMode zstd;
+  Compressor compressor{};    // uplink
+  ZstdMode zstd{};
+  std::optional<Compressor> compressor_down{};  // of methods that compress what they broadcast
+  std::uint32_t max_dim = 0;                    // no vector of a message is longer; 0: dim
+  std::shared_ptr<SharedDraws> draws = std::make_shared<SharedDraws>();  // shared by all copies
+
+  std::uint32_t longest() const { return max_dim != 0 ? max_dim : dim; }
 };
 
 // A message ready to be written: prefix, header, then the payload sections, some of which view the sender's

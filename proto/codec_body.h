@@ -30,7 +30,7 @@ class EncodedBody {
   std::vector<std::span<const std::byte>> sections;
   std::uint64_t payload_len = 0;
   std::uint32_t payload_crc = 0;
-  std::array<PartSpace, kMaxParts> spaces;
+  std::array<PartSpace, kMaxParts * kMaxLinks> spaces;
 };
 
 }  // namespace gradwire

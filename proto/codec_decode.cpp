@@ -46,6 +46,7 @@ struct EnvelopeSlot<Real>::Impl {
   explicit Impl(const CodecContext& c) : context(c) {}
 
   Status plan();
+  Status redraw();
   Status check_evaluation() const;
 
   CodecContext context;
@@ -69,15 +70,25 @@ Status EnvelopeSlot<Real>::Impl::plan() {
   if (header.has_body()) {
     const wire::Body& b = header.body();
     if (!b.has_round() || !b.has_flags()) return Error{"the body lacks its round or flags"};
-    if (Status s = body_parts.plan(b.parts(), context, false); !s) return s;
+    if (Status s = body_parts.plan(b.parts(), context, context.compressor_down.has_value()); !s) return s;
   }
   if (header.has_resync()) {
     const wire::Body& r = header.resync();
     if (!r.has_round() || !r.has_flags()) return Error{"the resync lacks its round or flags"};
-    if (Status s = resync_parts.plan(r.parts(), context, false); !s) return s;
+    if (Status s = resync_parts.plan(r.parts(), context, context.compressor_down.has_value()); !s) return s;
   }
   if (header.request() == wire::REQUEST_EVALUATE) return check_evaluation();
   return Unit{};
+}
+
+template <class Real>
+Status EnvelopeSlot<Real>::Impl::redraw() {
+  if (!context.compressor_down) return Unit{};
+  const StreamKey key{context.seed, kServerClient, header.body().round(), Purpose::kCompressor};
+  if (Status s = body_parts.redraw(*context.compressor_down, key, *context.draws); !s) return s;
+  StreamKey resync_key = key;
+  resync_key.round = header.resync().round();
+  return resync_parts.redraw(*context.compressor_down, resync_key, *context.draws);
 }
 
 template <class Real>
@@ -114,6 +125,7 @@ Result<Envelope<Real>> EnvelopeSlot<Real>::finish() {
   if (Status s = m.frame.check_payload(); !s) return s.error();
   if (Status s = m.body_parts.unpack(); !s) return s.error();
   if (Status s = m.resync_parts.unpack(); !s) return s.error();
+  if (Status s = m.redraw(); !s) return s.error();
   Envelope<Real> envelope;
   envelope.request = static_cast<Request>(m.header.request());
   envelope.ticket = m.header.ticket();
@@ -162,9 +174,10 @@ Status UplinkSlot<Real>::Impl::check_finite(const Uplink<Real>& uplink) const {
   };
   if (!std::isfinite(uplink.loss)) return refuse("the loss");
   for (std::size_t k = 0; k < uplink.parts.size(); ++k) {
-    const View<Real> values = uplink.parts[k].values;
-    const std::size_t i = first_non_finite(values);
-    if (i < values.size()) return refuse("value " + std::to_string(i) + " of part " + std::to_string(k));
+    for (const Payload<Real>* p = &uplink.parts[k]; p != nullptr; p = p->next) {
+      const std::size_t i = first_non_finite(p->values);
+      if (i < p->values.size()) return refuse("value " + std::to_string(i) + " of part " + std::to_string(k));
+    }
   }
   return Unit{};
 }
@@ -205,7 +218,7 @@ Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client) {
   uplink.tested = m.header.tested();
   if (Status s = m.parts.unpack(); !s) return s.error();
   const StreamKey key{m.context.seed, client, uplink.round, Purpose::kCompressor};
-  if (Status s = m.parts.redraw(m.context.compressor, key); !s) return s.error();
+  if (Status s = m.parts.redraw(m.context.compressor, key, *m.context.draws); !s) return s.error();
   uplink.parts = m.parts.view();
   if (Status s = m.check_finite(uplink); !s) return s.error();
   return uplink;

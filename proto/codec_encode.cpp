@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cassert>
+#include <stdexcept>
 #include <utility>
 
 #include "proto/codec.h"
@@ -48,25 +49,54 @@ void finish(Encoded& message, FrameType type, std::uint64_t payload_len, std::ui
   message.bytes = kPrefixBytes + message.header.size() + payload_len;
 }
 
-// Whether the receiver finds this support from what it knows: the run's seed, the client, the round, the
-// part.
+// What the receiver of a message redraws supports with; null: it redraws none.
+struct Redraws {
+  const Compressor* compressor;
+  StreamKey key;  // of part 0: seed of the run, client, round
+};
+
 template <class Real>
-bool derivable(const CodecContext& context, const Uplink<Real>& uplink, std::size_t part) {
-  const Payload<Real>& p = uplink.parts[part];
-  return p.seeded && p.key == StreamKey{context.seed, uplink.client, uplink.round,
-                                        Purpose::kCompressor + static_cast<std::uint32_t>(part)};
+Redraws redraws_of(const CodecContext& context, const Uplink<Real>& uplink) {
+  return {&context.compressor, {context.seed, uplink.client, uplink.round, Purpose::kCompressor}};
+}
+template <class Real>
+Redraws redraws_of(const CodecContext& context, const Downlink<Real>& body) {
+  return {context.compressor_down ? &*context.compressor_down : nullptr,
+          {context.seed, kServerClient, body.round, Purpose::kCompressor}};
 }
 
 // A seeded support that another compressor drew would be lost on the way: a programming error of the method.
 template <class Real>
-[[maybe_unused]] bool redraws_to(const CodecContext& context, const Payload<Real>& p) {
+[[maybe_unused]] bool redraws_to(const Compressor* c, const Payload<Real>& p) {
   std::vector<std::uint32_t> indices;
   std::uint32_t first = 0;
-  if (!redraw_support(context.compressor, p.shape, p.values.size(), p.dim, p.key, indices, first))
+  if (c == nullptr || !redraw_support(*c, p.shape, p.values.size(), p.dim, p.key, indices, first))
     return false;
   return p.shape == Shape::kRange
              ? first == p.first
              : std::equal(indices.begin(), indices.end(), p.indices.begin(), p.indices.end());
+}
+
+// Whether the receiver finds this support from what it knows.
+template <class Real>
+bool derivable(const Redraws& redraws, const Payload<Real>& p, std::size_t part, std::size_t link) {
+  if (!p.seeded || redraws.compressor == nullptr || p.key != part_key(redraws.key, part, link)) return false;
+  assert(redraws_to(chain_link(*redraws.compressor, link), p));
+  return true;
+}
+
+// Calls use(payload, layout, number) for the parts and their second summands; numbers are places for work
+// space.
+template <class Real, class Use>
+void each_layout(const Parts<Real>& parts, const Redraws& redraws, Use use) {
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    std::size_t link = 0;
+    for (const Payload<Real>* p = &parts[k]; p != nullptr; p = p->next, ++link) {
+      if (link == kMaxLinks) throw std::logic_error("codec: a payload has too many summands");
+      Layout layout = layout_of(*p, derivable(redraws, *p, k, link));
+      use(*p, layout, k * kMaxLinks + link);
+    }
+  }
 }
 
 template <class Real>
@@ -93,9 +123,9 @@ class PartWriter {
     }
     if (layout.value_bytes > 0) {
       std::span<const std::byte> raw = std::as_bytes(p.values);
-      if (layout.packing == wire::PACKING_NATURAL) {
+      if (layout.is_packed()) {
         const auto packed = space.values.take(layout.value_bytes);
-        pack_natural<Real>(p.values, packed);
+        pack_values<Real>(p.values, {p.packing, p.levels, p.unit}, packed);
         raw = packed;
       }
       layout.value_zstd = push(raw, space.value_frame, to);
@@ -121,15 +151,22 @@ template <class Real>
 struct Codec<Real>::Impl {
   explicit Impl(CodecContext c) : context(std::move(c)), writer(context.zstd, compressor) {}
 
-  // What a part adds to header and payload; compresses only where that decides the size.
-  std::pair<std::uint64_t, std::uint64_t> part_bytes(const Payload<Real>& p, bool seeded) {
-    Layout layout = layout_of(p, seeded);
-    if (writer.may_compress(layout)) {
-      unsent.clear();
-      writer.write(p, layout, sizing, unsent);
-      sizing.release_if_large();
-    }
-    return {layout.header_bytes(), layout.sent_bytes()};
+  // What the parts add to header and payload; compresses only where that decides the size.
+  struct Size {
+    std::uint64_t header = 0, payload = 0;
+  };
+  Size size_of_parts(const Parts<Real>& parts, const Redraws& redraws) {
+    Size size;
+    each_layout(parts, redraws, [&](const Payload<Real>& p, Layout& layout, std::size_t) {
+      if (writer.may_compress(layout)) {
+        unsent.clear();
+        writer.write(p, layout, sizing, unsent);
+        sizing.release_if_large();
+      }
+      size.header += layout.header_bytes();
+      size.payload += layout.sent_bytes();
+    });
+    return size;
   }
 
   CodecContext context;
@@ -137,8 +174,8 @@ struct Codec<Real>::Impl {
   PartWriter writer;
   wire::Reply reply;  // kept: its parts are made once
   Encoded uplink;
-  std::array<PartSpace, kMaxParts> spaces;  // of `uplink`
-  PartSpace sizing;                         // of encoded_bytes, which leaves `uplink` alone
+  std::array<PartSpace, kMaxParts * kMaxLinks> spaces;  // of `uplink`
+  PartSpace sizing;                                     // of encoded_bytes, which leaves `uplink` alone
   Sections unsent;
 };
 
@@ -157,11 +194,11 @@ std::shared_ptr<const EncodedBody<Real>> Codec<Real>::encode_body(const Downlink
   wire::Body header;
   header.set_round(body.round);
   header.set_flags(body.flags);
-  for (std::size_t k = 0; k < body.parts.size(); ++k) {
-    Layout layout = layout_of(body.parts[k], /*seeded=*/false);
-    impl_->writer.write(body.parts[k], layout, encoded->spaces[k], encoded->sections);
-    write_layout(layout, *header.add_parts());
-  }
+  each_layout(body.parts, redraws_of(impl_->context, body),
+              [&](const Payload<Real>& p, Layout& layout, std::size_t number) {
+                impl_->writer.write(p, layout, encoded->spaces[number], encoded->sections);
+                write_layout(layout, *header.add_parts());
+              });
   header.SerializeToString(&encoded->header);
   encoded->payload_len = size_of(encoded->sections);
   encoded->payload_crc = crc_of(encoded->sections, 0);
@@ -170,13 +207,8 @@ std::shared_ptr<const EncodedBody<Real>> Codec<Real>::encode_body(const Downlink
 
 template <class Real>
 std::uint64_t Codec<Real>::body_bytes(const Downlink<Real>& body) {
-  std::uint64_t header = kBodyFields, payload = 0;
-  for (std::size_t k = 0; k < body.parts.size(); ++k) {
-    const auto [part_header, part_payload] = impl_->part_bytes(body.parts[k], /*seeded=*/false);
-    header += part_header;
-    payload += part_payload;
-  }
-  return message_field_bytes(header) + payload;
+  const auto size = impl_->size_of_parts(body.parts, redraws_of(impl_->context, body));
+  return message_field_bytes(kBodyFields + size.header) + size.payload;
 }
 
 template <class Real>
@@ -228,13 +260,11 @@ const Encoded& Codec<Real>::encode(const Uplink<Real>& uplink) {
     header.set_tested(uplink.tested);
   }
   release_uplink();
-  for (std::size_t k = 0; k < uplink.parts.size(); ++k) {
-    const bool seeded = derivable(m.context, uplink, k);
-    assert(!seeded || redraws_to(m.context, uplink.parts[k]));
-    Layout layout = layout_of(uplink.parts[k], seeded);
-    m.writer.write(uplink.parts[k], layout, m.spaces[k], m.uplink.sections);
-    write_layout(layout, *header.add_parts());
-  }
+  each_layout(uplink.parts, redraws_of(m.context, uplink),
+              [&](const Payload<Real>& p, Layout& layout, std::size_t number) {
+                m.writer.write(p, layout, m.spaces[number], m.uplink.sections);
+                write_layout(layout, *header.add_parts());
+              });
   header.SerializeToString(&m.uplink.header);
   finish(m.uplink, FrameType::kReply, size_of(m.uplink.sections), crc_of(m.uplink.sections, 0));
   return m.uplink;
@@ -248,12 +278,9 @@ void Codec<Real>::release_uplink() {
 
 template <class Real>
 std::uint64_t Codec<Real>::encoded_bytes(const Uplink<Real>& uplink) {
-  std::uint64_t bytes = kPrefixBytes + kReplyFields + (is_evaluation(uplink) ? kEvaluationFields : 0);
-  for (std::size_t k = 0; k < uplink.parts.size(); ++k) {
-    const auto [header, payload] = impl_->part_bytes(uplink.parts[k], derivable(impl_->context, uplink, k));
-    bytes += header + payload;
-  }
-  return bytes;
+  const auto size = impl_->size_of_parts(uplink.parts, redraws_of(impl_->context, uplink));
+  return kPrefixBytes + kReplyFields + (is_evaluation(uplink) ? kEvaluationFields : 0) + size.header +
+         size.payload;
 }
 
 template class Codec<float>;

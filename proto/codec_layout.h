@@ -24,17 +24,28 @@ inline constexpr std::size_t kMaxRoundHeaderBytes = 1024;
 
 struct Layout {
   Shape shape = Shape::kNothing;
-  wire::Packing packing = wire::PACKING_PLAIN;
+  Packing packing = Packing::kPlain;
+  bool as_plain = false;  // meant as `packing`, but some value does not fit: written plainly
   bool seeded = false;
+  bool continued = false;  // the next part is the second summand
   std::uint32_t dim = 0;
   std::uint32_t count = 0;
   std::uint32_t first = 0;
+  std::uint32_t rows = 0;
+  std::uint32_t levels = 0;
+  double unit = 1;                // in the header where has_unit()
   std::uint64_t index_bytes = 0;  // of the sections, before zstd
   std::uint64_t value_bytes = 0;
   std::uint64_t index_zstd = 0;  // as sent; 0: sent raw
   std::uint64_t value_zstd = 0;
 
-  bool has_count() const { return shape == Shape::kSparse || shape == Shape::kRange; }
+  bool has_count() const {
+    return shape == Shape::kSparse || shape == Shape::kRange || shape == Shape::kLowRank;
+  }
+  bool is_packed() const { return packing != Packing::kPlain && !as_plain; }
+  bool has_levels() const { return packing == Packing::kLevels || packing == Packing::kDithered; }
+  // A unit that is a constant of the compressor, or that has no place before the values.
+  bool has_unit() const { return packing == Packing::kNatural ? unit != 1 : as_plain; }
   bool has_first() const { return shape == Shape::kRange && !seeded; }
   std::uint64_t sent_bytes() const {
     return (index_zstd != 0 ? index_zstd : index_bytes) + (value_zstd != 0 ? value_zstd : value_bytes);
@@ -42,8 +53,9 @@ struct Layout {
   // Of the wire::Part with its tag and length.
   std::uint64_t header_bytes() const {
     return 2 + 2 * kEnumField + kFixed32Field + (seeded ? 2 : 0) + (has_count() ? kFixed32Field : 0) +
-           (has_first() ? kFixed32Field : 0) + (index_zstd != 0 ? kFixed64Field : 0) +
-           (value_zstd != 0 ? kFixed64Field : 0);
+           (has_first() ? kFixed32Field : 0) + (has_unit() ? kFixed64Field : 0) +
+           (has_levels() ? kFixed32Field : 0) + (rows != 0 ? kFixed32Field : 0) + (continued ? 2 : 0) +
+           (index_zstd != 0 ? kFixed64Field : 0) + (value_zstd != 0 ? kFixed64Field : 0);
   }
 };
 
@@ -51,6 +63,13 @@ struct Layout {
 // when the payload contradicts itself.
 template <class Real>
 Layout layout_of(const Payload<Real>& p, bool seeded);
+
+// The key of one summand of one part, of the key of the message's first.
+inline StreamKey part_key(const StreamKey& key, std::size_t part, std::size_t link) {
+  StreamKey own = key;
+  own.purpose = key.purpose + static_cast<std::uint32_t>(part + link * kSecondDraw);
+  return own;
+}
 
 void write_layout(const Layout& layout, wire::Part& to);
 

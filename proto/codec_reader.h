@@ -33,7 +33,7 @@ template <class Real>
 class PartReader {
  public:
   Status plan(const wire::Part& header, const CodecContext& context, bool may_be_seeded) {
-    auto layout = read_layout(header, context.dim, sizeof(Real), may_be_seeded);
+    auto layout = read_layout(header, context.longest(), sizeof(Real), may_be_seeded);
     if (!layout) return layout.error();
     layout_ = *layout;
     return Unit{};
@@ -58,20 +58,22 @@ class PartReader {
     if (layout_.shape == Shape::kSparse && !layout_.seeded) {
       if (Status s = unpack_indices(raw_indices(), layout_.dim, indices_); !s) return s;
     }
-    if (layout_.packing == wire::PACKING_NATURAL) {
-      if (Status s = unpack_natural<Real>(raw_values(), values_); !s) return s;
+    packed_ = {layout_.packing, layout_.levels, static_cast<Real>(layout_.unit)};
+    if (layout_.is_packed()) {
+      if (Status s = unpack_values<Real>(raw_values(), packed_, values_); !s) return s;
     }
     packed_indices_.release_if_large();
     packed_values_.release_if_large();
     return Unit{};
   }
 
-  // Draws a seeded support again; to be called before view().
-  Status redraw(const Compressor& compressor, const StreamKey& key) {
+  // Draws a seeded support again; to be called before view(). Null: nobody makes this part.
+  Status redraw(const Compressor* compressor, const StreamKey& key, SharedDraws& draws) {
     if (!layout_.seeded) return Unit{};
     key_ = key;
-    if (!redraw_support(compressor, layout_.shape, layout_.count, layout_.dim, key, indices_,
-                        layout_.first)) {
+    const std::lock_guard lock(draws.mutex);
+    if (compressor == nullptr || !redraw_support(*compressor, layout_.shape, layout_.count, layout_.dim, key,
+                                                 indices_, layout_.first, draws.blocks)) {
       return Error{"the compressor of this run does not make such a seeded support"};
     }
     const bool fits =
@@ -82,7 +84,10 @@ class PartReader {
   Payload<Real> view() const {
     Payload<Real> p;
     p.shape = layout_.shape;
-    p.packing = layout_.packing == wire::PACKING_PLAIN ? Packing::kPlain : Packing::kNatural;
+    p.packing = packed_.packing;
+    p.levels = packed_.levels;
+    p.unit = packed_.unit;
+    p.rows = layout_.rows;
     p.seeded = layout_.seeded;
     p.dim = layout_.dim;
     p.first = layout_.first;
@@ -95,7 +100,7 @@ class PartReader {
  private:
   std::span<std::byte> raw_indices() { return packed_indices_.take(layout_.index_bytes); }
   std::span<std::byte> raw_values() {
-    if (layout_.packing == wire::PACKING_NATURAL) return packed_values_.take(layout_.value_bytes);
+    if (layout_.is_packed()) return packed_values_.take(layout_.value_bytes);
     return std::as_writable_bytes(std::span(values_));
   }
 
@@ -112,6 +117,7 @@ class PartReader {
   }
 
   Layout layout_;
+  Packed<Real> packed_;
   StreamKey key_;
   std::vector<std::uint32_t> indices_;
   Vec<Real> values_;
@@ -119,19 +125,30 @@ class PartReader {
   ByteBuffer index_frame_, value_frame_;       // compressed sections, as received
 };
 
-// The parts of one Downlink or Uplink.
+// The parts of one Downlink or Uplink. A reader each for what the header calls a part: a payload with a
+// second summand has two, one behind the other.
 template <class Real>
 class PartsReader {
  public:
   template <class Repeated>
   Status plan(const Repeated& headers, const CodecContext& context, bool may_be_seeded) {
     count_ = 0;
-    if (static_cast<std::size_t>(headers.size()) > kMaxParts) return Error{"a message has too many parts"};
+    if (static_cast<std::size_t>(headers.size()) > readers_.size())
+      return Error{"a message has too many parts"};
+    std::size_t part = 0, link = 0;
     for (const wire::Part& header : headers) {
-      if (Status s = readers_[count_].plan(header, context, may_be_seeded); !s) return in_part(count_, s);
+      if (part == kMaxParts) return Error{"a message has too many parts"};
+      PartReader<Real>& reader = readers_[count_];
+      place_[count_] = {part, link};
+      if (Status s = reader.plan(header, context, may_be_seeded); !s) return in_part(count_, s);
+      if (link > 0 && reader.layout().dim != readers_[count_ - 1].layout().dim)
+        return in_part(count_, Error{"the second summand has another dimension than the first"});
       ++count_;
+      link = reader.layout().continued ? link + 1 : 0;
+      part += link == 0 ? 1 : 0;
+      if (link == kMaxLinks) return in_part(count_ - 1, Error{"a part has too many summands"});
     }
-    return Unit{};
+    return link == 0 ? Status(Unit{}) : Status(Error{"the second summand of the last part is missing"});
   }
   void forget() { count_ = 0; }
 
@@ -150,26 +167,41 @@ class PartsReader {
     return Unit{};
   }
   // `key` is that of part 0; the purposes of the others follow it.
-  Status redraw(const Compressor& compressor, const StreamKey& key) {
+  Status redraw(const Compressor& compressor, const StreamKey& key, SharedDraws& draws) {
     for (std::size_t k = 0; k < count_; ++k) {
-      StreamKey own = key;
-      own.purpose = key.purpose + static_cast<std::uint32_t>(k);
-      if (Status s = readers_[k].redraw(compressor, own); !s) return in_part(k, s);
+      const auto [part, link] = place_[k];
+      const Compressor* const c = chain_link(compressor, link);
+      if (Status s = readers_[k].redraw(c, part_key(key, part, link), draws); !s) return in_part(k, s);
     }
     return Unit{};
   }
-  Parts<Real> view() const {
+  // To be called when unpacked and redrawn; the view looks into this.
+  Parts<Real> view() {
     Parts<Real> parts;
-    for (std::size_t k = 0; k < count_; ++k) parts.push_back(readers_[k].view());
+    for (std::size_t k = 0; k < count_; ++k) {
+      Payload<Real> p = readers_[k].view();
+      if (readers_[k].layout().continued) {
+        seconds_[place_[k].part] = readers_[k + 1].view();
+        p.next = &seconds_[place_[k].part];
+        ++k;
+      }
+      parts.push_back(p);
+    }
     return parts;
   }
 
  private:
-  static Error in_part(std::size_t k, const Status& s) {
-    return Error{"part " + std::to_string(k) + ": " + s.error().message};
+  struct Place {
+    std::size_t part = 0, link = 0;
+  };
+
+  Error in_part(std::size_t k, const Status& s) const {
+    return Error{"part " + std::to_string(place_[k].part) + ": " + s.error().message};
   }
 
-  std::array<PartReader<Real>, kMaxParts> readers_;
+  std::array<PartReader<Real>, kMaxParts * kMaxLinks> readers_;
+  std::array<Place, kMaxParts * kMaxLinks> place_;
+  std::array<Payload<Real>, kMaxParts> seconds_;  // what `next` of a view points at
   std::size_t count_ = 0;
 };
 

@@ -29,6 +29,18 @@ inline Bytes flatten(const Encoded& message) {
   return out;
 }
 
+// Bit packing, bit by bit.
+inline Bytes naive_pack(std::span<const std::uint32_t> fields, std::uint32_t bits) {
+  Bytes out((fields.size() * bits + 7) / 8);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    for (std::uint32_t b = 0; b < bits; ++b) {
+      const std::size_t at = i * bits + b;
+      if ((fields[i] >> b & 1) != 0) out[at / 8] |= static_cast<std::byte>(1 << (at % 8));
+    }
+  }
+  return out;
+}
+
 // Reads one frame that lies in memory, as a connection would; then `finish` is the slot's.
 template <class Slot, class Finish>
 auto receive_with(Slot& slot, const CodecContext& context, std::size_t real_bytes,
@@ -81,6 +93,11 @@ void expect_same(const Payload<Real>& got, const Payload<Real>& sent) {
   EXPECT_TRUE(same_bits(got.indices, sent.indices));
   EXPECT_TRUE(same_bits(got.values, sent.values));
   EXPECT_TRUE(!sent.seeded || got.key == sent.key);
+  EXPECT_EQ(got.rows, sent.rows);
+  EXPECT_EQ(got.levels, sent.levels);
+  EXPECT_TRUE(sent.values.empty() || got.unit == sent.unit);
+  ASSERT_EQ(got.next != nullptr, sent.next != nullptr);
+  if (sent.next != nullptr) expect_same(*got.next, *sent.next);
 }
 
 template <class Real>

@@ -12,17 +12,6 @@ namespace {
 
 // ---- bit packing, against bit by bit ----
 
-Bytes naive_pack(std::span<const std::uint32_t> fields, std::uint32_t bits) {
-  Bytes out((fields.size() * bits + 7) / 8);
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    for (std::uint32_t b = 0; b < bits; ++b) {
-      const std::size_t at = i * bits + b;
-      if ((fields[i] >> b & 1) != 0) out[at / 8] |= static_cast<std::byte>(1 << (at % 8));
-    }
-  }
-  return out;
-}
-
 Bytes naive_pack_indices(std::span<const std::uint32_t> indices, std::uint32_t dim) {
   std::uint32_t bits = 0;
   while ((std::uint64_t{1} << bits) < dim) ++bits;
@@ -127,37 +116,6 @@ using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(CodecOf, Reals);
 
 const ZstdMode kModes[] = {{ZstdMode::Kind::kOff}, {ZstdMode::Kind::kAuto}, {ZstdMode::Kind::kLevel, 5}};
-
-TYPED_TEST(CodecOf, NaturalValuesPackAsTheNaiveTwinDoes) {
-  using Real = TypeParam;
-  constexpr std::uint32_t kExponentBits = sizeof(Real) == 4 ? 8 : 11;
-  for (const std::size_t n : {1, 2, 3, 7, 8, 100, 1001}) {
-    const auto values = this->m.vector(n, Values::kPowersOfTwo);
-    std::vector<std::uint32_t> fields;
-    for (const Real v : values) {
-      const std::uint32_t sign = std::signbit(v) ? 1 : 0;
-      const int bias = (1 << (kExponentBits - 1)) - 1;
-      const std::uint32_t exponent = v == 0 ? 0 : static_cast<std::uint32_t>(std::ilogb(v) + bias);
-      fields.push_back(sign << kExponentBits | exponent);
-    }
-    ASSERT_TRUE(is_natural<Real>(values));
-    Bytes packed(packed_bytes(n, kNaturalBits<Real>));
-    pack_natural<Real>(values, packed);
-    EXPECT_EQ(packed, naive_pack(fields, kExponentBits + 1));
-    Vec<Real> back(n);
-    ASSERT_TRUE(unpack_natural<Real>(packed, back));
-    EXPECT_TRUE(same_bits<Real>(back, values));
-  }
-}
-
-TYPED_TEST(CodecOf, NaturalFieldsNeverBecomeInfinityOrNan) {
-  using Real = TypeParam;
-  const std::uint32_t all_ones = sizeof(Real) == 4 ? 0xFF : 0x7FF;
-  Vec<Real> back(1);
-  EXPECT_FALSE(unpack_natural<Real>(naive_pack(std::vector{all_ones}, kNaturalBits<Real>), back));
-  EXPECT_TRUE(unpack_natural<Real>(naive_pack(std::vector{all_ones - 1}, kNaturalBits<Real>), back));
-  EXPECT_EQ(back[0], std::ldexp(Real{1}, std::numeric_limits<Real>::max_exponent - 1));
-}
 
 TYPED_TEST(CodecOf, UplinksOfEveryKindComeBackBitForBit) {
   for (const ZstdMode& mode : kModes) {

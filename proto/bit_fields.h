@@ -1,0 +1,59 @@
+// Fields of a fixed number of bits without gaps, the lowest bit of the lowest byte first.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace gradwire {
+
+static_assert(std::endian::native == std::endian::little, "sections are written as they lie in memory");
+
+// Writes `count` fields, field(i) < 2^bits; `out` holds packed_bytes(count, bits) bytes.
+template <class Field>
+void pack_fields(std::size_t count, std::uint32_t bits, std::span<std::byte> out, Field field) {
+  std::byte* to = out.data();
+  std::uint64_t pending = 0;  // `filled` < 32 bits wait for a whole word
+  std::uint32_t filled = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    pending |= static_cast<std::uint64_t>(field(i)) << filled;
+    filled += bits;
+    if (filled >= 32) {
+      std::memcpy(to, &pending, 4);
+      to += 4;
+      pending >>= 32;
+      filled -= 32;
+    }
+  }
+  if (filled > 0) std::memcpy(to, &pending, (filled + 7) / 8);
+}
+
+// Calls use(i, field) for `count` fields; `in` holds packed_bytes(count, bits) bytes.
+template <class Use>
+void unpack_fields(std::span<const std::byte> in, std::size_t count, std::uint32_t bits, Use use) {
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  // A field begins in one of the 8 bits of its first byte, so 8 bytes always hold the whole of it.
+  std::size_t i = 0;
+  std::uint64_t at = 0;
+  for (; i < count && (at >> 3) + 8 <= in.size(); ++i, at += bits) {
+    std::uint64_t word;
+    std::memcpy(&word, in.data() + (at >> 3), 8);
+    use(i, static_cast<std::uint32_t>((word >> (at & 7)) & mask));
+  }
+  for (; i < count; ++i, at += bits) {
+    std::uint64_t word = 0;
+    const std::size_t left = in.size() - (at >> 3);
+    if (left > 0) std::memcpy(&word, in.data() + (at >> 3), std::min<std::size_t>(left, 8));
+    use(i, static_cast<std::uint32_t>((word >> (at & 7)) & mask));
+  }
+}
+
+// Whether the bits of the last byte behind `used_bits` are zero.
+inline bool tail_is_zero(std::span<const std::byte> in, std::uint64_t used_bits) {
+  return used_bits % 8 == 0 || (in.back() >> (used_bits % 8)) == std::byte{0};
+}
+
+}  // namespace gradwire
