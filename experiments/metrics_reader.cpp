@@ -29,6 +29,7 @@ class Cells {
       read(out.emplace());
     }
   }
+  bool at_end() const { return rest_.empty(); }
   bool ok() const { return ok_; }
 
  private:
@@ -60,6 +61,10 @@ std::optional<RoundRecord> parse_metrics_line(std::string_view line) {
   cells.read(r.grad_calls);
   cells.read(r.replies);
   cells.read(r.seconds);
+  if (!cells.at_end()) {  // older files end here
+    cells.read(r.bits_up_paper);
+    cells.read(r.bits_down_paper);
+  }
   if (!cells.ok()) return std::nullopt;
   return r;
 }
@@ -71,7 +76,9 @@ std::vector<RoundRecord> read_metrics(const std::filesystem::path& file) {
   std::string line;
   std::getline(in, line);
   if (line.ends_with('\r')) line.pop_back();
-  if (!line.starts_with(kMetricsHeader))
+  // Columns were appended; a file of an older version has fewer, but the same first ones.
+  constexpr std::string_view kOldHeader = kMetricsHeader.substr(0, kMetricsHeader.find(",bits_up_paper"));
+  if (line != kOldHeader && !line.starts_with(kMetricsHeader))
     throw std::runtime_error(name + ":1: not the header of a metrics.csv of gradwire");
   std::vector<RoundRecord> records;
   for (std::size_t number = 2; std::getline(in, line) && !in.eof(); ++number) {

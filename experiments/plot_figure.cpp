@@ -15,9 +15,11 @@ constexpr double kLogRatioX = 6;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array<PlotColumn, 5> kX = {{
+constexpr std::array<PlotColumn, 6> kX = {{
     {"bits", "bits_up", "communicated bits per client (uplink)", false,
      [](const RoundRecord& r) { return r.bits_up; }},
+    {"paper_bits", "bits_up_paper", "bits per client as papers count (uplink)", false,
+     [](const RoundRecord& r) { return r.bits_up_paper; }},
     {"rounds", "round", "rounds", false, [](const RoundRecord& r) { return static_cast<double>(r.round); }},
     {"bytes", "bytes_up", "sent by all clients ({})", true,
      [](const RoundRecord& r) { return static_cast<double>(r.bytes_up); }},

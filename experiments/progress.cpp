@@ -76,6 +76,8 @@ std::string record_json(const RoundRecord& r) {
       {"grad_calls", json_number(r.grad_calls)},
       {"replies", std::to_string(r.replies)},
       {"seconds", json_number(r.seconds)},
+      {"bits_up_paper", json_number(r.bits_up_paper)},
+      {"bits_down_paper", json_number(r.bits_down_paper)},
   };
   std::string text;
   for (const auto& [name, value] : members)

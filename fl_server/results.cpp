@@ -75,11 +75,12 @@ void MetricsFile::write(const RoundRecord& record) {
 std::string metrics_line(const RoundRecord& r) {
   std::array<char, 32> accuracy{};
   if (r.accuracy) std::snprintf(accuracy.data(), accuracy.size(), "%.17g", *r.accuracy);
-  std::array<char, 320> line;
+  std::array<char, 400> line;
   const int size = std::snprintf(
-      line.data(), line.size(), "%u,%.17g,%.17g,%s,%.17g,%.17g,%llu,%llu,%.17g,%u,%.17g", r.round, r.loss,
-      r.grad_norm_sq, accuracy.data(), r.bits_up, r.bits_down, static_cast<unsigned long long>(r.bytes_up),
-      static_cast<unsigned long long>(r.bytes_down), r.grad_calls, r.replies, r.seconds);
+      line.data(), line.size(), "%u,%.17g,%.17g,%s,%.17g,%.17g,%llu,%llu,%.17g,%u,%.17g,%.17g,%.17g", r.round,
+      r.loss, r.grad_norm_sq, accuracy.data(), r.bits_up, r.bits_down,
+      static_cast<unsigned long long>(r.bytes_up), static_cast<unsigned long long>(r.bytes_down),
+      r.grad_calls, r.replies, r.seconds, r.bits_up_paper, r.bits_down_paper);
   return std::string(line.data(), static_cast<std::size_t>(size));
 }
 

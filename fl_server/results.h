@@ -23,7 +23,8 @@ class MetricsFile {
 // The line of a record without its newline; 17 significant digits.
 std::string metrics_line(const RoundRecord& record);
 inline constexpr std::string_view kMetricsHeader =
-    "round,loss,grad_norm_sq,accuracy,bits_up,bits_down,bytes_up,bytes_down,grad_calls,replies,seconds";
+    "round,loss,grad_norm_sq,accuracy,bits_up,bits_down,bytes_up,bytes_down,grad_calls,replies,seconds,"
+    "bits_up_paper,bits_down_paper";
 
 // model.bin: 8 bytes magic "GWMODEL1", u32 bytes per number (4 or 8), u32 zero, u64 d, d numbers, u32 CRC32C
 // of all before.

@@ -23,6 +23,21 @@ std::string name_some(const std::vector<ClientId>& clients) {
   return text;
 }
 
+// What was sent in one direction, by both definitions.
+struct Bits {
+  double wire = 0, paper = 0;
+  template <class Real>
+  void add(const Parts<Real>& parts, double receivers) {
+    double wire_sum = 0, paper_sum = 0;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      wire_sum += wire_bits(parts[part]);
+      paper_sum += paper_bits(parts[part]);
+    }
+    wire += wire_sum * receivers;
+    paper += paper_sum * receivers;
+  }
+};
+
 template <class Real>
 class Loop {
  public:
@@ -81,9 +96,7 @@ class Loop {
       const std::size_t size = cohort_.size();
       const double share = facts_.needs_all_replies ? 1 : limits_.quorum;
       const auto quorum = static_cast<std::size_t>(std::ceil(share * static_cast<double>(size)));
-      double body_bits = 0;
-      for (std::size_t part = 0; part < body.parts.size(); ++part) body_bits += wire_bits(body.parts[part]);
-      bits_down_ += body_bits * static_cast<double>(size);
+      down_.add(body.parts, static_cast<double>(size));
       if (!collect(Request::kRound, body, std::clamp<std::size_t>(quorum, 1, size), k)) return false;
       gather_replies();
     }
@@ -99,9 +112,9 @@ class Loop {
     for (std::size_t i = 0; i < cohort_.size(); ++i) {
       if (!have_[i]) continue;
       replies_.push_back(slots_[i]);
-      bits_up_ += facts_.flag_bits_up;
-      for (std::size_t part = 0; part < slots_[i].parts.size(); ++part)
-        bits_up_ += wire_bits(slots_[i].parts[part]);
+      up_.wire += facts_.flag_bits_up;
+      up_.paper += facts_.flag_bits_up;
+      up_.add(slots_[i].parts, 1);
       grad_calls_ += slots_[i].grad_calls;
     }
   }
@@ -135,8 +148,10 @@ class Loop {
     record_.loss = evaluation.loss();
     record_.grad_norm_sq = evaluation.grad_norm_sq();
     record_.accuracy = evaluation.accuracy();
-    record_.bits_up = bits_up_ / n;
-    record_.bits_down = bits_down_ / n;
+    record_.bits_up = up_.wire / n;
+    record_.bits_down = down_.wire / n;
+    record_.bits_up_paper = up_.paper / n;
+    record_.bits_down_paper = down_.paper / n;
     record_.bytes_up = bytes_up_;
     record_.bytes_down = bytes_down_;
     record_.grad_calls = static_cast<double>(grad_calls_) / n;
@@ -281,7 +296,7 @@ class Loop {
 
   bool stop_seen_ = false;
   RoundRecord record_;
-  double bits_up_ = 0, bits_down_ = 0;
+  Bits up_, down_;
   std::uint64_t bytes_up_ = 0, bytes_down_ = 0, grad_calls_ = 0;
 
   // Of the request in progress.

@@ -34,7 +34,8 @@ struct RoundRecord {
   std::uint32_t round = 0;
   double loss = 0, grad_norm_sq = 0;
   std::optional<double> accuracy;
-  double bits_up = 0, bits_down = 0;  // per client on average
+  double bits_up = 0, bits_down = 0;              // per client on average, by the wire definition
+  double bits_up_paper = 0, bits_down_paper = 0;  // the same as papers count
   std::uint64_t bytes_up = 0, bytes_down = 0;
   double grad_calls = 0;      // per-sample gradients / n
   std::uint32_t replies = 0;  // used in the round that led here

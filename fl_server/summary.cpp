@@ -91,6 +91,8 @@ void write_result(JsonWriter& json, const Summary& s) {
   }
   json.member("bits_up", r.bits_up);
   json.member("bits_down", r.bits_down);
+  json.member("bits_up_paper", r.bits_up_paper);
+  json.member("bits_down_paper", r.bits_down_paper);
   json.member("bytes_up", r.bytes_up);
   json.member("bytes_down", r.bytes_down);
   json.member("grad_calls", r.grad_calls);

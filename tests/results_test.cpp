@@ -25,6 +25,8 @@ RoundRecord record() {
   r.accuracy = 0.1;
   r.bits_up = 12345.5;
   r.bits_down = 64;
+  r.bits_up_paper = 6172.25;
+  r.bits_down_paper = 32;
   r.bytes_up = 18446744073709551615u;
   r.bytes_down = 2;
   r.grad_calls = 3.25;
@@ -41,7 +43,7 @@ std::string read_file(const fs::path& file) {
 TEST(Metrics, ALineHasSeventeenDigitsAndTheColumnsOfTheHeader) {
   EXPECT_EQ(metrics_line(record()),
             "7,0.33333333333333331,9.9999999999999997e-29,0.10000000000000001,12345.5,64,"
-            "18446744073709551615,2,3.25,20,0.5");
+            "18446744073709551615,2,3.25,20,0.5,6172.25,32");
 }
 
 TEST(Metrics, AMissingAccuracyIsAnEmptyCell) {
@@ -89,6 +91,16 @@ TEST(Metrics, ColumnsThatALaterVersionAppendsArePassedOver) {
   EXPECT_EQ(metrics_line(read_metrics(folder.write("metrics.csv", text)).at(0)), metrics_line(record()));
 }
 
+TEST(Metrics, AFileOfAVersionWithoutThePapersBitsIsReadToo) {
+  const TemporaryFolder folder;
+  const std::string header(kMetricsHeader), line = metrics_line(record());
+  const std::string text =
+      header.substr(0, header.find(",bits_up_paper")) + "\n" + line.substr(0, line.find(",6172.25")) + "\n";
+  const RoundRecord r = read_metrics(folder.write("metrics.csv", text)).at(0);
+  EXPECT_EQ(r.seconds, 0.5);
+  EXPECT_EQ(r.bits_up_paper, 0);
+}
+
 TEST(Metrics, ADamagedLineIsNamed) {
   const TemporaryFolder folder;
   const auto file =
@@ -113,7 +125,7 @@ TEST(Json, ARecordIsOneLineAndWhatIsNotFiniteIsNull) {
             "{\"round\":7,\"loss\":null,\"grad_norm_sq\":1e-28,\"accuracy\":null,\"bits_up\":12345.5,\"bits_"
             "down\":64,"
             "\"bytes_up\":18446744073709551615,\"bytes_down\":2,\"grad_calls\":3.25,\"replies\":20,"
-            "\"seconds\":0.5}");
+            "\"seconds\":0.5,\"bits_up_paper\":6172.25,\"bits_down_paper\":32}");
 }
 
 template <class Real>

@@ -55,10 +55,16 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// metrics.csv without its last column, the only one that may differ between equal runs.
+// metrics.csv without the column `seconds`, the only one that may differ between equal runs.
 inline std::string without_seconds(const std::string& metrics) {
+  constexpr int kColumn = 10;
   std::string text;
-  for (const std::string& line : lines_of(metrics)) text += line.substr(0, line.rfind(',')) + "\n";
+  for (const std::string& line : lines_of(metrics)) {
+    std::size_t begin = 0;
+    for (int k = 0; k < kColumn && begin != std::string::npos; ++k) begin = line.find(',', begin + 1);
+    const std::size_t end = begin == std::string::npos ? begin : line.find(',', begin + 1);
+    text += line.substr(0, begin) + (end == std::string::npos ? "" : line.substr(end)) + "\n";
+  }
   return text;
 }
 
