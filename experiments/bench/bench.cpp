@@ -35,6 +35,7 @@ constexpr Benchmark kBenchmarks[] = {
      bench::engine_process},
     {"compressors/compress", "each compressor, per element of a million", bench::compressors_compress},
     {"compressors/decode", "adding payloads to a vector, per entry", bench::compressors_decode},
+    {"compressors/add", "adding payloads to a vector, per element of the vector", bench::compressors_add},
     {"rounds/overhead", "everything but the gradient, per simulated client update", bench::rounds_overhead},
     {"rounds/a9a", "EF21 on a9a, 20 clients, against bare passes over the data", bench::rounds_a9a},
     {"rounds/mnist_shaped", "FedAvg, softmax regression 784 x 10, 1,000 clients", bench::rounds_mnist_shaped},

@@ -17,6 +17,7 @@ void engine_kernels(Bench& bench);
 void engine_process(Bench& bench);
 void compressors_compress(Bench& bench);
 void compressors_decode(Bench& bench);
+void compressors_add(Bench& bench);
 void rounds_overhead(Bench& bench);
 void rounds_a9a(Bench& bench);
 void rounds_mnist_shaped(Bench& bench);

@@ -19,6 +19,26 @@ struct Vectors {
   }
 };
 
+// One of each kind, with 20 clients.
+constexpr const char* kSpecs[] = {"identity",
+                                  "topk:k=1%",
+                                  "toplek:k=1%",
+                                  "randk:k=1%",
+                                  "randseqk:k=1%",
+                                  "permk",
+                                  "bernoulli:p=1",
+                                  "natural",
+                                  "natural_dithering:s=8",
+                                  "qsgd:s=4",
+                                  "terngrad",
+                                  "sign",
+                                  "rankk:k=2,rows=8",
+                                  "natural(randk:k=1%)",
+                                  "natural(topk:k=1%)",
+                                  "scaled(natural)",
+                                  "induced(topk:k=1%,randk:k=1%)"};
+constexpr std::uint32_t kClients = 20;
+
 }  // namespace
 
 void compressors_compress(Bench& bench) {
@@ -28,29 +48,29 @@ void compressors_compress(Bench& bench) {
   Scratch<float> scratch;
   Store<float> store;
   Vec<float> v(d);
-  const char* specs[] = {"identity", "topk:k=1%", "randk:k=1%", "randseqk:k=1%", "natural"};
   std::vector<Body> bodies = {[&] {
     double seconds = 0;
     for (std::uint32_t k = 0; k < calls; ++k) seconds += vectors.seconds_of_memcpy();
     bench.keep(vectors.copy[d / 2]);
     return seconds;
   }};
-  for (const char* spec : specs) {
-    bodies.push_back([&, compressor = parse_compressor(spec, d)] {
+  for (const char* spec : kSpecs) {
+    bodies.push_back([&, compressor = parse_compressor(spec, d, kClients)] {
       double seconds = 0;
       for (std::uint32_t k = 0; k < calls; ++k) {
         v = vectors.source;
-        seconds += seconds_of([&] { compress(compressor, v, kKey, scratch, store); });
-        bench.keep(store.view().values.back());
+        const StreamKey key{1, k % kClients, 0, Purpose::kCompressor};
+        seconds += seconds_of([&] { compress(compressor, v, key, scratch, store); });
+        if (!store.view().values.empty()) bench.keep(store.view().values.back());
       }
       return seconds;
     });
   }
   const auto series = interleave(bench.repeats(15), bodies);
   const double to_ns = 1e9 / (static_cast<double>(d) * calls);
-  for (std::size_t k = 0; k < std::size(specs); ++k) {
+  for (std::size_t k = 0; k < std::size(kSpecs); ++k) {
     Row row;
-    row.name = "compressors/compress " + std::string(specs[k]);
+    row.name = "compressors/compress " + std::string(kSpecs[k]);
     row.value = series[k + 1].times(to_ns);
     row.unit = "ns/element";
     row.versus = {"memcpy of the vector", series[0].times(to_ns)};
@@ -97,6 +117,43 @@ void compressors_decode(Bench& bench) {
   row.unit = "ns/element";
   row.versus = {"memcpy of the vector", series[3].times(per_element)};
   bench.row(row);
+}
+
+// What the server does with the payload of one client: adds it to a sum.
+void compressors_add(Bench& bench) {
+  const std::size_t d = bench.size<std::size_t>(1000000, 2000);
+  const std::uint32_t calls = bench.size(10u, 1u);
+  Vectors vectors(d);
+  std::vector<float> sum(d);
+  std::vector<Store<float>> stores(std::size(kSpecs));
+  std::vector<Body> bodies = {[&] {
+    double seconds = 0;
+    for (std::uint32_t k = 0; k < calls; ++k) seconds += vectors.seconds_of_memcpy();
+    bench.keep(vectors.copy[d / 2]);
+    return seconds;
+  }};
+  Scratch<float> scratch;
+  for (std::size_t k = 0; k < std::size(kSpecs); ++k) {
+    Vec<float> v = vectors.source;
+    compress(parse_compressor(kSpecs[k], d, kClients), v, kKey, scratch, stores[k]);
+    bodies.push_back([&, k] {
+      const double seconds = seconds_of([&] {
+        for (std::uint32_t call = 0; call < calls; ++call) add_decoded<float>(stores[k].view(), 0.5f, sum);
+      });
+      bench.keep(sum[d / 2]);
+      return seconds;
+    });
+  }
+  const auto series = interleave(bench.repeats(15), bodies);
+  const double to_ns = 1e9 / (static_cast<double>(d) * calls);
+  for (std::size_t k = 0; k < std::size(kSpecs); ++k) {
+    Row row;
+    row.name = "compressors/add " + std::string(kSpecs[k]);
+    row.value = series[k + 1].times(to_ns);
+    row.unit = "ns/element";
+    row.versus = {"memcpy of the vector", series[0].times(to_ns)};
+    bench.row(row);
+  }
 }
 
 }  // namespace gradwire::bench
