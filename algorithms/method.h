@@ -15,6 +15,7 @@
 #include "algorithms/facts.h"
 #include "algorithms/message.h"
 #include "algorithms/spec.h"
+#include "algorithms/symmetric.h"
 
 namespace gradwire {
 
@@ -61,10 +62,10 @@ struct MethodInfo {
 // Length of the vectors that the compressor of a method works on, of models in R^d: d, or a triangle of a
 // Hessian.
 std::size_t compressed_dim(std::string_view method, std::size_t d);
-// The longest vector that a message of the method may have.
-std::size_t longest_part(std::string_view method, std::size_t d);
 // The compressor of a spec, in a run of n clients in R^d. Throws ConfigError.
 Compressor uplink_compressor(const AlgorithmSpec& spec, std::size_t d, std::uint32_t n);
+// The one of its parameter `compressor_down`; nothing for methods that broadcast vectors whole.
+std::optional<Compressor> downlink_compressor(const AlgorithmSpec& spec, std::size_t d);
 
 // All methods, in the order of the list.
 std::span<const MethodInfo> methods();

@@ -3,9 +3,9 @@
 #include <functional>
 
 #include "algorithms/all.h"
+#include "algorithms/down_compressor.h"
 #include "algorithms/method.h"
 #include "algorithms/options.h"
-#include "algorithms/symmetric.h"
 #include "compressors/config_error.h"
 #include "compressors/nearest.h"
 
@@ -156,12 +156,14 @@ std::size_t compressed_dim(std::string_view method, std::size_t d) {
   return triangle_size(d);
 }
 
-std::size_t longest_part(std::string_view method, std::size_t d) {
-  return std::max(d, compressed_dim(method, d));
-}
-
 Compressor uplink_compressor(const AlgorithmSpec& spec, std::size_t d, std::uint32_t n) {
   return parse_compressor(spec.compressor, compressed_dim(spec.name, d), n);
+}
+
+std::optional<Compressor> downlink_compressor(const AlgorithmSpec& spec, std::size_t d) {
+  for (const auto& [key, text] : spec.parameters)
+    if (key == "compressor_down") return parse_down(text, d);
+  return std::nullopt;
 }
 
 bool needs_smoothness(const AlgorithmSpec& spec) { return find_entry(spec.name).needs_smoothness(spec); }

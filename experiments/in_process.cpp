@@ -7,22 +7,12 @@
 
 #include "experiments/encoded_link.h"
 #include "experiments/thread_pool.h"
+#include "proto/codec_context.h"
 
 namespace gradwire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-template <class Real>
-CodecContext codec_context(const Setup<Real>& setup, const ZstdMode& zstd) {
-  CodecContext context;
-  context.seed = setup.seed;
-  context.dim = static_cast<std::uint32_t>(setup.d);
-  context.clients = setup.n;
-  context.compressor = setup.compressor;
-  context.zstd = zstd;
-  return context;
-}
 
 // What the seed has in store for one request.
 struct Fate {

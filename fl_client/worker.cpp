@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fl_client/runtime.h"
+#include "proto/codec_context.h"
 #include "proto/experiment.h"
 #include "proto/problem_spec.h"
 
@@ -28,7 +29,7 @@ class RealWorker final : public Worker {
              std::unique_ptr<Oracle<Real>> oracle, ClientId client)
       : oracle_(std::move(oracle)),
         runtime_(setup, client, *oracle_),
-        codec_({setup->seed, static_cast<std::uint32_t>(setup->d), setup->n, setup->compressor, zstd}),
+        codec_(codec_context(*setup, zstd)),
         slot_(codec_.context()) {}
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }

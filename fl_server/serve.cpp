@@ -15,6 +15,7 @@
 #include "fl_server/start_point.h"
 #include "fl_server/summary.h"
 #include "fl_server/tcp_transport.h"
+#include "proto/codec_context.h"
 
 namespace gradwire {
 namespace {
@@ -104,8 +105,7 @@ Outcome run(const ServeOptions& options, const Agreed& agreed, Hub& hub) {
   const auto setup = make_setup<Real>(agreed);
   const Result<ZstdMode> zstd = parse_zstd_mode(e.server().zstd());
   if (!zstd) throw ExperimentError("server.zstd: " + zstd.error().message);
-  const CodecContext context{setup->seed, static_cast<std::uint32_t>(setup->d), setup->n, setup->compressor,
-                             *zstd};
+  const CodecContext context = codec_context(*setup, *zstd);
   Summary summary;
   summary.experiment = &e;
   summary.theory = agreed.theory();
