@@ -81,7 +81,7 @@ std::string algorithms() {
 std::string compressors() {
   Table table;
   for (const CompressorHelp& c : compressor_help())
-    table.row({c.parameters.empty() ? c.name : c.name + ":" + c.parameters, c.quality, c.summary});
+    table.row({c.parameters.empty() ? c.name : c.name + ":" + c.parameters, c.summary + "; " + c.quality});
   return "Compressors: [algorithm] compressor = \"NAME:KEY=VALUE,...\"; a count is a number, or a share of d "
          "as in k=1%\n" +
          table.text();
