@@ -27,15 +27,14 @@ Real unit_of(const ScaledNorm& norm, Real largest, std::uint32_t s) {
 // To multiples of the unit, at most `s` of it; zeros become +0.
 template <class Real>
 void round_to_multiples(std::span<Real> v, Real unit, std::uint32_t s, const StreamKey& key) {
-  const auto most = static_cast<std::int32_t>(s);
-  with_uniforms<Real>(key, v.size(), [&](std::size_t lo, std::span<const Real> u) {
+  const Real most = static_cast<Real>(s);
+  with_uniforms<Real>(key, v.size(), [=](std::size_t lo, std::span<const Real> draws) {
     Real* const to = v.data() + lo;
-    for (std::size_t j = 0; j < u.size(); ++j) {
-      const Real r = std::abs(to[j]) / unit;
-      const auto whole = static_cast<std::int32_t>(r);
-      const std::int32_t up = u[j] < r - static_cast<Real>(whole) ? 1 : 0;
-      const std::int32_t k = std::min(whole + up, most);
-      to[j] = static_cast<Real>(to[j] < 0 ? -k : k) * unit;
+    const Real* const u = draws.data();
+    for (std::size_t j = 0; j < draws.size(); ++j) {
+      const Real r = std::abs(to[j]) / unit, whole = static_cast<Real>(static_cast<std::int32_t>(r));
+      const Real k = whole + (u[j] < r - whole ? Real(1) : Real(0)), level = k < most ? k : most;
+      to[j] = std::copysign(level, to[j]) * unit + Real(0);  // -0 + 0 is +0
     }
   });
 }
