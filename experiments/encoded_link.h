@@ -21,9 +21,10 @@ class EncodedLink {
     receive(bytes, envelopes_);
     return checked(envelopes_.finish());
   }
-  Uplink<Real> up(const Encoded& bytes, ClientId client) {
+  // draws: of the calling thread, as UplinkSlot::finish takes them.
+  Uplink<Real> up(const Encoded& bytes, ClientId client, BlockMemo* draws = nullptr) {
     receive(bytes, uplinks_);
-    return checked(uplinks_.finish(client));
+    return checked(uplinks_.finish(client, draws));
   }
 
  private:

@@ -173,7 +173,7 @@ struct InProcess<Real>::Impl {
     if (options.encoded) {
       const Encoded& bytes = worker.codec->encode(*reply);
       work.event.bytes = bytes.bytes;
-      work.event.up = to.link->up(bytes, work.client);
+      work.event.up = to.link->up(bytes, work.client, &worker.scratch.blocks);
     } else {
       work.event.bytes = worker.codec->encoded_bytes(*reply);
       work.event.up = *reply;

@@ -102,7 +102,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
 template <class Real>
 Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   Inbox& inbox = inboxes_[client];
-  Result<Uplink<Real>> uplink = inbox.slots[inbox.arriving]->finish(client);
+  Result<Uplink<Real>> uplink = inbox.slots[inbox.arriving]->finish(client, &draws_);
   if (!uplink) return uplink.error();
   Event<Real> event;
   event.kind = Event<Real>::Kind::kReply;

@@ -49,6 +49,7 @@ class TcpTransport final : public Transport<Real>, private HubEvents {
   Hub& hub_;
   Codec<Real> codec_;
   std::vector<Inbox> inboxes_;  // by client
+  BlockMemo draws_;             // that the replies of all clients share
   std::deque<Event<Real>> events_;
   // The last body encoded, and what it was encoded from.
   std::shared_ptr<const EncodedBody<Real>> body_;

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,12 +33,6 @@ struct ZstdMode {
 };
 Result<ZstdMode> parse_zstd_mode(std::string_view text);
 
-// What the receivers of all clients' messages keep of a shared draw (PermK).
-struct SharedDraws {
-  std::mutex mutex;
-  BlockMemo blocks;
-};
-
 // What both ends of a connection know.
 struct CodecContext {
   std::uint64_t seed = 0;     // of the run: draw keys of seeded payloads
@@ -49,7 +42,6 @@ struct CodecContext {
   ZstdMode zstd{};
   std::optional<Compressor> compressor_down{};  // of methods that compress what they broadcast
   std::uint32_t max_dim = 0;                    // no vector of a message is longer; 0: dim
-  std::shared_ptr<SharedDraws> draws = std::make_shared<SharedDraws>();  // shared by all copies
 
   std::uint32_t longest() const { return max_dim != 0 ? max_dim : dim; }
 };
@@ -124,8 +116,9 @@ class UplinkSlot {
   ~UplinkSlot();
   Result<std::span<const std::span<std::byte>>> prepare(const Prefix& prefix,
                                                         std::span<const std::byte> header);
-  // The uplink, as sent by `client` (another number in the header is an error).
-  Result<Uplink<Real>> finish(ClientId client);
+  // The uplink, as sent by `client` (another number in the header is an error). `draws` keeps what the
+  // uplinks of all clients share (PermK); null: the slot's own does.
+  Result<Uplink<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
 
  private:
   struct Impl;

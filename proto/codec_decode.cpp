@@ -54,6 +54,7 @@ struct EnvelopeSlot<Real>::Impl {
   wire::Round header;
   PartsReader<Real> body_parts, resync_parts;
   Downlink<Real> body, resync;
+  BlockMemo draws;
 };
 
 template <class Real>
@@ -85,10 +86,10 @@ template <class Real>
 Status EnvelopeSlot<Real>::Impl::redraw() {
   if (!context.compressor_down) return Unit{};
   const StreamKey key{context.seed, kServerClient, header.body().round(), Purpose::kCompressor};
-  if (Status s = body_parts.redraw(*context.compressor_down, key, *context.draws); !s) return s;
+  if (Status s = body_parts.redraw(*context.compressor_down, key, draws); !s) return s;
   StreamKey resync_key = key;
   resync_key.round = header.resync().round();
-  return resync_parts.redraw(*context.compressor_down, resync_key, *context.draws);
+  return resync_parts.redraw(*context.compressor_down, resync_key, draws);
 }
 
 template <class Real>
@@ -152,6 +153,7 @@ struct UplinkSlot<Real>::Impl {
   FrameReader frame;
   wire::Reply header;
   PartsReader<Real> parts;
+  BlockMemo draws;
 };
 
 template <class Real>
@@ -200,7 +202,7 @@ Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::prepare(const Pr
 }
 
 template <class Real>
-Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client) {
+Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws) {
   Impl& m = *impl_;
   if (Status s = m.frame.check_payload(); !s) return s.error();
   if (m.header.client() != client) {
@@ -218,7 +220,8 @@ Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client) {
   uplink.tested = m.header.tested();
   if (Status s = m.parts.unpack(); !s) return s.error();
   const StreamKey key{m.context.seed, client, uplink.round, Purpose::kCompressor};
-  if (Status s = m.parts.redraw(m.context.compressor, key, *m.context.draws); !s) return s.error();
+  if (Status s = m.parts.redraw(m.context.compressor, key, draws != nullptr ? *draws : m.draws); !s)
+    return s.error();
   uplink.parts = m.parts.view();
   if (Status s = m.check_finite(uplink); !s) return s.error();
   return uplink;

@@ -68,12 +68,11 @@ class PartReader {
   }
 
   // Draws a seeded support again; to be called before view(). Null: nobody makes this part.
-  Status redraw(const Compressor* compressor, const StreamKey& key, SharedDraws& draws) {
+  Status redraw(const Compressor* compressor, const StreamKey& key, BlockMemo& draws) {
     if (!layout_.seeded) return Unit{};
     key_ = key;
-    const std::lock_guard lock(draws.mutex);
     if (compressor == nullptr || !redraw_support(*compressor, layout_.shape, layout_.count, layout_.dim, key,
-                                                 indices_, layout_.first, draws.blocks)) {
+                                                 indices_, layout_.first, draws)) {
       return Error{"the compressor of this run does not make such a seeded support"};
     }
     const bool fits =
@@ -167,7 +166,7 @@ class PartsReader {
     return Unit{};
   }
   // `key` is that of part 0; the purposes of the others follow it.
-  Status redraw(const Compressor& compressor, const StreamKey& key, SharedDraws& draws) {
+  Status redraw(const Compressor& compressor, const StreamKey& key, BlockMemo& draws) {
     for (std::size_t k = 0; k < count_; ++k) {
       const auto [part, link] = place_[k];
       const Compressor* const c = chain_link(compressor, link);
