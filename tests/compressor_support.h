@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 #include <vector>
@@ -119,6 +121,42 @@ Vec<Real> decode(const Payload<Real>& p) {
   Vec<Real> out(p.dim);
   add_decoded<Real>(p, 1, out);
   return out;
+}
+
+// Calls check(link, number of the link).
+template <class Real, class Check>
+void each_link(const Payload<Real>& p, Check check) {
+  std::size_t number = 0;
+  for (const Payload<Real>* link = &p; link != nullptr; link = link->next) check(*link, number++);
+}
+
+// Every value is the unit times a member of the packing's set.
+template <class Real>
+void check_packing(const Payload<Real>& p) {
+  if (p.packing == Packing::kPlain) return;
+  ASSERT_GE(p.unit, 0);
+  ASSERT_TRUE(std::isfinite(p.unit));
+  for (const Real t : p.values) {
+    const Real size = std::abs(t);
+    int exponent = 0;
+    const bool power = p.unit > 0 && std::abs(std::frexp(size / p.unit, &exponent)) == Real(0.5);
+    if (p.packing == Packing::kTernary) {
+      ASSERT_TRUE(t == 0 ? !std::signbit(t) : size == p.unit) << t;
+    }
+    if (p.packing == Packing::kLevels && size > 0) {
+      const Real level = std::round(size / p.unit);
+      ASSERT_TRUE(level <= static_cast<Real>(p.levels) && level * p.unit == size) << t;
+    }
+    if (p.packing == Packing::kSigns) {
+      ASSERT_EQ(size, p.unit);
+    }
+    if (p.packing == Packing::kNatural && size >= std::numeric_limits<Real>::min()) {
+      ASSERT_TRUE(power) << t;
+    }
+    if (p.packing == Packing::kDithered && p.unit > std::numeric_limits<Real>::min() * 1000) {
+      ASSERT_TRUE(size == 0 || (power && exponent <= 1 && exponent > 1 - static_cast<int>(p.levels))) << t;
+    }
+  }
 }
 
 }  // namespace gradwire
