@@ -17,6 +17,7 @@ template <class Real>
 Real unit_of(const ScaledNorm& norm, Real largest, std::uint32_t s) {
   constexpr Real kMost = std::numeric_limits<Real>::max();
   if (largest == 0) return 0;
+  largest = std::min(largest, kMost);  // the rest of an induced compressor may have overflowed
   const Real levels = static_cast<Real>(s);
   Real unit = static_cast<Real>(std::min(norm.over(s), static_cast<double>(kMost) / s));
   while (unit < kMost && unit * levels < largest) unit = std::nextafter(unit, kMost);
@@ -32,8 +33,9 @@ void round_to_multiples(std::span<Real> v, Real unit, std::uint32_t s, const Str
     Real* const to = v.data() + lo;
     const Real* const u = draws.data();
     for (std::size_t j = 0; j < draws.size(); ++j) {
-      const Real r = std::abs(to[j]) / unit, whole = static_cast<Real>(static_cast<std::int32_t>(r));
-      const Real k = whole + (u[j] < r - whole ? Real(1) : Real(0)), level = k < most ? k : most;
+      const Real ratio = std::abs(to[j]) / unit, r = ratio < most ? ratio : most;
+      const Real whole = static_cast<Real>(static_cast<std::int32_t>(r));
+      const Real level = whole + (u[j] < r - whole ? Real(1) : Real(0));
       to[j] = std::copysign(level, to[j]) * unit + Real(0);  // -0 + 0 is +0
     }
   });
@@ -41,7 +43,7 @@ void round_to_multiples(std::span<Real> v, Real unit, std::uint32_t s, const Str
 
 template <class Real>
 Packed<Real> dither(std::span<Real> v, std::uint32_t s, double p, const StreamKey& key) {
-  const Real largest = largest_magnitude<Real>(v);
+  const Real largest = std::min(largest_magnitude<Real>(v), std::numeric_limits<Real>::max());
   const Real unit = std::isinf(p) && s == 1 ? largest : unit_of(norm<Real>(v, p), largest, s);
   if (unit == 0) {
     std::fill(v.begin(), v.end(), Real(0));

@@ -147,6 +147,22 @@ TEST(Regressions, OneLevelIsNotFreeOfBitsNorOfVariance) {
     EXPECT_GT(quality_of(spec, 10).omega, 0) << spec;
 }
 
+TEST(Regressions, WhatOverflowsInsideOfACompositionIsCutToALevel) {
+  const double most = std::numeric_limits<double>::max();
+  for (const char* spec :
+       {"induced(randk:k=3,qsgd:s=3)", "induced(randk:k=3,terngrad)", "qsgd:s=3", "qsgd:s=1", "terngrad",
+        "natural_dithering", "sign", "qsgd:s=7,p=1", "qsgd(randk:k=1)"}) {
+    Scratch<double> scratch;
+    Store<double> store;
+    for (std::uint32_t round = 0; round < 20; ++round) {
+      Vec<double> v(4, most);
+      const Payload<double>& p = compress(parse_compressor(spec, 4), v, {.round = round}, scratch, store);
+      const Payload<double>& last = p.next != nullptr ? *p.next : p;
+      for (const double t : last.values) ASSERT_TRUE(std::isfinite(t)) << spec;
+    }
+  }
+}
+
 // ---- norms and eigenvectors ----
 
 TEST(Norms, NeitherOverflowNorVanish) {
