@@ -30,6 +30,7 @@ void add_outer_product(std::span<const std::uint32_t> column, std::span<const Re
       row += column[0];
       for (std::size_t l = k; l < count; ++l) row[l] += factor * v[l];
     } else {
+#pragma GCC unroll 4
       for (std::size_t l = k; l < count; ++l) row[column[l]] += factor * v[l];
     }
   }

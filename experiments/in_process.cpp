@@ -175,7 +175,9 @@ struct InProcess<Real>::Impl {
       work.event.bytes = bytes.bytes;
       work.event.up = to.link->up(bytes, work.client, &worker.scratch.blocks);
     } else {
-      work.event.bytes = worker.codec->encoded_bytes(*reply);
+      // Nobody counts the bytes of an evaluation, and finding them out can mean compressing it.
+      const bool counted = work.envelope.request != Request::kEvaluate;
+      work.event.bytes = counted ? worker.codec->encoded_bytes(*reply) : 0;
       work.event.up = *reply;
     }
   }
