@@ -29,8 +29,8 @@ struct Faults {
 struct InProcessOptions {
   unsigned threads = 1;
   bool encoded = false;  // pass every message through the codec
-  Faults faults;
-  ZstdMode zstd;
+  Faults faults = {};
+  ZstdMode zstd = {};
   // Where the runtimes of all clients, or their last evaluations, would take more than this, memory is given
   // back after each request: a client that keeps no state lends its runtime to whoever is asked next, and
   // nobody remembers an evaluation. No bit of a result depends on it. Not with faults.
