@@ -89,7 +89,9 @@ struct FedNl {
     bool starts_whole, sends_l;
     Vec<Real> H_i, l_i;
     Store<Real> grad, S_i;
-    bool first = false;  // the proposal is H_i^0 itself
+    bool first = false;                  // the proposal is H_i^0 itself
+    std::vector<std::uint32_t> support;  // work space
+    std::uint32_t support_first = 0;
 
     Client(const Setup<Real>& s, const Params& p)
         : setup(s),
@@ -113,9 +115,9 @@ struct FedNl {
       const double loss = ctx.oracle.loss_and_gradient(x, {}, g);
       if (!ctx.oracle.hessian(x, difference))
         throw std::runtime_error("fednl needs Hessians, and this problem has none in closed form");
-      axpy<Real>(Real(-1), H_i, difference);
       Uplink<Real> up = reply_of(down, loss, grad.whole(g));
       first = ctx.first && starts_whole;
+      subtract_shift(difference, ctx.draw_key(down.round, 1), ctx);
       if (sends_l) l_i[0] = Real(frobenius_norm<Real>(difference, setup.d));
       if (first) {
         S_i.whole(difference);
@@ -125,6 +127,28 @@ struct FedNl {
       up.parts.push_back(S_i.view());
       if (sends_l) up.parts.push_back(Payload<Real>::dense(l_i));
       return up;
+    }
+    // difference −= H_i; for compressors that look at a support which is known beforehand there alone, unless
+    // l_i needs all of it.
+    void subtract_shift(Vec<Real>& difference, const StreamKey& key, const ClientContext<Real>& ctx) {
+      const auto dim = static_cast<std::uint32_t>(D);
+      const bool oblivious =
+          std::holds_alternative<RandK>(ctx.compressor) || std::holds_alternative<RandSeqK>(ctx.compressor);
+      const auto count = static_cast<std::size_t>(quality(ctx.compressor, D, setup.n).zeta);
+      const auto sees = [&](Shape shape) {
+        return oblivious && !sends_l && !first &&
+               redraw_support(ctx.compressor, shape, count, dim, key, support, support_first);
+      };
+      if (sees(Shape::kRange)) {
+        for (std::size_t k = 0; k < count; ++k) {
+          const std::size_t j = (support_first + k) % D;
+          difference[j] -= H_i[j];
+        }
+      } else if (sees(Shape::kSparse)) {
+        for (const std::uint32_t j : support) difference[j] -= H_i[j];
+      } else {
+        axpy<Real>(Real(-1), H_i, difference);
+      }
     }
     void commit() { add_decoded<Real>(S_i.view(), first ? Real(1) : alpha, H_i); }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) { adopt_vector(resync, D, H_i); }

@@ -31,8 +31,12 @@ struct MarinaCoreParams {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("p", self.p, "probability of a whole round; theory: zeta/d, and batch/(batch+m) with batches");
   }
-  void resolve_p(double theory) {
-    if (!p) p = std::min(1.0, theory);
+  void resolve_p(double value, const Theory& theory, Warnings& warnings) {
+    if (!p && value >= 1 && theory.compressor.omega > 0)
+      warnings.push_back(
+          "p = zeta/d is 1 for a compressor that sends every entry, so every round is whole; give p, "
+          "such as the ratio of the two message sizes");
+    if (!p) p = std::min(1.0, value);
     check_probability(*p, "p");
   }
 };
@@ -51,8 +55,8 @@ struct MarinaParams : MarinaCoreParams {
       .partial = false,
       .client_state = ClientState::kRecomputable,
   };
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_p(zeta_share(theory));
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_p(zeta_share(theory), theory, warnings);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     const double A = theory.compressor.A, B = theory.compressor.B;

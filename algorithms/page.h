@@ -30,9 +30,9 @@ struct PageParams : MarinaCoreParams {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("p", self.p, "probability of a whole round; theory: b/(b+N)");
   }
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
     const double b = theory.batch, N = theory.m() * theory.n;
-    resolve_p(theory.batch == 0 ? 1 : b / (b + N));
+    resolve_p(theory.batch == 0 ? 1 : b / (b + N), theory, warnings);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     step_size.resolve(theory.batch == 0 ? 1 / s.L

@@ -32,9 +32,9 @@ struct PpMarinaParams : MarinaCoreParams {
     visit("p", self.p, "probability of a whole round; theory: zeta r/(d n)");
     visit("r", self.r, "clients drawn for a compressed round; 0: round(clients.participation * n)");
   }
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
     if (r == 0) r = cohort_size(theory.n, theory.participation);
-    resolve_p(zeta_share(theory) * r / theory.n);
+    resolve_p(zeta_share(theory) * r / theory.n, theory, warnings);
     if (step_size.value) return;
     const double L = need_smoothness(theory, "algorithm.step_size").L_max();
     step_size.resolve(1 / (L * (1 + std::sqrt((1 - *p) * (1 + theory.compressor.omega) / (*p * r)))));

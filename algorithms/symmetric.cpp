@@ -28,8 +28,8 @@ double frobenius_norm(std::span<const Real> upper, std::size_t d) {
   return std::sqrt(diagonal + 2 * rest);
 }
 
-// Row by row from the top: each finished row of U is subtracted from all rows below it, in stretches of
-// contiguous memory.
+// Row by row from the top: of each row the finished ones above it are subtracted, several at a time, so that
+// its entries are loaded and stored once for all of these.
 template <class Real>
 bool SymmetricSolver::factor(std::span<const Real> upper, double shift) {
   factor_.resize(d_ * d_);
@@ -39,16 +39,26 @@ bool SymmetricSolver::factor(std::span<const Real> upper, double shift) {
     factor_[a * d_ + a] += shift;
   }
   for (std::size_t a = 0; a < d_; ++a) {
-    double* row = &factor_[a * d_];
+    double* __restrict row = &factor_[a * d_];
+    constexpr std::size_t kTogether = 8;
+    std::size_t done = 0;
+    for (; done + kTogether <= a; done += kTogether) {
+      const double* const above = &factor_[done * d_];
+      double scale[kTogether];
+      for (std::size_t r = 0; r < kTogether; ++r) scale[r] = above[r * d_ + a];
+      for (std::size_t k = a; k < d_; ++k) {
+        double sum = scale[0] * above[k];
+        for (std::size_t r = 1; r < kTogether; ++r) sum += scale[r] * above[r * d_ + k];
+        row[k] -= sum;
+      }
+    }
+    for (; done < a; ++done) {
+      const double* const above = &factor_[done * d_];
+      for (std::size_t k = a; k < d_; ++k) row[k] -= above[a] * above[k];
+    }
     if (!(row[a] > 0) || !std::isfinite(row[a])) return false;
     const double inverse = 1 / std::sqrt(row[a]);
     for (std::size_t k = a; k < d_; ++k) row[k] *= inverse;
-    for (std::size_t below = a + 1; below < d_; ++below) {
-      double* to = &factor_[below * d_];
-      const double scale = row[below];
-      if (scale == 0) continue;
-      for (std::size_t k = below; k < d_; ++k) to[k] -= scale * row[k];
-    }
   }
   return true;
 }

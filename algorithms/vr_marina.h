@@ -23,9 +23,10 @@ struct VrMarinaParams : MarinaCoreParams {
       .client_state = ClientState::kReplica,
       .theory_knows_batches = true,
   };
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
     const double b = theory.batch == 0 ? theory.m() : theory.batch;
-    resolve_p(theory.batch == 0 ? zeta_share(theory) : std::min(zeta_share(theory), b / (theory.m() + b)));
+    resolve_p(theory.batch == 0 ? zeta_share(theory) : std::min(zeta_share(theory), b / (theory.m() + b)),
+              theory, warnings);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     const double A = theory.compressor.A, L_tilde = s.L_tilde(),

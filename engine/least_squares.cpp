@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/regularizer.h"
-#include "engine/upper_triangle.h"
+#include "engine/weighted_gram.h"
 
 namespace gradwire {
 
@@ -41,8 +41,7 @@ bool LeastSquaresOracle<Real>::hessian(std::span<const Real> x, std::span<Real> 
     const BatchRows all({}, sample_count());
     const Real share = Real(1) / static_cast<Real>(all.count());
     gram_.assign(upper.size(), Real(0));
-    for (std::size_t r = 0; r < all.count(); ++r)
-      add_outer_product(rows_.row_columns(r), rows_.row_values(r), share, dim(), gram_.data());
+    WeightedGram<Real>(rows_).add(rows_, 0, std::vector<Real>(all.count(), share), gram_);
   }
   std::copy(gram_.begin(), gram_.end(), upper.begin());
   add_regularizer_hessian(regularizer_, lambda_, x, upper);

@@ -5,7 +5,7 @@
 
 #include "engine/elementary.h"
 #include "engine/regularizer.h"
-#include "engine/upper_triangle.h"
+#include "engine/weighted_gram.h"
 
 namespace gradwire {
 namespace {
@@ -134,10 +134,8 @@ bool LogisticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> uppe
     const std::size_t count = std::min(kBlockRows, rows.count() - start);
     for (std::size_t k = 0; k < count; ++k) margin[k] = sign_[start + k] * rows_.dot(start + k, x.data());
     curvatures(loss_, count, margin, curvature);
-    for (std::size_t k = 0; k < count; ++k) {
-      add_outer_product(rows_.row_columns(start + k), rows_.row_values(start + k), curvature[k] * share,
-                        dim(), upper.data());
-    }
+    for (std::size_t k = 0; k < count; ++k) curvature[k] *= share;
+    gram_.add(rows_, start, {curvature, count}, upper);
   }
   add_regularizer_hessian(regularizer_, lambda_, x, upper);
   return true;

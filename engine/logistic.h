@@ -10,6 +10,7 @@
 
 #include "engine/problem.h"
 #include "engine/sparse_rows.h"
+#include "engine/weighted_gram.h"
 
 namespace gradwire {
 
@@ -31,6 +32,7 @@ class LogisticOracle final : public Oracle<Real> {
 
  private:
   SparseRows<Real> rows_;
+  WeightedGram<Real> gram_{rows_};
   std::vector<Real> sign_;  // b_j
   SparseRows<Real> test_rows_;
   std::vector<Real> test_sign_;  // 0: a label of no training sample, never predicted

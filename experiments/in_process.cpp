@@ -70,7 +70,7 @@ struct InProcess<Real>::Impl {
         workers(pool.size()),
         clients(setup->n) {
     if (oracles.size() != setup->n) throw std::logic_error("InProcess needs one oracle per client");
-    const Facts& facts = find_method(setup->algorithm.name).facts;
+    const Facts& facts = facts_of(*setup);
     const std::size_t vector_bytes = setup->n * setup->d * sizeof(Real);
     lends_seats = facts.client_state == ClientState::kNone && !facts.asynchronous && !options.faults.any() &&
                   3 * vector_bytes + setup->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;

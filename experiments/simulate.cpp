@@ -80,8 +80,8 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
   };
   Ledger ledger;
   const auto started = Clock::now();
-  result.outcome = run_rounds(*server, find_method(setup->algorithm.name).facts, *setup, transport, ledger,
-                              round_limits(p.experiment), hooks);
+  result.outcome =
+      run_rounds(*server, facts_of(*setup), *setup, transport, ledger, round_limits(p.experiment), hooks);
   result.seconds = std::chrono::duration<double>(Clock::now() - started).count();
   const View<Real> x = server->model();
   result.model.assign(x.begin(), x.end());

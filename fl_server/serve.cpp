@@ -124,8 +124,7 @@ Outcome run(const ServeOptions& options, const Agreed& agreed, Hub& hub) {
   TcpTransport<Real> transport(hub, context, start_frame(agreed, draw_run()));
   Ledger ledger;
   const double started = transport.now();
-  summary.outcome = run_rounds(*server, find_method(setup->algorithm.name).facts, *setup, transport, ledger,
-                               round_limits(e), hooks);
+  summary.outcome = run_rounds(*server, facts_of(*setup), *setup, transport, ledger, round_limits(e), hooks);
   summary.seconds = transport.now() - started;
   summary.kernels = kernels(hub.table());
   summary.processes = processes(hub.table());

@@ -37,8 +37,8 @@ TEST(ExperimentErrors, NameTheNearestWord) {
             "dir/a.toml:3: unknown kind 'logistik'; did you mean 'logistic'?");
   EXPECT_EQ(error_of(replaced("\"topk:k=1\"", "\"topq:k=1\"")),
             "dir/a.toml:11: unknown compressor 'topq'; did you mean 'topk'?");
-  EXPECT_EQ(error_of(replaced("\"ef21\"", "\"ef12\"")),
-            "dir/a.toml:10: unknown algorithm 'ef12'; did you mean 'ef21'?");
+  EXPECT_EQ(error_of(replaced("\"ef21\"", "\"ef22\"")),
+            "dir/a.toml:10: unknown algorithm 'ef22'; did you mean 'ef21'?");
   EXPECT_EQ(error_of(replaced("libsvm:a9a", "libsmv:a9a")),
             "dir/a.toml:4: unknown data source \"libsmv:a9a\"; did you mean 'libsvm'?");
   EXPECT_EQ(error_of(with("x0 = \"zeroes\"")), "dir/a.toml:15: unknown x0 \"zeroes\"; did you mean 'zeros'?");

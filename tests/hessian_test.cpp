@@ -62,7 +62,10 @@ const auto kLinear = testing::Values(
     Case{"logistic", {}, Regularizer::kL2, true}, Case{"logistic", {}, Regularizer::kNonconvex},
     Case{"logistic", {}, Regularizer::kL2, false, 2}, Case{"logistic", kSquared},
     Case{"logistic", kSquared, Regularizer::kL2},
-    Case{"logistic", kSquared, Regularizer::kNonconvex, true, 2});
+    Case{"logistic", kSquared, Regularizer::kNonconvex, true, 2},
+    // few pairs of nonzeros: scattered; all others are added up in dense blocks
+    Case{"logistic", LinearLoss::kLogistic, Regularizer::kNone, false, 0.05},
+    Case{"least_squares", LinearLoss::kLogistic, Regularizer::kL2, false, 0.05});
 INSTANTIATE_TEST_SUITE_P(Linear, Hessian, kLinear);
 INSTANTIATE_TEST_SUITE_P(Linear, HessianOfRows, kLinear);
 

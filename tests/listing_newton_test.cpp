@@ -257,9 +257,12 @@ void expect_close(const Vector& got, const Vector& want) {
 }
 
 TEST(FedNl, IsTheListingOfOptionOneFromZero) {
-  Newton run(spec_of("fednl", "topk:k=5", {{"mu", "0.4"}, {"init", "zero"}}), 6);
-  EXPECT_EQ(run.parameter("alpha"), 1);
-  expect_close(run.model, run.listing(std::vector<Vector>(kClients, Vector(kEntries)), 1, 1, 0.4, 6));
+  for (const char* compressor : {"topk:k=5", "randk:k=7", "randseqk:k=9", "natural", "identity"}) {
+    Newton run(spec_of("fednl", compressor, {{"mu", "0.4"}, {"init", "zero"}}), 6);
+    SCOPED_TRACE(compressor);
+    expect_close(run.model, run.listing(std::vector<Vector>(kClients, Vector(kEntries)),
+                                        run.parameter("alpha"), 1, 0.4, 6));
+  }
 }
 
 TEST(FedNl, IsTheListingOfOptionTwoFromTheHessians) {

@@ -146,13 +146,13 @@ TEST(Batch, IsDrawnFromTheSeedPerClientRoundAndLocalStep) {
 }
 
 // With nothing compressed, one local step and the parameters that undo what a method adds, it is gradient
-// descent; these are not: their steps are scaled by coordinates, accelerated, or Newton's.
+// descent; these are not: their steps are scaled by coordinates, accelerated, Newton's, or (FRECON)
+// extrapolated.
 AlgorithmSpec plain_spec(const MethodInfo& method) {
   AlgorithmSpec spec = spec_of(std::string(method.facts.name), "identity", {}, "0.9");
   const std::vector<std::pair<std::string, std::pair<std::string, std::string>>> undo = {
       {"nesterov", {"mu", write_parameter(1 / 0.9)}},
       {"proxskip", {"p", "1"}},
-      {"frecon", {"lambda", "1"}},
       {"ef21_sgdm", {"eta", "1"}},
       {"ef21_hb", {"eta", "0"}}};
   for (const auto& [name, parameter] : undo)
@@ -161,7 +161,7 @@ AlgorithmSpec plain_spec(const MethodInfo& method) {
     if (parameter.name == "local_step_size") spec.parameters.emplace_back(parameter.name, "1");
   return spec;
 }
-const std::set<std::string> kNeverPlain = {"fedadagrad", "fedyogi", "fedadam", "adiana", "fednl"};
+const std::set<std::string> kNeverPlain = {"fedadagrad", "fedyogi", "fedadam", "adiana", "fednl", "frecon"};
 
 TEST(EveryMethod, IsGradientDescentUnderTheIdentityCompressor) {
   const Federation<double> federation(4, 9);
