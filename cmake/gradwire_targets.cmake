@@ -66,6 +66,10 @@ function(gradwire_library name)
   # Also for users of the package: templates that they instantiate must give the bits that the programs give.
   target_compile_options(${name} PUBLIC -ffp-contract=off)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${ARG_PRIVATE})
+  if(GRADWIRE_PRECOMPILE)
+    target_precompile_headers(${name} PRIVATE <algorithm> <cmath> <functional> <map> <memory> <optional> <span> <string>
+                              <vector>)
+  endif()
   if(GRADWIRE_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Fat objects: programs link with LTO, the many test programs without.
     target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects)
