@@ -137,7 +137,7 @@ void engine_logistic(Bench& bench) {
   const double to_ns = 1e9 / calls / static_cast<double>(data.column.size());
   for (std::size_t k = 0; k < 2; ++k) {
     Row row;
-    row.name = std::string("engine/logistic ") + (k == 0 ? "fp64" : "fp32");
+    row.name = k == 0 ? "engine/logistic fp64" : "engine/logistic fp32";
     row.value = series[k].times(to_ns);
     row.unit = "ns/nonzero";
     row.versus = {"bare pass, libm, fp64", series[2].times(to_ns)};
