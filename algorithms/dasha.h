@@ -164,9 +164,7 @@ struct DashaClient {
   // x^{t−1} and g_i.
   bool accepts(const Downlink<Real>& down, bool is_resync) const {
     const std::size_t count = down.parts.size();
-    for (std::size_t k = 0; k < count; ++k)
-      if (down.parts[k].shape != Shape::kDense || down.parts[k].dim != setup.d) return false;
-    return is_resync ? count == 0 || count == 2 : count == 1;
+    return (is_resync ? count == 0 || count == 2 : count == 1) && all_dense(down.parts, setup.d);
   }
   void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
     h_i.clear();

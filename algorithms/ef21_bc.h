@@ -91,10 +91,8 @@ struct Ef21Bc {
       return this->propose(r, loss, down, ctx);
     }
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
-      const std::size_t count = down.parts.size(), d = this->setup.d;
-      for (std::size_t k = 0; k < count; ++k)
-        if (down.parts[k].dim != d) return false;
-      return is_resync ? count == 2 || count == 3 : count == 1;
+      const std::size_t count = down.parts.size();
+      return (is_resync ? count == 2 || count == 3 : count == 1) && all_of_length(down.parts, this->setup.d);
     }
     // x^t and g^t, and g~_i when it was lost.
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {

@@ -7,6 +7,7 @@
 #include "algorithms/fields.h"
 #include "algorithms/method.h"
 #include "algorithms/options.h"
+#include "algorithms/vector_ops.h"
 
 namespace gradwire {
 
@@ -46,8 +47,8 @@ class ErasedClient final : public ClientHalf<Real> {
     if constexpr (requires { half_.accepts(down, is_resync); }) {
       return half_.accepts(down, is_resync);
     } else {
-      return is_resync ? down.parts.size() == 0 || all_dense(down.parts, 1)
-                       : all_dense(down.parts, parts_down<Method>());
+      const std::size_t count = down.parts.size();
+      return (is_resync ? count <= 1 : count == parts_down<Method>()) && all_dense(down.parts, setup_->d);
     }
   }
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
@@ -61,13 +62,6 @@ class ErasedClient final : public ClientHalf<Real> {
   bool load(std::string_view bytes) override { return load_state(half_, bytes); }
 
  private:
-  bool all_dense(const Parts<Real>& parts, std::size_t count) const {
-    if (parts.size() != count) return false;
-    for (std::size_t k = 0; k < count; ++k)
-      if (parts[k].shape != Shape::kDense || parts[k].dim != setup_->d) return false;
-    return true;
-  }
-
   std::shared_ptr<const Setup<Real>> setup_;
   typename Method::Client half_;
 };
@@ -90,10 +84,7 @@ class ErasedServer final : public ServerHalf<Real> {
     if constexpr (requires { half_.accepts(up); }) {
       return half_.accepts(up);
     } else {
-      if (up.parts.size() != parts_up<Method>()) return false;
-      for (std::size_t k = 0; k < up.parts.size(); ++k)
-        if (up.parts[k].dim != setup_->d) return false;
-      return true;
+      return up.parts.size() == parts_up<Method>() && all_of_length(up.parts, setup_->d);
     }
   }
   bool apply(std::span<const Uplink<Real>> uplinks) override {

@@ -101,6 +101,36 @@ struct MarinaServer : ModelServer<Real> {
   }
 };
 
+// Of methods whose clients keep nothing: compressed rounds broadcast x^t and x^{t−1}.
+template <class Real>
+struct TwoPointServer : MarinaServer<Real> {
+  using Base = MarinaServer<Real>;
+  using Base::Base;
+
+  Downlink<Real> broadcast() const {
+    if (this->whole()) return Base::broadcast();
+    return {this->t, kCompressedRound, {Payload<Real>::dense(this->x), Payload<Real>::dense(this->x_prev)}};
+  }
+  std::optional<Downlink<Real>> resync(ClientId, Answer) const { return Downlink<Real>{}; }
+
+ protected:
+  // Everyone in whole rounds, else the clients of `r` draws.
+  void drawn_cohort(std::uint32_t r, std::vector<ClientId>& out) const {
+    if (this->whole()) return everyone(this->setup.n, out);
+    std::vector<Drawn> drawn;
+    draw_clients(this->setup.seed, this->t, this->setup.n, r, drawn);
+    out.clear();
+    for (const Drawn& d : drawn) out.push_back(d.client);
+  }
+};
+
+// Whether a broadcast of TwoPointServer is one; there is nothing to restore.
+template <class Real>
+bool accepts_points(const Downlink<Real>& down, bool is_resync, std::size_t d) {
+  const std::size_t count = is_resync ? 0 : down.flags == kWholeRound ? 1 : 2;
+  return down.parts.size() == count && all_dense(down.parts, d);
+}
+
 template <class Real>
 struct Marina {
   using Params = MarinaParams;

@@ -52,11 +52,7 @@ struct Page {
     static void fields(auto&, auto&&) {}
 
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
-      const std::size_t count = down.parts.size();
-      if (is_resync) return count == 0;
-      for (std::size_t k = 0; k < count; ++k)
-        if (down.parts[k].shape != Shape::kDense || down.parts[k].dim != setup.d) return false;
-      return count == (down.flags == kWholeRound ? 1 : 2);
+      return accepts_points(down, is_resync, setup.d);
     }
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
@@ -79,24 +75,13 @@ struct Page {
     void commit() {}
   };
 
-  struct Server : MarinaServer<Real> {
-    using Base = MarinaServer<Real>;
+  struct Server : TwoPointServer<Real> {
+    using Base = TwoPointServer<Real>;
     using Base::setup, Base::t, Base::x, Base::g, Base::whole;
 
     Server(const Setup<Real>& s, const Params& p) : Base(s, p) {}
 
-    void cohort(std::vector<ClientId>& out) const {
-      if (whole()) return everyone(setup.n, out);
-      std::vector<Drawn> drawn;
-      draw_clients(setup.seed, t, setup.n, setup.algorithm.batch, drawn);
-      out.clear();
-      for (const Drawn& d : drawn) out.push_back(d.client);
-    }
-    Downlink<Real> broadcast() const {
-      if (whole()) return {t, kWholeRound, {Payload<Real>::dense(x)}};
-      return {t, kCompressedRound, {Payload<Real>::dense(x), Payload<Real>::dense(this->x_prev)}};
-    }
-    std::optional<Downlink<Real>> resync(ClientId, Answer) const { return Downlink<Real>{}; }
+    void cohort(std::vector<ClientId>& out) const { this->drawn_cohort(setup.algorithm.batch, out); }
     void apply(std::span<const Uplink<Real>> uplinks) {
       if (whole()) {
         std::fill(g.begin(), g.end(), Real(0));

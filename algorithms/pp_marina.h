@@ -57,11 +57,7 @@ struct PpMarina {
     static void fields(auto&, auto&&) {}
 
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
-      const std::size_t count = down.parts.size();
-      if (is_resync) return count == 0;
-      for (std::size_t k = 0; k < count; ++k)
-        if (down.parts[k].shape != Shape::kDense || down.parts[k].dim != setup.d) return false;
-      return count == (down.flags == kWholeRound ? 1 : 2);
+      return accepts_points(down, is_resync, setup.d);
     }
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
@@ -106,30 +102,17 @@ struct PpMarina {
     }
   };
 
-  struct Server : MarinaServer<Real> {
-    using Base = MarinaServer<Real>;
+  struct Server : TwoPointServer<Real> {
+    using Base = TwoPointServer<Real>;
     using Base::setup, Base::t, Base::x, Base::g, Base::whole;
     std::uint32_t r;
 
     Server(const Setup<Real>& s, const Params& p) : Base(s, p), r(p.r) {}
 
-    void cohort(std::vector<ClientId>& out) const {
-      if (whole()) return everyone(setup.n, out);
-      std::vector<Drawn> drawn;
-      draw_clients(setup.seed, t, setup.n, r, drawn);
-      out.clear();
-      for (const Drawn& d : drawn) out.push_back(d.client);
-    }
-    Downlink<Real> broadcast() const {
-      if (whole()) return {t, kWholeRound, {Payload<Real>::dense(x)}};
-      return {t, kCompressedRound, {Payload<Real>::dense(x), Payload<Real>::dense(this->x_prev)}};
-    }
-    std::optional<Downlink<Real>> resync(ClientId, Answer) const { return Downlink<Real>{}; }
+    void cohort(std::vector<ClientId>& out) const { this->drawn_cohort(r, out); }
     bool accepts(const Uplink<Real>& up) const {
       const std::size_t expected = whole() ? 1 : messages(times_drawn(setup.seed, t, setup.n, r, up.client));
-      for (std::size_t k = 0; k < up.parts.size(); ++k)
-        if (up.parts[k].dim != setup.d) return false;
-      return up.parts.size() == expected;
+      return up.parts.size() == expected && all_of_length(up.parts, setup.d);
     }
     void apply(std::span<const Uplink<Real>> uplinks) {
       if (whole()) {

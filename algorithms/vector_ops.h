@@ -50,6 +50,21 @@ void add_mean_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>>
   add_by<Real>(setup, uplinks, k, weight, out);
 }
 
+// Whether every part is a whole vector of length d: a peer may send anything.
+template <class Real>
+bool all_dense(const Parts<Real>& parts, std::size_t d) {
+  for (std::size_t k = 0; k < parts.size(); ++k)
+    if (parts[k].shape != Shape::kDense || parts[k].dim != d) return false;
+  return true;
+}
+// Whether every part is something of length d.
+template <class Real>
+bool all_of_length(const Parts<Real>& parts, std::size_t d) {
+  for (std::size_t k = 0; k < parts.size(); ++k)
+    if (parts[k].dim != d) return false;
+  return true;
+}
+
 // The reply of a client half to `down`.
 template <class Real>
 Uplink<Real> reply_of(const Downlink<Real>& down, double loss, const Parts<Real>& parts) {

@@ -104,9 +104,7 @@ struct VrDiana {
     }
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
       const std::size_t count = down.parts.size();
-      for (std::size_t k = 0; k < count; ++k)
-        if (down.parts[k].shape != Shape::kDense || down.parts[k].dim != this->setup.d) return false;
-      return is_resync ? count == 1 || count == 2 : count == 1;
+      return (is_resync ? count == 1 || count == 2 : count == 1) && all_dense(down.parts, this->setup.d);
     }
     // w, and h_i when that was lost too.
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
