@@ -126,9 +126,10 @@ double need_convexity(const std::optional<double>& given, const Theory& theory, 
 
 const Smoothness& need_smoothness(const Theory& theory, const std::string& key) {
   if (theory.smoothness == nullptr)
-    throw ConfigError(
-        key,
-        "this problem has no closed-form smoothness constants, so there is no theory step; give a number");
+    throw ConfigError(key,
+                      "this problem has no closed-form smoothness constants, and only `gradwire run`, which "
+                      "has all data at "
+                      "hand, can estimate them; give a number");
   return *theory.smoothness;
 }
 

@@ -28,7 +28,7 @@ struct Theory {
   std::uint32_t n = 0;
   std::size_t d = 0;
   Quality compressor;
-  const Smoothness* smoothness = nullptr;  // null: the problem has no closed-form constants
+  const Smoothness* smoothness = nullptr;  // null: not known
   std::uint64_t samples = 0;               // of all clients; 0: not known
   std::uint32_t rounds = 0;                // of the run; 0: not known
   std::uint32_t batch = 0;                 // of the spec; 0: full gradients

@@ -26,7 +26,8 @@ struct Smoothness {
   std::vector<double> L_i = {};      // one per client
   std::vector<double> weights = {};  // w_i, one per client, sum 1; empty: 1/n each
   bool convex = false;               // every f_i is convex
-  bool exact = true;  // false: L is the mean of the L_i (a server that sees no data), an upper bound
+  bool exact = true;       // false: L is the mean of the L_i (a server that sees no data), an upper bound, or
+  bool estimated = false;  // all are the largest values met (estimate_smoothness.h), lower bounds
 
   // Best constants in sum_i w_i ||D_i||^2 <= L_+^2 ||x - y||^2 and in sum_i w_i ||D_i||^2 - ||sum_i w_i
   // D_i||^2 <= L_pm^2 ||x - y||^2 (Hessian variance, arXiv 2110.03300), D_i = grad f_i(x) - grad f_i(y).

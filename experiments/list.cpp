@@ -90,7 +90,7 @@ std::string compressors() {
 std::string problems() {
   Table table;
   for (const ProblemKind& kind : problem_kinds())
-    table.row({std::string(kind.name), kind.has_smoothness ? "theory steps" : "numeric steps",
+    table.row({std::string(kind.name), kind.has_smoothness ? "exact theory steps" : "estimated theory steps",
                std::string(kind.summary)});
   return "Problems: [problem] kind = \"...\"\n" + table.text();
 }

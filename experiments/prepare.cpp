@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "algorithms/method.h"
+#include "algorithms/params.h"
+#include "engine/estimate_smoothness.h"
 #include "fl_client/local_problem.h"
 #include "fl_server/start_point.h"
 #include "proto/problem_spec.h"
@@ -19,10 +21,23 @@ bool is_cheap(const std::vector<Part>& parts) {
   return nonzeros <= kCheapNonzeros;
 }
 
+Smoothness estimate(Prepared& p) {
+  Smoothness s = estimate_smoothness(make_oracles<double>(p.problem, p.agreement, p.parts), p.weights, p.x0,
+                                     p.experiment.seed());
+  p.warnings.push_back(
+      "kind " + p.problem.kind + " has no closed-form constants: theory uses estimates, L = " +
+      write_parameter(s.L) + " and L_max = " + write_parameter(s.L_max()) +
+      ", the largest curvatures met near x0; if the run diverges, take a smaller multiple, as "
+      "in \"theory*0.5\"");
+  return s;
+}
+
 void resolve_algorithm(Prepared& p) {
   const AlgorithmSpec spec = algorithm_spec(p.experiment);
-  if (find_problem_kind(p.problem.kind).has_smoothness && (needs_smoothness(spec) || is_cheap(p.parts)))
+  const bool closed_form = find_problem_kind(p.problem.kind).has_smoothness;
+  if (closed_form && (needs_smoothness(spec) || is_cheap(p.parts)))
     p.smoothness = smoothness(p.problem, p.agreement, p.parts, p.weights);
+  if (!closed_form && needs_smoothness(spec)) p.smoothness = estimate(p);
   const AlgorithmSpec resolved = resolve(spec, p.theory(), p.warnings);
   set_algorithm(p.experiment, resolved);
   const std::uint32_t n = p.theory().n;

@@ -20,7 +20,7 @@ struct Prepared {
   std::vector<double> x0;                // shape (d)
   std::vector<double> weights;           // shape (n); empty: 1/n each
   Quality quality;                       // of the compressor on R^d
-  std::optional<Smoothness> smoothness;  // where there are closed-form constants
+  std::optional<Smoothness> smoothness;  // where they are cheap or needed
   std::vector<std::string> warnings;
 
   std::uint64_t samples = 0;  // for training, of all clients

@@ -61,6 +61,7 @@ void write_constants(JsonWriter& json, const Theory& theory) {
     json.member("L_max", s.L_max());
     json.member("mu", s.mu);
     json.member("L_exact", s.exact);
+    json.member("L_estimated", s.estimated);
     if (s.L_plus) json.member("L_plus", *s.L_plus);
     if (s.L_pm) json.member("L_pm", *s.L_pm);
     json.member("L_s", s.L_s);
