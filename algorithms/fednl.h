@@ -24,6 +24,7 @@
 #include "algorithms/server_base.h"
 #include "algorithms/symmetric.h"
 #include "compressors/config_error.h"
+#include "engine/oracle.h"
 
 namespace gradwire {
 
@@ -95,7 +96,7 @@ struct FedNl {
 
     Client(const Setup<Real>& s, const Params& p)
         : setup(s),
-          D(triangle_size(s.d)),
+          D(upper_size(s.d)),
           alpha(Real(*p.alpha)),
           starts_whole(p.init.is("hessian")),
           sends_l(p.option.is("2")),
@@ -173,7 +174,7 @@ struct FedNl {
 
     Server(const Setup<Real>& s, const Params& p)
         : setup(s),
-          D(triangle_size(s.d)),
+          D(upper_size(s.d)),
           gamma(*p.step_size.value),
           mu(*p.mu),
           c(p.c),

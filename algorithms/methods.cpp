@@ -8,6 +8,7 @@
 #include "algorithms/options.h"
 #include "compressors/config_error.h"
 #include "compressors/nearest.h"
+#include "engine/oracle.h"
 
 namespace gradwire {
 namespace {
@@ -153,7 +154,7 @@ std::size_t compressed_dim(std::string_view method, std::size_t d) {
                                             " keeps a Hessian per client, which is too large for " +
                                             std::to_string(d) + " parameters; at most " +
                                             std::to_string(kMaxHessianDim) + " are supported");
-  return triangle_size(d);
+  return upper_size(d);
 }
 
 Compressor uplink_compressor(const AlgorithmSpec& spec, std::size_t d, std::uint32_t n) {

@@ -8,8 +8,6 @@
 
 namespace gradwire {
 
-constexpr std::size_t triangle_size(std::size_t d) { return d * (d + 1) / 2; }
-
 // ‖A‖_F: entries off the diagonal count twice.
 template <class Real>
 double frobenius_norm(std::span<const Real> upper, std::size_t d);

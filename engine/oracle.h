@@ -11,6 +11,9 @@ namespace gradwire {
 // Sample numbers in [0, sample_count()); repeats are allowed; empty means all samples.
 using Batch = std::span<const std::uint32_t>;
 
+// Entries of the upper triangle, diagonal included, of a d x d matrix.
+constexpr std::size_t upper_size(std::size_t d) { return d * (d + 1) / 2; }
+
 // How many of a client's test samples the model classifies correctly.
 struct Score {
   std::uint64_t correct = 0;
@@ -30,7 +33,7 @@ class Oracle {
   virtual Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) = 0;
 
   // Writes the upper triangle of f_i's Hessian at x (regulariser included) row by row: row a holds the
-  // columns a .. d-1. Shape (d (d + 1) / 2). False, and nothing is written, where there is no closed form.
+  // columns a .. d-1. Shape (upper_size(d)). False, and nothing is written, where there is no closed form.
   virtual bool hessian(std::span<const Real> /*x*/, std::span<Real> /*upper*/) { return false; }
 
   // Accuracy on the test samples this client holds; nothing where accuracy has no meaning.

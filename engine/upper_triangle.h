@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace gradwire {
+#include "engine/oracle.h"
 
-constexpr std::size_t upper_size(std::size_t d) { return d * (d + 1) / 2; }
+namespace gradwire {
 
 // Entry (a, b), a <= b, is number upper_row(a, d) + b.
 constexpr std::size_t upper_row(std::size_t a, std::size_t d) { return a * (2 * d - a - 1) / 2; }

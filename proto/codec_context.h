@@ -2,6 +2,7 @@
 #pragma once
 
 #include "algorithms/method.h"
+#include "engine/oracle.h"
 #include "proto/codec.h"
 
 namespace gradwire {
@@ -16,8 +17,7 @@ CodecContext codec_context(const Setup<Real>& setup, const ZstdMode& zstd) {
   context.compressor = setup.compressor;
   context.zstd = zstd;
   context.compressor_down = downlink_compressor(setup.algorithm, setup.d);
-  context.max_dim =
-      static_cast<std::uint32_t>(facts_of(setup).needs_hessian ? triangle_size(setup.d) : setup.d);
+  context.max_dim = static_cast<std::uint32_t>(facts_of(setup).needs_hessian ? upper_size(setup.d) : setup.d);
   return context;
 }
 

@@ -10,7 +10,7 @@
 #include "algorithms/params.h"
 #include "algorithms/replica.h"
 #include "algorithms/sampling.h"
-#include "tests/federation.h"
+#include "tests/theory.h"
 
 namespace gradwire::testing {
 
@@ -95,15 +95,8 @@ struct Case {
   explicit Case(const AlgorithmSpec& spec)
       : setup(federation.setup(spec)),
         model(run<double>(federation, setup, kRounds).model),
-        gamma(std::stod(setup->algorithm.step_size)),
+        gamma(gamma_of(*setup)),
         list{federation, setup->compressor} {}
-
-  double parameter(const std::string& name) const {
-    for (const auto& [key, text] : setup->algorithm.parameters)
-      if (key == name) return std::stod(text);
-    ADD_FAILURE() << "no parameter " << name;
-    return 0;
-  }
 };
 
 }  // namespace gradwire::testing

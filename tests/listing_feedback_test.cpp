@@ -6,11 +6,6 @@ namespace {
 
 using namespace testing;  // NOLINT: Vector's operators among it
 
-AlgorithmSpec with_batch(AlgorithmSpec spec, std::uint32_t batch) {
-  spec.batch = batch;
-  return spec;
-}
-
 TEST(Ef14, IsTheListingAndItsMemoryIdentityHolds) {
   Case c(spec_of("ef14", "topk:k=2", {}, "0.3"));
   Vector x = c.federation.x0, all = x;
@@ -48,7 +43,7 @@ void check_family(const Case& c, auto&& v_of, auto&& step, auto&& asked) {
 constexpr auto kAll = [](std::uint32_t, std::uint32_t) { return true; };
 
 TEST(Ef21Sgd, IsTheListing) {
-  Case c(with_batch(spec_of("ef21_sgd", "topk:k=3"), 2));
+  Case c(changed(spec_of("ef21_sgd", "topk:k=3"), 2));
   check_family(
       c,
       [&](std::uint32_t i, std::uint32_t t, const Vector& x) {
@@ -58,7 +53,7 @@ TEST(Ef21Sgd, IsTheListing) {
 }
 
 TEST(Ef21Sgdm, IsTheListingStartedWithFullGradients) {
-  Case c(with_batch(spec_of("ef21_sgdm", "topk:k=3", {{"eta", "0.4"}}), 1));
+  Case c(changed(spec_of("ef21_sgdm", "topk:k=3", {{"eta", "0.4"}}), 1));
   std::vector<Vector> v_i(c.list.n);
   check_family(
       c,

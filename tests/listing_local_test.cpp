@@ -6,14 +6,9 @@ namespace {
 
 using namespace testing;  // NOLINT: Vector's operators among it
 
-AlgorithmSpec with_batch(AlgorithmSpec spec, std::uint32_t batch) {
-  spec.batch = batch;
-  return spec;
-}
-
 TEST(Nesterov, IsTheListingEvaluatedAtX) {
   Case c(spec_of("nesterov"));
-  const double mu = c.parameter("mu");
+  const double mu = parameter(*c.setup, "mu");
   EXPECT_DOUBLE_EQ(mu, c.federation.smoothness.mu);
   const double root = std::sqrt(1 / (c.gamma * mu)), b = (root - 1) / (root + 1);
   Vector x = c.federation.x0, x_prev = x;
@@ -47,7 +42,7 @@ TEST(SgdNice, IsTheListingWithTheProxOfTheL1Norm) {
 
 TEST(FedProx, IsTheListing) {
   Case c(spec_of("fedprox", "identity", {{"local_steps", "4"}, {"mu", "0.3"}}, "0.7"));
-  const double gamma_l = c.parameter("local_step_size");
+  const double gamma_l = parameter(*c.setup, "local_step_size");
   EXPECT_DOUBLE_EQ(gamma_l, 1 / (4 * (c.federation.smoothness.L_max() + 0.3)));
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -170,7 +165,7 @@ TEST(ProxSkip, IsTheListingOfEveryLocalStep) {
 }
 
 TEST(LocalEpochs, PassOverShuffledSamplesInBatches) {
-  Case c(with_batch(spec_of("fedavg", "identity", {{"local_epochs", "2"}, {"local_step_size", "0.2"}}), 3));
+  Case c(changed(spec_of("fedavg", "identity", {{"local_epochs", "2"}, {"local_step_size", "0.2"}}), 3));
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
     x = x + c.list.mean([&](std::uint32_t i) {

@@ -1,6 +1,7 @@
 // FedNL against a transcription of its listing with dense matrices, and the solvers that it uses.
 #include "algorithms/symmetric.h"
 #include "compressors/symmetric_eigen.h"
+#include "engine/oracle.h"
 #include "tests/listing.h"
 
 namespace gradwire {
@@ -43,7 +44,7 @@ Vector solve_naively(Vector A, Vector b) {
 
 Vector random_triangle(std::size_t d, std::uint64_t seed) {
   Random random(seed, "triangle");
-  Vector upper(triangle_size(d));
+  Vector upper(upper_size(d));
   for (double& v : upper) v = random.normal();
   return upper;
 }
@@ -214,11 +215,6 @@ struct Newton {
   Vector C(std::uint32_t i, std::uint32_t t, const Vector& v) const {
     return Listing::apply(setup->compressor, v, {1, i, t, Purpose::kCompressor + 1});
   }
-  double parameter(const std::string& name) const {
-    for (const auto& [key, text] : setup->algorithm.parameters)
-      if (key == name) return std::stod(text);
-    return std::nan("");
-  }
 
   // The listing from H_i^0, `option` 1 or 2.
   Vector listing(std::vector<Vector> H_i, double alpha, int option, double mu, std::uint32_t rounds) {
@@ -261,13 +257,13 @@ TEST(FedNl, IsTheListingOfOptionOneFromZero) {
     Newton run(spec_of("fednl", compressor, {{"mu", "0.4"}, {"init", "zero"}}), 6);
     SCOPED_TRACE(compressor);
     expect_close(run.model, run.listing(std::vector<Vector>(kClients, Vector(kEntries)),
-                                        run.parameter("alpha"), 1, 0.4, 6));
+                                        parameter(*run.setup, "alpha"), 1, 0.4, 6));
   }
 }
 
 TEST(FedNl, IsTheListingOfOptionTwoFromTheHessians) {
   Newton run(spec_of("fednl", "randk:k=7", {{"option", "2"}}), 6);
-  EXPECT_DOUBLE_EQ(run.parameter("alpha"), 7.0 / 21);
+  EXPECT_DOUBLE_EQ(parameter(*run.setup, "alpha"), 7.0 / 21);
   std::vector<Vector> H_i;
   for (std::uint32_t i = 0; i < kClients; ++i) H_i.push_back(run.hessian(i, Vector(kDim)));
   expect_close(run.model, run.listing(H_i, 7.0 / 21, 2, 0, 6));

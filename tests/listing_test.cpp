@@ -32,7 +32,7 @@ TEST(Dcgd, IsTheListing) {
 
 TEST(FedAvg, IsTheListing) {
   Case c(spec_of("fedavg", "identity", {{"local_steps", "4"}}, "0.7"));
-  const double gamma_l = c.parameter("local_step_size");
+  const double gamma_l = parameter(*c.setup, "local_step_size");
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
     Vector change(c.list.d);
@@ -48,7 +48,7 @@ TEST(FedAvg, IsTheListing) {
 
 TEST(Diana, IsTheListingWithTheOldShiftInTheEstimator) {
   Case c(spec_of("diana", "randk:k=3"));
-  const double alpha = c.parameter("alpha");
+  const double alpha = parameter(*c.setup, "alpha");
   EXPECT_DOUBLE_EQ(alpha, 3.0 / 12);
   Vector x = c.federation.x0, h(c.list.d);
   std::vector<Vector> h_i(c.list.n, Vector(c.list.d));
@@ -67,7 +67,7 @@ TEST(Diana, IsTheListingWithTheOldShiftInTheEstimator) {
 
 TEST(Marina, IsTheListingWithOneCoinForAll) {
   Case c(spec_of("marina", "randk:k=3"));
-  const double p = c.parameter("p");
+  const double p = parameter(*c.setup, "p");
   EXPECT_DOUBLE_EQ(p, 3.0 / 12);
   Vector x = c.federation.x0, x_prev, g;
   int whole_rounds = 0;

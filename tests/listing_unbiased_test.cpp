@@ -8,14 +8,9 @@ namespace {
 
 using namespace testing;  // NOLINT: Vector's operators among it
 
-AlgorithmSpec with_batch(AlgorithmSpec spec, std::uint32_t batch) {
-  spec.batch = batch;
-  return spec;
-}
-
 TEST(VrDiana, IsTheListingWithOneCoinForThePointOfAllClients) {
-  Case c(with_batch(spec_of("vr_diana", "randk:k=3"), 2));
-  const double alpha = c.parameter("alpha"), p = c.parameter("p");
+  Case c(changed(spec_of("vr_diana", "randk:k=3"), 2));
+  const double alpha = parameter(*c.setup, "alpha"), p = parameter(*c.setup, "p");
   EXPECT_DOUBLE_EQ(p, 0.5);
   Vector x = c.federation.x0, w = x, h(c.list.d);
   std::vector<Vector> h_i(c.list.n, Vector(c.list.d));
@@ -37,7 +32,8 @@ TEST(VrDiana, IsTheListingWithOneCoinForThePointOfAllClients) {
 
 TEST(Adiana, IsTheListing) {
   Case c(spec_of("adiana", "randk:k=3"));
-  const double alpha = c.parameter("alpha"), p = c.parameter("p"), mu = c.parameter("mu"), eta = c.gamma;
+  const double alpha = parameter(*c.setup, "alpha"), p = parameter(*c.setup, "p"),
+               mu = parameter(*c.setup, "mu"), eta = c.gamma;
   const double omega = 3, L = c.federation.smoothness.L_max();
   EXPECT_DOUBLE_EQ(p, 1 / (2 * (1 + omega)));
   EXPECT_DOUBLE_EQ(eta, std::min(1 / (2 * L), 5 / (64 * omega * std::pow(2 * p * (1 + omega) + 1, 2) * L)));
@@ -64,8 +60,8 @@ TEST(Adiana, IsTheListing) {
 }
 
 TEST(VrMarina, IsTheListingWithOneBatchAtBothPoints) {
-  Case c(with_batch(spec_of("vr_marina", "randk:k=3"), 2));
-  const double p = c.parameter("p");
+  Case c(changed(spec_of("vr_marina", "randk:k=3"), 2));
+  const double p = parameter(*c.setup, "p");
   EXPECT_DOUBLE_EQ(p, 0.25);  // min(3/12, 2/(4+2))
   Vector x = c.federation.x0, x_prev, g;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -107,8 +103,8 @@ TEST(PpMarina, IsTheListingAlsoWhenOneClientIsDrawnManyTimes) {
 }
 
 TEST(Page, IsTheListingOverTheSamplesOfAllClients) {
-  Case c(with_batch(spec_of("page"), 3));
-  const double p = c.parameter("p");
+  Case c(changed(spec_of("page"), 3));
+  const double p = parameter(*c.setup, "p");
   EXPECT_DOUBLE_EQ(p, 3.0 / (3 + 20));
   Vector x = c.federation.x0, x_prev, g;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -130,7 +126,7 @@ TEST(Page, IsTheListingOverTheSamplesOfAllClients) {
 
 // h_next(i, t, x, x_prev, h_i) is h_i⁺.
 void check_dasha(const Case& c, auto&& h_next) {
-  const double a = c.parameter("a");
+  const double a = parameter(*c.setup, "a");
   EXPECT_DOUBLE_EQ(a, 1.0 / 7);
   std::vector<Vector> h_i, g_i;
   for (std::uint32_t i = 0; i < c.list.n; ++i) h_i.push_back(c.list.grad(i, c.federation.x0));
@@ -158,8 +154,8 @@ TEST(Dasha, IsTheListing) {
 }
 
 TEST(DashaPage, IsTheListing) {
-  Case c(with_batch(spec_of("dasha_page", "randk:k=3"), 2));
-  const double p = c.parameter("p");
+  Case c(changed(spec_of("dasha_page", "randk:k=3"), 2));
+  const double p = parameter(*c.setup, "p");
   EXPECT_DOUBLE_EQ(p, 2.0 / 6);
   check_dasha(
       c, [&](std::uint32_t i, std::uint32_t t, const Vector& x, const Vector& x_prev, const Vector& h_i) {
@@ -169,7 +165,7 @@ TEST(DashaPage, IsTheListing) {
 }
 
 TEST(DashaMvr, IsTheListing) {
-  Case c(with_batch(spec_of("dasha_mvr", "randk:k=3", {{"b", "0.3"}}), 2));
+  Case c(changed(spec_of("dasha_mvr", "randk:k=3", {{"b", "0.3"}}), 2));
   check_dasha(
       c, [&](std::uint32_t i, std::uint32_t t, const Vector& x, const Vector& x_prev, const Vector& h_i) {
         const auto B = c.list.batch(i, t, 2);
@@ -181,7 +177,7 @@ TEST(Cofig, IsTheListingWithTwoIndependentSamples) {
   AlgorithmSpec spec = spec_of("cofig", "randk:k=3");
   spec.participation = 0.4;
   Case c(spec);
-  const double alpha = c.parameter("alpha");
+  const double alpha = parameter(*c.setup, "alpha");
   Vector x = c.federation.x0, h(c.list.d);
   std::vector<Vector> h_i(c.list.n, Vector(c.list.d));
   int different = 0;
@@ -208,7 +204,7 @@ TEST(Frecon, IsTheListing) {
   AlgorithmSpec spec = spec_of("frecon", "randk:k=3");
   spec.participation = 0.4;
   Case c(spec);
-  const double alpha = c.parameter("alpha"), lambda = c.parameter("lambda");
+  const double alpha = parameter(*c.setup, "alpha"), lambda = parameter(*c.setup, "lambda");
   EXPECT_DOUBLE_EQ(lambda, 2.0 / (2 * 4 * 5));
   Vector x = c.federation.x0, x_prev = x, h(c.list.d), g(c.list.d);
   std::vector<Vector> h_i(c.list.n, Vector(c.list.d));

@@ -4,47 +4,14 @@
 
 #include "algorithms/ef21_pp.h"
 #include "algorithms/fields.h"
-#include "tests/federation.h"
+#include "tests/theory.h"
 
 namespace gradwire {
 namespace {
 
-using testing::Federation;
-using testing::run;
-using testing::spec_of;
-using testing::Trace;
+using namespace testing;  // NOLINT: what tests of theorems share
 
 constexpr int kSeeds = 20;
-
-double squared_distance(View<double> a, View<double> b) {
-  double sum = 0;
-  for (std::size_t j = 0; j < a.size(); ++j) sum += (a[j] - b[j]) * (a[j] - b[j]);
-  return sum;
-}
-double gamma_of(const Setup<double>& setup) { return std::stod(setup.algorithm.step_size); }
-double parameter(const Setup<double>& setup, const std::string& name) {
-  for (const auto& [key, text] : setup.algorithm.parameters)
-    if (key == name) return std::stod(text);
-  ADD_FAILURE() << "no parameter " << name;
-  return 0;
-}
-AlgorithmSpec changed(AlgorithmSpec spec, std::uint32_t batch, double participation) {
-  spec.batch = batch;
-  spec.participation = participation;
-  return spec;
-}
-
-// mean over t < T of ‖∇f(x^t)‖², which is E‖∇f(x̂)‖² for the uniformly random iterate x̂.
-double average_grad_norm_sq(const Trace<double>& trace) {
-  double sum = 0;
-  for (std::size_t k = 0; k + 1 < trace.records.size(); ++k) sum += trace.records[k].grad_norm_sq;
-  return sum / static_cast<double>(trace.records.size() - 1);
-}
-
-struct Nonconvex {
-  AlgorithmSpec spec;
-  double factor = 1;  // of 2 Δ⁰/(γ T)
-};
 
 // E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T): the theorems of MARINA (2102.07845, 2.1, 3.1, 4.1; 2110.03300, 4), PAGE
 // (2008.10898, 1), DASHA (2202.01268, 6.1, 6.4), EF21 and its kin (2106.05203, 1 and 3; 2110.03294;

@@ -1,34 +1,17 @@
 // The inequalities of the theorems, with the step sizes that the tool computes, on quadratics whose constants
 // are known.
+#include "tests/theory.h"
+
 #include <gtest/gtest.h>
 
 #include "algorithms/fields.h"
-#include "tests/federation.h"
 
 namespace gradwire {
 namespace {
 
-using testing::Federation;
-using testing::run;
-using testing::spec_of;
-using testing::Trace;
+using namespace testing;  // NOLINT: what tests of theorems share
 
 constexpr int kSeeds = 20;
-
-double squared_distance(View<double> a, View<double> b) {
-  double sum = 0;
-  for (std::size_t j = 0; j < a.size(); ++j) sum += (a[j] - b[j]) * (a[j] - b[j]);
-  return sum;
-}
-
-// mean over t < T of ‖∇f(x^t)‖², which is E‖∇f(x̂)‖² for the uniformly random iterate x̂.
-double average_grad_norm_sq(const Trace<double>& trace) {
-  double sum = 0;
-  for (std::size_t k = 0; k + 1 < trace.records.size(); ++k) sum += trace.records[k].grad_norm_sq;
-  return sum / static_cast<double>(trace.records.size() - 1);
-}
-
-double gamma_of(const Setup<double>& setup) { return std::stod(setup.algorithm.step_size); }
 
 TEST(GdTheory, GapShrinksByOneMinusGammaMuARound) {
   const Federation<double> f(6, 15);
