@@ -64,13 +64,15 @@ struct Case {
   Problem problem() const { return problem_of(kind, regularizer, 0.3, {12, 5, 30}, loss); }
   bool convex() const { return regularizer != Regularizer::kNonconvex && loss == LinearLoss::kLogistic; }
 };
-// The largest second derivative of (1 - sigma(z))^2, by trying z.
+// The largest second derivative of (1 - sigma(z))^2, by trying z: all of them coarsely, then around the best.
 double squared_curvature() {
-  double largest = 0;
-  for (double z = -3; z <= 3; z += 1e-6) {
-    const double s = 1 / (1 + std::exp(z));
-    largest = std::max(largest, std::abs(2 * s * s * (1 - s) * (2 - 3 * s)));
-  }
+  double best = 0, largest = 0;
+  const auto attempt = [&](double z) {
+    const double s = 1 / (1 + std::exp(z)), curvature = std::abs(2 * s * s * (1 - s) * (2 - 3 * s));
+    if (curvature > largest) largest = curvature, best = z;
+  };
+  for (double z = -3; z <= 3; z += 1e-3) attempt(z);
+  for (double z = best - 1e-3, end = best + 1e-3; z <= end; z += 1e-7) attempt(z);
   return largest;
 }
 class Constants : public testing::TestWithParam<Case> {};

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "engine/reductions.h"
@@ -16,22 +14,26 @@ namespace gradwire::tape_tests {
 // Away from kinks, where central differences are not derivatives.
 enum class Where { kAll, kPositive };
 
+// Plain pointers: seven tapes times seventy std::functions would take a compiler a minute.
 template <class V>
 struct Operation {
-  using Args = std::array<V, 3>;
-  std::string name;
-  std::function<V(const Args&)> on_tape;
-  std::function<double(double, double, double)> plain;
+  const char* name;
+  V (*on_tape)(const std::array<V, 3>&);
+  double (*plain)(double, double, double);
   Where where = Where::kAll;
 };
+
+template <class V>
+std::vector<V> list(const std::array<V, 3>& x) {
+  return {x.begin(), x.end()};
+}
 
 template <class V>
 std::vector<Operation<V>> operations() {
   using A = const std::array<V, 3>&;
   using D = double;
-  const auto list = [](A x) { return std::vector<V>(x.begin(), x.end()); };
   // clang-format off
-  std::vector<Operation<V>> all = {
+  return {
     {"a+b", [](A x) { return x[0] + x[1]; }, [](D a, D b, D) { return a + b; }},
     {"a-b", [](A x) { return x[0] - x[1]; }, [](D a, D b, D) { return a - b; }},
     {"a*b", [](A x) { return x[0] * x[1]; }, [](D a, D b, D) { return a * b; }},
@@ -101,9 +103,9 @@ std::vector<Operation<V>> operations() {
      [](D a, D b, D c) { return (a + b + c) / 3 * (a * a + b * b + c * c) / 3; }},
     {"variance_biased", [](A x) { return variance_biased(x); },
      [](D a, D b, D c) { return (a * a + b * b + c * c) / 3 - (a + b + c) * (a + b + c) / 9; }},
-    {"variance", [list](A x) { return variance(list(x)); },
+    {"variance", [](A x) { return variance(list(x)); },
      [](D a, D b, D c) { return (a * a + b * b + c * c) / 2 - (a + b + c) * (a + b + c) / 6; }},
-    {"inner_product", [list](A x) { return inner_product(list(x), std::array{x[1], x[2], x[0]}); },
+    {"inner_product", [](A x) { return inner_product(list(x), std::array{x[1], x[2], x[0]}); },
      [](D a, D b, D c) { return a * b + b * c + c * a; }},
     {"inner_product_with_bias", [](A x) { return inner_product_with_bias(std::array{x[0]}, std::array{x[1]}, x[2]); },
      [](D a, D b, D c) { return a * b + c; }},
@@ -118,7 +120,6 @@ std::vector<Operation<V>> operations() {
      [](D a, D b, D) { return 1 / (1 + std::exp(a - b)); }},
   };
   // clang-format on
-  return all;
 }
 
 }  // namespace gradwire::tape_tests
