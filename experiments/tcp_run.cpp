@@ -196,6 +196,8 @@ class TcpRun {
 
   void wait_for_clients() {
     const auto deadline = Clock::now() + kGoodbyeTime;
+    if (stop_)  // they would wait for the server to come back
+      for (std::size_t c = 1; c < children_.size(); ++c) children_[c].signal(SIGTERM);
     for (std::size_t c = 1; c < children_.size(); ++c) {
       while (!children_[c].ended()) {
         if (Clock::now() > deadline) fail(children_[c], "did not end after the server");

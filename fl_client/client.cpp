@@ -16,6 +16,7 @@
 #include "engine/kernels/select.h"
 #include "fl_client/back_off.h"
 #include "fl_client/connection.h"
+#include "fl_client/memory.h"
 #include "fl_client/worker.h"
 #include "proto/build_info.h"
 #include "proto/control_frame.h"
@@ -56,9 +57,12 @@ class Client {
  public:
   explicit Client(const ClientOptions& options)
       : options_(options),
-        name_(options.name.empty() ? draw_name() : options.name),
         back_off_(options.back_off_base, options.back_off_cap),
-        last_contact_(Clock::now()) {}
+        last_contact_(Clock::now()) {
+    if (!options.state.empty()) memory_.emplace(options.state, options.log);
+    name_ = options.name.empty() ? draw_name() : options.name;
+    if (memory_ && options.name.empty()) name_ = memory_->name(name_);
+  }
 
   void run();
 
@@ -76,7 +80,8 @@ class Client {
   }
 
   const ClientOptions& options_;
-  const std::string name_;
+  std::optional<ClientMemory> memory_;
+  std::string name_;
   BackOff back_off_;
   Clock::time_point last_contact_;
 
@@ -200,7 +205,8 @@ Status Client::start(const ServerConnection::Frame& frame) {
     if (start.clients() != experiment.clients().count() || number_ >= start.clients() ||
         model_dim(problem_spec(experiment), agreement) != start.dim())
       return Error{"Start: the dimensions do not fit the experiment"};
-    worker_ = make_worker(experiment, agreement, part(), number_);
+    worker_.reset();  // it uses the memory that the new one is given
+    worker_ = make_worker(experiment, agreement, part(), number_, memory_ ? &*memory_ : nullptr, header);
   } catch (const ConfigError& error) {
     return Error{"Start: " + error.key() + ": " + error.what()};
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -13,9 +14,10 @@
 namespace gradwire {
 
 struct ClientOptions {
-  std::string server;  // HOST:PORT
-  DataChoice data;     // paths relative to the working directory
-  std::string name;    // --id; empty: one that no other process has
+  std::string server;           // HOST:PORT
+  DataChoice data;              // paths relative to the working directory
+  std::string name;             // --id; empty: one that no other process has
+  std::filesystem::path state;  // what must survive a restart; empty: nothing does
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::milliseconds io_timeout{
       60'000};  // for the server to answer in the handshake, or to take bytes

@@ -44,6 +44,10 @@ int main(int argc, char** argv) {
                  "part i of n");
   app.add_option("--id", options.name,
                  "Name of this client: with it, it gets its old number when it comes back");
+  app.add_option(
+      "--state", options.state,
+      "Folder in which this client remembers its part of the run, so that it can be killed and started "
+      "again without the help of the server");
   app.add_option("--give-up-after-ms", give_up_after_ms, "End when there was no server for so long")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -1,11 +1,17 @@
 #include "fl_client/worker.h"
 
+#include <algorithm>
+#include <array>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "fl_client/memory.h"
 #include "fl_client/runtime.h"
 #include "proto/codec_context.h"
 #include "proto/experiment.h"
+#include "proto/experiment.pb.h"
 #include "proto/problem_spec.h"
 
 namespace gradwire {
@@ -26,11 +32,23 @@ template <class Real>
 class RealWorker final : public Worker {
  public:
   RealWorker(std::shared_ptr<const Setup<Real>> setup, const ZstdMode& zstd,
-             std::unique_ptr<Oracle<Real>> oracle, ClientId client)
+             std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientMemory* memory)
       : oracle_(std::move(oracle)),
         runtime_(setup, client, *oracle_),
         codec_(codec_context(*setup, zstd)),
-        slot_(codec_.context()) {}
+        slot_(codec_.context()),
+        // Of a client without state there is nothing to remember.
+        memory_(facts_of(*setup).client_state == ClientState::kNone ? nullptr : memory) {}
+
+  // Throws std::runtime_error.
+  void go_on(const std::string& run, Durability durability) {
+    if (memory_ == nullptr) return;
+    const Status status =
+        memory_->begin(run, durability,
+                       {.load = [this](std::string_view state) { return runtime_.load(state); },
+                        .answer = [this](std::string_view request) { return answer_again(request); }});
+    if (!status) throw std::runtime_error(status.error().message);
+  }
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
   std::uint64_t answered() const override { return answered_; }
@@ -38,11 +56,23 @@ class RealWorker final : public Worker {
   Result<Received> receive(ServerConnection& from, const ServerConnection::Frame& frame) override {
     const auto targets = slot_.prepare(frame.prefix, frame.header);
     if (!targets) return targets.error();
+    std::string head;  // reading on may overwrite frame.header
+    if (memory_ != nullptr) {
+      const auto prefix =
+          write_prefix(frame.prefix.type, frame.header, frame.prefix.payload_len, frame.prefix.payload_crc);
+      head.append(text_of(prefix)).append(text_of(frame.header));
+    }
     if (Status status = from.read_payload(*targets); !status) return status.error();
     const Result<Envelope<Real>> envelope = slot_.finish();
     if (!envelope) return envelope.error();
     if (!runtime_.accepts(*envelope)) return Error{"the server sent a message of the wrong shape"};
     envelope_ = *envelope;
+    if (memory_ != nullptr && envelope_.request == Request::kRound) {
+      std::vector<std::string_view> request = {head};
+      for (const auto target : *targets) request.push_back(text_of(target));
+      const Status status = memory_->remember(request);
+      if (!status) throw std::runtime_error(status.error().message);
+    }
     if (envelope_.request != Request::kGoodbye) return Received::kRequest;
     runtime_.handle(envelope_, scratch_);
     return Received::kGoodbye;
@@ -55,10 +85,36 @@ class RealWorker final : public Worker {
     codec_.release_uplink();
     if (!written) return written;
     answered_ += 1;
+    if (memory_ == nullptr || !memory_->is_long()) return Unit{};
+    const Status status = memory_->shorten(runtime_.save());
+    if (!status) throw std::runtime_error(status.error().message);
     return Unit{};
   }
 
  private:
+  static std::string_view text_of(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  // A request as remember() got it. False: it is not one of this run.
+  bool answer_again(std::string_view request) {
+    const auto bytes = std::as_bytes(std::span(request));
+    if (bytes.size() < kPrefixBytes) return false;
+    const auto prefix = read_prefix(bytes.template first<kPrefixBytes>(), max_payload());
+    if (!prefix || bytes.size() != kPrefixBytes + prefix->header_len + prefix->payload_len) return false;
+    const auto targets = slot_.prepare(*prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
+    if (!targets) return false;
+    const std::byte* from = bytes.data() + kPrefixBytes + prefix->header_len;
+    for (const std::span<std::byte> target : *targets) {
+      std::copy_n(from, target.size(), target.begin());
+      from += target.size();
+    }
+    const Result<Envelope<Real>> envelope = slot_.finish();
+    if (!envelope || !runtime_.accepts(*envelope)) return false;
+    runtime_.handle(*envelope, scratch_);
+    return true;
+  }
+
   std::unique_ptr<Oracle<Real>> oracle_;
   ClientRuntime<Real> runtime_;
   Codec<Real> codec_;
@@ -66,26 +122,32 @@ class RealWorker final : public Worker {
   Scratch<Real> scratch_;
   Envelope<Real> envelope_;  // views slot_
   std::uint64_t answered_ = 0;
+  ClientMemory* const memory_;  // null: there is none, or nothing to remember
 };
 
 template <class Real>
 std::unique_ptr<Worker> make(const proto::Experiment& e, const ProblemSpec& spec, const Agreement& agreement,
-                             const Part& part, ClientId client, const ZstdMode& zstd) {
+                             const Part& part, ClientId client, const ZstdMode& zstd, ClientMemory* memory,
+                             const std::string& run) {
   const auto setup = make_setup<Real>(e, model_dim(spec, agreement));
-  return std::make_unique<RealWorker<Real>>(setup, zstd, make_oracle<Real>(spec, agreement, part, client),
-                                            client);
+  auto worker = std::make_unique<RealWorker<Real>>(
+      setup, zstd, make_oracle<Real>(spec, agreement, part, client), client, memory);
+  worker->go_on(run, e.server().durability() == "power" ? Durability::kPower : Durability::kProcess);
+  return worker;
 }
 
 }  // namespace
 
 std::unique_ptr<Worker> make_worker(const proto::Experiment& experiment, const Agreement& agreement,
-                                    const Part& part, std::uint32_t client) {
+                                    const Part& part, std::uint32_t client, ClientMemory* memory,
+                                    const std::string& run) {
   const ProblemSpec spec = problem_spec(experiment);
   check_agreement(spec, agreement);
   const Result<ZstdMode> zstd = parse_zstd_mode(experiment.server().zstd());
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
-  if (experiment.precision() == "fp32") return make<float>(experiment, spec, agreement, part, client, *zstd);
-  return make<double>(experiment, spec, agreement, part, client, *zstd);
+  if (experiment.precision() == "fp32")
+    return make<float>(experiment, spec, agreement, part, client, *zstd, memory, run);
+  return make<double>(experiment, spec, agreement, part, client, *zstd, memory, run);
 }
 
 }  // namespace gradwire

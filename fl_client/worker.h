@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "engine/problem.h"
 #include "fl_client/connection.h"
@@ -15,6 +16,8 @@ namespace gradwire {
 namespace proto {
 class Experiment;
 }
+
+class ClientMemory;
 
 class Worker {
  public:
@@ -30,8 +33,11 @@ class Worker {
   virtual std::uint64_t answered() const = 0;
 };
 
-// `experiment` is resolved; d = model_dim(). Throws ConfigError, DataError or std::runtime_error.
+// `experiment` is resolved; d = model_dim(). With a memory (which must outlive the worker) the worker goes on
+// where an earlier process was in the run that the Start message `run` names; null: it begins afresh. Throws
+// ConfigError, DataError or std::runtime_error.
 std::unique_ptr<Worker> make_worker(const proto::Experiment& experiment, const Agreement& agreement,
-                                    const Part& part, std::uint32_t client);
+                                    const Part& part, std::uint32_t client, ClientMemory* memory = nullptr,
+                                    const std::string& run = "");
 
 }  // namespace gradwire

@@ -45,11 +45,24 @@ std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTab
   return smoothness_from_clients(spec, clients, weights);
 }
 
-void resolve_algorithm(Agreed& agreed, const ProblemSpec& spec, const ClientTable& table) {
-  const AlgorithmSpec asked = algorithm_spec(agreed.experiment);
-  if (needs_smoothness(asked)) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
-  const AlgorithmSpec resolved = resolve(asked, agreed.theory(), agreed.warnings);
-  set_algorithm(agreed.experiment, resolved);
+// All that the clients' data decide.
+void see_data(Agreed& agreed, const ProblemSpec& spec, const ClientTable& table) {
+  agreed.agreement = agreement_of(table);
+  check_agreement(spec, agreed.agreement);
+  agreed.d = model_dim(spec, agreed.agreement);
+  std::vector<std::uint64_t> samples;
+  for (ClientId client = 0; client < table.size(); ++client)
+    samples.push_back(table.info(client).sample_count);
+  if (find_problem_kind(spec.kind).needs_data() && std::count(samples.begin(), samples.end(), 0u) > 0)
+    throw DataError("client " +
+                    std::to_string(std::find(samples.begin(), samples.end(), 0u) - samples.begin()) +
+                    " has no samples");
+  agreed.samples = std::max<std::uint64_t>(std::accumulate(samples.begin(), samples.end(), std::uint64_t{0}),
+                                           spec.clients);
+  agreed.weights = client_weights(agreed.experiment, samples);
+}
+
+void see_algorithm(Agreed& agreed, const AlgorithmSpec& resolved) {
   const std::uint32_t n = agreed.theory().n;
   agreed.quality =
       quality(uplink_compressor(resolved, agreed.d, n), compressed_dim(resolved.name, agreed.d), n);
@@ -62,25 +75,29 @@ Agreed agree(const LoadedExperiment& loaded, const ClientTable& table) {
   agreed.experiment = loaded.experiment;
   const ProblemSpec spec = problem_spec(agreed.experiment);
   try {
-    agreed.agreement = agreement_of(table);
-    check_agreement(spec, agreed.agreement);
-    agreed.d = model_dim(spec, agreed.agreement);
-    std::vector<std::uint64_t> samples;
-    for (ClientId client = 0; client < table.size(); ++client)
-      samples.push_back(table.info(client).sample_count);
-    if (find_problem_kind(spec.kind).needs_data() && std::count(samples.begin(), samples.end(), 0u) > 0)
-      throw DataError("client " +
-                      std::to_string(std::find(samples.begin(), samples.end(), 0u) - samples.begin()) +
-                      " has no samples");
-    agreed.samples = std::max<std::uint64_t>(
-        std::accumulate(samples.begin(), samples.end(), std::uint64_t{0}), spec.clients);
-    agreed.weights = client_weights(agreed.experiment, samples);
+    see_data(agreed, spec, table);
     agreed.x0 = start_point(agreed.experiment, agreed.agreement, loaded.folder());
-    resolve_algorithm(agreed, spec, table);
+    const AlgorithmSpec asked = algorithm_spec(agreed.experiment);
+    if (needs_smoothness(asked)) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
+    const AlgorithmSpec resolved = resolve(asked, agreed.theory(), agreed.warnings);
+    set_algorithm(agreed.experiment, resolved);
+    see_algorithm(agreed, resolved);
   } catch (const ConfigError& error) {
     throw locate(loaded, error);
   }
   make_paths_absolute(agreed.experiment, loaded.folder());
+  return agreed;
+}
+
+Agreed agreed_before(const proto::Experiment& asked, const proto::Experiment& resolved,
+                     const ClientTable& table) {
+  Agreed agreed;
+  agreed.experiment = resolved;
+  const ProblemSpec spec = problem_spec(resolved);
+  see_data(agreed, spec, table);
+  agreed.x0.resize(agreed.d);
+  if (needs_smoothness(algorithm_spec(asked))) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
+  see_algorithm(agreed, algorithm_spec(resolved));
   return agreed;
 }
 

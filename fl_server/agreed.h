@@ -38,6 +38,11 @@ struct Agreed {
 // REQUIRES: all clients of the table have joined. Throws ExperimentError or DataError (one line).
 Agreed agree(const LoadedExperiment& loaded, const ClientTable& table);
 
+// The same in a later process, from what agree() had made of the experiment. x0 is zeros: the method's state
+// has taken its place. Throws ConfigError or DataError when these do not go together.
+Agreed agreed_before(const proto::Experiment& asked, const proto::Experiment& resolved,
+                     const ClientTable& table);
+
 // The Start frame that tells the clients.
 std::string start_frame(const Agreed& agreed, std::uint64_t run);
 

@@ -73,6 +73,11 @@ void ClientTable::release(ClientId client) {
   entry = {};
 }
 
+Status ClientTable::restore(ClientId client, ClientInfo info, bool by_part) {
+  if (const Result<ClientId> taken = take(client, info.name, by_part); !taken) return taken.error();
+  return join(client, std::move(info));
+}
+
 Status ClientTable::join(ClientId client, ClientInfo info) {
   Entry& entry = clients_[client];
   if (entry.joined && !entry.info.same_data(info)) {

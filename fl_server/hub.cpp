@@ -86,7 +86,7 @@ struct Hub::Impl final : SessionOwner {
 
 Hub::Impl::Impl(HubOptions o)
     : options(std::move(o)),
-      table(options.clients),
+      table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
       listener(options.listen),
       live(options.clients, nullptr) {
   welcome(0);  // throws now, not in front of a client, when the experiment is too long for it
@@ -342,11 +342,12 @@ void Hub::finish(std::chrono::milliseconds deadline) {
   m.wait(std::min(end, now() + kQuietGoodbye), [&] { return m.counts.open == 0; });  // they hang up
 }
 
-void Hub::abandon(const std::string& message) {
+void Hub::abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
   Impl& m = *impl_;
   m.events = nullptr;
   m.ended = true;
-  for (const auto& [session, owned] : m.sessions) session->connection().refuse(message, true, 0);
+  for (const auto& [session, owned] : m.sessions)
+    session->connection().refuse(message, fatal, retry_after_ms);
   m.wait(now() + m.options.times.linger, [&] { return m.counts.open == 0; });
 }
 

@@ -20,6 +20,7 @@ struct HubOptions {
   WireTimes times;
   bool handle_signals = false;                  // SIGINT and SIGTERM stop the run, a second one the process
   std::function<void(const std::string&)> log;  // one line; may be empty
+  ClientTable table{0};                         // of n clients: who they were in an earlier process, if any
 };
 
 // What a hub tells the transport once the run has begun, from inside wait().
@@ -62,8 +63,9 @@ class Hub {
   // Until all clients have heard the last message that they were sent (a client answers it with a heartbeat),
   // also those that must come back for it; at the latest after `deadline`.
   void finish(std::chrono::milliseconds deadline);
-  // Tells all clients that the run is over for good, and why.
-  void abandon(const std::string& message);
+  // Hangs up on all clients and tells them why. Unless that is `fatal` they come back, in retry_after_ms at
+  // the earliest.
+  void abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
 
  private:
   struct Impl;

@@ -29,7 +29,8 @@ Examples:
   gradwire-server experiment.toml --listen 0.0.0.0:7000 --state run1
   gradwire-server experiment.toml --listen 127.0.0.1:0 --state run1 --set run.rounds=100
 The address that it listens on is in run1/address; the results come into run1. Clients:
-  gradwire-client --server HOST:7000 --data libsvm:my.txt --id hospital-7)";
+  gradwire-client --server HOST:7000 --data libsvm:my.txt --id hospital-7
+A server that was stopped or killed goes on when it is started again with the same arguments.)";
 
 // One JSON object per evaluated round: the columns of metrics.csv.
 std::string record_json(const gradwire::RoundRecord& record) {
@@ -90,7 +91,9 @@ int run(const gradwire::ServeOptions& options, const Console& console) {
     std::fprintf(stderr, "gradwire-server: the run diverged; try a smaller algorithm.step_size\n");
     return kFailed;
   }
-  console.log("the results are in " + options.state.string());
+  console.log(*outcome == gradwire::Outcome::kStopped
+                  ? "stopped; start it again with the same arguments, and the run goes on"
+                  : "the results are in " + options.state.string());
   return 0;
 }
 
@@ -111,6 +114,8 @@ int main(int argc, char** argv) {
   app.add_option("--join-deadline-ms", join_deadline_ms, "Give up when not all clients have joined by then")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_flag("!--no-resume", options.resume,
+               "Begin anew, although the folder holds a run that could go on: it is removed");
   app.add_flag("--json", json, "One JSON object per evaluated round on stdout; log lines as JSON");
   app.add_flag("--quiet", quiet, "Only errors");
   try {

@@ -1,11 +1,13 @@
 #include "fl_server/results.h"
 
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
 #include "proto/frame.h"
+#include "proto/little_endian.h"
 
 namespace gradwire {
 namespace {
@@ -18,29 +20,16 @@ constexpr std::size_t kModelCrcBytes = 4;
   throw std::runtime_error(file.string() + ": " + what);
 }
 
-// Little-endian, as the wire is.
-template <class T>
-void put(std::string& out, T value) {
-  for (std::size_t k = 0; k < sizeof value; ++k) out.push_back(static_cast<char>(value >> (8 * k)));
-}
-template <class T>
-T get(const char* bytes) {
-  T value = 0;
-  for (std::size_t k = 0; k < sizeof value; ++k)
-    value |= static_cast<T>(static_cast<unsigned char>(bytes[k])) << (8 * k);
-  return value;
-}
-
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 // The numbers of a model.bin's body.
 template <class Real, class Bits>
-std::vector<double> numbers(const char* bytes, std::uint64_t d) {
+std::vector<double> numbers(std::string_view bytes, std::uint64_t d) {
   std::vector<double> x(d);
   for (std::uint64_t j = 0; j < d; ++j) {
-    const Bits bits = get<Bits>(bytes + j * sizeof bits);
+    const Bits bits = get<Bits>(bytes, j * sizeof bits);
     Real value;
     std::memcpy(&value, &bits, sizeof value);
     x[j] = static_cast<double>(value);
@@ -59,6 +48,33 @@ std::string read_all(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+void write_whole(const std::filesystem::path& file, std::string_view bytes) {
+  const std::filesystem::path draft = file.string() + ".new";
+  std::ofstream out(draft, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) fail(file, "cannot be written; is the folder there, and is there space?");
+  std::filesystem::rename(draft, file);
+}
+
+MetricsFile::MetricsFile(const std::filesystem::path& file, std::uint32_t first_round) {
+  std::string kept = std::string(kMetricsHeader) + '\n';
+  std::ifstream in(file, std::ios::binary);
+  std::string line;
+  std::getline(in, line);
+  // Up to the first line that is torn, or that will be written again.
+  for (std::uint32_t round = 0; line == kMetricsHeader && std::getline(in, line) && !in.eof();
+       line = kMetricsHeader) {
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), round);
+    if (error != std::errc() || end == line.data() + line.size() || *end != ',' || round >= first_round)
+      break;
+    kept += line + '\n';
+  }
+  write_whole(file, kept);
+  out_.open(file, std::ios::binary | std::ios::app);
+  if (!out_) fail(file, "cannot be written; is the folder there, and is there space?");
+}
 
 MetricsFile::MetricsFile(const std::filesystem::path& file) : out_(file, std::ios::binary | std::ios::trunc) {
   out_ << kMetricsHeader << '\n' << std::flush;
@@ -98,9 +114,7 @@ void write_model(const std::filesystem::path& file, std::span<const Real> x) {
     put(bytes, bits);
   }
   put(bytes, crc32c(bytes_of(bytes)));
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush();
-  if (!out) fail(file, "cannot be written; is the folder there, and is there space?");
+  write_whole(file, bytes);
 }
 
 template void write_model(const std::filesystem::path&, std::span<const float>);
@@ -111,16 +125,16 @@ std::vector<double> read_model(const std::filesystem::path& file) {
   if (bytes.size() < kModelHeaderBytes + kModelCrcBytes ||
       std::memcmp(bytes.data(), kModelMagic.data(), 8) != 0)
     fail(file, "is no model.bin of gradwire");
-  const auto width = get<std::uint32_t>(bytes.data() + 8);
-  const auto d = get<std::uint64_t>(bytes.data() + 16);
+  const auto width = get<std::uint32_t>(bytes, 8);
+  const auto d = get<std::uint64_t>(bytes, 16);
   const std::uint64_t body = bytes.size() - kModelHeaderBytes - kModelCrcBytes;
-  if ((width != 4 && width != 8) || get<std::uint32_t>(bytes.data() + 12) != 0 || body % width != 0 ||
+  if ((width != 4 && width != 8) || get<std::uint32_t>(bytes, 12) != 0 || body % width != 0 ||
       d != body / width)
     fail(file, "is cut short or damaged: its header and its size do not agree");
-  const auto crc = get<std::uint32_t>(bytes.data() + bytes.size() - kModelCrcBytes);
+  const auto crc = get<std::uint32_t>(bytes, bytes.size() - kModelCrcBytes);
   bytes.resize(bytes.size() - kModelCrcBytes);
   if (crc32c(bytes_of(bytes)) != crc) fail(file, "is damaged: its checksum is wrong");
-  const char* const body_bytes = bytes.data() + kModelHeaderBytes;
+  const std::string_view body_bytes = std::string_view(bytes).substr(kModelHeaderBytes);
   return width == 4 ? numbers<float, std::uint32_t>(body_bytes, d)
                     : numbers<double, std::uint64_t>(body_bytes, d);
 }

@@ -5,15 +5,21 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "fl_server/round_loop.h"
 
 namespace gradwire {
 
+// Readers see the old contents or the new ones, never a part. Throws std::runtime_error.
+void write_whole(const std::filesystem::path& file, std::string_view bytes);
+
 // metrics.csv, one line per record, flushed so that a reader sees whole lines.
 class MetricsFile {
  public:
   explicit MetricsFile(const std::filesystem::path& file);  // throws std::runtime_error
+  // Goes on with a file of an earlier process: the lines of rounds before `first_round` stay.
+  MetricsFile(const std::filesystem::path& file, std::uint32_t first_round);
   void write(const RoundRecord& record);
 
  private:

@@ -23,20 +23,17 @@ std::string name_some(const std::vector<ClientId>& clients) {
   return text;
 }
 
-// What was sent in one direction, by both definitions.
-struct Bits {
-  double wire = 0, paper = 0;
-  template <class Real>
-  void add(const Parts<Real>& parts, double receivers) {
-    double wire_sum = 0, paper_sum = 0;
-    for (std::size_t part = 0; part < parts.size(); ++part) {
-      wire_sum += wire_bits(parts[part]);
-      paper_sum += paper_bits(parts[part]);
-    }
-    wire += wire_sum * receivers;
-    paper += paper_sum * receivers;
+// Adds a message by both definitions.
+template <class Real>
+void add_bits(const Parts<Real>& parts, double receivers, double& wire, double& paper) {
+  double wire_sum = 0, paper_sum = 0;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    wire_sum += wire_bits(parts[part]);
+    paper_sum += paper_bits(parts[part]);
   }
-};
+  wire += wire_sum * receivers;
+  paper += paper_sum * receivers;
+}
 
 template <class Real>
 class Loop {
@@ -50,14 +47,15 @@ class Loop {
         ledger_(ledger),
         limits_(limits),
         hooks_(hooks),
-        started_(Clock::now()) {
+        started_(Clock::now()),
+        seconds_before_(ledger.totals.seconds) {
     ledger_.committed.resize(setup.n, 0);
   }
 
   Outcome run() {
     Outcome outcome = Outcome::kFinished;
-    for (std::uint32_t k = 0;; ++k) {
-      const bool last = k == limits_.rounds || stopped();
+    for (std::uint32_t k = ledger_.round;; k = ledger_.round) {
+      const bool last = k >= limits_.rounds || stopped();
       if (limits_.evaluate_every > 0 && (last || k % limits_.evaluate_every == 0)) {
         if (!evaluate(k)) {
           outcome = Outcome::kDiverged;
@@ -77,12 +75,15 @@ class Loop {
         break;
       }
     }
-    say_goodbye();
+    if (outcome != Outcome::kStopped || !limits_.keep_clients) say_goodbye();
     return outcome;
   }
 
  private:
   bool stopped() const { return stop_seen_ || (hooks_.stop != nullptr && hooks_.stop->load()); }
+  double seconds() const {
+    return seconds_before_ + std::chrono::duration<double>(Clock::now() - started_).count();
+  }
   void note(const std::string& line) const {
     if (hooks_.on_note) hooks_.on_note(line);
   }
@@ -96,14 +97,17 @@ class Loop {
       const std::size_t size = cohort_.size();
       const double share = facts_.needs_all_replies ? 1 : limits_.quorum;
       const auto quorum = static_cast<std::size_t>(std::ceil(share * static_cast<double>(size)));
-      down_.add(body.parts, static_cast<double>(size));
+      add_bits(body.parts, static_cast<double>(size), totals_.bits_down, totals_.bits_down_paper);
       if (!collect(Request::kRound, body, std::clamp<std::size_t>(quorum, 1, size), k)) return false;
       gather_replies();
     }
-    if (server_.apply(replies_)) {
+    const bool used = server_.apply(replies_);
+    if (used)
       for (const auto& up : replies_) ledger_.committed[up.client] = up.ticket;
-    }
-    record_.replies = static_cast<std::uint32_t>(replies_.size());
+    totals_.replies = static_cast<std::uint32_t>(replies_.size());
+    totals_.seconds = seconds();
+    ledger_.round = k + 1;
+    if (hooks_.on_commit) hooks_.on_commit({ledger_, replies_, used});
     if (hooks_.on_round) hooks_.on_round(k + 1);
     return true;
   }
@@ -112,10 +116,10 @@ class Loop {
     for (std::size_t i = 0; i < cohort_.size(); ++i) {
       if (!have_[i]) continue;
       replies_.push_back(slots_[i]);
-      up_.wire += facts_.flag_bits_up;
-      up_.paper += facts_.flag_bits_up;
-      up_.add(slots_[i].parts, 1);
-      grad_calls_ += slots_[i].grad_calls;
+      totals_.bits_up += facts_.flag_bits_up;
+      totals_.bits_up_paper += facts_.flag_bits_up;
+      add_bits(slots_[i].parts, 1, totals_.bits_up, totals_.bits_up_paper);
+      totals_.grad_calls += slots_[i].grad_calls;
     }
   }
 
@@ -125,7 +129,7 @@ class Loop {
     body.round = k;
     body.parts = {Payload<Real>::dense(server_.model())};
     Evaluation<Real> evaluation(setup_);
-    const std::uint64_t up_before = bytes_up_, down_before = bytes_down_;  // evaluation is not counted
+    const Totals before = totals_;  // evaluation is not counted
     for (ClientId next = 0; next < setup_.n;) {
       next = evaluation.next_window(next, cohort_);
       const auto quorum =
@@ -135,8 +139,7 @@ class Loop {
       for (std::size_t i = 0; i < cohort_.size(); ++i)
         if (have_[i]) evaluation.add(slots_[i]);
     }
-    bytes_up_ = up_before;
-    bytes_down_ = down_before;
+    totals_ = before;
     fill_record(k, evaluation);
     if (hooks_.on_record) hooks_.on_record(record_);
     return std::isfinite(record_.loss) && std::isfinite(record_.grad_norm_sq);
@@ -148,14 +151,15 @@ class Loop {
     record_.loss = evaluation.loss();
     record_.grad_norm_sq = evaluation.grad_norm_sq();
     record_.accuracy = evaluation.accuracy();
-    record_.bits_up = up_.wire / n;
-    record_.bits_down = down_.wire / n;
-    record_.bits_up_paper = up_.paper / n;
-    record_.bits_down_paper = down_.paper / n;
-    record_.bytes_up = bytes_up_;
-    record_.bytes_down = bytes_down_;
-    record_.grad_calls = static_cast<double>(grad_calls_) / n;
-    record_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    record_.bits_up = totals_.bits_up / n;
+    record_.bits_down = totals_.bits_down / n;
+    record_.bits_up_paper = totals_.bits_up_paper / n;
+    record_.bits_down_paper = totals_.bits_down_paper / n;
+    record_.bytes_up = totals_.bytes_up;
+    record_.bytes_down = totals_.bytes_down;
+    record_.grad_calls = static_cast<double>(totals_.grad_calls) / n;
+    record_.replies = totals_.replies;
+    record_.seconds = seconds();
   }
 
   std::uint64_t send(ClientId client, Request request, const Downlink<Real>& body,
@@ -177,7 +181,7 @@ class Loop {
     have_.assign(cohort_.size(), 0);
     helped_.assign(cohort_.size(), 0);
     resyncs_.clear();
-    for (const ClientId c : cohort_) bytes_down_ += send(c, request, body, nullptr);
+    for (const ClientId c : cohort_) totals_.bytes_down += send(c, request, body, nullptr);
     std::size_t got = 0;
     std::uint32_t attempts = 0;
     double deadline = transport_.now() + limits_.deadline_seconds;
@@ -228,7 +232,7 @@ class Loop {
     }
     slots_[i] = event.up;
     have_[i] = 1;
-    bytes_up_ += event.bytes;
+    totals_.bytes_up += event.bytes;
     return true;
   }
 
@@ -294,10 +298,11 @@ class Loop {
   const LoopHooks<Real>& hooks_;
   const Clock::time_point started_;
 
+  const double seconds_before_;  // of earlier processes
+
   bool stop_seen_ = false;
   RoundRecord record_;
-  Bits up_, down_;
-  std::uint64_t bytes_up_ = 0, bytes_down_ = 0, grad_calls_ = 0;
+  Totals& totals_ = ledger_.totals;
 
   // Of the request in progress.
   std::vector<ClientId> cohort_;

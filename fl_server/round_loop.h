@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,30 @@
 
 namespace gradwire {
 
-// What the server process remembers of its clients: 8 bytes each. Part of its snapshot.
+// What was sent and computed since the run began.
+struct Totals {
+  double bits_up = 0, bits_down = 0;              // by the wire definition, of all clients
+  double bits_up_paper = 0, bits_down_paper = 0;  // as papers count
+  std::uint64_t bytes_up = 0, bytes_down = 0;
+  std::uint64_t grad_calls = 0;
+  std::uint32_t replies = 0;  // used in the last round
+  double seconds = 0;         // at the end of the last round
+
+  static void fields(auto& self, auto&& visit) {
+    visit(self.bits_up), visit(self.bits_down), visit(self.bits_up_paper), visit(self.bits_down_paper);
+    visit(self.bytes_up), visit(self.bytes_down), visit(self.grad_calls), visit(self.replies);
+    visit(self.seconds);
+  }
+};
+
+// What the server process remembers beside the method's own state: where the run is, and 8 bytes of each
+// client. Part of its snapshot.
 struct Ledger {
   std::uint64_t ticket = 0;  // the highest ever issued
   // Per client: the ticket of its last reply that was used; 0: none was.
   std::vector<std::uint64_t> committed;
+  std::uint32_t round = 0;  // k: the method's state is that of x^k
+  Totals totals;
 };
 
 struct RoundLimits {
@@ -27,6 +47,7 @@ struct RoundLimits {
   std::uint32_t attempts = 10;       // deadlines without a quorum before the run gives up
   std::uint32_t evaluate_every = 1;  // 0: never
   double stop_at_grad_norm_sq = 0;   // 0: never
+  bool keep_clients = false;         // a run that is stopped goes on later: do not send the clients home
 };
 
 // Row k of the metrics: at x^k. Cumulative where the name has no "per round" meaning (docs/results.md).
@@ -44,18 +65,28 @@ struct RoundRecord {
 
 enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverged };
 
+// A round that the server half has taken in and that no client knows of yet.
+template <class Real>
+struct RoundCommit {
+  const Ledger& ledger;                   // as it is after the round
+  std::span<const Uplink<Real>> replies;  // that the half was given, ascending clients
+  bool used = false;                      // what its apply() said
+};
+
 template <class Real>
 struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
-  std::function<void(std::uint32_t round)>
-      on_round;  // after every round: snapshot here, before any commit is announced
+  // Makes the round durable: called after the half took it in, before any client is told. Throws when it
+  // cannot.
+  std::function<void(const RoundCommit<Real>&)> on_commit;
+  std::function<void(std::uint32_t round)> on_round;  // after every round
   std::function<void(const std::string&)>
       on_note;                              // one line worth a log: who is awaited, who was resynchronised
   const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop
 };
 
-// Runs rounds until the limits are reached. Throws std::runtime_error (one line) when a round cannot be
-// completed: no quorum after all attempts, or a client lost state that nobody can restore.
+// Runs rounds from ledger.round until the limits are reached. Throws std::runtime_error (one line) when a
+// round cannot be completed: no quorum after all attempts, or a client lost state that nobody can restore.
 template <class Real>
 Outcome run_rounds(ServerHalf<Real>& server, const Facts& facts, const Setup<Real>& setup,
                    Transport<Real>& transport, Ledger& ledger, const RoundLimits& limits,

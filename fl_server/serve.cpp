@@ -1,26 +1,24 @@
 #include "fl_server/serve.h"
 
-#include <fstream>
 #include <memory>
 #include <random>
-#include <set>
 #include <stdexcept>
 #include <sys/resource.h>
 #include <system_error>
-#include <unistd.h>
+#include <utility>
 
-#include "algorithms/method.h"
 #include "fl_server/agreed.h"
+#include "fl_server/hub.h"
 #include "fl_server/results.h"
-#include "fl_server/start_point.h"
-#include "fl_server/summary.h"
-#include "fl_server/tcp_transport.h"
-#include "proto/codec_context.h"
+#include "fl_server/run_about.h"
+#include "fl_server/server_run.h"
+#include "proto/folder_disk.h"
+#include "proto/journal.h"
 
 namespace gradwire {
 namespace {
 
-constexpr std::chrono::seconds kGoodbyeTime{10};  // for clients to hang up once the run is over
+constexpr std::uint32_t kBackSoonMs = 1000;  // when clients of a run that goes on may try again
 
 // Names the run for its clients; results do not depend on it.
 std::uint64_t draw_run() {
@@ -34,16 +32,6 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// Readers see the old contents or the new ones, never a part.
-void write_file(const std::filesystem::path& file, const std::string& text) {
-  const std::filesystem::path draft = file.string() + ".new";
-  std::ofstream out(draft, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw std::runtime_error(draft.string() + ": cannot be written");
-  std::filesystem::rename(draft, file);
 }
 
 // Makes the folder, unless it is somebody else's.
@@ -66,73 +54,6 @@ void claim(const std::filesystem::path& state, const std::string& name) {
                           "'; choose another folder or remove this one");
 }
 
-std::vector<ProcessInfo> processes(const ClientTable& table) {
-  std::error_code error;
-  std::vector<ProcessInfo> all = {{"server", static_cast<std::uint64_t>(::getpid()),
-                                   std::filesystem::read_symlink("/proc/self/exe", error).string()}};
-  for (ClientId client = 0; client < table.size(); ++client)
-    all.push_back({"client " + std::to_string(client), table.info(client).pid, ""});
-  return all;
-}
-
-// "avx2", or "avx2 and neon" where clients differ.
-std::string kernels(const ClientTable& table) {
-  std::set<std::string> names;
-  for (ClientId client = 0; client < table.size(); ++client) names.insert(table.info(client).kernels);
-  names.erase("");
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : " and ") + name;
-  return text;
-}
-
-template <class Real>
-std::shared_ptr<const Setup<Real>> make_setup(const Agreed& agreed) {
-  auto setup = std::make_shared<Setup<Real>>();
-  setup->seed = agreed.experiment.seed();
-  setup->n = agreed.experiment.clients().count();
-  setup->d = agreed.d;
-  setup->x0.assign(agreed.x0.begin(), agreed.x0.end());
-  setup->algorithm = algorithm_spec(agreed.experiment);
-  setup->compressor = uplink_compressor(setup->algorithm, agreed.d, setup->n);
-  setup->weights = agreed.weights;
-  setup->keep_mirrors = keep_mirrors(agreed.experiment, /*over_network=*/true);
-  return setup;
-}
-
-template <class Real>
-Outcome run(const ServeOptions& options, const Agreed& agreed, Hub& hub) {
-  const proto::Experiment& e = agreed.experiment;
-  const auto setup = make_setup<Real>(agreed);
-  const Result<ZstdMode> zstd = parse_zstd_mode(e.server().zstd());
-  if (!zstd) throw ExperimentError("server.zstd: " + zstd.error().message);
-  const CodecContext context = codec_context(*setup, *zstd);
-  Summary summary;
-  summary.experiment = &e;
-  summary.theory = agreed.theory();
-  summary.transport = "tcp";
-  summary.warnings = agreed.warnings;
-  MetricsFile metrics(options.state / "metrics.csv");
-  LoopHooks<Real> hooks;
-  hooks.on_note = options.log;
-  hooks.on_round = [&](std::uint32_t rounds) { summary.rounds = rounds; };
-  hooks.on_record = [&](const RoundRecord& record) {
-    metrics.write(record);
-    summary.last = record;
-    if (options.on_record) options.on_record(record);
-  };
-  const auto server = make_server<Real>(setup);
-  TcpTransport<Real> transport(hub, context, start_frame(agreed, draw_run()));
-  Ledger ledger;
-  const double started = transport.now();
-  summary.outcome = run_rounds(*server, facts_of(*setup), *setup, transport, ledger, round_limits(e), hooks);
-  summary.seconds = transport.now() - started;
-  summary.kernels = kernels(hub.table());
-  summary.processes = processes(hub.table());
-  write_model<Real>(options.state / "model.bin", server->model());
-  write_file(options.state / "summary.json", summary_json(summary));
-  return summary.outcome;
-}
-
 void describe(const Agreed& agreed, const std::function<void(const std::string&)>& log) {
   for (const std::string& warning : agreed.warnings) log("warning: " + warning);
   const std::string step = agreed.experiment.algorithm().step_size();
@@ -144,6 +65,132 @@ void describe(const Agreed& agreed, const std::function<void(const std::string&)
       ", " + std::to_string(agreed.experiment.run().rounds()) + " rounds");
 }
 
+// The run that the folder holds, or the one that begins in it.
+class Serving {
+ public:
+  Serving(const ServeOptions& options, const LoadedExperiment& loaded)
+      : options_(options),
+        loaded_(loaded),
+        told_(loaded.experiment),
+        disk_(options.state),
+        journal_(
+            disk_,
+            loaded.experiment.server().durability() == "power" ? Durability::kPower : Durability::kProcess,
+            options.log),
+        background_(background_thread()) {
+    make_paths_absolute(told_, loaded.folder());
+  }
+
+  // True: the folder holds a run that is not over, or may have more rounds now.
+  bool recover() {
+    if (!options_.resume) remove_journal();
+    const Result<bool> found =
+        journal_.recover({.snapshot = [this](std::span<const Section> sections) { return load(sections); },
+                          .record = [this](std::string_view record) { return run_->replay(record); }});
+    if (!found) throw std::runtime_error(options_.state.string() + ": " + found.error().message);
+    return *found;
+  }
+  // What is left to be done of a run that was recovered.
+  RunStage stage() const {
+    const bool more_rounds = run_->round() < told_.run().rounds() && grows_;
+    return more_rounds ? RunStage::kRounds : stage_;
+  }
+
+  // Of a run whose results are written: some clients may still wait for the server.
+  void serve_farewell() {
+    Hub hub(hub_options(about_.table));
+    write_whole(options_.state / "address", hub.address() + "\n");
+    options_.log("listening on " + hub.address() +
+                 "; the run is over, telling clients that have not heard it");
+    run_->say_goodbye(hub, about_.start);
+  }
+
+  std::optional<Outcome> serve(bool resumed) {
+    const std::uint32_t clients = told_.clients().count();
+    Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)));
+    write_whole(options_.state / "address", hub.address() + "\n");
+    bool begun = resumed;
+    try {
+      if (resumed) {
+        options_.log("listening on " + hub.address() + "; the run goes on after round " +
+                     std::to_string(run_->round()) + ", waiting for its " + std::to_string(clients) +
+                     " clients to come back");
+      } else {
+        options_.log("listening on " + hub.address() + ", waiting for " + std::to_string(clients) +
+                     " clients");
+        if (!hub.gather(options_.join_deadline)) {
+          hub.abandon("the server was stopped before the run began", true, 0);
+          return std::nullopt;
+        }
+        begin(hub.table());
+        begun = true;
+      }
+      const Outcome outcome = run_->go(hub, about_.start);
+      if (outcome == Outcome::kStopped)
+        hub.abandon("the server was stopped; the run goes on when it is back", false, kBackSoonMs);
+      return outcome;
+    } catch (const std::exception& error) {
+      hub.abandon(std::string("the server ended the run: ") + error.what(), !begun, kBackSoonMs);
+      throw;
+    }
+  }
+
+ private:
+  HubOptions hub_options(const ClientTable& table) const {
+    return {options_.listen, table.size(), told_.SerializeAsString(), options_.times, options_.handle_signals,
+            options_.log,    table};
+  }
+
+  void remove_journal() {
+    const auto names = disk_.list();
+    if (!names) throw std::runtime_error(names.error().message);
+    for (const std::string& name : *names) {
+      if (!name.starts_with("ckpt-") && !name.starts_with("log-")) continue;
+      if (const Status status = disk_.remove(name); !status) throw std::runtime_error(status.error().message);
+    }
+  }
+
+  bool load(std::span<const Section> sections) {
+    const auto said = snapshot_about(sections);
+    if (!said) return false;
+    Result<RunAbout> about = load_about(said->about);
+    if (!about) return false;
+    const std::uint32_t rounds_before = about->resolved.run().rounds();
+    take_settings(told_, *about, options_.state.string());
+    about_ = std::move(*about);
+    stage_ = said->stage;
+    grows_ = told_.run().rounds() > rounds_before;
+    agreed_ = agreed_before(about_.asked, about_.resolved, about_.table);
+    make_run();
+    return run_->load(sections);
+  }
+
+  void begin(const ClientTable& table) {
+    agreed_ = agree(loaded_, table);
+    describe(agreed_, options_.log);
+    write_whole(options_.state / "config.toml", to_toml(agreed_.experiment));
+    about_ = {told_, agreed_.experiment, start_frame(agreed_, draw_run()), table};
+    make_run();
+  }
+
+  void make_run() {
+    run_ = make_server_run(options_, agreed_, journal_, *background_,
+                           save_about(about_.asked, about_.resolved, about_.start, about_.table));
+  }
+
+  const ServeOptions& options_;
+  const LoadedExperiment& loaded_;
+  proto::Experiment told_;
+  FolderDisk disk_;
+  Journal journal_;
+  const std::unique_ptr<Background> background_;
+  RunAbout about_;
+  Agreed agreed_;
+  RunStage stage_ = RunStage::kRounds;
+  bool grows_ = false;  // the run is to have more rounds than it had
+  std::unique_ptr<ServerRun> run_;
+};
+
 }  // namespace
 
 std::optional<Outcome> serve(const ServeOptions& given) {
@@ -151,30 +198,17 @@ std::optional<Outcome> serve(const ServeOptions& given) {
   if (!options.log) options.log = [](const std::string&) {};
   const LoadedExperiment loaded = load_experiment(options.file, options.overrides);
   claim(options.state, loaded.experiment.name());
+  const FolderLock lock(options.state);
   raise_descriptor_limit();
-  proto::Experiment told = loaded.experiment;
-  make_paths_absolute(told, loaded.folder());
-  const std::uint32_t clients = told.clients().count();
-  Hub hub({options.listen, clients, told.SerializeAsString(), options.times, options.handle_signals,
-           options.log});
-  write_file(options.state / "address", hub.address() + "\n");
-  options.log("listening on " + hub.address() + ", waiting for " + std::to_string(clients) + " clients");
-  try {
-    if (!hub.gather(options.join_deadline)) {
-      hub.abandon("the server was stopped before the run began");
-      return std::nullopt;
-    }
-    const Agreed agreed = agree(loaded, hub.table());
-    describe(agreed, options.log);
-    write_file(options.state / "config.toml", to_toml(agreed.experiment));
-    const bool fp32 = agreed.experiment.precision() == "fp32";
-    const Outcome outcome = fp32 ? run<float>(options, agreed, hub) : run<double>(options, agreed, hub);
-    hub.finish(kGoodbyeTime);
-    return outcome;
-  } catch (const std::exception& error) {
-    hub.abandon(std::string("the server ended the run: ") + error.what());
-    throw;
+  Serving serving(options, loaded);
+  const bool resumed = serving.recover();
+  if (resumed && serving.stage() != RunStage::kRounds) {
+    if (serving.stage() == RunStage::kFarewell) serving.serve_farewell();
+    options.log("the run in " + options.state.string() +
+                " is over; --no-resume runs it again, a higher run.rounds goes on with it");
+    return Outcome::kFinished;
   }
+  return serving.serve(resumed);
 }
 
 }  // namespace gradwire

@@ -21,13 +21,16 @@ struct ServeOptions {
   std::chrono::milliseconds join_deadline{std::chrono::hours(24)};
   WireTimes times;
   bool handle_signals = true;
+  bool resume = true;  // go on with the run that the folder holds; else begin anew in its place
   std::function<void(const std::string&)> log;
   std::function<void(const RoundRecord&)> on_record;
 };
 
-// Waits for the clients, runs all rounds, says goodbye. Writes DIR/address at once, config.toml when the
-// clients are there, metrics.csv as it goes, model.bin and summary.json at the end. Nothing: stopped before
-// all clients had joined. Throws ExperimentError, DataError, std::invalid_argument (--listen), or
+// Goes on with the run that the folder holds, or waits for the clients and begins one; runs all rounds, says
+// goodbye. Writes DIR/address at once, config.toml when the clients are there, metrics.csv as it goes,
+// model.bin and summary.json at the end, and what a later process needs to go on (docs/reliability.md).
+// Outcome::kStopped: rounds are left, and the clients wait for the server to come back. Nothing: stopped
+// before all clients had joined. Throws ExperimentError, DataError, std::invalid_argument (--listen), or
 // std::runtime_error; always one line.
 std::optional<Outcome> serve(const ServeOptions& options);
 

@@ -1,10 +1,8 @@
 #include "fl_server/session.h"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "compressors/payload.h"
+#include "fl_server/join.h"
 #include "proto/control_frame.h"
 #include "proto/wire.pb.h"
 
@@ -23,37 +21,6 @@ const char* name_of(FrameType type) {
     case FrameType::kHeartbeat: return "Heartbeat";
   }
   return "unknown";
-}
-
-bool is_constant(double value) { return std::isfinite(value) && value >= 0; }
-
-// What the header says about the data, or what is wrong with it.
-Result<ClientInfo> read_join(const wire::Join& join, ClientInfo info) {
-  if (!join.has_columns() || !join.has_sample_count() || !join.has_test_count())
-    return Error{"Join: columns, sample_count or test_count is missing"};
-  if (join.columns() > kMaxDim) return Error{"Join: too many columns"};
-  info.columns = join.columns();
-  info.sample_count = join.sample_count();
-  info.test_count = join.test_count();
-  info.labels.assign(join.labels().begin(), join.labels().end());
-  const auto unordered = [](double a, double b) { return !(a < b); };
-  if (!std::all_of(info.labels.begin(), info.labels.end(), [](double l) { return std::isfinite(l); }) ||
-      std::adjacent_find(info.labels.begin(), info.labels.end(), unordered) != info.labels.end())
-    return Error{"Join: labels are not finite and ascending"};
-  info.alphabet = join.alphabet();
-  const auto no_later = [](char a, char b) {
-    return static_cast<unsigned char>(a) >= static_cast<unsigned char>(b);
-  };
-  if (std::adjacent_find(info.alphabet.begin(), info.alphabet.end(), no_later) != info.alphabet.end())
-    return Error{"Join: the alphabet does not ascend"};
-  if (join.has_smoothness()) info.smoothness = join.smoothness();
-  if (join.has_convexity()) info.convexity = join.convexity();
-  if (join.has_sample_smoothness()) info.sample_smoothness = join.sample_smoothness();
-  if (join.has_sample_smoothness_max()) info.sample_smoothness_max = join.sample_smoothness_max();
-  if (!is_constant(join.smoothness()) || !is_constant(join.convexity()) ||
-      !is_constant(join.sample_smoothness()) || !is_constant(join.sample_smoothness_max()))
-    return Error{"Join: a smoothness constant is not finite, or negative"};
-  return info;
 }
 
 }  // namespace

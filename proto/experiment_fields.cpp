@@ -293,6 +293,9 @@ std::vector<Field> server_fields() {
       {.type = kWordOrFlag, .words = {"auto"}, GRADWIRE_TEXT_IN(server, mirrors), .fallback = "auto",
        .meaning = "the server keeps a copy of each client's state, to restore clients that lost it; "
                   "`auto`: over a network, and when faults.wiped is above 0"},
+      {.type = kWord, .words = {"process", "power"}, GRADWIRE_IN(server, durability), .fallback = "process",
+       .meaning = "what a committed round survives: the death of the server, or also a loss of power (slower: "
+                  "every round waits for the disk)"},
   };
 }
 

@@ -1,109 +1,13 @@
 // gradwire-server and gradwire-client as an operator starts them: processes, signals, bad networks, bad
 // command lines.
 #include <csignal>
-#include <fstream>
 #include <gtest/gtest.h>
 
-#include "experiments/simulate.h"
-#include "fl_server/results.h"
-#include "tests/data_files.h"
-#include "tests/process.h"
+#include "tests/process_fixture.h"
 #include "tests/relay.h"
 
 namespace gradwire {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::uint32_t kClients = 3;
-
-constexpr const char* kConfig = R"(
-name = "processes"
-[problem]
-kind = "logistic"
-data = "synthetic"
-samples = 60
-dim = 11
-regularizer = "l2"
-lambda = 0.01
-[clients]
-count = 3
-partition = "dirichlet"
-dirichlet_alpha = 1.0
-weights = "samples"
-[algorithm]
-name = "ef21"
-compressor = "topk:k=2"
-step_size = 0.3
-[run]
-rounds = 200
-[server]
-deadline_ms = 500
-)";
-
-class ProcessTest : public ::testing::Test {
- protected:
-  void write_config(const std::string& text = kConfig) { std::ofstream(folder.path() / "run.toml") << text; }
-  fs::path state() const { return folder.path() / "state"; }
-
-  Process start_server(const std::vector<std::string>& more = {}) {
-    fs::remove(state() / "address");
-    std::vector<std::string> arguments = {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    Process server("gradwire-server", arguments, folder.path() / "server.log");
-    EXPECT_TRUE(eventually([&] { return fs::exists(state() / "address"); })) << server.log();
-    std::ifstream(state() / "address") >> address;
-    return server;
-  }
-  Process start_client(std::uint32_t part, const std::string& where,
-                       const std::string& source = "synthetic") {
-    const std::string data = source + "#" + std::to_string(part) + "/" + std::to_string(kClients);
-    return Process("gradwire-client", {"--server", where, "--data", data},
-                   folder.path() / ("client" + std::to_string(part) + ".log"));
-  }
-  std::vector<Process> start_clients(const std::string& where) {
-    std::vector<Process> clients;
-    for (std::uint32_t part = 0; part < kClients; ++part) clients.push_back(start_client(part, where));
-    return clients;
-  }
-  std::size_t records() const { return lines_of(read_file(state() / "metrics.csv")).size(); }
-
-  // The bits that the simulation gives.
-  void expect_same_as_simulated() {
-    const Prepared prepared = prepare(parse_experiment(kConfig, "run.toml"));
-    const std::atomic<bool> never = false;
-    std::string metrics = std::string(kMetricsHeader) + "\n";
-    RunObserver observer;
-    observer.on_record = [&](const RoundRecord& record) { metrics += metrics_line(record) + "\n"; };
-    const RunResult simulated = simulate(prepared, false, 1, observer, never);
-    EXPECT_EQ(read_model(state() / "model.bin"), simulated.model);
-    EXPECT_EQ(without_seconds(read_file(state() / "metrics.csv")), without_seconds(metrics));
-  }
-  // When messages were lost, bytes are counted that the simulation does not send.
-  void expect_model_as_simulated(const std::vector<std::string>& overrides) {
-    const std::atomic<bool> never = false;
-    const Prepared prepared = prepare(parse_experiment(kConfig, "run.toml", overrides));
-    EXPECT_EQ(read_model(state() / "model.bin"), simulate(prepared, false, 1, {}, never).model);
-  }
-  void expect_all_end_well(Process& server, std::vector<Process>& clients) {
-    EXPECT_EQ(server.wait(), 0) << server.log();
-    for (Process& client : clients) EXPECT_EQ(client.wait(), 0) << client.log();
-  }
-  // Starts a program that is to fail at once.
-  void expect_refusal(const std::string& name, const std::vector<std::string>& arguments, int code,
-                      const std::string& message) {
-    const fs::path log = folder.path() / "refusal.log";
-    fs::remove(log);
-    Process process(name, arguments, log);
-    EXPECT_EQ(process.wait(), code);
-    const std::string text = process.log();
-    EXPECT_NE(text.find(message), std::string::npos) << text;
-    EXPECT_EQ(lines_of(text).size(), 1u) << text;
-  }
-
-  TemporaryFolder folder;
-  std::string address;
-};
 
 TEST_F(ProcessTest, AServerAndItsClientsGiveTheBitsOfTheSimulation) {
   write_config();
@@ -143,15 +47,22 @@ TEST_F(ProcessTest, AClientThatIsKilledAndStartedAgainIsGivenItsStateBack) {
   EXPECT_EQ(read_model(state() / "model.bin"), simulate(prepare(loaded), false, 1, {}, never).model);
 }
 
-TEST_F(ProcessTest, AServerThatIsToldToStopFinishesTheRoundAndSaysGoodbye) {
+TEST_F(ProcessTest, AServerThatIsToldToStopFinishesTheRoundAndItsClientsWaitForItToGoOn) {
   write_config();
-  Process server = start_server({"--set", "run.rounds=1000000"});
+  Process server = start_server({"--set", "run.rounds=2000"});
   std::vector<Process> clients = start_clients(address);
   ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
   server.kill(SIGTERM);
-  expect_all_end_well(server, clients);
+  EXPECT_EQ(server.wait(), 0) << server.log();
   EXPECT_NE(read_file(state() / "summary.json").find("\"outcome\": \"stopped\""), std::string::npos);
   EXPECT_EQ(read_model(state() / "model.bin").size(), 11u);
+  EXPECT_NE(server.log().find("start it again with the same arguments, and the run goes on"),
+            std::string::npos);
+  server = restart_server({"--set", "run.rounds=2000"});
+  expect_all_end_well(server, clients);
+  EXPECT_NE(server.log().find("the run goes on after round"), std::string::npos) << server.log();
+  EXPECT_NE(clients[0].log().find("the run goes on when it is back"), std::string::npos) << clients[0].log();
+  expect_same_as_simulated({"run.rounds=2000"});
 }
 
 TEST_F(ProcessTest, StoppedWhileItWaitsTheServerTellsTheClientsToEnd) {

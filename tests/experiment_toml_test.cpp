@@ -88,6 +88,7 @@ quorum = 1.0
 deadline_ms = 60000
 zstd = "auto"
 mirrors = "auto"
+durability = "process"
 )");
 }
 

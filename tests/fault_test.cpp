@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/fields.h"
+#include "tests/every_method.h"
 #include "tests/federation.h"
 
 namespace gradwire {
@@ -9,6 +10,7 @@ namespace {
 
 using testing::Federation;
 using testing::run;
+using testing::spec_for;
 using testing::spec_of;
 using testing::Trace;
 
@@ -21,26 +23,6 @@ Faults bad_network() {
   faults.wiped = 0.02;
   faults.shuffle = true;
   return faults;
-}
-
-// One compressor that the method accepts and that is random where possible.
-std::string compressor_for(const Facts& facts) {
-  switch (facts.takes) {
-    case Takes::kIdentity: return "identity";
-    case Takes::kUnbiased:
-    case Takes::kEither: return "randk:k=3";
-    case Takes::kContractive: return "topk:k=2";
-  }
-  return "identity";
-}
-
-// With batches where there are any, and both directions compressed.
-AlgorithmSpec spec_for(const MethodInfo& method) {
-  AlgorithmSpec spec = spec_of(std::string(method.facts.name), compressor_for(method.facts), {}, "0.1");
-  if (method.facts.stochastic) spec.batch = 2;
-  for (const ParameterHelp& parameter : method.parameters)
-    if (parameter.name == "compressor_down") spec.parameters.emplace_back(parameter.name, "topk:k=3");
-  return spec;
 }
 
 Faults bad_network_for(const Facts& facts) {
@@ -238,7 +220,7 @@ std::string final_state_with_restart(const Federation<Real>& federation,
     server = make_server<Real>(setup);
     EXPECT_TRUE(server->load(snapshot));
     old_ledger.ticket = ledger.ticket;  // tickets never repeat
-    limits.rounds = rounds - 33;
+    limits.rounds = rounds;
     run_rounds<Real>(*server, facts, *setup, transport, old_ledger, limits, {});
   }
   return server->save();

@@ -41,6 +41,8 @@ EXCEPTIONS = {
     ("engine/data/", "zlib.h"): "data sets may be gzipped",
     ("proto/experiment.", "fstream"): "reads the experiment file; the rest of proto is bytes in, messages out",
     ("proto/experiment.", "filesystem"): "paths in an experiment are relative to its file",
+    ("proto/folder_disk.", "filesystem"): "what a process remembers is in the files of a folder",
+    ("proto/folder_disk.", "mutex"): "a snapshot is written beside the log",
 }
 
 # Third-party includes in headers, (header, include prefix): why a .cpp cannot hide it.

@@ -111,6 +111,7 @@ Simulation<Real>::Simulation(std::shared_ptr<const Setup<Real>> setup, const Ora
 template <class Real>
 void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
   RoundLimits limits;
+  ledger_.round = 0;
   limits.rounds = rounds;
   limits.evaluate_every = evaluate_every;
   LoopHooks<Real> hooks;

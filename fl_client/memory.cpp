@@ -1,0 +1,81 @@
+#include "fl_client/memory.h"
+
+#include <array>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace gradwire {
+namespace {
+
+constexpr std::uint32_t kRun = 1, kState = 2, kLast = 3;
+constexpr const char* kNameFile = "id";
+
+const std::filesystem::path& made(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder))
+    throw std::runtime_error("--state " + folder.string() + ": is no folder and cannot be made one");
+  return folder;
+}
+
+}  // namespace
+
+ClientMemory::ClientMemory(const std::filesystem::path& folder, std::function<void(const std::string&)> log)
+    : disk_(made(folder)), lock_(folder), log_(std::move(log)) {}
+
+std::string ClientMemory::name(const std::string& fresh) {
+  if (const auto remembered = disk_.read(kNameFile); remembered && !remembered->empty()) return *remembered;
+  const std::string_view text = fresh;
+  if (Status status = disk_.write(kNameFile, std::span(&text, 1)); !status)
+    throw std::runtime_error(status.error().message);
+  return fresh;
+}
+
+Status ClientMemory::begin(const std::string& run, Durability durability, const Reader& reader) {
+  journal_ = std::make_unique<Journal>(disk_, durability, log_);
+  run_ = run;
+  last_.clear();
+  bool same_run = false;
+  std::uint32_t answered = 0;
+  const auto answer = [&](std::string_view request) {
+    if (!same_run || request.empty()) return true;
+    last_ = request;
+    ++answered;
+    return reader.answer(request);
+  };
+  const Result<bool> found =
+      journal_->recover({.snapshot =
+                             [&](std::span<const Section> sections) {
+                               if (sections.size() != 3 || sections[0].tag != kRun) return false;
+                               same_run = sections[0].bytes == run_;
+                               if (!same_run) return true;
+                               return (sections[1].bytes.empty() || reader.load(sections[1].bytes)) &&
+                                      answer(sections[2].bytes);
+                             },
+                         .record = answer});
+  if (!found) return found.error();
+  requests_ = answered;
+  if (*found && same_run) {
+    if (log_)
+      log_("goes on with what it remembers of the run; the last " + std::to_string(answered) +
+           " requests were answered again");
+    return Unit{};
+  }
+  return shorten("");
+}
+
+Status ClientMemory::remember(std::span<const std::string_view> request) {
+  last_.clear();
+  for (const std::string_view piece : request) last_ += piece;
+  requests_ += 1;
+  return journal_->append(request);
+}
+
+Status ClientMemory::shorten(const std::string& state) {
+  requests_ = 0;
+  const std::array<Section, 3> sections = {{{kRun, run_}, {kState, state}, {kLast, last_}}};
+  return journal_->snapshot(sections);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,52 @@
+// What a client remembers on disk, so that it can be killed and started again: its state as of the last
+// snapshot, and every request since, which it answers again. Requests are remembered before their answer is
+// sent, so a server that used an answer meets a client that can commit it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "proto/folder_disk.h"
+#include "proto/journal.h"
+
+namespace gradwire {
+
+class ClientMemory {
+ public:
+  // The folder is made where there is none. Throws std::runtime_error (one line), also when another process
+  // uses it.
+  ClientMemory(const std::filesystem::path& folder, std::function<void(const std::string&)> log);
+
+  // The name of this client: the one remembered, or else `fresh`, which is remembered from now on.
+  std::string name(const std::string& fresh);
+
+  // Begins or goes on with the run that `run` names. What is remembered of it is handed to `load` (the state)
+  // and `answer` (requests, in order); false: it cannot be used. What is of another run is forgotten.
+  struct Reader {
+    std::function<bool(std::string_view)> load, answer;
+  };
+  Status begin(const std::string& run, Durability durability, const Reader& reader);
+
+  // To be called before the request is answered.
+  Status remember(std::span<const std::string_view> request);
+  // A snapshot is worth its while: state() is what Reader::load takes, as it is without the last request.
+  bool is_long() const { return requests_ >= kRequestsPerSnapshot; }
+  Status shorten(const std::string& state);
+
+ private:
+  static constexpr std::uint32_t kRequestsPerSnapshot = 64;
+
+  FolderDisk disk_;
+  const FolderLock lock_;
+  const std::function<void(const std::string&)> log_;
+  std::unique_ptr<Journal> journal_;
+  std::string run_, last_;  // last_: the last request
+  std::uint32_t requests_ = 0;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,148 @@
+#include "fl_server/durable_run.h"
+
+#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace gradwire {
+namespace {
+
+constexpr std::uint32_t kAbout = 1, kLedger = 2, kHalf = 3, kStage = 4;
+constexpr int kTicketsOfOneProcess = 32;  // bits: a restart begins above all that could have been issued
+
+std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
+  for (const Section& s : sections)
+    if (s.tag == tag) return s.bytes;
+  return {};
+}
+
+void check(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
+
+class BackgroundThread final : public Background {
+ public:
+  ~BackgroundThread() override { BackgroundThread::wait(); }
+  void start(std::function<void()> job) override {
+    wait();
+    busy_ = true;
+    thread_ = std::thread([this, job = std::move(job)] {
+      job();
+      busy_ = false;
+    });
+  }
+  bool busy() const override { return busy_; }
+  void wait() override {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> busy_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Background> background_thread() { return std::make_unique<BackgroundThread>(); }
+
+std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections) {
+  const std::string_view stage = section(sections, kStage);
+  if (section(sections, kLedger).empty() || stage.size() != 1) return std::nullopt;
+  return SnapshotAbout{std::string(section(sections, kAbout)), static_cast<RunStage>(stage[0])};
+}
+
+template <class Real>
+struct DurableRun<Real>::Snapshot {
+  std::string about, ledger, half, stage;
+
+  std::array<Section, 4> sections() const {
+    return {{{kAbout, about}, {kLedger, ledger}, {kHalf, half}, {kStage, stage}}};
+  }
+};
+
+template <class Real>
+DurableRun<Real>::DurableRun(Journal& journal, Background& background, const CodecContext& context,
+                             ServerHalf<Real>& half, Ledger& ledger, std::string about, SnapshotPolicy policy,
+                             std::function<void(const std::string&)> note)
+    : journal_(journal),
+      background_(background),
+      half_(half),
+      ledger_(ledger),
+      about_(std::move(about)),
+      policy_(policy),
+      note_(std::move(note)),
+      records_(context),
+      beside_(std::make_shared<std::optional<Error>>()) {
+  ledger_.committed.resize(context.clients, 0);
+}
+
+template <class Real>
+DurableRun<Real>::~DurableRun() {
+  background_.wait();
+}
+
+template <class Real>
+bool DurableRun<Real>::load(std::span<const Section> sections) {
+  const std::string_view half = section(sections, kHalf);
+  state_bytes_ = half.size();
+  recovered_ = true;
+  return load_ledger(section(sections, kLedger), ledger_) && half_.load(half);
+}
+
+template <class Real>
+bool DurableRun<Real>::replay(std::string_view record) {
+  return records_.replay(record, half_, ledger_);
+}
+
+template <class Real>
+std::shared_ptr<const typename DurableRun<Real>::Snapshot> DurableRun<Real>::take_snapshot(
+    RunStage stage) const {
+  return std::make_shared<const Snapshot>(
+      Snapshot{about_, save_ledger(ledger_), half_.save(), std::string(1, static_cast<char>(stage))});
+}
+
+template <class Real>
+void DurableRun<Real>::begin() {
+  if (recovered_) ledger_.ticket = ((ledger_.ticket >> kTicketsOfOneProcess) + 1) << kTicketsOfOneProcess;
+  const auto snapshot = take_snapshot(RunStage::kRounds);
+  state_bytes_ = snapshot->half.size();
+  check(journal_.snapshot(snapshot->sections()));
+}
+
+template <class Real>
+void DurableRun<Real>::commit(const RoundCommit<Real>& commit) {
+  const std::string_view record = records_.encode(commit, half_, state_bytes_);
+  check(journal_.append(std::span(&record, 1)));
+  records_since_ += 1;
+  bytes_since_ += record.size();
+  if (records_since_ >= policy_.records || bytes_since_ >= state_bytes_ + policy_.bytes_beside_state)
+    snapshot_beside();
+}
+
+template <class Real>
+void DurableRun<Real>::snapshot_beside() {
+  if (background_.busy()) return;
+  background_.wait();
+  if (const auto failed = std::exchange(*beside_, std::nullopt); failed && note_)
+    note_("a snapshot was not written, the journal grows: " + failed->message);
+  const auto snapshot = take_snapshot(RunStage::kRounds);
+  state_bytes_ = snapshot->half.size();
+  records_since_ = bytes_since_ = 0;
+  background_.start([&journal = journal_, number = journal_.begin_snapshot(), snapshot, failed = beside_] {
+    if (Status status = journal.write_snapshot(number, snapshot->sections()); !status)
+      *failed = status.error();
+  });
+}
+
+template <class Real>
+void DurableRun<Real>::end(RunStage stage) {
+  background_.wait();
+  check(journal_.snapshot(take_snapshot(stage)->sections()));
+}
+
+template class DurableRun<float>;
+template class DurableRun<double>;
+
+}  // namespace gradwire

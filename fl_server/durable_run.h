@@ -1,0 +1,90 @@
+// A run that survives the death of its server: every committed round is in the journal before any client is
+// told, and now and then a snapshot, written beside the rounds, keeps the journal short.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "fl_server/round_loop.h"
+#include "fl_server/round_record.h"
+#include "proto/journal.h"
+
+namespace gradwire {
+
+// Runs a job on a thread of its own, one at a time. A simulation runs it when it wants.
+class Background {
+ public:
+  virtual ~Background() = default;
+  // REQUIRES: not busy().
+  virtual void start(std::function<void()> job) = 0;
+  virtual bool busy() const = 0;
+  virtual void wait() = 0;  // until not busy()
+};
+std::unique_ptr<Background> background_thread();
+
+// When the journal is long enough for a snapshot.
+struct SnapshotPolicy {
+  std::uint64_t records = 4096;
+  std::uint64_t bytes_beside_state = std::uint64_t{4} << 20;  // and as many bytes as the state has
+};
+
+enum class RunStage : char {
+  kRounds = 0,    // rounds are left
+  kFarewell = 1,  // the results are written; some clients may not have heard that the run is over
+  kOver = 2,
+};
+
+template <class Real>
+class DurableRun {
+ public:
+  // `about`: whatever else a restart must know, the same in all snapshots. All must outlive this.
+  DurableRun(Journal& journal, Background& background, const CodecContext& context, ServerHalf<Real>& half,
+             Ledger& ledger, std::string about, SnapshotPolicy policy = {},
+             std::function<void(const std::string&)> note = {});
+  ~DurableRun();
+
+  // The reader of Journal::recover, once snapshot_about() has told whose run it is.
+  bool load(std::span<const Section> sections);
+  bool replay(std::string_view record);
+
+  // To be called before the first round of this process. A new run, or one that was recovered: tickets that
+  // an earlier process issued and that no record knows of are never issued again. Throws std::runtime_error.
+  void begin();
+  // LoopHooks::on_commit. Throws std::runtime_error where the disk fails: then nothing is lost but this
+  // round, and no client knows of it.
+  void commit(const RoundCommit<Real>& commit);
+  // A last snapshot. Throws std::runtime_error.
+  void end(RunStage stage);
+
+ private:
+  struct Snapshot;
+  std::shared_ptr<const Snapshot> take_snapshot(RunStage stage) const;
+  void snapshot_beside();
+
+  Journal& journal_;
+  Background& background_;
+  ServerHalf<Real>& half_;
+  Ledger& ledger_;
+  const std::string about_;
+  const SnapshotPolicy policy_;
+  const std::function<void(const std::string&)> note_;
+  RoundRecords<Real> records_;
+  bool recovered_ = false;
+  std::size_t state_bytes_ = 0;  // of the last snapshot
+  std::uint64_t records_since_ = 0, bytes_since_ = 0;
+  std::shared_ptr<std::optional<Error>> beside_;  // of the last snapshot that was written beside
+};
+
+// What a snapshot says of its run.
+struct SnapshotAbout {
+  std::string about;
+  RunStage stage = RunStage::kRounds;
+};
+std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections);
+
+}  // namespace gradwire

@@ -1,0 +1,43 @@
+// A committed round as bytes, and back into the server half: what the journal of a run holds.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fl_server/round_loop.h"
+#include "proto/codec.h"
+
+namespace gradwire {
+
+// Ledger <-> bytes.
+std::string save_ledger(const Ledger& ledger);
+bool load_ledger(std::string_view bytes, Ledger& ledger);
+
+// Two kinds of record: the replies of a round as they are on the wire, which replay() gives to apply(); or,
+// where that is shorter, the half and the ledger as they are after it.
+template <class Real>
+class RoundRecords {
+ public:
+  // Of the run's codec; records are never compressed.
+  explicit RoundRecords(CodecContext context);
+  ~RoundRecords();
+
+  // state_bytes: what half.save() takes, about. Valid until the next call.
+  const std::string& encode(const RoundCommit<Real>& commit, const ServerHalf<Real>& half,
+                            std::size_t state_bytes);
+  // False: the record is not of this run, or not of the round after ledger.round.
+  bool replay(std::string_view record, ServerHalf<Real>& half, Ledger& ledger);
+
+ private:
+  void encode_replies(const RoundCommit<Real>& commit);
+  bool replay_replies(std::string_view bytes, ServerHalf<Real>& half, Ledger& ledger);
+
+  Codec<Real> codec_;
+  std::vector<std::unique_ptr<UplinkSlot<Real>>> slots_;
+  std::string bytes_;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,30 @@
+// What a server must know of its run to go on with it, beside the state of the method; `about` of a
+// DurableRun.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fl_server/client_table.h"
+#include "proto/experiment.h"
+#include "proto/result.h"
+
+namespace gradwire {
+
+struct RunAbout {
+  proto::Experiment asked;     // as the operator gave it, paths absolute
+  proto::Experiment resolved;  // step sizes are numbers
+  std::string start;           // the Start frame
+  ClientTable table{0};        // all joined
+};
+
+std::string save_about(const proto::Experiment& asked, const proto::Experiment& resolved,
+                       const std::string& start, const ClientTable& table);
+Result<RunAbout> load_about(std::string_view bytes);
+
+// A run may go on with another quorum, deadline, durability, other evaluations and more or fewer rounds:
+// those are taken from `now` into about.resolved. Throws ExperimentError that names `folder` and the first
+// other key that differs.
+void take_settings(const proto::Experiment& now, RunAbout& about, const std::string& folder);
+
+}  // namespace gradwire

@@ -1,0 +1,142 @@
+#include "fl_server/server_run.h"
+
+#include <set>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include "algorithms/method.h"
+#include "fl_server/results.h"
+#include "fl_server/start_point.h"
+#include "fl_server/summary.h"
+#include "fl_server/tcp_transport.h"
+#include "proto/codec_context.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::chrono::seconds kGoodbyeTime{10};  // for clients to hang up once the run is over
+
+std::vector<ProcessInfo> processes(const ClientTable& table) {
+  std::error_code error;
+  std::vector<ProcessInfo> all = {{"server", static_cast<std::uint64_t>(::getpid()),
+                                   std::filesystem::read_symlink("/proc/self/exe", error).string()}};
+  for (ClientId client = 0; client < table.size(); ++client)
+    all.push_back({"client " + std::to_string(client), table.info(client).pid, ""});
+  return all;
+}
+
+// "avx2", or "avx2 and neon" where clients differ.
+std::string kernels(const ClientTable& table) {
+  std::set<std::string> names;
+  for (ClientId client = 0; client < table.size(); ++client) names.insert(table.info(client).kernels);
+  names.erase("");
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " and ") + name;
+  return text;
+}
+
+ZstdMode zstd_mode(const proto::Experiment& e) {
+  const Result<ZstdMode> zstd = parse_zstd_mode(e.server().zstd());
+  if (!zstd) throw ExperimentError("server.zstd: " + zstd.error().message);
+  return *zstd;
+}
+
+template <class Real>
+std::shared_ptr<const Setup<Real>> make_setup(const Agreed& agreed) {
+  auto setup = std::make_shared<Setup<Real>>();
+  setup->seed = agreed.experiment.seed();
+  setup->n = agreed.experiment.clients().count();
+  setup->d = agreed.d;
+  setup->x0.assign(agreed.x0.begin(), agreed.x0.end());
+  setup->algorithm = algorithm_spec(agreed.experiment);
+  setup->compressor = uplink_compressor(setup->algorithm, agreed.d, setup->n);
+  setup->weights = agreed.weights;
+  setup->keep_mirrors = keep_mirrors(agreed.experiment, /*over_network=*/true);
+  return setup;
+}
+
+template <class Real>
+class RealRun final : public ServerRun {
+ public:
+  RealRun(const ServeOptions& options, const Agreed& agreed, Journal& journal, Background& background,
+          std::string about)
+      : options_(options),
+        agreed_(agreed),
+        setup_(make_setup<Real>(agreed)),
+        context_(codec_context(*setup_, zstd_mode(agreed.experiment))),
+        half_(make_server<Real>(setup_)),
+        durable_(journal, background, context_, *half_, ledger_, std::move(about), {}, options.log) {}
+
+  bool load(std::span<const Section> sections) override { return durable_.load(sections); }
+  bool replay(std::string_view record) override { return durable_.replay(record); }
+  std::uint32_t round() const override { return ledger_.round; }
+
+  Outcome go(Hub& hub, const std::string& start) override {
+    const bool resumed = ledger_.round > 0 || ledger_.ticket > 0;
+    const std::filesystem::path file = options_.state / "metrics.csv";
+    auto metrics = resumed ? MetricsFile(file, ledger_.round) : MetricsFile(file);
+    Summary summary;
+    summary.experiment = &agreed_.experiment;
+    summary.theory = agreed_.theory();
+    summary.transport = "tcp";
+    summary.warnings = agreed_.warnings;
+    LoopHooks<Real> hooks;
+    hooks.on_note = options_.log;
+    hooks.on_commit = [this](const RoundCommit<Real>& commit) { durable_.commit(commit); };
+    hooks.on_record = [&](const RoundRecord& record) {
+      metrics.write(record);
+      summary.last = record;
+      if (options_.on_record) options_.on_record(record);
+    };
+    RoundLimits limits = round_limits(agreed_.experiment);
+    limits.keep_clients = true;
+    durable_.begin();
+    TcpTransport<Real> transport(hub, context_, start);
+    summary.outcome = run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
+    summary.rounds = ledger_.round;
+    summary.seconds = ledger_.totals.seconds;
+    summary.kernels = kernels(hub.table());
+    summary.processes = processes(hub.table());
+    write_model<Real>(options_.state / "model.bin", half_->model());
+    write_whole(options_.state / "summary.json", summary_json(summary));
+    if (summary.outcome == Outcome::kStopped) {
+      durable_.end(RunStage::kRounds);
+    } else {
+      durable_.end(RunStage::kFarewell);
+      hub.finish(kGoodbyeTime);
+      durable_.end(RunStage::kOver);
+    }
+    return summary.outcome;
+  }
+
+  void say_goodbye(Hub& hub, const std::string& start) override {
+    TcpTransport<Real> transport(hub, context_, start);
+    RoundLimits limits;
+    limits.rounds = ledger_.round;
+    limits.evaluate_every = 0;
+    run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, LoopHooks<Real>{});
+    hub.finish(kGoodbyeTime);
+    durable_.end(RunStage::kOver);
+  }
+
+ private:
+  const ServeOptions& options_;
+  const Agreed& agreed_;
+  const std::shared_ptr<const Setup<Real>> setup_;
+  const CodecContext context_;
+  const std::unique_ptr<ServerHalf<Real>> half_;
+  Ledger ledger_;
+  DurableRun<Real> durable_;
+};
+
+}  // namespace
+
+std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const Agreed& agreed,
+                                           Journal& journal, Background& background, std::string about) {
+  if (agreed.experiment.precision() == "fp32")
+    return std::make_unique<RealRun<float>>(options, agreed, journal, background, std::move(about));
+  return std::make_unique<RealRun<double>>(options, agreed, journal, background, std::move(about));
+}
+
+}  // namespace gradwire

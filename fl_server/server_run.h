@@ -1,0 +1,35 @@
+// One run of a server, from agreement to results, that an earlier process may have begun.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "fl_server/agreed.h"
+#include "fl_server/durable_run.h"
+#include "fl_server/hub.h"
+#include "fl_server/serve.h"
+
+namespace gradwire {
+
+class ServerRun {
+ public:
+  virtual ~ServerRun() = default;
+  // What Journal::recover hands out, before go().
+  virtual bool load(std::span<const Section> sections) = 0;
+  virtual bool replay(std::string_view record) = 0;
+  virtual std::uint32_t round() const = 0;  // rounds done
+  // Runs the rounds that are left and writes the results. `start`: the Start frame.
+  virtual Outcome go(Hub& hub, const std::string& start) = 0;
+  // Tells clients that the run is over, also those that come back for it, and waits a while until they have
+  // heard it.
+  virtual void say_goodbye(Hub& hub, const std::string& start) = 0;
+};
+
+// `about`: of save_about(). All but it must outlive the run. Throws ConfigError or std::runtime_error.
+std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const Agreed& agreed,
+                                           Journal& journal, Background& background, std::string about);
+
+}  // namespace gradwire

@@ -1,0 +1,187 @@
+#include "proto/folder_disk.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <stdexcept>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace gradwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kMode = 0644;
+constexpr std::size_t kPiecesPerCall = 64;
+constexpr std::size_t kLongestCall = std::size_t{1} << 30;  // Linux takes at most 2 GiB at once
+
+// errno in words, and what to do about it.
+std::string reason() {
+  const std::string text = std::strerror(errno);
+  switch (errno) {
+    case ENOSPC:
+    case EDQUOT: return text + "; make room, then start again: the run goes on where it was";
+    case EROFS:
+    case EACCES: return text + "; make it writable for this user, then start again";
+    case EMFILE:
+    case ENFILE: return text + "; raise 'ulimit -n', then start again";
+    default: return text;
+  }
+}
+
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  bool good() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+  // The errors of close() count: some file systems tell there that nothing was written.
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+bool write_all(int fd, Disk::Pieces pieces) {
+  std::size_t at = 0, offset = 0;  // the first byte that is not written: of which piece, where
+  while (at < pieces.size()) {
+    std::array<iovec, kPiecesPerCall> vectors;
+    std::size_t count = 0, bytes = 0;
+    for (std::size_t k = at; k < pieces.size() && count < kPiecesPerCall && bytes < kLongestCall; ++k) {
+      const std::string_view rest = pieces[k].substr(k == at ? offset : 0);
+      const std::size_t size = std::min(rest.size(), kLongestCall - bytes);
+      vectors[count++] = {const_cast<char*>(rest.data()), size};
+      bytes += size;
+    }
+    const ssize_t wrote = ::writev(fd, vectors.data(), static_cast<int>(count));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return false;
+    auto left = static_cast<std::size_t>(wrote);
+    while (at < pieces.size() && left >= pieces[at].size() - offset) {
+      left -= pieces[at].size() - offset;
+      ++at;
+      offset = 0;
+    }
+    offset += left;
+  }
+  return true;
+}
+
+}  // namespace
+
+FolderDisk::FolderDisk(fs::path folder) : folder_(std::move(folder)) {}
+
+FolderDisk::~FolderDisk() {
+  if (open_fd_ >= 0) ::close(open_fd_);
+}
+
+Error FolderDisk::failed(const std::string& name, const char* what) const {
+  return {(folder_ / name).string() + ": cannot be " + what + ": " + reason()};
+}
+
+Result<std::vector<std::string>> FolderDisk::list() {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error))
+    if (at->is_regular_file(error)) names.push_back(at->path().filename().string());
+  if (error) return Error{folder_.string() + ": cannot be read: " + error.message()};
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::string> FolderDisk::read(const std::string& name) {
+  const File file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file.good() || ::fstat(file.get(), &status) != 0) return failed(name, "read");
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t got = 0;
+  while (got < bytes.size()) {
+    const ssize_t more = ::read(file.get(), bytes.data() + got, std::min(bytes.size() - got, kLongestCall));
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return failed(name, "read");
+    if (more == 0) break;
+    got += static_cast<std::size_t>(more);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+Status FolderDisk::write(const std::string& name, Pieces pieces) {
+  File file(::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+  if (!file.good() || !write_all(file.get(), pieces) || !file.close()) return failed(name, "written");
+  return Unit{};
+}
+
+int FolderDisk::open_log(const std::string& name) const {
+  const std::lock_guard lock(opening_);
+  return open_name_ == name ? open_fd_ : -1;
+}
+
+Status FolderDisk::append(const std::string& name, Pieces pieces) {
+  int fd = open_log(name);
+  if (fd < 0) {
+    const std::lock_guard lock(opening_);
+    if (open_fd_ >= 0) ::close(open_fd_);
+    open_name_ = name;
+    fd = open_fd_ = ::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kMode);
+  }
+  if (fd < 0 || !write_all(fd, pieces)) return failed(name, "written");
+  return Unit{};
+}
+
+Status FolderDisk::sync(const std::string& name) {
+  if (const int fd = open_log(name); fd >= 0)
+    return ::fdatasync(fd) == 0 ? Status(Unit{}) : failed(name, "made durable");
+  const File file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.good() || ::fsync(file.get()) != 0) return failed(name, "made durable");
+  return Unit{};
+}
+
+Status FolderDisk::sync_folder() {
+  const File file(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file.good() || ::fsync(file.get()) != 0) return failed(".", "made durable");
+  return Unit{};
+}
+
+Status FolderDisk::rename(const std::string& from, const std::string& to) {
+  if (::rename((folder_ / from).c_str(), (folder_ / to).c_str()) != 0) return failed(from, "renamed");
+  return Unit{};
+}
+
+Status FolderDisk::remove(const std::string& name) {
+  if (::unlink((folder_ / name).c_str()) != 0 && errno != ENOENT) return failed(name, "removed");
+  return Unit{};
+}
+
+FolderLock::FolderLock(const fs::path& folder) {
+  const std::string file = (folder / "lock").string();
+  fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
+  if (fd_ < 0) throw std::runtime_error(file + ": cannot be made: " + reason());
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    std::array<char, 32> holder{};
+    const ssize_t size = ::pread(fd_, holder.data(), holder.size() - 1, 0);
+    ::close(fd_);
+    throw std::runtime_error(folder.string() + ": is in use by process " +
+                             (size > 0 ? std::string(holder.data()) : std::string("unknown")) +
+                             "; stop that one, or choose another folder");
+  }
+  const std::string own = std::to_string(::getpid());
+  if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, own.data(), own.size(), 0) < 0) {
+    // The lock holds all the same; only its owner's number cannot be shown.
+  }
+}
+
+FolderLock::~FolderLock() { ::close(fd_); }
+
+}  // namespace gradwire

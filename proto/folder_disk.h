@@ -1,0 +1,54 @@
+// A disk that is a folder of this machine's file system, and the lock on it. The one part of this room that
+// does I/O, here because both ends of a connection remember things.
+#pragma once
+
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "proto/disk.h"
+
+namespace gradwire {
+
+class FolderDisk final : public Disk {
+ public:
+  // The folder must be there.
+  explicit FolderDisk(std::filesystem::path folder);
+  ~FolderDisk() override;
+
+  Result<std::vector<std::string>> list() override;
+  Result<std::string> read(const std::string& name) override;
+  Status write(const std::string& name, Pieces pieces) override;
+  Status append(const std::string& name, Pieces pieces) override;
+  Status sync(const std::string& name) override;
+  Status sync_folder() override;
+  Status rename(const std::string& from, const std::string& to) override;
+  Status remove(const std::string& name) override;
+
+ private:
+  Error failed(const std::string& name, const char* what) const;
+  int open_log(const std::string& name) const;  // -1: another file, or none, is open
+
+  const std::filesystem::path folder_;
+  mutable std::mutex opening_;
+  // The file that was appended to last stays open.
+  std::string open_name_;
+  int open_fd_ = -1;
+};
+
+// Held by one process at a time; the system gives it up when the process ends, however it ends.
+class FolderLock {
+ public:
+  // Makes `folder`/lock. Throws std::runtime_error (one line) that names the process that holds it, or says
+  // why the folder cannot be used.
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,90 @@
+// What a process remembers on disk: generations of snapshots, and between them a log of records. Pure over
+// Disk, so that a simulation crashes it at every step.
+//
+//   ckpt-S.bin   the state before record S: header, table of sections, sections, each with its checksum
+//   log-S.bin    records S, S + 1, ...: each with its number, length and checksum
+//
+// A snapshot is written beside what is there, made durable, and only then given its name; the last three are
+// kept, with the logs that lead from each to the next. So a snapshot that is damaged costs time, not rounds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/disk.h"
+#include "proto/result.h"
+
+namespace gradwire {
+
+enum class Durability : std::uint8_t {
+  kProcess,  // what is committed survives the death of the process
+  kPower,    // and a loss of power: files and folder are synchronised first
+};
+
+struct Section {
+  std::uint32_t tag = 0;
+  std::string_view bytes;
+};
+
+// A snapshot as bytes: the pieces view the sections and `frame`, which is filled.
+std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
+                                            std::string& frame);
+// Views `bytes`. Errors say what is damaged; no byte of a snapshot can change unnoticed.
+Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes);
+
+class Journal {
+ public:
+  static constexpr std::size_t kGenerations = 3;
+
+  // note: one line worth a log, as when something damaged was found; may be empty.
+  Journal(Disk& disk, Durability durability, std::function<void(const std::string&)> note = {});
+
+  // What was recovered is handed to these in order. False: it cannot be used, and counts as damaged.
+  struct Reader {
+    std::function<bool(std::span<const Section>)> snapshot;
+    std::function<bool(std::string_view)> record;
+  };
+  // The newest snapshot that verifies, and all records since, up to the first that is damaged or torn. True:
+  // something was recovered. False: there is nothing. Error: there is something, and none of it can be used,
+  // or the disk fails. Damaged files are renamed to *.corrupt, never removed.
+  Result<bool> recover(const Reader& reader);
+
+  // Durable on return. REQUIRES: a snapshot was written or recovered. After an error nothing more may be
+  // appended.
+  Status append(std::span<const std::string_view> pieces);
+  // Of the next record.
+  std::uint64_t next() const { return next_; }
+
+  // A snapshot of the state before record next(), durable on return: begin_snapshot() and write_snapshot().
+  Status snapshot(std::span<const Section> sections);
+  // From here on records go into another log. Returns the number for write_snapshot(), which another thread
+  // may call while records are appended.
+  std::uint64_t begin_snapshot();
+  Status write_snapshot(std::uint64_t number, std::span<const Section> sections);
+
+ private:
+  struct Names;
+  Result<Names> names();
+  Result<bool> recover_from(std::uint64_t number, const Names& names, const Reader& reader);
+  Status read_records(const Names& names, const Reader& reader);
+  Status prune();
+  Status durable(const std::string& name);
+  Status set_aside(const std::string& name, const std::string& why);
+  void note(const std::string& line) const {
+    if (note_) note_(line);
+  }
+
+  Disk& disk_;
+  const Durability durability_;
+  const std::function<void(const std::string&)> note_;
+  std::uint64_t next_ = 0;
+  std::string log_;            // the file that records go into
+  bool log_is_named_ = false;  // durably
+};
+
+}  // namespace gradwire

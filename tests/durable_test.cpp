@@ -1,0 +1,190 @@
+// The real journal, round loop and clients on a simulated disk: servers die in the middle of whatever they
+// do.
+#include <gtest/gtest.h>
+
+#include "fl_server/durable_run.h"
+#include "proto/codec_context.h"
+#include "tests/every_method.h"
+#include "tests/simulated_disk.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::spec_for;
+using testing::spec_of;
+
+// Works as soon as it is told, and so dies with its process.
+class AtOnce final : public Background {
+ public:
+  void start(std::function<void()> job) override { job(); }
+  bool busy() const override { return false; }
+  void wait() override {}
+};
+
+struct Life {
+  Durability durability = Durability::kProcess;
+  std::uint64_t seed = 0;
+  std::uint64_t calls_between_crashes = 0;  // about; 0: none
+  bool announces_before_durable = false;    // a bug to be planted
+};
+
+template <class Real>
+struct Death {
+  std::string state;  // of the half at the end
+  Ledger ledger;
+  int crashes = 0;
+  bool regressed = false;  // a round that a client was told of was lost
+};
+
+// Servers on one disk, one after the other, until one has done `rounds` rounds; the clients live on.
+template <class Real>
+Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup<Real>> setup,
+                 std::uint32_t rounds, const Life& life) {
+  Death<Real> death;
+  SimulatedDisk disk(life.seed);
+  Random random(life.seed, "crashes");
+  InProcess<Real> clients(setup, federation.oracle_pointers(), {});
+  const Facts& facts = find_method(setup->algorithm.name).facts;
+  RoundLimits limits;
+  limits.rounds = rounds;
+  limits.evaluate_every = 7;
+  std::uint32_t announced = 0;
+  for (;;) {
+    AtOnce beside;
+    auto half = make_server<Real>(setup);
+    Ledger ledger;
+    Journal journal(disk, life.durability);
+    SnapshotPolicy policy{.records = 6, .bytes_beside_state = 1 << 20};
+    DurableRun<Real> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about", policy);
+    LoopHooks<Real> hooks;
+    hooks.on_commit = [&](const RoundCommit<Real>& commit) {
+      if (life.announces_before_durable) announced = commit.ledger.round;
+      durable.commit(commit);
+      announced = commit.ledger.round;
+    };
+    if (life.calls_between_crashes > 0 && death.crashes < 12)
+      disk.crash_at = disk.calls() + random.below(2 * life.calls_between_crashes);
+    try {
+      const Result<bool> found =
+          journal.recover({.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
+                           .record = [&](std::string_view record) { return durable.replay(record); }});
+      EXPECT_TRUE(found) << (found ? "" : found.error().message);
+      if (!found) return death;
+      death.regressed |= ledger.round < announced;
+      durable.begin();
+      run_rounds<Real>(*half, facts, *setup, clients, ledger, limits, hooks);
+      durable.end(RunStage::kOver);
+      death.state = half->save();
+      death.ledger = ledger;
+      return death;
+    } catch (const SimulatedCrash&) {
+      death.crashes += 1;
+      life.durability == Durability::kPower ? disk.lose_power() : disk.lose_process();
+    }
+  }
+}
+
+template <class Real>
+void expect_same_end(const Death<Real>& got, const Death<Real>& want, const std::string& what) {
+  EXPECT_FALSE(got.regressed) << what << ": a round that was announced was lost";
+  EXPECT_EQ(got.state, want.state) << what;
+  EXPECT_EQ(got.ledger.round, want.ledger.round) << what;
+  EXPECT_EQ(got.ledger.totals.bits_up, want.ledger.totals.bits_up) << what;
+  EXPECT_EQ(got.ledger.totals.bytes_up, want.ledger.totals.bytes_up) << what;
+  EXPECT_EQ(got.ledger.totals.bytes_down, want.ledger.totals.bytes_down) << what;
+}
+
+template <class Real>
+void deaths_change_nothing(std::uint64_t seeds) {
+  const Federation<Real> federation(5, 9);
+  int crashes = 0;
+  for (const MethodInfo& method : methods()) {
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    const auto undisturbed = live<Real>(federation, setup, 40, {});
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      for (const Durability durability : {Durability::kProcess, Durability::kPower}) {
+        const auto disturbed = live<Real>(federation, setup, 40, {durability, seed, 25});
+        // Clients that have seen a point already, in a round that is done again, need not compute there.
+        if (!has(method.facts.client_state, ClientState::kReplica))
+          EXPECT_EQ(disturbed.ledger.totals.grad_calls, undisturbed.ledger.totals.grad_calls)
+              << method.facts.name;
+        expect_same_end(disturbed, undisturbed,
+                        std::string(method.facts.name) + ", seed " + std::to_string(seed));
+        crashes += disturbed.crashes;
+      }
+    }
+  }
+  EXPECT_GT(crashes, static_cast<int>(methods().size() * seeds));
+}
+
+TEST(DurableRun, ServersThatDieChangeNoBitOfAnyMethodInDouble) { deaths_change_nothing<double>(12); }
+TEST(DurableRun, ServersThatDieChangeNoBitOfAnyMethodInFloat) { deaths_change_nothing<float>(3); }
+
+TEST(DurableRun, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  setup->keep_mirrors = true;
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed)
+    found += live<double>(federation, setup, 40,
+                          {.seed = seed, .calls_between_crashes = 25, .announces_before_durable = true})
+                 .regressed;
+  EXPECT_GT(found, 0);
+}
+
+TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("gd"));
+  const CodecContext context = codec_context(*setup, {});
+  for (const std::size_t state_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
+    InProcess<double> clients(setup, federation.oracle_pointers(), {});
+    auto half = make_server<double>(setup), replayed = make_server<double>(setup);
+    Ledger ledger, copy;
+    copy.committed.resize(5);
+    RoundRecords<double> records(context), reader(context);
+    LoopHooks<double> hooks;
+    hooks.on_commit = [&](const RoundCommit<double>& commit) {
+      const std::string& record = records.encode(commit, *half, state_bytes);
+      EXPECT_EQ(record[0], state_bytes == 0 ? 2 : 1);
+      ASSERT_TRUE(reader.replay(record, *replayed, copy));
+      EXPECT_EQ(replayed->save(), half->save());
+      EXPECT_EQ(save_ledger(copy), save_ledger(ledger));
+    };
+    RoundLimits limits;
+    limits.rounds = 5;
+    run_rounds<double>(*half, find_method("gd").facts, *setup, clients, ledger, limits, hooks);
+  }
+}
+
+TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  auto half = make_server<double>(setup);
+  Ledger ledger;
+  RoundRecords<double> records(codec_context(*setup, {}));
+  std::string record;
+  LoopHooks<double> hooks;
+  hooks.on_commit = [&](const RoundCommit<double>& commit) {
+    record = records.encode(commit, *half, 1 << 20);
+  };
+  RoundLimits limits;
+  limits.rounds = 1;
+  run_rounds<double>(*half, find_method("ef21").facts, *setup, clients, ledger, limits, hooks);
+  for (std::size_t size = 0; size < record.size(); ++size) {
+    auto other = make_server<double>(setup);
+    Ledger fresh;
+    fresh.committed.resize(5);
+    EXPECT_FALSE(records.replay(std::string_view(record).substr(0, size), *other, fresh)) << size;
+  }
+  auto other = make_server<double>(setup);
+  Ledger later;
+  later.committed.resize(5);
+  later.round = 1;
+  EXPECT_FALSE(records.replay(record, *other, later)) << "a round that is in the state already";
+}
+
+}  // namespace
+}  // namespace gradwire

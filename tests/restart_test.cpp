@@ -1,0 +1,149 @@
+// Servers and clients that are killed at random instants: the run ends in the bits of one that was not.
+#include <csignal>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "tests/process_fixture.h"
+
+namespace gradwire {
+namespace {
+
+// GRADWIRE_KILLS=200 for a long test.
+int kills() {
+  const char* text = std::getenv("GRADWIRE_KILLS");
+  return text != nullptr ? std::atoi(text) : 4;
+}
+
+// About what a server does in the time between two kills.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kRoundsPerKill = 300;
+#else
+constexpr int kRoundsPerKill = 1500;
+#endif
+
+std::string config_of(const std::string& algorithm, int rounds) {
+  std::string text = kConfig;
+  const std::size_t begin = text.find("[algorithm]"), end = text.find("[server]");
+  return text.replace(
+      begin, end - begin,
+      "[algorithm]\n" + algorithm + "[run]\nevaluate_every = 50\nrounds = " + std::to_string(rounds) + "\n");
+}
+
+class RestartTest : public ProcessTest {
+ protected:
+  // Kills one of all processes after a random time, until enough were killed or the run is over.
+  void run_with_kills(const std::string& algorithm, bool servers, bool clients_too, int count) {
+    write_config(config_of(algorithm, kRoundsPerKill * (count + 1)));
+    std::mt19937 random(std::random_device{}());
+    Process server = start_server();
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 2; })) << server.log();
+    int killed = 0;
+    for (int k = 0; k < count; ++k) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 120'000));
+      const std::uint32_t victim = static_cast<std::uint32_t>(random()) % kClients;
+      if (servers && (!clients_too || random() % 2 == 0)) {
+        server.kill(SIGKILL);
+        if (server.wait() == 0) break;
+        ++killed;
+        double took_ms = 0;
+        server = restart_server({}, &took_ms);
+        EXPECT_LT(took_ms, 2000) << "from its start to serving again";
+      } else {
+        clients[victim].kill(SIGKILL);
+        if (clients[victim].wait() == 0) break;
+        ++killed;
+        clients[victim] = start_client(victim, address);
+      }
+    }
+    EXPECT_GT(killed, count / 2) << "the run was over too soon";
+    expect_all_end_well(server, clients);
+    expect_same_as_simulated();
+  }
+};
+
+TEST_F(RestartTest, OfServersChangesNoBitOfEf21) {
+  run_with_kills("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n", true, false, kills());
+}
+TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfMarina) {
+  run_with_kills("name = \"marina\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n", true, true, kills());
+}
+TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfDiana) {
+  run_with_kills("name = \"diana\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n", true, true, kills());
+}
+TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfScaffold) {
+  run_with_kills("name = \"scaffold\"\nlocal_steps = 3\nlocal_step_size = 0.1\n", true, true, kills());
+}
+TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfFedAvg) {
+  run_with_kills("name = \"fedavg\"\nbatch = 4\nlocal_steps = 3\nlocal_step_size = 0.1\n", true, true,
+                 kills());
+}
+// Nobody but the client itself can restore what it knows.
+TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfEf14) {
+  clients_remember = true;
+  run_with_kills("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.1\n", true, true, kills());
+}
+TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfDashaMvr) {
+  clients_remember = true;
+  run_with_kills("name = \"dasha_mvr\"\ncompressor = \"randk:k=3\"\nstep_size = 0.1\nbatch = 4\n", true, true,
+                 kills());
+}
+
+TEST_F(ProcessTest, TheSecondServerOnOneFolderIsRefused) {
+  write_config();
+  Process server = start_server();
+  expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"}, 1,
+                 "is in use by process ");
+}
+
+TEST_F(ProcessTest, AFolderWithARunOfAnotherExperimentIsRefused) {
+  write_config();
+  {
+    Process server = start_server({"--set", "run.rounds=1000000"});
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+  }
+  expect_refusal(
+      "gradwire-server",
+      {"run.toml", "--listen", "127.0.0.1:0", "--state", "state", "--set", "algorithm.step_size=0.2"}, 2,
+      "holds a run of another experiment, which differs in 'step_size = 0.2'");
+}
+
+TEST_F(ProcessTest, ARunThatIsOverIsLeftAloneUnlessItIsToBeginAnew) {
+  write_config();
+  for (const bool anew : {false, true}) {
+    Process server =
+        start_server(anew ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
+    std::vector<Process> clients = start_clients(address);
+    expect_all_end_well(server, clients);
+    expect_same_as_simulated();
+    Process again("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"},
+                  folder.path() / "again.log");
+    EXPECT_EQ(again.wait(), 0);
+    EXPECT_NE(again.log().find("is over; --no-resume runs it again"), std::string::npos) << again.log();
+  }
+}
+
+TEST_F(ProcessTest, ADamagedSnapshotCostsNoRound) {
+  write_config();
+  {
+    Process server = start_server({"--set", "run.rounds=1500"});
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 100; })) << server.log();
+    server.kill(SIGTERM);  // writes a second snapshot
+    EXPECT_EQ(server.wait(), 0);
+    std::string newest;
+    for (const auto& entry : fs::directory_iterator(state()))
+      if (entry.path().filename().string().starts_with("ckpt-"))
+        newest = std::max(newest, entry.path().string());
+    std::fstream(newest, std::ios::in | std::ios::out).seekp(100).put('?').put('!');
+    server = restart_server({"--set", "run.rounds=1500"});
+    expect_all_end_well(server, clients);
+    EXPECT_NE(server.log().find("cannot be used: its"), std::string::npos) << server.log();
+  }
+  expect_same_as_simulated({"run.rounds=1500"});
+}
+
+}  // namespace
+}  // namespace gradwire
