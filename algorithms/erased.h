@@ -103,6 +103,9 @@ class ErasedServer final : public ServerHalf<Real> {
     }
   }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
+    // A part of what is lost nobody else knows.
+    if (lacks == Answer::kNeedsState && has(Method::Params::facts.client_state, ClientState::kPrivate))
+      return std::nullopt;
     if constexpr (requires { half_.resync(client, lacks); }) {
       return half_.resync(client, lacks);
     } else {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "algorithms/fields.h"
 #include "experiments/encoded_link.h"
 #include "experiments/thread_pool.h"
 #include "proto/codec_context.h"
@@ -260,6 +261,34 @@ double InProcess<Real>::now() const {
 template <class Real>
 ClientRuntime<Real>& InProcess<Real>::runtime(ClientId client) {
   return *impl_->client(client).seat->runtime;
+}
+
+template <class Real>
+std::string InProcess<Real>::save_clients(std::span<const std::uint64_t> committed) {
+  Impl& m = *impl_;
+  Saver saver;
+  for (ClientId c = 0; c < m.clients.size(); ++c) {
+    const bool has_state = m.clients[c].seat && !m.lends_seats;
+    saver(m.clients[c].requests);
+    if (has_state) m.clients[c].seat->runtime->settle(committed[c]);
+    const std::string state = has_state ? m.clients[c].seat->runtime->save() : "";
+    saver(std::vector<char>(state.begin(), state.end()));
+  }
+  return saver.take();
+}
+
+template <class Real>
+bool InProcess<Real>::load_clients(std::string_view bytes) {
+  Impl& m = *impl_;
+  Loader loader(bytes);
+  std::vector<char> state;
+  for (ClientId c = 0; c < m.clients.size(); ++c) {
+    loader(m.clients[c].requests);
+    loader(state);
+    if (state.empty()) continue;
+    if (!runtime(c).load({state.data(), state.size()})) return false;
+  }
+  return loader.done();
 }
 
 template class InProcess<float>;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "algorithms/method.h"
@@ -51,6 +53,12 @@ class InProcess final : public Transport<Real> {
   double now() const override;
 
   ClientRuntime<Real>& runtime(ClientId client);  // for tests and tools
+
+  // All that the clients know, once they know what was committed (tickets, by client). To be called between
+  // rounds.
+  std::string save_clients(std::span<const std::uint64_t> committed);
+  // REQUIRES: nobody was asked yet. False: not saved clients of this run.
+  bool load_clients(std::string_view bytes);
 
  private:
   struct Impl;

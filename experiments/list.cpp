@@ -63,13 +63,22 @@ std::string takes_text(const Facts& facts) {
   return "";
 }
 
+// What becomes of a client that is killed in a run over a network.
+std::string survival_text(ClientState state) {
+  if (state == ClientState::kNone) return "clients keep no state: any may be lost";
+  if (has(state, ClientState::kPrivate)) return "a lost client goes on from its --state alone";
+  return std::string("a lost client goes on from its --state, or ") +
+         (has(state, ClientState::kMirrored) ? "from the server's copy (server.mirrors)"
+                                             : "from what the server sends it again");
+}
+
 std::string algorithms() {
   std::string out = "Algorithms: [algorithm] name = \"...\", and their parameters in [algorithm]\n";
   for (const MethodInfo& m : methods()) {
     const Facts& f = m.facts;
     out += "\n" + std::string(f.name) + ": " + std::string(f.summary) + "\n  " + std::string(f.reference) +
            "; takes " + takes_text(f) + (f.stochastic ? "; batch" : "") +
-           (f.partial ? "; participation" : "") + "\n";
+           (f.partial ? "; participation" : "") + "\n  " + survival_text(f.client_state) + "\n";
     Table table;
     for (const ParameterHelp& p : m.parameters)
       table.row({p.name, p.fallback.empty() ? "-" : p.fallback, p.meaning});

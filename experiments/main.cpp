@@ -37,7 +37,8 @@ struct Arguments {
   std::vector<std::string> sets, folders, benchmarks;
   std::string out;
   unsigned threads = 0;
-  bool quiet = false, json = false;
+  bool quiet = false, json = false, resume = false;
+  double checkpoint_seconds = 30;
   BenchOptions bench;
 };
 
@@ -52,6 +53,8 @@ int run(const Arguments& a) {
                       : a.transport == "encoded" ? TransportKind::kEncoded
                                                  : TransportKind::kMemory;
   request.threads = a.threads;
+  request.resume = a.resume;
+  request.checkpoint_seconds = a.checkpoint_seconds;
   request.verbosity = verbosity(a);
   const RunReport report = run_experiment(load_experiment(a.file, a.sets), request, stop_requested);
   const std::filesystem::path folder = report.folder.lexically_proximate(std::filesystem::current_path());
@@ -87,6 +90,13 @@ void add_run(CLI::App& app, Arguments& a) {
                   "memory; encoded (through the codec); tcp (real processes). All give the same bits")
       ->type_name("KIND")
       ->check(CLI::IsMember({"memory", "encoded", "tcp"}));
+  run->add_flag("--resume", a.resume,
+                "Go on with a run that was stopped or killed, from its last checkpoint");
+  run->add_option("--checkpoint-every", a.checkpoint_seconds,
+                  "Seconds from one checkpoint to the next; 0: none")
+      ->type_name("SECONDS")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   CLI::Option* quiet = run->add_flag("--quiet", a.quiet, "Print nothing but errors");
   run->add_flag("--json", a.json, "Print one JSON object per evaluated round")->excludes(quiet);
   run->footer(R"(Examples:
@@ -95,7 +105,8 @@ void add_run(CLI::App& app, Arguments& a) {
   gradwire run experiments/configs/fedavg_digits.toml --transport tcp --out results/over-tcp
 
 Results: config.toml, metrics.csv, model.bin, summary.json, plot.svg, plot.py.
-Ctrl-C ends the run after its round and writes what there is.
+Ctrl-C ends the run after its round and writes what there is; with --resume it goes on, to the same bits. So does a
+run that was killed, from its last checkpoint.
 )");
 }
 

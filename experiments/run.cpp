@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "experiments/checkpoint.h"
 #include "experiments/plot.h"
 #include "experiments/prepare.h"
 #include "experiments/results_dir.h"
@@ -31,6 +32,10 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
     throw UsageError(
         "--transport tcp: [faults] are made up in memory alone; use memory or encoded, or leave [faults] "
         "out");
+  if (request.transport == TransportKind::kTcp && request.resume)
+    throw UsageError(
+        "--resume: runs over tcp cannot be resumed; leave --transport out, the bits are the same, or start "
+        "gradwire-server yourself, which resumes by itself");
 }
 
 void write_text(const fs::path& file, const std::string& text) {
@@ -67,7 +72,8 @@ void write_results(const fs::path& folder, const Prepared& prepared, const RunRe
   write_figure(make_figure(load_curves(folders), nullptr, nullptr), folder / "plot.svg");
 }
 
-std::string trouble_of(const Prepared& prepared, const RunResult& result, const fs::path& folder) {
+std::string trouble_of(const Prepared& prepared, const RunResult& result, const fs::path& folder,
+                       bool can_resume) {
   const std::string name = prepared.experiment.name();
   const std::string at = "round " + std::to_string(result.rounds);
   if (result.outcome == Outcome::kDiverged)
@@ -76,7 +82,9 @@ std::string trouble_of(const Prepared& prepared, const RunResult& result, const 
            prepared.experiment.algorithm().step_size() + ")";
   if (result.outcome == Outcome::kStopped)
     return name + ": stopped after " + at + " of " + std::to_string(prepared.experiment.run().rounds()) +
-           "; to go on from this model, run again with --set run.x0=file:" + (folder / "model.bin").string();
+           (can_resume ? "; to go on, run it again with --resume"
+                       : "; to go on from this model, run again with --set run.x0=file:" +
+                             (folder / "model.bin").string());
   return "";
 }
 
@@ -93,7 +101,27 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
 
   Progress progress(name, prepared.experiment.run().rounds(), request.verbosity);
   for (const std::string& warning : prepared.warnings) progress.note("warning: " + warning);
-  MetricsFile metrics(folder.work() / "metrics.csv");
+  const fs::path metrics_file = folder.work() / "metrics.csv";
+  Checkpoint checkpoint(folder.target(), to_toml(prepared.experiment));
+  Checkpoint::Saved before;
+  if (request.resume) before = checkpoint.resume(metrics_file);
+  if (!request.resume && checkpoint.exists()) {
+    progress.note("warning: begins anew; the checkpoint of an earlier run, for --resume, is removed");
+    checkpoint.remove();
+  }
+  MetricsFile metrics = request.resume ? MetricsFile(metrics_file, before.round) : MetricsFile(metrics_file);
+  Checkpoints checkpoints{
+      .state = std::move(before.state), .seconds = request.checkpoint_seconds, .save = {}};
+  const bool can_resume = request.transport != TransportKind::kTcp && request.checkpoint_seconds > 0;
+  if (can_resume)
+    checkpoints.save = [&](const std::string& state, std::uint32_t round) {
+      try {
+        checkpoint.save({state, round}, metrics_file);
+      } catch (const std::exception& error) {  // the run itself can go on
+        progress.note(std::string("warning: no checkpoint of round ") + std::to_string(round) + ": " +
+                      error.what());
+      }
+    };
   std::uint32_t records = 0;
   RunObserver observer;
   observer.on_record = [&](const RoundRecord& record) {
@@ -106,10 +134,10 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
 
   RunReport report;
   try {
-    report.result =
-        request.transport == TransportKind::kTcp
-            ? run_over_tcp(prepared, observer, stop)
-            : simulate(prepared, request.transport == TransportKind::kEncoded, threads, observer, stop);
+    report.result = request.transport == TransportKind::kTcp
+                        ? run_over_tcp(prepared, observer, stop)
+                        : simulate(prepared, request.transport == TransportKind::kEncoded, threads, observer,
+                                   stop, checkpoints);
   } catch (const std::exception& error) {
     if (records < 2) throw;
     folder.keep();
@@ -120,7 +148,8 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   write_results(folder.work(), prepared, request, threads, report.result);
   folder.publish();
   report.folder = folder.target();
-  report.trouble = trouble_of(prepared, report.result, report.folder);
+  report.trouble = trouble_of(prepared, report.result, report.folder, can_resume);
+  if (report.result.outcome != Outcome::kStopped && checkpoint.used()) checkpoint.remove();
   return report;
 }
 

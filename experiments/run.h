@@ -15,6 +15,8 @@ struct RunRequest {
   TransportKind transport = TransportKind::kMemory;
   unsigned threads = 0;  // 0: one per processor
   Verbosity verbosity = Verbosity::kNormal;
+  bool resume = false;             // go on from the checkpoint of a run that did not end
+  double checkpoint_seconds = 30;  // from one checkpoint to the next; 0: none
 };
 
 struct RunReport {

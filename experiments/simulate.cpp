@@ -5,9 +5,11 @@
 #include <memory>
 #include <stdexcept>
 
+#include "algorithms/fields.h"
 #include "engine/kernels/select.h"
 #include "experiments/in_process.h"
 #include "experiments/thread_pool.h"
+#include "fl_server/round_record.h"
 #include "fl_server/start_point.h"
 
 namespace gradwire {
@@ -56,9 +58,32 @@ std::shared_ptr<Setup<Real>> make_setup(const Prepared& p, unsigned threads) {
   return setup;
 }
 
+void put(Saver& saver, const std::string& part) { saver(std::vector<char>(part.begin(), part.end())); }
+
+template <class Real>
+std::string save_simulation(const Ledger& ledger, const ServerHalf<Real>& server, InProcess<Real>& clients) {
+  Saver saver;
+  put(saver, save_ledger(ledger));
+  put(saver, server.save());
+  put(saver, clients.save_clients(ledger.committed));
+  return saver.take();
+}
+
+template <class Real>
+void load_simulation(const std::string& state, Ledger& ledger, ServerHalf<Real>& server,
+                     InProcess<Real>& clients) {
+  std::vector<char> parts[3];
+  Loader loader(state);
+  for (std::vector<char>& part : parts) loader(part);
+  const auto text = [&](int k) { return std::string_view(parts[k].data(), parts[k].size()); };
+  if (!loader.done() || !load_ledger(text(0), ledger) || !server.load(text(1)) ||
+      !clients.load_clients(text(2)))
+    throw std::runtime_error("the checkpoint does not fit the experiment; run without --resume");
+}
+
 template <class Real>
 RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const RunObserver& observer,
-                      const std::atomic<bool>& stop) {
+                      const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
   const auto setup = make_setup<Real>(p, threads);
   const auto oracles = make_oracles<Real>(p.problem, p.agreement, p.parts);
   std::vector<Oracle<Real>*> pointers;
@@ -79,10 +104,26 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
     if (observer.on_round) observer.on_round(rounds);
   };
   Ledger ledger;
+  ledger.committed.resize(setup->n);
+  if (!checkpoints.state.empty()) load_simulation(checkpoints.state, ledger, *server, transport);
+  result.rounds = ledger.round;
+  const double seconds_before = ledger.totals.seconds;
+  double saved = seconds_before;
+  std::uint32_t saved_round = 0;
+  RoundLimits limits = round_limits(p.experiment);
+  limits.keep_clients = checkpoints.save != nullptr;
+  if (checkpoints.save)
+    hooks.on_commit = [&](const RoundCommit<Real>& commit) {
+      if (commit.ledger.totals.seconds - saved < checkpoints.seconds && !stop) return;
+      checkpoints.save(save_simulation<Real>(commit.ledger, *server, transport), commit.ledger.round);
+      saved = commit.ledger.totals.seconds;
+      saved_round = commit.ledger.round;
+    };
   const auto started = Clock::now();
-  result.outcome =
-      run_rounds(*server, facts_of(*setup), *setup, transport, ledger, round_limits(p.experiment), hooks);
-  result.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  result.outcome = run_rounds(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+  if (result.outcome == Outcome::kStopped && checkpoints.save && saved_round != ledger.round)
+    checkpoints.save(save_simulation<Real>(ledger, *server, transport), ledger.round);
+  result.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - started).count();
   const View<Real> x = server->model();
   result.model.assign(x.begin(), x.end());
   return result;
@@ -91,11 +132,11 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
 }  // namespace
 
 RunResult simulate(const Prepared& prepared, bool encoded, unsigned threads, const RunObserver& observer,
-                   const std::atomic<bool>& stop) {
+                   const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
   threads = std::clamp(threads, 1u, std::max(1u, prepared.problem.clients));
   if (prepared.experiment.precision() == "fp32")
-    return simulate_as<float>(prepared, encoded, threads, observer, stop);
-  return simulate_as<double>(prepared, encoded, threads, observer, stop);
+    return simulate_as<float>(prepared, encoded, threads, observer, stop, checkpoints);
+  return simulate_as<double>(prepared, encoded, threads, observer, stop, checkpoints);
 }
 
 }  // namespace gradwire

@@ -30,8 +30,15 @@ struct RunResult {
   std::vector<ProcessInfo> processes;
 };
 
+// Where a simulation leaves all that another process needs to go on with it.
+struct Checkpoints {
+  std::string state;    // to go on from; empty: begin
+  double seconds = 30;  // from one to the next, about; there is one more when the run is stopped
+  std::function<void(const std::string& state, std::uint32_t round)> save;
+};
+
 // `encoded`: every message passes through the codec. Throws std::runtime_error (one line).
 RunResult simulate(const Prepared& prepared, bool encoded, unsigned threads, const RunObserver& observer,
-                   const std::atomic<bool>& stop);
+                   const std::atomic<bool>& stop, const Checkpoints& checkpoints = {});
 
 }  // namespace gradwire

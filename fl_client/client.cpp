@@ -59,7 +59,10 @@ class Client {
       : options_(options),
         back_off_(options.back_off_base, options.back_off_cap),
         last_contact_(Clock::now()) {
-    if (!options.state.empty()) memory_.emplace(options.state, options.log);
+    if (!options.state.empty()) {
+      folder_.emplace(options.state);
+      memory_.emplace(folder_->disk(), options.log);
+    }
     name_ = options.name.empty() ? draw_name() : options.name;
     if (memory_ && options.name.empty()) name_ = memory_->name(name_);
   }
@@ -80,6 +83,7 @@ class Client {
   }
 
   const ClientOptions& options_;
+  std::optional<ClientFolder> folder_;
   std::optional<ClientMemory> memory_;
   std::string name_;
   BackOff back_off_;
@@ -149,13 +153,13 @@ Status Client::welcomed(const ServerConnection::Frame& frame, milliseconds& hear
   }
   if (welcome.client() >= experiment.clients().count())
     return Error{"Welcome: the number of the client is too large"};
+  const bool other_client = welcome.client() != number_;
   number_ = welcome.client();
   told_ = welcome.experiment();
   experiment_ = std::move(experiment);
   part_.reset();
   join_.clear();
-  started_.clear();
-  worker_.reset();
+  if (other_client) started_.clear();  // else the Start message says whether the run is another one
   return Unit{};
 }
 
@@ -190,7 +194,10 @@ std::string Client::join() {
 
 Status Client::start(const ServerConnection::Frame& frame) {
   const std::string header(reinterpret_cast<const char*>(frame.header.data()), frame.header.size());
-  if (header == started_) return Unit{};  // the same run: what this client remembers is still good
+  if (header == started_) {  // the same run: what this client remembers is still good
+    part_.reset();
+    return Unit{};
+  }
   wire::Start start;
   if (Status status = parse_control(frame.header, start); !status) return status;
   proto::Experiment experiment;
@@ -206,7 +213,8 @@ Status Client::start(const ServerConnection::Frame& frame) {
         model_dim(problem_spec(experiment), agreement) != start.dim())
       return Error{"Start: the dimensions do not fit the experiment"};
     worker_.reset();  // it uses the memory that the new one is given
-    worker_ = make_worker(experiment, agreement, part(), number_, memory_ ? &*memory_ : nullptr, header);
+    worker_ = make_worker(experiment, agreement, part(), number_, memory_ ? &*memory_ : nullptr,
+                          header + "#" + std::to_string(number_));
   } catch (const ConfigError& error) {
     return Error{"Start: " + error.key() + ": " + error.what()};
   }
@@ -259,7 +267,7 @@ Ending Client::rounds(ServerConnection& connection) {
       if (Status status = start(*frame); !status) return {false, status.error().message};
       started = true;
     } else if (type == FrameType::kRound && started) {
-      const auto received = worker_->receive(connection, *frame);
+      const auto received = worker_->receive(connection, frame->prefix, frame->header);
       if (!received) return {false, received.error().message};
       if (*received == Worker::Received::kGoodbye) {
         (void)connection.write(heartbeat_frame());  // it was heard; nobody waits for more

@@ -13,20 +13,21 @@
 #include <thread>
 #include <vector>
 
+#include "fl_client/link.h"
 #include "proto/codec.h"
 #include "proto/frame.h"
 #include "proto/result.h"
 
 namespace gradwire {
 
-class ServerConnection {
+class ServerConnection final : public Link {
  public:
   // Errors say what to check. `io_timeout`: for the handshake's reads, and for a write that makes no
   // progress.
   static Result<std::unique_ptr<ServerConnection>> connect(const std::string& address,
                                                            std::chrono::milliseconds connect_timeout,
                                                            std::chrono::milliseconds io_timeout);
-  ~ServerConnection();
+  ~ServerConnection() override;
   ServerConnection(const ServerConnection&) = delete;
   ServerConnection& operator=(const ServerConnection&) = delete;
 
@@ -36,13 +37,12 @@ class ServerConnection {
   };
   // The next frame up to its payload, checked against its checksum.
   Result<Frame> read_head(std::uint64_t max_payload);
-  // The payload of that frame, straight into the targets.
-  Status read_payload(std::span<const std::span<std::byte>> targets);
+  Status read_payload(std::span<const std::span<std::byte>> targets) override;
   // Something of a next frame is here already.
   bool more_waiting() const;
 
   Status write(const std::string& frame);
-  Status write(const Encoded& message);
+  Status write(const Encoded& message) override;
 
   // Sends a heartbeat whenever nothing else was sent for `interval`, whatever the reader does meanwhile; a
   // server that is silent for several of them is lost.

@@ -21,14 +21,18 @@ const std::filesystem::path& made(const std::filesystem::path& folder) {
 
 }  // namespace
 
-ClientMemory::ClientMemory(const std::filesystem::path& folder, std::function<void(const std::string&)> log)
-    : disk_(made(folder)), lock_(folder), log_(std::move(log)) {}
+ClientFolder::ClientFolder(const std::filesystem::path& folder) : disk_(made(folder)), lock_(folder) {}
+
+ClientMemory::ClientMemory(Disk& disk, std::function<void(const std::string&)> log)
+    : disk_(disk), log_(std::move(log)) {}
 
 std::string ClientMemory::name(const std::string& fresh) {
   if (const auto remembered = disk_.read(kNameFile); remembered && !remembered->empty()) return *remembered;
   const std::string_view text = fresh;
-  if (Status status = disk_.write(kNameFile, std::span(&text, 1)); !status)
-    throw std::runtime_error(status.error().message);
+  Status status = disk_.write(kNameFile, std::span(&text, 1));
+  if (status) status = disk_.sync(kNameFile);
+  if (status) status = disk_.sync_folder();
+  if (!status) throw std::runtime_error(status.error().message);
   return fresh;
 }
 

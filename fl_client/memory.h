@@ -18,9 +18,8 @@ namespace gradwire {
 
 class ClientMemory {
  public:
-  // The folder is made where there is none. Throws std::runtime_error (one line), also when another process
-  // uses it.
-  ClientMemory(const std::filesystem::path& folder, std::function<void(const std::string&)> log);
+  // The disk must outlive the memory.
+  ClientMemory(Disk& disk, std::function<void(const std::string&)> log);
 
   // The name of this client: the one remembered, or else `fresh`, which is remembered from now on.
   std::string name(const std::string& fresh);
@@ -41,12 +40,23 @@ class ClientMemory {
  private:
   static constexpr std::uint32_t kRequestsPerSnapshot = 64;
 
-  FolderDisk disk_;
-  const FolderLock lock_;
+  Disk& disk_;
   const std::function<void(const std::string&)> log_;
   std::unique_ptr<Journal> journal_;
   std::string run_, last_;  // last_: the last request
   std::uint32_t requests_ = 0;
+};
+
+// A folder of one process's own.
+class ClientFolder {
+ public:
+  // Made where there is none. Throws std::runtime_error (one line), also when another process uses it.
+  explicit ClientFolder(const std::filesystem::path& folder);
+  FolderDisk& disk() { return disk_; }
+
+ private:
+  FolderDisk disk_;
+  const FolderLock lock_;
 };
 
 }  // namespace gradwire

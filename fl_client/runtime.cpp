@@ -49,11 +49,7 @@ bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
 template <class Real>
 const Uplink<Real>* ClientRuntime<Real>::handle(const Envelope<Real>& envelope, Scratch<Real>& scratch) {
   if (envelope.ticket < last_.ticket || envelope.ticket < evaluation_.ticket) return nullptr;  // late
-  if (pending_ && envelope.committed == last_.ticket) {
-    half_->commit();
-    committed_ = last_.ticket;
-    pending_ = false;
-  }
+  settle(envelope.committed);
   switch (envelope.request) {
     case Request::kRound: return reply(envelope, scratch);
     case Request::kEvaluate: return evaluate(envelope);
@@ -118,6 +114,14 @@ const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope
   evaluation_.round = envelope.body->round;
   evaluation_.client = client_;
   return &evaluation_;
+}
+
+template <class Real>
+void ClientRuntime<Real>::settle(std::uint64_t ticket) {
+  if (!pending_ || ticket != last_.ticket) return;
+  half_->commit();
+  committed_ = ticket;
+  pending_ = false;
 }
 
 template <class Real>

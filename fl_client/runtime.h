@@ -28,6 +28,8 @@ class ClientRuntime {
   // views this runtime until the next newer ticket.
   const Uplink<Real>* handle(const Envelope<Real>& envelope, Scratch<Real>& scratch);
 
+  // The server has used the answer to `ticket`: what the next request would say.
+  void settle(std::uint64_t ticket);
   // A crash that kept the disk: what was proposed but not committed is gone.
   void drop_proposal();
   // Forgets the last evaluation, with its memory: two vectors of length d.

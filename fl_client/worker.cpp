@@ -53,24 +53,27 @@ class RealWorker final : public Worker {
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
   std::uint64_t answered() const override { return answered_; }
 
-  Result<Received> receive(ServerConnection& from, const ServerConnection::Frame& frame) override {
-    const auto targets = slot_.prepare(frame.prefix, frame.header);
+  Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) override {
+    const auto targets = slot_.prepare(prefix, header);
     if (!targets) return targets.error();
-    std::string head;  // reading on may overwrite frame.header
+    std::string
+        request;  // copied now: reading on may overwrite the header, and unpacking frees what was packed
     if (memory_ != nullptr) {
-      const auto prefix =
-          write_prefix(frame.prefix.type, frame.header, frame.prefix.payload_len, frame.prefix.payload_crc);
-      head.append(text_of(prefix)).append(text_of(frame.header));
+      const auto raw = write_prefix(prefix.type, header, prefix.payload_len, prefix.payload_crc);
+      request.append(text_of(raw)).append(text_of(header));
     }
     if (Status status = from.read_payload(*targets); !status) return status.error();
+    if (memory_ != nullptr)
+      for (const auto target : *targets) request.append(text_of(target));
     const Result<Envelope<Real>> envelope = slot_.finish();
     if (!envelope) return envelope.error();
     if (!runtime_.accepts(*envelope)) return Error{"the server sent a message of the wrong shape"};
     envelope_ = *envelope;
-    if (memory_ != nullptr && envelope_.request == Request::kRound) {
-      std::vector<std::string_view> request = {head};
-      for (const auto target : *targets) request.push_back(text_of(target));
-      const Status status = memory_->remember(request);
+    // Not those that come late: the last one remembered must be the one whose answer may be used.
+    if (memory_ != nullptr && envelope_.request == Request::kRound && envelope_.ticket >= newest_) {
+      newest_ = envelope_.ticket;
+      const std::string_view whole = request;
+      const Status status = memory_->remember(std::span(&whole, 1));
       if (!status) throw std::runtime_error(status.error().message);
     }
     if (envelope_.request != Request::kGoodbye) return Received::kRequest;
@@ -78,7 +81,7 @@ class RealWorker final : public Worker {
     return Received::kGoodbye;
   }
 
-  Status answer(ServerConnection& to) override {
+  Status answer(Link& to) override {
     const Uplink<Real>* uplink = runtime_.handle(envelope_, scratch_);
     if (uplink == nullptr) return Unit{};
     Status written = to.write(codec_.encode(*uplink));
@@ -111,6 +114,7 @@ class RealWorker final : public Worker {
     }
     const Result<Envelope<Real>> envelope = slot_.finish();
     if (!envelope || !runtime_.accepts(*envelope)) return false;
+    newest_ = envelope->ticket;
     runtime_.handle(*envelope, scratch_);
     return true;
   }
@@ -122,6 +126,7 @@ class RealWorker final : public Worker {
   Scratch<Real> scratch_;
   Envelope<Real> envelope_;  // views slot_
   std::uint64_t answered_ = 0;
+  std::uint64_t newest_ = 0;    // ticket of the last request that was remembered
   ClientMemory* const memory_;  // null: there is none, or nothing to remember
 };
 

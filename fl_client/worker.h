@@ -8,7 +8,8 @@
 #include <string>
 
 #include "engine/problem.h"
-#include "fl_client/connection.h"
+#include "fl_client/link.h"
+#include "proto/frame.h"
 #include "proto/result.h"
 
 namespace gradwire {
@@ -25,10 +26,11 @@ class Worker {
 
   virtual std::uint64_t max_payload() const = 0;
   enum class Received : std::uint8_t { kRequest, kGoodbye };
-  // Takes in a Round frame; a request that was not answered yet is superseded. Errors are the connection's.
-  virtual Result<Received> receive(ServerConnection& from, const ServerConnection::Frame& frame) = 0;
+  // Takes in a Round frame of this head; a request that was not answered yet is superseded. Errors are the
+  // connection's.
+  virtual Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) = 0;
   // Computes and sends the answer to the request received last.
-  virtual Status answer(ServerConnection& to) = 0;
+  virtual Status answer(Link& to) = 0;
   // Rounds answered so far.
   virtual std::uint64_t answered() const = 0;
 };

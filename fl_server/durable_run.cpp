@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <new>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -49,8 +50,11 @@ std::unique_ptr<Background> background_thread() { return std::make_unique<Backgr
 
 std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections) {
   const std::string_view stage = section(sections, kStage);
-  if (section(sections, kLedger).empty() || stage.size() != 1) return std::nullopt;
-  return SnapshotAbout{std::string(section(sections, kAbout)), static_cast<RunStage>(stage[0])};
+  if (section(sections, kLedger).empty() || stage.size() != 2) return std::nullopt;
+  const auto ledger = peek_ledger(section(sections, kLedger));
+  if (!ledger) return std::nullopt;
+  return SnapshotAbout{std::string(section(sections, kAbout)), static_cast<RunStage>(stage[0]),
+                       static_cast<Outcome>(stage[1]), *ledger};
 }
 
 template <class Real>
@@ -98,9 +102,9 @@ bool DurableRun<Real>::replay(std::string_view record) {
 
 template <class Real>
 std::shared_ptr<const typename DurableRun<Real>::Snapshot> DurableRun<Real>::take_snapshot(
-    RunStage stage) const {
-  return std::make_shared<const Snapshot>(
-      Snapshot{about_, save_ledger(ledger_), half_.save(), std::string(1, static_cast<char>(stage))});
+    RunStage stage, Outcome outcome) const {
+  return std::make_shared<const Snapshot>(Snapshot{
+      about_, save_ledger(ledger_), half_.save(), {static_cast<char>(stage), static_cast<char>(outcome)}});
 }
 
 template <class Real>
@@ -131,15 +135,19 @@ void DurableRun<Real>::snapshot_beside() {
   state_bytes_ = snapshot->half.size();
   records_since_ = bytes_since_ = 0;
   background_.start([&journal = journal_, number = journal_.begin_snapshot(), snapshot, failed = beside_] {
-    if (Status status = journal.write_snapshot(number, snapshot->sections()); !status)
-      *failed = status.error();
+    try {
+      if (Status status = journal.write_snapshot(number, snapshot->sections()); !status)
+        *failed = status.error();
+    } catch (const std::bad_alloc&) {
+      *failed = Error{"there is no memory for it"};
+    }
   });
 }
 
 template <class Real>
-void DurableRun<Real>::end(RunStage stage) {
+void DurableRun<Real>::end(RunStage stage, Outcome outcome) {
   background_.wait();
-  check(journal_.snapshot(take_snapshot(stage)->sections()));
+  check(journal_.snapshot(take_snapshot(stage, outcome)->sections()));
 }
 
 template class DurableRun<float>;

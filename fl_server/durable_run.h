@@ -30,7 +30,7 @@ std::unique_ptr<Background> background_thread();
 // When the journal is long enough for a snapshot.
 struct SnapshotPolicy {
   std::uint64_t records = 4096;
-  std::uint64_t bytes_beside_state = std::uint64_t{4} << 20;  // and as many bytes as the state has
+  std::uint64_t bytes_beside_state = std::uint64_t{64} << 20;  // and as many bytes as the state has
 };
 
 enum class RunStage : char {
@@ -59,11 +59,11 @@ class DurableRun {
   // round, and no client knows of it.
   void commit(const RoundCommit<Real>& commit);
   // A last snapshot. Throws std::runtime_error.
-  void end(RunStage stage);
+  void end(RunStage stage, Outcome outcome);
 
  private:
   struct Snapshot;
-  std::shared_ptr<const Snapshot> take_snapshot(RunStage stage) const;
+  std::shared_ptr<const Snapshot> take_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
   void snapshot_beside();
 
   Journal& journal_;
@@ -84,6 +84,8 @@ class DurableRun {
 struct SnapshotAbout {
   std::string about;
   RunStage stage = RunStage::kRounds;
+  Outcome outcome = Outcome::kStopped;  // of a run that has no rounds left
+  Ledger ledger;                        // but for its list of clients
 };
 std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections);
 

@@ -330,7 +330,8 @@ void Hub::finish(std::chrono::milliseconds deadline) {
   m.events = nullptr;
   m.ended = true;
   for (const auto& [session, owned] : m.sessions)
-    if (!session->connection().ending()) session->connection().refuse("the run is over", true, 0);
+    if (!session->connection().ending() && session->client() && m.farewells.count(*session->client()) == 0)
+      session->connection().refuse("the run is over", true, 0);
   const SteadyTime end = now() + deadline;
   const auto heard = [&] { return m.farewells.empty(); };
   m.wait(std::min(end, now() + kQuietGoodbye), heard);
@@ -346,6 +347,8 @@ void Hub::abandon(const std::string& message, bool fatal, std::uint32_t retry_af
   Impl& m = *impl_;
   m.events = nullptr;
   m.ended = true;
+  asio::error_code ignored;
+  m.acceptor.close(ignored);  // whoever comes now finds nobody, and tries again
   for (const auto& [session, owned] : m.sessions)
     session->connection().refuse(message, fatal, retry_after_ms);
   m.wait(now() + m.options.times.linger, [&] { return m.counts.open == 0; });

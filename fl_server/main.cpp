@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -13,6 +14,7 @@
 #include "fl_server/json.h"
 #include "fl_server/results.h"
 #include "fl_server/serve.h"
+#include "fl_server/status.h"
 #include "proto/build_info.h"
 #include "proto/experiment.h"
 
@@ -30,6 +32,7 @@ Examples:
   gradwire-server experiment.toml --listen 127.0.0.1:0 --state run1 --set run.rounds=100
 The address that it listens on is in run1/address; the results come into run1. Clients:
   gradwire-client --server HOST:7000 --data libsvm:my.txt --id hospital-7
+  gradwire-server status run1
 A server that was stopped or killed goes on when it is started again with the same arguments.)";
 
 // One JSON object per evaluated round: the columns of metrics.csv.
@@ -97,9 +100,30 @@ int run(const gradwire::ServeOptions& options, const Console& console) {
   return 0;
 }
 
+// gradwire-server status DIR
+int show_status(int argc, char** argv) {
+  std::string folder;
+  CLI::App app{"Shows what the folder of a server says of its run, also while the server is at work.",
+               "gradwire-server status"};
+  app.add_option("DIR", folder, "The folder of --state")->required();
+  try {
+    app.parse(argc - 1, argv + 1);
+    std::fputs(gradwire::status_text(folder).c_str(), stdout);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::fprintf(stderr, "gradwire-server status: %s; see gradwire-server status --help\n", error.what());
+    return kBadUsage;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gradwire-server status: %s\n", error.what());
+    return kFailed;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "status") return show_status(argc, argv);
   gradwire::ServeOptions options;
   bool json = false, quiet = false;
   std::int64_t join_deadline_ms = options.join_deadline.count();
@@ -125,6 +149,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "gradwire-server: %s; see gradwire-server --help\n", error.what());
     return kBadUsage;
   }
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
   options.join_deadline = std::chrono::milliseconds(join_deadline_ms);
   Console console(json, quiet);
   options.log = [&](const std::string& line) { console.log(line); };

@@ -75,7 +75,9 @@ class Loop {
         break;
       }
     }
-    if (outcome != Outcome::kStopped || !limits_.keep_clients) say_goodbye();
+    if (outcome == Outcome::kStopped && limits_.keep_clients) return outcome;
+    if (hooks_.on_over) hooks_.on_over(outcome);
+    say_goodbye();
     return outcome;
   }
 
@@ -243,10 +245,10 @@ class Loop {
     const ClientId client = cohort_[i];
     auto resync = server_.resync(client, lacks);
     if (!resync)
-      throw std::runtime_error(
-          "client " + std::to_string(client) +
-          " lost its state and the server keeps no mirror of it; start the run again with "
-          "server.mirrors = true");
+      throw std::runtime_error("client " + std::to_string(client) +
+                               " lost its state, and the server has no copy of it; bring the client back "
+                               "with its --state, or start the "
+                               "run again with server.mirrors = true where the method can have mirrors");
     note("client " + std::to_string(client) + " lost its state and is given it back");
     resyncs_.push_back(*resync);
     send(client, request, body, &resyncs_.back());

@@ -80,6 +80,8 @@ struct LoopHooks {
   // cannot.
   std::function<void(const RoundCommit<Real>&)> on_commit;
   std::function<void(std::uint32_t round)> on_round;  // after every round
+  // No round is left: called before any client is sent home.
+  std::function<void(Outcome)> on_over;
   std::function<void(const std::string&)>
       on_note;                              // one line worth a log: who is awaited, who was resynchronised
   const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop

@@ -62,6 +62,21 @@ bool load_ledger(std::string_view bytes, Ledger& ledger) {
   return loader.done() && ledger.committed.size() == clients;
 }
 
+std::optional<Ledger> peek_ledger(std::string_view bytes) {
+  Ledger ledger;
+  bool good = true;
+  scalars(ledger, [&](auto& value) { good = good && take(bytes, value); });
+  return good ? std::optional(ledger) : std::nullopt;
+}
+
+std::optional<Ledger> peek_record(std::string_view record) {
+  char kind = 0, used = 0;
+  std::uint64_t size = 0;
+  if (!take(record, kind) || (kind != kState && kind != kReplies)) return std::nullopt;
+  const bool led = kind == kState ? take(record, size) : take(record, used);
+  return led ? peek_ledger(record) : std::nullopt;
+}
+
 template <class Real>
 RoundRecords<Real>::RoundRecords(CodecContext context) : codec_(uncompressed(std::move(context))) {}
 template <class Real>

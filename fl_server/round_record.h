@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,12 @@ namespace gradwire {
 // Ledger <-> bytes.
 std::string save_ledger(const Ledger& ledger);
 bool load_ledger(std::string_view bytes, Ledger& ledger);
+
+// What save_ledger() wrote, but for the list of clients; nothing: it did not.
+std::optional<Ledger> peek_ledger(std::string_view bytes);
+// The ledger as it is after the round of a record, but for its list of clients; nothing: no record of a
+// round.
+std::optional<Ledger> peek_record(std::string_view record);
 
 // Two kinds of record: the replies of a round as they are on the wire, which replay() gives to apply(); or,
 // where that is shorter, the half and the ledger as they are after it.

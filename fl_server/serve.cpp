@@ -96,13 +96,15 @@ class Serving {
     return more_rounds ? RunStage::kRounds : stage_;
   }
 
+  Outcome outcome() const { return outcome_; }  // of a run that is over
+
   // Of a run whose results are written: some clients may still wait for the server.
   void serve_farewell() {
     Hub hub(hub_options(about_.table));
     write_whole(options_.state / "address", hub.address() + "\n");
     options_.log("listening on " + hub.address() +
                  "; the run is over, telling clients that have not heard it");
-    run_->say_goodbye(hub, about_.start);
+    run_->say_goodbye(hub, about_.start, outcome_);
   }
 
   std::optional<Outcome> serve(bool resumed) {
@@ -112,6 +114,7 @@ class Serving {
     bool begun = resumed;
     try {
       if (resumed) {
+        write_whole(options_.state / "config.toml", to_toml(agreed_.experiment));
         options_.log("listening on " + hub.address() + "; the run goes on after round " +
                      std::to_string(run_->round()) + ", waiting for its " + std::to_string(clients) +
                      " clients to come back");
@@ -159,6 +162,7 @@ class Serving {
     take_settings(told_, *about, options_.state.string());
     about_ = std::move(*about);
     stage_ = said->stage;
+    outcome_ = said->outcome;
     grows_ = told_.run().rounds() > rounds_before;
     agreed_ = agreed_before(about_.asked, about_.resolved, about_.table);
     make_run();
@@ -187,6 +191,7 @@ class Serving {
   RunAbout about_;
   Agreed agreed_;
   RunStage stage_ = RunStage::kRounds;
+  Outcome outcome_ = Outcome::kStopped;
   bool grows_ = false;  // the run is to have more rounds than it had
   std::unique_ptr<ServerRun> run_;
 };
@@ -206,7 +211,7 @@ std::optional<Outcome> serve(const ServeOptions& given) {
     if (serving.stage() == RunStage::kFarewell) serving.serve_farewell();
     options.log("the run in " + options.state.string() +
                 " is over; --no-resume runs it again, a higher run.rounds goes on with it");
-    return Outcome::kFinished;
+    return serving.outcome();
   }
   return serving.serve(resumed);
 }

@@ -93,31 +93,35 @@ class RealRun final : public ServerRun {
     limits.keep_clients = true;
     durable_.begin();
     TcpTransport<Real> transport(hub, context_, start);
-    summary.outcome = run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
-    summary.rounds = ledger_.round;
-    summary.seconds = ledger_.totals.seconds;
-    summary.kernels = kernels(hub.table());
-    summary.processes = processes(hub.table());
-    write_model<Real>(options_.state / "model.bin", half_->model());
-    write_whole(options_.state / "summary.json", summary_json(summary));
-    if (summary.outcome == Outcome::kStopped) {
-      durable_.end(RunStage::kRounds);
+    const auto write_results = [&](Outcome outcome) {
+      summary.outcome = outcome;
+      summary.rounds = ledger_.round;
+      summary.seconds = ledger_.totals.seconds;
+      summary.kernels = kernels(hub.table());
+      summary.processes = processes(hub.table());
+      write_model<Real>(options_.state / "model.bin", half_->model());
+      write_whole(options_.state / "summary.json", summary_json(summary));
+      durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
+    };
+    hooks.on_over = write_results;
+    const Outcome outcome = run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
+    if (outcome == Outcome::kStopped) {
+      write_results(outcome);
     } else {
-      durable_.end(RunStage::kFarewell);
       hub.finish(kGoodbyeTime);
-      durable_.end(RunStage::kOver);
+      durable_.end(RunStage::kOver, outcome);
     }
-    return summary.outcome;
+    return outcome;
   }
 
-  void say_goodbye(Hub& hub, const std::string& start) override {
+  void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) override {
     TcpTransport<Real> transport(hub, context_, start);
     RoundLimits limits;
     limits.rounds = ledger_.round;
     limits.evaluate_every = 0;
     run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, LoopHooks<Real>{});
     hub.finish(kGoodbyeTime);
-    durable_.end(RunStage::kOver);
+    durable_.end(RunStage::kOver, outcome);
   }
 
  private:

@@ -25,7 +25,7 @@ class ServerRun {
   virtual Outcome go(Hub& hub, const std::string& start) = 0;
   // Tells clients that the run is over, also those that come back for it, and waits a while until they have
   // heard it.
-  virtual void say_goodbye(Hub& hub, const std::string& start) = 0;
+  virtual void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) = 0;
 };
 
 // `about`: of save_about(). All but it must outlive the run. Throws ConfigError or std::runtime_error.

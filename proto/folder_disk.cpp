@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kMode = 0644;
 constexpr std::size_t kPiecesPerCall = 64;
+constexpr int kLockAttempts = 5;
+constexpr useconds_t kLockPauseUs = 10'000;
 constexpr std::size_t kLongestCall = std::size_t{1} << 30;  // Linux takes at most 2 GiB at once
 
 // errno in words, and what to do about it.
@@ -27,6 +29,7 @@ std::string reason() {
   const std::string text = std::strerror(errno);
   switch (errno) {
     case ENOSPC:
+    case EFBIG:
     case EDQUOT: return text + "; make room, then start again: the run goes on where it was";
     case EROFS:
     case EACCES: return text + "; make it writable for this user, then start again";
@@ -168,18 +171,30 @@ FolderLock::FolderLock(const fs::path& folder) {
   const std::string file = (folder / "lock").string();
   fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
   if (fd_ < 0) throw std::runtime_error(file + ": cannot be made: " + reason());
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    std::array<char, 32> holder{};
-    const ssize_t size = ::pread(fd_, holder.data(), holder.size() - 1, 0);
+  // lock_holder() of another process may be looking.
+  bool locked = false;
+  for (int attempt = 0; attempt < kLockAttempts && !locked; ++attempt) {
+    if (attempt > 0) ::usleep(kLockPauseUs);
+    locked = ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
+  }
+  if (!locked) {
     ::close(fd_);
     throw std::runtime_error(folder.string() + ": is in use by process " +
-                             (size > 0 ? std::string(holder.data()) : std::string("unknown")) +
+                             lock_holder(folder).value_or("unknown") +
                              "; stop that one, or choose another folder");
   }
   const std::string own = std::to_string(::getpid());
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, own.data(), own.size(), 0) < 0) {
     // The lock holds all the same; only its owner's number cannot be shown.
   }
+}
+
+std::optional<std::string> lock_holder(const fs::path& folder) {
+  const File file(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.good() || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
+  std::array<char, 32> holder{};
+  const ssize_t size = ::pread(file.get(), holder.data(), holder.size() - 1, 0);
+  return size > 0 ? std::string(holder.data()) : std::string("unknown");
 }
 
 FolderLock::~FolderLock() { ::close(fd_); }

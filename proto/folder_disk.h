@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,5 +51,8 @@ class FolderLock {
  private:
   int fd_ = -1;
 };
+
+// The number of the process that holds the lock of `folder`; nothing: nobody does.
+std::optional<std::string> lock_holder(const std::filesystem::path& folder);
 
 }  // namespace gradwire

@@ -99,6 +99,7 @@ Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_v
 struct Journal::Names {
   std::vector<std::uint64_t> snapshots, logs;  // ascending
   std::vector<std::string> drafts;             // of snapshots that nobody finished
+  bool corrupt = false;                        // a snapshot was set aside
 };
 
 Journal::Journal(Disk& disk, Durability durability, std::function<void(const std::string&)> note)
@@ -112,6 +113,7 @@ Result<Journal::Names> Journal::names() {
     if (const auto number = number_in(name, "ckpt")) found.snapshots.push_back(*number);
     if (const auto number = number_in(name, "log")) found.logs.push_back(*number);
     if (name.starts_with("ckpt-") && name.ends_with(kDraft)) found.drafts.push_back(name);
+    found.corrupt |= name.starts_with("ckpt-") && name.ends_with(kCorrupt);
   }
   std::sort(found.snapshots.begin(), found.snapshots.end());
   std::sort(found.logs.begin(), found.logs.end());
@@ -134,7 +136,7 @@ Result<bool> Journal::recover(const Reader& reader) {
     const auto used = recover_from(*number, *found, reader);
     if (!used || *used) return used;
   }
-  if (found->snapshots.empty() && found->logs.empty()) return false;
+  if (found->snapshots.empty() && found->logs.empty() && !found->corrupt) return false;
   return Error{"no snapshot of the run can be read; the files named *.corrupt are what is left of it"};
 }
 
@@ -157,6 +159,8 @@ Result<bool> Journal::recover_from(std::uint64_t number, const Names& names, con
   log_is_named_ = false;
   // What lies there holds no record that could be used.
   if (Status status = disk_.remove(log_); !status) return status.error();
+  if (durability_ == Durability::kPower)
+    if (Status status = disk_.sync_folder(); !status) return status.error();
   return true;
 }
 
@@ -188,6 +192,12 @@ Status Journal::read_records(const Names& names, const Reader& reader) {
       ++next_;
     }
     // The last record is torn when the process, or the machine, died while it was written.
+    if (durability_ == Durability::kPower)  // records of a process that died before it had synchronised them
+      if (Status status = disk_.sync(name); !status) return status;
+    if (number == *log && rest.size() > kRecordHead) {
+      if (Status status = set_aside(name, "its first record is damaged"); !status) return status;
+      continue;
+    }
     if (!rest.empty())
       note(name + ": " + std::to_string(rest.size()) + " bytes from record " + std::to_string(number) +
            " on are torn or damaged and are left out");
@@ -240,8 +250,12 @@ Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> se
   std::string frame;
   const std::vector<std::string_view> pieces = pack_snapshot(number, sections, frame);
   const std::string name = snapshot_name(number), draft = name + std::string(kDraft);
-  if (Status status = disk_.write(draft, pieces); !status) return status;
-  if (Status status = durable(draft); !status) return status;
+  Status written = disk_.write(draft, pieces);
+  if (written) written = durable(draft);
+  if (!written) {
+    (void)disk_.remove(draft);  // on a full disk the log needs its room
+    return written;
+  }
   if (Status status = disk_.rename(draft, name); !status) return status;
   if (durability_ == Durability::kPower)
     if (Status status = disk_.sync_folder(); !status) return status;

@@ -74,7 +74,7 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup
       death.regressed |= ledger.round < announced;
       durable.begin();
       run_rounds<Real>(*half, facts, *setup, clients, ledger, limits, hooks);
-      durable.end(RunStage::kOver);
+      durable.end(RunStage::kOver, Outcome::kFinished);
       death.state = half->save();
       death.ledger = ledger;
       return death;
@@ -107,9 +107,10 @@ void deaths_change_nothing(std::uint64_t seeds) {
       for (const Durability durability : {Durability::kProcess, Durability::kPower}) {
         const auto disturbed = live<Real>(federation, setup, 40, {durability, seed, 25});
         // Clients that have seen a point already, in a round that is done again, need not compute there.
-        if (!has(method.facts.client_state, ClientState::kReplica))
+        if (!has(method.facts.client_state, ClientState::kReplica)) {
           EXPECT_EQ(disturbed.ledger.totals.grad_calls, undisturbed.ledger.totals.grad_calls)
               << method.facts.name;
+        }
         expect_same_end(disturbed, undisturbed,
                         std::string(method.facts.name) + ", seed " + std::to_string(seed));
         crashes += disturbed.crashes;

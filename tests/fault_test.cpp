@@ -112,7 +112,8 @@ TEST(Faults, AWipedClientWithoutMirrorsEndsTheRunWithAClearLine) {
     run<double>(federation, setup, 100, options);
     FAIL() << "the loss of g_i went unnoticed";
   } catch (const std::runtime_error& e) {
-    EXPECT_NE(std::string(e.what()).find("lost its state and the server keeps no mirror"), std::string::npos)
+    EXPECT_NE(std::string(e.what()).find("lost its state, and the server has no copy of it"),
+              std::string::npos)
         << e.what();
     EXPECT_NE(std::string(e.what()).find("server.mirrors"), std::string::npos) << e.what();
   }

@@ -49,6 +49,7 @@ class Process {
     return *this;
   }
 
+  pid_t pid() const { return pid_; }
   void kill(int signal) const {
     if (pid_ > 0 && !code_) ::kill(pid_, signal);
   }

@@ -46,6 +46,7 @@ constexpr Benchmark kBenchmarks[] = {
     {"methods/fednl", "FedNL with RandSeqK, 142 clients", bench::methods_fednl},
     {"wire/codec", "messages to bytes and back", bench::wire_codec},
     {"wire/zstd", "what zstd gains for each kind of payload", bench::wire_zstd},
+    {"durability/commit", "what it costs a round to survive its server", bench::durability_commit},
     {"tcp/rounds", "rounds over loopback with 20 client processes", bench::tcp_rounds},
     {"tcp/memory", "peak memory of a client with 16 million parameters", bench::tcp_memory},
 };

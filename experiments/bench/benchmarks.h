@@ -27,6 +27,7 @@ void methods_permk(Bench& bench);
 void methods_fednl(Bench& bench);
 void wire_codec(Bench& bench);
 void wire_zstd(Bench& bench);
+void durability_commit(Bench& bench);
 void tcp_rounds(Bench& bench);
 void tcp_memory(Bench& bench);
 

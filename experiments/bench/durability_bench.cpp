@@ -1,0 +1,137 @@
+// What it costs a round to be remembered.
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+#include <unistd.h>
+
+#include "experiments/bench/benchmarks.h"
+#include "experiments/bench/workloads.h"
+#include "fl_server/durable_run.h"
+#include "proto/codec_context.h"
+#include "proto/folder_disk.h"
+
+namespace gradwire::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint32_t kClients = 4;
+
+class WorkFolder {
+ public:
+  WorkFolder() {
+    std::string name = (fs::temp_directory_path() / "gradwire-bench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error(name + ": cannot be made");
+    path_ = name;
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Rounds of EF21 with Top-K, K = 1 % of d, as far as the journal sees them.
+class Rounds {
+ public:
+  Rounds(std::size_t d, Durability durability, const SnapshotPolicy& policy)
+      : setup_(make_setup(ef21(d), kClients, std::vector<float>(d))),
+        half_(make_server<float>(setup_)),
+        disk_(folder_.path()),
+        journal_(disk_, durability),
+        background_(background_thread()),
+        durable_(journal_, *background_, codec_context(*setup_, {}), *half_, ledger_, "", policy) {
+    for (std::uint32_t j = 0; j < d; j += 100) indices_.push_back(j);
+    values_.assign(indices_.size(), 0.5F);
+    Payload<float> payload;
+    payload.shape = Shape::kSparse;
+    payload.dim = static_cast<std::uint32_t>(d);
+    payload.indices = indices_;
+    payload.values = values_;
+    for (ClientId c = 0; c < kClients; ++c) {
+      Uplink<float> up;
+      up.client = c;
+      up.parts = {payload};
+      replies_.push_back(up);
+    }
+    durable_.begin();
+  }
+
+  double commit_seconds() {
+    ledger_.round += 1;
+    return seconds_of([this] { durable_.commit({ledger_, replies_, true}); });
+  }
+
+ private:
+  static AlgorithmSpec ef21(std::size_t d) {
+    AlgorithmSpec spec;
+    spec.name = "ef21";
+    spec.compressor = "topk:k=" + std::to_string(std::max<std::size_t>(1, d / 100));
+    spec.step_size = "0.1";
+    return spec;
+  }
+
+  const std::shared_ptr<const Setup<float>> setup_;
+  const std::unique_ptr<ServerHalf<float>> half_;
+  Ledger ledger_;
+  WorkFolder folder_;
+  FolderDisk disk_;
+  Journal journal_;
+  const std::unique_ptr<Background> background_;
+  DurableRun<float> durable_;
+  std::vector<std::uint32_t> indices_;
+  std::vector<float> values_;
+  std::vector<Uplink<float>> replies_;
+};
+
+// Seconds of the commit that `percent` of them are below.
+double percentile(std::vector<double> seconds, std::size_t percent) {
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[(seconds.size() * percent + 99) / 100 - 1];
+}
+
+}  // namespace
+
+void durability_commit(Bench& bench) {
+  struct Case {
+    const char* name;
+    std::size_t d;
+    Durability durability;
+    std::uint32_t commits;
+    SnapshotPolicy policy;
+    double target_ms;
+  };
+  // The last one is made to have a snapshot beside it: at this size they are far apart.
+  const Case cases[] = {
+      {"process d=1e6", 1'000'000, Durability::kProcess, 600, {}, 1},
+      {"power d=1e4", 10'000, Durability::kPower, 200, {}, 50},
+      {"power d=1e6", 1'000'000, Durability::kPower, 600, {}, 50},
+      {"process d=1e8", 100'000'000, Durability::kProcess, 12, {6, std::uint64_t{1} << 40}, 100}};
+  for (const Case& c : cases) {
+    Rounds rounds(bench.size(c.d, std::size_t{1000}), c.durability, c.policy);
+    Series median, p99;
+    for (std::uint32_t k = 0; k < bench.repeats(5); ++k) {
+      std::vector<double> seconds;
+      for (std::uint32_t commit = 0; commit < bench.size(c.commits, 3U); ++commit)
+        seconds.push_back(rounds.commit_seconds());
+      median.add(percentile(seconds, 50));
+      p99.add(percentile(seconds, 99));
+    }
+    Row row;
+    row.name = std::string("durability/commit ") + c.name;
+    row.value = median.times(1e3);
+    row.unit = "ms";
+    row.note = "of EF21, Top-1 %, " + std::to_string(kClients) + " replies, fp32";
+    bench.row(row);
+    row.name += ", 99th percentile";
+    row.value = p99.times(1e3);
+    row.target = {Target::Of::kValue, c.target_ms};
+    row.note = "the same; snapshots beside them included";
+    bench.row(row);
+  }
+}
+
+}  // namespace gradwire::bench

@@ -1,0 +1,86 @@
+#include "experiments/checkpoint.h"
+
+#include <array>
+#include <charconv>
+#include <stdexcept>
+#include <utility>
+
+#include "experiments/results_dir.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::uint32_t kConfig = 1, kRound = 2, kState = 3;
+constexpr const char* kMetrics = "metrics.csv";
+
+fs::path folder_of(fs::path results) {
+  results = fs::absolute(results).lexically_normal();
+  if (!results.has_filename()) results = results.parent_path();  // "results/x/"
+  return results.parent_path() / ("." + results.filename().string() + ".checkpoint");
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(const fs::path& results, std::string config)
+    : folder_(folder_of(results)), config_(std::move(config)) {}
+
+bool Checkpoint::exists() const { return fs::is_directory(folder_); }
+
+void Checkpoint::open() {
+  if (journal_) return;
+  fs::create_directories(folder_);
+  lock_.emplace(folder_);
+  disk_.emplace(folder_);
+  journal_.emplace(*disk_, Durability::kProcess);
+}
+
+Checkpoint::Saved Checkpoint::resume(const fs::path& metrics) {
+  const std::string missing =
+      "--resume: there is no checkpoint of this run in " + folder_.string() + "; run without --resume";
+  if (!exists()) throw UsageError(missing);
+  open();
+  Saved saved;
+  bool same = true;
+  const Result<bool> found =
+      journal_->recover({.snapshot =
+                             [&](std::span<const Section> sections) {
+                               if (sections.size() != 3 || sections[0].tag != kConfig) return false;
+                               same = sections[0].bytes == config_;
+                               const std::string_view round = sections[1].bytes;
+                               std::from_chars(round.data(), round.data() + round.size(), saved.round);
+                               saved.state = sections[2].bytes;
+                               return true;
+                             },
+                         .record = [](std::string_view) { return true; }});
+  if (!found) throw UsageError("--resume: " + found.error().message);
+  if (!*found) throw UsageError(missing);
+  if (!same)
+    throw UsageError("--resume: the checkpoint in " + folder_.string() +
+                     " is of a run with other settings; run without --resume, or with the settings it had");
+  fs::copy_file(folder_ / kMetrics, metrics, fs::copy_options::overwrite_existing);
+  return saved;
+}
+
+void Checkpoint::save(const Saved& saved, const fs::path& metrics) {
+  open();
+  const fs::path draft = folder_ / (std::string(kMetrics) + ".new");
+  fs::copy_file(metrics, draft, fs::copy_options::overwrite_existing);
+  fs::rename(draft, folder_ / kMetrics);
+  const std::string round = std::to_string(saved.round);
+  const std::array<Section, 3> sections = {{{kConfig, config_}, {kRound, round}, {kState, saved.state}}};
+  Status status = journal_->snapshot(sections);
+  if (status) status = journal_->append({});  // so that the next snapshot is another one
+  if (!status) throw std::runtime_error(status.error().message);
+}
+
+void Checkpoint::remove() {
+  if (!exists()) return;
+  if (!lock_) lock_.emplace(folder_);
+  journal_.reset();
+  disk_.reset();
+  fs::remove_all(folder_);
+  lock_.reset();
+}
+
+}  // namespace gradwire

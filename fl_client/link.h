@@ -1,0 +1,20 @@
+// What a worker needs of the connection to its server; a simulation has its own.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "proto/codec.h"
+#include "proto/result.h"
+
+namespace gradwire {
+
+class Link {
+ public:
+  virtual ~Link() = default;
+  // The payload of the frame whose head was read last, straight into the targets.
+  virtual Status read_payload(std::span<const std::span<std::byte>> targets) = 0;
+  virtual Status write(const Encoded& message) = 0;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,12 @@
+// What a server's folder says of its run, without disturbing the server that uses it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace gradwire {
+
+// Lines for a person, each ended by a newline. Throws std::runtime_error (one line) where there is no run.
+std::string status_text(const std::filesystem::path& state);
+
+}  // namespace gradwire
