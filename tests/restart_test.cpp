@@ -171,8 +171,9 @@ TEST_F(ProcessTest, AFullDiskEndsTheServerWithAClearLineAndCostsNoRound) {
 
 TEST_F(ProcessTest, ADamagedSnapshotCostsNoRound) {
   write_config();
+  const std::string rounds = "run.rounds=" + std::to_string(4 * kRoundsPerKill);
   {
-    Process server = start_server({"--set", "run.rounds=20000"});
+    Process server = start_server({"--set", rounds});
     std::vector<Process> clients = start_clients(address);
     ASSERT_TRUE(eventually([&] { return records() > 100; })) << server.log();
     server.kill(SIGTERM);  // writes a second snapshot
@@ -182,11 +183,11 @@ TEST_F(ProcessTest, ADamagedSnapshotCostsNoRound) {
       if (entry.path().filename().string().starts_with("ckpt-"))
         newest = std::max(newest, entry.path().string());
     std::fstream(newest, std::ios::in | std::ios::out).seekp(100).put('?').put('!');
-    server = restart_server({"--set", "run.rounds=20000"});
+    server = restart_server({"--set", rounds});
     expect_all_end_well(server, clients);
     EXPECT_NE(server.log().find("cannot be used: its"), std::string::npos) << server.log();
   }
-  expect_same_as_simulated({"run.rounds=20000"});
+  expect_same_as_simulated({rounds});
 }
 
 }  // namespace
