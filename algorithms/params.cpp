@@ -128,8 +128,7 @@ const Smoothness& need_smoothness(const Theory& theory, const std::string& key) 
   if (theory.smoothness == nullptr)
     throw ConfigError(key,
                       "this problem has no closed-form smoothness constants, and only `gradwire run`, which "
-                      "has all data at "
-                      "hand, can estimate them; give a number");
+                      "has all data at hand, can estimate them; give a number");
   return *theory.smoothness;
 }
 

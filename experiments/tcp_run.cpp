@@ -11,6 +11,7 @@
 
 #include "experiments/child_process.h"
 #include "experiments/metrics_reader.h"
+#include "experiments/scratch_folder.h"
 #include "fl_server/results.h"
 
 namespace gradwire {
@@ -26,27 +27,6 @@ constexpr milliseconds kJoinTime{600'000};  // for all clients to read their dat
 constexpr seconds kGoodbyeTime{20};         // for clients to end after the server
 constexpr milliseconds kGrace{500};         // when a client fails: maybe because the server did
 constexpr milliseconds kPoll{5}, kSlowPoll{50};
-
-// A folder of its own under the system's folder for temporary files.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "gradwire-tcp-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-      throw std::runtime_error(name + ": cannot be made; set TMPDIR to a folder with space");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 fs::path installed_program(const std::string& name) {
   std::error_code error;
@@ -228,7 +208,7 @@ class TcpRun {
   const Prepared& prepared_;
   const RunObserver& observer_;
   const std::atomic<bool>& stop_;
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   const fs::path state_;
   MetricsTail tail_;
   RunResult result_;

@@ -69,11 +69,10 @@ Status ClientMemory::begin(const std::string& run, Durability durability, const 
   return shorten("");
 }
 
-Status ClientMemory::remember(std::span<const std::string_view> request) {
-  last_.clear();
-  for (const std::string_view piece : request) last_ += piece;
+Status ClientMemory::remember(std::string_view request) {
+  last_ = request;
   requests_ += 1;
-  return journal_->append(request);
+  return journal_->append(std::span(&request, 1));
 }
 
 Status ClientMemory::shorten(const std::string& state) {

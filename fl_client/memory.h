@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -32,7 +31,7 @@ class ClientMemory {
   Status begin(const std::string& run, Durability durability, const Reader& reader);
 
   // To be called before the request is answered.
-  Status remember(std::span<const std::string_view> request);
+  Status remember(std::string_view request);
   // A snapshot is worth its while: state() is what Reader::load takes, as it is without the last request.
   bool is_long() const { return requests_ >= kRequestsPerSnapshot; }
   Status shorten(const std::string& state);

@@ -72,8 +72,7 @@ class RealWorker final : public Worker {
     // Not those that come late: the last one remembered must be the one whose answer may be used.
     if (memory_ != nullptr && envelope_.request == Request::kRound && envelope_.ticket >= newest_) {
       newest_ = envelope_.ticket;
-      const std::string_view whole = request;
-      const Status status = memory_->remember(std::span(&whole, 1));
+      const Status status = memory_->remember(request);
       if (!status) throw std::runtime_error(status.error().message);
     }
     if (envelope_.request != Request::kGoodbye) return Received::kRequest;

@@ -32,8 +32,8 @@ Examples:
   gradwire-server experiment.toml --listen 127.0.0.1:0 --state run1 --set run.rounds=100
 The address that it listens on is in run1/address; the results come into run1. Clients:
   gradwire-client --server HOST:7000 --data libsvm:my.txt --id hospital-7
-  gradwire-server status run1
-A server that was stopped or killed goes on when it is started again with the same arguments.)";
+A server that was stopped or killed goes on when it is started again with the same arguments. Where its run is:
+  gradwire-server status run1)";
 
 // One JSON object per evaluated round: the columns of metrics.csv.
 std::string record_json(const gradwire::RoundRecord& record) {
@@ -125,7 +125,7 @@ int show_status(int argc, char** argv) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "status") return show_status(argc, argv);
   gradwire::ServeOptions options;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, begin_anew = false;
   std::int64_t join_deadline_ms = options.join_deadline.count();
   CLI::App app{"Runs the rounds of one experiment with clients that connect over TCP.", "gradwire-server"};
   app.footer(kExamples);
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   app.add_option("--join-deadline-ms", join_deadline_ms, "Give up when not all clients have joined by then")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_flag("!--no-resume", options.resume,
+  app.add_flag("--no-resume", begin_anew,
                "Begin anew, although the folder holds a run that could go on: it is removed");
   app.add_flag("--json", json, "One JSON object per evaluated round on stdout; log lines as JSON");
   app.add_flag("--quiet", quiet, "Only errors");
@@ -150,6 +150,7 @@ int main(int argc, char** argv) {
     return kBadUsage;
   }
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
+  options.resume = !begin_anew;
   options.join_deadline = std::chrono::milliseconds(join_deadline_ms);
   Console console(json, quiet);
   options.log = [&](const std::string& line) { console.log(line); };

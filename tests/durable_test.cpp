@@ -4,6 +4,7 @@
 
 #include "fl_server/durable_run.h"
 #include "proto/codec_context.h"
+#include "tests/at_once.h"
 #include "tests/every_method.h"
 #include "tests/simulated_disk.h"
 
@@ -13,14 +14,6 @@ namespace {
 using testing::Federation;
 using testing::spec_for;
 using testing::spec_of;
-
-// Works as soon as it is told, and so dies with its process.
-class AtOnce final : public Background {
- public:
-  void start(std::function<void()> job) override { job(); }
-  bool busy() const override { return false; }
-  void wait() override {}
-};
 
 struct Life {
   Durability durability = Durability::kProcess;

@@ -9,6 +9,7 @@
 
 #include "experiments/prepare.h"
 #include "fl_server/durable_run.h"
+#include "tests/at_once.h"
 #include "tests/simulated_network.h"
 
 namespace gradwire {
@@ -90,13 +91,6 @@ class CarelessHalf final : public ServerHalf<Real> {
   ServerHalf<Real>& half_;
   SimulatedNetwork<Real>& network_;
   const Bug bug_;
-};
-
-class AtOnce final : public Background {
- public:
-  void start(std::function<void()> job) override { job(); }
-  bool busy() const override { return false; }
-  void wait() override {}
 };
 
 struct Setting {

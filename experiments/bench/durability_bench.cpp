@@ -1,11 +1,9 @@
 // What it costs a round to be remembered.
 #include <algorithm>
-#include <filesystem>
-#include <stdexcept>
-#include <unistd.h>
 
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
+#include "experiments/scratch_folder.h"
 #include "fl_server/durable_run.h"
 #include "proto/codec_context.h"
 #include "proto/folder_disk.h"
@@ -13,26 +11,7 @@
 namespace gradwire::bench {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::uint32_t kClients = 4;
-
-class WorkFolder {
- public:
-  WorkFolder() {
-    std::string name = (fs::temp_directory_path() / "gradwire-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error(name + ": cannot be made");
-    path_ = name;
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // Rounds of EF21 with Top-K, K = 1 % of d, as far as the journal sees them.
 class Rounds {
@@ -77,7 +56,7 @@ class Rounds {
   const std::shared_ptr<const Setup<float>> setup_;
   const std::unique_ptr<ServerHalf<float>> half_;
   Ledger ledger_;
-  WorkFolder folder_;
+  ScratchFolder folder_;
   FolderDisk disk_;
   Journal journal_;
   const std::unique_ptr<Background> background_;

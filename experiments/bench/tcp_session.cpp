@@ -12,32 +12,13 @@
 #include <thread>
 
 #include "experiments/child_process.h"
+#include "experiments/scratch_folder.h"
 
 namespace gradwire::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kSessionDeadline{300};
-
-// A folder that is removed with everything in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "gradwire-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error(name + ": cannot make this folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string read_file(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -121,7 +102,7 @@ class Session {
   std::filesystem::path programs_;
   Watch watch_;
   Clock::time_point deadline_;
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::vector<ChildProcess> processes_;  // the server, then the clients; they end before the folder goes
   std::vector<std::uint64_t> peaks_;
 };
