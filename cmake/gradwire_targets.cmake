@@ -50,10 +50,6 @@ if(GRADWIRE_SANITIZE)
   endif()
   add_link_options(-fsanitize=${GRADWIRE_SANITIZE})
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # Asio 1.22 does not switch coroutines on under clang with libstdc++ by itself.
-  target_compile_definitions(gradwire_flags INTERFACE ASIO_HAS_CO_AWAIT=1)
-endif()
 
 set(GRADWIRE_LIBRARIES "" CACHE INTERNAL "libraries to install and export")
 

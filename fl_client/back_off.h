@@ -11,7 +11,8 @@ namespace gradwire {
 // do not come back together. Timing only; results never depend on it.
 class BackOff {
  public:
-  BackOff(std::chrono::milliseconds base, std::chrono::milliseconds cap) : base_(base), cap_(cap) {}
+  BackOff(std::chrono::milliseconds base, std::chrono::milliseconds cap, std::uint64_t seed)
+      : base_(base), cap_(cap), random_(seed) {}
 
   void reset() { failures_ = 0; }
 
@@ -27,7 +28,7 @@ class BackOff {
  private:
   std::chrono::milliseconds base_, cap_;
   std::uint32_t failures_ = 0;
-  std::mt19937_64 random_{std::random_device{}()};
+  std::mt19937_64 random_;
 };
 
 }  // namespace gradwire

@@ -41,12 +41,12 @@ class ServerConnection final : public Link {
   // Something of a next frame is here already.
   bool more_waiting() const;
 
-  Status write(const std::string& frame);
+  Status write(const std::string& frame) override;
   Status write(const Encoded& message) override;
 
   // Sends a heartbeat whenever nothing else was sent for `interval`, whatever the reader does meanwhile; a
   // server that is silent for several of them is lost.
-  void start_heartbeats(std::chrono::milliseconds interval);
+  void start_heartbeats(std::chrono::milliseconds interval) override;
 
  private:
   ServerConnection(int fd, std::chrono::milliseconds io_timeout);

@@ -1,8 +1,10 @@
-// What a worker needs of the connection to its server; a simulation has its own.
+// What a client needs of the connection to its server; a simulation has its own.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "proto/codec.h"
 #include "proto/result.h"
@@ -15,6 +17,9 @@ class Link {
   // The payload of the frame whose head was read last, straight into the targets.
   virtual Status read_payload(std::span<const std::span<std::byte>> targets) = 0;
   virtual Status write(const Encoded& message) = 0;
+  virtual Status write(const std::string& frame) = 0;
+  // From now on both ends show signs of life, this one at least once per `interval`.
+  virtual void start_heartbeats(std::chrono::milliseconds interval) = 0;
 };
 
 }  // namespace gradwire

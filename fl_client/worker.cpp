@@ -13,6 +13,7 @@
 #include "proto/experiment.h"
 #include "proto/experiment.pb.h"
 #include "proto/problem_spec.h"
+#include "proto/reply_tail.h"
 
 namespace gradwire {
 namespace {
@@ -51,6 +52,7 @@ class RealWorker final : public Worker {
   }
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
+  std::uint64_t ticket() const override { return envelope_.ticket; }
   std::uint64_t answered() const override { return answered_; }
 
   Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) override {
@@ -83,7 +85,10 @@ class RealWorker final : public Worker {
   Status answer(Link& to) override {
     const Uplink<Real>* uplink = runtime_.handle(envelope_, scratch_);
     if (uplink == nullptr) return Unit{};
-    Status written = to.write(codec_.encode(*uplink));
+    const Encoded& whole = codec_.encode(*uplink);
+    const std::uint64_t there = slot_.have_bytes();
+    const bool resumes = there > 0 && there < whole.bytes - kPrefixBytes - whole.header.size();
+    Status written = resumes ? to.write(reply_tail(whole, there)) : to.write(whole);
     codec_.release_uplink();
     if (!written) return written;
     answered_ += 1;

@@ -29,6 +29,8 @@ class Worker {
   // Takes in a Round frame of this head; a request that was not answered yet is superseded. Errors are the
   // connection's.
   virtual Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) = 0;
+  // Of the request received last.
+  virtual std::uint64_t ticket() const = 0;
   // Computes and sends the answer to the request received last.
   virtual Status answer(Link& to) = 0;
   // Rounds answered so far.

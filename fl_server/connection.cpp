@@ -1,52 +1,18 @@
 #include "fl_server/connection.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <exception>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <new>
-#include <sys/socket.h>
 #include <utility>
-#include <vector>
-
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <asio/awaitable.hpp>
-#include <asio/buffer.hpp>
-#include <asio/co_spawn.hpp>
-#include <asio/io_context.hpp>
-#include <asio/posix/stream_descriptor.hpp>
-#include <asio/post.hpp>
-#include <asio/redirect_error.hpp>
-#include <asio/steady_timer.hpp>
-#include <asio/use_awaitable.hpp>
 
 #include "proto/control_frame.h"
 
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kReadBytes = 4096;  // a small message arrives in one read
-
-SteadyTime now() { return std::chrono::steady_clock::now(); }
-
-std::string peer_of(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (::getpeername(fd, generic, &size) != 0 ||
-      ::getnameinfo(generic, size, host.data(), host.size(), port.data(), port.size(),
-                    NI_NUMERICHOST | NI_NUMERICSERV))
-    return "unknown";
-  const std::string name = host.data();
-  return (address.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
-}
+constexpr std::size_t kReadBytes = 4096;        // a small message arrives in one read
+constexpr std::size_t kBytesPerWake = 1 << 20;  // then it is the others' turn
+constexpr std::size_t kDiscardedPerWake = 1 << 16;
 
 bool has_magic(std::span<const std::byte, kPrefixBytes> prefix) {
   std::uint32_t magic = 0;
@@ -56,289 +22,276 @@ bool has_magic(std::span<const std::byte, kPrefixBytes> prefix) {
 
 }  // namespace
 
-struct Connection::Impl {
-  Impl(asio::io_context& io_context, int fd, const WireTimes& wire_times, FrameHandler& frame_handler,
-       ConnectionCounts& connection_counts)
-      : io(io_context),
-        socket(io_context, fd),
-        linger(io_context),
-        times(wire_times),
-        handler(&frame_handler),
-        counts(connection_counts),
-        peer(peer_of(fd)),
-        buffer(kReadBytes),
-        heard(now()),
-        sent(heard) {
-    counts.open += 1;
-  }
-  ~Impl() { shut(); }
+Connection::Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,
+                       FrameHandler& handler, ConnectionCounts& counts)
+    : sockets_(sockets),
+      socket_(std::move(socket)),
+      times_(times),
+      handler_(handler),
+      counts_(counts),
+      buffer_(kReadBytes),
+      heard_(sockets.now()),
+      sent_(heard_) {
+  counts_.open += 1;
+}
 
-  using Self = std::shared_ptr<Connection>;
-  asio::awaitable<void> read_frames(Self self);
-  asio::awaitable<bool> fill(std::size_t bytes);
-  asio::awaitable<bool> read_payload(std::span<const std::span<std::byte>> targets);
-  asio::awaitable<bool> read_some(std::span<std::byte> to, std::size_t& got);
-  asio::awaitable<void> discard();
-  // A frame of at least `bytes` bytes is arriving.
-  void note_frame(std::uint64_t bytes) {
-    if (frame_bytes == 0) frame_started = heard;
-    frame_bytes = std::max(frame_bytes, bytes);
-  }
+Connection::~Connection() {
+  if (!socket_->is_open()) return;
+  socket_->close();
+  queue_.clear();
+  count_borrowing();
+  counts_.open -= 1;
+}
 
-  void write(const Self& self);
-  void wait_writable(const Self& self);
-  void count_borrowing() {
-    if (const bool now = queue.borrowing(); now != std::exchange(is_borrowing, now))
-      counts.borrowing += now ? 1 : -1;
-  }
-
-  void shut();
-  void detach(const Self& self, const std::string& why);
-
-  asio::io_context& io;
-  asio::posix::stream_descriptor socket;
-  asio::steady_timer linger;
-  const WireTimes& times;
-  FrameHandler* handler;  // null once the connection is closed or refused
-  ConnectionCounts& counts;
-  const std::string peer;
-  std::string failure;  // why the last read or write failed
-
-  std::uint64_t max_payload = 0;
-  std::vector<std::byte> buffer;
-  std::size_t begin = 0, end = 0;  // of what was read and not used
-  bool in_payload = false;
-  std::uint64_t frame_bytes = 0;  // of the frame that is arriving, as far as known; 0: none is
-  SteadyTime frame_started, heard;
-
-  WriteQueue queue;
-  bool waiting = false;   // until the socket takes more
-  bool refused = false;   // what is in the queue says so, and nothing follows
-  bool in_order = false;  // a `last` message was sent
-  bool is_borrowing = false, heartbeats = false;
-  SteadyTime progress, sent;
-};
+void Connection::start() { socket_->start(*this); }
+const std::string& Connection::peer() const { return socket_->peer(); }
 
 // ---- reading ----
 
-// False: the connection is no more, `failure` says why.
-asio::awaitable<bool> Connection::Impl::read_some(std::span<std::byte> to, std::size_t& got) {
-  asio::error_code error;
-  got = co_await socket.async_read_some(asio::buffer(to.data(), to.size()),
-                                        asio::redirect_error(asio::use_awaitable, error));
-  if (error) {
-    failure = error == asio::error::eof ? "the client closed the connection" : error.message();
-    co_return false;
-  }
-  heard = now();
-  co_return handler != nullptr;
-}
-
-// Makes at least `bytes` unused bytes lie in the buffer.
-asio::awaitable<bool> Connection::Impl::fill(std::size_t bytes) {
-  if (end - begin >= bytes) co_return true;
-  std::copy(buffer.begin() + static_cast<std::ptrdiff_t>(begin),
-            buffer.begin() + static_cast<std::ptrdiff_t>(end), buffer.begin());
-  end -= begin;
-  begin = 0;
-  if (buffer.size() < bytes) buffer.resize(bytes);
-  while (end < bytes) {
-    std::size_t got = 0;
-    if (end > 0) note_frame(bytes);
-    if (!co_await read_some(std::span(buffer).subspan(end), got)) co_return false;
-    note_frame(bytes);
-    end += got;
-  }
-  co_return true;
-}
-
-// Straight into the targets, but for what came with the header.
-asio::awaitable<bool> Connection::Impl::read_payload(std::span<const std::span<std::byte>> targets) {
-  in_payload = true;
-  for (std::span<std::byte> target : targets) {
-    const std::size_t here = std::min(target.size(), end - begin);
-    std::copy_n(buffer.begin() + static_cast<std::ptrdiff_t>(begin), here, target.begin());
-    begin += here;
-    target = target.subspan(here);
-    while (!target.empty()) {
-      std::size_t got = 0;
-      if (!co_await read_some(target, got)) co_return false;
-      target = target.subspan(got);
+void Connection::on_readable() {
+  if (open_) {
+    try {
+      return read_frames();
+    } catch (const std::bad_alloc&) {
+      return close("there is no memory for its message");
     }
   }
-  in_payload = false;
-  co_return true;
+  // What a refused peer still sends, until it hangs up or the time to linger is over.
+  for (std::size_t dropped = 0; socket_->is_open() && dropped < kDiscardedPerWake;) {
+    const Socket::Moved moved = socket_->read(buffer_);
+    if (moved.got == Socket::Got::kNothing) return;
+    if (moved.got != Socket::Got::kSome) return shut();
+    dropped += moved.bytes;
+  }
 }
 
-asio::awaitable<void> Connection::Impl::read_frames(Self self) {
-  while (handler != nullptr) {
-    if (!co_await fill(kPrefixBytes)) break;
-    std::array<std::byte, kPrefixBytes> raw;
-    std::copy_n(buffer.begin() + static_cast<std::ptrdiff_t>(begin), kPrefixBytes, raw.begin());
-    if (!has_magic(raw)) {
-      self->close("the peer does not speak gradwire");
-      break;
+void Connection::read_frames() {
+  for (std::size_t read = 0; open_ && read < kBytesPerWake;) {
+    const std::span<std::byte> to = room();
+    const bool into_buffer = to.data() >= buffer_.data() && to.data() < buffer_.data() + buffer_.size();
+    const Socket::Moved moved = socket_->read(to);
+    if (moved.got == Socket::Got::kNothing) return;
+    if (moved.got == Socket::Got::kEnd) return close("the client closed the connection");
+    if (moved.got == Socket::Got::kFailed) return close(socket_->failure());
+    heard_ = sockets_.now();
+    read += moved.bytes;
+    if (into_buffer) {
+      end_ += moved.bytes;
+    } else {
+      note_payload(moved.bytes);
     }
-    const Result<Prefix> prefix = read_prefix(raw, max_payload);
-    if (!prefix) {
-      self->refuse(prefix.error().message, false, 0);
-      break;
+    while (advance()) {
     }
-    note_frame(kPrefixBytes);
-    frame_bytes = kPrefixBytes + prefix->header_len + prefix->payload_len;
-    if (!co_await fill(kPrefixBytes + prefix->header_len)) break;
-    const std::span header =
-        std::span<const std::byte>(buffer).subspan(begin + kPrefixBytes, prefix->header_len);
-    begin += kPrefixBytes + prefix->header_len;
-    Status status = check_header(raw, header);
-    if (status) {
-      const auto targets = handler->on_header(*prefix, header);
-      if (!targets) {
-        status = targets.error();
-      } else if (handler != nullptr) {
-        if (prefix->payload_len > 0 && !co_await read_payload(*targets)) break;
-        frame_bytes = 0;
-        status = handler->on_frame();
-      }
-    }
-    if (!status) self->refuse(status.error().message, false, 0);
+    if (moved.bytes < to.size()) return;  // there is no more
   }
-  if (handler != nullptr) self->close(failure);
-  co_await discard();
 }
 
-// What a refused peer still sends, until it hangs up or the time to linger is over.
-asio::awaitable<void> Connection::Impl::discard() {
-  asio::error_code error;
-  while (socket.is_open() && !error) {
-    co_await socket.async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, error));
+// Where the next bytes go: straight into the target of a payload, or behind what is in the buffer.
+std::span<std::byte> Connection::room() {
+  if (stage_ == Stage::kPayload) return targets_[target_].subspan(target_done_);
+  if (begin_ > 0) {
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
+    end_ -= begin_;
+    begin_ = 0;
   }
-  shut();
+  if (stage_ == Stage::kHeader) buffer_.resize(std::max<std::size_t>(buffer_.size(), prefix_.header_len));
+  return std::span(buffer_).subspan(end_);
+}
+
+// Uses what is in the buffer; true: there is more to use.
+bool Connection::advance() {
+  if (!open_) return false;
+  switch (stage_) {
+    case Stage::kPrefix: return take_prefix();
+    case Stage::kHeader: return take_header();
+    case Stage::kPayload:
+    case Stage::kSkipped: take_payload(); return frame_is_whole();
+  }
+  return false;
+}
+
+bool Connection::take_prefix() {
+  if (end_ == begin_) return false;
+  if (frame_bytes_ == 0) frame_started_ = heard_;
+  frame_bytes_ = std::max<std::uint64_t>(frame_bytes_, kPrefixBytes);
+  if (end_ - begin_ < kPrefixBytes) return false;
+  std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kPrefixBytes, raw_prefix_.begin());
+  if (!has_magic(raw_prefix_)) {
+    close("the peer does not speak gradwire");
+    return false;
+  }
+  const Result<Prefix> prefix = read_prefix(raw_prefix_, max_payload_);
+  if (!prefix) {
+    refuse(prefix.error().message, false, 0);
+    return false;
+  }
+  begin_ += kPrefixBytes;
+  prefix_ = *prefix;
+  frame_bytes_ = kPrefixBytes + prefix_.header_len + prefix_.payload_len;
+  stage_ = Stage::kHeader;
+  return true;
+}
+
+bool Connection::take_header() {
+  if (end_ - begin_ < prefix_.header_len) return false;
+  const auto header = std::span<const std::byte>(buffer_).subspan(begin_, prefix_.header_len);
+  begin_ += prefix_.header_len;
+  Status status = check_header(raw_prefix_, header);
+  if (status) {
+    const auto targets = handler_.on_header(prefix_, header);
+    if (targets) {
+      targets_ = *targets;
+    } else {
+      status = targets.error();
+    }
+  }
+  if (!status) refuse(status.error().message, false, 0);
+  if (!open_) return false;
+  target_ = target_done_ = 0;
+  payload_done_ = 0;
+  stage_ = Stage::kPayload;
+  note_payload(0);  // passes over targets without room
+  return true;
+}
+
+void Connection::take_payload() {
+  while (payload_done_ < prefix_.payload_len && begin_ < end_) {
+    const std::uint64_t left = prefix_.payload_len - payload_done_;
+    std::size_t here = static_cast<std::size_t>(std::min<std::uint64_t>(left, end_ - begin_));
+    if (stage_ == Stage::kPayload) {
+      const std::span<std::byte> target = targets_[target_].subspan(target_done_);
+      here = std::min(here, target.size());
+      std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), here, target.begin());
+    }
+    begin_ += here;
+    note_payload(here);
+  }
+}
+
+void Connection::note_payload(std::size_t bytes) {
+  payload_done_ += bytes;
+  if (stage_ == Stage::kSkipped) return;
+  target_done_ += bytes;
+  while (target_ < targets_.size() && target_done_ == targets_[target_].size()) {
+    target_ += 1;
+    target_done_ = 0;
+  }
+}
+
+bool Connection::frame_is_whole() {
+  if (payload_done_ < prefix_.payload_len) return false;
+  const bool skipped = stage_ == Stage::kSkipped;
+  frame_bytes_ = 0;
+  stage_ = Stage::kPrefix;
+  if (skipped) return true;
+  if (const Status status = handler_.on_frame(); !status) refuse(status.error().message, false, 0);
+  return true;
+}
+
+void Connection::skip_payload() {
+  if (stage_ == Stage::kPayload) stage_ = Stage::kSkipped;
 }
 
 // ---- writing ----
 
-void Connection::Impl::write(const Self& self) {
-  if (waiting || !socket.is_open()) return;
+void Connection::on_writable() {
+  waiting_ = false;
+  write();
+}
+
+void Connection::write() {
+  if (waiting_ || !socket_->is_open()) return;
   for (;;) {
-    switch (queue.write_once(socket.native_handle())) {
-      case WriteQueue::Progress::kNothing: count_borrowing(); return wait_writable(self);
-      case WriteQueue::Progress::kFailed: return self->close(std::strerror(errno));
-      case WriteQueue::Progress::kSome: progress = sent = now(); break;
-      case WriteQueue::Progress::kAll:
-        progress = sent = now();
+    switch (queue_.write_once(*socket_)) {
+      case WriteQueue::Progress::kNothing:
         count_borrowing();
-        if (refused) ::shutdown(socket.native_handle(), SHUT_WR);
+        waiting_ = true;
+        return socket_->want_write();
+      case WriteQueue::Progress::kFailed: return close(socket_->failure());
+      case WriteQueue::Progress::kSome: progress_ = sent_ = sockets_.now(); break;
+      case WriteQueue::Progress::kAll:
+        progress_ = sent_ = sockets_.now();
+        count_borrowing();
+        if (refused_) socket_->end_writing();
         return;
     }
   }
 }
 
-void Connection::Impl::wait_writable(const Self& self) {
-  waiting = true;
-  socket.async_wait(asio::posix::descriptor_base::wait_write, [this, self](const asio::error_code& error) {
-    waiting = false;
-    if (!error) write(self);
-  });
+void Connection::count_borrowing() {
+  if (const bool now = queue_.borrowing(); now != std::exchange(borrowing_, now))
+    counts_.borrowing += now ? 1 : -1;
+}
+
+void Connection::send(Outgoing message) {
+  if (!open_ || ending_) return;
+  ending_ = message.last;
+  if (!soon_.empty()) message.head.insert(0, std::exchange(soon_, {}));
+  if (queue_.empty()) progress_ = sockets_.now();
+  queue_.push(std::move(message));
+  write();
+  count_borrowing();
+}
+
+void Connection::own_sections(OwnedSections& copies) {
+  queue_.own(copies);
+  count_borrowing();
 }
 
 // ---- the end ----
 
-void Connection::Impl::shut() {
-  if (!socket.is_open()) return;
-  asio::error_code ignored;
-  socket.close(ignored);
-  linger.cancel();
-  queue.clear();
+void Connection::shut() {
+  if (!socket_->is_open()) return;
+  socket_->close();
+  queue_.clear();
   count_borrowing();
-  counts.open -= 1;
+  counts_.open -= 1;
+  sockets_.post([this] { handler_.on_shut(); });
 }
 
-void Connection::Impl::detach(const Self& self, const std::string& why) {
-  if (handler == nullptr) return;
-  asio::post(io, [self, told = std::exchange(handler, nullptr), why] { told->on_closed(why); });
-}
-
-Connection::Connection(asio::io_context& io, int fd, const WireTimes& times, FrameHandler& handler,
-                       ConnectionCounts& counts)
-    : impl_(std::make_unique<Impl>(io, fd, times, handler, counts)) {
-  const int yes = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-}
-
-Connection::~Connection() = default;
-
-void Connection::start() {
-  const auto ended = [self = shared_from_this()](const std::exception_ptr& failure) {
-    try {
-      if (failure) std::rethrow_exception(failure);
-    } catch (const std::bad_alloc&) {
-      self->close("there is no memory for its message");
-    }
-  };
-  asio::co_spawn(impl_->io, impl_->read_frames(shared_from_this()), ended);
-}
-
-const std::string& Connection::peer() const { return impl_->peer; }
-bool Connection::open() const { return impl_->handler != nullptr; }
-bool Connection::ending() const { return impl_->in_order; }
-bool Connection::writing() const { return !impl_->queue.empty(); }
-void Connection::set_max_payload(std::uint64_t bytes) { impl_->max_payload = bytes; }
-void Connection::expect_heartbeats() { impl_->heartbeats = true; }
-
-void Connection::send(Outgoing message) {
-  Impl& m = *impl_;
-  if (!open() || m.in_order) return;
-  m.in_order = message.last;
-  if (m.queue.empty()) m.progress = now();
-  m.queue.push(std::move(message));
-  m.write(shared_from_this());
-  m.count_borrowing();
-}
-
-void Connection::own_sections(OwnedSections& copies) {
-  impl_->queue.own(copies);
-  impl_->count_borrowing();
+void Connection::detach(const std::string& why) {
+  if (!std::exchange(open_, false)) return;
+  sockets_.post([this, why] { handler_.on_closed(why); });
 }
 
 void Connection::refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
-  Impl& m = *impl_;
-  if (!open()) return;
-  const auto self = shared_from_this();
-  m.detach(self, message);
-  m.queue.drop_waiting();
-  const bool can_tell = m.queue.empty();  // else in the middle of another frame
+  if (!open_) return;
+  detach(message);
+  queue_.drop_waiting();
+  const bool can_tell = queue_.empty();  // else in the middle of another frame
   if (can_tell) {
-    m.queue.push(Outgoing::control(error_frame(message, fatal, retry_after_ms)));
-    m.refused = true;
-    m.write(self);
+    queue_.push(Outgoing::control(error_frame(message, fatal, retry_after_ms)));
+    refused_ = true;
+    refused_at_ = sockets_.now();
+    write();
   }
-  if (!can_tell || m.in_payload || m.waiting) return m.shut();
-  m.count_borrowing();
-  m.linger.expires_after(m.times.linger);
-  m.linger.async_wait([self](const asio::error_code& error) {
-    if (!error) self->impl_->shut();
-  });
+  const bool in_payload = stage_ == Stage::kPayload || stage_ == Stage::kSkipped;
+  if (!can_tell || in_payload || waiting_) return shut();
+  count_borrowing();
 }
 
 void Connection::close(const std::string& why) {
-  impl_->detach(shared_from_this(), why);
-  impl_->shut();
+  detach(why);
+  shut();
 }
 
 void Connection::check_time(SteadyTime now) {
-  Impl& m = *impl_;
-  if (!open()) return;
+  if (!open_) {
+    if (refused_ && now - refused_at_ > times_.linger) shut();
+    return;
+  }
   const auto frame_time =
-      m.times.frame_grace + std::chrono::seconds(m.frame_bytes / WireTimes::kMinBytesPerSecond);
-  if (m.frame_bytes > 0 && now - m.frame_started > frame_time)
+      times_.frame_grace + std::chrono::seconds(frame_bytes_ / WireTimes::kMinBytesPerSecond);
+  if (frame_bytes_ > 0 && now - frame_started_ > frame_time)
     return refuse("a message took too long to arrive", false, 0);
-  if (writing() && now - m.progress > m.times.write_stall)
-    return close("it read nothing for " + std::to_string(m.times.write_stall.count()) + " ms");
-  if (!m.heartbeats) return;
-  const auto silence = m.times.heartbeat * m.times.missed_heartbeats;
-  if (now - m.heard > silence) return close("no sign of life for " + std::to_string(silence.count()) + " ms");
-  if (!writing() && now - m.sent >= m.times.heartbeat) send(Outgoing::control(heartbeat_frame()));
+  if (writing() && now - progress_ > times_.write_stall)
+    return close("it read nothing for " + std::to_string(times_.write_stall.count()) + " ms");
+  if (!soon_.empty() && !writing()) send(Outgoing::control(std::exchange(soon_, {})));
+  if (!heartbeats_) return;
+  const auto silence = times_.heartbeat * times_.missed_heartbeats;
+  if (now - heard_ > silence) return close("no sign of life for " + std::to_string(silence.count()) + " ms");
+  if (!writing() && now - sent_ >= times_.heartbeat) send(Outgoing::control(heartbeat_frame()));
 }
 
 }  // namespace gradwire

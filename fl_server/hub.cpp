@@ -1,23 +1,11 @@
 #include "fl_server/hub.h"
 
 #include <algorithm>
-#include <csignal>
 #include <map>
 #include <stdexcept>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <asio/executor_work_guard.hpp>
-#include <asio/io_context.hpp>
-#include <asio/posix/stream_descriptor.hpp>
-#include <asio/signal_set.hpp>
-#include <asio/steady_timer.hpp>
-
-#include "fl_server/listener.h"
 #include "fl_server/session.h"
 #include "proto/control_frame.h"
 #include "proto/wire.pb.h"
@@ -27,22 +15,20 @@ namespace {
 
 // Sockets beyond two per client: room for newcomers that have not said who they are.
 constexpr std::size_t kExtraSockets = 64;
-constexpr int kAcceptsPerWake = 64;
 constexpr std::size_t kNamedMissing = 10;
 constexpr std::chrono::milliseconds kQuietGoodbye{500};  // before it is worth a line that somebody takes long
 
-SteadyTime now() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
 
-struct Hub::Impl final : SessionOwner {
-  explicit Impl(HubOptions o);
-  ~Impl() override;
+struct Hub::Impl final : SessionOwner, SocketLayerHandler {
+  Impl(HubOptions o, std::unique_ptr<SocketLayer> n);
 
-  void accept_next();
-  void accept_ready();
-  void tick();
-  void watch_signals();
+  void on_accepted(std::unique_ptr<Socket> socket) override;
+  void on_turned_away() override;
+  void on_tick() override;
+  void on_stop() override;
+
+  SteadyTime now() const { return sockets->now(); }
   void log(const std::string& line) const {
     if (options.log) options.log(line);
   }
@@ -51,7 +37,6 @@ struct Hub::Impl final : SessionOwner {
   }
   std::string missing() const;
   void compare_kernels(ClientId client) const;
-  void wait(SteadyTime deadline, const std::function<bool()>& done);
   void replace(ClientId client);
 
   Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
@@ -61,109 +46,64 @@ struct Hub::Impl final : SessionOwner {
   Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
   Status on_reply(Session& session, std::uint64_t bytes) override;
-  void on_heartbeat(Session& session) override;
+  void on_heard(Session& session) override { farewells.erase(*session.client()); }
+  void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
   void on_closed(Session& session, const std::string& why) override;
+  void on_shut(Session& session) override { sessions.erase(session.id()); }
 
   HubOptions options;
   ClientTable table;
   ConnectionCounts counts;
-  Listener listener;
-  std::string start;  // the frame; empty until the run begins
+  const std::unique_ptr<SocketLayer> sockets;  // sessions end before it
+  std::string start;                           // the frame; empty until the run begins
   std::uint64_t max_payload = 0;
   HubEvents* events = nullptr;  // null before the run and after it
-  bool stopped = false, ended = false, short_of_descriptors = false;
+  bool stopped = false, ended = false, said_short = false;
 
-  asio::io_context io{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
-  asio::posix::stream_descriptor acceptor{io};
-  asio::steady_timer timer{io};
-  asio::signal_set signals{io};
-  std::map<Session*, std::unique_ptr<Session>> sessions;
+  std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
+  std::uint64_t sessions_so_far = 0;
   std::vector<Session*> live;  // by client: the connection that speaks for it, or null
   // By client: its last message, until it was heard; to be sent again to a client that comes back for it.
   std::map<ClientId, Outgoing> farewells;
 };
 
-Hub::Impl::Impl(HubOptions o)
+Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
     : options(std::move(o)),
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
-      listener(options.listen),
+      sockets(std::move(n)),
       live(options.clients, nullptr) {
+  using std::chrono::milliseconds;
   welcome(0);  // throws now, not in front of a client, when the experiment is too long for it
-  acceptor.assign(::dup(listener.fd()));
-  accept_next();
-  tick();
-  if (options.handle_signals) watch_signals();
-}
-
-// Coroutines end while everything that they use is still there.
-Hub::Impl::~Impl() {
-  events = nullptr;
-  options.log = nullptr;
-  for (const auto& [session, owned] : sessions) session->connection().close("the server ends");
-  io.poll();
+  const milliseconds shortest =
+      std::min({options.times.handshake, options.times.heartbeat, options.times.linger}) / 4;
+  sockets->start(*this, std::clamp(shortest, milliseconds(10), milliseconds(1000)), options.handle_signals);
 }
 
 // ---- sockets and time ----
 
-void Hub::Impl::accept_next() {
-  acceptor.async_wait(asio::posix::descriptor_base::wait_read, [this](const asio::error_code& error) {
-    if (error) return;
-    accept_ready();
-    if (!short_of_descriptors) accept_next();  // else tick() does
-  });
+void Hub::Impl::on_accepted(std::unique_ptr<Socket> socket) {
+  if (counts.open >= 2 * options.clients + kExtraSockets) return;
+  said_short = false;
+  const std::uint64_t id = ++sessions_so_far;
+  const auto& session = sessions[id] =
+      std::make_unique<Session>(id, *sockets, std::move(socket), options.times, *this, counts);
+  session->connection().start();
 }
 
-void Hub::Impl::accept_ready() {
-  for (int k = 0; k < kAcceptsPerWake; ++k) {
-    int fd = -1;
-    const Listener::Taken taken = listener.accept(fd);
-    if (taken == Listener::Taken::kNothing) return;
-    if (taken == Listener::Taken::kNoDescriptors) {
-      if (!short_of_descriptors)
-        log("no file descriptors are left: connections are turned away; raise 'ulimit -n'");
-      short_of_descriptors = true;
-      return;
-    }
-    if (counts.open >= 2 * options.clients + kExtraSockets) {
-      ::close(fd);
-      continue;
-    }
-    auto session = std::make_unique<Session>(io, fd, options.times, *this, counts);
-    session->connection().start();
-    sessions.emplace(session.get(), std::move(session));
-  }
+void Hub::Impl::on_turned_away() {
+  if (!std::exchange(said_short, true))
+    log("no file descriptors are left: connections are turned away; raise 'ulimit -n'");
 }
 
-void Hub::Impl::tick() {
-  using std::chrono::milliseconds;
-  const milliseconds shortest = std::min(options.times.handshake, options.times.heartbeat) / 4;
-  timer.expires_after(std::clamp(shortest, milliseconds(10), milliseconds(1000)));
-  timer.async_wait([this](const asio::error_code& error) {
-    if (error) return;
-    const SteadyTime time = now();
-    for (const auto& [session, owned] : sessions) session->check_time(time);
-    if (std::exchange(short_of_descriptors, false)) accept_next();
-    tick();
-  });
+void Hub::Impl::on_tick() {
+  const SteadyTime time = now();
+  for (const auto& [id, session] : sessions) session->check_time(time);
 }
 
-void Hub::Impl::watch_signals() {
-  signals.add(SIGINT);
-  signals.add(SIGTERM);
-  signals.async_wait([this](const asio::error_code& error, int) {
-    if (error) return;
-    stopped = true;
-    signals.clear();  // the next one ends the process
-    log("stopping: the round is finished first");
-    if (events != nullptr) events->on_stop();
-  });
-}
-
-void Hub::Impl::wait(SteadyTime deadline, const std::function<bool()>& done) {
-  if (deadline <= now()) io.poll();
-  while (!done() && io.run_one_until(deadline) > 0) {
-  }
+void Hub::Impl::on_stop() {
+  stopped = true;
+  log("stopping: the round is finished first");
+  if (events != nullptr) events->on_stop();
 }
 
 // ---- the handshake ----
@@ -172,8 +112,7 @@ void Hub::Impl::wait(SteadyTime deadline, const std::function<bool()>& done) {
 void Hub::Impl::replace(ClientId client) {
   Session* old = std::exchange(live[client], nullptr);
   if (old == nullptr) return;
-  old->forget_client();
-  old->connection().refuse("another process has connected as client " + std::to_string(client), true, 0);
+  old->give_way("another process has connected as client " + std::to_string(client));
 }
 
 Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
@@ -260,8 +199,8 @@ Status Hub::Impl::on_reply(Session& session, std::uint64_t bytes) {
   return events->on_reply(*session.client(), bytes);
 }
 
-void Hub::Impl::on_heartbeat(Session& session) {
-  if (session.connection().ending()) farewells.erase(*session.client());
+void Hub::Impl::on_broken_reply(Session& session, std::uint64_t payload_bytes) {
+  if (events != nullptr) events->on_broken_reply(*session.client(), payload_bytes);
 }
 
 void Hub::Impl::on_closed(Session& session, const std::string& why) {
@@ -275,21 +214,22 @@ void Hub::Impl::on_closed(Session& session, const std::string& why) {
     if (start.empty()) table.release(*client);
     if (session.state() == Session::State::kRounds && events != nullptr) events->on_left(*client);
   }
-  sessions.erase(&session);
 }
 
 // ---- Hub ----
 
-Hub::Hub(HubOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Hub::Hub(HubOptions options, std::unique_ptr<SocketLayer> sockets)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(sockets))) {}
 Hub::~Hub() = default;
-std::string Hub::address() const { return impl_->listener.address(); }
+std::string Hub::address() const { return impl_->sockets->address(); }
+SteadyTime Hub::now() const { return impl_->now(); }
 const ClientTable& Hub::table() const { return impl_->table; }
 bool Hub::stopped() const { return impl_->stopped; }
 
 bool Hub::gather(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
   const auto complete = [&] { return m.table.joined_count() == m.table.size(); };
-  m.wait(now() + deadline, [&] { return m.stopped || complete(); });
+  m.sockets->wait(m.now() + deadline, [&] { return m.stopped || complete(); });
   if (m.stopped) return false;
   if (complete()) return true;
   throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms only " +
@@ -308,7 +248,10 @@ void Hub::begin(std::string start, std::uint64_t max_payload, HubEvents& events)
       session->begin(m.start, max_payload);
 }
 
-void Hub::end() { impl_->events = nullptr; }
+void Hub::end() {
+  impl_->events = nullptr;
+  for (const auto& [id, session] : impl_->sessions) session->connection().skip_payload();
+}
 
 void Hub::send(ClientId client, Outgoing message) {
   if (message.last) impl_->farewells[client] = message;
@@ -317,41 +260,47 @@ void Hub::send(ClientId client, Outgoing message) {
   session->connection().send(std::move(message));
 }
 
-void Hub::wait(SteadyTime deadline, const std::function<bool()>& done) { impl_->wait(deadline, done); }
+void Hub::send_soon(ClientId client, const std::string& control_frame) {
+  Session* session = impl_->live[client];
+  if (session != nullptr) session->connection().send_soon(control_frame);
+}
+
+void Hub::wait(SteadyTime deadline, const std::function<bool()>& done) {
+  impl_->sockets->wait(deadline, done);
+}
 
 void Hub::own_pending() {
   if (impl_->counts.borrowing == 0) return;
   OwnedSections copies;
-  for (const auto& [session, owned] : impl_->sessions) session->connection().own_sections(copies);
+  for (const auto& [id, session] : impl_->sessions) session->connection().own_sections(copies);
 }
 
 void Hub::finish(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
   m.events = nullptr;
   m.ended = true;
-  for (const auto& [session, owned] : m.sessions)
+  for (const auto& [id, session] : m.sessions)
     if (!session->connection().ending() && session->client() && m.farewells.count(*session->client()) == 0)
       session->connection().refuse("the run is over", true, 0);
-  const SteadyTime end = now() + deadline;
+  const SteadyTime end = m.now() + deadline;
   const auto heard = [&] { return m.farewells.empty(); };
-  m.wait(std::min(end, now() + kQuietGoodbye), heard);
+  m.sockets->wait(std::min(end, m.now() + kQuietGoodbye), heard);
   if (!heard()) {
     m.log("waiting for " + std::to_string(m.farewells.size()) +
           " clients to hear that the run is over, first " + m.name(m.farewells.begin()->first));
-    m.wait(end, heard);
+    m.sockets->wait(end, heard);
   }
-  m.wait(std::min(end, now() + kQuietGoodbye), [&] { return m.counts.open == 0; });  // they hang up
+  m.sockets->wait(std::min(end, m.now() + kQuietGoodbye),
+                  [&] { return m.counts.open == 0; });  // they hang up
 }
 
 void Hub::abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
   Impl& m = *impl_;
   m.events = nullptr;
   m.ended = true;
-  asio::error_code ignored;
-  m.acceptor.close(ignored);  // whoever comes now finds nobody, and tries again
-  for (const auto& [session, owned] : m.sessions)
-    session->connection().refuse(message, fatal, retry_after_ms);
-  m.wait(now() + m.options.times.linger, [&] { return m.counts.open == 0; });
+  m.sockets->stop_accepting();  // whoever comes now finds nobody, and tries again
+  for (const auto& [id, session] : m.sessions) session->connection().refuse(message, fatal, retry_after_ms);
+  m.sockets->wait(m.now() + m.options.times.linger, [&] { return m.counts.open == 0; });
 }
 
 }  // namespace gradwire

@@ -14,7 +14,6 @@
 namespace gradwire {
 
 struct HubOptions {
-  std::string listen;         // HOST:PORT; port 0: any that is free
   std::uint32_t clients = 0;  // n
   std::string experiment;     // serialised, for the Welcome
   WireTimes times;
@@ -30,6 +29,8 @@ class HubEvents {
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       ClientId client, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_reply(ClientId client, std::uint64_t bytes) = 0;
+  // Instead of on_reply: the connection broke; so much of the payload is where on_reply_header said.
+  virtual void on_broken_reply(ClientId client, std::uint64_t payload_bytes) = 0;
   virtual void on_joined(ClientId client) = 0;
   virtual void on_left(ClientId client) = 0;
   virtual void on_stop() = 0;
@@ -37,11 +38,12 @@ class HubEvents {
 
 class Hub {
  public:
-  // Throws std::runtime_error (one line) when it cannot listen.
-  explicit Hub(HubOptions options);
+  // Throws std::runtime_error (one line) when the experiment is too long to be told.
+  Hub(HubOptions options, std::unique_ptr<SocketLayer> sockets);
   ~Hub();
 
   std::string address() const;  // HOST:PORT as bound
+  SteadyTime now() const;
   const ClientTable& table() const;
   bool stopped() const;  // the operator asked to stop
 
@@ -53,14 +55,15 @@ class Hub {
   void begin(std::string start, std::uint64_t max_payload, HubEvents& events);
   // No more events.
   void end();
-  // Does nothing when the client is not connected.
+  // Both do nothing when the client is not connected.
   void send(ClientId client, Outgoing message);
+  void send_soon(ClientId client, const std::string& control_frame);
   // Works on the connections until done() or the deadline.
   void wait(SteadyTime deadline, const std::function<bool()>& done);
   // Gives writes that are not through copies of what they borrow.
   void own_pending();
 
-  // Until all clients have heard the last message that they were sent (a client answers it with a heartbeat),
+  // Until all clients have heard the last message that they were sent (a client says so),
   // also those that must come back for it; at the latest after `deadline`.
   void finish(std::chrono::milliseconds deadline);
   // Hangs up on all clients and tells them why. Unless that is `fatal` they come back, in retry_after_ms at

@@ -198,7 +198,10 @@ class Loop {
           deadline = transport_.now() + limits_.deadline_seconds;
           break;
         case Event<Real>::Kind::kReply:
-          if (event.up.ticket != ledger_.ticket) break;  // late, or repeated
+          if (event.up.ticket != ledger_.ticket) {
+            transport_.tell(event.up.client, event.up.ticket, Receipt::kLate);
+            break;
+          }
           if (event.up.answer == Answer::kNotFinite) {
             note("round " + std::to_string(k) + ": the loss or gradient of client " +
                  std::to_string(event.up.client) + " is not a finite number");
@@ -222,7 +225,11 @@ class Loop {
   // True when the event is a new answer.
   bool take(const Event<Real>& event, Request request, const Downlink<Real>& body) {
     const std::size_t i = place(event.up.client);
-    if (i == cohort_.size() || have_[i]) return false;  // not asked, or a duplicate
+    if (i == cohort_.size()) return false;  // not asked
+    if (have_[i]) {
+      tell(event, request, Receipt::kAccepted);  // again: it may not have heard
+      return false;
+    }
     if (event.up.answer != Answer::kReply) {
       help(i, event.up.answer, request, body);
       return false;
@@ -230,12 +237,18 @@ class Loop {
     if (!(request == Request::kRound ? server_.accepts(event.up)
                                      : Evaluation<Real>::accepts(event.up, setup_))) {
       note("client " + std::to_string(event.up.client) + " sent a message of the wrong shape; it is ignored");
+      tell(event, request, Receipt::kRefused);
       return false;
     }
     slots_[i] = event.up;
     have_[i] = 1;
     totals_.bytes_up += event.bytes;
+    tell(event, request, Receipt::kAccepted);
     return true;
+  }
+
+  void tell(const Event<Real>& event, Request request, Receipt receipt) {
+    if (request == Request::kRound) transport_.tell(event.up.client, event.up.ticket, receipt);
   }
 
   // Gives a client back what it lacks; once per asking, so that repeated cries do not multiply.

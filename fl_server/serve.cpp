@@ -12,6 +12,7 @@
 #include "fl_server/results.h"
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
+#include "fl_server/tcp_sockets.h"
 #include "proto/folder_disk.h"
 #include "proto/journal.h"
 
@@ -100,7 +101,7 @@ class Serving {
 
   // Of a run whose results are written: some clients may still wait for the server.
   void serve_farewell() {
-    Hub hub(hub_options(about_.table));
+    Hub hub(hub_options(about_.table), listen_on_tcp(options_.listen));
     write_whole(options_.state / "address", hub.address() + "\n");
     options_.log("listening on " + hub.address() +
                  "; the run is over, telling clients that have not heard it");
@@ -109,7 +110,7 @@ class Serving {
 
   std::optional<Outcome> serve(bool resumed) {
     const std::uint32_t clients = told_.clients().count();
-    Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)));
+    Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), listen_on_tcp(options_.listen));
     write_whole(options_.state / "address", hub.address() + "\n");
     bool begun = resumed;
     try {
@@ -140,8 +141,8 @@ class Serving {
 
  private:
   HubOptions hub_options(const ClientTable& table) const {
-    return {options_.listen, table.size(), told_.SerializeAsString(), options_.times, options_.handle_signals,
-            options_.log,    table};
+    return {table.size(), told_.SerializeAsString(), options_.times, options_.handle_signals, options_.log,
+            table};
   }
 
   void remove_journal() {

@@ -27,22 +27,28 @@ class SessionOwner {
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_reply(Session& session, std::uint64_t bytes) = 0;
-  virtual void on_heartbeat(Session& session) = 0;
+  // The client has heard the last message.
+  virtual void on_heard(Session& session) = 0;
+  // Before on_closed: the connection ended in the middle of a reply, of whose payload so much is here.
+  virtual void on_broken_reply(Session& session, std::uint64_t payload_bytes) = 0;
   virtual void on_closed(Session& session, const std::string& why) = 0;
+  virtual void on_shut(Session& session) = 0;  // it may be destroyed
 };
 
 class Session final : public FrameHandler {
  public:
   enum class State : std::uint8_t { kHello, kData, kJoined, kRounds };
 
-  Session(asio::io_context& io, int fd, const WireTimes& times, SessionOwner& owner,
-          ConnectionCounts& counts);
+  // `id`: the owner's name for it.
+  Session(std::uint64_t id, SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,
+          SessionOwner& owner, ConnectionCounts& counts);
 
-  Connection& connection() { return *connection_; }
+  std::uint64_t id() const { return id_; }
+  Connection& connection() { return connection_; }
   State state() const { return state_; }
   std::optional<ClientId> client() const { return client_; }
   // Another connection speaks for the client now.
-  void forget_client() { client_.reset(); }
+  void give_way(const std::string& why);
 
   // The run has begun: Start, then rounds.
   void begin(const std::string& start, std::uint64_t max_payload);
@@ -51,17 +57,21 @@ class Session final : public FrameHandler {
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override;
   Status on_frame() override;
-  void on_closed(const std::string& why) override { owner_.on_closed(*this, why); }
+  void on_closed(const std::string& why) override;
+  void on_shut() override { owner_.on_shut(*this); }
 
  private:
   Status control(FrameType type, std::span<const std::byte> header);
   Status hello(std::span<const std::byte> header);
   Status join(std::span<const std::byte> header);
   Status error(std::span<const std::byte> header);
+  void tell_broken_reply();
 
+  const std::uint64_t id_;
+  SocketLayer& sockets_;
   const WireTimes& times_;
   SessionOwner& owner_;
-  std::shared_ptr<Connection> connection_;
+  Connection connection_;
   State state_ = State::kHello;
   SteadyTime state_since_;
   std::optional<ClientId> client_;

@@ -4,6 +4,10 @@
 #include <chrono>
 #include <utility>
 
+#include "proto/control_frame.h"
+#include "proto/reply_tail.h"
+#include "proto/wire.pb.h"
+
 namespace gradwire {
 namespace {
 
@@ -34,7 +38,7 @@ TcpTransport<Real>::~TcpTransport() {
 
 template <class Real>
 double TcpTransport<Real>::now() const {
-  return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return Seconds(hub_.now().time_since_epoch()).count();
 }
 
 template <class Real>
@@ -55,10 +59,11 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
   if (envelope.ticket > inbox.asked) {
     inbox.asked = envelope.ticket;
     inbox.viewed = -1;
+    inbox.have = 0;
   }
   const Body body = envelope.body == nullptr ? nullptr : encode_once(envelope.ticket, envelope.body);
   const Body resync = envelope.resync == nullptr ? nullptr : codec_.encode_body(*envelope.resync);
-  Encoded encoded = codec_.encode(envelope, body.get(), resync.get());
+  Encoded encoded = codec_.encode(envelope, body.get(), resync.get(), inbox.have);
   Outgoing message;
   message.head.reserve(kPrefixBytes + encoded.header.size());
   message.head.assign(reinterpret_cast<const char*>(encoded.prefix.data()), kPrefixBytes);
@@ -79,8 +84,8 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
 template <class Real>
 Event<Real> TcpTransport<Real>::next(double deadline) {
   const double left = std::min(deadline - now(), kFarAway);
-  const auto until = std::chrono::steady_clock::now() +
-                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
+  const auto until =
+      hub_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
   if (events_.empty()) hub_.wait(until, [this] { return !events_.empty(); });
   hub_.own_pending();  // from here on the caller may change what it sent
   if (events_.empty()) return {};
@@ -93,10 +98,41 @@ template <class Real>
 Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_header(
     ClientId client, const Prefix& prefix, std::span<const std::byte> header) {
   Inbox& inbox = inboxes_[client];
+  const std::uint64_t have = std::exchange(inbox.have, 0);
+  if (have > 0 && tail_start(header, std::as_bytes(std::span(inbox.header))) == have) {
+    inbox.rest = rest_of(inbox.places, have);
+    std::uint64_t room = 0;
+    for (const auto place : inbox.rest) room += place.size();
+    if (room != prefix.payload_len) return Error{"the rest of the reply is of another length"};
+    inbox.from = have;
+    return std::span<const std::span<std::byte>>(inbox.rest);
+  }
+  inbox.from = 0;
+  inbox.header.clear();
   inbox.arriving = inbox.viewed == 0 ? 1 : 0;
   auto& slot = inbox.slots[inbox.arriving];
   if (!slot) slot = std::make_unique<UplinkSlot<Real>>(codec_.context());
-  return slot->prepare(prefix, header);
+  const auto places = slot->prepare(prefix, header);
+  if (places && prefix.payload_len > kChunkBytes) {
+    inbox.header.assign(reinterpret_cast<const char*>(header.data()), header.size());
+    inbox.places = *places;
+  }
+  return places;
+}
+
+template <class Real>
+void TcpTransport<Real>::on_broken_reply(ClientId client, std::uint64_t payload_bytes) {
+  Inbox& inbox = inboxes_[client];
+  if (inbox.header.empty() || inbox.slots[inbox.arriving]->ticket() != inbox.asked) return;
+  inbox.have = (inbox.from + payload_bytes) / kChunkBytes * kChunkBytes;
+}
+
+template <class Real>
+void TcpTransport<Real>::tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
+  wire::Received message;
+  message.set_ticket(ticket);
+  message.set_receipt(static_cast<wire::Receipt>(receipt));
+  hub_.send_soon(client, control_frame(FrameType::kReceived, message));
 }
 
 template <class Real>
@@ -107,6 +143,10 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   Event<Real> event;
   event.kind = Event<Real>::Kind::kReply;
   event.bytes = bytes;
+  if (inbox.from > 0) {  // counted as what it is, not as what was repeated to get it
+    event.bytes = kPrefixBytes + inbox.header.size();
+    for (const auto place : inbox.places) event.bytes += place.size();
+  }
   event.up = *uplink;
   if (inbox.viewed < 0 && uplink->ticket == inbox.asked && uplink->answer == Answer::kReply) {
     inbox.viewed = inbox.arriving;

@@ -25,6 +25,7 @@ class TcpTransport final : public Transport<Real>, private HubEvents {
   // A body is encoded once per ticket. What a client that is not connected was sent is lost; kJoined tells
   // when it is back.
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
+  void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override;
   Event<Real> next(double deadline) override;
   double now() const override;
 
@@ -35,11 +36,18 @@ class TcpTransport final : public Transport<Real>, private HubEvents {
     int arriving = 0;         // where the reply on its way goes
     int viewed = -1;          // the slot that a reply handed up looks into
     std::uint64_t asked = 0;  // the newest ticket sent
+    // Of the reply that is arriving, when it is longer than a chunk.
+    std::string header;                            // of the whole; empty: it is short
+    std::span<const std::span<std::byte>> places;  // of the whole payload
+    std::uint64_t from = 0;                        // what arrives now begins there
+    std::uint64_t have = 0;                        // bytes of it that are good, since its connection broke
+    std::vector<std::span<std::byte>> rest;
   };
 
   Result<std::span<const std::span<std::byte>>> on_reply_header(ClientId client, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
   Status on_reply(ClientId client, std::uint64_t bytes) override;
+  void on_broken_reply(ClientId client, std::uint64_t payload_bytes) override;
   void on_joined(ClientId client) override;
   void on_left(ClientId client) override;
   void on_stop() override;

@@ -7,6 +7,9 @@
 
 namespace gradwire {
 
+// ACCEPTED and its contraries; COMMITTED is said by the envelope's `committed`.
+enum class Receipt : std::uint8_t { kAccepted = 0, kLate = 1, kRefused = 2 };
+
 template <class Real>
 struct Event {
   enum class Kind : std::uint8_t {
@@ -30,6 +33,10 @@ class Transport {
   // transport that is still writing then has its own copy (one per body, not one per client). Returns the
   // encoded size in bytes, counted even if lost.
   virtual std::uint64_t send(ClientId client, const Envelope<Real>& envelope) = 0;
+  // Tells the client what became of its reply to `ticket`; it may hear it with its next message.
+  virtual void tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
+    (void)client, (void)ticket, (void)receipt;
+  }
   // The next event, at the latest at `deadline` (in seconds, on now()'s clock).
   virtual Event<Real> next(double deadline) = 0;
   virtual double now() const = 0;  // seconds, wall or virtual; only loops ask

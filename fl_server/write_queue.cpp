@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <sys/socket.h>
-#include <sys/uio.h>
 #include <utility>
 
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMaxVectors = 16;  // of one system call
+constexpr std::size_t kMaxPieces = 16;  // of one write
 
 std::uint64_t size_of(const Outgoing& message) {
   std::uint64_t size = message.head.size();
@@ -55,27 +52,22 @@ void WriteQueue::own(OwnedSections& copies) {
   }
 }
 
-WriteQueue::Progress WriteQueue::write_once(int socket) {
+WriteQueue::Progress WriteQueue::write_once(Socket& socket) {
   if (queue_.empty()) return Progress::kAll;
-  std::array<iovec, kMaxVectors> vectors;
+  std::array<std::span<const std::byte>, kMaxPieces> pieces;
   std::size_t count = 0;
   std::uint64_t skip = written_;
-  const auto add = [&](const void* data, std::size_t size) {
-    const auto gone = static_cast<std::size_t>(std::min<std::uint64_t>(skip, size));
+  const auto add = [&](std::span<const std::byte> piece) {
+    const auto gone = static_cast<std::size_t>(std::min<std::uint64_t>(skip, piece.size()));
     skip -= gone;
-    if (size == gone || count == kMaxVectors) return;
-    vectors[count++] = {const_cast<char*>(static_cast<const char*>(data)) + gone, size - gone};
+    if (piece.size() > gone && count < kMaxPieces) pieces[count++] = piece.subspan(gone);
   };
-  add(queue_.front().head.data(), queue_.front().head.size());
-  for (const auto section : queue_.front().sections) add(section.data(), section.size());
-  msghdr message{};
-  message.msg_iov = vectors.data();
-  message.msg_iovlen = count;
-  const ssize_t taken = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (taken < 0) {
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? Progress::kNothing : Progress::kFailed;
-  }
-  written_ += static_cast<std::uint64_t>(taken);
+  add(std::as_bytes(std::span(queue_.front().head)));
+  for (const auto section : queue_.front().sections) add(section);
+  const Socket::Moved moved = socket.write(std::span(pieces).first(count));
+  if (moved.got == Socket::Got::kNothing) return Progress::kNothing;
+  if (moved.got != Socket::Got::kSome) return Progress::kFailed;
+  written_ += moved.bytes;
   if (written_ == size_of(queue_.front())) {
     queue_.pop_front();
     written_ = 0;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "fl_server/socket_layer.h"
+
 namespace gradwire {
 
 // A frame to be written. Sections may view the sender's vectors (`borrowed`) until WriteQueue::own() was
@@ -44,9 +46,8 @@ class WriteQueue {
   void own(OwnedSections& copies);
 
   enum class Progress { kAll, kSome, kNothing, kFailed };
-  // One system call on a socket, which is not waited for. kAll: the queue is empty now. kFailed: errno says
-  // why.
-  Progress write_once(int socket);
+  // One write of a socket. kAll: the queue is empty now. kFailed: the socket says why.
+  Progress write_once(Socket& socket);
 
  private:
   std::deque<Outgoing> queue_;

@@ -69,8 +69,9 @@ class Codec {
 
   std::shared_ptr<const EncodedBody<Real>> encode_body(const Downlink<Real>& body);
   // body and resync may be null as in Envelope; `envelope`'s own pointers are not looked at.
+  // `have_bytes`: of the reply's payload that came already (proto/reply_tail.h).
   Encoded encode(const Envelope<Real>& envelope, const EncodedBody<Real>* body,
-                 const EncodedBody<Real>* resync) const;
+                 const EncodedBody<Real>* resync, std::uint64_t have_bytes = 0) const;
   // The same as figures, for transports that send nothing: what a body (or resync) adds to an envelope, and
   // encode(envelope, body, resync).bytes made of those (0: null). Only large bodies are compressed to find
   // out.
@@ -103,6 +104,7 @@ class EnvelopeSlot {
                                                         std::span<const std::byte> header);
   // The envelope; its body and resync view this slot until the next prepare().
   Result<Envelope<Real>> finish();
+  std::uint64_t have_bytes() const;  // of the message prepared last
 
  private:
   struct Impl;
@@ -119,6 +121,7 @@ class UplinkSlot {
   // The uplink, as sent by `client` (another number in the header is an error). `draws` keeps what the
   // uplinks of all clients share (PermK); null: the slot's own does.
   Result<Uplink<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
+  std::uint64_t ticket() const;  // of the message prepared last
 
  private:
   struct Impl;

@@ -165,6 +165,7 @@ Status UplinkSlot<Real>::Impl::check_fields() const {
   if (header.has_correct() != header.has_tested() || header.correct() > header.tested()) {
     return Error{"correct and tested do not fit together"};
   }
+  if (header.has_from_byte()) return Error{"it is the rest of a message whose beginning is not here"};
   return Unit{};
 }
 
@@ -225,6 +226,15 @@ Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws)
   uplink.parts = m.parts.view();
   if (Status s = m.check_finite(uplink); !s) return s.error();
   return uplink;
+}
+
+template <class Real>
+std::uint64_t EnvelopeSlot<Real>::have_bytes() const {
+  return impl_->header.have_bytes();
+}
+template <class Real>
+std::uint64_t UplinkSlot<Real>::ticket() const {
+  return impl_->header.ticket();
 }
 
 template class EnvelopeSlot<float>;

@@ -51,7 +51,7 @@ Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::
   }
   const auto type = load<std::uint8_t>(p + 5);
   if (type < static_cast<std::uint8_t>(FrameType::kHello) ||
-      type > static_cast<std::uint8_t>(FrameType::kHeartbeat)) {
+      type > static_cast<std::uint8_t>(FrameType::kReceived)) {
     return Error{"unknown message type " + std::to_string(type)};
   }
   if (load<std::uint16_t>(p + 6) != 0 || load<std::uint32_t>(p + 28) != 0)

@@ -33,6 +33,7 @@ enum class FrameType : std::uint8_t {
   kReply = 6,      // client -> server: an Uplink
   kError = 7,      // either way: one line, then close
   kHeartbeat = 8,  // either way: I am alive
+  kReceived = 9,   // server -> client: what became of a reply; client -> server: the goodbye was heard
 };
 
 struct Prefix {

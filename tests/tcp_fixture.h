@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "fl_server/tcp_sockets.h"
 #include "fl_server/tcp_transport.h"
 #include "tests/fake_client.h"
 
@@ -32,12 +33,11 @@ class TcpTransportTest : public ::testing::Test {
  protected:
   void open(const WireTimes& times = patient(), std::uint32_t dim = kDim) {
     HubOptions options;
-    options.listen = "127.0.0.1:0";
     options.clients = 2;
     options.experiment = "experiment";
     options.times = times;
     options.log = [this](const std::string& line) { lines.push_back(line); };
-    hub = std::make_unique<Hub>(options);
+    hub = std::make_unique<Hub>(options, listen_on_tcp("127.0.0.1:0"));
     context = {1, dim, 2, parse_compressor("identity", dim), {ZstdMode::Kind::kOff, 0}};
   }
   void turn() {
@@ -103,6 +103,7 @@ class TcpTransportTest : public ::testing::Test {
   struct Received {
     std::uint64_t ticket = 0;
     Vec<double> x;
+    std::uint64_t have_bytes = 0;
   };
   std::optional<Received> receive(FakeClient& client) {
     const auto frame = client.read_message();
@@ -121,7 +122,7 @@ class TcpTransportTest : public ::testing::Test {
       return std::nullopt;
     }
     const View<double> values = envelope->body->parts[0].values;
-    return Received{envelope->ticket, {values.begin(), values.end()}};
+    return Received{envelope->ticket, {values.begin(), values.end()}, slot.have_bytes()};
   }
   Event<double> next(double seconds = 5) { return transport->next(transport->now() + seconds); }
   // The other client is served as ever.

@@ -198,11 +198,8 @@ TEST_F(TcpHostileTest, AClientThatReadsNothingIsGivenUp) {
 
 TEST(Listener, SaysWhatIsWrongWithAnAddress) {
   const auto message = [](const std::string& address) -> std::string {
-    HubOptions options;
-    options.listen = address;
-    options.clients = 1;
     try {
-      Hub hub(options);
+      listen_on_tcp(address);
     } catch (const std::exception& error) {
       return error.what();
     }
@@ -210,11 +207,8 @@ TEST(Listener, SaysWhatIsWrongWithAnAddress) {
   };
   EXPECT_EQ(message("7000"), "--listen 7000: write it as HOST:PORT, as in 127.0.0.1:7000");
   EXPECT_NE(message("127.0.0.1:99999"), "");
-  HubOptions options;
-  options.listen = "127.0.0.1:0";
-  options.clients = 1;
-  const Hub first(options);
-  EXPECT_NE(message(first.address()).find("in use"), std::string::npos) << message(first.address());
+  const auto first = listen_on_tcp("127.0.0.1:0");
+  EXPECT_NE(message(first->address()).find("in use"), std::string::npos) << message(first->address());
 }
 
 }  // namespace

@@ -100,7 +100,11 @@ TEST_F(TcpTransportTest, SaysGoodbyeUntilAllHaveHeardIt) {
     const auto frame = client.read_message();
     ASSERT_TRUE(frame);
     EXPECT_EQ(frame->prefix.type, FrameType::kRound);
-    client.send(heartbeat_frame());
+    client.send(heartbeat_frame());  // says nothing of the goodbye
+    wire::Received heard;
+    heard.set_ticket(9);
+    heard.set_receipt(wire::RECEIPT_ACCEPTED);
+    client.send(control_frame(FrameType::kReceived, heard));
     client.hang_up();
   };
   hears(clients[1]);

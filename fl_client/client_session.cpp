@@ -1,0 +1,273 @@
+#include "fl_client/client_session.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <unistd.h>
+#include <utility>
+
+#include "algorithms/method.h"
+#include "engine/kernels/select.h"
+#include "fl_client/client.h"
+#include "fl_client/worker.h"
+#include "proto/build_info.h"
+#include "proto/control_frame.h"
+#include "proto/experiment.h"
+#include "proto/problem_spec.h"
+#include "proto/wire.pb.h"
+
+namespace gradwire {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t kMaxLabels = 8'000;               // what fits into the header of a Join
+constexpr milliseconds kLongestHeartbeat{10 * 60'000};  // that a server may ask for
+constexpr milliseconds kShortestHeartbeat{10};
+constexpr milliseconds kLongestRetry{10 * 60'000};
+
+std::optional<ClientEnding> ending_of(const Status& status) {
+  if (status) return std::nullopt;
+  return ClientEnding{false, status.error().message};
+}
+
+}  // namespace
+
+class ClientSession::Impl {
+ public:
+  Impl(ClientIdentity identity, ClientMemory* memory) : identity_(std::move(identity)), memory_(memory) {}
+
+  std::string hello();
+  std::optional<ClientEnding> take(Link& link, const Prefix& prefix, std::span<const std::byte> header);
+  std::optional<ClientEnding> answer(Link& link);
+  std::uint64_t max_payload() const { return stage_ == Stage::kRounds ? worker_->max_payload() : 0; }
+  bool asked() const { return asked_; }
+  bool welcome() const { return stage_ != Stage::kHello; }
+  bool answered() const { return answered_; }
+
+ private:
+  std::optional<ClientEnding> begin(Link& link, std::span<const std::byte> header);
+  Status welcomed(std::span<const std::byte> header, milliseconds& heartbeat);
+  std::string join();
+  Status start(std::span<const std::byte> header);
+  std::optional<ClientEnding> round(Link& link, const Prefix& prefix, std::span<const std::byte> header);
+  Status received(std::span<const std::byte> header) const;
+  ClientEnding told_error(std::span<const std::byte> header) const;
+  const Part& part();
+  void log(const std::string& line) const {
+    if (identity_.log) identity_.log(line);
+  }
+
+  const ClientIdentity identity_;
+  ClientMemory* const memory_;
+
+  // Of the connection: which message was the last.
+  enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
+  bool asked_ = false, answered_ = false;
+
+  // Of the Welcome.
+  std::uint32_t number_ = 0;
+  std::string told_;  // the experiment as the server sent it
+  proto::Experiment experiment_;
+  std::optional<Part> part_;  // read when it is needed, and given up once the worker has its own form of it
+  std::string join_;          // the frame; empty: to be made
+
+  // Of the Start.
+  std::string started_;  // its header
+  std::unique_ptr<Worker> worker_;
+};
+
+// ---- the handshake ----
+
+std::string ClientSession::Impl::hello() {
+  stage_ = Stage::kHello;
+  asked_ = answered_ = false;
+  wire::Hello hello;
+  hello.set_protocol(kWireVersion);
+  hello.set_client_name(identity_.name);
+  hello.set_build(build_info());
+  hello.set_pid(static_cast<std::uint64_t>(::getpid()));
+  hello.set_kernels(kernels_name());
+  if (identity_.data.part) {
+    hello.set_part_index(identity_.data.part->index);
+    hello.set_part_count(identity_.data.part->count);
+  }
+  return control_frame(FrameType::kHello, hello);
+}
+
+Status ClientSession::Impl::welcomed(std::span<const std::byte> header, milliseconds& heartbeat) {
+  wire::Welcome welcome;
+  if (Status status = parse_control(header, welcome); !status) return status;
+  if (!welcome.has_client() || !welcome.has_experiment() || !welcome.has_heartbeat_ms())
+    return Error{"Welcome: client, experiment or heartbeat_ms is missing"};
+  heartbeat = std::clamp(milliseconds(welcome.heartbeat_ms()), kShortestHeartbeat, kLongestHeartbeat);
+  if (welcome.client() == number_ && welcome.experiment() == told_) return Unit{};
+  proto::Experiment experiment;
+  if (!experiment.ParseFromString(welcome.experiment())) return Error{"Welcome: the experiment is damaged"};
+  try {
+    check_experiment(experiment);
+  } catch (const ConfigError& error) {
+    return Error{"Welcome: " + error.key() + ": " + error.what()};
+  }
+  if (welcome.client() >= experiment.clients().count())
+    return Error{"Welcome: the number of the client is too large"};
+  const bool other_client = welcome.client() != number_;
+  number_ = welcome.client();
+  told_ = welcome.experiment();
+  experiment_ = std::move(experiment);
+  part_.reset();
+  join_.clear();
+  if (other_client) started_.clear();  // else the Start message says whether the run is another one
+  return Unit{};
+}
+
+const Part& ClientSession::Impl::part() {
+  if (!part_) part_ = load_part(experiment_, identity_.data, std::filesystem::current_path());
+  return *part_;
+}
+
+std::string ClientSession::Impl::join() {
+  const ProblemSpec spec = problem_spec(experiment_);
+  const Part& data = part();
+  const Agreement own = agreement_of(std::span(&data, 1), spec);
+  if (own.labels.size() > kMaxLabels) {
+    throw DataError("the data has " + std::to_string(own.labels.size()) + " distinct labels, more than the " +
+                    std::to_string(kMaxLabels) + " that can be agreed on; are they classes?");
+  }
+  wire::Join join;
+  join.set_columns(static_cast<std::uint32_t>(own.columns));
+  join.set_sample_count(data.train_count());
+  join.set_test_count(data.test_count());
+  join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
+  if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
+  if (needs_smoothness(algorithm_spec(experiment_)) && find_problem_kind(spec.kind).has_smoothness) {
+    const ClientSmoothness constants = client_smoothness(spec, own, data, number_);
+    join.set_smoothness(constants.L_i);
+    join.set_convexity(constants.mu_i);
+    join.set_sample_smoothness(constants.L_s);
+    join.set_sample_smoothness_max(constants.L_sample_max);
+  }
+  return control_frame(FrameType::kJoin, join);
+}
+
+Status ClientSession::Impl::start(std::span<const std::byte> header) {
+  const std::string told(reinterpret_cast<const char*>(header.data()), header.size());
+  if (told == started_) {  // the same run: what this client remembers is still good
+    part_.reset();
+    return Unit{};
+  }
+  wire::Start start;
+  if (Status status = parse_control(header, start); !status) return status;
+  proto::Experiment experiment;
+  if (!start.has_dim() || !start.has_columns() || !start.has_clients() || !start.has_run() ||
+      !experiment.ParseFromString(start.experiment()))
+    return Error{"Start: a field is missing or damaged"};
+  const Agreement agreement{
+      start.columns(), {start.labels().begin(), start.labels().end()}, start.alphabet()};
+  try {
+    check_experiment(experiment);
+    check_agreement(problem_spec(experiment), agreement);
+    if (start.clients() != experiment.clients().count() || number_ >= start.clients() ||
+        model_dim(problem_spec(experiment), agreement) != start.dim())
+      return Error{"Start: the dimensions do not fit the experiment"};
+    worker_.reset();  // it uses the memory that the new one is given
+    worker_ =
+        make_worker(experiment, agreement, part(), number_, memory_, told + "#" + std::to_string(number_));
+  } catch (const ConfigError& error) {
+    return Error{"Start: " + error.key() + ": " + error.what()};
+  }
+  part_.reset();
+  started_ = told;
+  log("client " + std::to_string(number_) + " of " + std::to_string(start.clients()) +
+      " starts: " + experiment.algorithm().name() + ", d = " + std::to_string(start.dim()));
+  return Unit{};
+}
+
+ClientEnding ClientSession::Impl::told_error(std::span<const std::byte> header) const {
+  wire::ErrorMessage error;
+  if (Status status = parse_control(header, error); !status) return {false, status.error().message};
+  const std::string message = "the server says: " + one_line(error.message());
+  if (error.fatal()) throw ClientError(message);
+  return {false, message, std::min(milliseconds(error.retry_after_ms()), kLongestRetry)};
+}
+
+std::optional<ClientEnding> ClientSession::Impl::begin(Link& link, std::span<const std::byte> header) {
+  milliseconds heartbeat{0};
+  if (Status status = welcomed(header, heartbeat); !status) return ending_of(status);
+  stage_ = Stage::kJoin;
+  link.start_heartbeats(heartbeat);
+  try {
+    if (join_.empty()) join_ = join();
+  } catch (const DataError& error) {
+    (void)link.write(error_frame(error.what(), true, 0));  // best effort: this process ends
+    throw;
+  }
+  return ending_of(link.write(join_));
+}
+
+// ---- the rounds ----
+
+std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix& prefix,
+                                                       std::span<const std::byte> header) {
+  const auto received = worker_->receive(link, prefix, header);
+  if (!received) return ClientEnding{false, received.error().message};
+  asked_ = *received == Worker::Received::kRequest;
+  if (asked_) return std::nullopt;
+  wire::Received heard;
+  heard.set_ticket(worker_->ticket());
+  heard.set_receipt(wire::RECEIPT_ACCEPTED);
+  (void)link.write(control_frame(FrameType::kReceived, heard));  // the last word: nobody waits for more
+  return ClientEnding{true, ""};
+}
+
+Status ClientSession::Impl::received(std::span<const std::byte> header) const {
+  wire::Received message;
+  if (Status status = parse_control(header, message); !status) return status;
+  if (!message.has_ticket() || !message.has_receipt()) return Error{"Received: ticket or receipt is missing"};
+  if (message.receipt() == wire::RECEIPT_LATE) log("the last answer came too late and was not used");
+  if (message.receipt() == wire::RECEIPT_REFUSED)
+    log("warning: the server has no use for an answer of this shape; install the same release on both");
+  return Unit{};
+}
+
+std::optional<ClientEnding> ClientSession::Impl::take(Link& link, const Prefix& prefix,
+                                                      std::span<const std::byte> header) {
+  const FrameType type = prefix.type;
+  if (type == FrameType::kError) return told_error(header);
+  if (stage_ == Stage::kHello) {
+    if (type != FrameType::kWelcome) return ClientEnding{false, "the server did not answer with a Welcome"};
+    return begin(link, header);
+  }
+  if (type == FrameType::kStart && stage_ == Stage::kJoin) {
+    const Status status = start(header);
+    if (status) stage_ = Stage::kRounds;
+    return ending_of(status);
+  }
+  if (type == FrameType::kRound && stage_ == Stage::kRounds) return round(link, prefix, header);
+  if (prefix.payload_len == 0 && type == FrameType::kHeartbeat) return std::nullopt;
+  if (prefix.payload_len == 0 && type == FrameType::kReceived) return ending_of(received(header));
+  return ClientEnding{false, "the server sent a message that is out of place"};
+}
+
+std::optional<ClientEnding> ClientSession::Impl::answer(Link& link) {
+  asked_ = false;
+  const Status status = worker_->answer(link);
+  answered_ = answered_ || status;
+  return ending_of(status);
+}
+
+ClientSession::ClientSession(ClientIdentity identity, ClientMemory* memory)
+    : impl_(std::make_unique<Impl>(std::move(identity), memory)) {}
+ClientSession::~ClientSession() = default;
+std::string ClientSession::hello() { return impl_->hello(); }
+std::uint64_t ClientSession::max_payload() const { return impl_->max_payload(); }
+std::optional<ClientEnding> ClientSession::take(Link& link, const Prefix& prefix,
+                                                std::span<const std::byte> header) {
+  return impl_->take(link, prefix, header);
+}
+bool ClientSession::asked() const { return impl_->asked(); }
+std::optional<ClientEnding> ClientSession::answer(Link& link) { return impl_->answer(link); }
+bool ClientSession::welcome() const { return impl_->welcome(); }
+bool ClientSession::answered() const { return impl_->answered(); }
+
+}  // namespace gradwire

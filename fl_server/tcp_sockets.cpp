@@ -1,0 +1,193 @@
+#include "fl_server/tcp_sockets.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <utility>
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "fl_server/listener.h"
+
+namespace gradwire {
+namespace {
+
+using Descriptor = asio::posix::stream_descriptor;
+
+constexpr std::size_t kMaxVectors = 16;  // of one system call
+constexpr int kAcceptsPerWake = 64;
+
+std::string peer_of(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(fd, generic, &size) != 0 ||
+      ::getnameinfo(generic, size, host.data(), host.size(), port.data(), port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV))
+    return "unknown";
+  const std::string name = host.data();
+  return (address.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
+}
+
+class TcpSocket final : public Socket {
+ public:
+  TcpSocket(asio::io_context& io, int fd) : descriptor_(io, fd), peer_(peer_of(fd)) {
+    const int yes = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  }
+  ~TcpSocket() override { *alive_ = false; }
+
+  void start(SocketHandler& handler) override {
+    handler_ = &handler;
+    wait_readable();
+  }
+  Moved read(std::span<std::byte> to) override {
+    const ssize_t got = ::recv(descriptor_.native_handle(), to.data(), to.size(), MSG_DONTWAIT);
+    return got == 0 && !to.empty() ? Moved{Got::kEnd, 0} : moved(got);
+  }
+  Moved write(std::span<const std::span<const std::byte>> pieces) override {
+    std::array<iovec, kMaxVectors> vectors;
+    const std::size_t count = std::min(pieces.size(), kMaxVectors);
+    for (std::size_t k = 0; k < count; ++k)
+      vectors[k] = {const_cast<std::byte*>(pieces[k].data()), pieces[k].size()};
+    msghdr message{};
+    message.msg_iov = vectors.data();
+    message.msg_iovlen = count;
+    return moved(::sendmsg(descriptor_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
+  }
+  void want_write() override {
+    descriptor_.async_wait(Descriptor::wait_write, [this, alive = alive_](const asio::error_code& error) {
+      if (!error && *alive && is_open()) handler_->on_writable();
+    });
+  }
+  std::string failure() const override { return std::strerror(error_); }
+  void end_writing() override { ::shutdown(descriptor_.native_handle(), SHUT_WR); }
+  void close() override {
+    asio::error_code ignored;
+    descriptor_.close(ignored);
+  }
+  bool is_open() const override { return descriptor_.is_open(); }
+  const std::string& peer() const override { return peer_; }
+
+ private:
+  Moved moved(ssize_t bytes) {
+    if (bytes > 0) return {Got::kSome, static_cast<std::size_t>(bytes)};
+    if (bytes == 0 || errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return {Got::kNothing, 0};
+    error_ = errno;
+    return {Got::kFailed, 0};
+  }
+  void wait_readable() {
+    descriptor_.async_wait(Descriptor::wait_read, [this, alive = alive_](const asio::error_code& error) {
+      if (error || !*alive || !is_open()) return;
+      handler_->on_readable();
+      if (*alive && is_open()) wait_readable();
+    });
+  }
+
+  Descriptor descriptor_;
+  const std::string peer_;
+  SocketHandler* handler_ = nullptr;
+  int error_ = 0;
+  // For what Asio calls after this object has gone.
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+class TcpSockets final : public SocketLayer {
+ public:
+  explicit TcpSockets(const std::string& address) : listener_(address) {}
+
+  std::string address() const override { return listener_.address(); }
+  SteadyTime now() const override { return std::chrono::steady_clock::now(); }
+
+  void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) override {
+    handler_ = &handler;
+    acceptor_.assign(::dup(listener_.fd()));
+    accept_next();
+    tick_ = tick;
+    tick_again();
+    if (!signals) return;
+    signals_.add(SIGINT);
+    signals_.add(SIGTERM);
+    signals_.async_wait([this](const asio::error_code& error, int) {
+      if (error) return;
+      signals_.clear();  // the next one ends the process
+      handler_->on_stop();
+    });
+  }
+  void stop_accepting() override {
+    asio::error_code ignored;
+    acceptor_.close(ignored);
+  }
+  void post(std::function<void()> job) override { asio::post(io_, std::move(job)); }
+  void wait(SteadyTime deadline, const std::function<bool()>& done) override {
+    if (deadline <= now()) io_.poll();
+    while (!done() && io_.run_one_until(deadline) > 0) {
+    }
+  }
+
+ private:
+  void accept_next() {
+    acceptor_.async_wait(Descriptor::wait_read, [this](const asio::error_code& error) {
+      if (error) return;
+      accept_ready();
+      if (!short_of_descriptors_) accept_next();  // else the tick does
+    });
+  }
+  void accept_ready() {
+    for (int k = 0; k < kAcceptsPerWake; ++k) {
+      int fd = -1;
+      const Listener::Taken taken = listener_.accept(fd);
+      if (taken == Listener::Taken::kNothing) return;
+      if (taken == Listener::Taken::kNoDescriptors) {
+        short_of_descriptors_ = true;
+        return handler_->on_turned_away();
+      }
+      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd));
+    }
+  }
+  void tick_again() {
+    timer_.expires_after(tick_);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (error) return;
+      handler_->on_tick();
+      if (std::exchange(short_of_descriptors_, false) && acceptor_.is_open()) accept_next();
+      tick_again();
+    });
+  }
+
+  Listener listener_;
+  SocketLayerHandler* handler_ = nullptr;
+  std::chrono::milliseconds tick_{0};
+  bool short_of_descriptors_ = false;
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  Descriptor acceptor_{io_};
+  asio::steady_timer timer_{io_};
+  asio::signal_set signals_{io_};
+};
+
+}  // namespace
+
+std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address) {
+  return std::make_unique<TcpSockets>(address);
+}
+
+}  // namespace gradwire
