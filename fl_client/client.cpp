@@ -8,10 +8,10 @@
 #include <thread>
 #include <unistd.h>
 
-#include "fl_client/back_off.h"
 #include "fl_client/client_session.h"
 #include "fl_client/connection.h"
 #include "fl_client/memory.h"
+#include "proto/back_off.h"
 
 namespace gradwire {
 namespace {

@@ -71,7 +71,7 @@ void Connection::read_frames() {
     const bool into_buffer = to.data() >= buffer_.data() && to.data() < buffer_.data() + buffer_.size();
     const Socket::Moved moved = socket_->read(to);
     if (moved.got == Socket::Got::kNothing) return;
-    if (moved.got == Socket::Got::kEnd) return close("the client closed the connection");
+    if (moved.got == Socket::Got::kEnd) return close("it closed the connection");
     if (moved.got == Socket::Got::kFailed) return close(socket_->failure());
     heard_ = sockets_.now();
     read += moved.bytes;
@@ -121,7 +121,7 @@ bool Connection::take_prefix() {
     close("the peer does not speak gradwire");
     return false;
   }
-  const Result<Prefix> prefix = read_prefix(raw_prefix_, max_payload_);
+  const Result<Prefix> prefix = read_prefix(raw_prefix_, max_payload_, channels_);
   if (!prefix) {
     refuse(prefix.error().message, false, 0);
     return false;
@@ -150,7 +150,7 @@ bool Connection::take_header() {
   if (!open_) return false;
   target_ = target_done_ = 0;
   payload_done_ = 0;
-  stage_ = Stage::kPayload;
+  stage_ = prefix_.payload_len > 0 && targets_.empty() ? Stage::kSkipped : Stage::kPayload;
   note_payload(0);  // passes over targets without room
   return true;
 }
@@ -228,6 +228,7 @@ void Connection::send(Outgoing message) {
   if (!open_ || ending_) return;
   ending_ = message.last;
   if (!soon_.empty()) message.head.insert(0, std::exchange(soon_, {}));
+  if (channels_ && message.body != nullptr) body_ = message.body;
   if (queue_.empty()) progress_ = sockets_.now();
   queue_.push(std::move(message));
   write();

@@ -9,10 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/socket_layer.h"
-#include "fl_server/write_queue.h"
-#include "proto/frame.h"
-#include "proto/result.h"
+#include "fl_server/frame_link.h"
 
 namespace gradwire {
 
@@ -35,22 +32,7 @@ struct ConnectionCounts {
   std::size_t borrowing = 0;  // connections that still write borrowed sections
 };
 
-// What the owner of a connection is told. An error returned closes the connection with an ErrorMessage.
-class FrameHandler {
- public:
-  virtual ~FrameHandler() = default;
-  // A header, checked against its checksum: says where the payload goes.
-  virtual Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
-                                                                  std::span<const std::byte> header) = 0;
-  // The payload is where on_header said.
-  virtual Status on_frame() = 0;
-  // Never from inside another call; only on_shut() follows.
-  virtual void on_closed(const std::string& why) = 0;
-  // The socket is closed: the connection may be destroyed, from inside this call too.
-  virtual void on_shut() = 0;
-};
-
-class Connection final : private SocketHandler {
+class Connection final : public FrameLink, private SocketHandler {
  public:
   // All but the socket must outlive the connection.
   Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,
@@ -58,33 +40,26 @@ class Connection final : private SocketHandler {
   ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  void start();
 
-  const std::string& peer() const;  // ADDRESS:PORT
-  bool open() const { return open_; }
+  void start() override;
+  const std::string& peer() const override;
+  bool open() const override { return open_; }
+  void set_max_payload(std::uint64_t bytes) override { max_payload_ = bytes; }
+  void send(Outgoing message) override;
+  void send_soon(const std::string& frame) override { soon_ += frame; }
+  void own_sections(OwnedSections& copies) override;
+  bool ending() const override { return ending_; }
+  bool has_body(const void* body) const override { return body_ != nullptr && body_.get() == body; }
+  std::uint64_t payload_received() const override { return stage_ == Stage::kPayload ? payload_done_ : 0; }
+  void skip_payload() override;
+  void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) override;
+  void close(const std::string& why) override;
+  void expect_heartbeats() override { heartbeats_ = true; }
+  void check_time(SteadyTime now) override;
 
-  void set_max_payload(std::uint64_t bytes) { max_payload_ = bytes; }  // 0 until set
-  // Writes at once what the socket takes, the rest as soon as it can.
-  void send(Outgoing message);
-  // Writes a control frame together with the next message, at the latest when the time is next checked.
-  void send_soon(const std::string& frame) { soon_ += frame; }
-  void own_sections(OwnedSections& copies);
-  bool ending() const { return ending_; }           // a message that is the `last` was sent
+  // From now on the frames are those of channels.
+  void carry_channels() { channels_ = true; }
   bool writing() const { return !queue_.empty(); }  // something waits to be written
-
-  // Bytes of the payload that is arriving that are where on_header said; 0: none is.
-  std::uint64_t payload_received() const { return stage_ == Stage::kPayload ? payload_done_ : 0; }
-  // The rest of a payload that is arriving is dropped: where it was to go is no longer there.
-  void skip_payload();
-
-  // Says why and closes. on_closed follows.
-  void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
-  void close(const std::string& why);
-
-  // From now on both ends show signs of life.
-  void expect_heartbeats() { heartbeats_ = true; }
-  // To be called from time to time: closes what is too slow, sends heartbeats.
-  void check_time(SteadyTime now);
 
  private:
   enum class Stage : std::uint8_t { kPrefix, kHeader, kPayload, kSkipped };
@@ -114,6 +89,7 @@ class Connection final : private SocketHandler {
 
   // Of what arrives.
   std::uint64_t max_payload_ = 0;
+  bool channels_ = false;
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // of what was read and not used
   Stage stage_ = Stage::kPrefix;
@@ -128,8 +104,9 @@ class Connection final : private SocketHandler {
   // Of what is sent.
   WriteQueue queue_;
   std::string soon_;
-  bool waiting_ = false;  // until the socket takes more
-  bool refused_ = false;  // what is in the queue says so, and nothing follows
+  std::shared_ptr<const void> body_;  // that a relay at the other end has
+  bool waiting_ = false;              // until the socket takes more
+  bool refused_ = false;              // what is in the queue says so, and nothing follows
   bool ending_ = false;
   bool borrowing_ = false, heartbeats_ = false;
   SteadyTime progress_, sent_, refused_at_;

@@ -38,6 +38,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   std::string missing() const;
   void compare_kernels(ClientId client) const;
   void replace(ClientId client);
+  Session& add_session();
 
   Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
                             std::optional<std::uint32_t> part_count) override;
@@ -49,6 +50,8 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   void on_heard(Session& session) override { farewells.erase(*session.client()); }
   void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
   void on_closed(Session& session, const std::string& why) override;
+  std::string relay_welcome() override;
+  Channel on_channel(Session& relay, std::uint32_t channel) override;
   void on_shut(Session& session) override { sessions.erase(session.id()); }
 
   HubOptions options;
@@ -84,10 +87,31 @@ Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
 void Hub::Impl::on_accepted(std::unique_ptr<Socket> socket) {
   if (counts.open >= 2 * options.clients + kExtraSockets) return;
   said_short = false;
+  Session& session = add_session();
+  session.speak(std::make_unique<Connection>(*sockets, std::move(socket), options.times, session, counts))
+      .start();
+}
+
+Session& Hub::Impl::add_session() {
   const std::uint64_t id = ++sessions_so_far;
-  const auto& session = sessions[id] =
-      std::make_unique<Session>(id, *sockets, std::move(socket), options.times, *this, counts);
-  session->connection().start();
+  return *(sessions[id] = std::make_unique<Session>(id, *sockets, options.times, *this));
+}
+
+Channel Hub::Impl::on_channel(Session& relay, std::uint32_t channel) {
+  if (sessions.size() >= 2 * options.clients + kExtraSockets) return {};
+  Session& session = add_session();
+  auto& connection = static_cast<Connection&>(relay.link());
+  ChannelLink& link =
+      session.speak(std::make_unique<ChannelLink>(*sockets, connection, channel, session), relay);
+  return {&session, &link};
+}
+
+std::string Hub::Impl::relay_welcome() {
+  wire::Relay message;
+  message.set_protocol(kWireVersion);
+  message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
+  message.set_max_payload(max_payload);
+  return control_frame(FrameType::kRelay, message);
 }
 
 void Hub::Impl::on_turned_away() {
@@ -122,8 +146,7 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   if (!client) return client;
   if (ended && farewells.count(*client) == 0) return Error{"the run is over"};
   if (live[*client] != nullptr) {
-    log(name(*client) + ": " + session.connection().peer() + " takes the place of " +
-        live[*client]->connection().peer());
+    log(name(*client) + ": " + session.link().peer() + " takes the place of " + live[*client]->link().peer());
     replace(*client);
     if (start.empty()) {
       table.release(*client);
@@ -146,7 +169,7 @@ std::string Hub::Impl::welcome(ClientId client) {
 Status Hub::Impl::on_join(Session& session, ClientInfo info) {
   const ClientId client = *session.client();
   const std::string detail = std::to_string(info.sample_count) + " samples";
-  const std::string process = session.connection().peer() + ", process " + std::to_string(info.pid);
+  const std::string process = session.link().peer() + ", process " + std::to_string(info.pid);
   if (Status status = table.join(client, std::move(info)); !status) return status;
   const std::uint32_t left = table.size() - table.joined_count();
   log(name(client) + " (" + process + ") joined with " + detail +
@@ -154,8 +177,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
   compare_kernels(client);
   if (!start.empty()) {
     session.begin(start, max_payload);
-    if (const auto last = farewells.find(client); last != farewells.end())
-      session.connection().send(last->second);
+    if (const auto last = farewells.find(client); last != farewells.end()) session.link().send(last->second);
     if (events != nullptr) events->on_joined(client);
   }
   return Unit{};
@@ -206,8 +228,8 @@ void Hub::Impl::on_broken_reply(Session& session, std::uint64_t payload_bytes) {
 void Hub::Impl::on_closed(Session& session, const std::string& why) {
   const auto client = session.client();
   const bool speaks = client && live[*client] == &session;
-  if (!session.connection().ending())
-    log((speaks ? name(*client) + " (" + session.connection().peer() + ")" : session.connection().peer()) +
+  if (!session.link().ending())
+    log((speaks ? name(*client) + " (" + session.link().peer() + ")" : session.link().peer()) +
         " is disconnected: " + why);
   if (speaks) {
     live[*client] = nullptr;
@@ -243,6 +265,8 @@ void Hub::begin(std::string start, std::uint64_t max_payload, HubEvents& events)
   m.start = std::move(start);
   m.max_payload = max_payload;
   m.events = &events;
+  for (const auto& [id, session] : m.sessions)
+    if (session->state() == Session::State::kRelay) session->tell_relay(m.relay_welcome(), max_payload);
   for (Session* session : m.live)
     if (session != nullptr && session->state() == Session::State::kJoined)
       session->begin(m.start, max_payload);
@@ -250,19 +274,24 @@ void Hub::begin(std::string start, std::uint64_t max_payload, HubEvents& events)
 
 void Hub::end() {
   impl_->events = nullptr;
-  for (const auto& [id, session] : impl_->sessions) session->connection().skip_payload();
+  for (const auto& [id, session] : impl_->sessions) session->link().skip_payload();
 }
 
 void Hub::send(ClientId client, Outgoing message) {
   if (message.last) impl_->farewells[client] = message;
   Session* session = impl_->live[client];
   if (session == nullptr || session->state() != Session::State::kRounds) return;
-  session->connection().send(std::move(message));
+  session->link().send(std::move(message));
+}
+
+bool Hub::has_body(ClientId client, const void* body) const {
+  Session* session = impl_->live[client];
+  return session != nullptr && session->state() == Session::State::kRounds && session->link().has_body(body);
 }
 
 void Hub::send_soon(ClientId client, const std::string& control_frame) {
   Session* session = impl_->live[client];
-  if (session != nullptr) session->connection().send_soon(control_frame);
+  if (session != nullptr) session->link().send_soon(control_frame);
 }
 
 void Hub::wait(SteadyTime deadline, const std::function<bool()>& done) {
@@ -272,7 +301,7 @@ void Hub::wait(SteadyTime deadline, const std::function<bool()>& done) {
 void Hub::own_pending() {
   if (impl_->counts.borrowing == 0) return;
   OwnedSections copies;
-  for (const auto& [id, session] : impl_->sessions) session->connection().own_sections(copies);
+  for (const auto& [id, session] : impl_->sessions) session->link().own_sections(copies);
 }
 
 void Hub::finish(std::chrono::milliseconds deadline) {
@@ -280,8 +309,8 @@ void Hub::finish(std::chrono::milliseconds deadline) {
   m.events = nullptr;
   m.ended = true;
   for (const auto& [id, session] : m.sessions)
-    if (!session->connection().ending() && session->client() && m.farewells.count(*session->client()) == 0)
-      session->connection().refuse("the run is over", true, 0);
+    if (!session->link().ending() && session->client() && m.farewells.count(*session->client()) == 0)
+      session->link().refuse("the run is over", true, 0);
   const SteadyTime end = m.now() + deadline;
   const auto heard = [&] { return m.farewells.empty(); };
   m.sockets->wait(std::min(end, m.now() + kQuietGoodbye), heard);
@@ -290,6 +319,8 @@ void Hub::finish(std::chrono::milliseconds deadline) {
           " clients to hear that the run is over, first " + m.name(m.farewells.begin()->first));
     m.sockets->wait(end, heard);
   }
+  for (const auto& [id, session] : m.sessions)
+    if (session->state() == Session::State::kRelay) session->link().close("the run is over");
   m.sockets->wait(std::min(end, m.now() + kQuietGoodbye),
                   [&] { return m.counts.open == 0; });  // they hang up
 }
@@ -299,7 +330,7 @@ void Hub::abandon(const std::string& message, bool fatal, std::uint32_t retry_af
   m.events = nullptr;
   m.ended = true;
   m.sockets->stop_accepting();  // whoever comes now finds nobody, and tries again
-  for (const auto& [id, session] : m.sessions) session->connection().refuse(message, fatal, retry_after_ms);
+  for (const auto& [id, session] : m.sessions) session->link().refuse(message, fatal, retry_after_ms);
   m.sockets->wait(m.now() + m.options.times.linger, [&] { return m.counts.open == 0; });
 }
 

@@ -57,6 +57,8 @@ class Hub {
   void end();
   // Both do nothing when the client is not connected.
   void send(ClientId client, Outgoing message);
+  // The client is behind a relay that has this body (Outgoing::body) already.
+  bool has_body(ClientId client, const void* body) const;
   void send_soon(ClientId client, const std::string& control_frame);
   // Works on the connections until done() or the deadline.
   void wait(SteadyTime deadline, const std::function<bool()>& done);

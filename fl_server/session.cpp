@@ -20,40 +20,50 @@ const char* name_of(FrameType type) {
     case FrameType::kError: return "Error";
     case FrameType::kHeartbeat: return "Heartbeat";
     case FrameType::kReceived: return "Received";
+    case FrameType::kRelay: return "Relay";
   }
   return "unknown";
 }
 
 }  // namespace
 
-Session::Session(std::uint64_t id, SocketLayer& sockets, std::unique_ptr<Socket> socket,
-                 const WireTimes& times, SessionOwner& owner, ConnectionCounts& counts)
-    : id_(id),
-      sockets_(sockets),
-      times_(times),
-      owner_(owner),
-      connection_(sockets, std::move(socket), times, *this, counts),
-      state_since_(sockets.now()) {}
+Session::Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner)
+    : id_(id), sockets_(sockets), times_(times), owner_(owner), state_since_(sockets.now()) {}
+
+Session::~Session() = default;
+
+Connection& Session::speak(std::unique_ptr<Connection> connection) {
+  connection_ = connection.get();
+  link_ = std::move(connection);
+  return *connection_;
+}
+
+ChannelLink& Session::speak(std::unique_ptr<ChannelLink> channel, Session& relay) {
+  relay_ = &relay;
+  channel_ = channel.get();
+  link_ = std::move(channel);
+  return *channel_;
+}
 
 void Session::begin(const std::string& start, std::uint64_t max_payload) {
   state_ = State::kRounds;
-  connection_.set_max_payload(max_payload);
-  connection_.send(Outgoing::control(start));
+  link_->set_max_payload(max_payload);
+  link_->send(Outgoing::control(start));
 }
 
 void Session::check_time(SteadyTime now) {
   const auto waited = now - state_since_;
   if (state_ == State::kHello && waited > times_.handshake)
-    return connection_.refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false,
-                              0);
+    return link_->refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false, 0);
   if (state_ == State::kData && waited > times_.data)
-    return connection_.refuse("no Join within " + std::to_string(times_.data.count()) + " ms", false, 0);
-  connection_.check_time(now);
+    return link_->refuse("no Join within " + std::to_string(times_.data.count()) + " ms", false, 0);
+  link_->check_time(now);
 }
 
 Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& prefix,
                                                                  std::span<const std::byte> header) {
   reply_bytes_ = 0;
+  if (prefix.channel != 0 && channel_ == nullptr) return trunk_->on_header(prefix, header);
   if (prefix.type == FrameType::kReply && state_ == State::kRounds) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
     return owner_.on_reply_header(*this, prefix, header);
@@ -66,29 +76,37 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
 void Session::give_way(const std::string& why) {
   tell_broken_reply();
   client_.reset();
-  connection_.refuse(why, true, 0);
+  link_->refuse(why, true, 0);
 }
 
 void Session::on_closed(const std::string& why) {
   tell_broken_reply();
+  if (trunk_) trunk_->lost("its relay is lost: " + why);
   owner_.on_closed(*this, why);
 }
 
 void Session::tell_broken_reply() {
-  if (client_ && reply_bytes_ > 0 && connection_.payload_received() > 0)
-    owner_.on_broken_reply(*this, connection_.payload_received());
+  if (client_ && reply_bytes_ > 0 && link_->payload_received() > 0)
+    owner_.on_broken_reply(*this, link_->payload_received());
+}
+
+void Session::on_shut() {
+  if (relay_ != nullptr && !channel_->is_lost()) relay_->trunk_->forget(channel_->channel());
+  owner_.on_shut(*this);
 }
 
 Status Session::on_frame() {
+  if (trunk_) trunk_->on_frame();
   return reply_bytes_ > 0 ? owner_.on_reply(*this, reply_bytes_) : Status(Unit{});
 }
 
 Status Session::control(FrameType type, std::span<const std::byte> header) {
   if (type == FrameType::kError) return error(header);
+  if (type == FrameType::kRelay && state_ == State::kHello && connection_ != nullptr) return relay(header);
   if (type == FrameType::kHello && state_ == State::kHello) return hello(header);
   if (type == FrameType::kJoin && state_ == State::kData) return join(header);
   if (type == FrameType::kHeartbeat && state_ != State::kHello) return Unit{};
-  if (type == FrameType::kReceived && connection_.ending()) {
+  if (type == FrameType::kReceived && link_->ending()) {
     owner_.on_heard(*this);
     return Unit{};
   }
@@ -100,10 +118,10 @@ Status Session::hello(std::span<const std::byte> header) {
   if (Status status = parse_control(header, hello); !status) return status;
   if (!hello.has_protocol() || !hello.has_client_name()) return Error{"Hello: protocol or name is missing"};
   if (hello.protocol() != kWireVersion) {
-    connection_.refuse("the client speaks version " + std::to_string(hello.protocol()) +
-                           " of the protocol, the server " + std::to_string(kWireVersion) +
-                           ": install the same release on both",
-                       true, 0);
+    link_->refuse("the client speaks version " + std::to_string(hello.protocol()) +
+                      " of the protocol, the server " + std::to_string(kWireVersion) +
+                      ": install the same release on both",
+                  true, 0);
     return Unit{};
   }
   std::optional<std::uint32_t> index, count;
@@ -111,7 +129,7 @@ Status Session::hello(std::span<const std::byte> header) {
   if (hello.has_part_count()) count = hello.part_count();
   const Result<ClientId> client = owner_.on_hello(*this, hello.client_name(), index, count);
   if (!client) {
-    connection_.refuse(client.error().message, true, 0);
+    link_->refuse(client.error().message, true, 0);
     return Unit{};
   }
   client_ = *client;
@@ -120,8 +138,8 @@ Status Session::hello(std::span<const std::byte> header) {
   info_.pid = hello.pid();
   state_ = State::kData;
   state_since_ = sockets_.now();
-  connection_.expect_heartbeats();
-  connection_.send(Outgoing::control(owner_.welcome(*client)));
+  link_->expect_heartbeats();
+  link_->send(Outgoing::control(owner_.welcome(*client)));
   return Unit{};
 }
 
@@ -132,15 +150,39 @@ Status Session::join(std::span<const std::byte> header) {
   if (!info) return info.error();
   state_ = State::kJoined;
   const Status joined = owner_.on_join(*this, *info);
-  if (!joined) connection_.refuse(joined.error().message, true, 0);
+  if (!joined) link_->refuse(joined.error().message, true, 0);
   return Unit{};
+}
+
+Status Session::relay(std::span<const std::byte> header) {
+  wire::Relay message;
+  if (Status status = parse_control(header, message); !status) return status;
+  if (message.protocol() != kWireVersion) {
+    link_->refuse("the relay speaks version " + std::to_string(message.protocol()) +
+                      " of the protocol, the server " + std::to_string(kWireVersion) +
+                      ": install the same release on both",
+                  true, 0);
+    return Unit{};
+  }
+  state_ = State::kRelay;
+  trunk_ =
+      std::make_unique<Trunk>([this](std::uint32_t channel) { return owner_.on_channel(*this, channel); });
+  connection_->carry_channels();
+  link_->expect_heartbeats();
+  link_->send(Outgoing::control(owner_.relay_welcome()));
+  return Unit{};
+}
+
+void Session::tell_relay(const std::string& welcome, std::uint64_t max_payload) {
+  link_->set_max_payload(max_payload);
+  link_->send(Outgoing::control(welcome));
 }
 
 // The client says why it leaves.
 Status Session::error(std::span<const std::byte> header) {
   wire::ErrorMessage error;
   if (Status status = parse_control(header, error); !status) return status;
-  connection_.close("it says: " + one_line(error.message()));
+  link_->close("it says: " + one_line(error.message()));
   return Unit{};
 }
 

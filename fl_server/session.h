@@ -9,6 +9,7 @@
 
 #include "fl_server/client_table.h"
 #include "fl_server/connection.h"
+#include "fl_server/trunk.h"
 
 namespace gradwire {
 
@@ -23,6 +24,10 @@ class SessionOwner {
                                     std::optional<std::uint32_t> part_index,
                                     std::optional<std::uint32_t> part_count) = 0;
   virtual std::string welcome(ClientId client) = 0;  // a whole frame
+  // The session's peer is a relay; what it is told, a whole frame.
+  virtual std::string relay_welcome() = 0;
+  // One of its clients comes. No link: there are too many.
+  virtual Channel on_channel(Session& relay, std::uint32_t channel) = 0;
   virtual Status on_join(Session& session, ClientInfo info) = 0;
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
@@ -37,14 +42,17 @@ class SessionOwner {
 
 class Session final : public FrameHandler {
  public:
-  enum class State : std::uint8_t { kHello, kData, kJoined, kRounds };
+  enum class State : std::uint8_t { kHello, kData, kJoined, kRounds, kRelay };
 
   // `id`: the owner's name for it.
-  Session(std::uint64_t id, SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,
-          SessionOwner& owner, ConnectionCounts& counts);
+  Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner);
+  ~Session() override;
+  // What it speaks over; once, before anything else.
+  Connection& speak(std::unique_ptr<Connection> connection);
+  ChannelLink& speak(std::unique_ptr<ChannelLink> channel, Session& relay);
 
   std::uint64_t id() const { return id_; }
-  Connection& connection() { return connection_; }
+  FrameLink& link() { return *link_; }
   State state() const { return state_; }
   std::optional<ClientId> client() const { return client_; }
   // Another connection speaks for the client now.
@@ -52,18 +60,21 @@ class Session final : public FrameHandler {
 
   // The run has begun: Start, then rounds.
   void begin(const std::string& start, std::uint64_t max_payload);
+  // Of a relay: what its clients may send.
+  void tell_relay(const std::string& welcome, std::uint64_t max_payload);
   void check_time(SteadyTime now);
 
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override;
   Status on_frame() override;
   void on_closed(const std::string& why) override;
-  void on_shut() override { owner_.on_shut(*this); }
+  void on_shut() override;
 
  private:
   Status control(FrameType type, std::span<const std::byte> header);
   Status hello(std::span<const std::byte> header);
   Status join(std::span<const std::byte> header);
+  Status relay(std::span<const std::byte> header);
   Status error(std::span<const std::byte> header);
   void tell_broken_reply();
 
@@ -71,7 +82,11 @@ class Session final : public FrameHandler {
   SocketLayer& sockets_;
   const WireTimes& times_;
   SessionOwner& owner_;
-  Connection connection_;
+  std::unique_ptr<FrameLink> link_;
+  Connection* connection_ = nullptr;  // link_, unless that is a channel
+  ChannelLink* channel_ = nullptr;    // link_, if that is a channel
+  Session* relay_ = nullptr;          // whose channel it is, until that is lost; null: of none
+  std::unique_ptr<Trunk> trunk_;      // of a relay
   State state_ = State::kHello;
   SteadyTime state_since_;
   std::optional<ClientId> client_;

@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 
+#include "proto/result.h"
+
 namespace gradwire {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
@@ -64,6 +66,9 @@ class SocketLayer {
   // a second one ends the process.
   virtual void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) = 0;
   virtual void stop_accepting() = 0;
+  // A connection to HOST:PORT that is being made: what it moves is kNothing until it is there, and kFailed
+  // when it cannot be.
+  virtual Result<std::unique_ptr<Socket>> connect(const std::string& address) = 0;
   // Soon, from inside wait(), after whatever is being called now.
   virtual void post(std::function<void()> job) = 0;
   // Until done() or the deadline; done() is asked first.

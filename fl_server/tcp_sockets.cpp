@@ -47,9 +47,29 @@ std::string peer_of(int fd) {
   return (address.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
 }
 
+// A socket that is being connected.
+Result<int> begin_connection(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0) return Error{address + ": write it as HOST:PORT"};
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found))
+    return Error{address + ": " + ::gai_strerror(error)};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
+  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && (::connect(fd, found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS)) return fd;
+  const Error error{address + ": " + std::strerror(errno)};
+  if (fd >= 0) ::close(fd);
+  return error;
+}
+
 class TcpSocket final : public Socket {
  public:
-  TcpSocket(asio::io_context& io, int fd) : descriptor_(io, fd), peer_(peer_of(fd)) {
+  TcpSocket(asio::io_context& io, int fd, std::string peer) : descriptor_(io, fd), peer_(std::move(peer)) {
     const int yes = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   }
@@ -136,6 +156,11 @@ class TcpSockets final : public SocketLayer {
     asio::error_code ignored;
     acceptor_.close(ignored);
   }
+  Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
+    const Result<int> fd = begin_connection(address);
+    if (!fd) return fd.error();
+    return std::unique_ptr<Socket>(std::make_unique<TcpSocket>(io_, *fd, address));
+  }
   void post(std::function<void()> job) override { asio::post(io_, std::move(job)); }
   void wait(SteadyTime deadline, const std::function<bool()>& done) override {
     if (deadline <= now()) io_.poll();
@@ -160,7 +185,7 @@ class TcpSockets final : public SocketLayer {
         short_of_descriptors_ = true;
         return handler_->on_turned_away();
       }
-      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd));
+      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, peer_of(fd)));
     }
   }
   void tick_again() {

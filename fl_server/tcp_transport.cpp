@@ -64,6 +64,9 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
   const Body body = envelope.body == nullptr ? nullptr : encode_once(envelope.ticket, envelope.body);
   const Body resync = envelope.resync == nullptr ? nullptr : codec_.encode_body(*envelope.resync);
   Encoded encoded = codec_.encode(envelope, body.get(), resync.get(), inbox.have);
+  const std::uint64_t bytes = encoded.bytes;  // that the client gets, whatever its relay got
+  if (!resync && hub_.has_body(client, body.get()))
+    encoded = codec_.encode(envelope, nullptr, nullptr, inbox.have, true);
   Outgoing message;
   message.head.reserve(kPrefixBytes + encoded.header.size());
   message.head.assign(reinterpret_cast<const char*>(encoded.prefix.data()), kPrefixBytes);
@@ -75,10 +78,10 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
   if (resync) {
     message.keep = std::make_shared<const std::array<Body, 2>>(std::array<Body, 2>{body, resync});
   } else {
-    message.keep = body;
+    message.keep = message.body = body;
   }
   hub_.send(client, std::move(message));
-  return encoded.bytes;
+  return bytes;
 }
 
 template <class Real>

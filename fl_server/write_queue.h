@@ -20,6 +20,7 @@ struct Outgoing {
   std::string head;  // prefix and header
   std::vector<std::span<const std::byte>> sections;
   std::shared_ptr<const void> keep;  // owns sections that are not borrowed
+  std::shared_ptr<const void> body;  // the message is this and fields of its own; null: do not ask
   bool borrowed = false;
   std::uint64_t request = 0;  // not 0: a round message; a newer one takes its place while it waits
   bool last = false;          // nothing follows; the client hears it and hangs up

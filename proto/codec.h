@@ -69,9 +69,10 @@ class Codec {
 
   std::shared_ptr<const EncodedBody<Real>> encode_body(const Downlink<Real>& body);
   // body and resync may be null as in Envelope; `envelope`'s own pointers are not looked at.
-  // `have_bytes`: of the reply's payload that came already (proto/reply_tail.h).
+  // `have_bytes`: of the reply's payload that came already (proto/reply_tail.h). `same_body`: in place of a
+  // body, to a relay that has it.
   Encoded encode(const Envelope<Real>& envelope, const EncodedBody<Real>* body,
-                 const EncodedBody<Real>* resync, std::uint64_t have_bytes = 0) const;
+                 const EncodedBody<Real>* resync, std::uint64_t have_bytes = 0, bool same_body = false) const;
   // The same as figures, for transports that send nothing: what a body (or resync) adds to an envelope, and
   // encode(envelope, body, resync).bytes made of those (0: null). Only large bodies are compressed to find
   // out.

@@ -111,6 +111,7 @@ Result<std::span<const std::span<std::byte>>> EnvelopeSlot<Real>::prepare(const 
                                                                           std::span<const std::byte> header) {
   Impl& m = *impl_;
   if (Status s = m.frame.parse(prefix, header, FrameType::kRound, m.header); !s) return s.error();
+  if (m.header.has_same_body()) return Error{"it is meant for a relay"};
   if (Status s = m.plan(); !s) return s.error();
   if (Status s = m.frame.check_length(m.body_parts.payload_bytes() + m.resync_parts.payload_bytes()); !s) {
     return s.error();

@@ -213,13 +213,14 @@ std::uint64_t Codec<Real>::body_bytes(const Downlink<Real>& body) {
 
 template <class Real>
 Encoded Codec<Real>::encode(const Envelope<Real>& envelope, const EncodedBody<Real>* body,
-                            const EncodedBody<Real>* resync, std::uint64_t have_bytes) const {
+                            const EncodedBody<Real>* resync, std::uint64_t have_bytes, bool same_body) const {
   Encoded message;
   wire::Round header;
   header.set_request(static_cast<wire::Request>(envelope.request));
   header.set_ticket(envelope.ticket);
   header.set_committed(envelope.committed);
   if (have_bytes > 0) header.set_have_bytes(have_bytes);
+  if (same_body) header.set_same_body(true);
   message.header.reserve(kMaxRoundHeaderBytes);
   header.AppendToString(&message.header);
   std::uint64_t payload_len = 0;

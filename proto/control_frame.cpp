@@ -1,5 +1,6 @@
 #include "proto/control_frame.h"
 
+#include <cstring>
 #include <stdexcept>
 
 #include "proto/wire.pb.h"
@@ -35,6 +36,19 @@ std::string error_frame(const std::string& message, bool fatal, std::uint32_t re
   error.set_fatal(fatal);
   error.set_retry_after_ms(retry_after_ms);
   return control_frame(FrameType::kError, error);
+}
+
+std::string on_channel(std::string frames, std::uint32_t channel) {
+  for (std::size_t at = 0; at + kPrefixBytes <= frames.size();) {
+    const auto bytes = std::as_bytes(std::span(frames)).subspan(at);
+    const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), UINT64_MAX, true);
+    if (!prefix) throw std::logic_error("on_channel: " + prefix.error().message);
+    const auto header = bytes.subspan(kPrefixBytes, prefix->header_len);
+    const auto raw = write_prefix(prefix->type, header, prefix->payload_len, prefix->payload_crc, channel);
+    std::memcpy(frames.data() + at, raw.data(), raw.size());
+    at += kPrefixBytes + prefix->header_len;
+  }
+  return frames;
 }
 
 Status parse_control(std::span<const std::byte> header, google::protobuf::MessageLite& message) {

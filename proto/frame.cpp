@@ -6,7 +6,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kHeaderCrcOffset = 12;
+constexpr std::size_t kHeaderCrcOffset = 12, kChannelOffset = 28;
 
 template <class T>
 void store(std::byte* to, T value) {
@@ -30,7 +30,8 @@ std::uint32_t header_crc(std::span<const std::byte, kPrefixBytes> prefix, std::s
 }  // namespace
 
 std::array<std::byte, kPrefixBytes> write_prefix(FrameType type, std::span<const std::byte> header,
-                                                 std::uint64_t payload_len, std::uint32_t payload_crc) {
+                                                 std::uint64_t payload_len, std::uint32_t payload_crc,
+                                                 std::uint32_t channel) {
   std::array<std::byte, kPrefixBytes> p{};
   store<std::uint32_t>(&p[0], kMagic);
   p[4] = static_cast<std::byte>(kWireVersion);
@@ -38,11 +39,13 @@ std::array<std::byte, kPrefixBytes> write_prefix(FrameType type, std::span<const
   store<std::uint32_t>(&p[8], static_cast<std::uint32_t>(header.size()));
   store<std::uint64_t>(&p[16], payload_len);
   store<std::uint32_t>(&p[24], payload_crc);
+  store<std::uint32_t>(&p[kChannelOffset], channel);
   store<std::uint32_t>(&p[kHeaderCrcOffset], header_crc(p, header));
   return p;
 }
 
-Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::uint64_t max_payload_bytes) {
+Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::uint64_t max_payload_bytes,
+                           bool channels) {
   const std::byte* p = bytes.data();
   if (load<std::uint32_t>(p) != kMagic) return Error{"the peer does not speak gradwire (wrong magic number)"};
   if (const auto version = load<std::uint8_t>(p + 4); version != kWireVersion) {
@@ -51,12 +54,13 @@ Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::
   }
   const auto type = load<std::uint8_t>(p + 5);
   if (type < static_cast<std::uint8_t>(FrameType::kHello) ||
-      type > static_cast<std::uint8_t>(FrameType::kReceived)) {
+      type > static_cast<std::uint8_t>(FrameType::kRelay)) {
     return Error{"unknown message type " + std::to_string(type)};
   }
-  if (load<std::uint16_t>(p + 6) != 0 || load<std::uint32_t>(p + 28) != 0)
-    return Error{"a reserved field is not zero"};
   Prefix prefix;
+  prefix.channel = load<std::uint32_t>(p + kChannelOffset);
+  if (load<std::uint16_t>(p + 6) != 0 || (prefix.channel != 0 && !channels))
+    return Error{"a reserved field is not zero"};
   prefix.type = static_cast<FrameType>(type);
   prefix.header_len = load<std::uint32_t>(p + 8);
   prefix.header_crc = load<std::uint32_t>(p + kHeaderCrcOffset);

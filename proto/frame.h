@@ -7,7 +7,7 @@
 //   12      header_crc u32   CRC32C over the prefix (with this field zero) and the header
 //   16      payload_len u64  <= the limit agreed for this connection, checked before any allocation
 //   24      payload_crc u32  CRC32C of the payload as sent
-//   28      reserved u32     zero
+//   28      channel u32      whose message it is, between a server and a relay; else zero
 #pragma once
 
 #include <array>
@@ -34,6 +34,7 @@ enum class FrameType : std::uint8_t {
   kError = 7,      // either way: one line, then close
   kHeartbeat = 8,  // either way: I am alive
   kReceived = 9,   // server -> client: what became of a reply; client -> server: the goodbye was heard
+  kRelay = 10,     // either way: this connection carries the clients of a site, each as a channel
 };
 
 struct Prefix {
@@ -42,6 +43,7 @@ struct Prefix {
   std::uint32_t header_crc = 0;
   std::uint64_t payload_len = 0;
   std::uint32_t payload_crc = 0;
+  std::uint32_t channel = 0;
 };
 
 // CRC32C (Castagnoli) of `bytes`, continued from `crc` (0 to start): crc32c(b, crc32c(a)) == crc32c(a + b).
@@ -49,10 +51,13 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 
 // Writes the prefix of a message; fills in the header's checksum.
 std::array<std::byte, kPrefixBytes> write_prefix(FrameType type, std::span<const std::byte> header,
-                                                 std::uint64_t payload_len, std::uint32_t payload_crc);
+                                                 std::uint64_t payload_len, std::uint32_t payload_crc,
+                                                 std::uint32_t channel = 0);
 
-// Checks magic, version, type, reserved fields and both limits; allocates nothing.
-Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::uint64_t max_payload_bytes);
+// Checks magic, version, type, reserved fields and both limits; allocates nothing. `channels`: it may be of
+// one.
+Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::uint64_t max_payload_bytes,
+                           bool channels = false);
 
 // Checks the header against the checksum of the prefix it came with.
 Status check_header(std::span<const std::byte, kPrefixBytes> prefix, std::span<const std::byte> header);

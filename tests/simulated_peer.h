@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "fl_client/back_off.h"
 #include "fl_client/client.h"
 #include "fl_client/client_session.h"
 #include "fl_client/memory.h"
+#include "proto/back_off.h"
 #include "proto/control_frame.h"
 #include "tests/simulated_streams.h"
 

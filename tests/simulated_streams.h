@@ -251,6 +251,9 @@ class SimulatedSockets final : public SocketLayer {
   void stop_accepting() override {
     if (harbour_.server == this) harbour_.server = nullptr;
   }
+  Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
+    return Error{address + ": nothing to connect to is simulated"};
+  }
   void post(std::function<void()> job) override { posted_.push_back(std::move(job)); }
   void wait(SteadyTime deadline, const std::function<bool()>& done) override {
     const double until = std::chrono::duration<double>(deadline - SteadyTime()).count();

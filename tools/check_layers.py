@@ -42,6 +42,8 @@ EXCEPTIONS = {
     ("proto/experiment.", "fstream"): "reads the experiment file; the rest of proto is bytes in, messages out",
     ("proto/experiment.", "filesystem"): "paths in an experiment are relative to its file",
     ("proto/folder_disk.", "filesystem"): "what a process remembers is in the files of a folder",
+    ("proto/back_off.", "chrono"): "when to try again; results never depend on it",
+    ("proto/back_off.", "random"): "jitter; results never depend on it",
     ("proto/folder_disk.", "mutex"): "a snapshot is written beside the log",
 }
 

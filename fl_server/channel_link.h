@@ -1,0 +1,52 @@
+// A client behind a relay, as its session sees it: a channel of the relay's connection.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "fl_server/connection.h"
+
+namespace gradwire {
+
+class ChannelLink final : public FrameLink {
+ public:
+  // The sockets and the handler must outlive it; the trunk until trunk_lost().
+  ChannelLink(SocketLayer& sockets, Connection& trunk, std::uint32_t channel, FrameHandler& handler);
+
+  std::uint32_t channel() const { return channel_; }
+  // The connection is no more.
+  void trunk_lost(const std::string& why);
+  bool is_lost() const { return trunk_ == nullptr; }
+  // What arrives next on the trunk is, or was, for this channel.
+  void set_arriving(bool arriving) { arriving_ = arriving; }
+
+  void start() override {}
+  const std::string& peer() const override { return peer_; }
+  bool open() const override { return open_; }
+  void set_max_payload(std::uint64_t) override {}  // it is the trunk's
+  void send(Outgoing message) override;
+  void send_soon(const std::string& frame) override { soon_ += frame; }
+  void own_sections(OwnedSections&) override {}  // they are the trunk's
+  bool ending() const override { return ending_; }
+  bool has_body(const void* body) const override { return open_ && trunk_->has_body(body); }
+  std::uint64_t payload_received() const override;
+  void skip_payload() override;
+  void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) override;
+  void close(const std::string& why) override { refuse(why, false, 0); }
+  void expect_heartbeats() override {}  // the trunk's say that the relay lives, and it says who left
+  void check_time(SteadyTime now) override;
+
+ private:
+  void detach(const std::string& why);
+
+  SocketLayer& sockets_;
+  Connection* trunk_;  // null: lost
+  const std::uint32_t channel_;
+  FrameHandler& handler_;
+  const std::string peer_;
+  std::string soon_;
+  bool open_ = true, ending_ = false, arriving_ = false;
+  std::uint64_t received_ = 0;  // of a payload, when the trunk was lost
+};
+
+}  // namespace gradwire

@@ -1,0 +1,65 @@
+// One peer's frames, in and out, as a session sees them: over a socket of its own (Connection), or as a
+// channel of a relay's (ChannelLink).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "fl_server/socket_layer.h"
+#include "fl_server/write_queue.h"
+#include "proto/frame.h"
+#include "proto/result.h"
+
+namespace gradwire {
+
+// What the owner of a link is told. An error returned closes the link with an ErrorMessage.
+class FrameHandler {
+ public:
+  virtual ~FrameHandler() = default;
+  // A header, checked against its checksum: says where the payload goes. No place: it is dropped, and
+  // on_frame() is not called.
+  virtual Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
+                                                                  std::span<const std::byte> header) = 0;
+  // The payload is where on_header said.
+  virtual Status on_frame() = 0;
+  // Never from inside another call; only on_shut() follows.
+  virtual void on_closed(const std::string& why) = 0;
+  // Nothing is left to be done: the link may be destroyed, from inside this call too.
+  virtual void on_shut() = 0;
+};
+
+class FrameLink {
+ public:
+  virtual ~FrameLink() = default;
+  virtual void start() = 0;
+
+  virtual const std::string& peer() const = 0;  // ADDRESS:PORT
+  virtual bool open() const = 0;
+
+  virtual void set_max_payload(std::uint64_t bytes) = 0;  // 0 until set
+  // Writes at once what the peer takes, the rest as soon as it can.
+  virtual void send(Outgoing message) = 0;
+  // Writes a control frame together with the next message, at the latest when the time is next checked.
+  virtual void send_soon(const std::string& frame) = 0;
+  virtual void own_sections(OwnedSections& copies) = 0;
+  virtual bool ending() const = 0;  // a message that is the `last` was sent
+  // The peer has this body (Outgoing::body) already, and a Round may refer to it.
+  virtual bool has_body(const void* body) const = 0;
+
+  // Bytes of the payload that is arriving that are where on_header said; 0: none is.
+  virtual std::uint64_t payload_received() const = 0;
+  // The rest of a payload that is arriving is dropped: where it was to go is no longer there.
+  virtual void skip_payload() = 0;
+
+  // Says why and closes. on_closed follows.
+  virtual void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) = 0;
+  virtual void close(const std::string& why) = 0;
+
+  // From now on both ends show signs of life.
+  virtual void expect_heartbeats() = 0;
+  // To be called from time to time: closes what is too slow, sends heartbeats.
+  virtual void check_time(SteadyTime now) = 0;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,353 @@
+#include "fl_server/relay.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "fl_server/results.h"
+#include "fl_server/tcp_sockets.h"
+#include "proto/back_off.h"
+#include "proto/control_frame.h"
+#include "proto/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kBackSoonMs = 500;  // for clients whose server is away
+constexpr milliseconds kLastWords{20'000};  // for a server that is away after a goodbye
+constexpr std::size_t kMostClients = 1 << 16;
+
+// A frame that arrives, kept whole to be passed on.
+struct Parcel {
+  Prefix prefix;
+  std::string header;
+  std::shared_ptr<std::vector<std::byte>> payload;
+  std::span<std::byte> place;
+
+  std::span<const std::span<std::byte>> begin(const Prefix& p, std::span<const std::byte> h) {
+    prefix = p;
+    header.assign(reinterpret_cast<const char*>(h.data()), h.size());
+    payload = std::make_shared<std::vector<std::byte>>(p.payload_len);
+    place = *payload;
+    return std::span(&place, 1);
+  }
+  Outgoing for_channel(std::uint32_t channel) const {
+    const auto bytes = std::as_bytes(std::span(header));
+    const auto raw = write_prefix(prefix.type, bytes, prefix.payload_len, prefix.payload_crc, channel);
+    Outgoing message;
+    message.head.assign(reinterpret_cast<const char*>(raw.data()), raw.size());
+    message.head += header;
+    if (!payload->empty()) message.sections = {*payload};
+    message.keep = payload;
+    return message;
+  }
+};
+
+class Relay;
+
+// A client of this site.
+class Local final : public FrameHandler {
+ public:
+  Local(Relay& relay, std::uint32_t channel, SocketLayer& sockets, std::unique_ptr<Socket> socket,
+        const WireTimes& times, ConnectionCounts& counts)
+      : relay_(relay),
+        channel_(channel),
+        came_(sockets.now()),
+        connection_(sockets, std::move(socket), times, *this, counts) {}
+
+  Connection& connection() { return connection_; }
+  std::uint32_t channel() const { return channel_; }
+  bool said_hello() const { return said_hello_; }
+  SteadyTime came() const { return came_; }
+  bool heard_goodbye = false, server_closed = false;
+
+  Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
+                                                          std::span<const std::byte> header) override {
+    if (!said_hello_ && prefix.type != FrameType::kHello) return Error{"the first message is no Hello"};
+    if (!std::exchange(said_hello_, true)) connection_.expect_heartbeats();
+    return parcel_.begin(prefix, header);
+  }
+  Status on_frame() override;
+  void on_closed(const std::string& why) override;
+  void on_shut() override;
+
+ private:
+  Relay& relay_;
+  const std::uint32_t channel_;
+  const SteadyTime came_;
+  bool said_hello_ = false;
+  Parcel parcel_;
+  Connection connection_;
+};
+
+class Relay final : public SocketLayerHandler, public FrameHandler {
+ public:
+  explicit Relay(const RelayOptions& options)
+      : options_(options),
+        sockets_(listen_on_tcp(options.listen)),
+        back_off_(options.back_off_base, options.back_off_cap, std::random_device{}()),
+        last_contact_(sockets_->now()),
+        next_try_(last_contact_) {}
+  ~Relay() override { locals_.clear(); }
+
+  void run();
+
+  void log(const std::string& line) const {
+    if (options_.log) options_.log(line);
+  }
+  void pass_up(const Outgoing& message) {
+    if (joined_) upstream_->send(message);
+  }
+  void local_left(Local& local, const std::string& why);
+  void erase(std::uint32_t channel) { locals_.erase(channel); }
+
+ private:
+  void on_accepted(std::unique_ptr<Socket> socket) override;
+  void on_turned_away() override {
+    log("no file descriptors are left: clients are turned away; raise 'ulimit -n'");
+  }
+  void on_tick() override;
+  void on_stop() override { stopped_ = true; }
+
+  Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
+                                                          std::span<const std::byte> header) override;
+  Status on_frame() override;
+  void on_closed(const std::string& why) override;
+  void on_shut() override;
+
+  void connect();
+  Status from_server();
+  Status joined(const wire::Relay& answer);
+  Status pass_down(Local& local);
+  Status pass_round(Local& local);
+
+  const RelayOptions& options_;
+  WireTimes times_ = options_.times;
+  ConnectionCounts counts_;
+  const std::unique_ptr<SocketLayer> sockets_;              // connections end before it
+  std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
+  std::uint32_t channels_ = 0;                              // so far: none is used twice
+
+  // The connection to the server.
+  std::unique_ptr<Connection> upstream_;
+  bool joined_ = false;
+  Parcel parcel_;
+  std::uint64_t max_payload_ = 0;
+  std::optional<Parcel> body_;  // the last Round that had a body; its header is that of the body
+  BackOff back_off_;
+  SteadyTime last_contact_, next_try_;
+  std::string last_trouble_;
+  milliseconds retry_after_{0};
+  std::optional<std::string> refused_;  // for good
+
+  bool stopped_ = false, said_goodbye_ = false;
+};
+
+// ---- a client ----
+
+Status Local::on_frame() {
+  if (parcel_.prefix.type != FrameType::kHeartbeat) relay_.pass_up(parcel_.for_channel(channel_));
+  parcel_.payload.reset();
+  return Unit{};
+}
+void Local::on_closed(const std::string& why) { relay_.local_left(*this, why); }
+void Local::on_shut() { relay_.erase(channel_); }
+
+void Relay::local_left(Local& local, const std::string& why) {
+  if (local.said_hello() && !local.server_closed)
+    pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
+  if (!local.heard_goodbye)
+    log("client " + std::to_string(local.channel()) + " (" + local.connection().peer() +
+        ") is disconnected: " + why);
+}
+
+void Relay::on_accepted(std::unique_ptr<Socket> socket) {
+  if (locals_.size() >= kMostClients) return;
+  const std::uint32_t channel = ++channels_;
+  auto& local = locals_[channel] =
+      std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), times_, counts_);
+  local->connection().set_max_payload(max_payload_);
+  local->connection().start();
+  if (!joined_) local->connection().refuse("this relay has no server at the moment", false, kBackSoonMs);
+}
+
+// ---- the server ----
+
+void Relay::connect() {
+  next_try_ = SteadyTime::max();
+  auto socket = sockets_->connect(options_.upstream);
+  if (!socket) return on_closed(socket.error().message);
+  upstream_ = std::make_unique<Connection>(*sockets_, std::move(*socket), times_, *this, counts_);
+  upstream_->carry_channels();
+  upstream_->start();
+  wire::Relay hello;
+  hello.set_protocol(kWireVersion);
+  upstream_->send(Outgoing::control(control_frame(FrameType::kRelay, hello)));
+  upstream_->expect_heartbeats();
+}
+
+Result<std::span<const std::span<std::byte>>> Relay::on_header(const Prefix& prefix,
+                                                               std::span<const std::byte> header) {
+  last_contact_ = sockets_->now();
+  return parcel_.begin(prefix, header);
+}
+
+Status Relay::on_frame() {
+  const std::uint32_t channel = parcel_.prefix.channel;
+  if (channel == 0) return from_server();
+  const auto local = locals_.find(channel);
+  if (local == locals_.end() || !local->second->connection().open()) return Unit{};  // it has left
+  return pass_down(*local->second);
+}
+
+Status Relay::from_server() {
+  const auto header = std::as_bytes(std::span(parcel_.header));
+  switch (parcel_.prefix.type) {
+    case FrameType::kHeartbeat: return Unit{};
+    case FrameType::kRelay: {
+      wire::Relay answer;
+      if (Status status = parse_control(header, answer); !status) return status;
+      return joined(answer);
+    }
+    case FrameType::kError: {
+      wire::ErrorMessage error;
+      if (Status status = parse_control(header, error); !status) return status;
+      const std::string message = "the server says: " + one_line(error.message());
+      if (error.fatal()) refused_ = message;
+      retry_after_ = milliseconds(error.retry_after_ms());
+      upstream_->close(message);
+      return Unit{};
+    }
+    default: return Error{"a message of a client without its channel"};
+  }
+}
+
+Status Relay::joined(const wire::Relay& answer) {
+  max_payload_ = answer.max_payload();
+  upstream_->set_max_payload(max_payload_);
+  for (const auto& [channel, local] : locals_) local->connection().set_max_payload(max_payload_);
+  if (std::exchange(joined_, true)) return Unit{};
+  back_off_.reset();
+  log("joined the server at " + options_.upstream + "; clients are welcome");
+  return Unit{};
+}
+
+Status Relay::pass_down(Local& local) {
+  const auto header = std::as_bytes(std::span(parcel_.header));
+  if (parcel_.prefix.type == FrameType::kRound) return pass_round(local);
+  if (parcel_.prefix.type != FrameType::kError) {
+    local.connection().send(parcel_.for_channel(0));
+    return Unit{};
+  }
+  wire::ErrorMessage error;
+  if (Status status = parse_control(header, error); !status) return status;
+  local.server_closed = true;
+  local.connection().refuse(error.message(), error.fatal(), error.retry_after_ms());
+  return Unit{};
+}
+
+// A request; its body may be that of an earlier one.
+Status Relay::pass_round(Local& local) {
+  wire::Round round;
+  if (Status status = parse_control(std::as_bytes(std::span(parcel_.header)), round); !status) return status;
+  if (round.has_same_body()) {
+    if (!body_) return Error{"a Round refers to a body that did not come"};
+    round.clear_same_body();
+    if (!round.mutable_body()->ParseFromString(body_->header)) return Error{"a body is damaged"};
+    parcel_.header = round.SerializeAsString();
+    parcel_.prefix.payload_len = body_->prefix.payload_len;
+    parcel_.prefix.payload_crc = body_->prefix.payload_crc;
+    parcel_.payload = body_->payload;
+  } else if (round.has_body() && !round.has_resync()) {
+    body_ = parcel_;
+    body_->header = round.body().SerializeAsString();
+  }
+  Outgoing message = parcel_.for_channel(0);
+  message.request = round.ticket();
+  message.last = round.request() == wire::REQUEST_GOODBYE;
+  if (message.last) said_goodbye_ = local.heard_goodbye = true;
+  local.connection().send(std::move(message));
+  return Unit{};
+}
+
+void Relay::on_closed(const std::string& why) {
+  if (joined_) {
+    log("the server is lost: " + why);
+    last_contact_ = sockets_->now();
+  }
+  joined_ = false;
+  body_.reset();
+  last_trouble_ = why;
+  const auto wait = back_off_.next(std::exchange(retry_after_, milliseconds(0)));
+  next_try_ = sockets_->now() + wait;
+  for (const auto& [channel, local] : locals_) {
+    if (local->heard_goodbye) continue;  // it hangs up by itself
+    local->server_closed = true;
+    local->connection().refuse("the relay has lost its server: " + why, refused_.has_value(), kBackSoonMs);
+  }
+}
+void Relay::on_shut() { upstream_.reset(); }
+
+// ---- time ----
+
+void Relay::on_tick() {
+  const SteadyTime now = sockets_->now();
+  if (upstream_) upstream_->check_time(now);
+  for (const auto& [channel, local] : locals_) {
+    if (!local->said_hello() && now - local->came() > times_.handshake)
+      local->connection().refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false,
+                                 0);
+    local->connection().check_time(now);
+  }
+  if (!upstream_ && now >= next_try_) connect();
+}
+
+void Relay::run() {
+  const milliseconds shortest = std::min({times_.handshake, times_.heartbeat, times_.linger}) / 4;
+  sockets_->start(*this, std::clamp(shortest, milliseconds(10), milliseconds(250)), options_.handle_signals);
+  if (!options_.state.empty()) {
+    std::filesystem::create_directories(options_.state);
+    write_whole(options_.state / "address", sockets_->address() + "\n");
+  }
+  log("listening on " + sockets_->address() + " for clients of " + options_.upstream +
+      "; messages are passed on one by one, results are those of clients without a relay");
+  connect();
+  const auto without_server = [&] {
+    return joined_ ? milliseconds(0)
+                   : std::chrono::duration_cast<milliseconds>(sockets_->now() - last_contact_);
+  };
+  const auto over = [&] {
+    if (stopped_ || refused_ || without_server() > options_.give_up_after) return true;
+    return said_goodbye_ && !joined_ && (locals_.empty() || without_server() > kLastWords);
+  };
+  while (!over()) sockets_->wait(sockets_->now() + std::chrono::seconds(1), over);
+  if (stopped_ && !said_goodbye_) {
+    for (const auto& [channel, local] : locals_)
+      local->connection().refuse("the relay was stopped", false, kBackSoonMs);
+    if (upstream_) upstream_->close("the relay was stopped");
+    sockets_->wait(sockets_->now() + times_.linger, [&] { return counts_.open == 0; });
+    return;
+  }
+  if (refused_) {
+    sockets_->wait(sockets_->now() + times_.linger, [&] { return locals_.empty(); });
+    throw std::runtime_error(*refused_);
+  }
+  if (!said_goodbye_)
+    throw std::runtime_error("no server at " + options_.upstream + " (" + last_trouble_ +
+                             "); giving up after " + std::to_string(without_server().count()) +
+                             " ms; check its address, or give it more time with --give-up-after-ms");
+  log("the run is over");
+}
+
+}  // namespace
+
+void run_relay(const RelayOptions& options) { Relay(options).run(); }
+
+}  // namespace gradwire
