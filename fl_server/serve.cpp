@@ -73,10 +73,7 @@ class Serving {
         loaded_(loaded),
         told_(loaded.experiment),
         disk_(options.state),
-        journal_(
-            disk_,
-            loaded.experiment.server().durability() == "power" ? Durability::kPower : Durability::kProcess,
-            options.log),
+        journal_(disk_, durability_of(loaded.experiment), options.log),
         background_(background_thread()) {
     make_paths_absolute(told_, loaded.folder());
   }
@@ -114,7 +111,7 @@ class Serving {
     bool begun = resumed;
     try {
       if (resumed) {
-        write_whole(options_.state / "config.toml", to_toml(agreed_.experiment));
+        write_whole(options_.state / "config.toml", to_toml(agreed_.experiment), durability_of(told_));
         options_.log("listening on " + hub.address() + "; the run goes on after round " +
                      std::to_string(run_->round()) + ", waiting for its " + std::to_string(clients) +
                      " clients to come back");
@@ -172,7 +169,7 @@ class Serving {
   void begin(const ClientTable& table) {
     agreed_ = agree(loaded_, table);
     describe(agreed_, options_.log);
-    write_whole(options_.state / "config.toml", to_toml(agreed_.experiment));
+    write_whole(options_.state / "config.toml", to_toml(agreed_.experiment), durability_of(told_));
     about_ = {told_, agreed_.experiment, start_frame(agreed_, draw_run()), table};
     make_run();
   }

@@ -73,9 +73,8 @@ class RealRun final : public ServerRun {
   std::uint32_t round() const override { return ledger_.round; }
 
   Outcome go(Hub& hub, const std::string& start) override {
-    const bool resumed = ledger_.round > 0 || ledger_.ticket > 0;
-    const std::filesystem::path file = options_.state / "metrics.csv";
-    auto metrics = resumed ? MetricsFile(file, ledger_.round) : MetricsFile(file);
+    const Durability durability = durability_of(agreed_.experiment);
+    MetricsFile metrics(options_.state / "metrics.csv", ledger_.round, durability);
     Summary summary;
     summary.experiment = &agreed_.experiment;
     summary.theory = agreed_.theory();
@@ -99,8 +98,8 @@ class RealRun final : public ServerRun {
       summary.seconds = ledger_.totals.seconds;
       summary.kernels = kernels(hub.table());
       summary.processes = processes(hub.table());
-      write_model<Real>(options_.state / "model.bin", half_->model());
-      write_whole(options_.state / "summary.json", summary_json(summary));
+      write_model<Real>(options_.state / "model.bin", half_->model(), durability);
+      write_whole(options_.state / "summary.json", summary_json(summary), durability);
       durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
     };
     hooks.on_over = write_results;
@@ -135,6 +134,10 @@ class RealRun final : public ServerRun {
 };
 
 }  // namespace
+
+Durability durability_of(const proto::Experiment& experiment) {
+  return experiment.server().durability() == "power" ? Durability::kPower : Durability::kProcess;
+}
 
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const Agreed& agreed,
                                            Journal& journal, Background& background, std::string about) {

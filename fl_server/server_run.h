@@ -14,6 +14,8 @@
 
 namespace gradwire {
 
+Durability durability_of(const proto::Experiment& experiment);
+
 class ServerRun {
  public:
   virtual ~ServerRun() = default;
