@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/dataset.h"
 #include "fl_server/json.h"
@@ -57,12 +58,19 @@ std::string record_json(const gradwire::RoundRecord& record) {
 
 class Console {
  public:
-  Console(bool json, bool quiet) : json_(json), quiet_(quiet) {}
+  Console(std::string name, bool json, bool quiet) : name_(std::move(name)), json_(json), quiet_(quiet) {}
 
   void log(const std::string& line) const {
     if (quiet_) return;
     const std::string text = json_ ? "{\"message\": " + gradwire::json_string(line) + "}" : line;
     std::fprintf(stderr, "%s\n", text.c_str());
+  }
+
+  // The last line of a server that failed; also of one that is to be quiet.
+  int fail(const std::string& what, int code) const {
+    const std::string text = json_ ? "{\"error\": " + gradwire::json_string(what) + "}" : name_ + ": " + what;
+    std::fprintf(stderr, "%s\n", text.c_str());
+    return code;
   }
 
   void record(const gradwire::RoundRecord& record) {
@@ -80,6 +88,7 @@ class Console {
   }
 
  private:
+  std::string name_;
   bool json_, quiet_;
   Clock::time_point shown_;
 };
@@ -90,33 +99,42 @@ int run(const gradwire::ServeOptions& options, const Console& console) {
     console.log("stopped before the run began");
     return 0;
   }
-  if (*outcome == gradwire::Outcome::kDiverged) {
-    std::fprintf(stderr, "gradwire-server: the run diverged; try a smaller algorithm.step_size\n");
-    return kFailed;
-  }
+  if (*outcome == gradwire::Outcome::kDiverged)
+    return console.fail("the run diverged; try a smaller algorithm.step_size", kFailed);
   console.log(*outcome == gradwire::Outcome::kStopped
                   ? "stopped; start it again with the same arguments, and the run goes on"
                   : "the results are in " + options.state.string());
   return 0;
 }
 
+// Known before the command line is understood: its errors are lines of JSON too.
+bool wants_json(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc,
+                     [](const char* word) { return std::string_view(word) == "--json"; });
+}
+
 // gradwire-server status DIR
 int show_status(int argc, char** argv) {
-  std::string folder;
+  std::string folder, registry;
+  bool json = false;
   CLI::App app{"Shows what the folder of a server says of its run, also while the server is at work.",
                "gradwire-server status"};
   app.add_option("DIR", folder, "The folder of --state")->required();
+  app.add_option("--registry", registry,
+                 "The registry, when the server was started with one of another place");
+  app.add_flag("--json", json, "One JSON object, with all clients");
+  const Console console("gradwire-server status", wants_json(argc, argv), false);
   try {
     app.parse(argc - 1, argv + 1);
-    std::fputs(gradwire::status_text(folder).c_str(), stdout);
+    const std::string text =
+        json ? gradwire::status_json(folder, registry) : gradwire::status_text(folder, registry);
+    std::fputs(text.c_str(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "gradwire-server status: %s; see gradwire-server status --help\n", error.what());
-    return kBadUsage;
+    return console.fail(std::string(error.what()) + "; see gradwire-server status --help", kBadUsage);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "gradwire-server status: %s\n", error.what());
-    return kFailed;
+    return console.fail(error.what(), kFailed);
   }
 }
 
@@ -126,6 +144,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "status") return show_status(argc, argv);
   gradwire::ServeOptions options;
   bool json = false, quiet = false, begin_anew = false;
+  Console console("gradwire-server", wants_json(argc, argv), false);
   std::int64_t join_deadline_ms = options.join_deadline.count();
   CLI::App app{"Runs the rounds of one experiment with clients that connect over TCP.", "gradwire-server"};
   app.footer(kExamples);
@@ -133,6 +152,9 @@ int main(int argc, char** argv) {
   app.add_option("FILE.toml", options.file, "The experiment")->required();
   app.add_option("--listen", options.listen, "HOST:PORT to listen on; port 0: any that is free")->required();
   app.add_option("--state", options.state, "Folder for the address and the results")->required();
+  app.add_option("--registry", options.registry,
+                 "The database of clients, runs and rounds, which runs may share; 'none': none. Else "
+                 "registry.sqlite3 in the folder of --state");
   app.add_option("--set", options.overrides, "KEY=VALUE in place of what the file says; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--join-deadline-ms", join_deadline_ms, "Give up when not all clients have joined by then")
@@ -146,28 +168,23 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "gradwire-server: %s; see gradwire-server --help\n", error.what());
-    return kBadUsage;
+    return console.fail(std::string(error.what()) + "; see gradwire-server --help", kBadUsage);
   }
+  console = Console("gradwire-server", json, quiet);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
   options.resume = !begin_anew;
   options.join_deadline = std::chrono::milliseconds(join_deadline_ms);
-  Console console(json, quiet);
   options.log = [&](const std::string& line) { console.log(line); };
   options.on_record = [&](const gradwire::RoundRecord& record) { console.record(record); };
   try {
     return run(options, console);
   } catch (const gradwire::ExperimentError& error) {
-    std::fprintf(stderr, "gradwire-server: %s\n", error.what());
-    return kBadUsage;
+    return console.fail(error.what(), kBadUsage);
   } catch (const gradwire::DataError& error) {
-    std::fprintf(stderr, "gradwire-server: %s\n", error.what());
-    return kBadUsage;
+    return console.fail(error.what(), kBadUsage);
   } catch (const std::invalid_argument& error) {
-    std::fprintf(stderr, "gradwire-server: %s\n", error.what());
-    return kBadUsage;
+    return console.fail(error.what(), kBadUsage);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "gradwire-server: %s\n", error.what());
-    return kFailed;
+    return console.fail(error.what(), kFailed);
   }
 }
