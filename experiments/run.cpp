@@ -109,7 +109,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     progress.note("warning: begins anew; the checkpoint of an earlier run, for --resume, is removed");
     checkpoint.remove();
   }
-  MetricsFile metrics = request.resume ? MetricsFile(metrics_file, before.round) : MetricsFile(metrics_file);
+  MetricsFile metrics(metrics_file, request.resume ? before.round : 0);
   Checkpoints checkpoints{
       .state = std::move(before.state), .seconds = request.checkpoint_seconds, .save = {}};
   const bool can_resume = request.transport != TransportKind::kTcp && request.checkpoint_seconds > 0;

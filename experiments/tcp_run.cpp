@@ -98,8 +98,8 @@ class TcpRun {
     const fs::path server = installed_program("gradwire-server"),
                    client = installed_program("gradwire-client");
     start("server", server,
-          {config.string(), "--listen", "127.0.0.1:0", "--state", state_.string(), "--join-deadline-ms",
-           std::to_string(kJoinTime.count())});
+          {config.string(), "--listen", "127.0.0.1:0", "--state", state_.string(), "--registry", "none",
+           "--join-deadline-ms", std::to_string(kJoinTime.count())});
     const std::string address = wait_for_address();
     const std::uint32_t n = prepared_.problem.clients;
     for (std::uint32_t c = 0; c < n; ++c)

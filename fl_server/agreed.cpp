@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "algorithms/method.h"
@@ -112,6 +113,13 @@ std::string start_frame(const Agreed& agreed, std::uint64_t run) {
   start.set_first_ticket(1);
   start.set_run(run);
   return control_frame(FrameType::kStart, start);
+}
+
+std::uint64_t run_of(const std::string& start_frame) {
+  wire::Start start;
+  const auto frame = std::as_bytes(std::span(start_frame));
+  if (frame.size() < kPrefixBytes || !parse_control(frame.subspan(kPrefixBytes), start)) return 0;
+  return start.run();
 }
 
 }  // namespace gradwire

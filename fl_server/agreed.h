@@ -45,5 +45,7 @@ Agreed agreed_before(const proto::Experiment& asked, const proto::Experiment& re
 
 // The Start frame that tells the clients.
 std::string start_frame(const Agreed& agreed, std::uint64_t run);
+// The run that start_frame() named.
+std::uint64_t run_of(const std::string& start_frame);
 
 }  // namespace gradwire

@@ -175,6 +175,8 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
   log(name(client) + " (" + process + ") joined with " + detail +
       (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""));
   compare_kernels(client);
+  if (options.watcher != nullptr)
+    options.watcher->client_joined(client, table.info(client), session.link().peer());
   if (!start.empty()) {
     session.begin(start, max_payload);
     if (const auto last = farewells.find(client); last != farewells.end()) session.link().send(last->second);
@@ -233,6 +235,7 @@ void Hub::Impl::on_closed(Session& session, const std::string& why) {
         " is disconnected: " + why);
   if (speaks) {
     live[*client] = nullptr;
+    if (options.watcher != nullptr) options.watcher->client_gone(*client, session.link().ending() ? "" : why);
     if (start.empty()) table.release(*client);
     if (session.state() == Session::State::kRounds && events != nullptr) events->on_left(*client);
   }

@@ -13,6 +13,15 @@
 
 namespace gradwire {
 
+// Hears who comes and goes, for a record beside the run; from inside wait() and gather().
+class HubWatcher {
+ public:
+  virtual ~HubWatcher() = default;
+  virtual void client_joined(ClientId client, const ClientInfo& info, const std::string& peer) = 0;
+  // `why` is empty where it was not lost: the server, or the client after its last message, hung up.
+  virtual void client_gone(ClientId client, const std::string& why) = 0;
+};
+
 struct HubOptions {
   std::uint32_t clients = 0;  // n
   std::string experiment;     // serialised, for the Welcome
@@ -20,6 +29,7 @@ struct HubOptions {
   bool handle_signals = false;                  // SIGINT and SIGTERM stop the run, a second one the process
   std::function<void(const std::string&)> log;  // one line; may be empty
   ClientTable table{0};                         // of n clients: who they were in an earlier process, if any
+  HubWatcher* watcher = nullptr;                // may be null
 };
 
 // What a hub tells the transport once the run has begun, from inside wait().

@@ -4,8 +4,11 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
+#include <utility>
 
+#include "proto/folder_disk.h"
 #include "proto/frame.h"
 #include "proto/little_endian.h"
 
@@ -37,6 +40,29 @@ std::vector<double> numbers(std::string_view bytes, std::uint64_t d) {
   return x;
 }
 
+void check(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+}
+
+// The header and the lines of earlier rounds, up to the first that is torn or that will be written again.
+std::string lines_before(std::string_view text, std::uint32_t first_round) {
+  std::string kept = std::string(kMetricsHeader) + '\n';
+  if (!text.starts_with(kept)) return kept;
+  text.remove_prefix(kept.size());
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    std::uint32_t round = 0;
+    const auto [after, error] = std::from_chars(text.data(), text.data() + end, round);
+    if (error != std::errc() || *after != ',' || round >= first_round) break;
+    kept += text.substr(0, end + 1);
+    text.remove_prefix(end + 1);
+  }
+  return kept;
+}
+
 std::string read_all(const std::filesystem::path& file) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(file, error);
@@ -49,43 +75,36 @@ std::string read_all(const std::filesystem::path& file) {
 
 }  // namespace
 
-void write_whole(const std::filesystem::path& file, std::string_view bytes) {
-  const std::filesystem::path draft = file.string() + ".new";
-  std::ofstream out(draft, std::ios::binary | std::ios::trunc);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out) fail(file, "cannot be written; is the folder there, and is there space?");
-  std::filesystem::rename(draft, file);
+void write_whole(Disk& disk, const std::string& name, std::string_view bytes, Durability durability) {
+  const std::string draft = name + ".new";
+  check(disk.write(draft, std::span(&bytes, 1)));
+  if (durability == Durability::kPower) check(disk.sync(draft));
+  check(disk.rename(draft, name));
+  if (durability == Durability::kPower) check(disk.sync_folder());
 }
 
-MetricsFile::MetricsFile(const std::filesystem::path& file, std::uint32_t first_round) {
-  std::string kept = std::string(kMetricsHeader) + '\n';
-  std::ifstream in(file, std::ios::binary);
-  std::string line;
-  std::getline(in, line);
-  // Up to the first line that is torn, or that will be written again.
-  for (std::uint32_t round = 0; line == kMetricsHeader && std::getline(in, line) && !in.eof();
-       line = kMetricsHeader) {
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), round);
-    if (error != std::errc() || end == line.data() + line.size() || *end != ',' || round >= first_round)
-      break;
-    kept += line + '\n';
-  }
-  write_whole(file, kept);
-  out_.open(file, std::ios::binary | std::ios::app);
-  if (!out_) fail(file, "cannot be written; is the folder there, and is there space?");
+void write_whole(const std::filesystem::path& file, std::string_view bytes, Durability durability) {
+  FolderDisk disk(folder_of(file));
+  write_whole(disk, file.filename().string(), bytes, durability);
 }
 
-MetricsFile::MetricsFile(const std::filesystem::path& file) : out_(file, std::ios::binary | std::ios::trunc) {
-  out_ << kMetricsHeader << '\n' << std::flush;
-  if (!out_) fail(file, "cannot be written; is the folder there, and is there space?");
+MetricsFile::MetricsFile(const std::filesystem::path& file, std::uint32_t first_round, Durability durability)
+    : MetricsFile(std::make_shared<FolderDisk>(folder_of(file)), file.filename().string(), first_round,
+                  durability) {}
+
+MetricsFile::MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint32_t first_round,
+                         Durability durability)
+    : disk_(std::move(disk)), name_(std::move(name)), durability_(durability) {
+  const Result<std::string> before = first_round > 0 ? disk_->read(name_) : std::string();
+  write_whole(*disk_, name_, lines_before(before ? *before : "", first_round), durability_);
 }
 
 void MetricsFile::write(const RoundRecord& record) {
   // One write per line, so that a reader never sees half of one.
   const std::string line = metrics_line(record) + '\n';
-  out_.write(line.data(), static_cast<std::streamsize>(line.size())).flush();
-  if (!out_) throw std::runtime_error("metrics.csv cannot be written; is the disk full?");
+  const std::string_view piece = line;
+  check(disk_->append(name_, std::span(&piece, 1)));
+  if (durability_ == Durability::kPower) check(disk_->sync(name_));
 }
 
 std::string metrics_line(const RoundRecord& r) {
@@ -101,7 +120,7 @@ std::string metrics_line(const RoundRecord& r) {
 }
 
 template <class Real>
-void write_model(const std::filesystem::path& file, std::span<const Real> x) {
+void write_model(const std::filesystem::path& file, std::span<const Real> x, Durability durability) {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   std::string bytes(kModelMagic.data(), kModelMagic.size());
   bytes.reserve(kModelHeaderBytes + x.size() * sizeof(Real) + kModelCrcBytes);
@@ -114,11 +133,11 @@ void write_model(const std::filesystem::path& file, std::span<const Real> x) {
     put(bytes, bits);
   }
   put(bytes, crc32c(bytes_of(bytes)));
-  write_whole(file, bytes);
+  write_whole(file, bytes, durability);
 }
 
-template void write_model(const std::filesystem::path&, std::span<const float>);
-template void write_model(const std::filesystem::path&, std::span<const double>);
+template void write_model(const std::filesystem::path&, std::span<const float>, Durability);
+template void write_model(const std::filesystem::path&, std::span<const double>, Durability);
 
 std::vector<double> read_model(const std::filesystem::path& file) {
   std::string bytes = read_all(file);

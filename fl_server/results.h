@@ -2,28 +2,37 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "fl_server/round_loop.h"
+#include "proto/disk.h"
+#include "proto/journal.h"
 
 namespace gradwire {
 
-// Readers see the old contents or the new ones, never a part. Throws std::runtime_error.
-void write_whole(const std::filesystem::path& file, std::string_view bytes);
+// Readers see the old contents or the new ones, never a part; with kPower a loss of power after the return
+// leaves the new ones. Throws std::runtime_error.
+void write_whole(const std::filesystem::path& file, std::string_view bytes,
+                 Durability durability = Durability::kProcess);
+void write_whole(Disk& disk, const std::string& name, std::string_view bytes, Durability durability);
 
-// metrics.csv, one line per record, flushed so that a reader sees whole lines.
+// metrics.csv, one line per record, written at once so that a reader sees whole lines. With kPower a record
+// is on the disk when write() returns: a run that goes on after its round cannot evaluate it again.
 class MetricsFile {
  public:
-  explicit MetricsFile(const std::filesystem::path& file);  // throws std::runtime_error
-  // Goes on with a file of an earlier process: the lines of rounds before `first_round` stay.
-  MetricsFile(const std::filesystem::path& file, std::uint32_t first_round);
+  // Of a file of an earlier process the lines of rounds before `first_round` stay. Throws std::runtime_error.
+  explicit MetricsFile(const std::filesystem::path& file, std::uint32_t first_round = 0,
+                       Durability durability = Durability::kProcess);
+  MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint32_t first_round, Durability durability);
   void write(const RoundRecord& record);
 
  private:
-  std::ofstream out_;
+  const std::shared_ptr<Disk> disk_;
+  const std::string name_;
+  const Durability durability_;
 };
 
 // The line of a record without its newline; 17 significant digits.
@@ -35,7 +44,8 @@ inline constexpr std::string_view kMetricsHeader =
 // model.bin: 8 bytes magic "GWMODEL1", u32 bytes per number (4 or 8), u32 zero, u64 d, d numbers, u32 CRC32C
 // of all before.
 template <class Real>
-void write_model(const std::filesystem::path& file, std::span<const Real> x);
+void write_model(const std::filesystem::path& file, std::span<const Real> x,
+                 Durability durability = Durability::kProcess);
 // Any precision is converted. Throws std::runtime_error (one line).
 std::vector<double> read_model(const std::filesystem::path& file);
 

@@ -12,6 +12,7 @@
 #include "fl_server/results.h"
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
+#include "fl_server/summary.h"
 #include "fl_server/tcp_sockets.h"
 #include "proto/folder_disk.h"
 #include "proto/journal.h"
@@ -20,6 +21,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::uint32_t kBackSoonMs = 1000;  // when clients of a run that goes on may try again
+
+constexpr std::chrono::milliseconds kSettleTime{1000};  // for the registry to take in what the journal has
 
 // Names the run for its clients; results do not depend on it.
 std::uint64_t draw_run() {
@@ -74,10 +77,7 @@ class Serving {
         loaded_(loaded),
         told_(loaded.experiment),
         disk_(options.state),
-        journal_(
-            disk_,
-            loaded.experiment.server().durability() == "power" ? Durability::kPower : Durability::kProcess,
-            options.log),
+        journal_(disk_, durability_of(loaded.experiment), options.log),
         background_(background_thread()) {
     make_paths_absolute(told_, loaded.folder());
   }
@@ -87,13 +87,13 @@ class Serving {
     if (!options_.resume) remove_journal();
     const Result<bool> found =
         journal_.recover({.snapshot = [this](std::span<const Section> sections) { return load(sections); },
-                          .record = [this](std::string_view record) { return run_->replay(record); }});
+                          .record = [this](std::string_view record) { return server_run_->replay(record); }});
     if (!found) throw std::runtime_error(options_.state.string() + ": " + found.error().message);
     return *found;
   }
   // What is left to be done of a run that was recovered.
   RunStage stage() const {
-    const bool more_rounds = run_->round() < told_.run().rounds() && grows_;
+    const bool more_rounds = server_run_->round() < told_.run().rounds() && grows_;
     return more_rounds ? RunStage::kRounds : stage_;
   }
 
@@ -105,19 +105,37 @@ class Serving {
     write_whole(options_.state / "address", hub.address() + "\n");
     options_.log("listening on " + hub.address() +
                  "; the run is over, telling clients that have not heard it");
-    run_->say_goodbye(hub, about_.start, outcome_);
+    server_run_->say_goodbye(hub, about_.start, outcome_);
+    if (registry_) registry_->ended(outcome_name(outcome_));
   }
 
   std::optional<Outcome> serve(bool resumed) {
+    if (!resumed) open_registry(run_ = draw_run());
+    try {
+      const std::optional<Outcome> outcome = serve_run(resumed);
+      if (registry_) registry_->ended(outcome ? outcome_name(*outcome) : "never_began");
+      return outcome;
+    } catch (const std::exception&) {
+      if (registry_) registry_->ended("failed");
+      throw;
+    }
+  }
+
+ private:
+  std::optional<Outcome> serve_run(bool resumed) {
     const std::uint32_t clients = told_.clients().count();
     Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), listen_on_tcp(options_.listen));
     write_whole(options_.state / "address", hub.address() + "\n");
     bool begun = resumed;
     try {
       if (resumed) {
-        write_whole(options_.state / "config.toml", to_toml(agreed_.experiment));
+        if (registry_) {
+          registry_->goes_on_after(server_run_->round());
+          registry_->settle(kSettleTime);
+        }
+        write_whole(options_.state / "config.toml", to_toml(agreed_.experiment), durability_of(told_));
         options_.log("listening on " + hub.address() + "; the run goes on after round " +
-                     std::to_string(run_->round()) + ", waiting for its " + std::to_string(clients) +
+                     std::to_string(server_run_->round()) + ", waiting for its " + std::to_string(clients) +
                      " clients to come back");
       } else {
         options_.log("listening on " + hub.address() + ", waiting for " + std::to_string(clients) +
@@ -129,7 +147,7 @@ class Serving {
         begin(hub.table());
         begun = true;
       }
-      const Outcome outcome = run_->go(hub, about_.start);
+      const Outcome outcome = server_run_->go(hub, about_.start);
       if (outcome == Outcome::kStopped)
         hub.abandon("the server was stopped; the run goes on when it is back", false, kBackSoonMs);
       return outcome;
@@ -139,10 +157,20 @@ class Serving {
     }
   }
 
- private:
   HubOptions hub_options(const ClientTable& table) const {
-    return {table.size(), told_.SerializeAsString(), options_.times, options_.handle_signals, options_.log,
-            table};
+    return {table.size(),   told_.SerializeAsString(),
+            options_.times, options_.handle_signals,
+            options_.log,   table,
+            registry_.get()};
+  }
+
+  void open_registry(std::uint64_t run) {
+    if (options_.registry == "none" || registry_) return;
+    registry_ = std::make_unique<Registry>(
+        options_.registry.empty() ? options_.state / kRegistryName : options_.registry, durability_of(told_),
+        RegistryRun{registry_id(run), told_.name(), told_.algorithm().name(), told_.clients().count(),
+                    registry_folder(options_.state)},
+        options_.log);
   }
 
   void remove_journal() {
@@ -166,21 +194,23 @@ class Serving {
     outcome_ = said->outcome;
     grows_ = told_.run().rounds() > rounds_before;
     agreed_ = agreed_before(about_.asked, about_.resolved, about_.table);
+    open_registry(run_of(about_.start));
     make_run();
-    return run_->load(sections);
+    return server_run_->load(sections);
   }
 
   void begin(const ClientTable& table) {
     agreed_ = agree(loaded_, table);
     describe(agreed_, options_.log);
-    write_whole(options_.state / "config.toml", to_toml(agreed_.experiment));
-    about_ = {told_, agreed_.experiment, start_frame(agreed_, draw_run()), table};
+    write_whole(options_.state / "config.toml", to_toml(agreed_.experiment), durability_of(told_));
+    about_ = {told_, agreed_.experiment, start_frame(agreed_, run_), table};
+    if (registry_) registry_->began(agreed_.d);
     make_run();
   }
 
   void make_run() {
-    run_ = make_server_run(options_, agreed_, journal_, *background_,
-                           save_about(about_.asked, about_.resolved, about_.start, about_.table));
+    server_run_ = make_server_run(options_, agreed_, journal_, *background_, registry_.get(),
+                                  save_about(about_.asked, about_.resolved, about_.start, about_.table));
   }
 
   const ServeOptions& options_;
@@ -193,8 +223,10 @@ class Serving {
   Agreed agreed_;
   RunStage stage_ = RunStage::kRounds;
   Outcome outcome_ = Outcome::kStopped;
-  bool grows_ = false;  // the run is to have more rounds than it had
-  std::unique_ptr<ServerRun> run_;
+  bool grows_ = false;     // the run is to have more rounds than it had
+  std::uint64_t run_ = 0;  // of a run that begins: its name for the clients
+  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<ServerRun> server_run_;
 };
 
 }  // namespace

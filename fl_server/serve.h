@@ -18,6 +18,7 @@ struct ServeOptions {
   std::vector<std::string> overrides;  // of --set
   std::string listen;                  // HOST:PORT
   std::filesystem::path state;
+  std::filesystem::path registry;  // empty: registry.sqlite3 in `state`; "none": no registry
   std::chrono::milliseconds join_deadline{std::chrono::hours(24)};
   WireTimes times;
   bool handle_signals = true;

@@ -56,12 +56,37 @@ std::shared_ptr<const Setup<Real>> make_setup(const Agreed& agreed) {
   return setup;
 }
 
+// Counts the replies that come too late, or again: those to a ticket that is not the client's newest.
+template <class Real>
+class WatchedTransport final : public TcpTransport<Real> {
+ public:
+  WatchedTransport(Hub& hub, const CodecContext& context, const std::string& start, Registry* registry)
+      : TcpTransport<Real>(hub, context, start), registry_(registry), asked_(context.clients, 0) {}
+
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
+    asked_[client] = envelope.ticket;
+    return TcpTransport<Real>::send(client, envelope);
+  }
+  Event<Real> next(double deadline) override {
+    Event<Real> event = TcpTransport<Real>::next(deadline);
+    if (registry_ != nullptr && event.kind == Event<Real>::Kind::kReply &&
+        event.up.answer == Answer::kReply && event.up.ticket != asked_[event.up.client])
+      registry_->reply_unused(event.up.client);
+    return event;
+  }
+
+ private:
+  Registry* const registry_;
+  std::vector<std::uint64_t> asked_;  // by client: its newest ticket
+};
+
 template <class Real>
 class RealRun final : public ServerRun {
  public:
   RealRun(const ServeOptions& options, const Agreed& agreed, Journal& journal, Background& background,
-          std::string about)
+          Registry* registry, std::string about)
       : options_(options),
+        registry_(registry),
         agreed_(agreed),
         setup_(make_setup<Real>(agreed)),
         context_(codec_context(*setup_, zstd_mode(agreed.experiment))),
@@ -69,13 +94,20 @@ class RealRun final : public ServerRun {
         durable_(journal, background, context_, *half_, ledger_, std::move(about), {}, options.log) {}
 
   bool load(std::span<const Section> sections) override { return durable_.load(sections); }
-  bool replay(std::string_view record) override { return durable_.replay(record); }
+  bool replay(std::string_view record) override {
+    const std::vector<std::uint64_t> before = ledger_.committed;
+    if (!durable_.replay(record)) return false;
+    used_.clear();
+    for (ClientId client = 0; client < before.size(); ++client)
+      if (ledger_.committed[client] != before[client]) used_.push_back(client);
+    if (registry_ != nullptr) registry_->round_done(ledger_, used_);
+    return true;
+  }
   std::uint32_t round() const override { return ledger_.round; }
 
   Outcome go(Hub& hub, const std::string& start) override {
-    const bool resumed = ledger_.round > 0 || ledger_.ticket > 0;
-    const std::filesystem::path file = options_.state / "metrics.csv";
-    auto metrics = resumed ? MetricsFile(file, ledger_.round) : MetricsFile(file);
+    const Durability durability = durability_of(agreed_.experiment);
+    MetricsFile metrics(options_.state / "metrics.csv", ledger_.round, durability);
     Summary summary;
     summary.experiment = &agreed_.experiment;
     summary.theory = agreed_.theory();
@@ -83,24 +115,28 @@ class RealRun final : public ServerRun {
     summary.warnings = agreed_.warnings;
     LoopHooks<Real> hooks;
     hooks.on_note = options_.log;
-    hooks.on_commit = [this](const RoundCommit<Real>& commit) { durable_.commit(commit); };
+    hooks.on_commit = [this](const RoundCommit<Real>& commit) {
+      durable_.commit(commit);
+      register_round(commit);
+    };
     hooks.on_record = [&](const RoundRecord& record) {
       metrics.write(record);
       summary.last = record;
+      if (registry_ != nullptr) registry_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
     RoundLimits limits = round_limits(agreed_.experiment);
     limits.keep_clients = true;
     durable_.begin();
-    TcpTransport<Real> transport(hub, context_, start);
+    WatchedTransport<Real> transport(hub, context_, start, registry_);
     const auto write_results = [&](Outcome outcome) {
       summary.outcome = outcome;
       summary.rounds = ledger_.round;
       summary.seconds = ledger_.totals.seconds;
       summary.kernels = kernels(hub.table());
       summary.processes = processes(hub.table());
-      write_model<Real>(options_.state / "model.bin", half_->model());
-      write_whole(options_.state / "summary.json", summary_json(summary));
+      write_model<Real>(options_.state / "model.bin", half_->model(), durability);
+      write_whole(options_.state / "summary.json", summary_json(summary), durability);
       durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
     };
     hooks.on_over = write_results;
@@ -125,7 +161,22 @@ class RealRun final : public ServerRun {
   }
 
  private:
+  void register_round(const RoundCommit<Real>& commit) {
+    if (registry_ == nullptr) return;
+    used_.clear();
+    for (const Uplink<Real>& up : commit.replies) {
+      if (commit.used) {
+        used_.push_back(up.client);
+      } else {
+        registry_->reply_unused(up.client);
+      }
+    }
+    registry_->round_done(commit.ledger, used_);
+  }
+
   const ServeOptions& options_;
+  Registry* const registry_;
+  std::vector<ClientId> used_;  // of one round
   const Agreed& agreed_;
   const std::shared_ptr<const Setup<Real>> setup_;
   const CodecContext context_;
@@ -136,11 +187,16 @@ class RealRun final : public ServerRun {
 
 }  // namespace
 
+Durability durability_of(const proto::Experiment& experiment) {
+  return experiment.server().durability() == "power" ? Durability::kPower : Durability::kProcess;
+}
+
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const Agreed& agreed,
-                                           Journal& journal, Background& background, std::string about) {
+                                           Journal& journal, Background& background, Registry* registry,
+                                           std::string about) {
   if (agreed.experiment.precision() == "fp32")
-    return std::make_unique<RealRun<float>>(options, agreed, journal, background, std::move(about));
-  return std::make_unique<RealRun<double>>(options, agreed, journal, background, std::move(about));
+    return std::make_unique<RealRun<float>>(options, agreed, journal, background, registry, std::move(about));
+  return std::make_unique<RealRun<double>>(options, agreed, journal, background, registry, std::move(about));
 }
 
 }  // namespace gradwire

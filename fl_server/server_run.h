@@ -10,9 +10,12 @@
 #include "fl_server/agreed.h"
 #include "fl_server/durable_run.h"
 #include "fl_server/hub.h"
+#include "fl_server/registry.h"
 #include "fl_server/serve.h"
 
 namespace gradwire {
+
+Durability durability_of(const proto::Experiment& experiment);
 
 class ServerRun {
  public:
@@ -28,8 +31,10 @@ class ServerRun {
   virtual void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) = 0;
 };
 
-// `about`: of save_about(). All but it must outlive the run. Throws ConfigError or std::runtime_error.
+// `about`: of save_about(). `registry` may be null. All but `about` must outlive the run. Throws ConfigError
+// or std::runtime_error.
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const Agreed& agreed,
-                                           Journal& journal, Background& background, std::string about);
+                                           Journal& journal, Background& background, Registry* registry,
+                                           std::string about);
 
 }  // namespace gradwire

@@ -6,7 +6,10 @@
 
 namespace gradwire {
 
-// Lines for a person, each ended by a newline. Throws std::runtime_error (one line) where there is no run.
-std::string status_text(const std::filesystem::path& state);
+// Lines for a person, each ended by a newline. `registry`: empty: registry.sqlite3 in `state`. Throws
+// std::runtime_error (one line) where there is no run.
+std::string status_text(const std::filesystem::path& state, const std::filesystem::path& registry = {});
+// The same, and all clients, as one JSON object.
+std::string status_json(const std::filesystem::path& state, const std::filesystem::path& registry = {});
 
 }  // namespace gradwire

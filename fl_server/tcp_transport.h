@@ -15,7 +15,7 @@
 namespace gradwire {
 
 template <class Real>
-class TcpTransport final : public Transport<Real>, private HubEvents {
+class TcpTransport : public Transport<Real>, private HubEvents {
  public:
   // Begins the run: `start` is the whole Start frame. REQUIRES: hub.gather() returned true; one transport per
   // hub.

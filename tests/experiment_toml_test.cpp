@@ -201,9 +201,20 @@ TEST(ExperimentConfigs, AreAcceptedAndSayWhatTheyShow) {
     expect_round_trip(loaded.experiment);
     found.insert(entry.path().stem());
   }
-  for (const char* name : {"char_mlp_names", "demo_ef21", "demo_gd", "ef21_a9a", "fedavg_digits",
-                           "gpt_shakespeare", "lenet_mnist", "marina_phishing", "quadratics"})
+  for (const char* name :
+       {"char_mlp_names", "demo_ef21", "demo_gd", "deploy_devices", "deploy_power", "deploy_silos",
+        "ef21_a9a", "fedavg_digits", "gpt_shakespeare", "lenet_mnist", "marina_phishing", "quadratics"})
     EXPECT_TRUE(found.count(name)) << name;
+}
+
+TEST(ExperimentConfigs, ThoseForOperatorsAreWhatTheirCommentsSay) {
+  const auto server = [](const char* name) {
+    return load_experiment(kRoot / "experiments" / "configs" / name).experiment.server();
+  };
+  EXPECT_EQ(server("deploy_silos.toml").quorum(), 1);
+  EXPECT_LT(server("deploy_devices.toml").quorum(), 1);
+  EXPECT_EQ(server("deploy_devices.toml").deadline_ms(), 5000u);
+  EXPECT_EQ(server("deploy_power.toml").durability(), "power");
 }
 
 std::string without_pipes(std::string text) {

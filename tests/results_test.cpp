@@ -11,6 +11,7 @@
 #include "fl_server/summary.h"
 #include "proto/experiment.h"
 #include "tests/data_files.h"
+#include "tests/simulated_disk.h"
 
 namespace gradwire {
 namespace {
@@ -111,6 +112,57 @@ TEST(Metrics, ADamagedLineIsNamed) {
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find("metrics.csv:3: "), std::string::npos) << error.what();
   }
+}
+
+// What a loss of power leaves is drawn; with enough seeds everything that can happen does.
+constexpr std::uint64_t kPowerLosses = 200;
+
+TEST(Metrics, ALossOfPowerCostsNoRecordOfARunThatIsToSurviveIt) {
+  int lost = 0;
+  for (std::uint64_t seed = 0; seed < kPowerLosses; ++seed)
+    for (const Durability durability : {Durability::kPower, Durability::kProcess}) {
+      const auto disk = std::make_shared<SimulatedDisk>(seed);
+      MetricsFile out(disk, "metrics.csv", 0, durability);
+      out.write(record());
+      disk->lose_power();
+      const std::string whole = std::string(kMetricsHeader) + "\n" + metrics_line(record()) + "\n";
+      const auto left = disk->read("metrics.csv");
+      if (durability == Durability::kPower) {
+        ASSERT_EQ(left ? *left : left.error().message, whole);
+      } else if (!left || *left != whole) {
+        ++lost;
+      }
+    }
+  EXPECT_GT(lost, 0) << "the disk of this test loses nothing";
+}
+
+TEST(Metrics, ARunThatGoesOnKeepsTheLinesOfTheRoundsBefore) {
+  const TemporaryFolder folder;
+  const std::string text =
+      std::string(kMetricsHeader) + "\n" + metrics_line(record()) + "\n8,1\n9,1\n" + "10";
+  const fs::path file = folder.write("metrics.csv", text);
+  MetricsFile goes_on(file, 9);
+  EXPECT_EQ(read_file(file), text.substr(0, text.find("9,1")));
+  MetricsFile anew(file);
+  EXPECT_EQ(read_file(file), std::string(kMetricsHeader) + "\n");
+}
+
+TEST(Results, ALossOfPowerLeavesTheNewFileOfARunThatIsToSurviveIt) {
+  int lost = 0;
+  for (std::uint64_t seed = 0; seed < kPowerLosses; ++seed)
+    for (const Durability durability : {Durability::kPower, Durability::kProcess}) {
+      SimulatedDisk disk(seed);
+      write_whole(disk, "summary.json", "the old one", Durability::kPower);
+      write_whole(disk, "summary.json", "the new one", durability);
+      disk.lose_power();
+      const auto left = disk.read("summary.json");
+      if (durability == Durability::kPower) {
+        ASSERT_EQ(left ? *left : left.error().message, "the new one");
+      } else if (!left || *left != "the new one") {
+        ++lost;
+      }
+    }
+  EXPECT_GT(lost, 0) << "the disk of this test loses nothing";
 }
 
 TEST(Metrics, AFolderThatIsNotThereIsAnError) {
