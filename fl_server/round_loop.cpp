@@ -6,6 +6,7 @@
 #include <deque>
 #include <stdexcept>
 
+#include "algorithms/sampling.h"
 #include "fl_server/evaluation.h"
 
 namespace gradwire {
@@ -86,6 +87,10 @@ class Loop {
   double seconds() const {
     return seconds_before_ + std::chrono::duration<double>(Clock::now() - started_).count();
   }
+  // How many of `size` clients end a round.
+  std::size_t quorum_of(std::size_t size) const {
+    return std::clamp<std::size_t>(ceil_share(limits_.quorum, size), 1, size);
+  }
   void note(const std::string& line) const {
     if (hooks_.on_note) hooks_.on_note(line);
   }
@@ -96,11 +101,11 @@ class Loop {
     replies_.clear();
     const Downlink<Real> body = server_.broadcast();
     if (!cohort_.empty()) {
-      const std::size_t size = cohort_.size();
-      const double share = facts_.needs_all_replies ? 1 : limits_.quorum;
-      const auto quorum = static_cast<std::size_t>(std::ceil(share * static_cast<double>(size)));
-      add_bits(body.parts, static_cast<double>(size), totals_.bits_down, totals_.bits_down_paper);
-      if (!collect(Request::kRound, body, std::clamp<std::size_t>(quorum, 1, size), k)) return false;
+      const std::size_t needed = facts_.needs_all_replies ? cohort_.size() : quorum_of(cohort_.size());
+      if (!facts_.needs_all_replies)
+        add_spare_clients(setup_.seed, k, setup_.n, limits_.over_selection, cohort_);
+      add_bits(body.parts, static_cast<double>(cohort_.size()), totals_.bits_down, totals_.bits_down_paper);
+      if (!collect(Request::kRound, body, needed, k)) return false;
       gather_replies();
     }
     const bool used = server_.apply(replies_);
@@ -134,10 +139,7 @@ class Loop {
     const Totals before = totals_;  // evaluation is not counted
     for (ClientId next = 0; next < setup_.n;) {
       next = evaluation.next_window(next, cohort_);
-      const auto quorum =
-          static_cast<std::size_t>(std::ceil(limits_.quorum * static_cast<double>(cohort_.size())));
-      if (!collect(Request::kEvaluate, body, std::clamp<std::size_t>(quorum, 1, cohort_.size()), k))
-        return false;
+      if (!collect(Request::kEvaluate, body, quorum_of(cohort_.size()), k)) return false;
       for (std::size_t i = 0; i < cohort_.size(); ++i)
         if (have_[i]) evaluation.add(slots_[i]);
     }
@@ -307,7 +309,7 @@ class Loop {
   Totals& totals_ = ledger_.totals;
 
   // Of the request in progress.
-  std::vector<ClientId> cohort_;
+  std::vector<ClientId> cohort_;  // with the spare clients
   std::vector<Uplink<Real>> slots_, replies_;
   std::vector<char> have_, helped_;
   std::deque<Downlink<Real>> resyncs_;
