@@ -36,6 +36,9 @@ void add_bits(const Parts<Real>& parts, double receivers, double& wire, double& 
   paper += paper_sum * receivers;
 }
 
+// The operator asked to stop, and who is needed to finish the round does not answer.
+struct RoundAbandoned {};
+
 template <class Real>
 class Loop {
  public:
@@ -55,26 +58,11 @@ class Loop {
 
   Outcome run() {
     Outcome outcome = Outcome::kFinished;
-    for (std::uint32_t k = ledger_.round;; k = ledger_.round) {
-      const bool last = k >= limits_.rounds || stopped();
-      if (limits_.evaluate_every > 0 && (last || k % limits_.evaluate_every == 0)) {
-        if (!evaluate(k)) {
-          outcome = Outcome::kDiverged;
-          break;
-        }
-        if (record_.grad_norm_sq <= limits_.stop_at_grad_norm_sq && limits_.stop_at_grad_norm_sq > 0) {
-          outcome = Outcome::kReachedTarget;
-          break;
-        }
-      }
-      if (last) {
-        if (k < limits_.rounds) outcome = Outcome::kStopped;
-        break;
-      }
-      if (!round(k)) {
-        outcome = Outcome::kDiverged;
-        break;
-      }
+    try {
+      outcome = rounds();
+    } catch (const RoundAbandoned&) {
+      totals_ = committed_totals_;
+      outcome = Outcome::kStopped;
     }
     if (outcome == Outcome::kStopped && limits_.keep_clients) return outcome;
     if (hooks_.on_over) hooks_.on_over(outcome);
@@ -83,6 +71,20 @@ class Loop {
   }
 
  private:
+  Outcome rounds() {
+    for (std::uint32_t k = ledger_.round;; k = ledger_.round) {
+      committed_totals_ = totals_;
+      const bool last = k >= limits_.rounds || stopped();
+      if (limits_.evaluate_every > 0 && (last || k % limits_.evaluate_every == 0)) {
+        if (!evaluate(k)) return Outcome::kDiverged;
+        if (record_.grad_norm_sq <= limits_.stop_at_grad_norm_sq && limits_.stop_at_grad_norm_sq > 0)
+          return Outcome::kReachedTarget;
+      }
+      if (last) return k < limits_.rounds ? Outcome::kStopped : Outcome::kFinished;
+      if (!round(k)) return Outcome::kDiverged;
+    }
+  }
+
   bool stopped() const { return stop_seen_ || (hooks_.stop != nullptr && hooks_.stop->load()); }
   double seconds() const {
     return seconds_before_ + std::chrono::duration<double>(Clock::now() - started_).count();
@@ -190,7 +192,9 @@ class Loop {
     std::uint32_t attempts = 0;
     double deadline = transport_.now() + limits_.deadline_seconds;
     while (got < quorum) {
-      const Event<Real> event = transport_.next(deadline);
+      // Also when events never cease, as of clients that come and go.
+      const bool late = transport_.now() > deadline;
+      const Event<Real> event = late ? Event<Real>{} : transport_.next(deadline);
       switch (event.kind) {
         case Event<Real>::Kind::kStopped: stop_seen_ = true; break;
         case Event<Real>::Kind::kLeft: note("client " + std::to_string(event.up.client) + " left"); break;
@@ -272,7 +276,11 @@ class Loop {
     const std::string state = "round " + std::to_string(k) + ": " + std::to_string(got) + " of " +
                               std::to_string(quorum) + " needed replies; waiting for clients " +
                               name_some(missing);
-    if (attempts >= limits_.attempts || stopped())
+    if (stop_seen_) {  // hooks_.stop is for simulations, whose deadlines take no time
+      note(state + "; stopping without them: this round is begun again when the run goes on");
+      throw RoundAbandoned();
+    }
+    if (attempts >= limits_.attempts)
       throw std::runtime_error(state + " after " + std::to_string(attempts) + " deadlines of " +
                                std::to_string(limits_.deadline_seconds) +
                                " s; start the missing clients, or lower server.quorum");
@@ -306,6 +314,7 @@ class Loop {
 
   bool stop_seen_ = false;
   RoundRecord record_;
+  Totals committed_totals_;  // of the rounds before the one in progress
   Totals& totals_ = ledger_.totals;
 
   // Of the request in progress.
