@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace gradwire {
 
@@ -20,6 +21,34 @@ void sample_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, dou
   const std::uint32_t size = cohort_size(n, share);
   if (size == n) return everyone(n, out);
   draw_subset({seed, kServerClient, round, purpose}, size, n, out);
+}
+
+std::size_t ceil_share(double share, std::size_t count) {
+  constexpr double kRounding = 1e-9;
+  const double exact = share * static_cast<double>(count) - kRounding;
+  return exact <= 0 ? 0 : static_cast<std::size_t>(std::ceil(exact));
+}
+
+void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
+                       std::vector<ClientId>& cohort) {
+  const std::uint32_t others = n - static_cast<std::uint32_t>(cohort.size());
+  const double wanted = share * static_cast<double>(cohort.size());
+  const std::uint32_t spares =
+      wanted >= others ? others : static_cast<std::uint32_t>(ceil_share(share, cohort.size()));
+  if (spares == 0) return;
+  std::vector<std::uint32_t> places;  // among the others
+  draw_subset({seed, kServerClient, round, Purpose::kSpareCohort}, spares, others, places);
+  std::vector<ClientId> wider;
+  std::size_t member = 0, spare = 0;
+  for (ClientId client = 0, place = 0; client < n; ++client) {
+    if (member < cohort.size() && cohort[member] == client) {
+      wider.push_back(cohort[member++]);
+    } else if (spare < places.size() && places[spare] == place++) {
+      wider.push_back(client);
+      ++spare;
+    }
+  }
+  cohort = std::move(wider);
 }
 
 void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double p,

@@ -1,6 +1,7 @@
 // Who takes part, and on which samples: pure functions of the seed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +18,14 @@ std::uint32_t cohort_size(std::uint32_t n, double share);
 // independent.
 void sample_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
                    std::vector<ClientId>& out, Purpose purpose = Purpose::kCohort);
+
+// ceil(share * count), not led astray by the last bit of the product: 0.07 * 100 is 7.
+std::size_t ceil_share(double share, std::size_t count);
+
+// Adds a uniform sample of the clients that are not in `cohort` (ascending), ceil(share |cohort|) of them, or
+// all that there are. The result ascends.
+void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
+                       std::vector<ClientId>& cohort);
 
 // Each client by its own coin of probability p, ascending; may be empty.
 void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double p,

@@ -17,6 +17,7 @@ enum class Purpose : std::uint32_t {
   kFault = 3,
   kStart = 4,            // x0 = "normal"
   kShiftCohort = 5,      // a second sample of clients
+  kSpareCohort = 6,      // clients asked beyond the sample
   kCompressor = 0x1000,  // + number of the message part
   kMinibatch = 0x10000,  // + local step
 };

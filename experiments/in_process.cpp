@@ -21,16 +21,17 @@ struct Fate {
   double delay = 0;  // place in the shuffled order
 };
 
-Fate draw_fate(const Faults& faults, std::uint64_t seed, ClientId client, std::uint32_t request) {
+Fate draw_fate(const InProcessOptions& options, std::uint64_t seed, ClientId client, std::uint32_t request) {
   Fate fate;
-  if (!faults.any()) return fate;
+  const Faults& faults = options.faults;
+  if (!faults.any() && !options.draw_arrival) return fate;
   Stream stream({seed, client, request, Purpose::kFault});
   fate.crashes = stream.uniform() < faults.crashes;
   fate.wiped = stream.uniform() < faults.wiped;
   fate.request_lost = stream.uniform() < faults.lost_requests;
   fate.reply_lost = stream.uniform() < faults.lost_replies;
   fate.repeated = stream.uniform() < faults.duplicates;
-  if (faults.shuffle) fate.delay = stream.uniform();
+  if (faults.shuffle || options.draw_arrival) fate.delay = stream.uniform();
   return fate;
 }
 
@@ -132,7 +133,7 @@ struct InProcess<Real>::Impl {
     for (std::size_t k = 0; k < queued; ++k) {
       Work& work = queue[k];
       Client& to = client(work.client);
-      work.fate = draw_fate(options.faults, setup->seed, work.client, to.requests++);
+      work.fate = draw_fate(options, setup->seed, work.client, to.requests++);
       if (work.fate.wiped) {
         to.seat->grave = std::move(to.seat->runtime);
         to.seat->runtime = std::make_unique<ClientRuntime<Real>>(setup, work.client, *oracles[work.client]);
@@ -192,7 +193,7 @@ struct InProcess<Real>::Impl {
     order.clear();
     for (std::size_t k = 0; k < queued; ++k)
       if (queue[k].answered) order.push_back(k);
-    if (options.faults.shuffle)
+    if (options.faults.shuffle || options.draw_arrival)
       std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return queue[a].fate.delay < queue[b].fate.delay;
       });

@@ -32,6 +32,9 @@ struct InProcessOptions {
   unsigned threads = 1;
   bool encoded = false;  // pass every message through the codec
   Faults faults = {};
+  // Replies arrive in an order drawn from the seed, as with faults.shuffle: for rounds that end before all
+  // have answered, which would otherwise always be without the last numbers.
+  bool draw_arrival = false;
   ZstdMode zstd = {};
   // Where the runtimes of all clients, or their last evaluations, would take more than this, memory is given
   // back after each request: a client that keeps no state lends its runtime to whoever is asked next, and

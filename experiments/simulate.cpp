@@ -26,6 +26,7 @@ InProcessOptions in_process_options(const proto::Experiment& e, bool encoded, un
   options.encoded = encoded;
   options.faults = {e.faults().lost_replies(), e.faults().lost_requests(), e.faults().duplicates(),
                     e.faults().crashes(),      e.faults().wiped(),         e.faults().shuffle()};
+  options.draw_arrival = e.server().over_selection() > 0 || e.server().quorum() < 1;
   const Result<ZstdMode> zstd = parse_zstd_mode(e.server().zstd());
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   options.zstd = *zstd;

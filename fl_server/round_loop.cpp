@@ -6,6 +6,7 @@
 #include <deque>
 #include <stdexcept>
 
+#include "algorithms/sampling.h"
 #include "fl_server/evaluation.h"
 
 namespace gradwire {
@@ -35,6 +36,9 @@ void add_bits(const Parts<Real>& parts, double receivers, double& wire, double& 
   paper += paper_sum * receivers;
 }
 
+// The operator asked to stop, and who is needed to finish the round does not answer.
+struct RoundAbandoned {};
+
 template <class Real>
 class Loop {
  public:
@@ -54,26 +58,11 @@ class Loop {
 
   Outcome run() {
     Outcome outcome = Outcome::kFinished;
-    for (std::uint32_t k = ledger_.round;; k = ledger_.round) {
-      const bool last = k >= limits_.rounds || stopped();
-      if (limits_.evaluate_every > 0 && (last || k % limits_.evaluate_every == 0)) {
-        if (!evaluate(k)) {
-          outcome = Outcome::kDiverged;
-          break;
-        }
-        if (record_.grad_norm_sq <= limits_.stop_at_grad_norm_sq && limits_.stop_at_grad_norm_sq > 0) {
-          outcome = Outcome::kReachedTarget;
-          break;
-        }
-      }
-      if (last) {
-        if (k < limits_.rounds) outcome = Outcome::kStopped;
-        break;
-      }
-      if (!round(k)) {
-        outcome = Outcome::kDiverged;
-        break;
-      }
+    try {
+      outcome = rounds();
+    } catch (const RoundAbandoned&) {
+      totals_ = committed_totals_;
+      outcome = Outcome::kStopped;
     }
     if (outcome == Outcome::kStopped && limits_.keep_clients) return outcome;
     if (hooks_.on_over) hooks_.on_over(outcome);
@@ -82,9 +71,27 @@ class Loop {
   }
 
  private:
+  Outcome rounds() {
+    for (std::uint32_t k = ledger_.round;; k = ledger_.round) {
+      committed_totals_ = totals_;
+      const bool last = k >= limits_.rounds || stopped();
+      if (limits_.evaluate_every > 0 && (last || k % limits_.evaluate_every == 0)) {
+        if (!evaluate(k)) return Outcome::kDiverged;
+        if (record_.grad_norm_sq <= limits_.stop_at_grad_norm_sq && limits_.stop_at_grad_norm_sq > 0)
+          return Outcome::kReachedTarget;
+      }
+      if (last) return k < limits_.rounds ? Outcome::kStopped : Outcome::kFinished;
+      if (!round(k)) return Outcome::kDiverged;
+    }
+  }
+
   bool stopped() const { return stop_seen_ || (hooks_.stop != nullptr && hooks_.stop->load()); }
   double seconds() const {
     return seconds_before_ + std::chrono::duration<double>(Clock::now() - started_).count();
+  }
+  // How many of `size` clients end a round.
+  std::size_t quorum_of(std::size_t size) const {
+    return std::clamp<std::size_t>(ceil_share(limits_.quorum, size), 1, size);
   }
   void note(const std::string& line) const {
     if (hooks_.on_note) hooks_.on_note(line);
@@ -96,11 +103,11 @@ class Loop {
     replies_.clear();
     const Downlink<Real> body = server_.broadcast();
     if (!cohort_.empty()) {
-      const std::size_t size = cohort_.size();
-      const double share = facts_.needs_all_replies ? 1 : limits_.quorum;
-      const auto quorum = static_cast<std::size_t>(std::ceil(share * static_cast<double>(size)));
-      add_bits(body.parts, static_cast<double>(size), totals_.bits_down, totals_.bits_down_paper);
-      if (!collect(Request::kRound, body, std::clamp<std::size_t>(quorum, 1, size), k)) return false;
+      const std::size_t needed = facts_.needs_all_replies ? cohort_.size() : quorum_of(cohort_.size());
+      if (!facts_.needs_all_replies)
+        add_spare_clients(setup_.seed, k, setup_.n, limits_.over_selection, cohort_);
+      add_bits(body.parts, static_cast<double>(cohort_.size()), totals_.bits_down, totals_.bits_down_paper);
+      if (!collect(Request::kRound, body, needed, k)) return false;
       gather_replies();
     }
     const bool used = server_.apply(replies_);
@@ -134,10 +141,7 @@ class Loop {
     const Totals before = totals_;  // evaluation is not counted
     for (ClientId next = 0; next < setup_.n;) {
       next = evaluation.next_window(next, cohort_);
-      const auto quorum =
-          static_cast<std::size_t>(std::ceil(limits_.quorum * static_cast<double>(cohort_.size())));
-      if (!collect(Request::kEvaluate, body, std::clamp<std::size_t>(quorum, 1, cohort_.size()), k))
-        return false;
+      if (!collect(Request::kEvaluate, body, quorum_of(cohort_.size()), k)) return false;
       for (std::size_t i = 0; i < cohort_.size(); ++i)
         if (have_[i]) evaluation.add(slots_[i]);
     }
@@ -188,7 +192,9 @@ class Loop {
     std::uint32_t attempts = 0;
     double deadline = transport_.now() + limits_.deadline_seconds;
     while (got < quorum) {
-      const Event<Real> event = transport_.next(deadline);
+      // Also when events never cease, as of clients that come and go.
+      const bool late = transport_.now() > deadline;
+      const Event<Real> event = late ? Event<Real>{} : transport_.next(deadline);
       switch (event.kind) {
         case Event<Real>::Kind::kStopped: stop_seen_ = true; break;
         case Event<Real>::Kind::kLeft: note("client " + std::to_string(event.up.client) + " left"); break;
@@ -283,7 +289,11 @@ class Loop {
     const std::string state = "round " + std::to_string(k) + ": " + std::to_string(got) + " of " +
                               std::to_string(quorum) + " needed replies; waiting for clients " +
                               name_some(missing);
-    if (attempts >= limits_.attempts || stopped())
+    if (stop_seen_) {  // hooks_.stop is for simulations, whose deadlines take no time
+      note(state + "; stopping without them: this round is begun again when the run goes on");
+      throw RoundAbandoned();
+    }
+    if (attempts >= limits_.attempts)
       throw std::runtime_error(state + " after " + std::to_string(attempts) + " deadlines of " +
                                std::to_string(limits_.deadline_seconds) +
                                " s; start the missing clients, or lower server.quorum");
@@ -317,10 +327,11 @@ class Loop {
 
   bool stop_seen_ = false;
   RoundRecord record_;
+  Totals committed_totals_;  // of the rounds before the one in progress
   Totals& totals_ = ledger_.totals;
 
   // Of the request in progress.
-  std::vector<ClientId> cohort_;
+  std::vector<ClientId> cohort_;  // with the spare clients
   std::vector<Uplink<Real>> slots_, replies_;
   std::vector<char> have_, helped_;
   std::deque<Downlink<Real>> resyncs_;

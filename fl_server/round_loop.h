@@ -43,6 +43,7 @@ struct Ledger {
 struct RoundLimits {
   std::uint32_t rounds = 0;
   double quorum = 1;                 // share of the cohort whose replies end a round
+  double over_selection = 0;         // clients asked beyond the cohort, as a share of it
   double deadline_seconds = 60;      // then whoever is missing is asked again
   std::uint32_t attempts = 10;       // deadlines without a quorum before the run gives up
   std::uint32_t evaluate_every = 1;  // 0: never

@@ -14,6 +14,7 @@ namespace {
 // What may change from one process of a run to the next; the rest decides its bits.
 void copy_settings(const proto::Experiment& from, proto::Experiment& to) {
   to.mutable_server()->set_quorum(from.server().quorum());
+  to.mutable_server()->set_over_selection(from.server().over_selection());
   to.mutable_server()->set_deadline_ms(from.server().deadline_ms());
   to.mutable_server()->set_durability(from.server().durability());
   to.mutable_run()->set_rounds(from.run().rounds());

@@ -112,6 +112,7 @@ RoundLimits round_limits(const proto::Experiment& experiment) {
   limits.evaluate_every = experiment.run().evaluate_every();
   limits.stop_at_grad_norm_sq = experiment.run().stop_at_grad_norm_sq();
   limits.quorum = experiment.server().quorum();
+  limits.over_selection = experiment.server().over_selection();
   limits.deadline_seconds = experiment.server().deadline_ms() / 1000.0;
   return limits;
 }

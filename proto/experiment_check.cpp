@@ -129,12 +129,22 @@ void check_parameters(const proto::Algorithm& a) {
   }
 }
 
+void check_server(const proto::Experiment& e, const Facts& facts) {
+  const std::string needs_all = std::string(facts.name) + " needs the replies of all clients asked: ";
+  if (facts.needs_all_replies && e.server().quorum() < 1)
+    throw ConfigError("server.quorum",
+                      needs_all + "quorum must be 1, not " + number_text(e.server().quorum()));
+  if (e.server().over_selection() == 0) return;
+  const std::string key = "server.over_selection";
+  if (facts.needs_all_replies) throw ConfigError(key, needs_all + "over_selection must be 0");
+  if (e.clients().participation() == 1)
+    throw ConfigError(key,
+                      "over_selection needs clients.participation below 1: at 1 all clients are asked and "
+                      "nobody is left; to go on without the slowest, lower server.quorum");
+}
+
 void check_faults(const proto::Experiment& e, const Facts& facts) {
   const std::string name(facts.name);
-  if (facts.needs_all_replies && e.server().quorum() < 1)
-    throw ConfigError("server.quorum", name +
-                                           " needs the replies of all clients asked: quorum must be 1, not " +
-                                           number_text(e.server().quorum()));
   if (has(facts.client_state, ClientState::kPrivate)) {
     const std::string why = "a client of " + name + " keeps state that nobody can restore: ";
     if (e.faults().wiped() > 0) throw ConfigError("faults.wiped", why + "wiped must be 0");
@@ -163,7 +173,9 @@ void check_experiment(const proto::Experiment& e) {
     throw ConfigError("algorithm.name", e.algorithm().name() + " needs Hessians in closed form, and kind " +
                                             quote(e.problem().kind()) +
                                             " has none; use quadratic, least_squares or logistic");
-  check_faults(e, find_method(e.algorithm().name()).facts);
+  const Facts& facts = find_method(e.algorithm().name()).facts;
+  check_server(e, facts);
+  check_faults(e, facts);
 }
 
 }  // namespace gradwire

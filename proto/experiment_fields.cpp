@@ -284,7 +284,10 @@ std::vector<Field> run_fields() {
 std::vector<Field> server_fields() {
   return {
       {.type = kNumber, .high = 1, .low_open = true, GRADWIRE_IN(server, quorum), .fallback = 1.0,
-       .meaning = "share of the clients asked whose replies end a round"},
+       .meaning = "share of a round's clients whose replies end it"},
+      {.type = kNumber, GRADWIRE_IN(server, over_selection), .fallback = 0.0,
+       .meaning = "share of clients asked beyond those that participation says, so that a round need not wait for the "
+                  "slowest: it still uses quorum of the first number, those who answer first"},
       {.type = kInteger, .low = 1, .high = kMaxU32, GRADWIRE_IN(server, deadline_ms),
        .fallback = std::int64_t{60000}, .meaning = "milliseconds until whoever is missing is asked again"},
       {.type = kWordOrInteger, .low = 1, .high = 19, .words = {"auto", "off"},

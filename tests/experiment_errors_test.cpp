@@ -190,6 +190,15 @@ TEST(ExperimentErrors, RefuseWhatTheMethodCannotDo) {
   EXPECT_EQ(error_of(kGood, also("algorithm.compressor=topk:k=1")).substr(0, 35),
             "--set algorithm.compressor: marina ");
   EXPECT_EQ(error_of(kGood, {"server.quorum=0.5"}), "");
+  EXPECT_EQ(
+      error_of(kGood, also("server.over_selection=0.3")),
+      "--set server.over_selection: marina needs the replies of all clients asked: over_selection must be 0");
+  EXPECT_EQ(
+      error_of(kGood, {"server.over_selection=0.3"}),
+      "--set server.over_selection: over_selection needs clients.participation below 1: at 1 all clients are "
+      "asked and nobody is left; to go on without the slowest, lower server.quorum");
+  EXPECT_EQ(error_of(kGood, {"server.over_selection=0.3", "clients.participation=0.5"}), "");
+  EXPECT_EQ(error_of(kGood, {"server.over_selection=-1"}).substr(0, 29), "--set server.over_selection: ");
   // k is checked against d when the data are there.
   EXPECT_EQ(error_of(kGood, {"algorithm.compressor=topk:k=0"}).substr(0, 28), "--set algorithm.compressor: ");
 }

@@ -41,6 +41,7 @@ TEST(ExperimentToml, ReadsBackToTheSameExperiment) {
                                   "run.stop_at_grad_norm_sq=1.7976931348623157e308",
                                   "run.x0=file:x.txt",
                                   "server.quorum=0.1",
+                                  "server.over_selection=0.3",
                                   "server.zstd=19",
                                   "server.mirrors=false",
                                   "faults.lost_replies=0.1",
@@ -85,6 +86,7 @@ x0 = "zeros"
 
 [server]
 quorum = 1.0
+over_selection = 0.0
 deadline_ms = 60000
 zstd = "auto"
 mirrors = "auto"

@@ -197,6 +197,37 @@ TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
   }
 }
 
+// A client that comes and goes without end, and never answers.
+class Flapping final : public Transport<double> {
+ public:
+  std::uint64_t send(ClientId, const Envelope<double>&) override { return 0; }
+  Event<double> next(double) override {
+    clock_ += 0.01;
+    Event<double> event;
+    event.kind = (comes_ = !comes_) ? Event<double>::Kind::kJoined : Event<double>::Kind::kLeft;
+    return event;
+  }
+  double now() const override { return clock_; }
+
+ private:
+  double clock_ = 0;
+  bool comes_ = false;
+};
+
+TEST(Quorum, UnreachableEndsTheRunThoughAClientComesAndGoesWithoutEnd) {
+  const Federation<double> federation(2, 6);
+  const auto setup = federation.setup(spec_of("gd"));
+  Flapping transport;
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 1;
+  limits.evaluate_every = 0;
+  EXPECT_THROW(run_rounds<double>(*server, find_method("gd").facts, *setup, transport, ledger, limits, {}),
+               std::runtime_error);
+  EXPECT_NEAR(transport.now(), limits.attempts * limits.deadline_seconds, 1);
+}
+
 // The server dies and comes back from a snapshot that is seven rounds old; the clients are ahead of it.
 template <class Real>
 std::string final_state_with_restart(const Federation<Real>& federation,

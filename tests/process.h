@@ -20,8 +20,10 @@ namespace gradwire {
 
 class Process {
  public:
-  // Both streams go to `log`; the working directory is the log's.
-  Process(const std::string& name, const std::vector<std::string>& arguments, std::filesystem::path log)
+  // Both streams go to `log`; the working directory is the log's. `in_child` is called before the program
+  // begins, to take something away from it.
+  Process(const std::string& name, const std::vector<std::string>& arguments, std::filesystem::path log,
+          void (*in_child)() = nullptr)
       : log_(std::move(log)) {
     const std::string path = program(name).string(), folder = log_.parent_path().string();
     std::vector<char*> argv = {const_cast<char*>(path.c_str())};
@@ -33,6 +35,7 @@ class Process {
     const int out = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     ::dup2(out, 1);
     ::dup2(out, 2);
+    if (in_child != nullptr) in_child();
     if (::chdir(folder.c_str()) == 0) ::execv(path.c_str(), argv.data());
     ::_exit(127);
   }

@@ -53,7 +53,7 @@ class ProcessTest : public ::testing::Test {
     fs::remove(state() / "address");
     std::vector<std::string> arguments = {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    Process server("gradwire-server", arguments, folder.path() / "server.log");
+    Process server("gradwire-server", arguments, folder.path() / "server.log", server_is_denied);
     EXPECT_TRUE(eventually([&] { return fs::exists(state() / "address"); })) << server.log();
     std::ifstream(state() / "address") >> address;
     return server;
@@ -73,7 +73,7 @@ class ProcessTest : public ::testing::Test {
   }
   Process start_client(std::uint32_t part, const std::string& where,
                        const std::string& source = "synthetic") {
-    const std::string data = source + "#" + std::to_string(part) + "/" + std::to_string(kClients);
+    const std::string data = source + "#" + std::to_string(part) + "/" + std::to_string(client_count);
     std::vector<std::string> arguments = {"--server", where, "--data", data};
     const std::string own = "client" + std::to_string(part);
     if (clients_remember) arguments.insert(arguments.end(), {"--state", own});
@@ -81,7 +81,7 @@ class ProcessTest : public ::testing::Test {
   }
   std::vector<Process> start_clients(const std::string& where) {
     std::vector<Process> clients;
-    for (std::uint32_t part = 0; part < kClients; ++part) clients.push_back(start_client(part, where));
+    for (std::uint32_t part = 0; part < client_count; ++part) clients.push_back(start_client(part, where));
     return clients;
   }
   std::size_t records() const { return lines_of(read_file(state() / "metrics.csv")).size(); }
@@ -122,6 +122,8 @@ class ProcessTest : public ::testing::Test {
   TemporaryFolder folder;
   std::string address;
   bool clients_remember = false;  // each in a folder of its own
+  std::uint32_t client_count = kClients;
+  void (*server_is_denied)() = nullptr;  // something, in its process, before it begins
 };
 
 }  // namespace gradwire

@@ -1,4 +1,5 @@
-// A TCP relay on loopback that loses connections when it is told to: a bad network for real programs.
+// A TCP relay on loopback that loses or resets connections when it is told to: a bad network for real
+// programs.
 #pragma once
 
 #include <array>
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <netinet/in.h>
 #include <poll.h>
+#include <random>
 #include <string>
 #include <sys/socket.h>
 #include <thread>
@@ -41,8 +43,29 @@ class Relay {
 
   const std::string& address() const { return address_; }
   int cuts() const { return cuts_; }
+  // Resets (RST) each connection with this probability, soon.
+  void reset(double probability) { reset_ = probability; }
+  int resets() const { return resets_; }
 
  private:
+  static void drop_hard(int a, int b) {
+    const linger at_once{1, 0};
+    ::setsockopt(a, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    ::setsockopt(b, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    drop(a, b);
+  }
+
+  void reset_some() {
+    const double probability = reset_.exchange(0);
+    if (probability == 0) return;
+    std::erase_if(pairs_, [&](const auto& pair) {
+      if (!std::bernoulli_distribution(probability)(random_)) return false;
+      drop_hard(pair.first, pair.second);
+      resets_ += 1;
+      return true;
+    });
+  }
+
   static void drop(int a, int b) {
     ::close(a);
     ::close(b);
@@ -50,6 +73,7 @@ class Relay {
 
   void run() {
     while (!stop_) {
+      reset_some();
       std::vector<pollfd> ready = {{listener_, POLLIN, 0}};
       for (const auto& [a, b] : pairs_) {
         ready.push_back({a, POLLIN, 0});
@@ -69,7 +93,8 @@ class Relay {
       }
       pairs_ = kept;
       if (ready[0].revents != 0)
-        pairs_.emplace_back(::accept(listener_, nullptr, nullptr), connect_to(target_));
+        // No program started later may hold a connection open that is cut here.
+        pairs_.emplace_back(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC), connect_to(target_));
     }
   }
 
@@ -93,7 +118,9 @@ class Relay {
   const std::string target_;
   const std::uint64_t cut_after_;
   std::uint64_t passed_ = 0;
-  std::atomic<int> cuts_ = 0;
+  std::atomic<int> cuts_ = 0, resets_ = 0;
+  std::atomic<double> reset_ = 0;
+  std::mt19937 random_{std::random_device{}()};
   std::atomic<bool> stop_ = false;
   int listener_ = -1;
   std::string address_;

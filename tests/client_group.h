@@ -1,0 +1,70 @@
+// Many clients of the real library as the threads of one process, which can be killed as a whole: a tenth of
+// a federation that leaves without a word.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "fl_client/client.h"
+
+namespace gradwire {
+
+class ClientGroup {
+ public:
+  // REQUIRES: this process has one thread. The clients are named c<first>, ..., of problems without data.
+  ClientGroup(const std::string& server, std::uint32_t first, std::uint32_t count) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::vector<std::thread> threads;
+    for (std::uint32_t c = first; c < first + count; ++c)
+      threads.emplace_back([&server, c] { run_one(server, "c" + std::to_string(c)); });
+    for (std::thread& thread : threads) thread.join();
+    ::_exit(0);
+  }
+  ~ClientGroup() { kill(); }
+  ClientGroup(ClientGroup&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  ClientGroup& operator=(ClientGroup&& other) noexcept {
+    std::swap(pid_, other.pid_);
+    return *this;
+  }
+
+  // SIGKILL: nobody says goodbye.
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  // A client of it was sent away, or could not go on.
+  bool has_failed() const {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid_;
+  }
+
+ private:
+  static void run_one(const std::string& server, const std::string& name) {
+    ClientOptions options;
+    options.server = server;
+    options.name = name;
+    try {
+      run_client(options);
+    } catch (const std::exception& error) {
+      const std::string line = name + ": " + error.what() + "\n";
+      (void)!::write(2, line.data(), line.size());
+      ::_exit(1);
+    }
+  }
+
+  pid_t pid_;
+};
+
+}  // namespace gradwire
