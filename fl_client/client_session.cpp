@@ -202,7 +202,11 @@ std::optional<ClientEnding> ClientSession::Impl::begin(Link& link, std::span<con
     (void)link.write(error_frame(error.what(), true, 0));  // best effort: this process ends
     throw;
   }
-  return ending_of(link.write(join_));
+  const Status joined = link.write(join_);
+  if (joined)
+    log("joined as client " + std::to_string(number_) + " of " +
+        std::to_string(experiment_.clients().count()) + "; the run begins, or goes on, when all are there");
+  return ending_of(joined);
 }
 
 // ---- the rounds ----

@@ -23,6 +23,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t kReadBytes = 16 * 1024;  // a small message arrives in one read
 constexpr std::size_t kMaxVectors = 16;        // of one system call
 constexpr std::uint32_t kMissedHeartbeats = 3;
+constexpr std::chrono::seconds kFrameGrace{30};  // for a frame to arrive, plus its bytes at this rate
+constexpr std::uint64_t kMinBytesPerSecond = 4096;
 
 Error lost(const std::string& why) { return Error{"the connection to the server is lost: " + why}; }
 
@@ -82,7 +84,8 @@ Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::s
   return Error{address + ": " + std::strerror(error)};
 }
 
-ServerConnection::ServerConnection(int fd, milliseconds io_timeout) : fd_(fd), buffer_(kReadBytes) {
+ServerConnection::ServerConnection(int fd, milliseconds io_timeout)
+    : fd_(fd), silence_(io_timeout), buffer_(kReadBytes) {
   const int yes = 1;
   ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   set_timeout(fd_, SO_RCVTIMEO, io_timeout);
@@ -102,20 +105,19 @@ ServerConnection::~ServerConnection() {
 
 // ---- reading ----
 
-namespace {
-
 // Reads at least one byte.
-Result<std::size_t> receive(int fd, std::span<std::byte> to) {
+Result<std::size_t> ServerConnection::receive(std::span<std::byte> to) {
   for (;;) {
-    const ssize_t got = ::recv(fd, to.data(), to.size(), 0);
+    const ssize_t got = ::recv(fd_, to.data(), to.size(), 0);
+    if (got > 0 && std::chrono::steady_clock::now() > frame_due_)
+      return lost("a message took too long to arrive");
     if (got > 0) return static_cast<std::size_t>(got);
     if (got == 0) return lost("it hung up");
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return lost("it is silent");
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+      return lost("it was silent for " + std::to_string(silence_.count()) + " ms");
     if (errno != EINTR) return lost(std::strerror(errno));
   }
 }
-
-}  // namespace
 
 // Makes at least `bytes` unused bytes lie in the buffer.
 Status ServerConnection::fill(std::size_t bytes) {
@@ -125,7 +127,7 @@ Status ServerConnection::fill(std::size_t bytes) {
   begin_ = 0;
   if (buffer_.size() < bytes) buffer_.resize(bytes);
   while (end_ < bytes) {
-    const auto got = receive(fd_, std::span(buffer_).subspan(end_));
+    const auto got = receive(std::span(buffer_).subspan(end_));
     if (!got) return got.error();
     end_ += *got;
   }
@@ -133,11 +135,15 @@ Status ServerConnection::fill(std::size_t bytes) {
 }
 
 Result<ServerConnection::Frame> ServerConnection::read_head(std::uint64_t max_payload) {
+  frame_due_ = std::chrono::steady_clock::time_point::max();
+  if (Status status = fill(1); !status) return status.error();
+  frame_due_ = std::chrono::steady_clock::now() + kFrameGrace;
   if (Status status = fill(kPrefixBytes); !status) return status.error();
   std::array<std::byte, kPrefixBytes> raw;
   std::memcpy(raw.data(), buffer_.data() + begin_, kPrefixBytes);
   const Result<Prefix> prefix = read_prefix(raw, max_payload);
   if (!prefix) return prefix.error();
+  frame_due_ += std::chrono::seconds(prefix->payload_len / kMinBytesPerSecond);
   if (Status status = fill(kPrefixBytes + prefix->header_len); !status) return status.error();
   const auto header = std::span<const std::byte>(buffer_).subspan(begin_ + kPrefixBytes, prefix->header_len);
   begin_ += kPrefixBytes + prefix->header_len;
@@ -152,7 +158,7 @@ Status ServerConnection::read_payload(std::span<const std::span<std::byte>> targ
     begin_ += here;
     target = target.subspan(here);
     while (!target.empty()) {
-      const auto got = receive(fd_, target);
+      const auto got = receive(target);
       if (!got) return got.error();
       target = target.subspan(*got);
     }
@@ -183,7 +189,8 @@ Status ServerConnection::write_pieces(std::span<const std::span<const std::byte>
     const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0)
-      return lost(errno == EAGAIN || errno == EWOULDBLOCK ? "it reads nothing" : std::strerror(errno));
+      return lost(errno == EAGAIN || errno == EWOULDBLOCK ? "it reads nothing; it may be overloaded"
+                                                          : std::strerror(errno));
     skip += static_cast<std::size_t>(sent);
     while (first < pieces.size() && skip >= pieces[first].size()) skip -= pieces[first++].size();
   }
@@ -205,7 +212,8 @@ Status ServerConnection::write(const Encoded& message) {
 }
 
 void ServerConnection::start_heartbeats(milliseconds interval) {
-  set_timeout(fd_, SO_RCVTIMEO, interval * kMissedHeartbeats);
+  silence_ = interval * kMissedHeartbeats;
+  set_timeout(fd_, SO_RCVTIMEO, silence_);
   heartbeat_ = std::thread([this, interval] { beat(interval); });
 }
 

@@ -50,11 +50,14 @@ class ServerConnection final : public Link {
 
  private:
   ServerConnection(int fd, std::chrono::milliseconds io_timeout);
+  Result<std::size_t> receive(std::span<std::byte> to);
   Status fill(std::size_t bytes);
   Status write_pieces(std::span<const std::span<const std::byte>> pieces);
   void beat(std::chrono::milliseconds interval);
 
   const int fd_;
+  std::chrono::milliseconds silence_;                // after which the server is given up
+  std::chrono::steady_clock::time_point frame_due_;  // for the frame that is arriving
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // of what was read and not used
   std::vector<std::span<const std::byte>> pieces_;

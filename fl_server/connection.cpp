@@ -287,11 +287,14 @@ void Connection::check_time(SteadyTime now) {
   if (frame_bytes_ > 0 && now - frame_started_ > frame_time)
     return refuse("a message took too long to arrive", false, 0);
   if (writing() && now - progress_ > times_.write_stall)
-    return close("it read nothing for " + std::to_string(times_.write_stall.count()) + " ms");
+    return close("it read nothing for " + std::to_string(times_.write_stall.count()) +
+                 " ms; it may come back");
   if (!soon_.empty() && !writing()) send(Outgoing::control(std::exchange(soon_, {})));
   if (!heartbeats_) return;
   const auto silence = times_.heartbeat * times_.missed_heartbeats;
-  if (now - heard_ > silence) return close("no sign of life for " + std::to_string(silence.count()) + " ms");
+  if (now - heard_ > silence)
+    return close("no sign of life for " + std::to_string(silence.count()) +
+                 " ms: it, its machine or the network is down; it may come back");
   if (!writing() && now - sent_ >= times_.heartbeat) send(Outgoing::control(heartbeat_frame()));
 }
 

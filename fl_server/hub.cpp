@@ -15,7 +15,9 @@ namespace {
 
 // Sockets beyond two per client: room for newcomers that have not said who they are.
 constexpr std::size_t kExtraSockets = 64;
+constexpr std::uint32_t kFullRetryMs = 1000;
 constexpr std::size_t kNamedMissing = 10;
+constexpr std::chrono::minutes kSayWhoIsMissing{1};
 constexpr std::chrono::milliseconds kQuietGoodbye{500};  // before it is worth a line that somebody takes long
 
 }  // namespace
@@ -98,9 +100,13 @@ Session& Hub::Impl::add_session() {
 }
 
 Channel Hub::Impl::on_channel(Session& relay, std::uint32_t channel) {
-  if (sessions.size() >= 2 * options.clients + kExtraSockets) return {};
-  Session& session = add_session();
   auto& connection = static_cast<Connection&>(relay.link());
+  if (sessions.size() >= 2 * options.clients + kExtraSockets) {
+    const std::string full = error_frame("the server takes no more connections", false, kFullRetryMs);
+    connection.send(Outgoing::control(gradwire::on_channel(full, channel)));
+    return {};
+  }
+  Session& session = add_session();
   ChannelLink& link =
       session.speak(std::make_unique<ChannelLink>(*sockets, connection, channel, session), relay);
   return {&session, &link};
@@ -254,7 +260,14 @@ bool Hub::stopped() const { return impl_->stopped; }
 bool Hub::gather(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
   const auto complete = [&] { return m.table.joined_count() == m.table.size(); };
-  m.sockets->wait(m.now() + deadline, [&] { return m.stopped || complete(); });
+  const SteadyTime end = m.now() + deadline;
+  while (!m.stopped && !complete() && m.now() < end) {
+    const SteadyTime soon = std::min(end, m.now() + kSayWhoIsMissing);
+    m.sockets->wait(soon, [&] { return m.stopped || complete(); });
+    if (!m.stopped && !complete() && m.now() < end)
+      m.log("still waiting for clients " + m.missing() + " to join; start them with --server " +
+            m.sockets->address());
+  }
   if (m.stopped) return false;
   if (complete()) return true;
   throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms only " +

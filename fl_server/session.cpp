@@ -54,9 +54,13 @@ void Session::begin(const std::string& start, std::uint64_t max_payload) {
 void Session::check_time(SteadyTime now) {
   const auto waited = now - state_since_;
   if (state_ == State::kHello && waited > times_.handshake)
-    return link_->refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false, 0);
+    return link_->refuse(
+        "no Hello within " + std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
+        false, 0);
   if (state_ == State::kData && waited > times_.data)
-    return link_->refuse("no Join within " + std::to_string(times_.data.count()) + " ms", false, 0);
+    return link_->refuse(
+        "no Join within " + std::to_string(times_.data.count()) + " ms: its data takes too long to read",
+        false, 0);
   link_->check_time(now);
 }
 

@@ -74,7 +74,7 @@ class FakeClient {
     if (!fill(kPrefixBytes)) return std::nullopt;
     std::array<std::byte, kPrefixBytes> raw;
     std::memcpy(raw.data(), received_.data(), kPrefixBytes);
-    const auto prefix = read_prefix(raw, std::uint64_t{1} << 40);
+    const auto prefix = read_prefix(raw, std::uint64_t{1} << 40, true);
     if (!prefix) {
       ADD_FAILURE() << prefix.error().message;
       return std::nullopt;
