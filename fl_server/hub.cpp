@@ -53,6 +53,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
   void on_closed(Session& session, const std::string& why) override;
   std::string relay_welcome() override;
+  std::uint64_t max_payload() const override { return longest_payload; }
   Channel on_channel(Session& relay, std::uint32_t channel) override;
   void on_shut(Session& session) override { sessions.erase(session.id()); }
 
@@ -61,7 +62,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   ConnectionCounts counts;
   const std::unique_ptr<SocketLayer> sockets;  // sessions end before it
   std::string start;                           // the frame; empty until the run begins
-  std::uint64_t max_payload = 0;
+  std::uint64_t longest_payload = 0;  // max_payload()
   HubEvents* events = nullptr;  // null before the run and after it
   bool stopped = false, ended = false, said_short = false;
 
@@ -116,7 +117,7 @@ std::string Hub::Impl::relay_welcome() {
   wire::Relay message;
   message.set_protocol(kWireVersion);
   message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
-  message.set_max_payload(max_payload);
+  message.set_max_payload(longest_payload);
   return control_frame(FrameType::kRelay, message);
 }
 
@@ -168,7 +169,7 @@ std::string Hub::Impl::welcome(ClientId client) {
   message.set_client(client);
   message.set_experiment(options.experiment);
   message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
-  message.set_max_payload(max_payload);
+  message.set_max_payload(longest_payload);
   return control_frame(FrameType::kWelcome, message);
 }
 
@@ -184,7 +185,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
   if (options.watcher != nullptr)
     options.watcher->client_joined(client, table.info(client), session.link().peer());
   if (!start.empty()) {
-    session.begin(start, max_payload);
+    session.begin(start, longest_payload);
     if (const auto last = farewells.find(client); last != farewells.end()) session.link().send(last->second);
     if (events != nullptr) events->on_joined(client);
   }
@@ -279,10 +280,10 @@ bool Hub::gather(std::chrono::milliseconds deadline) {
 void Hub::begin(std::string start, std::uint64_t max_payload, HubEvents& events) {
   Impl& m = *impl_;
   m.start = std::move(start);
-  m.max_payload = max_payload;
+  m.longest_payload = max_payload;
   m.events = &events;
   for (const auto& [id, session] : m.sessions)
-    if (session->state() == Session::State::kRelay) session->tell_relay(m.relay_welcome(), max_payload);
+    if (session->state() == Session::State::kRelay) session->tell_relay();
   for (Session* session : m.live)
     if (session != nullptr && session->state() == Session::State::kJoined)
       session->begin(m.start, max_payload);

@@ -173,13 +173,13 @@ Status Session::relay(std::span<const std::byte> header) {
       std::make_unique<Trunk>([this](std::uint32_t channel) { return owner_.on_channel(*this, channel); });
   connection_->carry_channels();
   link_->expect_heartbeats();
-  link_->send(Outgoing::control(owner_.relay_welcome()));
+  tell_relay();
   return Unit{};
 }
 
-void Session::tell_relay(const std::string& welcome, std::uint64_t max_payload) {
-  link_->set_max_payload(max_payload);
-  link_->send(Outgoing::control(welcome));
+void Session::tell_relay() {
+  link_->set_max_payload(owner_.max_payload());
+  link_->send(Outgoing::control(owner_.relay_welcome()));
 }
 
 // The client says why it leaves.

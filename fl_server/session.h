@@ -26,6 +26,7 @@ class SessionOwner {
   virtual std::string welcome(ClientId client) = 0;  // a whole frame
   // The session's peer is a relay; what it is told, a whole frame.
   virtual std::string relay_welcome() = 0;
+  virtual std::uint64_t max_payload() const = 0;  // bytes; 0 before the run begins
   // One of its clients comes. No link: there are too many.
   virtual Channel on_channel(Session& relay, std::uint32_t channel) = 0;
   virtual Status on_join(Session& session, ClientInfo info) = 0;
@@ -61,7 +62,7 @@ class Session final : public FrameHandler {
   // The run has begun: Start, then rounds.
   void begin(const std::string& start, std::uint64_t max_payload);
   // Of a relay: what its clients may send.
-  void tell_relay(const std::string& welcome, std::uint64_t max_payload);
+  void tell_relay();
   void check_time(SteadyTime now);
 
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
