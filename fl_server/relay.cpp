@@ -348,6 +348,12 @@ void Relay::run() {
 
 }  // namespace
 
-void run_relay(const RelayOptions& options) { Relay(options).run(); }
+void run_relay(const RelayOptions& options) {
+  const std::size_t colon = options.upstream.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == options.upstream.size())
+    throw std::invalid_argument("--upstream " + options.upstream +
+                                ": write it as HOST:PORT, as in 192.0.2.1:7000");
+  Relay(options).run();
+}
 
 }  // namespace gradwire

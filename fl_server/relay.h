@@ -27,7 +27,7 @@ struct RelayOptions {
 };
 
 // Returns when the run is over for its clients, or the operator asked to stop. Throws std::invalid_argument
-// (--listen) or std::runtime_error; always one line.
+// (--listen, --upstream) or std::runtime_error; always one line.
 void run_relay(const RelayOptions& options);
 
 }  // namespace gradwire
