@@ -53,16 +53,18 @@ void run_client(const ClientOptions& options) {
     memory.emplace(folder->disk(), options.log);
     if (options.name.empty()) name = memory->name(name);
   }
-  ClientSession session({name, options.data, options.log}, memory ? &*memory : nullptr);
-  BackOff back_off(options.back_off_base, options.back_off_cap, std::random_device{}());
+  std::random_device device;
+  const std::uint64_t process = std::uint64_t{device()} << 32 | device();
+  ClientSession session({name, process, options.data, options.log}, memory ? &*memory : nullptr);
+  BackOff back_off(options.back_off_base, options.back_off_cap, device());
   Clock::time_point last_contact = Clock::now();
   for (;;) {
-    const auto connection =
-        ServerConnection::connect(options.server, options.connect_timeout, options.io_timeout);
+    auto connection = ServerConnection::connect(options.server, options.connect_timeout, options.io_timeout);
     const ClientEnding ending = connection
                                     ? serve(session, **connection)
                                     : ClientEnding{false, "no server at " + connection.error().message};
     if (ending.goodbye) return;
+    if (connection) connection->reset();  // not to seem alive while it waits
     if (connection && session.welcome()) last_contact = Clock::now();
     if (connection && session.answered()) back_off.reset();
     const auto away = std::chrono::duration_cast<milliseconds>(Clock::now() - last_contact);

@@ -64,6 +64,7 @@ class ClientSession::Impl {
   // Of the connection: which message was the last.
   enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
+  std::uint32_t connections_ = 0;  // so far
 
   // Of the Welcome.
   std::uint32_t number_ = 0;
@@ -88,6 +89,8 @@ std::string ClientSession::Impl::hello() {
   hello.set_build(build_info());
   hello.set_pid(static_cast<std::uint64_t>(::getpid()));
   hello.set_kernels(kernels_name());
+  hello.set_process(identity_.process);
+  hello.set_connection(++connections_);
   if (identity_.data.part) {
     hello.set_part_index(identity_.data.part->index);
     hello.set_part_count(identity_.data.part->count);

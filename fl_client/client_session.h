@@ -20,8 +20,9 @@ namespace gradwire {
 class ClientMemory;
 
 struct ClientIdentity {
-  std::string name;  // the same on every connection
-  DataChoice data;   // paths relative to the working directory
+  std::string name;           // the same on every connection
+  std::uint64_t process = 0;  // another one in every process
+  DataChoice data;            // paths relative to the working directory
   std::function<void(const std::string&)> log;
 };
 

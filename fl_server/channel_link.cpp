@@ -48,8 +48,9 @@ void ChannelLink::skip_payload() {
 void ChannelLink::refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
   if (!open_) return;
   skip_payload();
-  ending_ = false;
+  const bool was_ending = std::exchange(ending_, false);
   send(Outgoing::control(error_frame(message, fatal, retry_after_ms)));
+  ending_ = was_ending;
   detach(message);
 }
 

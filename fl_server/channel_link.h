@@ -25,7 +25,9 @@ class ChannelLink final : public FrameLink {
   bool open() const override { return open_; }
   void set_max_payload(std::uint64_t) override {}  // it is the trunk's
   void send(Outgoing message) override;
-  void send_soon(const std::string& frame) override { soon_ += frame; }
+  void send_soon(const std::string& frame) override {
+    if (soon_.size() < kMostSoon) soon_ += frame;
+  }
   void own_sections(OwnedSections&) override {}  // they are the trunk's
   bool ending() const override { return ending_; }
   bool has_body(const void* body) const override { return open_ && trunk_->has_body(body); }

@@ -66,7 +66,7 @@ void Connection::on_readable() {
 }
 
 void Connection::read_frames() {
-  for (std::size_t read = 0; open_ && read < kBytesPerWake;) {
+  for (std::size_t read = 0; open_ && !paused_ && read < kBytesPerWake;) {
     const std::span<std::byte> to = room();
     const bool into_buffer = to.data() >= buffer_.data() && to.data() < buffer_.data() + buffer_.size();
     const Socket::Moved moved = socket_->read(to);
@@ -189,6 +189,12 @@ bool Connection::frame_is_whole() {
   return true;
 }
 
+void Connection::pause_reading(bool pause) {
+  if (std::exchange(paused_, pause) == pause || !socket_->is_open()) return;
+  heard_ = frame_started_ = sockets_.now();
+  socket_->pause_reading(pause);
+}
+
 void Connection::skip_payload() {
   if (stage_ == Stage::kPayload) stage_ = Stage::kSkipped;
 }
@@ -209,9 +215,9 @@ void Connection::write() {
         waiting_ = true;
         return socket_->want_write();
       case WriteQueue::Progress::kFailed: return close(socket_->failure());
-      case WriteQueue::Progress::kSome: progress_ = sent_ = sockets_.now(); break;
+      case WriteQueue::Progress::kSome: sent_ = sockets_.now(); break;
       case WriteQueue::Progress::kAll:
-        progress_ = sent_ = sockets_.now();
+        sent_ = sockets_.now();
         count_borrowing();
         if (refused_) socket_->end_writing();
         return;
@@ -229,7 +235,10 @@ void Connection::send(Outgoing message) {
   ending_ = message.last;
   if (!soon_.empty()) message.head.insert(0, std::exchange(soon_, {}));
   if (channels_ && message.body != nullptr) body_ = message.body;
-  if (queue_.empty()) progress_ = sockets_.now();
+  if (queue_.empty()) {
+    progress_ = sockets_.now();
+    taken_ = queue_.taken();
+  }
   queue_.push(std::move(message));
   write();
   count_borrowing();
@@ -284,15 +293,19 @@ void Connection::check_time(SteadyTime now) {
   }
   const auto frame_time =
       times_.frame_grace + std::chrono::seconds(frame_bytes_ / WireTimes::kMinBytesPerSecond);
-  if (frame_bytes_ > 0 && now - frame_started_ > frame_time)
+  if (frame_bytes_ > 0 && !paused_ && now - frame_started_ > frame_time)
     return refuse("a message took too long to arrive", false, 0);
-  if (writing() && now - progress_ > times_.write_stall)
-    return close("it read nothing for " + std::to_string(times_.write_stall.count()) +
-                 " ms; it may come back");
+  if (writing() && now - progress_ > times_.write_stall) {
+    const std::uint64_t taken = queue_.taken() - std::exchange(taken_, queue_.taken());
+    if (taken * 1000 < WireTimes::kMinBytesPerSecond * static_cast<std::uint64_t>(times_.write_stall.count()))
+      return close("it read " + (taken == 0 ? "nothing" : "only " + std::to_string(taken) + " bytes") +
+                   " for " + std::to_string(times_.write_stall.count()) + " ms; it may come back");
+    progress_ = now;
+  }
   if (!soon_.empty() && !writing()) send(Outgoing::control(std::exchange(soon_, {})));
   if (!heartbeats_) return;
   const auto silence = times_.heartbeat * times_.missed_heartbeats;
-  if (now - heard_ > silence)
+  if (now - heard_ > silence && !paused_)
     return close("no sign of life for " + std::to_string(silence.count()) +
                  " ms: it, its machine or the network is down; it may come back");
   if (!writing() && now - sent_ >= times_.heartbeat) send(Outgoing::control(heartbeat_frame()));

@@ -46,7 +46,9 @@ class Connection final : public FrameLink, private SocketHandler {
   bool open() const override { return open_; }
   void set_max_payload(std::uint64_t bytes) override { max_payload_ = bytes; }
   void send(Outgoing message) override;
-  void send_soon(const std::string& frame) override { soon_ += frame; }
+  void send_soon(const std::string& frame) override {
+    if (soon_.size() < kMostSoon) soon_ += frame;  // of a peer that does not read it is dropped
+  }
   void own_sections(OwnedSections& copies) override;
   bool ending() const override { return ending_; }
   bool has_body(const void* body) const override { return body_ != nullptr && body_.get() == body; }
@@ -60,6 +62,9 @@ class Connection final : public FrameLink, private SocketHandler {
   // From now on the frames are those of channels.
   void carry_channels() { channels_ = true; }
   bool writing() const { return !queue_.empty(); }  // something waits to be written
+  std::uint64_t bytes_waiting() const { return queue_.bytes(); }
+  // What arrives is left where it is, and the peer's silence is no wonder.
+  void pause_reading(bool pause);
 
  private:
   enum class Stage : std::uint8_t { kPrefix, kHeader, kPayload, kSkipped };
@@ -108,8 +113,9 @@ class Connection final : public FrameLink, private SocketHandler {
   bool waiting_ = false;              // until the socket takes more
   bool refused_ = false;              // what is in the queue says so, and nothing follows
   bool ending_ = false;
-  bool borrowing_ = false, heartbeats_ = false;
+  bool borrowing_ = false, heartbeats_ = false, paused_ = false;
   SteadyTime progress_, sent_, refused_at_;
+  std::uint64_t taken_ = 0;  // bytes since progress_
 };
 
 }  // namespace gradwire

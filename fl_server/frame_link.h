@@ -40,8 +40,10 @@ class FrameLink {
   virtual void set_max_payload(std::uint64_t bytes) = 0;  // 0 until set
   // Writes at once what the peer takes, the rest as soon as it can.
   virtual void send(Outgoing message) = 0;
-  // Writes a control frame together with the next message, at the latest when the time is next checked.
+  // Writes a control frame together with the next message, at the latest when the time is next checked; it is
+  // lost with a message that another takes the place of.
   virtual void send_soon(const std::string& frame) = 0;
+  static constexpr std::size_t kMostSoon = 4096;  // bytes of such frames
   virtual void own_sections(OwnedSections& copies) = 0;
   virtual bool ending() const = 0;  // a message that is the `last` was sent
   // The peer has this body (Outgoing::body) already, and a Round may refer to it.

@@ -39,7 +39,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   }
   std::string missing() const;
   void compare_kernels(ClientId client) const;
-  void replace(ClientId client);
+  void replace(ClientId client, Session& session);
   Session& add_session();
 
   Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
@@ -62,8 +62,8 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   ConnectionCounts counts;
   const std::unique_ptr<SocketLayer> sockets;  // sessions end before it
   std::string start;                           // the frame; empty until the run begins
-  std::uint64_t longest_payload = 0;  // max_payload()
-  HubEvents* events = nullptr;  // null before the run and after it
+  std::uint64_t longest_payload = 0;           // max_payload()
+  HubEvents* events = nullptr;                 // null before the run and after it
   bool stopped = false, ended = false, said_short = false;
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
@@ -139,11 +139,14 @@ void Hub::Impl::on_stop() {
 
 // ---- the handshake ----
 
-// A new connection speaks for the client: the old one is told and hung up on.
-void Hub::Impl::replace(ClientId client) {
-  Session* old = std::exchange(live[client], nullptr);
+// A new connection speaks for the client: the old one is told and hung up on. For good, if that is another
+// process and this one has shown that it is there: else two would take turns for ever.
+void Hub::Impl::replace(ClientId client, Session& session) {
+  Session* old = std::exchange(live[client], &session);
   if (old == nullptr) return;
-  old->give_way("another process has connected as client " + std::to_string(client));
+  log(name(client) + ": " + session.link().peer() + " takes the place of " + old->link().peer());
+  old->give_way("another process has connected as client " + std::to_string(client),
+                !start.empty() && old->process() != session.process());
 }
 
 Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
@@ -152,14 +155,20 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   Result<ClientId> client = table.assign(who, part_index, part_count);
   if (!client) return client;
   if (ended && farewells.count(*client) == 0) return Error{"the run is over"};
-  if (live[*client] != nullptr) {
-    log(name(*client) + ": " + session.link().peer() + " takes the place of " + live[*client]->link().peer());
-    replace(*client);
-    if (start.empty()) {
-      table.release(*client);
-      client = table.assign(who, part_index, part_count);
-    }
+  if (const Session* now = live[*client];
+      now != nullptr && now->process() == session.process() && now->ordinal() > session.ordinal()) {
+    // Its network was slow: the process has connected again meanwhile, and that connection is good.
+    session.link().refuse("there is a newer connection of this process", false, 0);
+    return Error{"it is late"};
   }
+  // In a run a Hello replaces nobody: it may be an old one, of a connection that nobody is at any more.
+  if (live[*client] != nullptr && !start.empty()) return client;
+  const bool again = live[*client] != nullptr;
+  replace(*client, session);
+  if (!again) return client;
+  live[*client] = nullptr;
+  table.release(*client);
+  client = table.assign(who, part_index, part_count);
   if (client) live[*client] = &session;
   return client;
 }
@@ -178,6 +187,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
   const std::string detail = std::to_string(info.sample_count) + " samples";
   const std::string process = session.link().peer() + ", process " + std::to_string(info.pid);
   if (Status status = table.join(client, std::move(info)); !status) return status;
+  if (live[client] != &session) replace(client, session);
   const std::uint32_t left = table.size() - table.joined_count();
   log(name(client) + " (" + process + ") joined with " + detail +
       (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""));
@@ -321,7 +331,7 @@ void Hub::own_pending() {
   for (const auto& [id, session] : impl_->sessions) session->link().own_sections(copies);
 }
 
-void Hub::finish(std::chrono::milliseconds deadline) {
+bool Hub::finish(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
   m.events = nullptr;
   m.ended = true;
@@ -336,10 +346,15 @@ void Hub::finish(std::chrono::milliseconds deadline) {
           " clients to hear that the run is over, first " + m.name(m.farewells.begin()->first));
     m.sockets->wait(end, heard);
   }
+  wire::Relay over;
+  over.set_protocol(kWireVersion);
+  over.set_over(true);
   for (const auto& [id, session] : m.sessions)
-    if (session->state() == Session::State::kRelay) session->link().close("the run is over");
+    if (heard() && session->state() == Session::State::kRelay)
+      session->link().send(Outgoing::control(control_frame(FrameType::kRelay, over)));
   m.sockets->wait(std::min(end, m.now() + kQuietGoodbye),
                   [&] { return m.counts.open == 0; });  // they hang up
+  return heard();
 }
 
 void Hub::abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {

@@ -77,7 +77,8 @@ class Hub {
 
   // Until all clients have heard the last message that they were sent (a client says so),
   // also those that must come back for it; at the latest after `deadline`.
-  void finish(std::chrono::milliseconds deadline);
+  // False: some have not.
+  bool finish(std::chrono::milliseconds deadline);
   // Hangs up on all clients and tells them why. Unless that is `fatal` they come back, in retry_after_ms at
   // the earliest.
   void abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms);

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -23,6 +22,7 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kBackSoonMs = 500;  // for clients whose server is away
 constexpr milliseconds kLastWords{20'000};  // for a server that is away after a goodbye
 constexpr std::size_t kMostClients = 1 << 16;
+constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // for the server to take them
 
 // A frame that arrives, kept whole to be passed on.
 struct Parcel {
@@ -71,6 +71,8 @@ class Local final : public FrameHandler {
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override {
     if (!said_hello_ && prefix.type != FrameType::kHello) return Error{"the first message is no Hello"};
+    if (prefix.payload_len > 0 && prefix.type != FrameType::kReply)
+      return Error{"only a Reply has a payload"};
     if (!std::exchange(said_hello_, true)) connection_.expect_heartbeats();
     return parcel_.begin(prefix, header);
   }
@@ -87,23 +89,27 @@ class Local final : public FrameHandler {
   Connection connection_;
 };
 
-class Relay final : public SocketLayerHandler, public FrameHandler {
+class Relay final : public RelayRun, public SocketLayerHandler, public FrameHandler {
  public:
-  explicit Relay(const RelayOptions& options)
+  Relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets)
       : options_(options),
-        sockets_(listen_on_tcp(options.listen)),
-        back_off_(options.back_off_base, options.back_off_cap, std::random_device{}()),
+        sockets_(std::move(sockets)),
+        back_off_(options.back_off_base, options.back_off_cap, options.jitter_seed),
         last_contact_(sockets_->now()),
         next_try_(last_contact_) {}
   ~Relay() override { locals_.clear(); }
 
   void run();
+  void start() override;
+  bool over() const override;
 
   void log(const std::string& line) const {
     if (options_.log) options_.log(line);
   }
   void pass_up(const Outgoing& message) {
-    if (joined_) upstream_->send(message);
+    if (!joined_) return;
+    upstream_->send(message);
+    if (upstream_->bytes_waiting() > kMostBytesWaiting) pause_clients(true);
   }
   void local_left(Local& local, const std::string& why);
   void erase(std::uint32_t channel) { locals_.erase(channel); }
@@ -111,7 +117,8 @@ class Relay final : public SocketLayerHandler, public FrameHandler {
  private:
   void on_accepted(std::unique_ptr<Socket> socket) override;
   void on_turned_away() override {
-    log("no file descriptors are left: clients are turned away; raise 'ulimit -n'");
+    if (!std::exchange(said_short_, true))
+      log("no file descriptors are left: clients are turned away; raise 'ulimit -n'");
   }
   void on_tick() override;
   void on_stop() override { stopped_ = true; }
@@ -122,11 +129,15 @@ class Relay final : public SocketLayerHandler, public FrameHandler {
   void on_closed(const std::string& why) override;
   void on_shut() override;
 
+  milliseconds without_server() const;
+  // Clients are read while the server takes what they say.
+  void pause_clients(bool pause);
   void connect();
   Status from_server();
   Status joined(const wire::Relay& answer);
   Status pass_down(Local& local);
-  Status pass_round(Local& local);
+  Status complete_round();
+  void pass_round(Local& local);
 
   const RelayOptions& options_;
   WireTimes times_ = options_.times;
@@ -139,6 +150,7 @@ class Relay final : public SocketLayerHandler, public FrameHandler {
   std::unique_ptr<Connection> upstream_;
   bool joined_ = false;
   Parcel parcel_;
+  wire::Round round_;  // the header in parcel_, when it is that of a Round
   std::uint64_t max_payload_ = 0;
   std::optional<Parcel> body_;  // the last Round that had a body; its header is that of the body
   BackOff back_off_;
@@ -147,7 +159,7 @@ class Relay final : public SocketLayerHandler, public FrameHandler {
   milliseconds retry_after_{0};
   std::optional<std::string> refused_;  // for good
 
-  bool stopped_ = false, said_goodbye_ = false;
+  bool stopped_ = false, is_over_ = false, said_goodbye_ = false, paused_ = false, said_short_ = false;
 };
 
 // ---- a client ----
@@ -173,12 +185,18 @@ void Relay::on_accepted(std::unique_ptr<Socket> socket) {
   const std::uint32_t channel = ++channels_;
   auto& local = locals_[channel] =
       std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), times_, counts_);
-  local->connection().set_max_payload(max_payload_);
   local->connection().start();
+  local->connection().pause_reading(paused_);
+  said_short_ = false;
   if (!joined_) local->connection().refuse("this relay has no server at the moment", false, kBackSoonMs);
 }
 
 // ---- the server ----
+
+void Relay::pause_clients(bool pause) {
+  if (std::exchange(paused_, pause) == pause) return;
+  for (const auto& [channel, local] : locals_) local->connection().pause_reading(pause);
+}
 
 void Relay::connect() {
   next_try_ = SteadyTime::max();
@@ -202,6 +220,9 @@ Result<std::span<const std::span<std::byte>>> Relay::on_header(const Prefix& pre
 Status Relay::on_frame() {
   const std::uint32_t channel = parcel_.prefix.channel;
   if (channel == 0) return from_server();
+  if (parcel_.prefix.type == FrameType::kRound) {
+    if (Status status = complete_round(); !status) return status;
+  }
   const auto local = locals_.find(channel);
   if (local == locals_.end() || !local->second->connection().open()) return Unit{};  // it has left
   return pass_down(*local->second);
@@ -230,9 +251,13 @@ Status Relay::from_server() {
 }
 
 Status Relay::joined(const wire::Relay& answer) {
+  if (answer.over()) {
+    is_over_ = said_goodbye_ = true;
+    upstream_->close("the run is over");
+    return Unit{};
+  }
   max_payload_ = answer.max_payload();
   upstream_->set_max_payload(max_payload_);
-  for (const auto& [channel, local] : locals_) local->connection().set_max_payload(max_payload_);
   if (std::exchange(joined_, true)) return Unit{};
   back_off_.reset();
   log("joined the server at " + options_.upstream + "; clients are welcome");
@@ -241,7 +266,11 @@ Status Relay::joined(const wire::Relay& answer) {
 
 Status Relay::pass_down(Local& local) {
   const auto header = std::as_bytes(std::span(parcel_.header));
-  if (parcel_.prefix.type == FrameType::kRound) return pass_round(local);
+  if (parcel_.prefix.type == FrameType::kRound) {
+    pass_round(local);
+    return Unit{};
+  }
+  if (parcel_.prefix.type == FrameType::kStart) local.connection().set_max_payload(max_payload_);
   if (parcel_.prefix.type != FrameType::kError) {
     local.connection().send(parcel_.for_channel(0));
     return Unit{};
@@ -253,9 +282,9 @@ Status Relay::pass_down(Local& local) {
   return Unit{};
 }
 
-// A request; its body may be that of an earlier one.
-Status Relay::pass_round(Local& local) {
-  wire::Round round;
+// A request whose body may be that of an earlier one, also of one whose client has left.
+Status Relay::complete_round() {
+  wire::Round& round = round_;
   if (Status status = parse_control(std::as_bytes(std::span(parcel_.header)), round); !status) return status;
   if (round.has_same_body()) {
     if (!body_) return Error{"a Round refers to a body that did not come"};
@@ -269,17 +298,20 @@ Status Relay::pass_round(Local& local) {
     body_ = parcel_;
     body_->header = round.body().SerializeAsString();
   }
+  return Unit{};
+}
+
+void Relay::pass_round(Local& local) {
   Outgoing message = parcel_.for_channel(0);
-  message.request = round.ticket();
-  message.last = round.request() == wire::REQUEST_GOODBYE;
+  message.request = round_.ticket();
+  message.last = round_.request() == wire::REQUEST_GOODBYE;
   if (message.last) said_goodbye_ = local.heard_goodbye = true;
   local.connection().send(std::move(message));
-  return Unit{};
 }
 
 void Relay::on_closed(const std::string& why) {
   if (joined_) {
-    log("the server is lost: " + why);
+    if (!is_over_) log("the server is lost: " + why);
     last_contact_ = sockets_->now();
   }
   joined_ = false;
@@ -300,34 +332,42 @@ void Relay::on_shut() { upstream_.reset(); }
 void Relay::on_tick() {
   const SteadyTime now = sockets_->now();
   if (upstream_) upstream_->check_time(now);
+  if (paused_ && (!joined_ || upstream_->bytes_waiting() < kMostBytesWaiting / 2)) pause_clients(false);
   for (const auto& [channel, local] : locals_) {
     if (!local->said_hello() && now - local->came() > times_.handshake)
       local->connection().refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false,
                                  0);
     local->connection().check_time(now);
   }
-  if (!upstream_ && now >= next_try_) connect();
+  if (!upstream_ && !is_over_ && now >= next_try_) connect();
+}
+
+milliseconds Relay::without_server() const {
+  return joined_ ? milliseconds(0)
+                 : std::chrono::duration_cast<milliseconds>(sockets_->now() - last_contact_);
+}
+
+bool Relay::over() const {
+  if (stopped_ || refused_ || without_server() > options_.give_up_after) return true;
+  if (is_over_ && locals_.empty()) return true;
+  return said_goodbye_ && !joined_ && without_server() > kLastWords;
+}
+
+void Relay::start() {
+  const milliseconds shortest = std::min({times_.handshake, times_.heartbeat, times_.linger}) / 4;
+  sockets_->start(*this, std::clamp(shortest, milliseconds(10), milliseconds(250)), options_.handle_signals);
+  log("listening on " + sockets_->address() + " for clients of " + options_.upstream +
+      "; messages are passed on one by one, results are those of clients without a relay");
+  connect();
 }
 
 void Relay::run() {
-  const milliseconds shortest = std::min({times_.handshake, times_.heartbeat, times_.linger}) / 4;
-  sockets_->start(*this, std::clamp(shortest, milliseconds(10), milliseconds(250)), options_.handle_signals);
+  start();
   if (!options_.state.empty()) {
     std::filesystem::create_directories(options_.state);
     write_whole(options_.state / "address", sockets_->address() + "\n");
   }
-  log("listening on " + sockets_->address() + " for clients of " + options_.upstream +
-      "; messages are passed on one by one, results are those of clients without a relay");
-  connect();
-  const auto without_server = [&] {
-    return joined_ ? milliseconds(0)
-                   : std::chrono::duration_cast<milliseconds>(sockets_->now() - last_contact_);
-  };
-  const auto over = [&] {
-    if (stopped_ || refused_ || without_server() > options_.give_up_after) return true;
-    return said_goodbye_ && !joined_ && (locals_.empty() || without_server() > kLastWords);
-  };
-  while (!over()) sockets_->wait(sockets_->now() + std::chrono::seconds(1), over);
+  while (!over()) sockets_->wait(sockets_->now() + std::chrono::seconds(1), [this] { return over(); });
   if (stopped_ && !said_goodbye_) {
     for (const auto& [channel, local] : locals_)
       local->connection().refuse("the relay was stopped", false, kBackSoonMs);
@@ -348,12 +388,16 @@ void Relay::run() {
 
 }  // namespace
 
+std::unique_ptr<RelayRun> make_relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets) {
+  return std::make_unique<Relay>(options, std::move(sockets));
+}
+
 void run_relay(const RelayOptions& options) {
   const std::size_t colon = options.upstream.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == options.upstream.size())
     throw std::invalid_argument("--upstream " + options.upstream +
                                 ": write it as HOST:PORT, as in 192.0.2.1:7000");
-  Relay(options).run();
+  Relay(options, listen_on_tcp(options.listen)).run();
 }
 
 }  // namespace gradwire

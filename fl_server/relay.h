@@ -9,6 +9,8 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <random>
 #include <string>
 
 #include "fl_server/connection.h"
@@ -22,9 +24,20 @@ struct RelayOptions {
   WireTimes times;
   std::chrono::milliseconds back_off_base{100}, back_off_cap{60'000};
   std::chrono::milliseconds give_up_after{3'600'000};  // without a server
+  std::uint64_t jitter_seed = std::random_device{}();  // of the back-off
   bool handle_signals = true;
   std::function<void(const std::string&)> log;  // one line; may be empty
 };
+
+// One relay on any sockets: everything happens inside their wait().
+class RelayRun {
+ public:
+  virtual ~RelayRun() = default;
+  virtual void start() = 0;       // accepts, and connects to the server
+  virtual bool over() const = 0;  // the run is, or the operator asked to stop, or no server was found in time
+};
+// The options must outlive it.
+std::unique_ptr<RelayRun> make_relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets);
 
 // Returns when the run is over for its clients, or the operator asked to stop. Throws std::invalid_argument
 // (--listen, --upstream) or std::runtime_error; always one line.

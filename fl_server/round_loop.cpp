@@ -208,7 +208,7 @@ class Loop {
             transport_.tell(event.up.client, event.up.ticket, Receipt::kLate);
             break;
           }
-          if (event.up.answer == Answer::kNotFinite) {
+          if (event.up.answer == Answer::kNotFinite && is_awaited(event.up.client)) {
             note("round " + std::to_string(k) + ": the loss or gradient of client " +
                  std::to_string(event.up.client) + " is not a finite number");
             return false;
@@ -228,6 +228,11 @@ class Loop {
                                                 : cohort_.size();
   }
 
+  bool is_awaited(ClientId client) const {
+    const std::size_t i = place(client);
+    return i < cohort_.size() && !have_[i];
+  }
+
   // True when the event is a new answer.
   bool take(const Event<Real>& event, Request request, const Downlink<Real>& body) {
     const std::size_t i = place(event.up.client);
@@ -240,9 +245,11 @@ class Loop {
       help(i, event.up.answer, request, body);
       return false;
     }
-    if (!(request == Request::kRound ? server_.accepts(event.up)
+    if (event.up.round != body.round ||
+        !(request == Request::kRound ? server_.accepts(event.up)
                                      : Evaluation<Real>::accepts(event.up, setup_))) {
-      note("client " + std::to_string(event.up.client) + " sent a message of the wrong shape; it is ignored");
+      note("client " + std::to_string(event.up.client) +
+           " sent a message of the wrong shape or for another round; it is ignored");
       tell(event, request, Receipt::kRefused);
       return false;
     }

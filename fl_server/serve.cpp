@@ -3,7 +3,6 @@
 #include <memory>
 #include <random>
 #include <stdexcept>
-#include <sys/resource.h>
 #include <system_error>
 #include <utility>
 
@@ -28,14 +27,6 @@ constexpr std::chrono::milliseconds kSettleTime{1000};  // for the registry to t
 std::uint64_t draw_run() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
-}
-
-// As many sockets as the system lets this process have.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // Makes the folder, unless it is somebody else's.
@@ -237,7 +228,6 @@ std::optional<Outcome> serve(const ServeOptions& given) {
   const LoadedExperiment loaded = load_experiment(options.file, options.overrides);
   claim(options.state, loaded.experiment.name());
   const FolderLock lock(options.state);
-  raise_descriptor_limit();
   Serving serving(options, loaded);
   const bool resumed = serving.recover();
   if (resumed && serving.stage() != RunStage::kRounds) {

@@ -144,8 +144,7 @@ class RealRun final : public ServerRun {
     if (outcome == Outcome::kStopped) {
       write_results(outcome);
     } else {
-      hub.finish(kGoodbyeTime);
-      durable_.end(RunStage::kOver, outcome);
+      if (hub.finish(kGoodbyeTime)) durable_.end(RunStage::kOver, outcome);
     }
     return outcome;
   }
@@ -156,8 +155,7 @@ class RealRun final : public ServerRun {
     limits.rounds = ledger_.round;
     limits.evaluate_every = 0;
     run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, LoopHooks<Real>{});
-    hub.finish(kGoodbyeTime);
-    durable_.end(RunStage::kOver, outcome);
+    if (hub.finish(kGoodbyeTime)) durable_.end(RunStage::kOver, outcome);
   }
 
  private:

@@ -67,7 +67,8 @@ void Session::check_time(SteadyTime now) {
 Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& prefix,
                                                                  std::span<const std::byte> header) {
   reply_bytes_ = 0;
-  if (prefix.channel != 0 && channel_ == nullptr) return trunk_->on_header(prefix, header);
+  in_channel_ = prefix.channel != 0 && channel_ == nullptr;
+  if (in_channel_) return trunk_->on_header(prefix, header);
   if (prefix.type == FrameType::kReply && state_ == State::kRounds) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
     return owner_.on_reply_header(*this, prefix, header);
@@ -77,10 +78,10 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
   return std::span<const std::span<std::byte>>();
 }
 
-void Session::give_way(const std::string& why) {
+void Session::give_way(const std::string& why, bool fatal) {
   tell_broken_reply();
   client_.reset();
-  link_->refuse(why, true, 0);
+  link_->refuse(why, fatal, 0);
 }
 
 void Session::on_closed(const std::string& why) {
@@ -100,7 +101,7 @@ void Session::on_shut() {
 }
 
 Status Session::on_frame() {
-  if (trunk_) trunk_->on_frame();
+  if (in_channel_) trunk_->on_frame();
   return reply_bytes_ > 0 ? owner_.on_reply(*this, reply_bytes_) : Status(Unit{});
 }
 
@@ -128,6 +129,8 @@ Status Session::hello(std::span<const std::byte> header) {
                   true, 0);
     return Unit{};
   }
+  process_ = hello.process();
+  ordinal_ = hello.connection();
   std::optional<std::uint32_t> index, count;
   if (hello.has_part_index()) index = hello.part_index();
   if (hello.has_part_count()) count = hello.part_count();

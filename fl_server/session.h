@@ -56,8 +56,11 @@ class Session final : public FrameHandler {
   FrameLink& link() { return *link_; }
   State state() const { return state_; }
   std::optional<ClientId> client() const { return client_; }
+  // Whose connection it is, from the Hello, and which one of that process.
+  std::uint64_t process() const { return process_; }
+  std::uint32_t ordinal() const { return ordinal_; }
   // Another connection speaks for the client now.
-  void give_way(const std::string& why);
+  void give_way(const std::string& why, bool fatal);
 
   // The run has begun: Start, then rounds.
   void begin(const std::string& start, std::uint64_t max_payload);
@@ -88,10 +91,13 @@ class Session final : public FrameHandler {
   ChannelLink* channel_ = nullptr;    // link_, if that is a channel
   Session* relay_ = nullptr;          // whose channel it is, until that is lost; null: of none
   std::unique_ptr<Trunk> trunk_;      // of a relay
+  bool in_channel_ = false;           // what arrives is for one of its channels
   State state_ = State::kHello;
   SteadyTime state_since_;
   std::optional<ClientId> client_;
-  ClientInfo info_;                // from the Hello
+  ClientInfo info_;  // from the Hello
+  std::uint64_t process_ = 0;
+  std::uint32_t ordinal_ = 0;
   std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving; 0: no reply is
 };
 

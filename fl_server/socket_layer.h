@@ -38,6 +38,8 @@ class Socket {
   // From now on the handler is called, from inside SocketLayer::wait().
   virtual void start(SocketHandler& handler) = 0;
   virtual Moved read(std::span<std::byte> to) = 0;
+  // While paused, on_readable() is not called.
+  virtual void pause_reading(bool pause) = 0;
   virtual Moved write(std::span<const std::span<const std::byte>> pieces) = 0;
   virtual void want_write() = 0;
   virtual std::string failure() const = 0;  // why kFailed, in words

@@ -8,6 +8,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <optional>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -32,6 +34,8 @@ using Descriptor = asio::posix::stream_descriptor;
 
 constexpr std::size_t kMaxVectors = 16;  // of one system call
 constexpr int kAcceptsPerWake = 64;
+constexpr int kJobsWithoutTime =
+    10'000;  // of a wait whose deadline has passed; busy peers may bring more for ever
 
 std::string peer_of(int fd) {
   sockaddr_storage address{};
@@ -47,8 +51,17 @@ std::string peer_of(int fd) {
   return (address.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
 }
 
-// A socket that is being connected.
-Result<int> begin_connection(const std::string& address) {
+// As many sockets as the system lets this process have.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// A socket that is being connected. To the address of that name whose turn it is: the next one may answer
+// where this one does not.
+Result<int> begin_connection(const std::string& address, std::size_t turn) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0) return Error{address + ": write it as HOST:PORT"};
   std::string host = address.substr(0, colon);
@@ -60,8 +73,12 @@ Result<int> begin_connection(const std::string& address) {
   if (const int error = ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found))
     return Error{address + ": " + ::gai_strerror(error)};
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
-  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd >= 0 && (::connect(fd, found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS)) return fd;
+  std::size_t count = 0;
+  for (const addrinfo* where = found; where != nullptr; where = where->ai_next) ++count;
+  const addrinfo* where = found;
+  for (std::size_t k = turn % count; k > 0; --k) where = where->ai_next;
+  const int fd = ::socket(where->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && (::connect(fd, where->ai_addr, where->ai_addrlen) == 0 || errno == EINPROGRESS)) return fd;
   const Error error{address + ": " + std::strerror(errno)};
   if (fd >= 0) ::close(fd);
   return error;
@@ -93,6 +110,10 @@ class TcpSocket final : public Socket {
     message.msg_iovlen = count;
     return moved(::sendmsg(descriptor_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
   }
+  void pause_reading(bool pause) override {
+    paused_ = pause;
+    if (!pause && handler_ != nullptr && is_open() && !awaits_bytes_) wait_readable();
+  }
   void want_write() override {
     descriptor_.async_wait(Descriptor::wait_write, [this, alive = alive_](const asio::error_code& error) {
       if (!error && *alive && is_open()) handler_->on_writable();
@@ -115,10 +136,12 @@ class TcpSocket final : public Socket {
     return {Got::kFailed, 0};
   }
   void wait_readable() {
+    awaits_bytes_ = true;
     descriptor_.async_wait(Descriptor::wait_read, [this, alive = alive_](const asio::error_code& error) {
       if (error || !*alive || !is_open()) return;
-      handler_->on_readable();
-      if (*alive && is_open()) wait_readable();
+      awaits_bytes_ = false;
+      if (!paused_) handler_->on_readable();
+      if (*alive && is_open() && !paused_ && !awaits_bytes_) wait_readable();
     });
   }
 
@@ -126,20 +149,22 @@ class TcpSocket final : public Socket {
   const std::string peer_;
   SocketHandler* handler_ = nullptr;
   int error_ = 0;
+  bool paused_ = false, awaits_bytes_ = false;
   // For what Asio calls after this object has gone.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 class TcpSockets final : public SocketLayer {
  public:
-  explicit TcpSockets(const std::string& address) : listener_(address) {}
+  explicit TcpSockets(const std::string& address)
+      : listener_(std::in_place, address), address_(listener_->address()) {}
 
-  std::string address() const override { return listener_.address(); }
+  std::string address() const override { return address_; }
   SteadyTime now() const override { return std::chrono::steady_clock::now(); }
 
   void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) override {
     handler_ = &handler;
-    acceptor_.assign(::dup(listener_.fd()));
+    acceptor_.assign(::dup(listener_->fd()));
     accept_next();
     tick_ = tick;
     tick_again();
@@ -155,15 +180,18 @@ class TcpSockets final : public SocketLayer {
   void stop_accepting() override {
     asio::error_code ignored;
     acceptor_.close(ignored);
+    listener_.reset();
   }
   Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
-    const Result<int> fd = begin_connection(address);
+    const Result<int> fd = begin_connection(address, connections_++);
     if (!fd) return fd.error();
     return std::unique_ptr<Socket>(std::make_unique<TcpSocket>(io_, *fd, address));
   }
   void post(std::function<void()> job) override { asio::post(io_, std::move(job)); }
   void wait(SteadyTime deadline, const std::function<bool()>& done) override {
-    if (deadline <= now()) io_.poll();
+    if (deadline <= now())
+      for (int k = 0; k < kJobsWithoutTime && io_.poll_one() > 0; ++k) {
+      }
     while (!done() && io_.run_one_until(deadline) > 0) {
     }
   }
@@ -177,9 +205,9 @@ class TcpSockets final : public SocketLayer {
     });
   }
   void accept_ready() {
-    for (int k = 0; k < kAcceptsPerWake; ++k) {
+    for (int k = 0; k < kAcceptsPerWake && listener_; ++k) {
       int fd = -1;
-      const Listener::Taken taken = listener_.accept(fd);
+      const Listener::Taken taken = listener_->accept(fd);
       if (taken == Listener::Taken::kNothing) return;
       if (taken == Listener::Taken::kNoDescriptors) {
         short_of_descriptors_ = true;
@@ -192,13 +220,16 @@ class TcpSockets final : public SocketLayer {
     timer_.expires_after(tick_);
     timer_.async_wait([this](const asio::error_code& error) {
       if (error) return;
-      handler_->on_tick();
+      // After a pause of the whole process what peers sent meanwhile is read before they are judged.
+      if (now() - timer_.expiry() < tick_) handler_->on_tick();
       if (std::exchange(short_of_descriptors_, false) && acceptor_.is_open()) accept_next();
       tick_again();
     });
   }
 
-  Listener listener_;
+  std::optional<Listener> listener_;  // none: it accepts no more
+  const std::string address_;
+  std::size_t connections_ = 0;  // begun
   SocketLayerHandler* handler_ = nullptr;
   std::chrono::milliseconds tick_{0};
   bool short_of_descriptors_ = false;
@@ -212,6 +243,7 @@ class TcpSockets final : public SocketLayer {
 }  // namespace
 
 std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address) {
+  raise_descriptor_limit();
   return std::make_unique<TcpSockets>(address);
 }
 

@@ -110,6 +110,9 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
     inbox.from = have;
     return std::span<const std::span<std::byte>>(inbox.rest);
   }
+  // Asked twice, the client has sent the rest twice.
+  if (tail_start(header, std::as_bytes(std::span(inbox.header))))
+    return std::span<const std::span<std::byte>>();
   inbox.from = 0;
   inbox.header.clear();
   inbox.arriving = inbox.viewed == 0 ? 1 : 0;

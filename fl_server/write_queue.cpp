@@ -33,6 +33,12 @@ void WriteQueue::clear() {
   written_ = 0;
 }
 
+std::uint64_t WriteQueue::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Outgoing& message : queue_) bytes += size_of(message);
+  return bytes - written_;
+}
+
 bool WriteQueue::borrowing() const {
   return std::any_of(queue_.begin(), queue_.end(), [](const Outgoing& m) { return m.borrowed; });
 }
@@ -42,7 +48,7 @@ void WriteQueue::own(OwnedSections& copies) {
     if (!message.borrowed) continue;
     auto kept = std::make_shared<std::vector<std::shared_ptr<const std::vector<std::byte>>>>();
     for (auto& section : message.sections) {
-      auto& copy = copies[section.data()];
+      auto& copy = copies[{section.data(), section.size()}];
       if (!copy) copy = std::make_shared<const std::vector<std::byte>>(section.begin(), section.end());
       section = *copy;
       kept->push_back(copy);
@@ -68,6 +74,7 @@ WriteQueue::Progress WriteQueue::write_once(Socket& socket) {
   if (moved.got == Socket::Got::kNothing) return Progress::kNothing;
   if (moved.got != Socket::Got::kSome) return Progress::kFailed;
   written_ += moved.bytes;
+  taken_ += moved.bytes;
   if (written_ == size_of(queue_.front())) {
     queue_.pop_front();
     written_ = 0;

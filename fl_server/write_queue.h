@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fl_server/socket_layer.h"
@@ -33,7 +34,8 @@ struct Outgoing {
 };
 
 // Copies of borrowed sections, shared by all queues that still hold them.
-using OwnedSections = std::map<const std::byte*, std::shared_ptr<const std::vector<std::byte>>>;
+using OwnedSections =
+    std::map<std::pair<const std::byte*, std::size_t>, std::shared_ptr<const std::vector<std::byte>>>;
 
 class WriteQueue {
  public:
@@ -43,6 +45,8 @@ class WriteQueue {
   void clear();
 
   bool empty() const { return queue_.empty(); }
+  std::uint64_t bytes() const;                    // waiting
+  std::uint64_t taken() const { return taken_; }  // ever, by the socket
   bool borrowing() const;
   void own(OwnedSections& copies);
 
@@ -53,6 +57,7 @@ class WriteQueue {
  private:
   std::deque<Outgoing> queue_;
   std::uint64_t written_ = 0;  // bytes of the first
+  std::uint64_t taken_ = 0;
 };
 
 }  // namespace gradwire

@@ -84,7 +84,7 @@ class SimulatedPeer {
   // A process begins.
   void begin() {
     if (habits_.remembers) memory_.emplace(*disk_, std::function<void(const std::string&)>());
-    session_.emplace(ClientIdentity{name_, {}, {}}, memory_ ? &*memory_ : nullptr);
+    session_.emplace(ClientIdentity{name_, seed_ * 1000 + deaths_, {}, {}}, memory_ ? &*memory_ : nullptr);
     back_off_.emplace(std::chrono::milliseconds(100), std::chrono::seconds(60), seed_ + deaths_);
     connect_in(random_.uniform());
   }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -171,71 +170,78 @@ struct Harbour {
   bool machine_died = false;  // the server's: closing a socket tells nobody
 };
 
-// The server's end of a wire.
+// One end of a wire, as a SocketLayer has it.
 class SimulatedSocket final : public Socket {
  public:
-  SimulatedSocket(std::shared_ptr<Wire> wire, Random& random, const Harbour& harbour)
-      : wire_(std::move(wire)), random_(random), harbour_(harbour) {}
+  SimulatedSocket(std::shared_ptr<Wire> wire, Wire::Side side, Random& random, const Harbour& harbour)
+      : wire_(std::move(wire)), side_(side), random_(random), harbour_(harbour) {}
   ~SimulatedSocket() override { close(); }
 
   void start(SocketHandler& handler) override {
-    wire_->told[Wire::kServer] = [this, &handler] {
-      if (wants_write_ && (wire_->has_room(Wire::kServer) || wire_->was_reset())) {
+    wire_->told[side_] = [this, &handler] {
+      if (wants_write_ && (wire_->has_room(side_) || wire_->was_reset())) {
         wants_write_ = false;
         handler.on_writable();
       }
       if (is_open_ && has_news()) handler.on_readable();
-      if (is_open_ && has_news()) wire_->notify(Wire::kServer);  // it left something
+      if (is_open_ && has_news()) wire_->notify(side_);  // it left something
     };
   }
   Moved read(std::span<std::byte> to) override {
     if (wire_->was_reset()) return {Got::kFailed, 0};
-    const std::string bytes = wire_->read(Wire::kServer, 1 + random_.below(to.size()));
+    const std::string bytes = wire_->read(side_, 1 + random_.below(to.size()));
     std::copy_n(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), to.begin());
     if (!bytes.empty()) return {Got::kSome, bytes.size()};
-    return {wire_->at_end(Wire::kServer) ? Got::kEnd : Got::kNothing, 0};
+    return {wire_->at_end(side_) ? Got::kEnd : Got::kNothing, 0};
   }
   Moved write(std::span<const std::span<const std::byte>> pieces) override {
     if (wire_->was_reset()) return {Got::kFailed, 0};
     std::string bytes;
     for (const auto piece : pieces) bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-    const std::size_t taken = wire_->write(Wire::kServer, bytes);
+    const std::size_t taken = wire_->write(side_, bytes);
     return {taken > 0 ? Got::kSome : Got::kNothing, taken};
+  }
+  void pause_reading(bool pause) override {
+    paused_ = pause;
+    if (!pause && is_open_) wire_->notify(side_);
   }
   void want_write() override { wants_write_ = true; }
   std::string failure() const override { return "the connection was reset"; }
-  void end_writing() override { wire_->end_writing(Wire::kServer); }
+  void end_writing() override { wire_->end_writing(side_); }
   void close() override {
-    if (std::exchange(is_open_, false)) wire_->close(Wire::kServer, harbour_.machine_died);
+    if (std::exchange(is_open_, false)) wire_->close(side_, harbour_.machine_died);
   }
   bool is_open() const override { return is_open_; }
   const std::string& peer() const override { return peer_; }
 
  private:
   bool has_news() const {
-    return wire_->has_bytes(Wire::kServer) || wire_->at_end(Wire::kServer) || wire_->was_reset();
+    return !paused_ && (wire_->has_bytes(side_) || wire_->at_end(side_) || wire_->was_reset());
   }
 
   const std::shared_ptr<Wire> wire_;
+  const Wire::Side side_;
   Random& random_;
   const Harbour& harbour_;
-  const std::string peer_ = "a simulated client";
-  bool is_open_ = true, wants_write_ = false;
+  const std::string peer_ = "simulated:2";
+  bool is_open_ = true, wants_write_ = false, paused_ = false;
 };
 
 class SimulatedSockets final : public SocketLayer {
  public:
-  SimulatedSockets(SimulatedTime& time, Random& random, Harbour& harbour)
-      : time_(time), random_(random), harbour_(harbour) {}
+  SimulatedSockets(SimulatedTime& time, Random& random, const StreamWeather& weather, Harbour& harbour)
+      : time_(time), random_(random), weather_(weather), harbour_(harbour) {}
   ~SimulatedSockets() override {
     *alive_ = false;
     stop_accepting();
   }
 
   std::uint64_t events_left = UINT64_MAX;  // until the server dies
+  Harbour* upstream = nullptr;             // of a relay
 
   void connect(std::shared_ptr<Wire> wire) {
-    handler_->on_accepted(std::make_unique<SimulatedSocket>(std::move(wire), random_, harbour_));
+    handler_->on_accepted(
+        std::make_unique<SimulatedSocket>(std::move(wire), Wire::kServer, random_, harbour_));
   }
 
   std::string address() const override { return "simulated:1"; }
@@ -251,18 +257,23 @@ class SimulatedSockets final : public SocketLayer {
   void stop_accepting() override {
     if (harbour_.server == this) harbour_.server = nullptr;
   }
+  // As a client of `upstream`.
   Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
-    return Error{address + ": nothing to connect to is simulated"};
+    if (upstream == nullptr || upstream->server == nullptr) return Error{address + ": nobody is there"};
+    auto wire = std::make_shared<Wire>(time_, random_, weather_);
+    upstream->server->connect(wire);
+    return std::unique_ptr<Socket>(std::make_unique<SimulatedSocket>(wire, Wire::kClient, random_, harbour_));
   }
-  void post(std::function<void()> job) override { posted_.push_back(std::move(job)); }
+  // In order, but other things may happen before.
+  void post(std::function<void()> job) override {
+    last_post_ = std::max(last_post_, time_.now() + 0.001 * random_.uniform());
+    time_.at(last_post_, [job = std::move(job), alive = alive_] {
+      if (*alive) job();
+    });
+  }
   void wait(SteadyTime deadline, const std::function<bool()>& done) override {
     const double until = std::chrono::duration<double>(deadline - SteadyTime()).count();
     for (;;) {
-      while (!posted_.empty()) {
-        const auto job = std::move(posted_.front());
-        posted_.pop_front();
-        job();
-      }
       if (done()) return;
       if (events_left-- == 0) throw SimulatedCrash{};
       if (!time_.step(until)) return;
@@ -280,9 +291,10 @@ class SimulatedSockets final : public SocketLayer {
 
   SimulatedTime& time_;
   Random& random_;
+  const StreamWeather& weather_;
   Harbour& harbour_;
   SocketLayerHandler* handler_ = nullptr;
-  std::deque<std::function<void()>> posted_;
+  double last_post_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

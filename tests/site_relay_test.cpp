@@ -135,8 +135,7 @@ TEST_F(SiteRelayTest, SaysWhatIsWrongInOneLine) {
       "gradwire-server", with({"run.toml"}), 2,
       "a relay (--upstream) has no experiment of its own: leave FILE.toml and --set to its server");
   expect_refusal("gradwire-server", {"--listen", "127.0.0.1:0", "--state", "x"}, 2, "FILE.toml is required");
-  expect_refusal("gradwire-server",
-                 {"--upstream", "here", "--listen", "127.0.0.1:0"}, 2,
+  expect_refusal("gradwire-server", {"--upstream", "here", "--listen", "127.0.0.1:0"}, 2,
                  "--upstream here: write it as HOST:PORT, as in 192.0.2.1:7000");
 }
 
