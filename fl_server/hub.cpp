@@ -146,7 +146,7 @@ void Hub::Impl::replace(ClientId client, Session& session) {
   if (old == nullptr) return;
   log(name(client) + ": " + session.link().peer() + " takes the place of " + old->link().peer());
   old->give_way("another process has connected as client " + std::to_string(client),
-                !start.empty() && old->process() != session.process());
+                !start.empty() && !old->same_process(session));
 }
 
 Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
@@ -156,7 +156,7 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   if (!client) return client;
   if (ended && farewells.count(*client) == 0) return Error{"the run is over"};
   if (const Session* now = live[*client];
-      now != nullptr && now->process() == session.process() && now->ordinal() > session.ordinal()) {
+      now != nullptr && now->same_process(session) && now->ordinal() > session.ordinal()) {
     // Its network was slow: the process has connected again meanwhile, and that connection is good.
     session.link().refuse("there is a newer connection of this process", false, 0);
     return Error{"it is late"};

@@ -56,8 +56,8 @@ class Session final : public FrameHandler {
   FrameLink& link() { return *link_; }
   State state() const { return state_; }
   std::optional<ClientId> client() const { return client_; }
-  // Whose connection it is, from the Hello, and which one of that process.
-  std::uint64_t process() const { return process_; }
+  // From the Hello: whether both are known to be of one process, and which connection of it this is.
+  bool same_process(const Session& other) const { return process_ != 0 && process_ == other.process_; }
   std::uint32_t ordinal() const { return ordinal_; }
   // Another connection speaks for the client now.
   void give_way(const std::string& why, bool fatal);

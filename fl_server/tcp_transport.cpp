@@ -110,10 +110,11 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
     inbox.from = have;
     return std::span<const std::span<std::byte>>(inbox.rest);
   }
-  // Asked twice, the client has sent the rest twice.
+  // Asked twice, the client has sent the rest twice, or from another place.
+  inbox.have = have;
   if (tail_start(header, std::as_bytes(std::span(inbox.header))))
     return std::span<const std::span<std::byte>>();
-  inbox.from = 0;
+  inbox.from = inbox.have = 0;
   inbox.header.clear();
   inbox.arriving = inbox.viewed == 0 ? 1 : 0;
   auto& slot = inbox.slots[inbox.arriving];
