@@ -73,10 +73,10 @@ std::string registry_time() {
   const std::time_t seconds = ms / 1000;
   std::tm utc{};
   ::gmtime_r(&seconds, &utc);
-  std::array<char, 32> day{}, text{};
+  std::array<char, 32> day{};
   std::strftime(day.data(), day.size(), "%Y-%m-%dT%H:%M:%S", &utc);
-  std::snprintf(text.data(), text.size(), "%s.%03dZ", day.data(), static_cast<int>(ms % 1000));
-  return text.data();
+  const std::string thousandths = std::to_string(1000 + ms % 1000).substr(1);
+  return std::string(day.data()) + "." + thousandths + "Z";
 }
 
 std::string registry_id(std::uint64_t run) {

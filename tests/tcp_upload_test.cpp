@@ -184,7 +184,8 @@ TEST(ReplyTail, IsTheSameHeaderAndWhatIsLeftOfThePayload) {
 
 TEST(ReplyTail, AHeaderThatDiffersInAnyByteIsNotTheRestOfIt) {
   Codec<double> codec({1, 30, 2, parse_compressor("identity", 30), {ZstdMode::Kind::kOff, 0}});
-  const Encoded whole = encoded_reply(codec, Vec<double>(30, 1.0));
+  const Vec<double> values(30, 1.0);
+  const Encoded whole = encoded_reply(codec, values);
   const auto known = std::as_bytes(std::span(whole.header));
   const std::string good = reply_tail(whole, 64).header;
   for (std::size_t k = 0; k < good.size(); ++k) {
@@ -200,7 +201,8 @@ TEST(ReplyTail, AHeaderThatDiffersInAnyByteIsNotTheRestOfIt) {
 TEST(ReplyTail, IsNoReplyByItself) {
   const CodecContext context{1, 30, 2, parse_compressor("identity", 30), {ZstdMode::Kind::kOff, 0}};
   Codec<double> codec(context);
-  const Encoded tail = reply_tail(encoded_reply(codec, Vec<double>(30, 1.0)), 64);
+  const Vec<double> values(30, 1.0);
+  const Encoded tail = reply_tail(encoded_reply(codec, values), 64);
   const auto prefix = read_prefix(tail.prefix, 1 << 20);
   ASSERT_TRUE(prefix);
   UplinkSlot<double> slot(context);
