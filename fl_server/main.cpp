@@ -97,12 +97,12 @@ class Console {
 };
 
 int run(const gradwire::ServeOptions& options, const Console& console) {
-  const auto outcome = gradwire::serve(options);
+  const auto [outcome, was_over] = gradwire::serve(options);
   if (!outcome) {
     console.log("stopped before the run began");
     return 0;
   }
-  if (*outcome == gradwire::Outcome::kDiverged)
+  if (*outcome == gradwire::Outcome::kDiverged && !was_over)  // once: who restarts it is to stop
     return console.fail("the run diverged; try a smaller algorithm.step_size", kFailed);
   console.log(*outcome == gradwire::Outcome::kStopped
                   ? "stopped; start it again with the same arguments, and the run goes on"

@@ -222,7 +222,7 @@ class Serving {
 
 }  // namespace
 
-std::optional<Outcome> serve(const ServeOptions& given) {
+Served serve(const ServeOptions& given) {
   ServeOptions options = given;
   if (!options.log) options.log = [](const std::string&) {};
   const LoadedExperiment loaded = load_experiment(options.file, options.overrides);
@@ -234,9 +234,9 @@ std::optional<Outcome> serve(const ServeOptions& given) {
     if (serving.stage() == RunStage::kFarewell) serving.serve_farewell();
     options.log("the run in " + options.state.string() +
                 " is over; --no-resume runs it again, a higher run.rounds goes on with it");
-    return serving.outcome();
+    return {serving.outcome(), true};
   }
-  return serving.serve(resumed);
+  return {serving.serve(resumed), false};
 }
 
 }  // namespace gradwire

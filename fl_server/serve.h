@@ -27,12 +27,16 @@ struct ServeOptions {
   std::function<void(const RoundRecord&)> on_record;
 };
 
+struct Served {
+  std::optional<Outcome> outcome;  // nothing: stopped before all clients had joined
+  bool was_over = false;           // the folder held a run that had no rounds left
+};
+
 // Goes on with the run that the folder holds, or waits for the clients and begins one; runs all rounds, says
 // goodbye. Writes DIR/address at once, config.toml when the clients are there, metrics.csv as it goes,
 // model.bin and summary.json at the end, and what a later process needs to go on (docs/reliability.md).
-// Outcome::kStopped: rounds are left, and the clients wait for the server to come back. Nothing: stopped
-// before all clients had joined. Throws ExperimentError, DataError, std::invalid_argument (--listen), or
-// std::runtime_error; always one line.
-std::optional<Outcome> serve(const ServeOptions& options);
+// Outcome::kStopped: rounds are left, and the clients wait for the server to come back. Throws
+// ExperimentError, DataError, std::invalid_argument (--listen), or std::runtime_error; always one line.
+Served serve(const ServeOptions& options);
 
 }  // namespace gradwire

@@ -119,6 +119,9 @@ rounds = 100
       << server.log();
   for (Process& client : clients) EXPECT_EQ(client.wait(), 0) << client.log();
   EXPECT_NE(read_file(state() / "summary.json").find("\"outcome\": \"diverged\""), std::string::npos);
+  server = Process("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"},
+                   folder.path() / "again.log");
+  EXPECT_EQ(server.wait(), 0) << "what restarts it when it fails is to stop: " << server.log();
 }
 
 TEST_F(ProcessTest, TheServerUsesTheMeanOfTheClientsConstantsAndSaysSo) {
