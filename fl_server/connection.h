@@ -1,6 +1,7 @@
 // One accepted socket: frames in, frames out, and no wait without an end. Knows nothing of clients or rounds.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -24,6 +25,12 @@ struct WireTimes {
       30'000};                              // for a frame to arrive, plus its bytes at kMinBytesPerSecond
   std::chrono::milliseconds linger{1'000};  // for a refused peer to read why
   static constexpr std::uint64_t kMinBytesPerSecond = 4096;
+
+  // How often to look whether one of them is over.
+  std::chrono::milliseconds tick() const {
+    using std::chrono::milliseconds;
+    return std::clamp(std::min({handshake, heartbeat, linger}) / 4, milliseconds(10), milliseconds(1000));
+  }
 };
 
 // Of all connections of one server.

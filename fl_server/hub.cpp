@@ -54,7 +54,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   void on_closed(Session& session, const std::string& why) override;
   std::string relay_welcome() override;
   std::uint64_t max_payload() const override { return longest_payload; }
-  Channel on_channel(Session& relay, std::uint32_t channel) override;
+  Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) override;
   void on_shut(Session& session) override { sessions.erase(session.id()); }
 
   HubOptions options;
@@ -78,11 +78,8 @@ Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
       sockets(std::move(n)),
       live(options.clients, nullptr) {
-  using std::chrono::milliseconds;
   welcome(0);  // throws now, not in front of a client, when the experiment is too long for it
-  const milliseconds shortest =
-      std::min({options.times.handshake, options.times.heartbeat, options.times.linger}) / 4;
-  sockets->start(*this, std::clamp(shortest, milliseconds(10), milliseconds(1000)), options.handle_signals);
+  sockets->start(*this, options.times.tick(), options.handle_signals);
 }
 
 // ---- sockets and time ----
@@ -100,16 +97,14 @@ Session& Hub::Impl::add_session() {
   return *(sessions[id] = std::make_unique<Session>(id, *sockets, options.times, *this));
 }
 
-Channel Hub::Impl::on_channel(Session& relay, std::uint32_t channel) {
-  auto& connection = static_cast<Connection&>(relay.link());
+Channel Hub::Impl::on_channel(Session& relay, Connection& trunk, std::uint32_t channel) {
   if (sessions.size() >= 2 * options.clients + kExtraSockets) {
     const std::string full = error_frame("the server takes no more connections", false, kFullRetryMs);
-    connection.send(Outgoing::control(gradwire::on_channel(full, channel)));
+    trunk.send(Outgoing::control(gradwire::on_channel(full, channel)));
     return {};
   }
   Session& session = add_session();
-  ChannelLink& link =
-      session.speak(std::make_unique<ChannelLink>(*sockets, connection, channel, session), relay);
+  ChannelLink& link = session.speak(std::make_unique<ChannelLink>(*sockets, trunk, channel, session), relay);
   return {&session, &link};
 }
 

@@ -97,7 +97,6 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
         back_off_(options.back_off_base, options.back_off_cap, options.jitter_seed),
         last_contact_(sockets_->now()),
         next_try_(last_contact_) {}
-  ~Relay() override { locals_.clear(); }
 
   void run();
   void start() override;
@@ -140,7 +139,6 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void pass_round(Local& local);
 
   const RelayOptions& options_;
-  WireTimes times_ = options_.times;
   ConnectionCounts counts_;
   const std::unique_ptr<SocketLayer> sockets_;              // connections end before it
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
@@ -184,7 +182,7 @@ void Relay::on_accepted(std::unique_ptr<Socket> socket) {
   if (locals_.size() >= kMostClients) return;
   const std::uint32_t channel = ++channels_;
   auto& local = locals_[channel] =
-      std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), times_, counts_);
+      std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), options_.times, counts_);
   local->connection().start();
   local->connection().pause_reading(paused_);
   said_short_ = false;
@@ -202,7 +200,7 @@ void Relay::connect() {
   next_try_ = SteadyTime::max();
   auto socket = sockets_->connect(options_.upstream);
   if (!socket) return on_closed(socket.error().message);
-  upstream_ = std::make_unique<Connection>(*sockets_, std::move(*socket), times_, *this, counts_);
+  upstream_ = std::make_unique<Connection>(*sockets_, std::move(*socket), options_.times, *this, counts_);
   upstream_->carry_channels();
   upstream_->start();
   wire::Relay hello;
@@ -284,19 +282,18 @@ Status Relay::pass_down(Local& local) {
 
 // A request whose body may be that of an earlier one, also of one whose client has left.
 Status Relay::complete_round() {
-  wire::Round& round = round_;
-  if (Status status = parse_control(std::as_bytes(std::span(parcel_.header)), round); !status) return status;
-  if (round.has_same_body()) {
+  if (Status status = parse_control(std::as_bytes(std::span(parcel_.header)), round_); !status) return status;
+  if (round_.has_same_body()) {
     if (!body_) return Error{"a Round refers to a body that did not come"};
-    round.clear_same_body();
-    if (!round.mutable_body()->ParseFromString(body_->header)) return Error{"a body is damaged"};
-    parcel_.header = round.SerializeAsString();
+    round_.clear_same_body();
+    if (!round_.mutable_body()->ParseFromString(body_->header)) return Error{"a body is damaged"};
+    parcel_.header = round_.SerializeAsString();
     parcel_.prefix.payload_len = body_->prefix.payload_len;
     parcel_.prefix.payload_crc = body_->prefix.payload_crc;
     parcel_.payload = body_->payload;
-  } else if (round.has_body() && !round.has_resync()) {
+  } else if (round_.has_body() && !round_.has_resync()) {
     body_ = parcel_;
-    body_->header = round.body().SerializeAsString();
+    body_->header = round_.body().SerializeAsString();
   }
   return Unit{};
 }
@@ -334,9 +331,9 @@ void Relay::on_tick() {
   if (upstream_) upstream_->check_time(now);
   if (paused_ && (!joined_ || upstream_->bytes_waiting() < kMostBytesWaiting / 2)) pause_clients(false);
   for (const auto& [channel, local] : locals_) {
-    if (!local->said_hello() && now - local->came() > times_.handshake)
-      local->connection().refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false,
-                                 0);
+    if (!local->said_hello() && now - local->came() > options_.times.handshake)
+      local->connection().refuse(
+          "no Hello within " + std::to_string(options_.times.handshake.count()) + " ms", false, 0);
     local->connection().check_time(now);
   }
   if (!upstream_ && !is_over_ && now >= next_try_) connect();
@@ -354,8 +351,7 @@ bool Relay::over() const {
 }
 
 void Relay::start() {
-  const milliseconds shortest = std::min({times_.handshake, times_.heartbeat, times_.linger}) / 4;
-  sockets_->start(*this, std::clamp(shortest, milliseconds(10), milliseconds(250)), options_.handle_signals);
+  sockets_->start(*this, options_.times.tick(), options_.handle_signals);
   log("listening on " + sockets_->address() + " for clients of " + options_.upstream +
       "; messages are passed on one by one, results are those of clients without a relay");
   connect();
@@ -372,11 +368,11 @@ void Relay::run() {
     for (const auto& [channel, local] : locals_)
       local->connection().refuse("the relay was stopped", false, kBackSoonMs);
     if (upstream_) upstream_->close("the relay was stopped");
-    sockets_->wait(sockets_->now() + times_.linger, [&] { return counts_.open == 0; });
+    sockets_->wait(sockets_->now() + options_.times.linger, [&] { return counts_.open == 0; });
     return;
   }
   if (refused_) {
-    sockets_->wait(sockets_->now() + times_.linger, [&] { return locals_.empty(); });
+    sockets_->wait(sockets_->now() + options_.times.linger, [&] { return locals_.empty(); });
     throw std::runtime_error(*refused_);
   }
   if (!said_goodbye_)

@@ -118,17 +118,20 @@ Status Session::control(FrameType type, std::span<const std::byte> header) {
   return Error{std::string(name_of(type)) + " is out of place here"};
 }
 
+bool Session::refuse_version(const std::string& peer, std::uint32_t version) {
+  if (version == kWireVersion) return false;
+  link_->refuse("the " + peer + " speaks version " + std::to_string(version) +
+                    " of the protocol, the server " + std::to_string(kWireVersion) +
+                    ": install the same release on both",
+                true, 0);
+  return true;
+}
+
 Status Session::hello(std::span<const std::byte> header) {
   wire::Hello hello;
   if (Status status = parse_control(header, hello); !status) return status;
   if (!hello.has_protocol() || !hello.has_client_name()) return Error{"Hello: protocol or name is missing"};
-  if (hello.protocol() != kWireVersion) {
-    link_->refuse("the client speaks version " + std::to_string(hello.protocol()) +
-                      " of the protocol, the server " + std::to_string(kWireVersion) +
-                      ": install the same release on both",
-                  true, 0);
-    return Unit{};
-  }
+  if (refuse_version("client", hello.protocol())) return Unit{};
   process_ = hello.process();
   ordinal_ = hello.connection();
   std::optional<std::uint32_t> index, count;
@@ -164,16 +167,10 @@ Status Session::join(std::span<const std::byte> header) {
 Status Session::relay(std::span<const std::byte> header) {
   wire::Relay message;
   if (Status status = parse_control(header, message); !status) return status;
-  if (message.protocol() != kWireVersion) {
-    link_->refuse("the relay speaks version " + std::to_string(message.protocol()) +
-                      " of the protocol, the server " + std::to_string(kWireVersion) +
-                      ": install the same release on both",
-                  true, 0);
-    return Unit{};
-  }
+  if (refuse_version("relay", message.protocol())) return Unit{};
   state_ = State::kRelay;
-  trunk_ =
-      std::make_unique<Trunk>([this](std::uint32_t channel) { return owner_.on_channel(*this, channel); });
+  trunk_ = std::make_unique<Trunk>(
+      [this](std::uint32_t channel) { return owner_.on_channel(*this, *connection_, channel); });
   connection_->carry_channels();
   link_->expect_heartbeats();
   tell_relay();

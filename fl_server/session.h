@@ -28,7 +28,7 @@ class SessionOwner {
   virtual std::string relay_welcome() = 0;
   virtual std::uint64_t max_payload() const = 0;  // bytes; 0 before the run begins
   // One of its clients comes. No link: there are too many.
-  virtual Channel on_channel(Session& relay, std::uint32_t channel) = 0;
+  virtual Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) = 0;
   virtual Status on_join(Session& session, ClientInfo info) = 0;
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
@@ -79,6 +79,8 @@ class Session final : public FrameHandler {
   Status hello(std::span<const std::byte> header);
   Status join(std::span<const std::byte> header);
   Status relay(std::span<const std::byte> header);
+  // Refuses a peer of another version of the protocol; false: it is of ours.
+  bool refuse_version(const std::string& peer, std::uint32_t version);
   Status error(std::span<const std::byte> header);
   void tell_broken_reply();
 

@@ -15,6 +15,7 @@
 #include "fl_server/tcp_transport.h"
 #include "proto/codec_context.h"
 #include "tests/at_once.h"
+#include "tests/seeds.h"
 #include "tests/simulated_peer.h"
 
 namespace gradwire {
@@ -28,11 +29,6 @@ constexpr std::uint64_t kSeeds = 2000;
 constexpr std::uint32_t kClients = 5;
 constexpr std::uint32_t kRounds = 12;
 constexpr double kLongestRunSeconds = 300'000;
-
-std::uint64_t number_in(const char* name, std::uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
-}
 
 struct Setting {
   StreamWeather weather;
@@ -345,8 +341,7 @@ Setting setting_of(std::uint64_t seed, bool is_private) {
 
 TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens) {
   const Quiet quiet;
-  const std::uint64_t one = number_in("GRADWIRE_SEED", 0);
-  const std::uint64_t first = one != 0 ? one : 1, last = one != 0 ? one : number_in("GRADWIRE_SEEDS", kSeeds);
+  const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = method_of(seed);
@@ -358,7 +353,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens)
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
   }
-  if (one != 0) return;
+  if (one) return;
   std::printf("%llu seeds, %llu deaths of servers, %llu of clients\n", static_cast<unsigned long long>(last),
               static_cast<unsigned long long>(server_deaths), static_cast<unsigned long long>(client_deaths));
   EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";

@@ -10,6 +10,7 @@
 #include "experiments/prepare.h"
 #include "fl_server/durable_run.h"
 #include "tests/at_once.h"
+#include "tests/seeds.h"
 #include "tests/simulated_network.h"
 
 namespace gradwire {
@@ -21,11 +22,6 @@ constexpr std::uint64_t kSeeds = 150;
 constexpr std::uint64_t kSeeds = 2000;
 #endif
 constexpr std::uint32_t kRounds = 16;
-
-std::uint64_t number_in(const char* name, std::uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
-}
 
 // Errors that a careless server would make.
 enum class Bug { kNone, kAnnouncesBeforeDurable, kForgetsFolder, kAddsInArrivalOrder, kAddsBeforeAccepting };
@@ -279,8 +275,7 @@ std::string difference(const End& got, const End& want) {
 
 TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
   Quiet quiet;
-  const std::uint64_t one = number_in("GRADWIRE_SEED", 0);
-  const std::uint64_t first = one != 0 ? one : 1, last = one != 0 ? one : number_in("GRADWIRE_SEEDS", kSeeds);
+  const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = seed % algorithms().size();
@@ -291,7 +286,7 @@ TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
   }
-  if (one != 0) return;
+  if (one) return;
   EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
   EXPECT_GT(client_deaths, last / 2);
 }

@@ -1,0 +1,24 @@
+// How many seeds a simulation runs: GRADWIRE_SEEDS=100000 for a long run, GRADWIRE_SEED=17 for one, as a
+// failure names it.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+
+namespace gradwire {
+
+struct Seeds {
+  std::uint64_t first = 1, last = 0;
+  bool one = false;
+};
+
+inline Seeds seeds_asked(std::uint64_t otherwise) {
+  const auto number_in = [](const char* name, std::uint64_t fallback) {
+    const char* text = std::getenv(name);
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
+  };
+  if (const std::uint64_t seed = number_in("GRADWIRE_SEED", 0); seed != 0) return {seed, seed, true};
+  return {1, number_in("GRADWIRE_SEEDS", otherwise), false};
+}
+
+}  // namespace gradwire
