@@ -13,7 +13,9 @@ namespace gradwire {
 
 template <class State>
 std::string save_state(const State& state) {
-  Saver saver;
+  Sizer sizer;
+  State::fields(state, sizer);
+  Saver saver(sizer.bytes());  // a model may be a large part of the memory: it is not moved while it grows
   State::fields(state, saver);
   return saver.take();
 }

@@ -2,6 +2,7 @@
 // comparing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -11,8 +12,30 @@
 
 namespace gradwire {
 
+// The bytes that a Saver will have.
+class Sizer {
+ public:
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void operator()(const T&) { bytes_ += sizeof(T); }
+  template <class T>
+  void operator()(const std::vector<T>& v) {
+    bytes_ += sizeof(std::uint64_t);
+    if constexpr (std::is_arithmetic_v<T>) {
+      bytes_ += v.size() * sizeof(T);
+    } else {
+      for (const T& e : v) (*this)(e);
+    }
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
 class Saver {
  public:
+  explicit Saver(std::size_t bytes = 0) { bytes_.reserve(bytes); }
   template <class T>
   requires std::is_arithmetic_v<T>
   void operator()(const T& v) { bytes_.append(reinterpret_cast<const char*>(&v), sizeof v); }

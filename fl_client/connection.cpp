@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -13,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "proto/address.h"
 #include "proto/control_frame.h"
 
 namespace gradwire {
@@ -65,19 +65,12 @@ int open_socket(const addrinfo& where, milliseconds timeout, int& error) {
 Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::string& address,
                                                                     milliseconds connect_timeout,
                                                                     milliseconds io_timeout) {
-  const std::size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found))
-    return Error{address + ": " + ::gai_strerror(error)};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
+  const auto parsed = parse_address(address);
+  if (!parsed) return parsed.error();
+  const auto found = look_up(*parsed, LookUp::kToConnect);
+  if (!found) return Error{address + ": " + found.error().message};
   int error = 0;
-  for (const addrinfo* where = found; where != nullptr; where = where->ai_next) {
+  for (const addrinfo* where = found->get(); where != nullptr; where = where->ai_next) {
     const int fd = open_socket(*where, connect_timeout, error);
     if (fd >= 0) return std::unique_ptr<ServerConnection>(new ServerConnection(fd, io_timeout));
   }

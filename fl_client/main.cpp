@@ -7,6 +7,7 @@
 #include <string>
 
 #include "fl_client/client.h"
+#include "proto/address.h"
 #include "proto/build_info.h"
 
 namespace {
@@ -62,9 +63,8 @@ int main(int argc, char** argv) {
   if (!quiet) options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   try {
     options.data = gradwire::parse_data_choice(data);
-    if (options.server.find(':') == std::string::npos)
-      return complain("--server '" + options.server + "': write it as HOST:PORT, as in 127.0.0.1:7000",
-                      kBadUsage);
+    if (const auto address = gradwire::parse_address(options.server); !address)
+      return complain("--server " + address.error().message, kBadUsage);
     gradwire::run_client(options);
     return 0;
   } catch (const gradwire::DataError& error) {

@@ -26,21 +26,26 @@ void check(const Status& status) {
 class BackgroundThread final : public Background {
  public:
   ~BackgroundThread() override { BackgroundThread::wait(); }
-  void start(std::function<void()> job) override {
+  void start(std::function<void()> copy, std::function<void()> write) override {
     wait();
     busy_ = true;
-    thread_ = std::thread([this, job = std::move(job)] {
-      job();
+    copied_ = false;
+    thread_ = std::thread([this, copy = std::move(copy), write = std::move(write)] {
+      copy();
+      copied_ = true;
+      copied_.notify_one();
+      write();
       busy_ = false;
     });
   }
+  void wait_copied() override { copied_.wait(false); }
   bool busy() const override { return busy_; }
   void wait() override {
     if (thread_.joinable()) thread_.join();
   }
 
  private:
-  std::atomic<bool> busy_ = false;
+  std::atomic<bool> busy_ = false, copied_ = true;
   std::thread thread_;
 };
 
@@ -101,22 +106,32 @@ bool DurableRun<Real>::replay(std::string_view record) {
 }
 
 template <class Real>
-std::shared_ptr<const typename DurableRun<Real>::Snapshot> DurableRun<Real>::take_snapshot(
-    RunStage stage, Outcome outcome) const {
-  return std::make_shared<const Snapshot>(Snapshot{
-      about_, save_ledger(ledger_), half_.save(), {static_cast<char>(stage), static_cast<char>(outcome)}});
+std::shared_ptr<typename DurableRun<Real>::Snapshot> DurableRun<Real>::new_snapshot(RunStage stage,
+                                                                                    Outcome outcome) const {
+  return std::make_shared<Snapshot>(
+      Snapshot{about_, save_ledger(ledger_), {}, {static_cast<char>(stage), static_cast<char>(outcome)}});
 }
 
 template <class Real>
 void DurableRun<Real>::begin() {
   if (recovered_) ledger_.ticket = ((ledger_.ticket >> kTicketsOfOneProcess) + 1) << kTicketsOfOneProcess;
-  const auto snapshot = take_snapshot(RunStage::kRounds);
+  const auto snapshot = new_snapshot(RunStage::kRounds);
+  snapshot->half = half_.save();
   state_bytes_ = snapshot->half.size();
   check(journal_.snapshot(snapshot->sections()));
 }
 
 template <class Real>
+void DurableRun<Real>::before_apply() {
+  if (!copying_) return;
+  background_.wait_copied();
+  if (!copying_->half.empty()) state_bytes_ = copying_->half.size();
+  copying_.reset();
+}
+
+template <class Real>
 void DurableRun<Real>::commit(const RoundCommit<Real>& commit) {
+  if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may be of half a round");
   const std::string_view record = records_.encode(commit, half_, state_bytes_);
   check(journal_.append(std::span(&record, 1)));
   records_since_ += 1;
@@ -131,23 +146,37 @@ void DurableRun<Real>::snapshot_beside() {
   background_.wait();
   if (const auto failed = std::exchange(*beside_, std::nullopt); failed && note_)
     note_("a snapshot was not written, the journal grows: " + failed->message);
-  const auto snapshot = take_snapshot(RunStage::kRounds);
-  state_bytes_ = snapshot->half.size();
+  const auto snapshot = new_snapshot(RunStage::kRounds);
+  copying_ = snapshot;
   records_since_ = bytes_since_ = 0;
-  background_.start([&journal = journal_, number = journal_.begin_snapshot(), snapshot, failed = beside_] {
+  const auto unless_short = [failed = beside_](auto&& step) {
     try {
-      if (Status status = journal.write_snapshot(number, snapshot->sections()); !status)
-        *failed = status.error();
+      if (!*failed) step();
     } catch (const std::bad_alloc&) {
       *failed = Error{"there is no memory for it"};
     }
-  });
+  };
+  // Between its commit and the next apply() a round only reads the half.
+  const auto copy = [&half = half_, snapshot, unless_short] {
+    unless_short([&] { snapshot->half = half.save(); });
+  };
+  const auto write = [&journal = journal_, number = journal_.begin_snapshot(), snapshot, failed = beside_,
+                      unless_short] {
+    unless_short([&] {
+      if (Status status = journal.write_snapshot(number, snapshot->sections()); !status)
+        *failed = status.error();
+    });
+  };
+  background_.start(copy, write);
 }
 
 template <class Real>
 void DurableRun<Real>::end(RunStage stage, Outcome outcome) {
   background_.wait();
-  check(journal_.snapshot(take_snapshot(stage, outcome)->sections()));
+  copying_.reset();
+  const auto snapshot = new_snapshot(stage, outcome);
+  snapshot->half = half_.save();
+  check(journal_.snapshot(snapshot->sections()));
 }
 
 template class DurableRun<float>;

@@ -16,12 +16,14 @@
 
 namespace gradwire {
 
-// Runs a job on a thread of its own, one at a time. A simulation runs it when it wants.
+// Runs the two steps of a job on a thread of its own, one job at a time. A simulation runs them when it
+// wants.
 class Background {
  public:
   virtual ~Background() = default;
   // REQUIRES: not busy().
-  virtual void start(std::function<void()> job) = 0;
+  virtual void start(std::function<void()> copy, std::function<void()> write) = 0;
+  virtual void wait_copied() = 0;  // until the first step of the last job is over
   virtual bool busy() const = 0;
   virtual void wait() = 0;  // until not busy()
 };
@@ -55,15 +57,18 @@ class DurableRun {
   // To be called before the first round of this process. A new run, or one that was recovered: tickets that
   // an earlier process issued and that no record knows of are never issued again. Throws std::runtime_error.
   void begin();
-  // LoopHooks::on_commit. Throws std::runtime_error where the disk fails: then nothing is lost but this
-  // round, and no client knows of it.
+  // LoopHooks::before_apply: the half may be read by a snapshot until here.
+  void before_apply();
+  // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Throws std::runtime_error where the
+  // disk fails: then nothing is lost but this round, and no client knows of it.
   void commit(const RoundCommit<Real>& commit);
   // A last snapshot. Throws std::runtime_error.
   void end(RunStage stage, Outcome outcome);
 
  private:
   struct Snapshot;
-  std::shared_ptr<const Snapshot> take_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
+  // Of all but the half.
+  std::shared_ptr<Snapshot> new_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
   void snapshot_beside();
 
   Journal& journal_;
@@ -77,6 +82,7 @@ class DurableRun {
   bool recovered_ = false;
   std::size_t state_bytes_ = 0;  // of the last snapshot
   std::uint64_t records_since_ = 0, bytes_since_ = 0;
+  std::shared_ptr<const Snapshot> copying_;       // the half, beside the round
   std::shared_ptr<std::optional<Error>> beside_;  // of the last snapshot that was written beside
 };
 

@@ -2,16 +2,14 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
-#include <memory>
 #include <netdb.h>
 #include <stdexcept>
 #include <sys/socket.h>
-#include <system_error>
 #include <unistd.h>
+
+#include "proto/address.h"
 
 namespace gradwire {
 namespace {
@@ -39,23 +37,11 @@ int listen_on(const addrinfo& where) {
 }  // namespace
 
 Listener::Listener(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  const char* digits = address.c_str() + (colon == std::string::npos ? address.size() : colon + 1);
-  std::uint16_t number = 0;  // getaddrinfo takes larger ones, too
-  const auto [end, error_code] = std::from_chars(digits, address.c_str() + address.size(), number);
-  if (error_code != std::errc() || *end != '\0')
-    throw std::invalid_argument("--listen " + address + ": write it as HOST:PORT, as in 127.0.0.1:7000");
-  std::string host = address.substr(0, colon);
-  const std::string port = address.substr(colon + 1);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found))
-    fail(address, ::gai_strerror(error));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
-  for (const addrinfo* where = found; where != nullptr && fd_ < 0; where = where->ai_next)
+  const auto parsed = parse_address(address);
+  if (!parsed) throw std::invalid_argument("--listen " + parsed.error().message);
+  const auto found = look_up(*parsed, LookUp::kToListen);
+  if (!found) fail(address, found.error().message);
+  for (const addrinfo* where = found->get(); where != nullptr && fd_ < 0; where = where->ai_next)
     fd_ = listen_on(*where);
   if (fd_ < 0)
     fail(address,

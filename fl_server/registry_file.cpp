@@ -147,6 +147,7 @@ Status RegistryFile::try_open() {
     if (schema > kSchema) return Error{file_.string() + ": was made by a newer gradwire" + none};
   }
   db.run("PRAGMA journal_mode = WAL");
+  db.run("PRAGMA cache_size = -256");  // KiB: rounds are added at the end and not read again
   db.run(durability_ == Durability::kPower ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
   if (!empty && (bytes <= kCheckedBytes || suspect_)) {
     db.ask("PRAGMA quick_check(1)", {}, [&](const SqlRow& row) {

@@ -10,6 +10,7 @@
 
 #include "fl_server/results.h"
 #include "fl_server/tcp_sockets.h"
+#include "proto/address.h"
 #include "proto/back_off.h"
 #include "proto/control_frame.h"
 #include "proto/wire.pb.h"
@@ -389,10 +390,8 @@ std::unique_ptr<RelayRun> make_relay(const RelayOptions& options, std::unique_pt
 }
 
 void run_relay(const RelayOptions& options) {
-  const std::size_t colon = options.upstream.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == options.upstream.size())
-    throw std::invalid_argument("--upstream " + options.upstream +
-                                ": write it as HOST:PORT, as in 192.0.2.1:7000");
+  if (const auto address = parse_address(options.upstream); !address)
+    throw std::invalid_argument("--upstream " + address.error().message);
   Relay(options, listen_on_tcp(options.listen)).run();
 }
 

@@ -110,6 +110,7 @@ class Loop {
       if (!collect(Request::kRound, body, needed, k)) return false;
       gather_replies();
     }
+    if (hooks_.before_apply) hooks_.before_apply();
     const bool used = server_.apply(replies_);
     if (used)
       for (const auto& up : replies_) ledger_.committed[up.client] = up.ticket;

@@ -77,6 +77,8 @@ struct RoundCommit {
 template <class Real>
 struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
+  // The half is about to change; from on_commit until here it is only read.
+  std::function<void()> before_apply;
   // Makes the round durable: called after the half took it in, before any client is told. Throws when it
   // cannot.
   std::function<void(const RoundCommit<Real>&)> on_commit;

@@ -115,6 +115,7 @@ class RealRun final : public ServerRun {
     summary.warnings = agreed_.warnings;
     LoopHooks<Real> hooks;
     hooks.on_note = options_.log;
+    hooks.before_apply = [this] { durable_.before_apply(); };
     hooks.on_commit = [this](const RoundCommit<Real>& commit) {
       durable_.commit(commit);
       register_round(commit);

@@ -26,6 +26,7 @@
 #include <asio/steady_timer.hpp>
 
 #include "fl_server/listener.h"
+#include "proto/address.h"
 
 namespace gradwire {
 namespace {
@@ -62,20 +63,13 @@ void raise_descriptor_limit() {
 // A socket that is being connected. To the address of that name whose turn it is: the next one may answer
 // where this one does not.
 Result<int> begin_connection(const std::string& address, std::size_t turn) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0) return Error{address + ": write it as HOST:PORT"};
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found))
-    return Error{address + ": " + ::gai_strerror(error)};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
+  const auto parsed = parse_address(address);
+  if (!parsed) return parsed.error();
+  const auto found = look_up(*parsed, LookUp::kToConnect);
+  if (!found) return Error{address + ": " + found.error().message};
   std::size_t count = 0;
-  for (const addrinfo* where = found; where != nullptr; where = where->ai_next) ++count;
-  const addrinfo* where = found;
+  for (const addrinfo* where = found->get(); where != nullptr; where = where->ai_next) ++count;
+  const addrinfo* where = found->get();
   for (std::size_t k = turn % count; k > 0; --k) where = where->ai_next;
   const int fd = ::socket(where->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd >= 0 && (::connect(fd, where->ai_addr, where->ai_addrlen) == 0 || errno == EINPROGRESS)) return fd;

@@ -4,7 +4,9 @@
 
 #include "fl_server/durable_run.h"
 #include "proto/codec_context.h"
-#include "tests/at_once.h"
+#include "proto/folder_disk.h"
+#include "tests/at_the_last.h"
+#include "tests/data_files.h"
 #include "tests/every_method.h"
 #include "tests/simulated_disk.h"
 
@@ -44,13 +46,14 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup
   limits.evaluate_every = 7;
   std::uint32_t announced = 0;
   for (;;) {
-    AtOnce beside;
+    AtTheLast beside;
     auto half = make_server<Real>(setup);
     Ledger ledger;
     Journal journal(disk, life.durability);
     SnapshotPolicy policy{.records = 6, .bytes_beside_state = 1 << 20};
     DurableRun<Real> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about", policy);
     LoopHooks<Real> hooks;
+    hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<Real>& commit) {
       if (life.announces_before_durable) announced = commit.ledger.round;
       durable.commit(commit);
@@ -126,6 +129,64 @@ TEST(DurableRun, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
                           {.seed = seed, .calls_between_crashes = 25, .announces_before_durable = true})
                  .regressed;
   EXPECT_GT(found, 0);
+}
+
+TEST(DurableRun, SnapshotsCopiedByAThreadBesideTheRoundsChangeNoBit) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  const Facts& facts = find_method("ef21").facts;
+  constexpr std::uint32_t kRounds = 60;
+  const TemporaryFolder folder;
+  FolderDisk disk(folder.path());
+  const auto context = codec_context(*setup, {});
+  RoundLimits limits;
+  limits.rounds = kRounds;
+  auto half = make_server<double>(setup);
+  Ledger ledger;
+  {
+    InProcess<double> clients(setup, federation.oracle_pointers(), {});
+    Journal journal(disk, Durability::kProcess);
+    const auto beside = background_thread();
+    DurableRun<double> durable(journal, *beside, context, *half, ledger, "about", {.records = 1});
+    durable.begin();
+    LoopHooks<double> hooks;
+    hooks.before_apply = [&] { durable.before_apply(); };
+    hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
+    run_rounds<double>(*half, facts, *setup, clients, ledger, limits, hooks);
+  }
+  auto recovered = make_server<double>(setup);
+  Ledger found;
+  Journal journal(disk, Durability::kProcess);
+  AtTheLast beside;
+  DurableRun<double> durable(journal, beside, context, *recovered, found, "about");
+  std::uint32_t replayed = 0;
+  ASSERT_TRUE(journal.recover(
+      {.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
+       .record = [&](std::string_view record) { return ++replayed, durable.replay(record); }}));
+  EXPECT_LT(replayed, kRounds) << "no snapshot was written";
+  EXPECT_EQ(recovered->save(), half->save());
+  found.ticket = ledger.ticket;  // those of the last evaluation and the goodbyes are of no round
+  EXPECT_EQ(save_ledger(found), save_ledger(ledger));
+}
+
+TEST(DurableRun, CommitsNothingWhileItsHalfMayStillBeCopied) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("gd"));
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  SimulatedDisk disk(1);
+  Journal journal(disk, Durability::kProcess);
+  AtTheLast beside;
+  auto half = make_server<double>(setup);
+  Ledger ledger;
+  DurableRun<double> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about",
+                             {.records = 1});
+  durable.begin();
+  LoopHooks<double> hooks;  // without before_apply
+  hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
+  RoundLimits limits;
+  limits.rounds = 3;
+  EXPECT_THROW(run_rounds<double>(*half, find_method("gd").facts, *setup, clients, ledger, limits, hooks),
+               std::logic_error);
 }
 
 TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {

@@ -14,7 +14,7 @@
 #include "fl_server/run_about.h"
 #include "fl_server/tcp_transport.h"
 #include "proto/codec_context.h"
-#include "tests/at_once.h"
+#include "tests/at_the_last.h"
 #include "tests/seeds.h"
 #include "tests/simulated_peer.h"
 
@@ -185,6 +185,7 @@ class Simulation {
     limits.attempts = 1000;
     LoopHooks<double> hooks;
     hooks.on_note = log;
+    hooks.before_apply = [this] { durable_->before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
       durable_->commit(commit);
       check(commit.ledger);
@@ -253,7 +254,7 @@ class Simulation {
   const bool talks_;
   std::vector<std::unique_ptr<SimulatedPeer>> peers_;
 
-  AtOnce beside_;
+  AtTheLast beside_;
   RunAbout about_;
   RunStage stage_ = RunStage::kRounds;
   Agreed agreed_;

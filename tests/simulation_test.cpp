@@ -9,7 +9,7 @@
 
 #include "experiments/prepare.h"
 #include "fl_server/durable_run.h"
-#include "tests/at_once.h"
+#include "tests/at_the_last.h"
 #include "tests/seeds.h"
 #include "tests/simulated_network.h"
 
@@ -136,7 +136,7 @@ class Simulation {
     LateDisk late(disk_);
     const bool lazy = setting_.bug == Bug::kAnnouncesBeforeDurable;
     Journal journal(lazy ? static_cast<Disk&>(late) : disk_, setting_.durability);
-    AtOnce beside;
+    AtTheLast beside;
     const CodecContext context = codec_context(*setup_, {});
     const auto half = make_server<double>(setup_);
     Ledger ledger;
@@ -177,6 +177,7 @@ class Simulation {
     limits.deadline_seconds = 20;
     limits.attempts = 60;  // of a network that loses a fifth of all messages
     LoopHooks<double> hooks;
+    hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
       durable.commit(commit);
       announced_ = commit.ledger.round;

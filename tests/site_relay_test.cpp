@@ -136,7 +136,7 @@ TEST_F(SiteRelayTest, SaysWhatIsWrongInOneLine) {
       "a relay (--upstream) has no experiment of its own: leave FILE.toml and --set to its server");
   expect_refusal("gradwire-server", {"--listen", "127.0.0.1:0", "--state", "x"}, 2, "FILE.toml is required");
   expect_refusal("gradwire-server", {"--upstream", "here", "--listen", "127.0.0.1:0"}, 2,
-                 "--upstream here: write it as HOST:PORT, as in 192.0.2.1:7000");
+                 "--upstream here: write it as HOST:PORT, as in 127.0.0.1:7000");
 }
 
 TEST_F(SiteRelayTest, TellsAClientThatItHasNoServer) {

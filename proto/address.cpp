@@ -1,0 +1,35 @@
+#include "proto/address.h"
+
+#include <charconv>
+#include <cstdint>
+#include <sys/socket.h>
+#include <system_error>
+
+namespace gradwire {
+
+Result<Address> parse_address(const std::string& text) {
+  const Error wrong{text + ": write it as HOST:PORT, as in 127.0.0.1:7000"};
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return wrong;
+  Address address{text.substr(0, colon), text.substr(colon + 1)};
+  std::uint16_t number = 0;  // the resolver takes larger ones, too
+  const char* end_of_text = address.port.data() + address.port.size();
+  const auto [end, error] = std::from_chars(address.port.data(), end_of_text, number);
+  if (error != std::errc() || end != end_of_text) return wrong;
+  std::string& host = address.host;
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return address;
+}
+
+Result<AddressList> look_up(const Address& address, LookUp purpose) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | (purpose == LookUp::kToListen ? AI_PASSIVE : 0);
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
+                                      address.port.c_str(), &hints, &found))
+    return Error{::gai_strerror(error)};
+  return AddressList(found, &::freeaddrinfo);
+}
+
+}  // namespace gradwire

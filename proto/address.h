@@ -1,0 +1,27 @@
+// Addresses as users write them.
+#pragma once
+
+#include <memory>
+#include <netdb.h>
+#include <string>
+
+#include "proto/result.h"
+
+namespace gradwire {
+
+struct Address {
+  std::string host;  // without the brackets of [V6]; empty: all interfaces
+  std::string port;  // digits, at most 65535
+};
+
+// HOST:PORT, [V6]:PORT or :PORT. The error begins with `text` and says how to write it.
+Result<Address> parse_address(const std::string& text);
+
+using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+// What the system knows of it, never empty: to connect to, or to listen on. Waits for the resolver. The error
+// is the resolver's.
+enum class LookUp { kToConnect, kToListen };
+Result<AddressList> look_up(const Address& address, LookUp purpose);
+
+}  // namespace gradwire

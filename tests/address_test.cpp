@@ -1,0 +1,40 @@
+#include "proto/address.h"
+
+#include <gtest/gtest.h>
+#include <string>
+
+namespace gradwire {
+namespace {
+
+TEST(Address, IsAHostAndAPortWhateverBracketsAreAroundTheHost) {
+  struct Case {
+    const char *text, *host, *port;
+  };
+  for (const Case& c : {Case{"127.0.0.1:7000", "127.0.0.1", "7000"}, Case{"[::1]:7000", "::1", "7000"},
+                        Case{"localhost:0", "localhost", "0"}, Case{":65535", "", "65535"}}) {
+    const auto address = parse_address(c.text);
+    ASSERT_TRUE(address) << c.text;
+    EXPECT_EQ(address->host, c.host);
+    EXPECT_EQ(address->port, c.port);
+  }
+}
+
+TEST(Address, ThatIsNoneIsRefusedWithTheWayToWriteIt) {
+  for (const char* text : {"", "nowhere", "7000", "host:", "host:http", "host:65536", "host:-1", "host:70 ",
+                           "host: 70", "[::1]"}) {
+    const auto address = parse_address(text);
+    ASSERT_FALSE(address) << text;
+    EXPECT_EQ(address.error().message, std::string(text) + ": write it as HOST:PORT, as in 127.0.0.1:7000");
+  }
+}
+
+TEST(Address, OfThisMachineIsFoundAndOneThatCannotBeIsAnError) {
+  const auto found = look_up({"127.0.0.1", "7000"}, LookUp::kToConnect);
+  ASSERT_TRUE(found);
+  EXPECT_EQ((*found)->ai_family, AF_INET);
+  EXPECT_TRUE(look_up({"", "0"}, LookUp::kToListen));
+  EXPECT_FALSE(look_up({"no host", "7000"}, LookUp::kToConnect));
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "fl_server/durable_run.h"
+
+namespace gradwire {
+
+// Copies at the last moment that is allowed, and writes then; what it has not begun dies with its process.
+class AtTheLast final : public Background {
+ public:
+  void start(std::function<void()> copy, std::function<void()> write) override {
+    copy_ = std::move(copy);
+    write_ = std::move(write);
+  }
+  void wait_copied() override {
+    if (!copy_) return;
+    std::exchange(copy_, nullptr)();
+    std::exchange(write_, nullptr)();
+  }
+  bool busy() const override { return copy_ != nullptr; }
+  void wait() override { copy_ = write_ = nullptr; }
+
+ private:
+  std::function<void()> copy_, write_;
+};
+
+}  // namespace gradwire
