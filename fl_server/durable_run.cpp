@@ -132,10 +132,11 @@ void DurableRun<Real>::before_apply() {
 template <class Real>
 void DurableRun<Real>::commit(const RoundCommit<Real>& commit) {
   if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may be of half a round");
-  const std::string_view record = records_.encode(commit, half_, state_bytes_);
-  check(journal_.append(std::span(&record, 1)));
+  const auto record = records_.encode(commit, half_, state_bytes_);
+  check(journal_.append(record));
   records_since_ += 1;
-  bytes_since_ += record.size();
+  for (const std::string_view piece : record) bytes_since_ += piece.size();
+  records_.release();
   if (records_since_ >= policy_.records || bytes_since_ >= state_bytes_ + policy_.bytes_beside_state)
     snapshot_beside();
 }

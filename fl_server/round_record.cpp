@@ -85,21 +85,24 @@ RoundRecords<Real>::~RoundRecords() = default;
 // ---- writing ----
 
 template <class Real>
-const std::string& RoundRecords<Real>::encode(const RoundCommit<Real>& commit, const ServerHalf<Real>& half,
-                                              std::size_t state_bytes) {
+std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<Real>& commit,
+                                                             const ServerHalf<Real>& half,
+                                                             std::size_t state_bytes) {
   std::size_t reply_bytes = 0;
   for (const auto& up : commit.replies) reply_bytes += codec_.encoded_bytes(up);
   bytes_.clear();
+  state_.clear();
   if (reply_bytes <= state_bytes) {
     encode_replies(commit);
-    return bytes_;
+  } else {
+    bytes_ += kState;
+    const std::string ledger = save_ledger(commit.ledger);
+    put(bytes_, static_cast<std::uint64_t>(ledger.size()));
+    bytes_ += ledger;
+    state_ = half.save();
   }
-  bytes_ += kState;
-  const std::string ledger = save_ledger(commit.ledger);
-  put(bytes_, static_cast<std::uint64_t>(ledger.size()));
-  bytes_ += ledger;
-  bytes_ += half.save();
-  return bytes_;
+  pieces_ = {bytes_, state_};
+  return pieces_;
 }
 
 template <class Real>

@@ -1,9 +1,11 @@
 // A committed round as bytes, and back into the server half: what the journal of a run holds.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +34,11 @@ class RoundRecords {
   explicit RoundRecords(CodecContext context);
   ~RoundRecords();
 
-  // state_bytes: what half.save() takes, about. Valid until the next call.
-  const std::string& encode(const RoundCommit<Real>& commit, const ServerHalf<Real>& half,
-                            std::size_t state_bytes);
+  // state_bytes: what half.save() takes, about. The pieces of the record live until the next call.
+  std::span<const std::string_view> encode(const RoundCommit<Real>& commit, const ServerHalf<Real>& half,
+                                           std::size_t state_bytes);
+  // To be called when the record was written: gives back a state.
+  void release() { state_ = {}; }
   // False: the record is not of this run, or not of the round after ledger.round.
   bool replay(std::string_view record, ServerHalf<Real>& half, Ledger& ledger);
 
@@ -44,7 +48,8 @@ class RoundRecords {
 
   Codec<Real> codec_;
   std::vector<std::unique_ptr<UplinkSlot<Real>>> slots_;
-  std::string bytes_;
+  std::string bytes_, state_;
+  std::array<std::string_view, 2> pieces_;
 };
 
 }  // namespace gradwire

@@ -42,8 +42,8 @@ class Rounds {
       replies_.push_back(up);
     }
     durable_.begin();
-    as_many_bytes_ =
-        RoundRecords<float>(codec_context(*setup_, {})).encode({ledger_, replies_, true}, *half_, d * 8);
+    RoundRecords<float> records(codec_context(*setup_, {}));
+    for (const auto piece : records.encode({ledger_, replies_, true}, *half_, d * 8)) as_many_bytes_ += piece;
   }
 
   struct Seconds {
