@@ -27,6 +27,7 @@ struct AdianaParams : ShiftParams {
       .takes = Takes::kUnbiased,
       .partial = false,
       .client_state = ClientState::kMirrored,
+      .adds_replies = true,
   };
   std::optional<double> mu, p;
 

@@ -60,6 +60,7 @@ struct DashaParams : DashaCoreParams {
       .needs_all_replies = true,
       .partial = false,
       .client_state = ClientState::kMirrored | ClientState::kRecomputable,
+      .adds_replies = true,
   };
   void resolve(const Theory& theory, Warnings&) {
     resolve_a(theory);
@@ -79,6 +80,7 @@ struct DashaPageParams : DashaCoreParams {
       .stochastic = true,
       .client_state = ClientState::kMirrored | ClientState::kPrivate | ClientState::kReplica,
       .theory_knows_batches = true,
+      .adds_replies = true,
   };
   std::optional<double> p;
 
@@ -111,6 +113,7 @@ struct DashaMvrParams : DashaCoreParams {
       .stochastic = true,
       .client_state = ClientState::kMirrored | ClientState::kPrivate | ClientState::kReplica,
       .theory_knows_batches = true,
+      .adds_replies = true,
   };
   double b = 0.1;
 

@@ -22,6 +22,7 @@ struct DcgdParams {
       .reference = "Khirirat et al., arXiv:1806.06573",
       .takes = Takes::kUnbiased,
       .stochastic = true,
+      .adds_replies = true,
   };
   StepSize step_size;
   Schedule schedule;

@@ -41,6 +41,7 @@ struct DianaParams : ShiftParams {
       .takes = Takes::kUnbiased,
       .stochastic = true,
       .client_state = ClientState::kMirrored,
+      .adds_replies = true,
   };
   void resolve(const Theory& theory, Warnings&) {
     resolve_alpha(theory);

@@ -22,6 +22,7 @@ struct Ef14Params {
       .takes = Takes::kContractive,
       .stochastic = true,
       .client_state = ClientState::kPrivate,
+      .adds_replies = true,
   };
   StepSize step_size;
 

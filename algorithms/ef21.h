@@ -20,6 +20,7 @@ struct Ef21Params : Ef21CoreParams {
       .takes = Takes::kContractive,
       .strict = true,
       .client_state = ClientState::kMirrored,
+      .adds_replies = true,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
     resolve_step(theory, warnings, [&] { return ef21_step(theory); });

@@ -29,6 +29,7 @@ struct Ef21BcParams : Ef21CoreParams {
       .strict = true,
       .partial = false,
       .client_state = ClientState::kMirrored | ClientState::kReplica,
+      .adds_replies = true,
   };
   std::string compressor_down = "identity";
 

@@ -18,6 +18,7 @@ struct Ef21HbParams : Ef21CoreParams {
       .takes = Takes::kContractive,
       .strict = true,
       .client_state = ClientState::kMirrored,
+      .adds_replies = true,
   };
   double eta = 0.9;
 

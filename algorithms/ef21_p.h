@@ -28,6 +28,7 @@ struct Ef21PParams {
       .partial = false,
       .stochastic = true,
       .client_state = ClientState::kReplica,
+      .adds_replies = true,
   };
   StepSize step_size;
   std::string compressor_down = "identity";

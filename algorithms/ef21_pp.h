@@ -24,6 +24,7 @@ struct Ef21PpParams : Ef21CoreParams {
       .strict = true,
       .client_state = ClientState::kMirrored,
       .theory_knows_sampling = true,
+      .adds_replies = true,
   };
   std::optional<double> p;
 

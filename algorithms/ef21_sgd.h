@@ -16,6 +16,7 @@ struct Ef21SgdParams : Ef21CoreParams {
       .strict = true,
       .stochastic = true,
       .client_state = ClientState::kMirrored,
+      .adds_replies = true,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
     resolve_step(theory, warnings, [&] { return ef21_step(theory); });

@@ -23,6 +23,7 @@ struct Ef21SgdmParams : Ef21CoreParams {
       .stochastic = true,
       .client_state = ClientState::kMirrored | ClientState::kPrivate,
       .theory_knows_batches = true,
+      .adds_replies = true,
   };
   double eta = 0.1;
 

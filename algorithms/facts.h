@@ -38,6 +38,9 @@ struct Facts {
   bool theory_knows_sampling = false;  // its step size is for participation < 1 too
   bool theory_knows_batches = false;   // its step size is for batches too
   std::uint32_t flag_bits_up = 0;      // of each reply, beside its payloads
+  // The server half knows the replies of a round by the sum of each part, with equal weights, and their
+  // number alone: any of them may come as one sum and empty parts (takes_sums() of method.h).
+  bool adds_replies = false;
   bool needs_hessian = false;  // oracles must have Hessians; what is compressed is their upper triangle
 };
 

@@ -24,6 +24,7 @@ struct FedAvgParams {
       .reference = "McMahan et al., arXiv:1602.05629",
       .takes = Takes::kIdentity,
       .stochastic = true,
+      .adds_replies = true,
   };
   StepSize step_size{.value = 1.0};
   LocalSteps local;

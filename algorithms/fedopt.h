@@ -111,6 +111,7 @@ struct FedAdagradParams : FedOptParams {
       .reference = "Reddi et al., arXiv:2003.00295",
       .takes = Takes::kIdentity,
       .stochastic = true,
+      .adds_replies = true,
   };
   static void fields(auto& self, auto&& visit) { shared_fields(self, visit); }
 };
@@ -121,6 +122,7 @@ struct FedYogiParams : FedOptParams {
       .reference = "Reddi et al., arXiv:2003.00295",
       .takes = Takes::kIdentity,
       .stochastic = true,
+      .adds_replies = true,
   };
 };
 struct FedAdamParams : FedOptParams {
@@ -130,6 +132,7 @@ struct FedAdamParams : FedOptParams {
       .reference = "Reddi et al., arXiv:2003.00295",
       .takes = Takes::kIdentity,
       .stochastic = true,
+      .adds_replies = true,
   };
 };
 

@@ -18,6 +18,7 @@ struct FedProxParams {
       .reference = "Li et al., arXiv:1812.06127",
       .takes = Takes::kIdentity,
       .stochastic = true,
+      .adds_replies = true,
   };
   StepSize step_size{.value = 1.0};
   double mu = 0.1;

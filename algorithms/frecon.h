@@ -20,6 +20,7 @@ struct FreconParams : ShiftParams {
       .takes = Takes::kUnbiased,
       .client_state = ClientState::kMirrored,
       .theory_knows_sampling = true,
+      .adds_replies = true,
   };
   std::optional<double> lambda;
 

@@ -14,6 +14,7 @@ struct GdParams : DcgdParams {
       .reference = "Cauchy, 1847",
       .takes = Takes::kIdentity,
       .stochastic = true,
+      .adds_replies = true,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
     schedule.resolve(theory, warnings, !step_size.value);

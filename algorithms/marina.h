@@ -54,6 +54,7 @@ struct MarinaParams : MarinaCoreParams {
       .needs_all_replies = true,
       .partial = false,
       .client_state = ClientState::kRecomputable,
+      .adds_replies = true,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
     resolve_p(zeta_share(theory), theory, warnings);

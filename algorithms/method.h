@@ -102,6 +102,15 @@ const Facts& facts_of(const Setup<Real>& setup) {
   return setup.user_method ? setup.user_method->facts : find_method(setup.algorithm.name).facts;
 }
 
+// Whether replies of a round may come added up: a server that weighs clients, or keeps a copy of each one's
+// state, needs them one by one.
+template <class Real>
+bool takes_sums(const Setup<Real>& setup) {
+  const Facts& facts = facts_of(setup);
+  const bool mirrors = setup.keep_mirrors && has(facts.client_state, ClientState::kMirrored);
+  return facts.adds_replies && setup.weights.empty() && !mirrors;
+}
+
 // REQUIRES: setup->algorithm is resolved.
 template <class Real>
 std::unique_ptr<ServerHalf<Real>> make_server(std::shared_ptr<const Setup<Real>> setup);

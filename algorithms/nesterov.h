@@ -21,6 +21,7 @@ struct NesterovParams {
       .reference = "Nesterov, Introductory Lectures on Convex Optimization, 2004",
       .takes = Takes::kIdentity,
       .partial = false,
+      .adds_replies = true,
   };
   StepSize step_size;
   std::optional<double> mu;

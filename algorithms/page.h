@@ -25,6 +25,7 @@ struct PageParams : MarinaCoreParams {
       .partial = false,
       .stochastic = true,
       .theory_knows_batches = true,
+      .adds_replies = true,
   };
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");

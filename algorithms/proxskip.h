@@ -30,6 +30,7 @@ struct ProxSkipParams {
       .partial = false,
       .stochastic = true,
       .client_state = ClientState::kMirrored,
+      .adds_replies = true,
   };
   StepSize step_size;
   std::optional<double> p;
@@ -106,7 +107,9 @@ struct ProxSkip {
     }
 
     bool accepts(const Uplink<Real>& up) const {
-      return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == setup.d;
+      if (up.parts.size() != 1 || up.parts[0].dim != setup.d) return false;
+      // Mirrors read each vector; without them one may have come in the sum of others.
+      return up.parts[0].shape == Shape::kDense || (h_of.empty() && up.parts[0].shape == Shape::kNothing);
     }
     std::optional<Downlink<Real>> resync(ClientId i, Answer) const {
       if (h_of.empty()) return std::nullopt;

@@ -33,6 +33,7 @@ struct ScaffoldParams {
       .client_state = ClientState::kMirrored,
       .theory_knows_sampling = true,
       .theory_knows_batches = true,
+      .adds_replies = true,
   };
   StepSize step_size{.value = 1.0};
   Choice<ScaffoldOption> option;

@@ -23,6 +23,7 @@ struct SgdNiceParams {
       .takes = Takes::kIdentity,
       .stochastic = true,
       .theory_knows_sampling = true,
+      .adds_replies = true,
   };
   StepSize step_size;
   double l1 = 0;

@@ -26,6 +26,7 @@ struct VrDianaParams : ShiftParams {
       .stochastic = true,
       .client_state = ClientState::kMirrored | ClientState::kReplica,
       .theory_knows_batches = true,
+      .adds_replies = true,
   };
   std::optional<double> p;
 

@@ -22,6 +22,7 @@ struct VrMarinaParams : MarinaCoreParams {
       .stochastic = true,
       .client_state = ClientState::kReplica,
       .theory_knows_batches = true,
+      .adds_replies = true,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
     const double b = theory.batch == 0 ? theory.m() : theory.batch;

@@ -78,7 +78,8 @@ std::string algorithms() {
     const Facts& f = m.facts;
     out += "\n" + std::string(f.name) + ": " + std::string(f.summary) + "\n  " + std::string(f.reference) +
            "; takes " + takes_text(f) + (f.stochastic ? "; batch" : "") +
-           (f.partial ? "; participation" : "") + "\n  " + survival_text(f.client_state) + "\n";
+           (f.partial ? "; participation" : "") + (f.adds_replies ? "; relays may add up replies" : "") +
+           "\n  " + survival_text(f.client_state) + "\n";
     Table table;
     for (const ParameterHelp& p : m.parameters)
       table.row({p.name, p.fallback.empty() ? "-" : p.fallback, p.meaning});

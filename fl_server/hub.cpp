@@ -52,7 +52,10 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   void on_heard(Session& session) override { farewells.erase(*session.client()); }
   void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
   void on_closed(Session& session, const std::string& why) override;
-  std::string relay_welcome() override;
+  Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
+                                                              std::span<const std::byte> header) override;
+  Status on_sum(Session& relay, std::uint64_t bytes) override;
+  std::string relay_welcome(const Session& relay) override;
   std::uint64_t max_payload() const override { return longest_payload; }
   Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) override;
   void on_shut(Session& session) override { sessions.erase(session.id()); }
@@ -64,7 +67,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   std::string start;                           // the frame; empty until the run begins
   std::uint64_t longest_payload = 0;           // max_payload()
   HubEvents* events = nullptr;                 // null before the run and after it
-  bool stopped = false, ended = false, said_short = false;
+  bool stopped = false, ended = false, said_short = false, takes_sums = false;
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
   std::uint64_t sessions_so_far = 0;
@@ -108,11 +111,12 @@ Channel Hub::Impl::on_channel(Session& relay, Connection& trunk, std::uint32_t c
   return {&session, &link};
 }
 
-std::string Hub::Impl::relay_welcome() {
+std::string Hub::Impl::relay_welcome(const Session& relay) {
   wire::Relay message;
   message.set_protocol(kWireVersion);
   message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
   message.set_max_payload(longest_payload);
+  if (takes_sums && relay.adds()) message.set_adds(true);
   return control_frame(FrameType::kRelay, message);
 }
 
@@ -235,6 +239,20 @@ Status Hub::Impl::on_reply(Session& session, std::uint64_t bytes) {
   return events->on_reply(*session.client(), bytes);
 }
 
+Result<std::span<const std::span<std::byte>>> Hub::Impl::on_sum_header(Session& relay, const Prefix& prefix,
+                                                                       std::span<const std::byte> header) {
+  if (events == nullptr) return Error{"the run is over"};
+  return events->on_sum_header(relay.id(), prefix, header, [&](ClientId client) {
+    const Session* session = live[client];
+    return session != nullptr && session->state() == Session::State::kRounds && session->is_behind(relay);
+  });
+}
+
+Status Hub::Impl::on_sum(Session& relay, std::uint64_t bytes) {
+  if (events == nullptr) return Error{"the run is over"};
+  return events->on_sum(relay.id(), bytes);
+}
+
 void Hub::Impl::on_broken_reply(Session& session, std::uint64_t payload_bytes) {
   if (events != nullptr) events->on_broken_reply(*session.client(), payload_bytes);
 }
@@ -242,6 +260,7 @@ void Hub::Impl::on_broken_reply(Session& session, std::uint64_t payload_bytes) {
 void Hub::Impl::on_closed(Session& session, const std::string& why) {
   const auto client = session.client();
   const bool speaks = client && live[*client] == &session;
+  if (session.state() == Session::State::kRelay && events != nullptr) events->on_relay_left(session.id());
   if (!session.link().ending())
     log((speaks ? name(*client) + " (" + session.link().peer() + ")" : session.link().peer()) +
         " is disconnected: " + why);
@@ -282,8 +301,9 @@ bool Hub::gather(std::chrono::milliseconds deadline) {
                            "; start them, or give more time with --join-deadline-ms");
 }
 
-void Hub::begin(std::string start, std::uint64_t max_payload, HubEvents& events) {
+void Hub::begin(std::string start, std::uint64_t max_payload, HubEvents& events, bool takes_sums) {
   Impl& m = *impl_;
+  m.takes_sums = takes_sums;
   m.start = std::move(start);
   m.longest_payload = max_payload;
   m.events = &events;
@@ -309,6 +329,15 @@ void Hub::send(ClientId client, Outgoing message) {
 bool Hub::has_body(ClientId client, const void* body) const {
   Session* session = impl_->live[client];
   return session != nullptr && session->state() == Session::State::kRounds && session->link().has_body(body);
+}
+
+void Hub::tell_asked(std::uint64_t ticket) {
+  wire::Relay message;
+  message.set_protocol(kWireVersion);
+  message.set_asked(ticket);
+  for (const auto& [id, session] : impl_->sessions)
+    if (session->state() == Session::State::kRelay && session->adds())
+      session->link().send(Outgoing::control(control_frame(FrameType::kRelay, message)));
 }
 
 void Hub::send_soon(ClientId client, const std::string& control_frame) {

@@ -41,6 +41,12 @@ class HubEvents {
   virtual Status on_reply(ClientId client, std::uint64_t bytes) = 0;
   // Instead of on_reply: the connection broke; so much of the payload is where on_reply_header said.
   virtual void on_broken_reply(ClientId client, std::uint64_t payload_bytes) = 0;
+  // The same for a sum of replies from a relay. is_behind: the client is one of its site, and in the run.
+  virtual Result<std::span<const std::span<std::byte>>> on_sum_header(
+      std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
+      const std::function<bool(ClientId)>& is_behind) = 0;
+  virtual Status on_sum(std::uint64_t relay, std::uint64_t bytes) = 0;
+  virtual void on_relay_left(std::uint64_t relay) = 0;
   virtual void on_joined(ClientId client) = 0;
   virtual void on_left(ClientId client) = 0;
   virtual void on_stop() = 0;
@@ -62,13 +68,16 @@ class Hub {
 
   // Sends `start` (a whole frame) to all clients, now and whenever one joins again. From now on replies of up
   // to `max_payload` bytes are taken.
-  void begin(std::string start, std::uint64_t max_payload, HubEvents& events);
+  // takes_sums: relays may add up replies.
+  void begin(std::string start, std::uint64_t max_payload, HubEvents& events, bool takes_sums = false);
   // No more events.
   void end();
   // Both do nothing when the client is not connected.
   void send(ClientId client, Outgoing message);
   // The client is behind a relay that has this body (Outgoing::body) already.
   bool has_body(ClientId client, const void* body) const;
+  // Tells relays that add up replies that all who are asked in this ticket, as of now, were sent it.
+  void tell_asked(std::uint64_t ticket);
   void send_soon(ClientId client, const std::string& control_frame);
   // Works on the connections until done() or the deadline.
   void wait(SteadyTime deadline, const std::function<bool()>& done);

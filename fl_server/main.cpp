@@ -142,7 +142,9 @@ int show_status(int argc, char** argv) {
 }
 
 // What does not go together on the command line; empty: all does.
-std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay) {
+std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay, bool aggregates) {
+  if (aggregates && !is_relay)
+    return "--aggregate is for a relay: give the address of its server, --upstream";
   if (!is_relay && options.file.empty()) return "FILE.toml is required";
   if (!is_relay && options.state.empty()) return "--state is required";
   if (is_relay && (!options.file.empty() || !options.overrides.empty()))
@@ -170,6 +172,10 @@ int main(int argc, char** argv) {
   app.add_option(
       "--upstream", relay.upstream,
       "HOST:PORT of a server: be a relay, which joins the clients of a site to it over one connection");
+  app.add_flag(
+      "--aggregate", relay.aggregate,
+      "Of a relay: send the sum of the replies of its clients where the method allows it; results then "
+      "differ in the last bits");
   app.add_option("--give-up-after-ms", give_up_after_ms,
                  "Of a relay: end when the server was away for so long")
       ->check(CLI::PositiveNumber)
@@ -194,7 +200,7 @@ int main(int argc, char** argv) {
   }
   console = Console("gradwire-server", json, quiet);
   const bool is_relay = !relay.upstream.empty();
-  if (const std::string trouble = trouble_of(options, is_relay); !trouble.empty())
+  if (const std::string trouble = trouble_of(options, is_relay, relay.aggregate); !trouble.empty())
     return console.fail(trouble + "; see gradwire-server --help", kBadUsage);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
   options.resume = !begin_anew;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "fl_server/parcel.h"
+#include "fl_server/relay_sums.h"
 #include "fl_server/results.h"
 #include "fl_server/tcp_sockets.h"
 #include "proto/address.h"
@@ -24,32 +26,6 @@ constexpr std::uint32_t kBackSoonMs = 500;  // for clients whose server is away
 constexpr milliseconds kLastWords{20'000};  // for a server that is away after a goodbye
 constexpr std::size_t kMostClients = 1 << 16;
 constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // for the server to take them
-
-// A frame that arrives, kept whole to be passed on.
-struct Parcel {
-  Prefix prefix;
-  std::string header;
-  std::shared_ptr<std::vector<std::byte>> payload;
-  std::span<std::byte> place;
-
-  std::span<const std::span<std::byte>> begin(const Prefix& p, std::span<const std::byte> h) {
-    prefix = p;
-    header.assign(reinterpret_cast<const char*>(h.data()), h.size());
-    payload = std::make_shared<std::vector<std::byte>>(p.payload_len);
-    place = *payload;
-    return std::span(&place, 1);
-  }
-  Outgoing for_channel(std::uint32_t channel) const {
-    const auto bytes = std::as_bytes(std::span(header));
-    const auto raw = write_prefix(prefix.type, bytes, prefix.payload_len, prefix.payload_crc, channel);
-    Outgoing message;
-    message.head.assign(reinterpret_cast<const char*>(raw.data()), raw.size());
-    message.head += header;
-    if (!payload->empty()) message.sections = {*payload};
-    message.keep = payload;
-    return message;
-  }
-};
 
 class Relay;
 
@@ -97,7 +73,11 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
         sockets_(std::move(sockets)),
         back_off_(options.back_off_base, options.back_off_cap, options.jitter_seed),
         last_contact_(sockets_->now()),
-        next_try_(last_contact_) {}
+        next_try_(last_contact_) {
+    if (options.aggregate)
+      sums_ = std::make_unique<RelaySums>([this](const Outgoing& message) { pass_up(message); },
+                                          [this](const std::string& line) { log(line); });
+  }
 
   void run();
   void start() override;
@@ -110,6 +90,10 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
     if (!joined_) return;
     upstream_->send(message);
     if (upstream_->bytes_waiting() > kMostBytesWaiting) pause_clients(true);
+  }
+  void from_local(std::uint32_t channel, Parcel& parcel) {
+    const bool is_reply = parcel.prefix.type == FrameType::kReply;
+    if (!(is_reply && sums_ && sums_->take(channel, parcel))) pass_up(parcel.for_channel(channel));
   }
   void local_left(Local& local, const std::string& why);
   void erase(std::uint32_t channel) { locals_.erase(channel); }
@@ -157,6 +141,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   std::string last_trouble_;
   milliseconds retry_after_{0};
   std::optional<std::string> refused_;  // for good
+  std::unique_ptr<RelaySums> sums_;     // null: all is passed on one by one
 
   bool stopped_ = false, is_over_ = false, said_goodbye_ = false, paused_ = false, said_short_ = false;
 };
@@ -164,7 +149,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
 // ---- a client ----
 
 Status Local::on_frame() {
-  if (parcel_.prefix.type != FrameType::kHeartbeat) relay_.pass_up(parcel_.for_channel(channel_));
+  if (parcel_.prefix.type != FrameType::kHeartbeat) relay_.from_local(channel_, parcel_);
   parcel_.payload.reset();
   return Unit{};
 }
@@ -172,6 +157,7 @@ void Local::on_closed(const std::string& why) { relay_.local_left(*this, why); }
 void Local::on_shut() { relay_.erase(channel_); }
 
 void Relay::local_left(Local& local, const std::string& why) {
+  if (sums_) sums_->left(local.channel());  // while the server still knows the client
   if (local.said_hello() && !local.server_closed)
     pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
   if (!local.heard_goodbye)
@@ -206,6 +192,7 @@ void Relay::connect() {
   upstream_->start();
   wire::Relay hello;
   hello.set_protocol(kWireVersion);
+  if (sums_) hello.set_adds(true);
   upstream_->send(Outgoing::control(control_frame(FrameType::kRelay, hello)));
   upstream_->expect_heartbeats();
 }
@@ -234,7 +221,9 @@ Status Relay::from_server() {
     case FrameType::kRelay: {
       wire::Relay answer;
       if (Status status = parse_control(header, answer); !status) return status;
-      return joined(answer);
+      if (!answer.has_asked()) return joined(answer);
+      if (sums_) sums_->asked_all(answer.asked());
+      return Unit{};
     }
     case FrameType::kError: {
       wire::ErrorMessage error;
@@ -257,6 +246,7 @@ Status Relay::joined(const wire::Relay& answer) {
   }
   max_payload_ = answer.max_payload();
   upstream_->set_max_payload(max_payload_);
+  if (sums_ && max_payload_ > 0) sums_->allow(answer.adds());
   if (std::exchange(joined_, true)) return Unit{};
   back_off_.reset();
   log("joined the server at " + options_.upstream + "; clients are welcome");
@@ -264,6 +254,7 @@ Status Relay::joined(const wire::Relay& answer) {
 }
 
 Status Relay::pass_down(Local& local) {
+  if (sums_ && !sums_->watch(local.channel(), parcel_)) return Unit{};
   const auto header = std::as_bytes(std::span(parcel_.header));
   if (parcel_.prefix.type == FrameType::kRound) {
     pass_round(local);
@@ -304,6 +295,7 @@ void Relay::pass_round(Local& local) {
   message.request = round_.ticket();
   message.last = round_.request() == wire::REQUEST_GOODBYE;
   if (message.last) said_goodbye_ = local.heard_goodbye = true;
+  if (sums_) sums_->asked(local.channel(), round_, sockets_->now());
   local.connection().send(std::move(message));
 }
 
@@ -314,6 +306,7 @@ void Relay::on_closed(const std::string& why) {
   }
   joined_ = false;
   body_.reset();
+  if (sums_) sums_->forget();
   last_trouble_ = why;
   const auto wait = back_off_.next(std::exchange(retry_after_, milliseconds(0)));
   next_try_ = sockets_->now() + wait;
@@ -330,6 +323,7 @@ void Relay::on_shut() { upstream_.reset(); }
 void Relay::on_tick() {
   const SteadyTime now = sockets_->now();
   if (upstream_) upstream_->check_time(now);
+  if (sums_) sums_->check_time(now);
   if (paused_ && (!joined_ || upstream_->bytes_waiting() < kMostBytesWaiting / 2)) pause_clients(false);
   for (const auto& [channel, local] : locals_) {
     if (!local->said_hello() && now - local->came() > options_.times.handshake)
@@ -354,7 +348,10 @@ bool Relay::over() const {
 void Relay::start() {
   sockets_->start(*this, options_.times.tick(), options_.handle_signals);
   log("listening on " + sockets_->address() + " for clients of " + options_.upstream +
-      "; messages are passed on one by one, results are those of clients without a relay");
+      (sums_ ? "; replies are added up where the method allows it: results differ from those of clients "
+               "without "
+               "a relay in the last bits"
+             : "; messages are passed on one by one, results are those of clients without a relay"));
   connect();
 }
 

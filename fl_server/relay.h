@@ -1,9 +1,9 @@
 // gradwire-server --upstream: the clients of one site behind one connection to the server.
 //
 // Each client is a channel of that connection; frames pass unchanged but for its number, so results are those
-// of the same clients connected to the server itself, bit by bit. What the server sends to all comes once and
-// is passed on to each. The relay remembers nothing: when it dies, or loses the server, its clients come
-// back.
+// of the same clients connected to the server itself, bit by bit. With --aggregate the replies of a round go
+// up as their sum where the method allows it (relay_sums.h). What the server sends to all comes once and is
+// passed on to each. The relay remembers nothing: when it dies, or loses the server, its clients come back.
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,7 @@ struct RelayOptions {
   std::string upstream;         // HOST:PORT of the server
   std::string listen;           // HOST:PORT for the clients
   std::filesystem::path state;  // folder for the file `address`; empty: none is written
+  bool aggregate = false;       // adds up replies where the method allows it
   WireTimes times;
   std::chrono::milliseconds back_off_base{100}, back_off_cap{60'000};
   std::chrono::milliseconds give_up_after{3'600'000};  // without a server

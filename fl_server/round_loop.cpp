@@ -206,7 +206,7 @@ class Loop {
           break;
         case Event<Real>::Kind::kReply:
           if (event.up.ticket != ledger_.ticket) {
-            transport_.tell(event.up.client, event.up.ticket, Receipt::kLate);
+            tell(event, Receipt::kLate);
             break;
           }
           if (event.up.answer == Answer::kNotFinite && is_awaited(event.up.client)) {
@@ -214,7 +214,7 @@ class Loop {
                  std::to_string(event.up.client) + " is not a finite number");
             return false;
           }
-          got += take(event, request, body);
+          got += event.covers.empty() ? take(event, request, body) : take_sum(event, request, body);
           break;
       }
     }
@@ -261,8 +261,44 @@ class Loop {
     return true;
   }
 
+  // How many answers a sum has brought: all that it covers, or none. Its clients' answers are then the sum,
+  // in the place of the first, and empty parts.
+  std::size_t take_sum(const Event<Real>& event, Request request, const Downlink<Real>& body) {
+    const bool good =
+        request == Request::kRound && takes_sums(setup_) && event.up.answer == Answer::kReply &&
+        event.up.round == body.round && server_.accepts(event.up) &&
+        std::all_of(event.covers.begin(), event.covers.end(), [this](ClientId c) { return is_awaited(c); });
+    tell(event, good ? Receipt::kAccepted : Receipt::kRefused);
+    if (!good) {
+      note("a sum of replies of " + std::to_string(event.covers.size()) + " clients, first " +
+           std::to_string(event.up.client) + ", is refused: they are taken one by one");
+      return 0;
+    }
+    for (const ClientId client : event.covers) {
+      Uplink<Real>& slot = slots_[place(client)];
+      slot = event.up;
+      if (client != event.up.client) empty(slot, client);
+      have_[place(client)] = 1;
+    }
+    totals_.bytes_up += event.bytes;
+    return event.covers.size();
+  }
+  // Makes it the answer of a client whose vectors are in another's.
+  static void empty(Uplink<Real>& slot, ClientId client) {
+    const Parts<Real> sum = slot.parts;
+    slot.client = client;
+    slot.loss = 0;
+    slot.grad_calls = 0;
+    slot.parts = {};
+    for (std::size_t k = 0; k < sum.size(); ++k) slot.parts.push_back(Payload<Real>::nothing(sum[k].dim));
+  }
+
   void tell(const Event<Real>& event, Request request, Receipt receipt) {
-    if (request == Request::kRound) transport_.tell(event.up.client, event.up.ticket, receipt);
+    if (request == Request::kRound) tell(event, receipt);
+  }
+  void tell(const Event<Real>& event, Receipt receipt) {
+    if (event.covers.empty()) transport_.tell(event.up.client, event.up.ticket, receipt);
+    for (const ClientId client : event.covers) transport_.tell(client, event.up.ticket, receipt);
   }
 
   // Gives a client back what it lacks; once per asking, so that repeated cries do not multiply.

@@ -60,8 +60,11 @@ std::shared_ptr<const Setup<Real>> make_setup(const Agreed& agreed) {
 template <class Real>
 class WatchedTransport final : public TcpTransport<Real> {
  public:
-  WatchedTransport(Hub& hub, const CodecContext& context, const std::string& start, Registry* registry)
-      : TcpTransport<Real>(hub, context, start), registry_(registry), asked_(context.clients, 0) {}
+  WatchedTransport(Hub& hub, const CodecContext& context, const std::string& start, bool takes_sums,
+                   Registry* registry)
+      : TcpTransport<Real>(hub, context, start, takes_sums),
+        registry_(registry),
+        asked_(context.clients, 0) {}
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
     asked_[client] = envelope.ticket;
@@ -69,9 +72,11 @@ class WatchedTransport final : public TcpTransport<Real> {
   }
   Event<Real> next(double deadline) override {
     Event<Real> event = TcpTransport<Real>::next(deadline);
-    if (registry_ != nullptr && event.kind == Event<Real>::Kind::kReply &&
-        event.up.answer == Answer::kReply && event.up.ticket != asked_[event.up.client])
-      registry_->reply_unused(event.up.client);
+    if (registry_ == nullptr || event.kind != Event<Real>::Kind::kReply || event.up.answer != Answer::kReply)
+      return event;
+    const auto covers = event.covers.empty() ? std::span<const ClientId>(&event.up.client, 1) : event.covers;
+    for (const ClientId client : covers)
+      if (event.up.ticket != asked_[client]) registry_->reply_unused(client);
     return event;
   }
 
@@ -129,7 +134,7 @@ class RealRun final : public ServerRun {
     RoundLimits limits = round_limits(agreed_.experiment);
     limits.keep_clients = true;
     durable_.begin();
-    WatchedTransport<Real> transport(hub, context_, start, registry_);
+    WatchedTransport<Real> transport(hub, context_, start, takes_sums(*setup_), registry_);
     const auto write_results = [&](Outcome outcome) {
       summary.outcome = outcome;
       summary.rounds = ledger_.round;

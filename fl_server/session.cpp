@@ -73,6 +73,10 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
     return owner_.on_reply_header(*this, prefix, header);
   }
+  if (prefix.type == FrameType::kReply && adds_) {
+    reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
+    return owner_.on_sum_header(*this, prefix, header);
+  }
   if (prefix.payload_len > 0) return Error{std::string(name_of(prefix.type)) + " has no payload"};
   if (Status status = control(prefix.type, header); !status) return status.error();
   return std::span<const std::span<std::byte>>();
@@ -102,6 +106,7 @@ void Session::on_shut() {
 
 Status Session::on_frame() {
   if (in_channel_) trunk_->on_frame();
+  if (adds_) return reply_bytes_ > 0 ? owner_.on_sum(*this, reply_bytes_) : Status(Unit{});
   return reply_bytes_ > 0 ? owner_.on_reply(*this, reply_bytes_) : Status(Unit{});
 }
 
@@ -169,6 +174,7 @@ Status Session::relay(std::span<const std::byte> header) {
   if (Status status = parse_control(header, message); !status) return status;
   if (refuse_version("relay", message.protocol())) return Unit{};
   state_ = State::kRelay;
+  adds_ = message.adds();
   trunk_ = std::make_unique<Trunk>(
       [this](std::uint32_t channel) { return owner_.on_channel(*this, *connection_, channel); });
   connection_->carry_channels();
@@ -179,7 +185,7 @@ Status Session::relay(std::span<const std::byte> header) {
 
 void Session::tell_relay() {
   link_->set_max_payload(owner_.max_payload());
-  link_->send(Outgoing::control(owner_.relay_welcome()));
+  link_->send(Outgoing::control(owner_.relay_welcome(*this)));
 }
 
 // The client says why it leaves.

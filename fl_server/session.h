@@ -25,7 +25,7 @@ class SessionOwner {
                                     std::optional<std::uint32_t> part_count) = 0;
   virtual std::string welcome(ClientId client) = 0;  // a whole frame
   // The session's peer is a relay; what it is told, a whole frame.
-  virtual std::string relay_welcome() = 0;
+  virtual std::string relay_welcome(const Session& relay) = 0;
   virtual std::uint64_t max_payload() const = 0;  // bytes; 0 before the run begins
   // One of its clients comes. No link: there are too many.
   virtual Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) = 0;
@@ -33,6 +33,10 @@ class SessionOwner {
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_reply(Session& session, std::uint64_t bytes) = 0;
+  // The same for a relay's sum of replies.
+  virtual Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
+                                                                      std::span<const std::byte> header) = 0;
+  virtual Status on_sum(Session& relay, std::uint64_t bytes) = 0;
   // The client has heard the last message.
   virtual void on_heard(Session& session) = 0;
   // Before on_closed: the connection ended in the middle of a reply, of whose payload so much is here.
@@ -66,6 +70,10 @@ class Session final : public FrameHandler {
   void begin(const std::string& start, std::uint64_t max_payload);
   // Of a relay: what its clients may send.
   void tell_relay();
+  // Of a relay: it adds up replies where it may.
+  bool adds() const { return adds_; }
+  // It is a channel of this relay.
+  bool is_behind(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
   void check_time(SteadyTime now);
 
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
@@ -100,7 +108,8 @@ class Session final : public FrameHandler {
   ClientInfo info_;  // from the Hello
   std::uint64_t process_ = 0;
   std::uint32_t ordinal_ = 0;
-  std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving; 0: no reply is
+  std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving, or a relay's sum of some; 0: none is
+  bool adds_ = false;
 };
 
 }  // namespace gradwire

@@ -1,5 +1,6 @@
 #include "fl_server/tcp_transport.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <utility>
@@ -26,9 +27,9 @@ Event<Real> event_of(typename Event<Real>::Kind kind, ClientId client) {
 }  // namespace
 
 template <class Real>
-TcpTransport<Real>::TcpTransport(Hub& hub, const CodecContext& context, std::string start)
-    : hub_(hub), codec_(context), inboxes_(context.clients) {
-  hub_.begin(std::move(start), max_payload_bytes(context, sizeof(Real)), *this);
+TcpTransport<Real>::TcpTransport(Hub& hub, const CodecContext& context, std::string start, bool takes_sums)
+    : hub_(hub), codec_(context), inboxes_(context.clients), takes_sums_(takes_sums), sums_(context) {
+  hub_.begin(std::move(start), max_payload_bytes(context, sizeof(Real)), *this, takes_sums);
 }
 
 template <class Real>
@@ -81,6 +82,8 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
     message.keep = message.body = body;
   }
   hub_.send(client, std::move(message));
+  newest_ = envelope.ticket;
+  asking_ = envelope.request == Request::kRound;
   return bytes;
 }
 
@@ -89,6 +92,8 @@ Event<Real> TcpTransport<Real>::next(double deadline) {
   const double left = std::min(deadline - now(), kFarAway);
   const auto until =
       hub_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
+  if (std::exchange(asking_, false) && takes_sums_) hub_.tell_asked(newest_);
+  if (events_.empty()) sums_.release(newest_);  // else one of the request before may wait there
   if (events_.empty()) hub_.wait(until, [this] { return !events_.empty(); });
   hub_.own_pending();  // from here on the caller may change what it sent
   if (events_.empty()) return {};
@@ -159,6 +164,44 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
     inbox.viewed = inbox.arriving;
   } else {
     event.up.parts = {};  // late, repeated, or without content: nobody looks at it
+  }
+  events_.push_back(event);
+  return Unit{};
+}
+
+template <class Real>
+Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_sum_header(
+    std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
+    const std::function<bool(ClientId)>& is_behind) {
+  if (!takes_sums_) return Error{"this run takes no sums of replies"};
+  const auto places = sums_.prepare(relay, prefix, header);
+  if (!places) return places;
+  const std::span<const ClientId> covers = sums_.covers(relay);
+  if (std::all_of(covers.begin(), covers.end(), is_behind)) return places;
+  // One of them has come by another way meanwhile: the others are taken one by one.
+  for (const ClientId client : covers)
+    if (is_behind(client)) tell(client, sums_.ticket(relay), Receipt::kRefused);
+  sums_.forget(relay);
+  return std::span<const std::span<std::byte>>();
+}
+
+template <class Real>
+Status TcpTransport<Real>::on_sum(std::uint64_t relay, std::uint64_t bytes) {
+  const auto sum = sums_.finish(relay, newest_);
+  if (!sum) return sum.error();
+  if (!*sum) return Unit{};
+  Event<Real> event;
+  event.kind = Event<Real>::Kind::kReply;
+  event.bytes = bytes;
+  event.up = (*sum)->up;
+  event.covers = (*sum)->covers;
+  const bool awaited = std::all_of(event.covers.begin(), event.covers.end(), [&](ClientId client) {
+    return inboxes_[client].viewed < 0 && inboxes_[client].asked == event.up.ticket;
+  });
+  if (awaited) {
+    for (const ClientId client : event.covers) inboxes_[client].viewed = kInSum;
+  } else {
+    event.up.parts = {};
   }
   events_.push_back(event);
   return Unit{};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fl_server/hub.h"
+#include "fl_server/sum_inbox.h"
 #include "fl_server/transport.h"
 #include "proto/codec.h"
 
@@ -17,9 +18,9 @@ namespace gradwire {
 template <class Real>
 class TcpTransport : public Transport<Real>, private HubEvents {
  public:
-  // Begins the run: `start` is the whole Start frame. REQUIRES: hub.gather() returned true; one transport per
-  // hub.
-  TcpTransport(Hub& hub, const CodecContext& context, std::string start);
+  // Begins the run: `start` is the whole Start frame. takes_sums: relays may add up replies (takes_sums() of
+  // method.h). REQUIRES: hub.gather() returned true; one transport per hub.
+  TcpTransport(Hub& hub, const CodecContext& context, std::string start, bool takes_sums = false);
   ~TcpTransport() override;
 
   // A body is encoded once per ticket. What a client that is not connected was sent is lost; kJoined tells
@@ -31,10 +32,11 @@ class TcpTransport : public Transport<Real>, private HubEvents {
 
  private:
   // Two slots, so that a repetition can arrive while the loop still looks at the reply.
+  static constexpr int kInSum = 2;
   struct Inbox {
     std::unique_ptr<UplinkSlot<Real>> slots[2];
     int arriving = 0;         // where the reply on its way goes
-    int viewed = -1;          // the slot that a reply handed up looks into
+    int viewed = -1;          // the slot that a reply handed up looks into; kInSum: it was part of a sum
     std::uint64_t asked = 0;  // the newest ticket sent
     // Of the reply that is arriving, when it is longer than a chunk.
     std::string header;                            // of the whole; empty: it is short
@@ -48,6 +50,11 @@ class TcpTransport : public Transport<Real>, private HubEvents {
                                                                 std::span<const std::byte> header) override;
   Status on_reply(ClientId client, std::uint64_t bytes) override;
   void on_broken_reply(ClientId client, std::uint64_t payload_bytes) override;
+  Result<std::span<const std::span<std::byte>>> on_sum_header(
+      std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
+      const std::function<bool(ClientId)>& is_behind) override;
+  Status on_sum(std::uint64_t relay, std::uint64_t bytes) override;
+  void on_relay_left(std::uint64_t relay) override { sums_.forget(relay); }
   void on_joined(ClientId client) override;
   void on_left(ClientId client) override;
   void on_stop() override;
@@ -58,6 +65,10 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   Codec<Real> codec_;
   std::vector<Inbox> inboxes_;  // by client
   BlockMemo draws_;             // that the replies of all clients share
+  const bool takes_sums_;
+  SumInbox<Real> sums_;
+  std::uint64_t newest_ = 0;  // ticket
+  bool asking_ = false;       // relays have not been told yet that all that are asked now were sent it
   std::deque<Event<Real>> events_;
   // The last body encoded, and what it was encoded from.
   std::shared_ptr<const EncodedBody<Real>> body_;

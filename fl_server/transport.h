@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "algorithms/message.h"
 
@@ -22,6 +23,9 @@ struct Event {
   Kind kind = Kind::kTimeout;
   std::uint64_t bytes = 0;  // kReply: encoded size, prefix + header + payload
   Uplink<Real> up;
+  // kReply: `up` is the sum of the answers of these clients, ascending, the first of them up.client. Empty:
+  // it is that client's own. The view lives as long as those of `up`.
+  std::span<const ClientId> covers;
 };
 
 template <class Real>

@@ -25,6 +25,7 @@ namespace gradwire {
 
 inline constexpr std::size_t kZstdMinBytes = 1024;
 inline constexpr std::size_t kZstdTrialBytes = 64 * 1024;
+inline constexpr std::size_t kMostCovered = 8192;  // clients of one sum
 
 // zstd of the codec: "auto" (trial), "off", or a level 1..19 (always, where it gains anything).
 struct ZstdMode {
@@ -80,7 +81,8 @@ class Codec {
   static std::uint64_t envelope_bytes(std::uint64_t body, std::uint64_t resync);
   // The sections view uplink's buffers and this codec's own work space: valid until the next encode of an
   // uplink.
-  const Encoded& encode(const Uplink<Real>& uplink);
+  // `covers`: it is the sum of the uplinks of these clients.
+  const Encoded& encode(const Uplink<Real>& uplink, std::span<const ClientId> covers = {});
   // To be called when the last uplink was written: gives back large work space before the next encode does.
   void release_uplink();
   // encode(uplink).bytes; does only the work that the figure needs (nothing but arithmetic below
@@ -119,10 +121,18 @@ class UplinkSlot {
   ~UplinkSlot();
   Result<std::span<const std::span<std::byte>>> prepare(const Prefix& prefix,
                                                         std::span<const std::byte> header);
+  // The same for the sum of the uplinks of covers(), dense; of its first client.
+  Result<std::span<const std::span<std::byte>>> prepare_sum(const Prefix& prefix,
+                                                            std::span<const std::byte> header);
+  // Of the message prepared last: ascending, two or more of a sum, none of an uplink of one client. The view
+  // lives until the next prepare.
+  std::span<const ClientId> covers() const;
   // The uplink, as sent by `client` (another number in the header is an error). `draws` keeps what the
   // uplinks of all clients share (PermK); null: the slot's own does.
   Result<Uplink<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
   std::uint64_t ticket() const;  // of the message prepared last
+  // What its header says, without parts.
+  Uplink<Real> announced() const;
 
  private:
   struct Impl;

@@ -147,7 +147,9 @@ template <class Real>
 struct UplinkSlot<Real>::Impl {
   explicit Impl(const CodecContext& c) : context(c) {}
 
+  Result<std::span<const std::span<std::byte>>> plan();
   Status check_fields() const;
+  Status check_covers() const;
   Status check_finite(const Uplink<Real>& uplink) const;
 
   CodecContext context;
@@ -156,6 +158,15 @@ struct UplinkSlot<Real>::Impl {
   PartsReader<Real> parts;
   BlockMemo draws;
 };
+
+// Room for the parts of the header, where that and the frame agree.
+template <class Real>
+Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::Impl::plan() {
+  if (Status s = parts.plan(header.parts(), context, true); !s) return s.error();
+  if (Status s = frame.check_length(parts.payload_bytes()); !s) return s.error();
+  parts.make_room(frame.targets());
+  return frame.ready();
+}
 
 template <class Real>
 Status UplinkSlot<Real>::Impl::check_fields() const {
@@ -167,6 +178,26 @@ Status UplinkSlot<Real>::Impl::check_fields() const {
     return Error{"correct and tested do not fit together"};
   }
   if (header.has_from_byte()) return Error{"it is the rest of a message whose beginning is not here"};
+  return Unit{};
+}
+
+// Of a sum: who is in it, and that it is a reply of vectors that were added up.
+template <class Real>
+Status UplinkSlot<Real>::Impl::check_covers() const {
+  const auto& covers = header.covers();
+  if (covers.size() < 2 || static_cast<std::size_t>(covers.size()) > kMostCovered)
+    return Error{"a sum covers " + std::to_string(covers.size()) + " clients"};
+  for (int k = 1; k < covers.size(); ++k)
+    if (covers[k] <= covers[k - 1]) return Error{"the clients of a sum are not in ascending order"};
+  if (covers[covers.size() - 1] >= context.clients || covers[0] != header.client())
+    return Error{"a sum covers a client that the run does not have, or is not of its first one"};
+  if (header.answer() != wire::ANSWER_REPLY || header.has_tested())
+    return Error{"a sum of what cannot be added up"};
+  for (const wire::Part& part : header.parts()) {
+    const bool whole = part.shape() == wire::SHAPE_NOTHING || part.shape() == wire::SHAPE_DENSE;
+    if (!whole || part.packing() != wire::PACKING_PLAIN || part.continued())
+      return Error{"a sum is made of whole vectors"};
+  }
   return Unit{};
 }
 
@@ -197,10 +228,25 @@ Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::prepare(const Pr
   Impl& m = *impl_;
   if (Status s = m.frame.parse(prefix, header, FrameType::kReply, m.header); !s) return s.error();
   if (Status s = m.check_fields(); !s) return s.error();
-  if (Status s = m.parts.plan(m.header.parts(), m.context, true); !s) return s.error();
-  if (Status s = m.frame.check_length(m.parts.payload_bytes()); !s) return s.error();
-  m.parts.make_room(m.frame.targets());
-  return m.frame.ready();
+  if (m.header.covers_size() > 0) return Error{"a client answers for others"};
+  return m.plan();
+}
+
+template <class Real>
+Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::prepare_sum(
+    const Prefix& prefix, std::span<const std::byte> header) {
+  Impl& m = *impl_;
+  const std::size_t most_bytes = kMaxRoundHeaderBytes + kMostCovered * sizeof(ClientId);
+  if (Status s = m.frame.parse(prefix, header, FrameType::kReply, m.header, most_bytes); !s) return s.error();
+  if (Status s = m.check_fields(); !s) return s.error();
+  if (Status s = m.check_covers(); !s) return s.error();
+  return m.plan();
+}
+
+template <class Real>
+std::span<const ClientId> UplinkSlot<Real>::covers() const {
+  const auto& covers = impl_->header.covers();
+  return {covers.data(), static_cast<std::size_t>(covers.size())};
 }
 
 template <class Real>
@@ -211,15 +257,7 @@ Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws)
     return Error{"client " + std::to_string(client) + " answered in the name of client " +
                  std::to_string(m.header.client())};
   }
-  Uplink<Real> uplink;
-  uplink.ticket = m.header.ticket();
-  uplink.round = m.header.round();
-  uplink.client = client;
-  uplink.answer = static_cast<Answer>(m.header.answer());
-  uplink.loss = m.header.loss();
-  uplink.grad_calls = m.header.grad_calls();
-  uplink.correct = m.header.correct();
-  uplink.tested = m.header.tested();
+  Uplink<Real> uplink = announced();
   if (Status s = m.parts.unpack(); !s) return s.error();
   const StreamKey key{m.context.seed, client, uplink.round, Purpose::kCompressor};
   if (Status s = m.parts.redraw(m.context.compressor, key, draws != nullptr ? *draws : m.draws); !s)
@@ -236,6 +274,20 @@ std::uint64_t EnvelopeSlot<Real>::have_bytes() const {
 template <class Real>
 std::uint64_t UplinkSlot<Real>::ticket() const {
   return impl_->header.ticket();
+}
+template <class Real>
+Uplink<Real> UplinkSlot<Real>::announced() const {
+  const wire::Reply& header = impl_->header;
+  Uplink<Real> uplink;
+  uplink.ticket = header.ticket();
+  uplink.round = header.round();
+  uplink.client = header.client();
+  uplink.answer = static_cast<Answer>(header.answer());
+  uplink.loss = header.loss();
+  uplink.grad_calls = header.grad_calls();
+  uplink.correct = header.correct();
+  uplink.tested = header.tested();
+  return uplink;
 }
 
 template class EnvelopeSlot<float>;

@@ -247,7 +247,7 @@ std::uint64_t Codec<Real>::envelope_bytes(std::uint64_t body, std::uint64_t resy
 }
 
 template <class Real>
-const Encoded& Codec<Real>::encode(const Uplink<Real>& uplink) {
+const Encoded& Codec<Real>::encode(const Uplink<Real>& uplink, std::span<const ClientId> covers) {
   Impl& m = *impl_;
   wire::Reply& header = m.reply;
   header.Clear();
@@ -261,6 +261,7 @@ const Encoded& Codec<Real>::encode(const Uplink<Real>& uplink) {
     header.set_correct(uplink.correct);
     header.set_tested(uplink.tested);
   }
+  header.mutable_covers()->Assign(covers.begin(), covers.end());
   release_uplink();
   each_layout(uplink.parts, redraws_of(m.context, uplink),
               [&](const Payload<Real>& p, Layout& layout, std::size_t number) {

@@ -209,8 +209,9 @@ inline bool fits_part(std::span<const std::byte> part) {
   return fields_fit(part, [](int, auto) { return true; });
 }
 inline bool fits(std::span<const std::byte> header, const wire::Reply&) {
-  return fields_fit(header, [](int field, auto part) {
-    return field != wire::Reply::kPartsFieldNumber || fits_part(part);
+  std::size_t parts = 0;  // in the long header of a sum there would be room for very many
+  return fields_fit(header, [&](int field, auto part) {
+    return field != wire::Reply::kPartsFieldNumber || (++parts <= kMaxParts * kMaxLinks && fits_part(part));
   });
 }
 inline bool fits(std::span<const std::byte> header, const wire::Round&) {
@@ -225,13 +226,14 @@ inline bool fits(std::span<const std::byte> header, const wire::Round&) {
 class FrameReader {
  public:
   template <class Message>
-  Status parse(const Prefix& prefix, std::span<const std::byte> header, FrameType type, Message& message) {
+  Status parse(const Prefix& prefix, std::span<const std::byte> header, FrameType type, Message& message,
+               std::size_t most_bytes = kMaxRoundHeaderBytes) {
     planned_ = false;
     targets_.clear();
     prefix_ = prefix;
     if (prefix.type != type) return Error{"a message of this type was not expected now"};
     if (header.size() != prefix.header_len) return Error{"the header has not the length of its prefix"};
-    if (header.size() > kMaxRoundHeaderBytes) return Error{"the header is too long for a round message"};
+    if (header.size() > most_bytes) return Error{"the header is too long for a round message"};
     if (!fits(header, message) || !message.ParseFromArray(header.data(), static_cast<int>(header.size()))) {
       return Error{"the header is damaged"};
     }

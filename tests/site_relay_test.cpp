@@ -5,36 +5,13 @@
 #include <random>
 
 #include "fl_server/trunk.h"
-#include "tests/process_fixture.h"
-#include "tests/tcp_fixture.h"
+#include "tests/site_fixture.h"
+#include "tests/trunk_fixture.h"
 
 namespace gradwire {
 namespace {
 
-class SiteRelayTest : public ProcessTest {
- protected:
-  SiteRelayTest() { client_count = 4; }
-
-  void write_config_of(const std::string& algorithm, int rounds, const std::string& more = "") {
-    write_config(
-        "name = \"sites\"\n[problem]\nkind = \"logistic\"\ndata = \"synthetic\"\nsamples = 60\ndim = 11\n"
-        "regularizer = \"l2\"\nlambda = 0.01\n[clients]\ncount = 4\n[algorithm]\n" +
-        algorithm + "[run]\nevaluate_every = 10\nrounds = " + std::to_string(rounds) +
-        "\n[server]\ndeadline_ms = 1000\n" + more);
-  }
-  Process start_relay(const std::string& name, const std::string& listen = "127.0.0.1:0") {
-    fs::remove(folder.path() / name / "address");
-    Process relay("gradwire-server", {"--upstream", address, "--listen", listen, "--state", name},
-                  folder.path() / (name + ".log"));
-    EXPECT_TRUE(eventually([&] { return fs::exists(folder.path() / name / "address"); })) << relay.log();
-    return relay;
-  }
-  std::string address_of(const std::string& name) const {
-    std::string text;
-    std::ifstream(folder.path() / name / "address") >> text;
-    return text;
-  }
-};
+class SiteRelayTest : public SiteTest {};
 
 TEST_F(SiteRelayTest, TwoSitesAndTwoClientsOfTheServerGiveTheBitsOfAFlatFederation) {
   for (const std::string algorithm :
@@ -149,44 +126,6 @@ TEST_F(SiteRelayTest, TellsAClientThatItHasNoServer) {
 }
 
 // ---- the server's end, with a relay written by hand ----
-
-class TrunkTest : public TcpTransportTest {
- protected:
-  // A relay that has joined.
-  FakeClient join() {
-    FakeClient relay = connect();
-    wire::Relay hello;
-    hello.set_protocol(kWireVersion);
-    relay.send(control_frame(FrameType::kRelay, hello));
-    const auto answer = relay.read_message();
-    EXPECT_TRUE(answer && answer->prefix.type == FrameType::kRelay);
-    return relay;
-  }
-  // Its clients "a" and "b" on channels 1 and 2; the run begins.
-  FakeClient begin_behind_relay() {
-    FakeClient relay = join();
-    for (const std::uint32_t channel : {1, 2}) {
-      relay.send(on_channel(FakeClient::hello_frame(channel == 1 ? "a" : "b"), channel));
-      const auto welcome = relay.read_message();
-      EXPECT_TRUE(welcome && welcome->prefix.type == FrameType::kWelcome);
-      EXPECT_EQ(welcome ? welcome->prefix.channel : 0, channel);
-      relay.send(on_channel(FakeClient::join_frame(), channel));
-    }
-    EXPECT_TRUE(hub->gather(milliseconds(2000)));
-    start();
-    for (const FrameType type : {FrameType::kRelay, FrameType::kStart, FrameType::kStart}) {
-      const auto frame = relay.read_message();
-      EXPECT_TRUE(frame && frame->prefix.type == type);
-    }
-    return relay;
-  }
-  static wire::Round round_in(const FakeFrame& frame) {
-    wire::Round round;
-    EXPECT_EQ(frame.prefix.type, FrameType::kRound);
-    EXPECT_TRUE(round.ParseFromString(frame.header));
-    return round;
-  }
-};
 
 TEST_F(TrunkTest, CarriesABodyOnceForAllClientsOfTheSite) {
   open();

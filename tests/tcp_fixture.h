@@ -64,8 +64,8 @@ class TcpTransportTest : public ::testing::Test {
   void start() {
     wire::Start message;
     message.set_dim(context.dim);
-    transport =
-        std::make_unique<TcpTransport<double>>(*hub, context, control_frame(FrameType::kStart, message));
+    transport = std::make_unique<TcpTransport<double>>(*hub, context,
+                                                       control_frame(FrameType::kStart, message), takes_sums);
   }
   static void expect_start(FakeClient& client) {
     const auto frame = client.read_message();
@@ -141,6 +141,7 @@ class TcpTransportTest : public ::testing::Test {
                        [&](const std::string& line) { return line.find(text) != std::string::npos; });
   }
 
+  bool takes_sums = false;
   std::vector<std::string> lines;
   std::unique_ptr<Hub> hub;
   CodecContext context;

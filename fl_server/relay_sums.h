@@ -1,0 +1,88 @@
+// The replies of one round of a site, added up: what gradwire-server --upstream --aggregate holds back.
+//
+// Where the server takes sums, a reply waits until all clients of the site that were asked have answered,
+// half of the deadline is over, or a client leaves. Those that are there then go up as one sum, in the order
+// of clients, when that is shorter than they are; what cannot be added goes as it came. The replies of a sum
+// are kept until the server has taken it: one that it refuses (it has one of the replies already) is sent
+// again, reply by reply.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fl_server/parcel.h"
+#include "fl_server/socket_layer.h"
+
+namespace gradwire {
+
+namespace wire {
+class Received;
+class Round;
+}  // namespace wire
+
+class RelaySums {
+ public:
+  // Bytes of replies that are held, or kept until the server has taken their sum; more are passed on.
+  static constexpr std::uint64_t kMostBytesHeld = std::uint64_t{256} << 20;
+
+  // `up` sends a frame to the server, `log` takes one line.
+  RelaySums(std::function<void(const Outgoing&)> up, std::function<void(const std::string&)> log);
+  ~RelaySums();
+
+  // Of the server: whether this run takes sums.
+  void allow(bool allow);
+  // A frame for a client. False: it is not to be passed on to it.
+  bool watch(std::uint32_t channel, const Parcel& parcel);
+  // A client is asked.
+  void asked(std::uint32_t channel, const wire::Round& round, SteadyTime now);
+  // All that are asked now were.
+  void asked_all(std::uint64_t ticket);
+  // A reply of a client. False: it is to be passed on as it is.
+  bool take(std::uint32_t channel, Parcel& parcel);
+  // A client leaves.
+  void left(std::uint32_t channel);
+  void check_time(SteadyTime now);
+  // The server is lost.
+  void forget();
+
+  struct Reply {
+    enum class Stage : std::uint8_t { kAwaited, kHeld, kAdded, kPassedOn };
+    Stage stage = Stage::kAwaited;
+    std::uint32_t channel = 0, client = 0;
+    Parcel parcel;  // of kHeld and kAdded
+  };
+  // What depends on the precision of the run.
+  class Adder;
+
+ private:
+  void begin(const std::string& start);
+  bool heard(std::uint32_t channel, const wire::Received& received);
+  void settle(Reply& reply);
+  void send_when_complete();
+  void send_all();
+  void pass_on(Reply& reply);
+
+  const std::function<void(const Outgoing&)> up_;
+  const std::function<void(const std::string&)> log_;
+  bool allowed_ = false, said_exact_ = false;
+  std::string start_;             // the header that adder_ was made from
+  std::unique_ptr<Adder> adder_;  // null: the run is not known
+  std::chrono::milliseconds half_deadline_{0};
+  std::map<std::uint32_t, std::uint32_t> clients_;  // numbers, by channel
+
+  // The request in progress.
+  std::uint64_t ticket_ = 0;
+  std::uint32_t round_ = 0;
+  bool all_asked_ = false;
+  SteadyTime since_;
+  std::map<std::uint32_t, Reply> replies_;  // of those asked, by channel
+  std::uint64_t bytes_held_ = 0;
+};
+
+}  // namespace gradwire

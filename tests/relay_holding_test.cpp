@@ -1,0 +1,237 @@
+// What an adding relay holds back, adds, and sends after all: RelaySums, fed with frames.
+#include <algorithm>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <limits>
+
+#include "fl_server/relay_sums.h"
+#include "proto/codec.h"
+#include "proto/control_frame.h"
+#include "proto/experiment.h"
+#include "proto/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kDim = 40;
+
+// Three clients, 2, 5 and 7 of 8, on the channels 12, 15 and 17; the deadline is 1 s.
+class RelayHoldingTest : public ::testing::Test {
+ protected:
+  RelayHoldingTest() {
+    context = {1, kDim, 8, parse_compressor("identity", kDim), {ZstdMode::Kind::kOff, 0}};
+    sums.allow(true);
+    wire::Start start;
+    start.set_dim(kDim);
+    start.set_experiment(
+        parse_experiment("seed = 1\n[problem]\nkind = \"quadratic\"\ndim = 40\n[clients]\ncount = 8\n"
+                         "[algorithm]\nname = \"gd\"\nstep_size = 0.1\n"
+                         "[server]\ndeadline_ms = 1000\nzstd = \"off\"\n",
+                         "run.toml")
+            .experiment.SerializeAsString());
+    for (const std::uint32_t client : {2, 5, 7}) {
+      wire::Welcome welcome;
+      welcome.set_client(client);
+      EXPECT_TRUE(sums.watch(client + 10, parcel(control_frame(FrameType::kWelcome, welcome))));
+      EXPECT_TRUE(sums.watch(client + 10, parcel(control_frame(FrameType::kStart, start))));
+    }
+    ask();
+  }
+  static Parcel parcel(const std::string& frame) {
+    const auto bytes = std::as_bytes(std::span(frame));
+    const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), UINT64_MAX);
+    Parcel parcel;
+    const auto places = parcel.begin(*prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
+    const auto payload = bytes.subspan(kPrefixBytes + prefix->header_len);
+    std::copy(payload.begin(), payload.end(), places[0].begin());
+    return parcel;
+  }
+  void ask(std::uint64_t ticket = 3) {
+    wire::Round round;
+    round.set_request(wire::REQUEST_ROUND);
+    round.set_ticket(ticket);
+    round.mutable_body()->set_round(9);
+    for (const std::uint32_t client : {2, 5, 7}) sums.asked(client + 10, round, now);
+    sums.asked_all(ticket);
+  }
+  std::string reply(ClientId client, double value, std::uint64_t ticket = 3, Answer answer = Answer::kReply) {
+    const Vec<double> values(kDim, value);
+    Uplink<double> up;
+    up.ticket = ticket;
+    up.round = 9;
+    up.client = client;
+    up.answer = answer;
+    up.parts = {Payload<double>::dense(values)};
+    Codec<double> codec(context);
+    const Encoded& message = codec.encode(up);
+    std::string bytes(reinterpret_cast<const char*>(message.prefix.data()), kPrefixBytes);
+    bytes += message.header;
+    for (const auto section : message.sections)
+      bytes.append(reinterpret_cast<const char*>(section.data()), section.size());
+    return bytes;
+  }
+  bool take(const std::string& frame, std::uint32_t channel) {
+    Parcel arrived = parcel(frame);
+    return sums.take(channel, arrived);
+  }
+  bool take(ClientId client, double value) { return take(reply(client, value), client + 10); }
+  bool hear(ClientId client, wire::Receipt receipt) {
+    wire::Received received;
+    received.set_ticket(3);
+    received.set_receipt(receipt);
+    return sums.watch(client + 10, parcel(control_frame(FrameType::kReceived, received)));
+  }
+
+  // What went up: the channel, and whom it covers.
+  struct Sent {
+    std::uint32_t channel = 0;
+    std::vector<std::uint32_t> covers;
+    double value = 0;  // the first
+
+    bool operator==(const Sent&) const = default;
+  };
+  static Sent sent_of(const Outgoing& message) {
+    const auto head = std::as_bytes(std::span(message.head));
+    const auto prefix = read_prefix(head.first<kPrefixBytes>(), UINT64_MAX, true);
+    wire::Reply header;
+    EXPECT_TRUE(header.ParseFromString(message.head.substr(kPrefixBytes)));
+    Sent sent{prefix->channel, {header.covers().begin(), header.covers().end()}, 0};
+    if (!message.sections.empty()) std::memcpy(&sent.value, message.sections[0].data(), sizeof sent.value);
+    return sent;
+  }
+
+  CodecContext context;
+  SteadyTime now{};
+  std::vector<Sent> sent;
+  std::vector<std::string> lines;
+  RelaySums sums{[this](const Outgoing& message) { sent.push_back(sent_of(message)); },
+                 [this](const std::string& line) { lines.push_back(line); }};
+};
+
+TEST_F(RelayHoldingTest, SendsOneSumWhenAllHaveAnsweredInWhateverOrder) {
+  EXPECT_TRUE(take(7, 3));
+  EXPECT_TRUE(take(2, 1));
+  EXPECT_TRUE(sent.empty());
+  EXPECT_TRUE(take(5, 2));
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5, 7}, 6}}));
+  for (const ClientId client : {2, 5, 7}) EXPECT_TRUE(hear(client, wire::RECEIPT_ACCEPTED));
+  EXPECT_EQ(sent.size(), 1u);
+}
+
+TEST_F(RelayHoldingTest, HoldsNothingBackBeforeItKnowsThatAllWereAsked) {
+  wire::Round round;
+  round.set_request(wire::REQUEST_ROUND);
+  round.set_ticket(4);
+  round.mutable_body()->set_round(9);
+  sums.asked(12, round, now);
+  EXPECT_TRUE(take(reply(2, 1, 4), 12));
+  EXPECT_TRUE(sent.empty()) << "another may be asked";
+  sums.asked_all(4);
+  EXPECT_EQ(sent, (std::vector<Sent>{{12, {}, 1}})) << "alone it is no sum";
+}
+
+TEST_F(RelayHoldingTest, SendsWhatIsThereWhenHalfOfTheDeadlineIsOver) {
+  EXPECT_TRUE(take(5, 2));
+  EXPECT_TRUE(take(2, 1));
+  sums.check_time(now + milliseconds(499));
+  EXPECT_TRUE(sent.empty());
+  sums.check_time(now + milliseconds(500));
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5}, 3}}));
+  EXPECT_TRUE(take(7, 3));
+  EXPECT_EQ(sent.back(), (Sent{17, {}, 3}));
+}
+
+TEST_F(RelayHoldingTest, SendsWhatIsThereWhenTheServerAsksAgain) {
+  EXPECT_TRUE(take(5, 2));
+  EXPECT_TRUE(take(2, 1));
+  ask();
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5}, 3}}));
+}
+
+TEST_F(RelayHoldingTest, WhoLeavesTakesNoReplyAlong) {
+  EXPECT_TRUE(take(5, 2));
+  EXPECT_TRUE(take(2, 1));
+  sums.left(15);
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5}, 3}}));
+}
+
+TEST_F(RelayHoldingTest, WhoLeavesBeforeItAnswersIsNotWaitedFor) {
+  EXPECT_TRUE(take(5, 2));
+  EXPECT_TRUE(take(2, 1));
+  sums.left(17);
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5}, 3}}));
+}
+
+TEST_F(RelayHoldingTest, ASumThatIsRefusedIsSentAgainReplyByReply) {
+  for (const ClientId client : {2, 5, 7}) EXPECT_TRUE(take(client, client));
+  sent.clear();
+  for (const ClientId client : {2, 5, 7})
+    EXPECT_FALSE(hear(client, wire::RECEIPT_REFUSED)) << "the client need not know";
+  EXPECT_EQ(sent, (std::vector<Sent>{{12, {}, 2}, {15, {}, 5}, {17, {}, 7}}));
+  EXPECT_TRUE(hear(5, wire::RECEIPT_REFUSED)) << "of its own reply it is told";
+}
+
+TEST_F(RelayHoldingTest, AReplyThatComesAgainIsPassedOn) {
+  EXPECT_TRUE(take(2, 1));
+  EXPECT_TRUE(take(2, 1)) << "held once";
+  for (const ClientId client : {5, 7}) EXPECT_TRUE(take(client, 1));
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5, 7}, 3}}));
+  EXPECT_FALSE(take(2, 1));
+}
+
+TEST_F(RelayHoldingTest, WhatIsNoReplyToThisRequestIsPassedOn) {
+  EXPECT_FALSE(take(reply(2, 1, 2), 12)) << "late";
+  EXPECT_FALSE(take(reply(2, 1, 3, Answer::kNeedsState), 12));
+  EXPECT_FALSE(take(reply(5, 1), 12)) << "in the name of another";
+  EXPECT_FALSE(take(reply(5, 1), 19)) << "of a channel that was not asked";
+  EXPECT_TRUE(take(5, 2));
+  EXPECT_TRUE(take(7, 3)) << "nobody waits for a client that answered nonsense";
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {5, 7}, 5}}));
+}
+
+TEST_F(RelayHoldingTest, DamagedRepliesAreLeftToTheServer) {
+  std::string damaged = reply(5, 2);
+  damaged.back() ^= 1;  // the checksum of the payload does not fit
+  EXPECT_TRUE(take(2, 1));
+  EXPECT_TRUE(take(damaged, 15));
+  EXPECT_TRUE(take(7, 3));
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 7}, 4}, {15, {}, 2}}));
+}
+
+TEST_F(RelayHoldingTest, RandomHeadersAreLeftToTheServer) {
+  for (std::size_t at = kPrefixBytes; at < reply(2, 1).size() - kDim * sizeof(double); ++at) {
+    std::string damaged = reply(2, 1);
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
+    take(damaged, 12);
+    sums.check_time(now + milliseconds(600));
+    ask(4 + at);
+  }
+}
+
+TEST_F(RelayHoldingTest, NumbersWhoseSumIsInfiniteGoOneByOne) {
+  for (const ClientId client : {2, 5, 7}) EXPECT_TRUE(take(client, std::numeric_limits<double>::max()));
+  EXPECT_EQ(sent.size(), 3u);
+  EXPECT_EQ(sent[0].channel, 12u);
+}
+
+TEST_F(RelayHoldingTest, ANewRequestMakesWhatIsHeldLate) {
+  EXPECT_TRUE(take(2, 1));
+  ask(4);
+  for (const ClientId client : {2, 5, 7}) EXPECT_TRUE(take(reply(client, 2, 4), client + 10));
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5, 7}, 6}}));
+}
+
+TEST_F(RelayHoldingTest, PassesAllOnWhereTheServerTakesNoSumsAndSaysSoOnce) {
+  sums.forget();
+  sums.allow(false);
+  sums.allow(false);
+  ask(8);
+  EXPECT_FALSE(take(reply(2, 1, 8), 12));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("the server takes no sums"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gradwire
