@@ -121,14 +121,17 @@ void RelaySums::allow(bool allow) {
   if (allow || std::exchange(said_exact_, true)) return;
   log_(
       "the server takes no sums: the method, its mirrors (server.mirrors) or clients.weights need each "
-      "reply; "
-      "replies are passed on one by one");
+      "reply; they are passed on one by one");
 }
 
 // Of the run, as its clients are told. One that cannot be read is theirs to complain of.
 void RelaySums::begin(const std::string& start) {
   if (start == start_) return;
   start_ = start;
+  for (auto& [channel, reply] : replies_)  // nobody can add them any more
+    if (reply.stage == Reply::Stage::kHeld) pass_on(reply);
+  replies_.clear();
+  bytes_held_ = 0;
   adder_.reset();
   wire::Start message;
   proto::Experiment experiment;

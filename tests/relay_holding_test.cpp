@@ -23,21 +23,25 @@ class RelayHoldingTest : public ::testing::Test {
   RelayHoldingTest() {
     context = {1, kDim, 8, parse_compressor("identity", kDim), {ZstdMode::Kind::kOff, 0}};
     sums.allow(true);
-    wire::Start start;
-    start.set_dim(kDim);
-    start.set_experiment(
-        parse_experiment("seed = 1\n[problem]\nkind = \"quadratic\"\ndim = 40\n[clients]\ncount = 8\n"
-                         "[algorithm]\nname = \"gd\"\nstep_size = 0.1\n"
-                         "[server]\ndeadline_ms = 1000\nzstd = \"off\"\n",
-                         "run.toml")
-            .experiment.SerializeAsString());
     for (const std::uint32_t client : {2, 5, 7}) {
       wire::Welcome welcome;
       welcome.set_client(client);
       EXPECT_TRUE(sums.watch(client + 10, parcel(control_frame(FrameType::kWelcome, welcome))));
-      EXPECT_TRUE(sums.watch(client + 10, parcel(control_frame(FrameType::kStart, start))));
+      EXPECT_TRUE(sums.watch(client + 10, parcel(start("1"))));
     }
     ask();
+  }
+  static std::string start(const std::string& seed) {
+    wire::Start start;
+    start.set_dim(kDim);
+    start.set_experiment(
+        parse_experiment("seed = " + seed +
+                             "\n[problem]\nkind = \"quadratic\"\ndim = 40\n"
+                             "[clients]\ncount = 8\n[algorithm]\nname = \"gd\"\n"
+                             "step_size = 0.1\n[server]\ndeadline_ms = 1000\nzstd = \"off\"\n",
+                         "run.toml")
+            .experiment.SerializeAsString());
+    return control_frame(FrameType::kStart, start);
   }
   static Parcel parcel(const std::string& frame) {
     const auto bytes = std::as_bytes(std::span(frame));
@@ -120,7 +124,7 @@ TEST_F(RelayHoldingTest, SendsOneSumWhenAllHaveAnsweredInWhateverOrder) {
   EXPECT_EQ(sent.size(), 1u);
 }
 
-TEST_F(RelayHoldingTest, HoldsNothingBackBeforeItKnowsThatAllWereAsked) {
+TEST_F(RelayHoldingTest, SendsNothingBeforeItKnowsThatAllWereAsked) {
   wire::Round round;
   round.set_request(wire::REQUEST_ROUND);
   round.set_ticket(4);
@@ -221,6 +225,15 @@ TEST_F(RelayHoldingTest, ANewRequestMakesWhatIsHeldLate) {
   ask(4);
   for (const ClientId client : {2, 5, 7}) EXPECT_TRUE(take(reply(client, 2, 4), client + 10));
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5, 7}, 6}}));
+}
+
+TEST_F(RelayHoldingTest, WhatIsHeldOfOneRunGoesOnBeforeAnotherBegins) {
+  EXPECT_TRUE(take(2, 1));
+  EXPECT_TRUE(sums.watch(12, parcel(start("2"))));
+  EXPECT_EQ(sent, (std::vector<Sent>{{12, {}, 1}}));
+  EXPECT_FALSE(take(5, 2)) << "nobody was asked in this one";
+  sums.check_time(now + milliseconds(600));
+  EXPECT_EQ(sent.size(), 1u);
 }
 
 TEST_F(RelayHoldingTest, PassesAllOnWhereTheServerTakesNoSumsAndSaysSoOnce) {
