@@ -1,7 +1,6 @@
 // Relays that add up the replies of their site: the model of a flat federation up to rounding, with fewer
 // bytes for the server; bit by bit where nothing is added.
 #include <cmath>
-#include <csignal>
 #include <gtest/gtest.h>
 #include <sstream>
 
@@ -146,32 +145,7 @@ TEST_F(RelayAggregateTest, KillingRelaysServersAndClientsChangesNothingButLastBi
   clients_remember = true;
   write_config_of("name = \"ef21\"\ncompressor = \"identity\"\nstep_size = 0.3\n", 1'500,
                   "mirrors = false\n");
-  Process server = start_server();
-  Process relay = start_relay("site");
-  const std::string site = address_of("site");
-  std::vector<Process> clients = start_clients(site);
-  for (int k = 0; k < 6; ++k) {
-    ASSERT_TRUE(eventually([&, before = records()] {
-      return records() > before || fs::exists(state() / "model.bin");
-    })) << server.log()
-        << relay.log();
-    if (fs::exists(state() / "model.bin")) break;
-    if (k % 3 == 0) {
-      relay.kill(SIGKILL);
-      relay.wait();
-      relay = start_relay("site", site);
-    } else if (k % 3 == 1) {
-      server.kill(SIGKILL);
-      if (server.wait() == 0) break;
-      server = restart_server();
-    } else {
-      clients[2].kill(SIGKILL);
-      if (clients[2].wait() == 0) break;
-      clients[2] = start_client(2, site);
-    }
-  }
-  expect_all_end_well(server, clients);
-  EXPECT_EQ(relay.wait(), 0) << relay.log();
+  run_with_kills(6);
   expect_model_near(simulated().model, 1e-11);
 }
 

@@ -1,7 +1,12 @@
 // Sites: a server, relays and clients as processes.
 #pragma once
 
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/process_fixture.h"
@@ -31,6 +36,38 @@ class SiteTest : public ProcessTest {
     std::string text;
     std::ifstream(folder.path() / name / "address") >> text;
     return text;
+  }
+  // A run with all clients behind one relay; it, the server and one of the clients are killed in turn.
+  void run_with_kills(int kills) {
+    Process server = start_server();
+    Process relay = start_relay("site");
+    const std::string site = address_of("site");
+    std::vector<Process> clients = start_clients(site);
+    std::mt19937 random(std::random_device{}());
+    for (int k = 0; k < kills; ++k) {
+      ASSERT_TRUE(eventually([&, before = records()] {
+        return records() > before || fs::exists(state() / "model.bin");
+      })) << server.log()
+          << relay.log();
+      if (fs::exists(state() / "model.bin")) break;
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 100'000));
+      const std::uint32_t victim = static_cast<std::uint32_t>(random()) % client_count;
+      if (k % 3 == 0) {
+        relay.kill(SIGKILL);
+        relay.wait();
+        relay = start_relay("site", site);
+      } else if (k % 3 == 1) {
+        server.kill(SIGKILL);
+        if (server.wait() == 0) break;
+        server = restart_server();
+      } else {
+        clients[victim].kill(SIGKILL);
+        if (clients[victim].wait() == 0) break;
+        clients[victim] = start_client(victim, site);
+      }
+    }
+    expect_all_end_well(server, clients);
+    EXPECT_EQ(relay.wait(), 0) << relay.log();
   }
 
   bool relays_add = false;  // --aggregate

@@ -2,7 +2,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
-#include <random>
 
 #include "fl_server/trunk.h"
 #include "tests/site_fixture.h"
@@ -41,36 +40,8 @@ TEST_F(SiteRelayTest, KillingRelaysServersAndClientsChangesNoBit) {
   const int kills = long_run ? std::atoi(std::getenv("GRADWIRE_KILLS")) : 6;
   clients_remember = true;
   write_config_of("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n", 600 * kills);
-  Process server = start_server();
-  Process relay = start_relay("site");
-  const std::string site = address_of("site");
-  std::vector<Process> clients = start_clients(site);
-  std::mt19937 random(std::random_device{}());
-  for (int k = 0; k < kills; ++k) {
-    ASSERT_TRUE(eventually([&, before = records()] {
-      return records() > before || fs::exists(state() / "model.bin");
-    })) << server.log()
-        << relay.log();
-    if (fs::exists(state() / "model.bin")) break;
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 100'000));
-    const std::uint32_t victim = static_cast<std::uint32_t>(random()) % client_count;
-    if (k % 3 == 0) {
-      relay.kill(SIGKILL);
-      relay.wait();
-      relay = start_relay("site", site);
-    } else if (k % 3 == 1) {
-      server.kill(SIGKILL);
-      if (server.wait() == 0) break;
-      server = restart_server();
-    } else {
-      clients[victim].kill(SIGKILL);
-      if (clients[victim].wait() == 0) break;
-      clients[victim] = start_client(victim, site);
-    }
-  }
-  expect_all_end_well(server, clients);
+  run_with_kills(kills);
   expect_same_as_simulated();
-  EXPECT_EQ(relay.wait(), 0) << relay.log();
 }
 
 TEST_F(SiteRelayTest, AServerThatIsToldToStopTellsTheSite) {
