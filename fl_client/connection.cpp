@@ -65,9 +65,9 @@ int open_socket(const addrinfo& where, milliseconds timeout, int& error) {
 Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::string& address,
                                                                     milliseconds connect_timeout,
                                                                     milliseconds io_timeout) {
-  const auto parsed = parse_address(address);
+  const auto parsed = parse_address(address, AddressUse::kToConnect);
   if (!parsed) return parsed.error();
-  const auto found = look_up(*parsed, LookUp::kToConnect);
+  const auto found = look_up(*parsed, AddressUse::kToConnect);
   if (!found) return Error{address + ": " + found.error().message};
   int error = 0;
   for (const addrinfo* where = found->get(); where != nullptr; where = where->ai_next) {

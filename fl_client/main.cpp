@@ -63,7 +63,8 @@ int main(int argc, char** argv) {
   if (!quiet) options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   try {
     options.data = gradwire::parse_data_choice(data);
-    if (const auto address = gradwire::parse_address(options.server); !address)
+    if (const auto address = gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect);
+        !address)
       return complain("--server " + address.error().message, kBadUsage);
     gradwire::run_client(options);
     return 0;

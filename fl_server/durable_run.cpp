@@ -4,6 +4,7 @@
 #include <atomic>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -30,13 +31,19 @@ class BackgroundThread final : public Background {
     wait();
     busy_ = true;
     copied_ = false;
-    thread_ = std::thread([this, copy = std::move(copy), write = std::move(write)] {
-      copy();
-      copied_ = true;
-      copied_.notify_one();
-      write();
+    try {
+      thread_ = std::thread([this, copy = std::move(copy), write = std::move(write)] {
+        copy();
+        copied_ = true;
+        copied_.notify_one();
+        write();
+        busy_ = false;
+      });
+    } catch (...) {
       busy_ = false;
-    });
+      copied_ = true;
+      throw;
+    }
   }
   void wait_copied() override { copied_.wait(false); }
   bool busy() const override { return busy_; }
@@ -168,7 +175,12 @@ void DurableRun<Real>::snapshot_beside() {
         *failed = status.error();
     });
   };
-  background_.start(copy, write);
+  try {
+    background_.start(copy, write);
+  } catch (const std::system_error& error) {
+    copying_.reset();
+    *beside_ = Error{std::string("no thread for it: ") + error.what()};
+  }
 }
 
 template <class Real>

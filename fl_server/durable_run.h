@@ -21,7 +21,7 @@ namespace gradwire {
 class Background {
  public:
   virtual ~Background() = default;
-  // REQUIRES: not busy().
+  // REQUIRES: not busy(). Throws std::system_error where there is no thread.
   virtual void start(std::function<void()> copy, std::function<void()> write) = 0;
   virtual void wait_copied() = 0;  // until the first step of the last job is over
   virtual bool busy() const = 0;

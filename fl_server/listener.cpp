@@ -37,9 +37,9 @@ int listen_on(const addrinfo& where) {
 }  // namespace
 
 Listener::Listener(const std::string& address) {
-  const auto parsed = parse_address(address);
+  const auto parsed = parse_address(address, AddressUse::kToListen);
   if (!parsed) throw std::invalid_argument("--listen " + parsed.error().message);
-  const auto found = look_up(*parsed, LookUp::kToListen);
+  const auto found = look_up(*parsed, AddressUse::kToListen);
   if (!found) fail(address, found.error().message);
   for (const addrinfo* where = found->get(); where != nullptr && fd_ < 0; where = where->ai_next)
     fd_ = listen_on(*where);

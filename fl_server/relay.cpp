@@ -157,7 +157,7 @@ void Local::on_closed(const std::string& why) { relay_.local_left(*this, why); }
 void Local::on_shut() { relay_.erase(channel_); }
 
 void Relay::local_left(Local& local, const std::string& why) {
-  if (sums_) sums_->left(local.channel());  // while the server still knows the client
+  if (sums_) sums_->left(local.channel(), local.server_closed);
   if (local.said_hello() && !local.server_closed)
     pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
   if (!local.heard_goodbye)
@@ -386,7 +386,7 @@ std::unique_ptr<RelayRun> make_relay(const RelayOptions& options, std::unique_pt
 }
 
 void run_relay(const RelayOptions& options) {
-  if (const auto address = parse_address(options.upstream); !address)
+  if (const auto address = parse_address(options.upstream, AddressUse::kToConnect); !address)
     throw std::invalid_argument("--upstream " + address.error().message);
   Relay(options, listen_on_tcp(options.listen)).run();
 }

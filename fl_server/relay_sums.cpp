@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -61,6 +62,16 @@ class RealAdder final : public RelaySums::Adder {
   }
 
   std::optional<Outgoing> add(std::span<RelaySums::Reply* const> replies) override {
+    try {
+      if (auto sum = sum_of(replies)) return sum;
+    } catch (const std::bad_alloc&) {  // one by one they need less
+    }
+    for (RelaySums::Reply* const reply : replies) reply->stage = Stage::kHeld;
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Outgoing> sum_of(std::span<RelaySums::Reply* const> replies) {
     sum_.clear();
     std::uint64_t bytes = 0;
     for (RelaySums::Reply* const reply : replies) {
@@ -72,11 +83,8 @@ class RealAdder final : public RelaySums::Adder {
       const Encoded& message = codec_.encode(sum_.sum(), sum_.covers());
       if (message.bytes < bytes) return whole(message);
     }
-    for (RelaySums::Reply* const reply : replies) reply->stage = Stage::kHeld;
     return std::nullopt;
   }
-
- private:
   bool decode_and_add(const RelaySums::Reply& reply) {
     const auto places = slot_.prepare(reply.parcel.prefix, header_of(reply.parcel));
     if (!places) return false;
@@ -184,16 +192,17 @@ void RelaySums::asked_all(std::uint64_t ticket) {
   send_when_complete();
 }
 
-// What became of a reply. That its sum is refused the client need not know.
+// What became of a reply. That a sum with it is refused the client need not know.
 bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
   const auto found = replies_.find(channel);
-  if (received.ticket() != ticket_ || found == replies_.end() || found->second.stage != Stage::kAdded)
+  if (received.ticket() != ticket_ || found == replies_.end() || found->second.stage == Stage::kPassedOn)
     return true;
+  const bool was_added = found->second.stage == Stage::kAdded;
   if (received.receipt() != wire::RECEIPT_REFUSED) {
-    settle(found->second);
+    if (was_added) settle(found->second);
     return true;
   }
-  pass_on(found->second);
+  if (was_added) pass_on(found->second);
   return false;
 }
 
@@ -208,9 +217,11 @@ bool RelaySums::take(std::uint32_t channel, Parcel& parcel) {
   const auto head = adder_->head(parcel);
   // It says what it lacks, or is late: the client may still send the reply that is awaited.
   if (head && (head->ticket != ticket_ || head->answer != Answer::kReply)) return false;
-  if (bytes_held_ + parcel.bytes() > kMostBytesHeld) send_all();
   const bool is_sound = head && head->round == round_ && head->client == reply.client;
-  if (!is_sound || reply.stage == Stage::kPassedOn || bytes_held_ + parcel.bytes() > kMostBytesHeld) {
+  if (!is_sound && reply.stage == Stage::kHeld) return false;  // what is held may be sound
+  if (is_sound && bytes_held_ + parcel.bytes() > kMostBytesHeld) send_all();
+  if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
+  if (!is_sound || bytes_held_ + parcel.bytes() > kMostBytesHeld) {
     settle(reply);
     send_when_complete();
     return false;
@@ -223,11 +234,11 @@ bool RelaySums::take(std::uint32_t channel, Parcel& parcel) {
   return true;
 }
 
-void RelaySums::left(std::uint32_t channel) {
+void RelaySums::left(std::uint32_t channel, bool by_server) {
   clients_.erase(channel);
   const auto found = replies_.find(channel);
   if (found == replies_.end()) return;
-  if (found->second.stage == Stage::kHeld) send_all();
+  if (found->second.stage == Stage::kHeld && !by_server) pass_on(found->second);
   settle(found->second);
   replies_.erase(found);
   send_when_complete();

@@ -1,10 +1,10 @@
 // The replies of one round of a site, added up: what gradwire-server --upstream --aggregate holds back.
 //
-// Where the server takes sums, a reply waits until all clients of the site that were asked have answered,
-// half of the deadline is over, or a client leaves. Those that are there then go up as one sum, in the order
-// of clients, when that is shorter than they are; what cannot be added goes as it came. The replies of a sum
-// are kept until the server has taken it: one that it refuses (it has one of the replies already) is sent
-// again, reply by reply.
+// Where the server takes sums, a reply waits until all clients of the site that were asked have answered, or
+// half of the deadline is over. Those that are there then go up as one sum, in the order of clients, when
+// that is shorter than they are; what cannot be added, or is of a client that leaves, goes as it came. The
+// replies of a sum are kept until the server has taken it: one that it refuses (it has one of the replies
+// already) is sent again, reply by reply.
 #pragma once
 
 #include <chrono>
@@ -45,8 +45,8 @@ class RelaySums {
   void asked_all(std::uint64_t ticket);
   // A reply of a client. False: it is to be passed on as it is.
   bool take(std::uint32_t channel, Parcel& parcel);
-  // A client leaves.
-  void left(std::uint32_t channel);
+  // A client leaves. by_server: it sent the client away, and takes nothing from this channel any more.
+  void left(std::uint32_t channel, bool by_server);
   void check_time(SteadyTime now);
   // The server is lost.
   void forget();

@@ -20,7 +20,7 @@ class ReplySum {
   void clear() { covers_.clear(); }
 
   // To be called in the order of clients: the same replies give the same bits. False, and nothing is added:
-  // the reply is to another request, or has other parts, than the first.
+  // the reply is to another request, or has other parts, than the first, or reports an evaluation.
   bool add(const Uplink<Real>& up) {
     if (covers_.empty()) begin(up);
     if (!fits(up)) return false;
@@ -61,8 +61,8 @@ class ReplySum {
     for (Vec<Real>& sum : sums_) sum.clear();
   }
   bool fits(const Uplink<Real>& up) const {
-    if (up.ticket != sum_.ticket || up.round != sum_.round || up.parts.size() != sum_.parts.size() ||
-        (!covers_.empty() && up.client <= covers_.back()))
+    if (up.correct != 0 || up.tested != 0 || up.ticket != sum_.ticket || up.round != sum_.round ||
+        up.parts.size() != sum_.parts.size() || (!covers_.empty() && up.client <= covers_.back()))
       return false;
     for (std::size_t k = 0; k < up.parts.size(); ++k)
       if (up.parts[k].dim != sum_.parts[k].dim) return false;

@@ -156,7 +156,7 @@ class RealRun final : public ServerRun {
   }
 
   void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) override {
-    TcpTransport<Real> transport(hub, context_, start);
+    TcpTransport<Real> transport(hub, context_, start, takes_sums(*setup_));
     RoundLimits limits;
     limits.rounds = ledger_.round;
     limits.evaluate_every = 0;

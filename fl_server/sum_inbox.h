@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,7 +27,8 @@ class SumInbox {
     if (!places) forget(relay);
     return places;
   }
-  // Of the sum that is arriving. REQUIRES: prepare() said where to.
+  bool is_arriving(std::uint64_t relay) const { return arriving_.contains(relay); }
+  // Of the sum that is arriving.
   std::span<const ClientId> covers(std::uint64_t relay) const { return arriving_.at(relay)->covers(); }
   std::uint64_t ticket(std::uint64_t relay) const { return arriving_.at(relay)->ticket(); }
 
@@ -36,18 +36,16 @@ class SumInbox {
     Uplink<Real> up;
     std::span<const ClientId> covers;
   };
-  // It is here; views live until release() of a later request than `newest`. Nothing: none was on its way.
-  Result<std::optional<Sum>> finish(std::uint64_t relay, std::uint64_t newest) {
+  // It is here; views live until release() of a later request than `newest`. REQUIRES: is_arriving().
+  Result<Sum> finish(std::uint64_t relay, std::uint64_t newest) {
     const auto found = arriving_.find(relay);
-    if (found == arriving_.end()) return std::optional<Sum>();
     std::unique_ptr<Slot> slot = std::move(found->second);
     arriving_.erase(found);
-    if (looked_at_.size() >= context_.clients) return Error{"more sums than there are clients"};
     const std::span<const ClientId> covers = slot->covers();
     const Result<Uplink<Real>> up = slot->finish(covers.front());
     if (!up) return up.error();
     looked_at_.emplace_back(newest, std::move(slot));
-    return std::optional<Sum>(Sum{*up, covers});
+    return Sum{*up, covers};
   }
 
   // What is arriving from a relay is not wanted, or does not come.

@@ -63,9 +63,9 @@ void raise_descriptor_limit() {
 // A socket that is being connected. To the address of that name whose turn it is: the next one may answer
 // where this one does not.
 Result<int> begin_connection(const std::string& address, std::size_t turn) {
-  const auto parsed = parse_address(address);
+  const auto parsed = parse_address(address, AddressUse::kToConnect);
   if (!parsed) return parsed.error();
-  const auto found = look_up(*parsed, LookUp::kToConnect);
+  const auto found = look_up(*parsed, AddressUse::kToConnect);
   if (!found) return Error{address + ": " + found.error().message};
   std::size_t count = 0;
   for (const addrinfo* where = found->get(); where != nullptr; where = where->ai_next) ++count;

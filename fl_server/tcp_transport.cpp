@@ -177,32 +177,43 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_sum_header(
   const auto places = sums_.prepare(relay, prefix, header);
   if (!places) return places;
   const std::span<const ClientId> covers = sums_.covers(relay);
-  if (std::all_of(covers.begin(), covers.end(), is_behind)) return places;
-  // One of them has come by another way meanwhile: the others are taken one by one.
-  for (const ClientId client : covers)
-    if (is_behind(client)) tell(client, sums_.ticket(relay), Receipt::kRefused);
-  sums_.forget(relay);
+  // One of them may have answered, or come by another way, meanwhile: then they are taken one by one.
+  if (is_awaited(relay) && std::all_of(covers.begin(), covers.end(), is_behind)) return places;
+  turn_away(relay);
   return std::span<const std::span<std::byte>>();
 }
 
 template <class Real>
+bool TcpTransport<Real>::is_awaited(std::uint64_t relay) const {
+  const std::span<const ClientId> covers = sums_.covers(relay);
+  return std::all_of(covers.begin(), covers.end(), [&](ClientId client) {
+    return inboxes_[client].viewed < 0 && inboxes_[client].asked == sums_.ticket(relay);
+  });
+}
+
+template <class Real>
+void TcpTransport<Real>::turn_away(std::uint64_t relay) {
+  const std::uint64_t ticket = sums_.ticket(relay);
+  for (const ClientId client : sums_.covers(relay))
+    tell(client, ticket, ticket < inboxes_[client].asked ? Receipt::kLate : Receipt::kRefused);
+  sums_.forget(relay);
+}
+
+template <class Real>
 Status TcpTransport<Real>::on_sum(std::uint64_t relay, std::uint64_t bytes) {
+  if (!sums_.is_arriving(relay)) return Unit{};
+  if (!is_awaited(relay)) {
+    turn_away(relay);
+    return Unit{};
+  }
   const auto sum = sums_.finish(relay, newest_);
   if (!sum) return sum.error();
-  if (!*sum) return Unit{};
   Event<Real> event;
   event.kind = Event<Real>::Kind::kReply;
   event.bytes = bytes;
-  event.up = (*sum)->up;
-  event.covers = (*sum)->covers;
-  const bool awaited = std::all_of(event.covers.begin(), event.covers.end(), [&](ClientId client) {
-    return inboxes_[client].viewed < 0 && inboxes_[client].asked == event.up.ticket;
-  });
-  if (awaited) {
-    for (const ClientId client : event.covers) inboxes_[client].viewed = kInSum;
-  } else {
-    event.up.parts = {};
-  }
+  event.up = sum->up;
+  event.covers = sum->covers;
+  for (const ClientId client : event.covers) inboxes_[client].viewed = kInSum;
   events_.push_back(event);
   return Unit{};
 }

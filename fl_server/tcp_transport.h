@@ -54,6 +54,10 @@ class TcpTransport : public Transport<Real>, private HubEvents {
       std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
       const std::function<bool(ClientId)>& is_behind) override;
   Status on_sum(std::uint64_t relay, std::uint64_t bytes) override;
+  // Of the sum that is arriving: all of its clients are asked this, and have not answered.
+  bool is_awaited(std::uint64_t relay) const;
+  // It is not taken; its clients are told on their channels.
+  void turn_away(std::uint64_t relay);
   void on_relay_left(std::uint64_t relay) override { sums_.forget(relay); }
   void on_joined(ClientId client) override;
   void on_left(ClientId client) override;

@@ -7,10 +7,10 @@
 
 namespace gradwire {
 
-Result<Address> parse_address(const std::string& text) {
+Result<Address> parse_address(const std::string& text, AddressUse use) {
   const Error wrong{text + ": write it as HOST:PORT, as in 127.0.0.1:7000"};
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return wrong;
+  if (colon == std::string::npos || (colon == 0 && use == AddressUse::kToConnect)) return wrong;
   Address address{text.substr(0, colon), text.substr(colon + 1)};
   std::uint16_t number = 0;  // the resolver takes larger ones, too
   const char* end_of_text = address.port.data() + address.port.size();
@@ -21,10 +21,10 @@ Result<Address> parse_address(const std::string& text) {
   return address;
 }
 
-Result<AddressList> look_up(const Address& address, LookUp purpose) {
+Result<AddressList> look_up(const Address& address, AddressUse use) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | (purpose == LookUp::kToListen ? AI_PASSIVE : 0);
+  hints.ai_flags = AI_NUMERICSERV | (use == AddressUse::kToListen ? AI_PASSIVE : 0);
   addrinfo* found = nullptr;
   if (const int error = ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
                                       address.port.c_str(), &hints, &found))

@@ -14,14 +14,15 @@ struct Address {
   std::string port;  // digits, at most 65535
 };
 
-// HOST:PORT, [V6]:PORT or :PORT. The error begins with `text` and says how to write it.
-Result<Address> parse_address(const std::string& text);
+enum class AddressUse { kToConnect, kToListen };
+
+// HOST:PORT, [V6]:PORT, or to listen :PORT. The error begins with `text` and says how to write it.
+Result<Address> parse_address(const std::string& text, AddressUse use);
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
 // What the system knows of it, never empty: to connect to, or to listen on. Waits for the resolver. The error
 // is the resolver's.
-enum class LookUp { kToConnect, kToListen };
-Result<AddressList> look_up(const Address& address, LookUp purpose);
+Result<AddressList> look_up(const Address& address, AddressUse use);
 
 }  // namespace gradwire

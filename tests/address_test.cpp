@@ -12,7 +12,7 @@ TEST(Address, IsAHostAndAPortWhateverBracketsAreAroundTheHost) {
   };
   for (const Case& c : {Case{"127.0.0.1:7000", "127.0.0.1", "7000"}, Case{"[::1]:7000", "::1", "7000"},
                         Case{"localhost:0", "localhost", "0"}, Case{":65535", "", "65535"}}) {
-    const auto address = parse_address(c.text);
+    const auto address = parse_address(c.text, AddressUse::kToListen);
     ASSERT_TRUE(address) << c.text;
     EXPECT_EQ(address->host, c.host);
     EXPECT_EQ(address->port, c.port);
@@ -22,18 +22,23 @@ TEST(Address, IsAHostAndAPortWhateverBracketsAreAroundTheHost) {
 TEST(Address, ThatIsNoneIsRefusedWithTheWayToWriteIt) {
   for (const char* text : {"", "nowhere", "7000", "host:", "host:http", "host:65536", "host:-1", "host:70 ",
                            "host: 70", "[::1]"}) {
-    const auto address = parse_address(text);
+    const auto address = parse_address(text, AddressUse::kToListen);
     ASSERT_FALSE(address) << text;
     EXPECT_EQ(address.error().message, std::string(text) + ": write it as HOST:PORT, as in 127.0.0.1:7000");
   }
 }
 
+TEST(Address, ToConnectToNeedsAHost) {
+  EXPECT_TRUE(parse_address("[::1]:7000", AddressUse::kToConnect));
+  EXPECT_FALSE(parse_address(":7000", AddressUse::kToConnect));
+}
+
 TEST(Address, OfThisMachineIsFoundAndOneThatCannotBeIsAnError) {
-  const auto found = look_up({"127.0.0.1", "7000"}, LookUp::kToConnect);
+  const auto found = look_up({"127.0.0.1", "7000"}, AddressUse::kToConnect);
   ASSERT_TRUE(found);
   EXPECT_EQ((*found)->ai_family, AF_INET);
-  EXPECT_TRUE(look_up({"", "0"}, LookUp::kToListen));
-  EXPECT_FALSE(look_up({"no host", "7000"}, LookUp::kToConnect));
+  EXPECT_TRUE(look_up({"", "0"}, AddressUse::kToListen));
+  EXPECT_FALSE(look_up({"no host", "7000"}, AddressUse::kToConnect));
 }
 
 }  // namespace

@@ -60,13 +60,15 @@ class RelayHoldingTest : public ::testing::Test {
     for (const std::uint32_t client : {2, 5, 7}) sums.asked(client + 10, round, now);
     sums.asked_all(ticket);
   }
-  std::string reply(ClientId client, double value, std::uint64_t ticket = 3, Answer answer = Answer::kReply) {
+  std::string reply(ClientId client, double value, std::uint64_t ticket = 3, Answer answer = Answer::kReply,
+                    std::uint64_t tested = 0) {
     const Vec<double> values(kDim, value);
     Uplink<double> up;
     up.ticket = ticket;
     up.round = 9;
     up.client = client;
     up.answer = answer;
+    up.tested = tested;
     up.parts = {Payload<double>::dense(values)};
     Codec<double> codec(context);
     const Encoded& message = codec.encode(up);
@@ -157,14 +159,39 @@ TEST_F(RelayHoldingTest, SendsWhatIsThereWhenTheServerAsksAgain) {
 TEST_F(RelayHoldingTest, WhoLeavesTakesNoReplyAlong) {
   EXPECT_TRUE(take(5, 2));
   EXPECT_TRUE(take(2, 1));
-  sums.left(15);
-  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5}, 3}}));
+  sums.left(15, false);
+  EXPECT_EQ(sent, (std::vector<Sent>{{15, {}, 2}}));
+  EXPECT_TRUE(take(7, 3));
+  EXPECT_EQ(sent.back(), (Sent{0, {2, 7}, 4})) << "the others are added without it";
+}
+
+TEST_F(RelayHoldingTest, WhomTheServerSentAwayIsNotInASum) {
+  for (const ClientId client : {5, 2}) EXPECT_TRUE(take(client, client));
+  sums.left(15, true);
+  EXPECT_TRUE(sent.empty());
+  EXPECT_TRUE(take(7, 3));
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 7}, 5}}));
+}
+
+TEST_F(RelayHoldingTest, WhoReportsAnEvaluationSpoilsNoSum) {
+  EXPECT_TRUE(take(reply(2, 1, 3, Answer::kReply, 1), 12)) << "the lowest, who begins the sum";
+  EXPECT_TRUE(take(5, 2));
+  EXPECT_TRUE(take(7, 3));
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {5, 7}, 5}, {12, {}, 1}}));
+}
+
+TEST_F(RelayHoldingTest, ADamagedRepetitionDoesNotReplaceWhatIsHeld) {
+  EXPECT_TRUE(take(2, 1));
+  EXPECT_FALSE(take(reply(5, 9), 12)) << "in the name of another";
+  EXPECT_TRUE(take(5, 2));
+  EXPECT_TRUE(take(7, 3));
+  EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5, 7}, 6}}));
 }
 
 TEST_F(RelayHoldingTest, WhoLeavesBeforeItAnswersIsNotWaitedFor) {
   EXPECT_TRUE(take(5, 2));
   EXPECT_TRUE(take(2, 1));
-  sums.left(17);
+  sums.left(17, false);
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5}, 3}}));
 }
 

@@ -219,20 +219,34 @@ TEST_F(SumTrunkTest, TakesASumOfItsSite) {
   EXPECT_EQ(event.bytes, frame.size());
 }
 
-TEST_F(SumTrunkTest, WhatCameAlreadyHasNoContent) {
+TEST_F(SumTrunkTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
   open();
   FakeClient relay = begin_behind_relay();
   ask(relay, 1);
   relay.send(on_channel(reply(1, 1, 5), 2));
   relay.send(sum_frame({0, 1}, 1, 3));
   relay.send(on_channel(reply(0, 1, 4), 1));
-  EXPECT_EQ(next().up.parts.size(), 1u);
-  const Event<double> sum = next();
-  EXPECT_EQ(sum.covers.size(), 2u);
-  EXPECT_EQ(sum.up.parts.size(), 0u) << "client 1 has answered";
-  EXPECT_EQ(next().up.parts.size(), 1u) << "of client 0 nothing was taken yet";
-  relay.send(sum_frame({0, 1}, 7, 3));
-  EXPECT_EQ(next().up.parts.size(), 0u) << "of another ticket";
+  EXPECT_EQ(next().up.client, 1u);
+  const Event<double> own = next();
+  EXPECT_EQ(own.up.client, 0u);
+  EXPECT_TRUE(own.covers.empty());
+  EXPECT_EQ(own.up.parts.size(), 1u) << "of client 0 nothing was taken yet";
+  for (const std::uint32_t client : {0, 1}) transport->send(client, request(7));
+  relay.send(sum_frame({0, 1}, 1, 3));
+  relay.send(sum_frame({0, 1}, 7, 5));
+  EXPECT_EQ(next().up.ticket, 7u);
+  std::vector<wire::Receipt> receipts;
+  while (receipts.size() < 4) {
+    const auto frame = relay.read_message();
+    ASSERT_TRUE(frame);
+    wire::Received received;
+    if (frame->prefix.type != FrameType::kReceived) continue;
+    ASSERT_TRUE(received.ParseFromString(frame->header));
+    EXPECT_EQ(received.ticket(), 1u);
+    receipts.push_back(received.receipt());
+  }
+  EXPECT_EQ(receipts, (std::vector<wire::Receipt>{wire::RECEIPT_REFUSED, wire::RECEIPT_REFUSED,
+                                                  wire::RECEIPT_LATE, wire::RECEIPT_LATE}));
 }
 
 TEST_F(SumTrunkTest, ASumThatCoversAClientOfAnotherWayIsTakenOneByOne) {
