@@ -21,7 +21,7 @@ namespace gradwire {
 struct StreamWeather {
   double delay_seconds = 0.01;  // of a segment, at most
   double cut = 0;               // both ends are told that the connection is reset; some of the bytes arrive
-  double silent = 0;            // nothing arrives any more, in both directions, and nobody is told
+  double silent = 0;            // nothing arrives any more, in one direction or both, and nobody is told
   double stalled = 0;           // all that is on its way is late by up to a minute
   std::size_t window_bytes = 1 << 16;  // on their way or unread; more must wait
 };
@@ -81,7 +81,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
         std::min(bytes.size(), weather_.window_bytes - std::min(weather_.window_bytes, used));
     if (n == 0 || !open_[from]) return 0;
     double late = 0;
-    if (random_.uniform() < weather_.silent) silent_ = true;
+    if (random_.uniform() < weather_.silent) silent_[from] = silent_[random_.below(2)] = true;
     if (random_.uniform() < weather_.stalled) late = 60 * random_.uniform();
     const bool is_cut = random_.uniform() < weather_.cut;
     const std::size_t sent = is_cut ? random_.below(n + 1) : n;
@@ -112,7 +112,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
     Stream& s = streams_[side];
     s.arrival = std::max(s.arrival, time_.now());
     time_.at(s.arrival, [self = shared_from_this(), side] {
-      if (self->silent_) return;
+      if (self->silent_[side]) return;
       self->streams_[side].ended = true;
       self->notify(static_cast<Side>(1 - side));
     });
@@ -144,12 +144,15 @@ class Wire : public std::enable_shared_from_this<Wire> {
   void arrive(Side from, const std::string& bytes) {
     Stream& s = streams_[from];
     s.on_its_way -= bytes.size();
-    if (silent_ || reset_) return;
+    if (silent_[from] || reset_) return;
     s.arrived += bytes;
     notify(static_cast<Side>(1 - from));
   }
   void reset() {
-    if (silent_) return;
+    if (silent_[kClient] || silent_[kServer]) {  // nobody is told, and what comes later would leave a gap
+      silent_[kClient] = silent_[kServer] = true;
+      return;
+    }
     reset_ = true;
     notify(kClient);
     notify(kServer);
@@ -159,7 +162,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   const StreamWeather& weather_;
   Stream streams_[2];  // by the side that writes
   bool open_[2] = {true, true}, notified_[2] = {false, false};
-  bool silent_ = false, reset_ = false;
+  bool silent_[2] = {false, false};  // by the side that writes
+  bool reset_ = false;
 };
 
 class SimulatedSockets;
