@@ -56,33 +56,21 @@ std::shared_ptr<const Setup<Real>> make_setup(const Agreed& agreed) {
   return setup;
 }
 
-// Counts the replies that come too late, or again: those to a ticket that is not the client's newest.
+// Counts the replies that come too late.
 template <class Real>
 class WatchedTransport final : public TcpTransport<Real> {
  public:
   WatchedTransport(Hub& hub, const CodecContext& context, const std::string& start, bool takes_sums,
                    Registry* registry)
-      : TcpTransport<Real>(hub, context, start, takes_sums),
-        registry_(registry),
-        asked_(context.clients, 0) {}
+      : TcpTransport<Real>(hub, context, start, takes_sums), registry_(registry) {}
 
-  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
-    asked_[client] = envelope.ticket;
-    return TcpTransport<Real>::send(client, envelope);
-  }
-  Event<Real> next(double deadline) override {
-    Event<Real> event = TcpTransport<Real>::next(deadline);
-    if (registry_ == nullptr || event.kind != Event<Real>::Kind::kReply || event.up.answer != Answer::kReply)
-      return event;
-    const auto covers = event.covers.empty() ? std::span<const ClientId>(&event.up.client, 1) : event.covers;
-    for (const ClientId client : covers)
-      if (event.up.ticket != asked_[client]) registry_->reply_unused(client);
-    return event;
+  void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override {
+    if (registry_ != nullptr && receipt == Receipt::kLate) registry_->reply_unused(client);
+    TcpTransport<Real>::tell(client, ticket, receipt);
   }
 
  private:
   Registry* const registry_;
-  std::vector<std::uint64_t> asked_;  // by client: its newest ticket
 };
 
 template <class Real>

@@ -108,6 +108,19 @@ TEST_F(RegistryProcessTest, TellsOfAClientThatWasKilledAndCameBack) {
 }
 
 // As another user who may only read: of a server at work, of one that was killed, of one that ended.
+TEST_F(RegistryProcessTest, CountsTheRepliesThatCameTooLate) {
+  write_config();
+  Process server = start_server(
+      {"--set", "run.rounds=300", "--set", "run.evaluate_every=0", "--set", "server.quorum=0.3"});
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  const std::int64_t used = ask("SELECT sum(replies_used) FROM clients"),
+                     late = ask("SELECT sum(replies_unused) FROM clients");
+  EXPECT_EQ(used, 300) << "one of three ends a round";
+  EXPECT_GT(late, 0);
+  EXPECT_LE(late, 600);
+}
+
 TEST_F(RegistryProcessTest, StatusNeedsNoPermissionToWrite) {
   constexpr int kNobody = 65534;
   write_config();
