@@ -285,6 +285,29 @@ TEST_F(SumTrunkTest, ARelayThatCoversStrangersIsHungUpOn) {
   }
 }
 
+TEST_F(SumTrunkTest, ASumThatIsRepeatedIsHandedUpOnceAndCostsOthersNothing) {
+  open();
+  FakeClient relay = begin_behind_relay();
+  ask(relay, 1);
+  for (int k = 0; k < 8; ++k) relay.send(sum_frame({0, 1}, 1, 3));
+  EXPECT_EQ(next().covers.size(), 2u);
+  EXPECT_EQ(transport->next(transport->now() + 0.05).kind, Kind::kTimeout);
+  for (const std::uint32_t client : {0, 1}) transport->send(client, request(2));
+  relay.send(sum_frame({0, 1}, 2, 3));
+  EXPECT_EQ(next().up.ticket, 2u);
+}
+
+TEST_F(SumTrunkTest, ASumThatComesWhenTheRunIsOverDoesNotEndTheConnection) {
+  open();
+  FakeClient relay = begin_behind_relay();
+  ask(relay, 1);
+  transport.reset();
+  lines.clear();
+  relay.send(sum_frame({0, 1}, 1, 3));
+  turn_for(milliseconds(50));
+  EXPECT_TRUE(lines.empty()) << lines.front();
+}
+
 TEST_F(SumTrunkTest, ARelayThatSaidNothingOfSumsMaySendNone) {
   adds = false;
   open();
