@@ -113,19 +113,22 @@ bool DurableRun<Real>::replay(std::string_view record) {
 }
 
 template <class Real>
-std::shared_ptr<typename DurableRun<Real>::Snapshot> DurableRun<Real>::new_snapshot(RunStage stage,
-                                                                                    Outcome outcome) const {
-  return std::make_shared<Snapshot>(
-      Snapshot{about_, save_ledger(ledger_), {}, {static_cast<char>(stage), static_cast<char>(outcome)}});
+typename DurableRun<Real>::Snapshot DurableRun<Real>::new_snapshot(RunStage stage, Outcome outcome) const {
+  return {about_, save_ledger(ledger_), {}, {static_cast<char>(stage), static_cast<char>(outcome)}};
+}
+
+template <class Real>
+std::size_t DurableRun<Real>::snapshot_now(RunStage stage, Outcome outcome) {
+  Snapshot snapshot = new_snapshot(stage, outcome);
+  snapshot.half = half_.save();
+  check(journal_.snapshot(snapshot.sections()));
+  return snapshot.half.size();
 }
 
 template <class Real>
 void DurableRun<Real>::begin() {
   if (recovered_) ledger_.ticket = ((ledger_.ticket >> kTicketsOfOneProcess) + 1) << kTicketsOfOneProcess;
-  const auto snapshot = new_snapshot(RunStage::kRounds);
-  snapshot->half = half_.save();
-  state_bytes_ = snapshot->half.size();
-  check(journal_.snapshot(snapshot->sections()));
+  state_bytes_ = snapshot_now(RunStage::kRounds);
 }
 
 template <class Real>
@@ -154,7 +157,7 @@ void DurableRun<Real>::snapshot_beside() {
   background_.wait();
   if (const auto failed = std::exchange(*beside_, std::nullopt); failed && note_)
     note_("a snapshot was not written, the journal grows: " + failed->message);
-  const auto snapshot = new_snapshot(RunStage::kRounds);
+  const auto snapshot = std::make_shared<Snapshot>(new_snapshot(RunStage::kRounds));
   copying_ = snapshot;
   records_since_ = bytes_since_ = 0;
   const auto unless_short = [failed = beside_](auto&& step) {
@@ -187,9 +190,7 @@ template <class Real>
 void DurableRun<Real>::end(RunStage stage, Outcome outcome) {
   background_.wait();
   copying_.reset();
-  const auto snapshot = new_snapshot(stage, outcome);
-  snapshot->half = half_.save();
-  check(journal_.snapshot(snapshot->sections()));
+  snapshot_now(stage, outcome);
 }
 
 template class DurableRun<float>;

@@ -68,7 +68,9 @@ class DurableRun {
  private:
   struct Snapshot;
   // Of all but the half.
-  std::shared_ptr<Snapshot> new_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
+  Snapshot new_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
+  // Written at once; returns the bytes of the half.
+  std::size_t snapshot_now(RunStage stage, Outcome outcome = Outcome::kStopped);
   void snapshot_beside();
 
   Journal& journal_;

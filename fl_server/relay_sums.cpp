@@ -128,8 +128,8 @@ void RelaySums::allow(bool allow) {
   allowed_ = allow;
   if (allow || std::exchange(said_exact_, true)) return;
   log_(
-      "the server takes no sums: the method, its mirrors (server.mirrors) or clients.weights need each "
-      "reply; they are passed on one by one");
+      "the server takes no sums (the method, server.mirrors or clients.weights need each reply): replies are "
+      "passed on one by one");
 }
 
 // Of the run, as its clients are told. One that cannot be read is theirs to complain of.
