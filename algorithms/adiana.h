@@ -8,7 +8,8 @@
 //
 // y^0 = z^0 = w^0 = x^0; f is evaluated at y. η = step_size. Theory: α = 1/(1+ω),
 // p = min(1, max(1, √(n/(32ω)) − 1)/(2(1+ω))), η = min(1/(2L), n/(64 ω (2p(1+ω) + 1)² L)), θ1 = min(1/4,
-// √(ημ/p)), θ2 = 1/2, γ = η/(2(θ1 + ημ)), b = 1 − γμ, with L = L_max.
+// √(ημ/p)), θ2 = 1/2, γ = η/(2(θ1 + ημ)), b = 1 − γμ, with L = L_max. With weights of the clients ω/n is
+// A = ω max w_i, and the means of the proof are Σ w_i.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +39,12 @@ struct AdianaParams : ShiftParams {
     visit("p", self.p, "probability that w becomes y; theory by n and omega");
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_alpha(theory);
+    const Assumptions assume(facts.name, step_size, theory, warnings);
+    resolve_alpha(theory, assume);
     mu = need_convexity(mu, theory, "mu");
-    const double omega = theory.compressor.omega, ratio = theory.compressor.A;  // ω/n
+    assume.convexity("mu", *mu);
+    const Quality q = counted(theory);
+    const double omega = q.omega, ratio = q.A;  // ω/n
     if (!p) {
       const double root =
           ratio > 0 ? std::sqrt(1 / (32 * ratio)) - 1 : std::numeric_limits<double>::infinity();

@@ -7,7 +7,8 @@
 //   h ← h + (α/n) Σ_{i∈S~} u_i
 //
 // |S| = |S~| = participation · n; both ends draw them from the seed. With all clients it is DIANA. Theory:
-// α = 1/(1+ω), γ = min(1/(2L), |S|/(5L (1+ω) n^{2/3}), |S|/(5L (1+ω)^{3/2} √n)), L = L_max.
+// α = 1/(1+ω), γ = min(1/(2L), |S|/(5L (1+ω) n^{2/3}), |S|/(5L (1+ω)^{3/2} √n)), L = L_max. With weights w_i
+// the means over S and S~ have n w_i u_i, and L is that of the functions n w_i f_i.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +28,12 @@ struct CofigParams : ShiftParams {
       .client_state = ClientState::kMirrored,
       .theory_knows_sampling = true,
   };
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_alpha(theory);
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_alpha(theory, Assumptions(facts.name, step_size, theory, warnings));
     if (step_size.value) return;
-    const double L = need_smoothness(theory, "algorithm.step_size").L_max();
+    const double L = need_smoothness(theory, "algorithm.step_size").L_max_weighted();
     const double n = theory.n, S = cohort_size(theory.n, theory.participation),
-                 spread = 1 + theory.compressor.omega;
+                 spread = 1 + counted(theory).omega;
     step_size.resolve(std::min({1 / (2 * L), S / (5 * L * spread * std::pow(n, 2.0 / 3)),
                                 S / (5 * L * std::pow(spread, 1.5) * std::sqrt(n))}));
   }

@@ -16,7 +16,8 @@
 // Theory: a = 1/(2ω+1); γ = 1/(L + L~ √(16 ω(2ω+1)/n)) (Theorem 6.1); page: p = batch/(m+batch),
 // γ = 1/(L + √(48 ω(2ω+1)/n ((1−p) L_s²/batch + L~²) + 2 (1−p) L_s²/(p n batch))) (Theorem 6.4); mvr:
 // γ = 1/(L + √(96 ω(2ω+1)/n ((1−b)² L_s²/batch + L~²) + 4 (1−b)² L_s²/(b n batch))) (Theorem 6.7). ω/n is the
-// A of the compressors.
+// A of the compressors; with weights w_i of the clients it has the factor n max w_i, as 1/n has in the last
+// terms.
 #pragma once
 
 #include <algorithm>
@@ -37,14 +38,16 @@ struct DashaCoreParams {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("a", self.a, "momentum of the compressed differences; theory: 1/(2 omega + 1)");
   }
-  void resolve_a(const Theory& theory) {
-    if (!a) a = 1 / (2 * theory.compressor.omega + 1);
+  void resolve_a(const Theory& theory, const Assumptions& assume) {
+    const double most = 1 / (2 * theory.compressor.omega + 1);
+    if (!a) a = most;
     check_probability(*a, "a");
+    assume.at_most("a", *a, most, "1/(2 omega + 1)");
   }
   // 1/(L + √(scale A (2ω+1) (rest + L~²) + more))
-  static double step(const Theory& theory, double scale, double rest, double more) {
+  double step(const Theory& theory, double scale, double rest, double more) const {
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    const Quality& q = theory.compressor;
+    const Quality q = counted_as(theory.compressor, (1 / *a - 1) / 2);
     const double L_tilde = s.L_tilde();
     return 1 / (s.L + std::sqrt(scale * q.A * (2 * q.omega + 1) * (rest + L_tilde * L_tilde) + more));
   }
@@ -62,8 +65,8 @@ struct DashaParams : DashaCoreParams {
       .client_state = ClientState::kMirrored | ClientState::kRecomputable,
       .adds_replies = true,
   };
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_a(theory);
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_a(theory, Assumptions(facts.name, step_size, theory, warnings));
     if (!step_size.value) step_size.resolve(step(theory, 16, 0, 0));
   }
 };
@@ -88,8 +91,8 @@ struct DashaPageParams : DashaCoreParams {
     DashaCoreParams::fields(self, visit);
     visit("p", self.p, "probability of full gradients; theory: batch/(m+batch)");
   }
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_a(theory);
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_a(theory, Assumptions(facts.name, step_size, theory, warnings));
     const double batch = theory.batch;
     if (!p) p = theory.batch == 0 ? 1 : batch / (theory.m() + batch);
     check_probability(*p, "p");
@@ -97,7 +100,7 @@ struct DashaPageParams : DashaCoreParams {
     if (theory.batch == 0) return step_size.resolve(step(theory, 16, 0, 0));
     const double L_s = sample_smoothness(need_smoothness(theory, "algorithm.step_size"));
     const double rest = (1 - *p) * L_s * L_s / batch;
-    step_size.resolve(step(theory, 48, rest, 2 * rest / (*p * theory.n)));
+    step_size.resolve(step(theory, 48, rest, 2 * rest * theory.skew() / (*p * theory.n)));
   }
 };
 
@@ -121,14 +124,14 @@ struct DashaMvrParams : DashaCoreParams {
     DashaCoreParams::fields(self, visit);
     visit("b", self.b, "momentum of the estimator: 1 forgets, near 0 remembers");
   }
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_a(theory);
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_a(theory, Assumptions(facts.name, step_size, theory, warnings));
     check_probability(b, "b");
     if (step_size.value) return;
     if (theory.batch == 0) return step_size.resolve(step(theory, 96, 0, 0));
     const double L_s = sample_smoothness(need_smoothness(theory, "algorithm.step_size"));
     const double rest = (1 - b) * (1 - b) * L_s * L_s / theory.batch;
-    step_size.resolve(step(theory, 96, rest, 4 * rest / (b * theory.n)));
+    step_size.resolve(step(theory, 96, rest, 4 * rest * theory.skew() / (b * theory.n)));
   }
 };
 

@@ -4,10 +4,13 @@
 //   g^t = h + mean_{i∈S} m_i (the old h),  h ← h + α (1/n) Σ_{i∈S} m_i   server
 //   x^{t+1} = x^t − γ g^t                                              server, sends x^{t+1}
 //
-// Theory: α = 1/(1+ω); f_i convex: γ = 1/(L_max (1 + 6ω/n)) (arXiv:1901.09269, Theorem 1 with M = 4ω/(nα));
-// nonconvex: γ = 1/(10 L √(1+ω/n) (2+ω)) (as the MARINA paper's experiments have it, arXiv:2102.07845).
+// Theory: α = 1/(1+ω); f_i convex: γ = 1/(L_max (1 + 6A)) (arXiv:1901.09269, Theorem 1 with M = 4A/α), A =
+// ω/n; nonconvex: γ = 1/(10 L √(1+A) (2+ω)) (as the MARINA paper's experiments have it, arXiv:2102.07845),
+// but at most the nonconvex_bound() derived below. With weights w_i of the clients, A = ω max w_i and means
+// are Σ w_i.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "algorithms/gradients.h"
@@ -27,9 +30,18 @@ struct ShiftParams {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("alpha", self.alpha, "rate at which the shifts learn; theory: 1/(1+omega)");
   }
-  void resolve_alpha(const Theory& theory) {
-    if (!alpha) alpha = 1 / (1 + theory.compressor.omega);
+  void resolve_alpha(const Theory& theory, const Assumptions& assume) {
+    const double most = 1 / (1 + theory.compressor.omega);
+    if (!alpha) alpha = most;
     check_positive(*alpha, "alpha");
+    assume.at_most("alpha", *alpha, most, "1/(1 + omega)");
+  }
+  // For theorems about α = 1/(1+ω).
+  Quality counted(const Theory& theory) const { return counted_as(theory.compressor, 1 / *alpha - 1); }
+  // 1/(L + L~ √(2A (1+ω) (3+2ω))): with H = Σ w_i ‖h_i − ∇f_i(x)‖² and D = ‖x⁺ − x‖², E‖g − ∇f‖² ≤ A H and
+  // E H⁺ ≤ (1 − α/2) H + (1 + 2/α) L~² D for α = 1/(1+ω), so that f + γ (A/α) H falls by (γ/2) ‖∇f‖² a round.
+  static double nonconvex_bound(const Smoothness& s, const Quality& q) {
+    return 1 / (s.L + s.L_tilde() * std::sqrt(2 * q.A * (1 + q.omega) * (3 + 2 * q.omega)));
   }
 };
 
@@ -43,13 +55,14 @@ struct DianaParams : ShiftParams {
       .client_state = ClientState::kMirrored,
       .adds_replies = true,
   };
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_alpha(theory);
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_alpha(theory, Assumptions(facts.name, step_size, theory, warnings));
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    const Quality& q = theory.compressor;
-    step_size.resolve(s.convex ? 1 / (s.L_max() * (1 + 6 * q.A))
-                               : 1 / (10 * s.L * std::sqrt(1 + q.A) * (2 + q.omega)));
+    const Quality q = counted(theory);
+    step_size.resolve(
+        s.convex ? 1 / (s.L_max() * (1 + 6 * theory.compressor.A))
+                 : std::min(1 / (10 * s.L * std::sqrt(1 + q.A) * (2 + q.omega)), nonconvex_bound(s, q)));
   }
 };
 

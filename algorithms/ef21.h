@@ -5,14 +5,15 @@
 //   x^{t+1} = x^t − γ g^t                                 server, sends x^{t+1}
 //
 // Theory: γ = 1/(L + L~ ξ(α)), ξ(α) = √(1−α)/(1−√(1−α)); then avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T) + G⁰/(θ T)
-// (Theorem 1).
+// (Theorem 1). Under the PL condition, with mu: γ = min(1/(L + L~ √2 ξ(α)), θ/(2μ)); then Ψ^T ≤ (1−γμ)^T Ψ⁰
+// with Ψ = f − f* + (γ/θ) G (Theorem 2).
 #pragma once
 
 #include "algorithms/ef21_core.h"
 
 namespace gradwire {
 
-struct Ef21Params : Ef21CoreParams {
+struct Ef21Params : Ef21PlParams {
   static constexpr Facts facts{
       .name = "ef21",
       .summary = "error feedback: compressed differences to the gradient estimates g_i",
@@ -23,7 +24,10 @@ struct Ef21Params : Ef21CoreParams {
       .adds_replies = true,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_step(theory, warnings, [&] { return ef21_step(theory); });
+    const double pl = mu.resolve(theory);
+    resolve_step(theory, warnings, [&] {
+      return ef21_step(theory, need_smoothness(theory, "algorithm.step_size").L_tilde(), pl);
+    });
   }
 };
 

@@ -32,10 +32,15 @@ struct ErrorFeedback {
   double xi() const { return std::sqrt(beta / theta); }
 };
 
-// γ = 1/(L + L~ ξ(α)), arXiv:2106.05203, Theorem 1.
-inline double ef21_step(const Theory& theory) {
+// γ = 1/(L + L~ ξ(α)), arXiv:2106.05203, Theorem 1; under PL min(1/(L + L~ √2 ξ(α)), θ/(2μ)), Theorem 2.
+// `spread` is what stands for L~.
+inline double ef21_step(const Theory& theory, double spread, double mu) {
   const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-  return 1 / (s.L + s.L_tilde() * ErrorFeedback(theory.compressor.alpha).xi());
+  const ErrorFeedback c(theory.compressor.alpha);
+  return pl_step(1 / (s.L + spread * std::sqrt(error_weight(mu)) * c.xi()), c.theta, mu);
+}
+inline double ef21_step(const Theory& theory) {
+  return ef21_step(theory, need_smoothness(theory, "algorithm.step_size").L_tilde(), 0);
 }
 
 // Parameters of every method of the family.
@@ -52,6 +57,16 @@ struct Ef21CoreParams {
   void resolve_step(const Theory& theory, Warnings& warnings, auto&& step) {
     schedule.resolve(theory, warnings, !step_size.value);
     if (!step_size.value) step_size.resolve(step());
+  }
+};
+
+// Of those whose theorem has a linear rate under the PL condition.
+struct Ef21PlParams : Ef21CoreParams {
+  PlConstant mu;
+
+  static void fields(auto& self, auto&& visit) {
+    Ef21CoreParams::fields(self, visit);
+    visit("mu", self.mu, kPlMeaning);
   }
 };
 

@@ -6,7 +6,8 @@
 //   g = (1/n) Σ g_i,  x^{t+1} = x^t − γ g                   server, which keeps all g_i; sends x^{t+1}
 //
 // The bit is the number of parts of the message: one payload for m_i, a second, empty one for b_i. The start
-// is as in ef21_core.h. Theory: EF21's step (Theorem 3, for deterministic compressors).
+// is as in ef21_core.h. Theory: EF21's step, with mu too (Theorems 3 and 4, for
+// deterministic compressors).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace gradwire {
 
-struct Ef21PlusParams : Ef21CoreParams {
+struct Ef21PlusParams : Ef21PlParams {
   static constexpr Facts facts{
       .name = "ef21_plus",
       .summary = "EF21 or plain compression, whichever is nearer, per client and round",
@@ -26,7 +27,10 @@ struct Ef21PlusParams : Ef21CoreParams {
       .flag_bits_up = 1,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_step(theory, warnings, [&] { return ef21_step(theory); });
+    const double pl = mu.resolve(theory);
+    resolve_step(theory, warnings, [&] {
+      return ef21_step(theory, need_smoothness(theory, "algorithm.step_size").L_tilde(), pl);
+    });
   }
 };
 

@@ -1,12 +1,18 @@
 // EF21-PP — Fatkhullin, Sokolov, Gorbunov, Li, Richtárik, arXiv:2110.03294, Algorithm 4: EF21 (ef21.h) where
-// each client takes part in a round with probability p, independently; an absent one keeps its g_i.
+// client i takes part in a round with probability p_i, independently; an absent one keeps its g_i.
 //
-// Theory: γ = 1/(L + L~ √(B/θ_p)) with θ = 1 − (1+s)(1−α), β = (1+1/s)(1−α), θ_p = θ p − ρ(1−p),
-// B = β p + (1+1/ρ)(1−p), and the s, ρ > 0 that make it largest.
+// Theory: γ = 1/(L + √(Σ w_i L_i² r_i)), r_i = min B_i/θ_i over s, ρ > 0 with θ = 1 − (1+s)(1−α),
+// β = (1+1/s)(1−α), θ_i = θ p_i − ρ(1−p_i), B_i = β p_i + (1+1/ρ)(1−p_i). With one p for all this is the
+// paper's 1/(L + L~ √(B/θ_p)). Different p_i have constants of their own here, where the paper has one s and
+// ρ for all: E‖g_i⁺ − ∇f_i(x⁺)‖² ≤ (1−θ_i) ‖g_i − ∇f_i(x)‖² + B_i L_i² ‖x⁺ − x‖² holds for each client alone,
+// and the Lyapunov function f − f* + (γ/2) Σ (w_i/θ_i) ‖g_i − ∇f_i(x)‖² adds them up.
 #pragma once
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "algorithms/ef21_core.h"
 
@@ -26,19 +32,43 @@ struct Ef21PpParams : Ef21CoreParams {
       .theory_knows_sampling = true,
       .adds_replies = true,
   };
-  std::optional<double> p;
+  std::vector<double> p;  // of each client, or one for all
 
   static void fields(auto& self, auto&& visit) {
     Ef21CoreParams::fields(self, visit);
-    visit("p", self.p, "probability that a client takes part; theory: clients.participation");
+    visit("p", self.p,
+          "probability that a client takes part: one for all, or n in one string, \"0.2 1 0.5\"; theory: "
+          "clients.participation");
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    if (!p) p = theory.participation;
-    check_probability(*p, "p");
+    if (p.empty()) p = {theory.participation};
+    if (p.size() > 1 && theory.n > kMaxClients)
+      throw ConfigError("algorithm.p", "ef21_pp takes a probability for each of at most " +
+                                           std::to_string(kMaxClients) + " clients; give one for all");
+    if (p.size() > 1 && p.size() != theory.n)
+      throw ConfigError("algorithm.p", std::to_string(p.size()) + " probabilities are given for " +
+                                           std::to_string(theory.n) +
+                                           " clients; give as many, or one for all");
+    for (const double p_i : p) check_probability(p_i, "p");
     resolve_step(theory, warnings, [&] {
       const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-      return 1 / (s.L + s.L_tilde() * std::sqrt(ef21_pp_ratio(theory.compressor.alpha, *p)));
+      return 1 / (s.L + spread(s, theory.compressor.alpha));
     });
+  }
+  // Clients are told all probabilities in the handshake, whose messages are small.
+  static constexpr std::uint32_t kMaxClients = 2000;
+
+ private:
+  // √(Σ w_i L_i² r_i)
+  double spread(const Smoothness& s, double alpha) const {
+    if (p.size() == 1) return s.L_tilde() * std::sqrt(ef21_pp_ratio(alpha, p[0]));
+    if (s.L_i.size() != p.size()) throw std::logic_error("ef21_pp: L_i and p are of different lengths");
+    double sum = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      const double w_i = s.weights.empty() ? 1 / static_cast<double>(p.size()) : s.weights[i];
+      sum += w_i * s.L_i[i] * s.L_i[i] * ef21_pp_ratio(alpha, p[i]);
+    }
+    return std::sqrt(sum);
   }
 };
 
@@ -49,9 +79,9 @@ struct Ef21Pp {
 
   struct Server : Ef21CoreServer<Real> {
     using Base = Ef21CoreServer<Real>;
-    double p;
+    std::vector<double> p;
 
-    Server(const Setup<Real>& s, const Params& params) : Base(s, params), p(*params.p) {}
+    Server(const Setup<Real>& s, const Params& params) : Base(s, params), p(params.p) {}
 
     void cohort(std::vector<ClientId>& out) const {
       if (!this->first_cohort(out)) toss_cohort(this->setup.seed, this->t, this->setup.n, p, out);

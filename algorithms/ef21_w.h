@@ -4,15 +4,17 @@
 //   c_i = C(∇f_i(x^t)/(n w_i) − g_i),  g_i ← g_i + c_i     client i, sends c_i
 //   g ← g + Σ_{i∈S} w_i c_i,  x^{t+1} = x^t − γ g           server, sends x^{t+1}
 //
-// Theory: γ = 1/(L + L_avg ξ(α)) (Theorem 1): the mean of the L_i in the place of L~. With clients.weights
-// v_i, f = Σ v_i f_i, the server's sum has n v_i w_i.
+// Theory: γ = 1/(L + L_avg ξ(α)) (Theorem 1): the mean of the L_i in the place of L~; with mu likewise that
+// of ef21.h. With clients.weights v_i, f = Σ v_i f_i, the server's sum has n v_i w_i. Any w: √(Σ v_i w_i Σ
+// v_i L_i²/w_i) in the place of L_avg, as ‖g − ∇f‖² ≤ (Σ n v_i w_i) Σ n v_i w_i ‖g_i − ∇f_i/(n w_i)‖², and
+// ∇f_i/(n w_i) has the constant L_i/(n w_i); it is smallest, L_avg, for w_i = L_i / Σ L_j.
 #pragma once
 
 #include "algorithms/ef21_core.h"
 
 namespace gradwire {
 
-struct Ef21WParams : Ef21CoreParams {
+struct Ef21WParams : Ef21PlParams {
   static constexpr Facts facts{
       .name = "ef21_w",
       .summary = "EF21 with clients weighted by their smoothness L_i",
@@ -24,17 +26,28 @@ struct Ef21WParams : Ef21CoreParams {
   std::vector<double> w;
 
   static void fields(auto& self, auto&& visit) {
-    Ef21CoreParams::fields(self, visit);
+    Ef21PlParams::fields(self, visit);
     visit("w", self.w, "n weights in one string, \"0.2 0.5 0.3\"; theory: L_i / sum L_j");
   }
   // Clients are told all weights in the handshake, whose messages are small.
   static constexpr std::uint32_t kMaxClients = 2000;
 
+  // The constant in the place of L~.
+  double spread(const Smoothness& s) const {
+    double first = 0, second = 0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      const double v_i = s.weights.empty() ? 1.0 / static_cast<double>(w.size()) : s.weights[i];
+      first += v_i * w[i];
+      second += v_i * s.L_i[i] * s.L_i[i] / w[i];
+    }
+    return std::sqrt(first * second);
+  }
   void resolve(const Theory& theory, Warnings& warnings) {
     if (theory.n > kMaxClients)
       throw ConfigError("algorithm.name",
                         "ef21_w weighs at most " + std::to_string(kMaxClients) + " clients; use ef21");
-    if (w.empty()) {
+    const bool own = !w.empty();
+    if (!own) {
       const Smoothness& s = need_smoothness(theory, "algorithm.w");
       double sum = 0;
       for (const double L_i : s.L_i) sum += L_i;
@@ -43,10 +56,19 @@ struct Ef21WParams : Ef21CoreParams {
     if (w.size() != theory.n)
       throw ConfigError("algorithm.w", std::to_string(w.size()) + " weights are given for " +
                                            std::to_string(theory.n) + " clients");
-    for (const double w_i : w) check_positive(w_i, "w");
+    double sum = 0;
+    for (const double w_i : w) {
+      check_positive(w_i, "w");
+      sum += w_i;
+    }
+    constexpr double kSpelling = 1e-3;  // weights of a few digits
+    if (std::abs(sum - 1) > kSpelling)
+      throw ConfigError("algorithm.w",
+                        "the weights add up to " + write_parameter(sum) + ", not to 1; divide each by that");
+    const double pl = mu.resolve(theory);
     resolve_step(theory, warnings, [&] {
       const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-      return 1 / (s.L + s.L_avg() * ErrorFeedback(theory.compressor.alpha).xi());
+      return ef21_step(theory, own ? spread(s) : s.L_avg(), pl);
     });
   }
 };

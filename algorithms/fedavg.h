@@ -4,8 +4,8 @@
 //   x^{t+1} = x^t + γ mean_{i∈S} (y_i − x^t)           server, sends x^{t+1}
 //
 // K = local_steps (or local_epochs passes), γ_l = local_step_size (theory: 1/(K L_max)), γ = step_size (1 by
-// default). The mean is over those who replied, by clients.weights. With heterogeneous data its fixed point
-// is not x*: client drift of order γ_l K.
+// default). The mean is over those who replied, Σ_S w_i Δ_i / Σ_S w_i with clients.weights w_i: the paper's
+// ratio, not unbiased. With heterogeneous data its fixed point is not x*: client drift of order γ_l K.
 #pragma once
 
 #include <algorithm>
@@ -83,7 +83,7 @@ struct AveragingServer : ModelServer<Real> {
       : ModelServer<Real>(s), gamma(Real(*step.value)) {}
 
   void apply(std::span<const Uplink<Real>> uplinks) {
-    add_mean_of_replies<Real>(this->setup, uplinks, 0, gamma, this->x);
+    add_average_of_replies<Real>(this->setup, uplinks, 0, gamma, this->x);
     ++this->t;
   }
 };

@@ -6,8 +6,10 @@
 //   option 1: v = [H]_μ^{−1} g,  option 2: v = (H + l I)^{−1} g
 //   x^{t+1} = x^t − γ v,  H ← H + α mean S_i                              sends x^{t+1}
 //
-// [H]_μ: eigenvalues raised to at least μ. Matrices are compressed as their upper triangle, a vector of
-// d(d+1)/2 entries; `k` of a compressor counts those. H_i starts as `init` says: hessian (∇²f_i(x^0), sent
+// [H]_μ: eigenvalues raised to at least μ. With compressors that are wrong by more than μ, option 1 diverges
+// from points as ordinary as 0; l is as large as they are wrong, so option 2, the default, does not.
+// Matrices are compressed as their upper triangle, a vector of d(d+1)/2 entries; `k` of a compressor counts
+// those. Rank-R is `rankr`. H_i starts as `init` says: hessian (∇²f_i(x^0), sent
 // whole) or zero. γ = 1 and α = 1/(1+ω) for unbiased, 1 for contractive compressors.
 //
 // line_search = armijo: x^{t+1} = x^t − γ 2^{−s} v with the smallest s such that
@@ -51,7 +53,7 @@ struct FedNlParams {
   };
   StepSize step_size{.value = 1.0};
   std::optional<double> alpha, mu;
-  Choice<FedNlOption> option;
+  Choice<FedNlOption> option{1};
   Choice<FedNlInit> init;
   Choice<FedNlSearch> line_search;
   double c = 0.25;
@@ -60,16 +62,20 @@ struct FedNlParams {
     visit("step_size", self.step_size, "gamma of Newton's step");
     visit("alpha", self.alpha,
           "rate at which the H_i learn; theory: 1/(1+omega), or 1 for contractive compressors");
-    visit("option", self.option, "1: eigenvalues of H raised to mu | 2: H + l I");
+    visit("option", self.option, "2: H + l I | 1: eigenvalues of H raised to mu; the loss may rise");
     visit("mu", self.mu, "of option 1; theory: the strong convexity of the problem");
     visit("init", self.init, "how H_i starts: hessian | zero");
     visit("line_search", self.line_search, "none | armijo");
     visit("c", self.c, "of armijo: the share of the linear decrease that must be reached");
   }
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
+    const Assumptions assume(facts.name, step_size, theory, warnings);
     step_size.resolve(1);
-    if (!alpha) alpha = theory.compressor.unbiased ? 1 / (1 + theory.compressor.omega) : 1;
+    const bool unbiased = theory.compressor.unbiased;
+    const double most = unbiased ? 1 / (1 + theory.compressor.omega) : 1;
+    if (!alpha) alpha = most;
     check_positive(*alpha, "alpha");
+    assume.at_most("alpha", *alpha, most, unbiased ? "1/(1 + omega)" : "the largest rate of its theorems");
     if (option.is("1")) {
       mu = need_convexity(mu, theory, "mu");
     } else if (!mu) {

@@ -93,7 +93,7 @@ struct FedOpt {
 
     void apply(std::span<const Uplink<Real>> uplinks) {
       std::fill(delta.begin(), delta.end(), Real(0));
-      add_mean_of_replies<Real>(this->setup, uplinks, 0, Real(1), delta);
+      add_average_of_replies<Real>(this->setup, uplinks, 0, Real(1), delta);
       for (std::size_t j = 0; j < x.size(); ++j) {
         m[j] = beta1 * m[j] + (1 - beta1) * delta[j];
         v[j] = Rule<Real>::next(v[j], delta[j], beta2);

@@ -5,7 +5,8 @@
 //   (α/n) Σ_{i∈S} u_i,  x^{t+1} = x^t − γ g^t                                   sends x^{t+1} and x^t
 //
 // x^{−1} = x^0; h_i, h and g start at 0. Theory: α = 1/(1+ω), λ = |S|/(2(1+ω) n),
-// γ = 1/(L (1 + √(10 (1+ω)² n)/|S|)), L = L_max.
+// γ = 1/(L (1 + √(10 (1+ω)² n)/|S|)), L = L_max. With weights w_i the means over S have n w_i q_i and n w_i
+// u_i, and L is that of the functions n w_i f_i. A smaller λ is that of a larger ω.
 #pragma once
 
 #include "algorithms/diana.h"
@@ -28,13 +29,17 @@ struct FreconParams : ShiftParams {
     ShiftParams::fields(self, visit);
     visit("lambda", self.lambda, "weight of the fresh estimate in g; theory: |S|/(2(1+omega)n)");
   }
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_alpha(theory);
-    const double S = cohort_size(theory.n, theory.participation), spread = 1 + theory.compressor.omega;
-    if (!lambda) lambda = S / (2 * spread * theory.n);
+  void resolve(const Theory& theory, Warnings& warnings) {
+    const Assumptions assume(facts.name, step_size, theory, warnings);
+    resolve_alpha(theory, assume);
+    const double S = replies_of(theory);
+    const double most = S / (2 * (1 + theory.compressor.omega) * theory.n);
+    if (!lambda) lambda = most;
     check_probability(*lambda, "lambda");
+    assume.at_most("lambda", *lambda, most, "|S|/(2 (1 + omega) n)");
     if (step_size.value) return;
-    const double L = need_smoothness(theory, "algorithm.step_size").L_max();
+    const double spread = 1 + counted_as(counted(theory), S / (2 * *lambda * theory.n) - 1).omega;
+    const double L = need_smoothness(theory, "algorithm.step_size").L_max_weighted();
     step_size.resolve(1 / (L * (1 + std::sqrt(10 * spread * spread * theory.n) / S)));
   }
 };

@@ -10,7 +10,9 @@
 // Theory: p = ζ/d, which makes both kinds of round cost the same. Independent compressors:
 // γ = 1/(L + L~ √((1−p) ω/(p n))) (Theorem 2.1, with L~ in place of L); a family with the (A, B) inequality,
 // such as PermK: γ = 1/(L + √((1−p)/p) √((A−B) L₊² + B L_±²)) (arXiv:2110.03300, Theorem 4). Then E‖∇f(x̂)‖² ≤
-// 2 Δ⁰/(γ T).
+// 2 Δ⁰/(γ T). Under the PL condition, with mu: γ = min(1/(L + L~ √(2(1−p) ω/(p n))), p/(2μ)) and E f(x^T) −
+// f* ≤ (1−γμ)^T Δ⁰ (Theorem 2.2; the family's step changes in the same way). With weights w_i of the clients
+// all means are Σ w_i, and A = ω/n has the factor n max w_i.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +28,12 @@ namespace gradwire {
 struct MarinaCoreParams {
   StepSize step_size;
   std::optional<double> p;
+  PlConstant mu;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("p", self.p, "probability of a whole round; theory: zeta/d, and batch/(batch+m) with batches");
+    visit("mu", self.mu, kPlMeaning);
   }
   void resolve_p(double value, const Theory& theory, Warnings& warnings) {
     if (!p && value >= 1 && theory.compressor.omega > 0)
@@ -58,11 +62,13 @@ struct MarinaParams : MarinaCoreParams {
   };
   void resolve(const Theory& theory, Warnings& warnings) {
     resolve_p(zeta_share(theory), theory, warnings);
+    const double pl = mu.resolve(theory);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
+    const double error = error_weight(pl) * (1 - *p) / *p;
     const double A = theory.compressor.A, B = theory.compressor.B;
     const double plus = B > 0 ? s.L_plus_bound() : s.L_tilde(), pm = B > 0 ? s.L_pm_bound() : 0;
-    step_size.resolve(1 / (s.L + std::sqrt((1 - *p) / *p * ((A - B) * plus * plus + B * pm * pm))));
+    step_size.resolve(pl_step(1 / (s.L + std::sqrt(error * ((A - B) * plus * plus + B * pm * pm))), *p, pl));
   }
 };
 

@@ -76,13 +76,16 @@ const MethodInfo& find_method(std::string_view name);
 // spelling, batch and participation. Throws ConfigError with the key at fault.
 void check_algorithm(const AlgorithmSpec& spec);
 
-// True when resolve() will need theory.smoothness.
-bool needs_smoothness(const AlgorithmSpec& spec);
+// What resolve() will look for in theory.smoothness, in a run of n clients: known before any data are.
+NeededConstants needed_constants(const AlgorithmSpec& spec, std::uint32_t n);
 
 // The spec with every number spelled out (17 digits): step sizes, the method's defaults, counts of the
 // compressor. Adds a line to `warnings` for each assumption of the theorem that does not hold. Throws
 // ConfigError. Idempotent.
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, std::vector<std::string>& warnings);
+// The same with this compressor of the uplink, whatever spec.compressor says: for a user's own.
+AlgorithmSpec resolve(const AlgorithmSpec& spec, const Compressor& compressor, const Theory& theory,
+                      std::vector<std::string>& warnings);
 
 // A method that is not one of methods(): one of a program outside this tree. user_method() of
 // algorithms/erased.h makes it from a struct like those that all.h lists; it runs wherever the program itself

@@ -17,7 +17,7 @@ struct Entry {
   MethodInfo info;
   std::function<bool(const AlgorithmSpec&)>
       uses_theory;  // a step size or another parameter is left to theory
-  std::function<bool(const AlgorithmSpec&)> needs_smoothness;
+  std::function<bool(const AlgorithmSpec&)> step_is_theory;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, Warnings&)> resolve;
 };
 
@@ -43,7 +43,7 @@ Entry entry() {
                    [&](std::string_view, const auto& member, std::string_view) { any |= unset(member); });
     return any;
   };
-  e.needs_smoothness = [](const AlgorithmSpec& spec) {
+  e.step_is_theory = [](const AlgorithmSpec& spec) {
     bool any = false;
     const auto params = parse_params<Params>(spec);
     Params::fields(params, [&](std::string_view, const auto& member, std::string_view) {
@@ -96,8 +96,14 @@ void check_unbiased(const Entry& e, const AlgorithmSpec& spec, Warnings& warning
   warnings.push_back(what + "; no theorem covers this run");
 }
 
+void check_matrix(const Entry& e, const Compressor& compressor) {
+  if (std::holds_alternative<RankR>(compressor) && !e.info.facts.needs_hessian)
+    refuse("rankr approximates Hessians: use it with fednl; for vectors there is rankk");
+}
+
 void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& compressor, std::size_t d,
                  Warnings& warnings) {
+  check_matrix(e, compressor);
   const Facts& facts = e.info.facts;
   const bool identity = is_identity(compressor);
   if (facts.takes == Takes::kIdentity && !identity)
@@ -112,6 +118,18 @@ void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& co
   if (facts.takes == Takes::kEither && !q.unbiased && !(q.alpha > 0))
     refuse(std::string(facts.name) + " needs an unbiased or a contractive compressor, and " +
            spec.compressor + " is neither");
+}
+
+// Batches and participation.
+void check_sampling(const Facts& facts, const AlgorithmSpec& spec) {
+  if (spec.batch > 0 && !facts.stochastic)
+    throw ConfigError("algorithm.batch",
+                      spec.name + " works with full gradients; leave batch out or write \"full\"");
+  if (!(spec.participation > 0 && spec.participation <= 1))
+    throw ConfigError("clients.participation", "a share above 0 and at most 1 is needed");
+  if (spec.participation < 1 && !facts.partial)
+    throw ConfigError("clients.participation",
+                      spec.name + " needs every client in every round; write participation = 1");
 }
 
 }  // namespace
@@ -129,21 +147,13 @@ const MethodInfo& find_method(std::string_view name) { return find_entry(name).i
 
 void check_algorithm(const AlgorithmSpec& spec) {
   const Entry& e = find_entry(spec.name);
-  const Facts& facts = e.info.facts;
   e.uses_theory(spec);  // reads every parameter
-  parse_compressor(spec.compressor, 0);
-  if (facts.takes != Takes::kContractive) {
+  check_matrix(e, parse_compressor(spec.compressor, 0));
+  if (e.info.facts.takes != Takes::kContractive) {
     Warnings later;
     check_class(e, spec, parse_compressor(spec.compressor, kMaxDim), kMaxDim, later);
   }
-  if (spec.batch > 0 && !facts.stochastic)
-    throw ConfigError("algorithm.batch",
-                      spec.name + " works with full gradients; leave batch out or write \"full\"");
-  if (!(spec.participation > 0 && spec.participation <= 1))
-    throw ConfigError("clients.participation", "a share above 0 and at most 1 is needed");
-  if (spec.participation < 1 && !facts.partial)
-    throw ConfigError("clients.participation",
-                      spec.name + " needs every client in every round; write participation = 1");
+  check_sampling(e.info.facts, spec);
 }
 
 std::size_t compressed_dim(std::string_view method, std::size_t d) {
@@ -167,29 +177,71 @@ std::optional<Compressor> downlink_compressor(const AlgorithmSpec& spec, std::si
   return std::nullopt;
 }
 
-bool needs_smoothness(const AlgorithmSpec& spec) { return find_entry(spec.name).needs_smoothness(spec); }
+NeededConstants needed_constants(const AlgorithmSpec& spec, std::uint32_t n) {
+  // The method itself is asked, with constants of no problem in particular.
+  const Smoothness some{
+      .L = 1, .mu = 0.5, .L_i = std::vector<double>(n, 1.0), .convex = true, .L_s = 1, .L_sample_max = 1};
+  NeededConstants needed;
+  Theory theory{.n = n,
+                .d = 2,
+                .compressor = Quality{true, 1, 0.5, 1, 1, 0}.independent(n),
+                .smoothness = &some,
+                .samples = n,
+                .rounds = 1,
+                .batch = spec.batch,
+                .participation = spec.participation,
+                .needed = &needed};
+  Warnings unused;
+  try {
+    find_entry(spec.name).resolve(spec, theory, unused);
+  } catch (const ConfigError&) {
+    // Numbers of the user's that do not go with these: what was looked for until then is known.
+  }
+  return needed;
+}
 
-AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, Warnings& warnings) {
-  check_algorithm(spec);
+namespace {
+
+AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& spec, const Theory& theory,
+                             Warnings& warnings) {
   const Entry& e = find_entry(spec.name);
-  const Compressor compressor = uplink_compressor(spec, theory.d, theory.n);
   const std::size_t length = compressed_dim(spec.name, theory.d);
   check_class(e, spec, compressor, length, warnings);
   Theory with_quality = theory;
-  with_quality.compressor = quality(compressor, length, theory.n);
+  with_quality.compressor = quality(compressor, length, theory.n).weighted(theory.skew());
   with_quality.batch = spec.batch;
   with_quality.participation = spec.participation;
-  if (e.needs_smoothness(spec)) {
+  if (e.step_is_theory(spec)) {
     const Facts& facts = e.info.facts;
     if (spec.participation < 1 && !facts.theory_knows_sampling)
       warnings.push_back(spec.name +
                          ": the theorem behind the step size assumes that every client takes part");
+    if (theory.quorum < 1 && !facts.needs_all_replies)
+      warnings.push_back(
+          spec.name +
+          ": the theorem behind the step size assumes that the replies of a round are a uniform "
+          "sample; with server.quorum below 1 they are those of the fastest clients");
     if (spec.batch > 0 && !facts.theory_knows_batches)
       warnings.push_back(spec.name + ": the theorem behind the step size assumes full gradients");
   }
   AlgorithmSpec resolved = e.resolve(spec, with_quality, warnings);
   resolved.compressor = to_spec(compressor);
   return resolved;
+}
+
+}  // namespace
+
+AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, Warnings& warnings) {
+  check_algorithm(spec);
+  return resolve_around(uplink_compressor(spec, theory.d, theory.n), spec, theory, warnings);
+}
+
+AlgorithmSpec resolve(const AlgorithmSpec& spec, const Compressor& compressor, const Theory& theory,
+                      Warnings& warnings) {
+  check_sampling(find_entry(spec.name).info.facts, spec);
+  AlgorithmSpec named = spec;
+  named.compressor = to_spec(compressor);
+  return resolve_around(compressor, named, theory, warnings);
 }
 
 }  // namespace gradwire

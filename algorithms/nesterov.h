@@ -30,8 +30,9 @@ struct NesterovParams {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("mu", self.mu, "strong convexity; theory: the problem's (lambda of l2)");
   }
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
     mu = need_convexity(mu, theory, "mu");
+    Assumptions(facts.name, step_size, theory, warnings).convexity("mu", *mu);
     if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L);
     if (*step_size.value * *mu > 1)
       throw ConfigError("algorithm.step_size", "gamma * mu is above 1, so there is no momentum for it");
@@ -60,7 +61,7 @@ struct Nesterov {
 
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(y)}}; }
     void apply(std::span<const Uplink<Real>> uplinks) {
-      add_weighted<Real>(setup, uplinks, 0, -gamma, y);  // x^{t+1}
+      add_mean_of_replies<Real>(setup, uplinks, 0, -gamma, y);  // x^{t+1}
       for (std::size_t j = 0; j < x.size(); ++j) {
         const Real x_next = y[j];
         y[j] = x_next + b * (x_next - x[j]);

@@ -8,10 +8,11 @@
 // b = batch samples in all, drawn with replacement: a client, then one of its samples (with clients.weights
 // its terms count n w_i times); each client sends its part of the sum. Compressed rounds broadcast x^t and
 // x^{t−1}. Theory: p = b/(b+N), N samples in all, γ = 1/(L_s (1 + √((1−p)/(p b)))), L_s the mean-squared
-// smoothness of the samples.
+// smoothness of the samples; with weights 1/b has the factor n max w_i. With mu: as in marina.h.
 #pragma once
 
 #include "algorithms/marina.h"
+#include "compressors/config_error.h"
 
 namespace gradwire {
 
@@ -30,14 +31,22 @@ struct PageParams : MarinaCoreParams {
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("p", self.p, "probability of a whole round; theory: b/(b+N)");
+    visit("mu", self.mu, kPlMeaning);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     const double b = theory.batch, N = theory.m() * theory.n;
     resolve_p(theory.batch == 0 ? 1 : b / (b + N), theory, warnings);
+    if (theory.batch == 0 && *p < 1)
+      throw ConfigError(
+          "algorithm.batch",
+          "page with p below 1 needs a batch, else its other rounds step along an old gradient; "
+          "give batch, or leave p out");
+    const double pl = mu.resolve(theory);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    step_size.resolve(theory.batch == 0 ? 1 / s.L
-                                        : 1 / (sample_smoothness(s) * (1 + std::sqrt((1 - *p) / (*p * b)))));
+    if (theory.batch == 0) return step_size.resolve(1 / s.L);
+    const double error = error_weight(pl) * (1 - *p) * theory.skew() / (*p * b);
+    step_size.resolve(pl_step(1 / (sample_smoothness(s) * (1 + std::sqrt(error))), *p, pl));
   }
 };
 

@@ -1,8 +1,10 @@
 #include "algorithms/params.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "algorithms/sampling.h"
 #include "compressors/config_error.h"
 #include "compressors/nearest.h"
 
@@ -55,6 +57,17 @@ void read_parameter(std::string_view text, const std::string& key, std::optional
   out = value;
 }
 
+void read_parameter(std::string_view text, const std::string& key, PlConstant& out) {
+  out = {};
+  if (text == "none") return;
+  out.asked = true;
+  if (text == "theory") return;
+  out.value = number(text);
+  if (!out.value || !(*out.value > 0))
+    throw ConfigError(key,
+                      quoted(text) + " is no PL constant; write \"none\", \"theory\" or a positive number");
+}
+
 void read_parameter(std::string_view text, const std::string& key, std::uint32_t& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc{} || end != text.data() + text.size())
@@ -89,6 +102,9 @@ std::string write_parameter(const StepSize& value) {
   if (value.value) return write_parameter(*value.value);
   return value.factor == 1 ? "theory" : "theory*" + write_parameter(value.factor);
 }
+std::string write_parameter(const PlConstant& value) {
+  return value.asked ? write_parameter(value.value) : "none";
+}
 std::string write_parameter(const std::optional<double>& value) {
   return value ? write_parameter(*value) : "theory";
 }
@@ -110,13 +126,47 @@ void check_positive(double value, std::string_view name) {
   if (!(value > 0)) throw ConfigError("algorithm." + std::string(name), "must be positive");
 }
 
+void Assumptions::at_most(std::string_view name, double value, double most, std::string_view formula) const {
+  constexpr double kRounding = 1e-9;
+  const bool looks_only = theory_.needed != nullptr;  // with the constants of no problem in particular
+  if (looks_only || value <= most * (1 + kRounding)) return;
+  const std::string key(name);
+  const std::string what = key + " = " + write_parameter(value) + " is above " + std::string(formula) +
+                           " = " + write_parameter(most);
+  if (from_theory_)
+    throw ConfigError("algorithm." + key, what + ", which the theorem behind the step size excludes; leave " +
+                                              key + " to theory, or give step_size a number");
+  warnings_.push_back(method_ + ": " + what + "; no theorem covers this run");
+}
+
+void Assumptions::convexity(std::string_view name, double mu) const {
+  const Smoothness* s = theory_.smoothness;
+  if (s != nullptr && s->exact && !s->estimated)
+    at_most(name, mu, s->mu, "the strong convexity of the problem");
+}
+
+Quality counted_as(const Quality& q, double larger_omega) {
+  constexpr double kRounding = 1e-9;
+  if (q.omega == 0 || larger_omega <= q.omega + kRounding * (1 + q.omega)) return q;
+  Quality counted = q;
+  counted.A *= larger_omega / q.omega;
+  counted.omega = larger_omega;
+  return counted;
+}
+
+std::uint32_t replies_of(const Theory& theory) {
+  const std::uint32_t asked = cohort_size(theory.n, theory.participation);
+  return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(ceil_share(theory.quorum, asked)), 1, asked);
+}
+
 double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name) {
   const std::string key = "algorithm." + std::string(name);
   if (given) {
     check_positive(*given, name);
     return *given;
   }
-  const double mu = need_smoothness(theory, key).mu;
+  if (theory.needed != nullptr && theory.needed->convexity.empty()) theory.needed->convexity = key;
+  const double mu = theory.smoothness == nullptr ? 0 : theory.smoothness->mu;
   if (!(mu > 0))
     throw ConfigError(key,
                       "this problem is not known to be strongly convex, so theory has no value; give a "
@@ -124,7 +174,21 @@ double need_convexity(const std::optional<double>& given, const Theory& theory, 
   return mu;
 }
 
+double PlConstant::resolve(const Theory& theory) {
+  if (!asked) return 0;
+  value = need_convexity(value, theory, "mu");
+  const Smoothness* s = theory.needed == nullptr ? theory.smoothness : nullptr;
+  // The last bits of quotients of the same numbers may differ; an estimated L is a lower bound.
+  constexpr double kRounding = 1e-9;
+  if (s != nullptr && !s->estimated && *value > s->L * (1 + kRounding))
+    throw ConfigError("algorithm.mu", write_parameter(*value) +
+                                          " is above the smoothness constant L = " + write_parameter(s->L) +
+                                          ", which no PL constant is; give a smaller one");
+  return *value;
+}
+
 const Smoothness& need_smoothness(const Theory& theory, const std::string& key) {
+  if (theory.needed != nullptr && theory.needed->smoothness.empty()) theory.needed->smoothness = key;
   if (theory.smoothness == nullptr)
     throw ConfigError(key,
                       "this problem has no closed-form smoothness constants, and only `gradwire run`, which "

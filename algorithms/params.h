@@ -34,9 +34,30 @@ struct Choice {
   bool is(std::string_view word) const { return Words::words[index] == word; }
 };
 
+// The constant mu of the PL condition ||grad f||^2 >= 2 mu (f - f*), for the theorem with a linear rate:
+// "none" (the step is that of the general theorem), "theory" (the problem's strong convexity, which is one),
+// or a number.
+struct PlConstant {
+  bool asked = false;
+  std::optional<double> value;
+
+  // mu, or 0 for none. Throws ConfigError where it is no such constant of the problem.
+  double resolve(const Theory& theory);
+};
+// gamma of the theorem under PL: the general one, in which the error of the gradient estimate counts twice,
+// and at most rate/(2 mu), where that error shrinks by 1 - rate a round. mu = 0: no PL.
+inline constexpr std::string_view kPlMeaning =
+    "constant of the PL condition, for its theorem's step and linear rate: none | theory (the problem's) | a "
+    "number";
+inline double error_weight(double mu) { return mu > 0 ? 2 : 1; }
+inline double pl_step(double step, double rate, double mu) {
+  return mu > 0 && rate / (2 * mu) < step ? rate / (2 * mu) : step;
+}
+
 // Texts in the experiment file <-> values. The first throw ConfigError(key).
 void read_parameter(std::string_view text, const std::string& key, StepSize& out);
 void read_parameter(std::string_view text, const std::string& key, std::optional<double>& out);
+void read_parameter(std::string_view text, const std::string& key, PlConstant& out);
 void read_parameter(std::string_view text, const std::string& key, double& out);
 void read_parameter(std::string_view text, const std::string& key, std::uint32_t& out);
 void read_parameter(std::string_view text, const std::string& key, std::string& out);
@@ -50,6 +71,7 @@ void read_parameter(std::string_view text, const std::string& key, Choice<Words>
 
 std::string write_parameter(double value);  // the shortest text that reads back to the same bits
 std::string write_parameter(const StepSize& value);
+std::string write_parameter(const PlConstant& value);
 std::string write_parameter(const std::optional<double>& value);
 std::string write_parameter(std::uint32_t value);
 std::string write_parameter(const std::string& value);
@@ -62,6 +84,32 @@ std::string write_parameter(const Choice<Words>& value) {
 // A probability in (0, 1], or a ConfigError.
 void check_probability(double p, std::string_view name);
 void check_positive(double value, std::string_view name);
+
+// What a theorem asks of parameters that the user chose. A value that it does not allow is refused
+// (ConfigError) where the step size is the theorem's, and is a warning where that is a number.
+class Assumptions {
+ public:
+  Assumptions(std::string_view method, const StepSize& step, const Theory& theory, Warnings& warnings)
+      : method_(method), from_theory_(!step.value), theory_(theory), warnings_(warnings) {}
+
+  // `formula` spells `most` out: "alpha = 0.5 is above 1/(1 + omega) = 0.2".
+  void at_most(std::string_view name, double value, double most, std::string_view formula) const;
+  // mu is at most the strong convexity of f, where that is known and not just bounded.
+  void convexity(std::string_view name, double mu) const;
+
+ private:
+  std::string method_;
+  bool from_theory_;
+  const Theory& theory_;
+  Warnings& warnings_;
+};
+
+// For theorems that tie a parameter to omega: a smaller one is that of a compressor with a larger omega, and
+// the class of compressors that theory allows there has this one in it too.
+Quality counted_as(const Quality& q, double larger_omega);
+
+// How many replies a round uses: those of the sampled clients, with a quorum the first of them.
+std::uint32_t replies_of(const Theory& theory);
 
 // mu > 0: the given one, else the problem's; a ConfigError that asks for a number where there is none.
 double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name);

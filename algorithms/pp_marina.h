@@ -8,7 +8,8 @@
 // Clients keep nothing: compressed rounds broadcast x^t and x^{t−1}. A client drawn k times sends min(k, 4)
 // messages; the fourth is the sum of the rest. With clients.weights, the draws of client i count n w_i times.
 //
-// Theory: p = ζ r/(d n), γ = 1/(L (1 + √((1−p)(1+ω)/(p r)))), L = L_max.
+// Theory: p = ζ r/(d n), γ = 1/(L (1 + √((1−p)(1+ω)/(p r)))), L = L_max; with weights the second moment of a
+// draw is n Σ w_i² ‖..‖², so that (1+ω) has the factor n max w_i. With mu: as in marina.h (Theorem 4.2).
 #pragma once
 
 #include "algorithms/marina.h"
@@ -31,13 +32,17 @@ struct PpMarinaParams : MarinaCoreParams {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("p", self.p, "probability of a whole round; theory: zeta r/(d n)");
     visit("r", self.r, "clients drawn for a compressed round; 0: round(clients.participation * n)");
+    visit("mu", self.mu, kPlMeaning);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     if (r == 0) r = cohort_size(theory.n, theory.participation);
     resolve_p(zeta_share(theory) * r / theory.n, theory, warnings);
+    const double pl = mu.resolve(theory);
     if (step_size.value) return;
     const double L = need_smoothness(theory, "algorithm.step_size").L_max();
-    step_size.resolve(1 / (L * (1 + std::sqrt((1 - *p) * (1 + theory.compressor.omega) / (*p * r)))));
+    const double moment = (1 + theory.compressor.omega) * theory.skew();
+    const double error = error_weight(pl) * (1 - *p) * moment / (*p * r);
+    step_size.resolve(pl_step(1 / (L * (1 + std::sqrt(error))), *p, pl));
   }
 };
 

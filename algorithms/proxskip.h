@@ -39,8 +39,12 @@ struct ProxSkipParams {
     visit("step_size", self.step_size, "gamma of the clients' steps");
     visit("p", self.p, "probability that a step communicates; theory: sqrt(gamma mu)");
   }
-  void resolve(const Theory& theory, Warnings&) {
-    if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L_max());
+  void resolve(const Theory& theory, Warnings& warnings) {
+    if (!step_size.value) {
+      const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
+      if (!s.convex) warnings.push_back("proxskip: its theorem assumes convex f_i; these are not");
+      step_size.resolve(1 / s.L_max());
+    }
     if (!p) p = std::min(1.0, std::sqrt(*step_size.value * need_convexity(std::nullopt, theory, "p")));
     check_probability(*p, "p");
   }

@@ -51,11 +51,11 @@ void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n,
   cohort = std::move(wider);
 }
 
-void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double p,
+void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, std::span<const double> p,
                  std::vector<ClientId>& out) {
   out.clear();
   for (ClientId i = 0; i < n; ++i)
-    if (Stream({seed, i, round, Purpose::kCohort}).uniform() < p) out.push_back(i);
+    if (Stream({seed, i, round, Purpose::kCohort}).uniform() < p[p.size() == 1 ? 0 : i]) out.push_back(i);
 }
 
 Batch draw_batch(std::uint64_t seed, ClientId client, std::uint32_t round, std::uint32_t local_step,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "algorithms/context.h"
@@ -27,8 +28,9 @@ std::size_t ceil_share(double share, std::size_t count);
 void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
                        std::vector<ClientId>& cohort);
 
-// Each client by its own coin of probability p, ascending; may be empty.
-void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double p,
+// Client i by its own coin of probability p[i], or of p[0] where there is one for all; ascending, may be
+// empty.
+void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, std::span<const double> p,
                  std::vector<ClientId>& out);
 
 // `batch` samples of m, uniform with replacement; 0: empty, which means all. The result views `work`.

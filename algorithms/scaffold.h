@@ -6,11 +6,15 @@
 //   x^{t+1} = x^t + γ mean_{i∈S} (y_i − x^t)                 server, sends x^{t+1} and c
 //   c ← c + (1/n) Σ_{i∈S} (c_i⁺ − c_i), so that c = mean c_i always
 //
-// Theory: γ_l = min(1/(81 K γ L_max), |S|/(15 μ n K γ)) (the second for μ > 0); in practice 1/(K L_max)
-// works.
+// With clients.weights c = Σ w_i c_i. The mean of the changes is FedAvg's ratio (vector_ops.h): near x* all
+// y_i − x^t are alike, so that any average of them will do and the steadiest is best.
+//
+// Theory: γ_l = min(1/(81 K γ L_max), |S|/(15 μ n K γ)) (the second for μ > 0), for nonconvex f_i also
+// (|S|/n)^{2/3}/(24 K γ L_max); in practice 1/(K L_max) works.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "algorithms/gradients.h"
 #include "algorithms/local_steps.h"
@@ -48,9 +52,11 @@ struct ScaffoldParams {
     step_size.resolve(1);
     local.resolve(theory, warnings, [&](double K) {
       const Smoothness& s = need_smoothness(theory, "algorithm.local_step_size");
+      const double scale = K * *step_size.value, share = theory.participation * theory.quorum;
       const double by_L = 1 / (81 * K * *step_size.value * s.L_max());
+      if (!s.convex) return std::min(by_L, std::pow(share, 2.0 / 3) / (24 * scale * s.L_max()));
       if (!(s.mu > 0)) return by_L;
-      return std::min(by_L, theory.participation / (15 * s.mu * K * *step_size.value));
+      return std::min(by_L, share / (15 * s.mu * K * *step_size.value));
     });
   }
 };
@@ -120,7 +126,7 @@ struct Scaffold {
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(c)}}; }
     std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return c_of.restore(i, t); }
     void apply(std::span<const Uplink<Real>> uplinks) {
-      add_mean_of_replies<Real>(setup, uplinks, 0, gamma, x);
+      add_average_of_replies<Real>(setup, uplinks, 0, gamma, x);
       add_weighted<Real>(setup, uplinks, 1, Real(1), c);
       for (const auto& up : uplinks) c_of.add(up, 1, Real(1));
       ++t;

@@ -4,6 +4,8 @@
 //   S: τ = participation · n clients, uniform without replacement
 //   x^{t+1} = prox_{γR}(x^t − γ mean_{i∈S} ∇f_i(x^t)),  R(x) = l1 ‖x‖₁      server, sends x^{t+1}
 //
+// With clients.weights the mean has n w_i ∇f_i, and the constants are those of the functions n w_i f_i.
+//
 // The metrics are of f alone, without R. Theory (f_i convex): γ = 1/(2 𝓛),
 // 𝓛 = n(τ−1)/(τ(n−1)) L + (n−τ)/(τ(n−1)) L_max (Proposition 3.8); then
 // E‖x^t − x*‖² ≤ (1−γμ)^t ‖x^0 − x*‖² + 2γσ²/μ with σ² = (n−τ)/(τ(n−1)) mean‖∇f_i(x*)‖² (Theorem 3.1).
@@ -40,9 +42,10 @@ struct SgdNiceParams {
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     if (!s.convex) warnings.push_back("sgd_nice: its theorem assumes convex f_i; these are not");
-    const double n = theory.n, tau = cohort_size(theory.n, theory.participation);
-    const double expected =
-        theory.n == 1 ? s.L : n * (tau - 1) / (tau * (n - 1)) * s.L + (n - tau) / (tau * (n - 1)) * s.L_max();
+    const double n = theory.n, tau = replies_of(theory);
+    const double expected = theory.n == 1 ? s.L
+                                          : n * (tau - 1) / (tau * (n - 1)) * s.L +
+                                                (n - tau) / (tau * (n - 1)) * s.L_max_weighted();
     step_size.resolve(1 / (2 * expected));
   }
 };

@@ -17,7 +17,7 @@ void axpy(Real a, View<Real> v, Out<Real> out) {
 }
 
 // out += sum_i weight(i) decode(parts[k] of client i): in client order, split by coordinate range. The only
-// way to sum replies; those below are its two weightings.
+// way to sum replies; those below are its weightings.
 template <class Real>
 void add_by(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, auto&& weight,
             Vec<Real>& out) {
@@ -34,20 +34,37 @@ void add_weighted(const Setup<Real>& setup, std::span<const Uplink<Real>> uplink
       setup, uplinks, k, [&](ClientId i) { return scale * setup.weight(i); }, out);
 }
 
-// The same with weights w_i / sum_{those who replied} w_j: a mean over the cohort.
+// The same with weights w_i / total, or with equal weights 1 / (their number).
 template <class Real>
-void add_mean_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
-                         Real scale, Vec<Real>& out) {
+void add_share_of_total(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
+                        Real scale, Real total, Vec<Real>& out) {
   if (uplinks.empty()) return;
-  Real total = Real(uplinks.size());
-  if (!setup.weights.empty()) {
-    total = 0;
-    for (const auto& up : uplinks) total += setup.weight(up.client);
-  }
+  if (setup.weights.empty()) total = Real(uplinks.size());
   const auto weight = [&](ClientId i) {
     return scale * ((setup.weights.empty() ? Real(1) : setup.weight(i)) / total);
   };
   add_by<Real>(setup, uplinks, k, weight, out);
+}
+
+// The same with weights n w_i / |S|, S those who replied: over a uniform S of any size its expectation is the
+// sum of all clients' w_i decode(...).
+template <class Real>
+void add_mean_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
+                         Real scale, Vec<Real>& out) {
+  Real all = 0;  // 1 but for rounding
+  for (const double w_i : setup.weights) all += Real(w_i);
+  add_share_of_total(setup, uplinks, k, scale, all * (Real(uplinks.size()) / Real(setup.n)), out);
+}
+
+// The same with weights w_i / sum_{j in S} w_j, the ratio of FedAvg: an average of what was sent, with
+// unequal weights and |S| < n not an unbiased one.
+template <class Real>
+void add_average_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
+                            Real scale, Vec<Real>& out) {
+  Real total = 0;
+  if (!setup.weights.empty())
+    for (const auto& up : uplinks) total += setup.weight(up.client);
+  add_share_of_total(setup, uplinks, k, scale, total, out);
 }
 
 // Whether every part is a whole vector of length d: a peer may send anything.

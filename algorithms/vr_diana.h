@@ -4,14 +4,16 @@
 //   k_i = ∇f_i(x^t; B) − ∇f_i(w^t; B) + ∇f_i(w^t),  B = `batch` samples    in the place of ∇f_i(x^t)
 //   w^{t+1} = x^t with probability p (one coin for all clients), else w^t;  w^0 = x^0
 //
-// Theory: p = 1/m', m' = m/batch; γ = 1/(10 L √(1+ω/n) (1 + ω + m'^{2/3})), L that of the single samples (as
-// the MARINA paper's experiments have it, arXiv:2102.07845). With batch = "full" it is DIANA.
+// Theory: p = 1/m', m' = m/batch; γ = 1/(10 L √(1+A) (1 + ω + m'^{2/3})), L that of the single samples (as
+// the MARINA paper's experiments have it, arXiv:2102.07845), A = ω/n or, with weights, ω max w_i. A smaller p
+// is that of a larger m'. With batch = "full" it is DIANA.
 //
 // The flags of a broadcast carry the round in which w^t was set. A client keeps every x that becomes w, and
 // computes its gradient when it is first needed.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 #include "algorithms/diana.h"
 
@@ -34,16 +36,18 @@ struct VrDianaParams : ShiftParams {
     ShiftParams::fields(self, visit);
     visit("p", self.p, "probability that w becomes x; theory: batch/m");
   }
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_alpha(theory);
-    const double m = theory.batch == 0 ? 1 : std::max(1.0, theory.m() / theory.batch);
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_alpha(theory, Assumptions(facts.name, step_size, theory, warnings));
+    double m = theory.batch == 0 ? 1 : std::max(1.0, theory.m() / theory.batch);
+    if (p) check_probability(*p, "p");
+    if (p && theory.batch > 0) m = std::max(m, 1 / *p);
     if (!p) p = 1 / m;
-    check_probability(*p, "p");
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    const Quality& q = theory.compressor;
+    const Quality q = counted(theory);
     const double L = theory.batch == 0 ? s.L : largest_sample_smoothness(s);
-    step_size.resolve(1 / (10 * L * std::sqrt(1 + q.A) * (1 + q.omega + std::pow(m, 2.0 / 3))));
+    const double step = 1 / (10 * L * std::sqrt(1 + q.A) * (1 + q.omega + std::pow(m, 2.0 / 3)));
+    step_size.resolve(std::min(step, nonconvex_bound(s, q)));
   }
 };
 
@@ -56,6 +60,9 @@ struct VrDiana {
     double p;
     Vec<Real> w, grad_w, next;  // w, ∇f_i(w); the x that becomes w
     std::uint32_t w_round = 0, next_round = 0;
+    // Of the w whose gradient a used reply has counted; and of the w of the proposal.
+    std::uint32_t counted = kNone, proposed = kNone;
+    bool computed = false;  // ∇f_i(w), by this reply
 
     Client(const Setup<Real>& s, const Params& params) : Base(s, params), p(*params.p) {}
     static void fields(auto& self, auto&& visit) {
@@ -65,6 +72,7 @@ struct VrDiana {
       visit(self.next);
       visit(self.w_round);
       visit(self.next_round);
+      visit(self.counted);
     }
 
     // Makes w the point that was broadcast in round `set`. False: that broadcast was missed.
@@ -87,9 +95,25 @@ struct VrDiana {
       next_round = 0;
       grad_w.resize(w.size());
       ctx.oracle.loss_and_gradient(w, {}, grad_w);
+      computed = true;
     }
 
+    // ∇f_i(w) is counted by the first used reply that needs it, whenever and however often it was computed:
+    // the sums do not depend on who was restarted.
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      computed = false;
+      Uplink<Real> up = reply_uncounted(down, ctx);
+      if (up.answer != Answer::kReply) return up;
+      const std::uint64_t m = ctx.oracle.sample_count();
+      proposed = down.flags;
+      up.grad_calls = (counted == proposed ? 0 : m) - (computed ? m : 0);  // the oracle counts the rest
+      return up;
+    }
+    void commit() {
+      Base::commit();
+      counted = proposed;
+    }
+    Uplink<Real> reply_uncounted(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       if (!anchor(down.flags, down, ctx)) return cannot(Answer::kNeedsBroadcast, down);
       const View<Real> x = down.parts[0].values;
       if (shared_coin(ctx.seed, down.round, p)) {
@@ -114,11 +138,14 @@ struct VrDiana {
       w_round = resync.flags & ~kStateToo;
       renew(ctx);
       if ((resync.flags & kStateToo) == 0) return;
+      // Asked in each round, this client has counted a w that is older than that of the last round.
+      const bool is_new = w_round > 0 ? w_round + 1 == resync.round : resync.round == 0;
+      counted = is_new ? kNone : w_round;
       this->h_i.assign(w.size(), Real(0));
       if (resync.parts.size() > 1) add_decoded<Real>(resync.parts[1], Real(1), this->h_i);
     }
   };
-  static constexpr std::uint32_t kStateToo = 1u << 31;
+  static constexpr std::uint32_t kStateToo = 1u << 31, kNone = UINT32_MAX;
 
   struct Server : ShiftServer<Real> {
     using Base = ShiftServer<Real>;

@@ -2,8 +2,9 @@
 // (marina.h) whose compressed rounds send C_i(∇f_i(x^t; B) − ∇f_i(x^{t−1}; B)), one batch B of `batch`
 // samples at both points.
 //
-// Theory: p = min(ζ/d, b/(m+b)), γ = 1/(L + √((1−p)/(p n)) √(ω L~² + (1+ω) L_s²/b)), b = batch, L_s the
-// average smoothness of the samples; ω/n is the A of the compressors.
+// Theory: p = min(ζ/d, b/(m+b)), γ = 1/(L + √((1−p)/p) √(A L~² + (A + 1/n) L_s²/b)), b = batch, L_s the
+// average smoothness of the samples, A = ω/n that of the compressors. With weights w_i of the clients 1/n is
+// max w_i. With mu: as in marina.h (Theorem 3.2).
 #pragma once
 
 #include "algorithms/marina.h"
@@ -28,12 +29,14 @@ struct VrMarinaParams : MarinaCoreParams {
     const double b = theory.batch == 0 ? theory.m() : theory.batch;
     resolve_p(theory.batch == 0 ? zeta_share(theory) : std::min(zeta_share(theory), b / (theory.m() + b)),
               theory, warnings);
+    const double pl = mu.resolve(theory);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     const double A = theory.compressor.A, L_tilde = s.L_tilde(),
                  L_s = theory.batch == 0 ? 0 : sample_smoothness(s);
-    step_size.resolve(1 / (s.L + std::sqrt((1 - *p) / *p *
-                                           (A * L_tilde * L_tilde + (A + 1.0 / theory.n) * L_s * L_s / b))));
+    const double error = error_weight(pl) * (1 - *p) / *p;
+    const double spread = A * L_tilde * L_tilde + (A + theory.skew() / theory.n) * L_s * L_s / b;
+    step_size.resolve(pl_step(1 / (s.L + std::sqrt(error * spread)), *p, pl));
   }
 };
 

@@ -52,6 +52,8 @@ if(GRADWIRE_SANITIZE)
 endif()
 
 set(GRADWIRE_LIBRARIES "" CACHE INTERNAL "libraries to install and export")
+# All that is installed, without the tests.
+add_custom_target(programs)
 
 # gradwire_library(NAME SOURCES ... [LINK public libraries] [PRIVATE hidden libraries])
 function(gradwire_library name)
@@ -75,6 +77,7 @@ function(gradwire_library name)
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
   add_library(gradwire::${short} ALIAS ${name})
   set(GRADWIRE_LIBRARIES ${GRADWIRE_LIBRARIES} ${name} CACHE INTERNAL "")
+  add_dependencies(programs ${name})
 endfunction()
 
 # gradwire_program(NAME SOURCES ... LINK libraries)
@@ -90,6 +93,7 @@ function(gradwire_program name)
     target_link_options(${name} PRIVATE -O3 -flto=auto -fuse-linker-plugin)
   endif()
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  add_dependencies(programs ${name})
 endfunction()
 
 # gradwire_test(NAME SOURCES ... LINK libraries [LABELS ...]): one GoogleTest program, one line.

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "compressors/compress_finite.h"
 #include "compressors/compressor.h"
 #include "compressors/config_error.h"
 
@@ -18,6 +19,12 @@ bool is(const Compressor& c) {
   return std::holds_alternative<C>(c);
 }
 bool is_composed(const Compressor& c) { return is<Over>(c) || is<Scaled>(c) || is<Induced>(c); }
+
+// Its alpha is about another norm than that of the others.
+void refuse_rank_r(const std::vector<Compressor>& parts) {
+  for (const Compressor& part : parts)
+    if (is<RankR>(part)) refuse("rankr stands alone: no other compressor goes around it or beside it");
+}
 
 StreamKey later(const StreamKey& key, std::uint32_t draws) {
   StreamKey other = key;
@@ -65,6 +72,7 @@ bool Scaled::operator==(const Scaled& other) const { return parts == other.parts
 bool Induced::operator==(const Induced& other) const { return parts == other.parts; }
 
 void Over::check(std::size_t, std::uint32_t) const {
+  refuse_rank_r(parts);
   const std::string outer = to_spec(parts[0]), inner = to_spec(parts[1]);
   if (!rounds(parts[0]) || is<Sign>(parts[0]))
     refuse(outer + "(...): only natural, qsgd, terngrad and natural_dithering go around another compressor");
@@ -87,7 +95,7 @@ template <class Real>
 const Payload<Real>& Over::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
                                       Store<Real>& to) const {
   const std::size_t d = v.size();
-  compress(parts[1], v, key, scratch, to);
+  compress_finite(parts[1], v, key, scratch, to);
   if (to.view().values.empty()) return to.view();
   // A scaling inside may have overflowed; infinity has no norm and no level.
   constexpr Real kMost = std::numeric_limits<Real>::max();
@@ -98,6 +106,7 @@ const Payload<Real>& Over::operator()(Vec<Real>& v, const StreamKey& key, Scratc
 }
 
 void Scaled::check(std::size_t d, std::uint32_t n) const {
+  refuse_rank_r(parts);
   if (is<Scaled>(parts[0]) || (d > 0 && !quality(parts[0], d, n).unbiased))
     refuse("scaled(" + to_spec(parts[0]) + "): what is scaled must be unbiased, as randk or natural are");
 }
@@ -111,7 +120,7 @@ template <class Real>
 const Payload<Real>& Scaled::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
                                         Store<Real>& to) const {
   const double omega = quality(parts[0], v.size()).omega;
-  compress(parts[0], v, key, scratch, to);
+  compress_finite(parts[0], v, key, scratch, to);
   if (omega == 0) return to.view();
   const auto c = static_cast<Real>(1 / (1 + omega));
   to.rescale(c);
@@ -120,6 +129,7 @@ const Payload<Real>& Scaled::operator()(Vec<Real>& v, const StreamKey& key, Scra
 }
 
 void Induced::check(std::size_t d, std::uint32_t n) const {
+  refuse_rank_r(parts);
   if (chain_link(parts[0], 1) != nullptr || chain_link(parts[1], 1) != nullptr)
     refuse("induced(" + to_spec(parts[0]) + "," + to_spec(parts[1]) + "): an induced one inside of another");
   if (d == 0) return;
@@ -141,8 +151,8 @@ const Payload<Real>& Induced::operator()(Vec<Real>& v, const StreamKey& key, Scr
                                          Store<Real>& to) const {
   Vec<Real>& rest = scratch.vec(kCompressorVec, v.size());
   std::copy(v.begin(), v.end(), rest.begin());
-  add_decoded<Real>(compress(parts[0], v, key, scratch, to), Real(-1), rest);
-  compress(parts[1], rest, later(key, kSecondDraw), scratch, to.second());
+  add_decoded<Real>(compress_finite(parts[0], v, key, scratch, to), Real(-1), rest);
+  compress_finite(parts[1], rest, later(key, kSecondDraw), scratch, to.second());
   return to.chain();
 }
 

@@ -7,8 +7,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "compressors/compress_finite.h"
 #include "compressors/config_error.h"
 #include "compressors/nearest.h"
+#include "compressors/norms.h"
 
 namespace gradwire {
 namespace {
@@ -215,7 +217,9 @@ C parse_fields(std::string_view parameters, const Run& run) {
   }
   if (run.d == 0) return c;
   C::fields(c, [&](std::string_view, auto& member) { bind(member, run, C::name); });
-  if (!is_resolved(c, run.d)) fail(std::string(C::name) + ": k is larger than a side of the matrix");
+  if constexpr (requires { C::unfit; }) {
+    if (!is_resolved(c, run.d)) fail(std::string(C::name) + ": " + std::string(C::unfit));
+  }
   return c;
 }
 
@@ -318,6 +322,8 @@ std::string to_spec(const Compressor& compressor) {
       for (std::size_t j = over ? 1 : 0; j < c.parts.size(); ++j)
         text += (text.back() == '(' || j == (over ? 1 : 0) ? "(" : ",") + to_spec(c.parts[j]);
       return text + ")";
+    } else if constexpr (requires { c.spec(); }) {
+      return c.spec();
     } else {
       return simple_spec(c);
     }
@@ -338,6 +344,13 @@ Quality quality(const Compressor& compressor, std::size_t d, std::uint32_t n) {
 template <class Real>
 const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const StreamKey& key,
                               Scratch<Real>& scratch, Store<Real>& to) {
+  // Rounding makes a number of a nan, and what sends a few entries leaves it out: neither would be noticed.
+  return all_finite<Real>(v) ? compress_finite(compressor, v, key, scratch, to) : to.whole(v);
+}
+
+template <class Real>
+const Payload<Real>& compress_finite(const Compressor& compressor, Vec<Real>& v, const StreamKey& key,
+                                     Scratch<Real>& scratch, Store<Real>& to) {
   return compressor.visit([&](const auto& c) -> const Payload<Real>& {
     require_resolved(c, v.size());
     return c(v, key, scratch, to);
@@ -390,6 +403,10 @@ std::vector<CompressorHelp> compressor_help() {
   return help;
 }
 
+template const Payload<float>& compress_finite(const Compressor&, Vec<float>&, const StreamKey&,
+                                               Scratch<float>&, Store<float>&);
+template const Payload<double>& compress_finite(const Compressor&, Vec<double>&, const StreamKey&,
+                                                Scratch<double>&, Store<double>&);
 template const Payload<float>& compress(const Compressor&, Vec<float>&, const StreamKey&, Scratch<float>&,
                                         Store<float>&);
 template const Payload<double>& compress(const Compressor&, Vec<double>&, const StreamKey&, Scratch<double>&,

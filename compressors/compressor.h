@@ -1,5 +1,6 @@
-// A compressor turns a vector into a payload. Closed set: both ends must know them, so they are values in one
-// variant. To add one: a header with a struct like those included here, and its name in the list below.
+// A compressor turns a vector into a payload. Both ends must know them, so they are values in one variant. To
+// add one: a header with a struct like those included here, and its name in the list below. One that a
+// program outside this tree makes needs no name: user_compressor.h.
 #pragma once
 
 #include <cstddef>
@@ -22,20 +23,22 @@
 #include "compressors/randk.h"
 #include "compressors/randseqk.h"
 #include "compressors/rankk.h"
+#include "compressors/rankr.h"
 #include "compressors/sign.h"
 #include "compressors/topk.h"
 #include "compressors/toplek.h"
+#include "compressors/user_compressor.h"
 
 namespace gradwire {
 
 template <class... C>
 struct CompressorList {
-  using Variant = std::variant<C..., Over, Scaled, Induced>;
+  using Variant = std::variant<C..., Over, Scaled, Induced, UserMade>;
 };
 using SimpleCompressors = CompressorList<Identity, TopK, TopLEK, RandK, RandSeqK, PermK, Bernoulli, Natural,
-                                         NaturalDithering, Qsgd, TernGrad, Sign, RankK>;
+                                         NaturalDithering, Qsgd, TernGrad, Sign, RankK, RankR>;
 
-// One of them, or one made of others (composed.h).
+// One of them, one made of others (composed.h), or a user's own (user_compressor.h).
 class Compressor : public SimpleCompressors::Variant {
  public:
   using Variant = SimpleCompressors::Variant;
@@ -58,14 +61,15 @@ inline bool is_identity(const Compressor& c) { return std::holds_alternative<Ide
 // whose clients share draws. Throws ConfigError that names the nearest known word.
 Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t n = 1);
 
-// The same in canonical form, counts resolved: parse_compressor(to_spec(c), d) == c.
+// The same in canonical form, counts resolved: parse_compressor(to_spec(c), d) == c, but for a user's own,
+// which nothing reads back.
 std::string to_spec(const Compressor& c);
 
 // omega, alpha, A, B and the expected number of sent coordinates for vectors of length d and n clients.
 Quality quality(const Compressor& c, std::size_t d, std::uint32_t n = 1);
 
 // Compresses v, shape (d). v is scratch afterwards: a dense result takes its buffer (leaving another of the
-// same size), a sparse one gathers. Non-finite input is the caller's to exclude. The result is owned by `to`.
+// same size), a sparse one gathers. An entry that is not finite is not hidden: v comes back whole then.
 template <class Real>
 const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
                               Store<Real>& to);

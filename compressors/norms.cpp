@@ -24,6 +24,19 @@ double sum_of(View<Real> v, Term term) {
 
 }  // namespace
 
+// 0 times what is not finite is nan, and stays it in any sum.
+template <class Real>
+bool all_finite(View<Real> v) {
+  std::array<Real, kLanes> lanes{};
+  std::size_t j = 0;
+  for (; j + kLanes <= v.size(); j += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += v[j + l] * Real(0);
+  for (; j < v.size(); ++j) lanes[0] += v[j] * Real(0);
+  Real sum = 0;
+  for (const Real lane : lanes) sum += lane;
+  return sum == 0;
+}
+
 template <class Real>
 Real largest_magnitude(View<Real> v) {
   std::array<Real, kLanes> lanes{};
@@ -56,6 +69,8 @@ ScaledNorm norm(View<Real> v, double p) {
   return {std::pow(sum, 1 / p) * (largest * scale), exponent};
 }
 
+template bool all_finite(View<float>);
+template bool all_finite(View<double>);
 template float largest_magnitude(View<float>);
 template double largest_magnitude(View<double>);
 template ScaledNorm norm(View<float>, double);

@@ -14,6 +14,9 @@ struct ScaledNorm {
 };
 
 template <class Real>
+bool all_finite(View<Real> v);
+
+template <class Real>
 Real largest_magnitude(View<Real> v);
 
 // ||v||_p for 1 <= p <= inf, summed in double in a fixed order of lanes.

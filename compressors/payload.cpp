@@ -13,6 +13,13 @@ std::uint32_t index_bits(std::uint64_t d) {
   return d <= 1 ? 0 : static_cast<std::uint32_t>(std::bit_width(d - 1));
 }
 
+std::uint32_t triangle_side(std::uint64_t entries) {
+  // The root is right but for rounding.
+  auto m = static_cast<std::uint64_t>(std::sqrt(2.0 * static_cast<double>(entries)));
+  while (m * (m + 1) / 2 > entries) --m;
+  return m * (m + 1) / 2 == entries ? static_cast<std::uint32_t>(m) : 0;
+}
+
 std::uint32_t packed_bits(Packing packing, std::uint32_t levels, std::size_t real_bytes) {
   switch (packing) {
     case Packing::kNatural: return real_bytes == 4 ? 9 : 12;
@@ -90,6 +97,29 @@ void add_low_rank(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t
   }
 }
 
+// The same of sum_l lambda_l u_l u_l^T.
+template <class Real>
+void add_symmetric(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
+  constexpr std::size_t kBlock = 256;
+  const std::size_t m = triangle_side(p.dim), r = p.values.size() / (m + 1);
+  const Real* const lambda = p.values.data();
+  const Real* const vectors = lambda + r;
+  std::array<Real, kBlock> sum;
+  std::size_t row = 0, begin = 0;  // of the row in the triangle
+  for (std::size_t j = lo; j < hi;) {
+    while (j >= begin + (m - row)) begin += m - row++;
+    const std::size_t col = row + (j - begin), n = std::min({kBlock, m - col, hi - j});
+    std::fill_n(sum.begin(), n, Real(0));
+    for (std::size_t l = 0; l < r; ++l) {
+      const Real* const u = vectors + l * m;
+      const Real factor = lambda[l] * u[row];
+      for (std::size_t c = 0; c < n; ++c) sum[c] += factor * u[col + c];
+    }
+    for (std::size_t c = 0; c < n; ++c) out[j + c] += scale * sum[c];
+    j += n;
+  }
+}
+
 template <class Real>
 void add_one(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
   switch (p.shape) {
@@ -106,6 +136,7 @@ void add_one(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, 
     }
     case Shape::kRange: return add_range(p, scale, out, lo, hi);
     case Shape::kLowRank: return add_low_rank(p, scale, out, lo, hi);
+    case Shape::kSymmetric: return add_symmetric(p, scale, out, lo, hi);
   }
 }
 
@@ -156,6 +187,15 @@ const Payload<Real>& Store<Real>::low_rank(std::uint32_t dim, std::uint32_t rows
 }
 
 template <class Real>
+const Payload<Real>& Store<Real>::symmetric(std::uint32_t dim) {
+  view_ = {};
+  view_.shape = Shape::kSymmetric;
+  view_.dim = dim;
+  view_.values = values_;
+  return view_;
+}
+
+template <class Real>
 const Payload<Real>& Store<Real>::nothing(std::uint32_t dim) {
   values_.clear();
   view_ = {};
@@ -172,7 +212,8 @@ void Store<Real>::rescale(Real c) {
       const std::size_t count =
           view_.shape == Shape::kLowRank
               ? values_.size() / (view_.rows + view_.dim / view_.rows) * std::size_t{view_.rows}
-              : values_.size();
+          : view_.shape == Shape::kSymmetric ? values_.size() / (triangle_side(view_.dim) + std::size_t{1})
+                                             : values_.size();
       for (std::size_t j = 0; j < count; ++j) values_[j] *= c;
       return;
     }

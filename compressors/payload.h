@@ -32,6 +32,9 @@ enum class Shape : std::uint8_t {
   // The matrix L R of shape (rows, dim / rows), row by row: values are those of L, shape (rows, k), then
   // those of R, shape (k, dim / rows).
   kLowRank = 4,
+  // The upper triangle, row by row, of the symmetric matrix sum_l lambda_l u_l u_l^T of shape (m, m), dim =
+  // m (m + 1) / 2: values are the lambda_l, then the u_l, each of length m.
+  kSymmetric = 5,
 };
 
 // How the codec may write the values; never their meaning. All but kPlain are `unit` times a member of a
@@ -84,6 +87,10 @@ struct Payload {
 };
 
 inline constexpr std::size_t kMaxLinks = 2;  // a payload and its `next`
+
+// m where entries = m (m + 1) / 2: the side of the matrix that they are the triangle of; 0 where there is
+// none.
+std::uint32_t triangle_side(std::uint64_t entries);
 
 // ceil(log2 d): bits of one index below d.
 std::uint32_t index_bits(std::uint64_t d);
@@ -163,6 +170,7 @@ class Store {
   const Payload<Real>& sparse(std::uint32_t dim);
   const Payload<Real>& range(std::uint32_t dim, std::uint32_t first);
   const Payload<Real>& low_rank(std::uint32_t dim, std::uint32_t rows);
+  const Payload<Real>& symmetric(std::uint32_t dim);
   const Payload<Real>& nothing(std::uint32_t dim);
   // Marks the published payload.
   void set_packing(const Packed<Real>& packed) {

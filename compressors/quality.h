@@ -11,7 +11,7 @@ struct Quality {
   double alpha = 0;       // contractive: E ||C(x) - x||^2 <= (1 - alpha) ||x||^2; 0 when it is not
   double zeta = 0;        // expected number of sent numbers (toplek: at most)
   // Unbiased: E ||mean C_i(a_i) - mean a_i||^2 <= A mean ||a_i||^2 - B ||mean a_i||^2 (the AB inequality,
-  // arXiv:2110.03300) over the n clients.
+  // arXiv:2110.03300) over the n clients; all means by the same weights w_i.
   double A = 0, B = 0;
 
   // An unbiased compressor with omega < 1 is contractive as it stands.
@@ -23,6 +23,13 @@ struct Quality {
   Quality independent(std::uint32_t n) const {
     Quality q = *this;
     q.A = unbiased ? omega / n : 0;
+    return q;
+  }
+  // From equal weights to any, skew = n max w_i: the errors of the clients add up to A n sum w_i^2 ||a_i||^2
+  // at most, and B stays.
+  Quality weighted(double skew) const {
+    Quality q = *this;
+    q.A *= skew;
     return q;
   }
 };

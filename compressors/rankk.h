@@ -18,6 +18,7 @@ struct RankK {
   static constexpr std::string_view summary =
       "truncated singular value decomposition of the vector as a matrix of rows x d/rows";
   static constexpr std::string_view quality_text = "contractive, alpha = k/min(rows, d/rows)";
+  static constexpr std::string_view unfit = "k is larger than a side of the matrix";
   Rank k;
   Rows rows;
   bool operator==(const RankK&) const = default;

@@ -2,8 +2,8 @@
 // every link and size, and the whole of recording and backward becomes straight-line code in registers: the
 // speed of derivatives written by hand, for graphs of up to a few dozen operations.
 //
-//   const auto [value, gradient] = value_and_gradient<16>([](auto a, auto b) { return sqr(a * b + 3); },
-//   -41.0, 2.0);
+//   const auto [value, gradient] = value_and_gradient<16>([](auto a, auto b) { return sqr(a * b + 3); }, -41,
+//   2);
 // or step by step:
 //   FixedTape<double, 16> tape;
 //   auto a = tape.variable(-41), b = tape.variable(2);
@@ -12,8 +12,9 @@
 //
 // A variable and an operation of one or two scalars take one record; adding a number takes none; an operation
 // of n scalars takes n. Checked, at no cost since the compiler resolves it: too many records, a default Var,
-// a Var of another tape, the gradient of a constant (each throws std::logic_error). Not checked: that the
-// tape still lives. An infinite derivative times a zero gradient is nan here; Tape skips it.
+// a Var of another tape, the gradient of a constant or of what no backward() has seen (each throws
+// std::logic_error). Not checked: that the tape still lives. An infinite derivative times a zero gradient is
+// nan here; Tape skips it.
 //
 // The step-by-step form is as fast only where the compiler inlines the user's function; value_and_gradient()
 // makes it.
@@ -26,6 +27,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "engine/reductions.h"
@@ -36,6 +38,8 @@ namespace gradwire {
 
 template <class T, std::size_t N>
 class FixedTape {
+  static_assert(!std::is_integral_v<T>, "a tape of whole numbers has no derivatives: take double");
+
  public:
   using Value = T;
   using Var = gradwire::Var<FixedTape>;
@@ -54,12 +58,13 @@ class FixedTape {
     std::array<bool, N> reached{};
     accumulate(reached, root.place().slot(), seed);
     propagate_all(reached, std::make_index_sequence<N>());
+    swept_ = size_;
   }
 
   GRADWIRE_INLINE T gradient(const Var& x) const {
     check(x);
-    if (x.place().slot() == kNone) [[unlikely]]
-      throw std::logic_error("the gradient of a constant is not kept");
+    if (x.place().slot() >= swept_) [[unlikely]]
+      throw_no_gradient(x.place().slot());
     return gradient_[x.place().slot()];
   }
 
@@ -110,6 +115,10 @@ class FixedTape {
   [[noreturn, gnu::noinline, gnu::cold]] static void throw_too_small() {
     throw std::logic_error("a FixedTape of " + std::to_string(N) + " records is too small for its graph");
   }
+  [[noreturn, gnu::noinline, gnu::cold]] static void throw_no_gradient(std::uint32_t slot) {
+    if (slot == kNone) throw std::logic_error("the gradient of a constant is not kept");
+    throw std::logic_error("the gradient of a Var that no backward() has seen: call backward() first");
+  }
 
   GRADWIRE_INLINE void check(const Var& x) const {
     if (x.owner() != this) [[unlikely]]
@@ -147,7 +156,7 @@ class FixedTape {
     accumulate(reached, b_[i], db_[i] * gradient_[i]);
   }
 
-  std::uint32_t size_ = 0;
+  std::uint32_t size_ = 0, swept_ = 0;  // swept_: records that the last backward() saw
   std::array<std::uint32_t, N> a_, b_;
   std::array<T, N> da_, db_, gradient_;
   std::array<T, N> written_;  // by the operation in progress
@@ -159,16 +168,19 @@ struct ValueAndGradient {
   std::array<T, n> gradient;
 };
 
-// Of f at x, on a FixedTape of N records; `flatten` inlines f into it, however long it is.
-template <std::size_t N, class F, class T, class... Rest>
-[[gnu::flatten]] ValueAndGradient<T, 1 + sizeof...(Rest)> value_and_gradient(F&& f, const T& x,
-                                                                             const Rest&... rest) {
+// What f of these arguments is computed in: the widest of their types, double for whole numbers.
+template <class... X>
+using ValueOfAll = std::common_type_t<std::conditional_t<std::is_integral_v<X>, double, X>...>;
+
+// Of f at x..., on a FixedTape of N records; `flatten` inlines f into it, however long it is.
+template <std::size_t N, class F, class... X>
+[[gnu::flatten]] ValueAndGradient<ValueOfAll<X...>, sizeof...(X)> value_and_gradient(F&& f, const X&... x) {
+  using T = ValueOfAll<X...>;
   FixedTape<T, N> tape;
-  const std::array<Var<FixedTape<T, N>>, 1 + sizeof...(Rest)> variables{tape.variable(x),
-                                                                        tape.variable(rest)...};
+  const std::array<Var<FixedTape<T, N>>, sizeof...(X)> variables{tape.variable(static_cast<T>(x))...};
   const Var<FixedTape<T, N>> root = std::apply(f, variables);
   tape.backward(root);
-  ValueAndGradient<T, 1 + sizeof...(Rest)> result;
+  ValueAndGradient<T, sizeof...(X)> result;
   result.value = root.value();
   for (std::size_t i = 0; i < variables.size(); ++i) result.gradient[i] = tape.gradient(variables[i]);
   return result;

@@ -41,6 +41,8 @@ constexpr std::size_t kVectorBytes = 16;
 // Real: float or double; N: a power of two, 4 to 16.
 template <class Real, std::size_t N>
 class alignas(N * sizeof(Real)) Lanes {
+  static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>);
+
  public:
   using Bits = std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t>;
   using Mask = LaneMask<Bits, N>;

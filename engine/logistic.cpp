@@ -1,6 +1,7 @@
 #include "engine/logistic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "engine/elementary.h"
@@ -147,8 +148,8 @@ std::optional<Score> LogisticOracle<Real>::score(std::span<const Real> x) {
   if (test_rows_.rows() == 0) return std::nullopt;
   Score score;
   for (std::size_t r = 0; r < test_rows_.rows(); ++r) {
-    const Real prediction = test_rows_.dot(r, x.data()) > 0 ? Real(1) : Real(-1);
-    score.correct += prediction == test_sign_[r];
+    const Real margin = test_rows_.dot(r, x.data());
+    score.correct += !std::isnan(margin) && (margin > 0 ? Real(1) : Real(-1)) == test_sign_[r];
     ++score.tested;
   }
   return score;

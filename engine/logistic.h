@@ -27,7 +27,8 @@ class LogisticOracle final : public Oracle<Real> {
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
-  // A sample with a^T x > 0 is taken for +1, others for -1. Nothing when this client has no test samples.
+  // A sample with a^T x > 0 is taken for +1, others for -1; nan is wrong. Nothing when this client has no
+  // test samples.
   std::optional<Score> score(std::span<const Real> x) override;
 
  private:

@@ -112,6 +112,10 @@ ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agr
 Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::span<const Part> parts,
                       std::span<const double> weights);
 
+// What is known of mu before any data are seen, at least: 0 where f need not be strongly convex. REQUIRES:
+// the kind has_smoothness.
+double known_convexity(const ProblemSpec& spec);
+
 // For a server that sees no data: L is the mean of the L_i (an upper bound), mu the mean of the mu_i, exact =
 // false; means by `weights` (empty: 1/n each).
 Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,

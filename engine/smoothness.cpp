@@ -156,6 +156,11 @@ Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::
   return result;
 }
 
+double known_convexity(const ProblemSpec& spec) {
+  if (spec.kind == "quadratic") return QuadraticFamily(spec).total({}).mu;
+  return has_ridge(spec) && is_convex(spec) ? spec.lambda : 0;
+}
+
 Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,
                                    std::span<const double> weights) {
   if (!weights.empty() && weights.size() != clients.size())
@@ -165,15 +170,17 @@ Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const Clie
   Smoothness result;
   result.exact = false;
   result.weights.assign(weights.begin(), weights.end());
-  double mu_sum = 0;
+  double weight_sum = 0, beyond_ridge = 0;
   for (std::size_t i = 0; i < clients.size(); ++i) {
     result.L_i.push_back(clients[i].L_i);
-    mu_sum += (weights.empty() ? 1 : weights[i]) * clients[i].mu_i;
+    const double weight = weights.empty() ? 1.0 / static_cast<double>(clients.size()) : weights[i];
+    weight_sum += weight;
+    beyond_ridge += weight * (clients[i].mu_i - spec.lambda);
   }
   result.L = result.L_avg();
-  // Strong convexity adds up; the PL constants of functions that are only convex do not.
-  if (has_ridge(spec) && !clients.empty())
-    result.mu = weights.empty() ? mu_sum / static_cast<double>(clients.size()) : mu_sum;
+  // Strong convexity adds up; the PL constants of functions that are only convex do not. Where it is that of
+  // the ridge alone these are the bits of smoothness().
+  if (known_convexity(spec) > 0) result.mu = weight_sum * spec.lambda + std::max(beyond_ridge, 0.0);
   result.convex = is_convex(spec);
   combine_sample_constants(clients, result);
   return result;

@@ -38,6 +38,14 @@ struct Smoothness {
   double L_sample_max = 0;  // max_ij L_ij
 
   double L_max() const { return L_i.empty() ? 0 : *std::max_element(L_i.begin(), L_i.end()); }
+  // max_i n w_i L_i: L_max of the functions n w_i f_i, whose plain mean is f.
+  double L_max_weighted() const {
+    if (weights.empty()) return L_max();
+    const double equal = 1 / static_cast<double>(L_i.size());
+    double largest = 0;
+    for (std::size_t i = 0; i < L_i.size(); ++i) largest = std::max(largest, weights[i] / equal * L_i[i]);
+    return largest;
+  }
   // sum_i w_i L_i
   double L_avg() const {
     return mean([](double l) { return l; });

@@ -85,7 +85,14 @@ void Tape<T>::zero_parameter_gradients() {
 
 template <class T>
 auto Tape<T>::leaves(std::span<const T> values) -> Range {
-  const auto size = static_cast<std::uint32_t>(std::min(values.size(), kMost));
+  // No record: every operation has results, so that the slots in use tell which operations are.
+  if (values.empty()) return {this, Place::at(used_.slots, generation()), 0};
+  if (values.size() > capacity_ - used_.slots) {
+    const std::vector<T> kept(values.begin(), values.end());  // `values` may be in an array that moves
+    reserve(values.size());
+    return leaves(kept);
+  }
+  const auto size = static_cast<std::uint32_t>(values.size());
   Operation& op = begin_operation(Kind::kLeaves, values.size());
   op.slots = size;
   std::copy(values.begin(), values.end(), value_.get() + op.slot);
@@ -296,7 +303,22 @@ template <class T>
 void Tape<T>::remember_rewind(std::uint32_t slots) {
   if (rewound_to_ < slots) history_.push_back({rewinds_, rewound_to_});
   while (!history_.empty() && history_.back().slots >= slots) history_.pop_back();
+  lower_ = history_.empty() ? 0 : history_.back().number;
   rewound_to_ = slots;
+}
+
+template <class T>
+bool Tape<T>::survived(std::uint64_t rewinds, std::uint64_t end) const noexcept {
+  // The first rewind since then is the one that went lowest.
+  const auto later =
+      std::find_if(history_.begin(), history_.end(), [&](const Rewind& r) { return r.number > rewinds; });
+  return end <= used_.slots && end <= (later != history_.end() ? later->slots : rewound_to_);
+}
+
+template <class T>
+bool Tape<T>::is_alive(const Checkpoint& to) const noexcept {
+  if (to.tape_ != this || to.used_.slots > used_.slots) return false;
+  return to.rewinds_ == rewinds_ || (to.rewinds_ < rewinds_ && survived(to.rewinds_, to.used_.slots));
 }
 
 // A handle is good if no rewind since it was made went below it. It knows the number of rewinds before it
@@ -305,12 +327,7 @@ void Tape<T>::remember_rewind(std::uint32_t slots) {
 template <class T>
 bool Tape<T>::is_alive(Place place, std::uint32_t slots) const noexcept {
   const std::uint64_t age = generation() - place.generation();
-  const std::uint64_t made = rewinds_ - age;
-  const std::uint64_t end = std::uint64_t{place.slot()} + slots;
-  // The first rewind since then is the one that went lowest.
-  const auto later =
-      std::find_if(history_.begin(), history_.end(), [&](const Rewind& r) { return r.number > made; });
-  return end <= used_.slots && end <= (later != history_.end() ? later->slots : rewound_to_);
+  return survived(rewinds_ - age, std::uint64_t{place.slot()} + slots);
 }
 
 template <class T>
@@ -324,6 +341,13 @@ void Tape<T>::throw_full() {
 }
 
 template <class T>
+std::span<const T> Tape<T>::gradients(const Range& x) const {
+  const std::uint32_t slot = checked(x);
+  if (x.size_ > 0 && slot + x.size_ > swept_) throw_no_gradient(slot);
+  return {gradient_.get() + slot, x.size_};
+}
+
+template <class T>
 std::uint32_t Tape<T>::checked(const Range& x) const {
   if (x.owner() != this) throw_foreign(x.owner());
   if (x.place().generation() != generation()) check_age(x.place(), x.size_);
@@ -332,12 +356,13 @@ std::uint32_t Tape<T>::checked(const Range& x) const {
 
 template <class T>
 void Tape<T>::throw_not_behind() {
-  throw std::logic_error("rewind to a checkpoint that is not behind this tape");
+  throw std::logic_error("rewind to a checkpoint of another tape, or one that its tape was rewound past");
 }
 
 template <class T>
-void Tape<T>::throw_constant() {
-  throw std::logic_error("the gradient of a constant is not kept");
+void Tape<T>::throw_no_gradient(std::uint32_t slot) {
+  if (slot < kDeadSlots) throw std::logic_error("the gradient of a constant is not kept");
+  throw std::logic_error("the gradient of a Var that no backward() has seen: call backward() first");
 }
 
 template class Tape<float>;

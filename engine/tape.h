@@ -24,9 +24,10 @@
 // everything else are set afresh. It may be called again, on the same or another root. A record without
 // influence on the root is skipped, so that an infinite derivative does not turn into nan there.
 //
-// A handle must not outlive its tape. Every other misuse throws std::logic_error: a Var of no tape or of two,
-// a Var that its tape was rewound past (also when its place is taken again), lengths that differ, the
-// gradient of a constant.
+// A handle must not outlive its tape, and parameter values must not change between recording and backward(),
+// which reads them again. Every other misuse throws std::logic_error: a Var of no tape or of two, a Var or a
+// checkpoint that its tape was rewound past (also when its place is taken again), a checkpoint of another
+// tape, lengths that differ, the gradient of a constant, or of what no backward() has seen.
 #pragma once
 
 #include <cstddef>
@@ -48,14 +49,30 @@ namespace gradwire {
 // T: float, double, Lanes<float, 8 or 16>, Lanes<double, 4 or 8>.
 template <class T>
 class Tape {
+  static_assert(!std::is_integral_v<T>, "a tape of whole numbers has no derivatives: take double");
+
+  struct Used {
+    std::uint32_t slots = 0, operations = 0, indices = 0, derivatives = 0;
+  };
+
  public:
   using Value = T;
   using Var = gradwire::Var<Tape>;
   using Range = VarRange<Tape>;
 
-  // How much is recorded: where rewind() goes back to.
-  struct Checkpoint {
-    std::uint32_t slots = 0, operations = 0, indices = 0, derivatives = 0;
+  // Where rewind() goes back to: how much was recorded on which tape, and after how many rewinds.
+  class Checkpoint {
+   public:
+    Checkpoint() = default;  // of no tape; rewind() to it throws std::logic_error
+
+   private:
+    friend Tape;
+    Checkpoint(const Tape* tape, std::uint64_t rewinds, const Used& used)
+        : tape_(tape), rewinds_(rewinds), used_(used) {}
+
+    const Tape* tape_ = nullptr;
+    std::uint64_t rewinds_ = 0;
+    Used used_;
   };
 
   explicit Tape(std::size_t parameters = 0);
@@ -72,7 +89,7 @@ class Tape {
   GRADWIRE_INLINE Var leaf(const T& value) { return variable(value); }
   // Takes part in operations like a variable, without a record; its gradient is not kept.
   GRADWIRE_INLINE Var constant(const T& value) { return {this, value, Place::at(0, generation())}; }
-  // Variables side by side, for operations on ranges.
+  // Variables side by side, for operations on ranges. The values may be this tape's own.
   Range leaves(std::span<const T> values);
   // Copies of scalars, side by side.
   Range pack(std::span<const Var> scalars);
@@ -84,24 +101,26 @@ class Tape {
   }
   GRADWIRE_INLINE T gradient(const Var& x) const {
     check(x);
-    if (x.place().slot() < kDeadSlots) [[unlikely]]
-      throw_constant();
-    return gradient_[x.place().slot()];
+    const std::uint32_t slot = x.place().slot();
+    if (slot - kDeadSlots >= swept_ - kDeadSlots) [[unlikely]]
+      throw_no_gradient(slot);
+    return gradient_[slot];
   }
   std::span<const T> values(const Range& x) const { return {value_.get() + checked(x), x.size()}; }
-  std::span<const T> gradients(const Range& x) const { return {gradient_.get() + checked(x), x.size()}; }
+  std::span<const T> gradients(const Range& x) const;
 
-  Checkpoint checkpoint() const { return used_; }
+  Checkpoint checkpoint() const { return {this, rewinds_, used_}; }
   // Forgets what was recorded since; memory is kept.
   GRADWIRE_INLINE void rewind(const Checkpoint& to) {
-    if (to.slots < first_ || to.slots > used_.slots || to.operations > used_.operations ||
-        to.indices > used_.indices || to.derivatives > used_.derivatives) [[unlikely]]
-      throw_not_behind();
-    if (to.slots != rewound_to_) [[unlikely]]
-      remember_rewind(to.slots);
+    // Again to where the latest rewind went, and none since `to` was made went below that.
+    const bool again = to.tape_ == this && to.used_.slots == rewound_to_ && to.rewinds_ >= lower_;
+    if (!again) [[unlikely]] {
+      if (!is_alive(to)) throw_not_behind();
+      remember_rewind(to.used_.slots);
+    }
     ++rewinds_;
-    used_ = to;
-    swept_ = swept_ < to.slots ? swept_ : to.slots;
+    used_ = to.used_;
+    swept_ = swept_ < used_.slots ? swept_ : used_.slots;
   }
 
   // n scalars side by side: make(i) gives the i-th, as the result of one operation of one or two scalars.
@@ -200,10 +219,13 @@ class Tape {
     if (!grow(slots)) throw_full();
   }
   [[gnu::cold]] bool is_alive(Place place, std::uint32_t slots) const noexcept;
+  [[gnu::cold]] bool is_alive(const Checkpoint& to) const noexcept;
+  // Did no rewind later than the first `rewinds` ones go below slot `end`?
+  bool survived(std::uint64_t rewinds, std::uint64_t end) const noexcept;
   [[gnu::cold]] bool grow(std::size_t slots) noexcept;
   [[noreturn, gnu::cold]] static void throw_stale();
   [[noreturn, gnu::cold]] static void throw_full();
-  [[noreturn, gnu::cold]] static void throw_constant();
+  [[noreturn, gnu::cold]] static void throw_no_gradient(std::uint32_t slot);
   [[noreturn, gnu::cold]] static void throw_not_behind();
   [[gnu::cold]] void remember_rewind(std::uint32_t slots);
 
@@ -216,7 +238,7 @@ class Tape {
   void sweep_entries(std::uint32_t begin, std::uint32_t end);
   void propagate(const Operation& operation);
 
-  Checkpoint used_;             // slots in use: dead ones, parameters, what is recorded
+  Used used_;                   // slots in use: dead ones, parameters, what is recorded
   std::uint32_t capacity_ = 0;  // of value_, gradient_ and entry_
   std::uint64_t rewinds_ = 0;
   PlacedArray<Entry> entry_;          // [slot]
@@ -229,6 +251,7 @@ class Tape {
   std::vector<T> derivative_;
   std::uint32_t rewound_to_;     // slots of the latest rewind
   std::vector<Rewind> history_;  // those before it that went below it, both numbers ascending
+  std::uint64_t lower_ = 0;      // number of the last of those
 };
 
 template <class T>

@@ -29,7 +29,7 @@ bool Checkpoint::exists() const { return fs::is_directory(folder_); }
 
 void Checkpoint::open() {
   if (journal_) return;
-  fs::create_directories(folder_);
+  if (!make_folder(folder_)) throw std::runtime_error(folder_.string() + ": cannot be made");
   lock_.emplace(folder_);
   disk_.emplace(folder_);
   journal_.emplace(*disk_, Durability::kProcess);
@@ -66,6 +66,8 @@ void Checkpoint::save(const Saved& saved, const fs::path& metrics) {
   open();
   const fs::path draft = folder_ / (std::string(kMetrics) + ".new");
   fs::copy_file(metrics, draft, fs::copy_options::overwrite_existing);
+  if (const Status synced = disk_->sync(draft.filename().string()); !synced)
+    throw std::runtime_error(synced.error().message);
   fs::rename(draft, folder_ / kMetrics);
   const std::string round = std::to_string(saved.round);
   const std::array<Section, 3> sections = {{{kConfig, config_}, {kRound, round}, {kState, saved.state}}};
@@ -76,11 +78,15 @@ void Checkpoint::save(const Saved& saved, const fs::path& metrics) {
 
 void Checkpoint::remove() {
   if (!exists()) return;
-  if (!lock_) lock_.emplace(folder_);
+  open();
+  if (const Status status = journal_->remove(); !status) throw std::runtime_error(status.error().message);
   journal_.reset();
   disk_.reset();
-  fs::remove_all(folder_);
+  for (const std::string& name : {std::string(kMetrics), std::string(kMetrics) + ".new", std::string("lock")})
+    fs::remove(folder_ / name);
   lock_.reset();
+  std::error_code ignored;  // somebody else's files are in it
+  fs::remove(folder_, ignored);
 }
 
 }  // namespace gradwire

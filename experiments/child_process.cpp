@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "proto/logger.h"
+
 namespace gradwire {
 namespace {
 
@@ -109,7 +111,7 @@ std::string ChildProcess::last_line() const {
   in.read(text.data(), static_cast<std::streamsize>(tail));
   text.erase(text.find_last_not_of("\r\n ") + 1);
   const std::size_t newline = text.rfind('\n');
-  return newline == std::string::npos ? text : text.substr(newline + 1);
+  return std::string(without_time(newline == std::string::npos ? text : text.substr(newline + 1)));
 }
 
 }  // namespace gradwire

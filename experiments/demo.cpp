@@ -30,7 +30,7 @@ void print_table(const std::vector<Row>& rows) {
 
 }  // namespace
 
-int run_demo(const fs::path& results, Verbosity verbosity, const std::atomic<bool>& stop) {
+int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const std::atomic<bool>& stop) {
   const std::array<std::string_view, 2> configs = {demo_gd_config(), demo_ef21_config()};
   std::vector<Row> rows;
   std::vector<fs::path> folders;
@@ -47,14 +47,15 @@ int run_demo(const fs::path& results, Verbosity verbosity, const std::atomic<boo
     RunRequest request;
     request.out = results / e.name();
     request.verbosity = verbosity;
+    request.log = [&](const LogLine& line) { logger.log(line); };
     const std::string compressor = e.algorithm().compressor();
     std::string method =
         e.algorithm().name() + ", " + (compressor == "identity" ? "uncompressed" : compressor);
     rows.push_back({std::move(method), run_experiment(loaded, request, stop)});
     folders.push_back(request.out);
     if (!rows.back().report.trouble.empty()) {
-      std::fprintf(stderr, "gradwire: %s\n", rows.back().report.trouble.c_str());
-      return 1;
+      logger.complain(rows.back().report.trouble);
+      return kFailed;
     }
   }
   const fs::path svg = results / "demo.svg";

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "experiments/progress.h"
+#include "proto/logger.h"
 
 namespace gradwire {
 
@@ -17,6 +18,7 @@ std::string_view demo_ef21_config();
 
 // Writes `results`/demo-gd, `results`/demo-ef21 and `results`/demo.svg; prints a table. Returns the exit
 // code.
-int run_demo(const std::filesystem::path& results, Verbosity verbosity, const std::atomic<bool>& stop);
+int run_demo(const std::filesystem::path& results, Verbosity verbosity, Logger& logger,
+             const std::atomic<bool>& stop);
 
 }  // namespace gradwire

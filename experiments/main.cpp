@@ -4,17 +4,21 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <span>
 
 #include "experiments/bench/bench.h"
 #include "experiments/demo.h"
 #include "experiments/list.h"
 #include "experiments/plot.h"
+#include "experiments/ranks.h"
 #include "experiments/results_dir.h"
 #include "experiments/run.h"
 #include "proto/build_info.h"
+#include "proto/logger.h"
 
 namespace gradwire {
 namespace {
@@ -29,7 +33,6 @@ void handle_signals() {
   action.sa_flags = SA_RESETHAND | SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // `gradwire ... | head` ends in order
 }
 
 struct Arguments {
@@ -46,7 +49,7 @@ Verbosity verbosity(const Arguments& a) {
   return a.json ? Verbosity::kJson : a.quiet ? Verbosity::kQuiet : Verbosity::kNormal;
 }
 
-int run(const Arguments& a) {
+int run(const Arguments& a, Logger& logger) {
   RunRequest request;
   request.out = a.out;
   request.transport = a.transport == "tcp"       ? TransportKind::kTcp
@@ -56,12 +59,13 @@ int run(const Arguments& a) {
   request.resume = a.resume;
   request.checkpoint_seconds = a.checkpoint_seconds;
   request.verbosity = verbosity(a);
+  request.log = [&](const LogLine& line) { logger.log(line); };
   const RunReport report = run_experiment(load_experiment(a.file, a.sets), request, stop_requested);
   const std::filesystem::path folder = report.folder.lexically_proximate(std::filesystem::current_path());
   if (request.verbosity == Verbosity::kNormal) std::cout << "results: " << folder.string() << '\n';
   if (report.trouble.empty()) return 0;
-  std::cerr << "gradwire: " << report.trouble << '\n';
-  return 1;
+  logger.complain(report.trouble);
+  return kFailed;
 }
 
 int plot(const Arguments& a) {
@@ -77,7 +81,9 @@ int plot(const Arguments& a) {
 
 void add_run(CLI::App& app, Arguments& a) {
   CLI::App* run = app.add_subcommand("run", "Run one experiment");
-  run->add_option("FILE", a.file, "The experiment, a TOML file (gradwire list keys)")->required();
+  run->add_option("FILE", a.file, "The experiment, a TOML file (gradwire list keys)")
+      ->type_name("")
+      ->required();
   run->add_option("--set", a.sets, "Override a key: a.b=v, with v a TOML value or else a string")
       ->type_name("KEY=VALUE")
       ->expected(1)
@@ -95,10 +101,11 @@ void add_run(CLI::App& app, Arguments& a) {
   run->add_option("--checkpoint-every", a.checkpoint_seconds,
                   "Seconds from one checkpoint to the next; 0: none")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   CLI::Option* quiet = run->add_flag("--quiet", a.quiet, "Print nothing but errors");
-  run->add_flag("--json", a.json, "Print one JSON object per evaluated round")->excludes(quiet);
+  run->add_flag("--json", a.json, "Print one JSON object per evaluated round; log lines as JSON")
+      ->excludes(quiet);
   run->footer(R"(Examples:
   gradwire run experiments/configs/ef21_a9a.toml
   gradwire run experiments/configs/ef21_a9a.toml --set algorithm.compressor=topk:k=5 --set 'name="ef21-top5"'
@@ -148,18 +155,28 @@ void add_bench(CLI::App& app, Arguments& a) {
   bench->footer(footer + "\nExamples:\n  gradwire bench\n  gradwire bench rounds --json\n");
 }
 
-int dispatch(const CLI::App& app, const Arguments& a) {
-  if (app.got_subcommand("run")) return run(a);
+int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
+  const bool is_run = app.got_subcommand("run");
+  if (is_run || app.get_subcommands().empty())
+    if (const std::string trouble = trouble_of_ranks(std::getenv); !trouble.empty())
+      throw UsageError(trouble);
+  if (is_run) return run(a, logger);
   if (app.got_subcommand("plot")) return plot(a);
   if (app.got_subcommand("bench")) return run_bench(a.benchmarks, a.bench);
   if (app.got_subcommand("list")) {
     std::cout << list_text(a.topic);
     return 0;
   }
-  return run_demo("results", Verbosity::kNormal, stop_requested);
+  return run_demo("results", Verbosity::kNormal, logger, stop_requested);
 }
 
 int main_of(int argc, char** argv) {
+  guard_standard_streams();
+  Logger logger("gradwire", log_format(argc, argv));
+  const auto complain = [&](const std::string& what, int code) {
+    logger.complain(what);
+    return code;
+  };
   Arguments a;
   CLI::App app("gradwire: federated learning, simulated or over a network, with the same bits", "gradwire");
   app.set_version_flag("--version", "gradwire " + build_info());
@@ -180,24 +197,23 @@ Examples:
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    std::cerr << "gradwire: " << error.what() << "; see gradwire --help\n";
-    return 2;
+    const auto commands = app.get_subcommands();
+    const std::string command = commands.empty() ? "" : commands.front()->get_name() + " ";
+    return complain(std::string(error.what()) + "; see gradwire " + command + "--help", kBadUsage);
   }
   handle_signals();
   try {
-    return dispatch(app, a);
+    return dispatch(app, a, logger);
   } catch (const ExperimentError& error) {
-    std::cerr << error.what() << '\n';
-    return 2;
+    return complain(error.what(), kBadUsage);
   } catch (const DataError& error) {
-    std::cerr << "gradwire: " << error.what() << '\n';
-    return 2;
+    return complain(error.what(), kBadUsage);
   } catch (const UsageError& error) {
-    std::cerr << "gradwire: " << error.what() << '\n';
-    return 2;
+    return complain(error.what(), kBadUsage);
+  } catch (const std::bad_alloc&) {
+    return complain("there is not enough memory", kFailed);
   } catch (const std::exception& error) {
-    std::cerr << "gradwire: " << error.what() << '\n';
-    return 1;
+    return complain(error.what(), kFailed);
   }
 }
 

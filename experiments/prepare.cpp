@@ -35,9 +35,10 @@ Smoothness estimate(Prepared& p) {
 void resolve_algorithm(Prepared& p) {
   const AlgorithmSpec spec = algorithm_spec(p.experiment);
   const bool closed_form = find_problem_kind(p.problem.kind).has_smoothness;
-  if (closed_form && (needs_smoothness(spec) || is_cheap(p.parts)))
+  const NeededConstants needed = needed_constants(spec, p.problem.clients);
+  if (closed_form && (needed.any() || is_cheap(p.parts)))
     p.smoothness = smoothness(p.problem, p.agreement, p.parts, p.weights);
-  if (!closed_form && needs_smoothness(spec)) p.smoothness = estimate(p);
+  if (!closed_form && !needed.smoothness.empty()) p.smoothness = estimate(p);
   const AlgorithmSpec resolved = resolve(spec, p.theory(), p.warnings);
   set_algorithm(p.experiment, resolved);
   const std::uint32_t n = p.theory().n;

@@ -31,7 +31,9 @@ struct Prepared {
             .compressor = quality,
             .smoothness = smoothness ? &*smoothness : nullptr,
             .samples = samples,
-            .rounds = experiment.run().rounds()};
+            .rounds = experiment.run().rounds(),
+            .weights = weights,
+            .quorum = experiment.server().quorum()};
   }
 };
 

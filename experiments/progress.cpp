@@ -85,8 +85,12 @@ std::string record_json(const RoundRecord& r) {
   return text + "}";
 }
 
-Progress::Progress(std::string name, std::uint32_t rounds, Verbosity verbosity)
-    : name_(std::move(name)), rounds_(rounds), verbosity_(verbosity), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::string name, std::uint32_t rounds, Verbosity verbosity, Log log)
+    : name_(std::move(name)),
+      rounds_(rounds),
+      verbosity_(verbosity),
+      log_(std::move(log)),
+      terminal_(isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
   if (line_open_) std::fputc('\n', stderr);  // an error follows
@@ -111,10 +115,11 @@ void Progress::round(std::uint32_t done) {
   if (now >= next_show_) show(now, false);
 }
 
-void Progress::note(const std::string& line) {
+void Progress::note(const LogLine& line) {
   if (verbosity_ == Verbosity::kQuiet) return;
-  std::fprintf(stderr, "%s%s\n", line_open_ ? "\r\x1b[K" : "", line.c_str());
+  if (line_open_) std::fputs("\r\x1b[K", stderr);
   line_open_ = false;
+  if (log_) log_(line);
 }
 
 void Progress::finish() {
@@ -127,7 +132,7 @@ void Progress::show(Clock::time_point now, bool last) {
   const double elapsed = std::chrono::duration<double>(now - started_).count();
   shown_ = done_;
   if (!terminal_) {
-    std::fprintf(stderr, "%s\n", line(elapsed, std::string::npos).c_str());
+    if (log_) log_(LogLine(line(elapsed, std::string::npos)).in_round(done_));
     next_show_ = now + std::chrono::duration_cast<Clock::duration>(interval_);
     interval_ = std::min(2 * interval_, kLongestInterval);
     return;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fl_server/round_loop.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -19,15 +20,16 @@ enum class Verbosity : std::uint8_t {
 
 class Progress {
  public:
-  Progress(std::string name, std::uint32_t rounds, Verbosity verbosity);
+  // All lines but the one that is rewritten go to `log`.
+  Progress(std::string name, std::uint32_t rounds, Verbosity verbosity, Log log);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void record(const RoundRecord& record);
-  void round(std::uint32_t done);      // between evaluations; cheap
-  void note(const std::string& line);  // a line of its own
-  void finish();                       // shows the last state
+  void round(std::uint32_t done);  // between evaluations; cheap
+  void note(const LogLine& line);  // a line of its own
+  void finish();                   // shows the last state
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -38,6 +40,7 @@ class Progress {
   const std::string name_;
   const std::uint32_t rounds_;
   const Verbosity verbosity_;
+  const Log log_;
   const bool terminal_;
   const Clock::time_point started_ = Clock::now();
   Clock::time_point next_show_ = started_;

@@ -11,6 +11,8 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char *kUnfinished = ".unfinished-", *kLock = "lock";
+
 std::string text_of_key(const std::vector<TomlEntry>& entries, std::string_view section,
                         std::string_view key) {
   for (const TomlEntry& e : entries)
@@ -57,15 +59,38 @@ ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
   if (!target_.has_filename()) target_ = target_.parent_path();  // "results/x/"
   try {
     check_target(target_, name);
-    work_ = target_.parent_path() /
-            ("." + target_.filename().string() + ".unfinished-" + std::to_string(getpid()));
+    work_ =
+        target_.parent_path() / ("." + target_.filename().string() + kUnfinished + std::to_string(getpid()));
     fs::remove_all(work_);  // of a process that had this number before
     made_parent_ = !fs::exists(work_.parent_path());
     fs::create_directories(work_);
+    lock_.emplace(work_);
+    clear_abandoned();
   } catch (const fs::filesystem_error& error) {
     throw UsageError(target.string() + ": cannot be used for results (" + error.code().message() +
                      "); choose another with --out");
   }
+}
+
+// The folders of runs that were killed: they have a lock that nobody holds. One that was kept has none, and
+// one that is being made has not written into it yet.
+void ResultsDir::clear_abandoned() {
+  const std::string start = "." + target_.filename().string() + kUnfinished;
+  for (const fs::directory_entry& entry : fs::directory_iterator(work_.parent_path())) {
+    const std::string name = entry.path().filename().string();
+    const bool is_ours = name.starts_with(start) && name.size() > start.size() &&
+                         name.find_first_not_of("0123456789", start.size()) == std::string::npos;
+    std::error_code ignored;
+    const auto size = fs::file_size(entry.path() / kLock, ignored);
+    if (!is_ours || entry.path() == work_ || ignored || size == 0 || lock_holder(entry.path())) continue;
+    if (fs::remove_all(entry.path(), ignored) > 0 && !ignored) cleared_.push_back(entry.path());
+  }
+}
+
+void ResultsDir::keep() {
+  keep_ = true;
+  std::error_code ignored;
+  fs::remove(work_ / kLock, ignored);
 }
 
 ResultsDir::~ResultsDir() {
@@ -76,6 +101,7 @@ ResultsDir::~ResultsDir() {
 }
 
 void ResultsDir::publish() {
+  fs::remove(work_ / kLock);
   if (!fs::exists(fs::symlink_status(target_))) {
     fs::rename(work_, target_);
     return;

@@ -6,6 +6,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "proto/folder_disk.h"
 
 namespace gradwire {
 
@@ -35,13 +38,20 @@ class ResultsDir {
   const std::filesystem::path& work() const { return work_; }
   const std::filesystem::path& target() const { return target_; }
 
+  // What runs that were killed had left beside it, and the constructor has removed.
+  const std::vector<std::filesystem::path>& cleared() const { return cleared_; }
+
   // Puts every file of the work folder into the target; other files there stay as they are.
   void publish();
   // Leaves the work folder where it is, for a run that failed.
-  void keep() { keep_ = true; }
+  void keep();
 
  private:
+  void clear_abandoned();
+
   std::filesystem::path target_, work_;
+  std::optional<FolderLock> lock_;  // says that somebody is at work in it
+  std::vector<std::filesystem::path> cleared_;
   bool made_parent_ = false, keep_ = false;
 };
 

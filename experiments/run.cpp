@@ -45,7 +45,7 @@ void write_text(const fs::path& file, const std::string& text) {
 }
 
 void write_results(const fs::path& folder, const Prepared& prepared, const RunRequest& request,
-                   unsigned threads, const RunResult& result) {
+                   unsigned threads, const RunResult& result, std::optional<double> loss_at_start) {
   write_text(folder / "config.toml", to_toml(prepared.experiment));
   if (prepared.experiment.precision() == "fp32") {
     const std::vector<float> x(result.model.begin(), result.model.end());
@@ -63,6 +63,7 @@ void write_results(const fs::path& folder, const Prepared& prepared, const RunRe
   summary.outcome = result.outcome;
   summary.rounds = result.rounds;
   summary.last = result.last;
+  summary.loss_at_start = loss_at_start;
   summary.seconds = result.seconds;
   summary.processes = result.processes;
   write_text(folder / "summary.json", summary_json(summary));
@@ -99,14 +100,17 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   const unsigned threads =
       request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
 
-  Progress progress(name, prepared.experiment.run().rounds(), request.verbosity);
-  for (const std::string& warning : prepared.warnings) progress.note("warning: " + warning);
+  Progress progress(name, prepared.experiment.run().rounds(), request.verbosity, request.log);
+  for (const std::string& warning : prepared.warnings) progress.note(LogLine::warning(warning));
+  for (const fs::path& left : folder.cleared())
+    progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));
   const fs::path metrics_file = folder.work() / "metrics.csv";
   Checkpoint checkpoint(folder.target(), to_toml(prepared.experiment));
   Checkpoint::Saved before;
   if (request.resume) before = checkpoint.resume(metrics_file);
   if (!request.resume && checkpoint.exists()) {
-    progress.note("warning: begins anew; the checkpoint of an earlier run, for --resume, is removed");
+    progress.note(
+        LogLine::warning("begins anew; the checkpoint of an earlier run, for --resume, is removed"));
     checkpoint.remove();
   }
   MetricsFile metrics(metrics_file, request.resume ? before.round : 0);
@@ -118,8 +122,9 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
       try {
         checkpoint.save({state, round}, metrics_file);
       } catch (const std::exception& error) {  // the run itself can go on
-        progress.note(std::string("warning: no checkpoint of round ") + std::to_string(round) + ": " +
-                      error.what());
+        progress.note(
+            LogLine::warning("no checkpoint of round " + std::to_string(round) + ": " + error.what())
+                .in_round(round));
       }
     };
   std::uint32_t records = 0;
@@ -130,7 +135,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     ++records;
   };
   observer.on_round = [&](std::uint32_t rounds) { progress.round(rounds); };
-  observer.on_note = [&](const std::string& line) { progress.note(line); };
+  observer.on_note = [&](const LogLine& line) { progress.note(line); };
 
   RunReport report;
   try {
@@ -145,7 +150,9 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
                              folder.work().string());
   }
   progress.finish();
-  write_results(folder.work(), prepared, request, threads, report.result);
+  const std::string rise = loss_rise(metrics.loss_at_start(), report.result.last.loss);
+  if (!rise.empty()) progress.note(LogLine::warning(rise));
+  write_results(folder.work(), prepared, request, threads, report.result, metrics.loss_at_start());
   folder.publish();
   report.folder = folder.target();
   report.trouble = trouble_of(prepared, report.result, report.folder, can_resume);

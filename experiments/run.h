@@ -17,6 +17,7 @@ struct RunRequest {
   Verbosity verbosity = Verbosity::kNormal;
   bool resume = false;             // go on from the checkpoint of a run that did not end
   double checkpoint_seconds = 30;  // from one checkpoint to the next; 0: none
+  Log log;                         // unless it is to be quiet
 };
 
 struct RunReport {

@@ -9,6 +9,7 @@
 #include "experiments/prepare.h"
 #include "fl_server/round_loop.h"
 #include "fl_server/summary.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -17,7 +18,7 @@ enum class TransportKind : std::uint8_t { kMemory, kEncoded, kTcp };
 struct RunObserver {
   std::function<void(const RoundRecord&)> on_record;   // evaluated rounds
   std::function<void(std::uint32_t rounds)> on_round;  // after every round; not over TCP
-  std::function<void(const std::string&)> on_note;     // one line
+  Log on_note;                                         // one line
 };
 
 struct RunResult {

@@ -102,10 +102,7 @@ class TcpRun {
            "--join-deadline-ms", std::to_string(kJoinTime.count())});
     const std::string address = wait_for_address();
     const std::uint32_t n = prepared_.problem.clients;
-    for (std::uint32_t c = 0; c < n; ++c)
-      start("client " + std::to_string(c), client,
-            {"--server", address, "--data",
-             prepared_.experiment.problem().data() + "#" + std::to_string(c) + "/" + std::to_string(n)});
+    for (std::uint32_t c = 0; c < n; ++c) start_client(client, address, c, n);
     wait_for_server();
     wait_for_clients();
     return collect();
@@ -117,6 +114,14 @@ class TcpRun {
     children_.emplace_back(role, program, arguments, log);
     result_.processes.push_back(
         {role, static_cast<std::uint64_t>(children_.back().pid()), children_.back().executable()});
+  }
+
+  void start_client(const fs::path& program, const std::string& address, std::uint32_t c, std::uint32_t n) {
+    const proto::Problem& problem = prepared_.experiment.problem();
+    std::vector<std::string> arguments = {"--server", address, "--data",
+                                          problem.data() + "#" + std::to_string(c) + "/" + std::to_string(n)};
+    if (!problem.test().empty()) arguments.insert(arguments.end(), {"--test", problem.test()});
+    start("client " + std::to_string(c), program, arguments);
   }
 
   [[noreturn]] static void fail(ChildProcess& child, const std::string& what) {

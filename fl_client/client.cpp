@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <cstdio>
+#include <exception>
 #include <optional>
 #include <random>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "fl_client/client_session.h"
 #include "fl_client/connection.h"
 #include "fl_client/memory.h"
+#include "fl_client/stoppable_oracle.h"
 #include "proto/back_off.h"
 
 namespace gradwire {
@@ -30,6 +32,32 @@ std::string draw_name() {
   return std::string(host.data()) + "-" + std::to_string(::getpid()) + "-" + random.data();
 }
 
+// While it is computed, what the server sends is taken in.
+std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& connection) {
+  if (const auto ending = session.begin_answer()) return ending;
+  std::optional<ClientEnding> meanwhile;
+  std::exception_ptr trouble;
+  const auto take_one = [&] {
+    try {
+      const auto frame = connection.read_head(session.max_payload());
+      meanwhile = frame ? session.take(connection, frame->prefix, frame->header)
+                        : std::optional(ClientEnding{false, frame.error().message});
+      if (meanwhile && meanwhile->goodbye) session.stop();
+    } catch (...) {
+      trouble = std::current_exception();
+      session.stop();
+    }
+    return !meanwhile && !trouble;
+  };
+  try {
+    connection.attend_while([&] { session.compute(); }, take_one);
+  } catch (const OracleStopped&) {
+  }
+  if (trouble) std::rethrow_exception(trouble);
+  const auto ending = session.finish_answer(meanwhile ? nullptr : &connection);
+  return meanwhile ? meanwhile : ending;
+}
+
 // One connection, from Hello to its end.
 ClientEnding serve(ClientSession& session, ServerConnection& connection) {
   if (Status status = connection.write(session.hello()); !status) return {false, status.error().message};
@@ -38,7 +66,7 @@ ClientEnding serve(ClientSession& session, ServerConnection& connection) {
     if (!frame) return {false, frame.error().message};
     if (const auto ending = session.take(connection, frame->prefix, frame->header)) return *ending;
     if (!session.asked() || connection.more_waiting()) continue;
-    if (const auto ending = session.answer(connection)) return *ending;
+    if (const auto ending = answer(session, connection)) return *ending;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fl_client/local_problem.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -24,13 +25,20 @@ struct ClientOptions {
   std::chrono::milliseconds back_off_base{100};        // doubles with each failure, with full jitter ...
   std::chrono::milliseconds back_off_cap{60'000};      // ... up to this
   std::chrono::milliseconds give_up_after{3'600'000};  // without a server
-  std::function<void(const std::string&)> log;         // one line; may be empty
+  Log log;                                             // one line; may be empty
 };
 
 // The server said no for good, or was not found in time. what() is one line.
 class ClientError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// It is of no use to start this client again as it was started: the server has refused its name, its part,
+// its data or its release.
+class ClientRefused : public ClientError {
+ public:
+  using ClientError::ClientError;
 };
 
 // Returns when the server says goodbye. Throws ClientError, or DataError when this client's data cannot be

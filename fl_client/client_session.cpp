@@ -1,6 +1,7 @@
 #include "fl_client/client_session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <unistd.h>
 #include <utility>
@@ -21,7 +22,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::size_t kMaxLabels = 8'000;               // what fits into the header of a Join
+constexpr std::size_t kMaxLabels = 8'000;  // what fits into the header of a Join
+// All that a server hears of data that cannot be used: the reason may quote it.
+constexpr const char* kDataTrouble = "its data cannot be used; its own log says why";
 constexpr milliseconds kLongestHeartbeat{10 * 60'000};  // that a server may ask for
 constexpr milliseconds kShortestHeartbeat{10};
 constexpr milliseconds kLongestRetry{10 * 60'000};
@@ -39,7 +42,12 @@ class ClientSession::Impl {
 
   std::string hello();
   std::optional<ClientEnding> take(Link& link, const Prefix& prefix, std::span<const std::byte> header);
-  std::optional<ClientEnding> answer(Link& link);
+  std::optional<ClientEnding> begin_answer();
+  void compute() { worker_->compute(); }
+  std::optional<ClientEnding> finish_answer(Link* link);
+  void stop() {
+    if (worker_) worker_->stop();
+  }
   std::uint64_t max_payload() const { return stage_ == Stage::kRounds ? worker_->max_payload() : 0; }
   bool asked() const { return asked_; }
   bool welcome() const { return stage_ != Stage::kHello; }
@@ -54,8 +62,8 @@ class ClientSession::Impl {
   Status received(std::span<const std::byte> header) const;
   ClientEnding told_error(std::span<const std::byte> header) const;
   const Part& part();
-  void log(const std::string& line) const {
-    if (identity_.log) identity_.log(line);
+  void log(LogLine line) const {
+    if (identity_.log) identity_.log(std::move(line).of_client(number_));
   }
 
   const ClientIdentity identity_;
@@ -72,6 +80,7 @@ class ClientSession::Impl {
   proto::Experiment experiment_;
   std::optional<Part> part_;  // read when it is needed, and given up once the worker has its own form of it
   std::string join_;          // the frame; empty: to be made
+  bool said_no_test_ = false;
 
   // Of the Start.
   std::string started_;  // its header
@@ -125,7 +134,13 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
 }
 
 const Part& ClientSession::Impl::part() {
-  if (!part_) part_ = load_part(experiment_, identity_.data, std::filesystem::current_path());
+  if (part_) return *part_;
+  part_ = load_part(experiment_, identity_.data, std::filesystem::current_path());
+  if (leaves_out_test(experiment_, identity_.data) && !std::exchange(said_no_test_, true))
+    log(LogLine::warning(
+        "accuracy is not measured here: a file of test data is opened only when --test names it "
+        "(the experiment's is '" +
+        experiment_.problem().test() + "')"));
   return *part_;
 }
 
@@ -137,13 +152,20 @@ std::string ClientSession::Impl::join() {
     throw DataError("the data has " + std::to_string(own.labels.size()) + " distinct labels, more than the " +
                     std::to_string(kMaxLabels) + " that can be agreed on; are they classes?");
   }
+  if (own.labels.size() > 2 && !std::all_of(own.labels.begin(), own.labels.end(),
+                                            [](double label) { return label == std::trunc(label); }))
+    throw DataError("the data has " + std::to_string(own.labels.size()) +
+                    " distinct labels that are not all whole numbers, so they are no classes; they are not "
+                    "told to the server, whose problem '" +
+                    spec.kind + "' needs classes");
   wire::Join join;
   join.set_columns(static_cast<std::uint32_t>(own.columns));
   join.set_sample_count(data.train_count());
   join.set_test_count(data.test_count());
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
   if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
-  if (needs_smoothness(algorithm_spec(experiment_)) && find_problem_kind(spec.kind).has_smoothness) {
+  if (needed_constants(algorithm_spec(experiment_), experiment_.clients().count()).any() &&
+      find_problem_kind(spec.kind).has_smoothness) {
     const ClientSmoothness constants = client_smoothness(spec, own, data, number_);
     join.set_smoothness(constants.L_i);
     join.set_convexity(constants.mu_i);
@@ -190,6 +212,8 @@ ClientEnding ClientSession::Impl::told_error(std::span<const std::byte> header) 
   wire::ErrorMessage error;
   if (Status status = parse_control(header, error); !status) return {false, status.error().message};
   const std::string message = "the server says: " + one_line(error.message());
+  // A server that ends its run says when it may be asked again: then another start of this client may do.
+  if (error.fatal() && error.retry_after_ms() == 0) throw ClientRefused(message);
   if (error.fatal()) throw ClientError(message);
   return {false, message, std::min(milliseconds(error.retry_after_ms()), kLongestRetry)};
 }
@@ -199,12 +223,7 @@ std::optional<ClientEnding> ClientSession::Impl::begin(Link& link, std::span<con
   if (Status status = welcomed(header, heartbeat); !status) return ending_of(status);
   stage_ = Stage::kJoin;
   link.start_heartbeats(heartbeat);
-  try {
-    if (join_.empty()) join_ = join();
-  } catch (const DataError& error) {
-    (void)link.write(error_frame(error.what(), true, 0));  // best effort: this process ends
-    throw;
-  }
+  if (join_.empty()) join_ = join();
   const Status joined = link.write(join_);
   if (joined)
     log("joined as client " + std::to_string(number_) + " of " +
@@ -233,7 +252,8 @@ Status ClientSession::Impl::received(std::span<const std::byte> header) const {
   if (!message.has_ticket() || !message.has_receipt()) return Error{"Received: ticket or receipt is missing"};
   if (message.receipt() == wire::RECEIPT_LATE) log("the last answer came too late and was not used");
   if (message.receipt() == wire::RECEIPT_REFUSED)
-    log("warning: the server has no use for an answer of this shape; install the same release on both");
+    log(LogLine::warning(
+        "the server has no use for an answer of this shape; install the same release on both"));
   return Unit{};
 }
 
@@ -256,10 +276,18 @@ std::optional<ClientEnding> ClientSession::Impl::take(Link& link, const Prefix& 
   return ClientEnding{false, "the server sent a message that is out of place"};
 }
 
-std::optional<ClientEnding> ClientSession::Impl::answer(Link& link) {
+std::optional<ClientEnding> ClientSession::Impl::begin_answer() {
   asked_ = false;
-  const Status status = worker_->answer(link);
-  answered_ = answered_ || status;
+  return ending_of(worker_->take_up());
+}
+
+std::optional<ClientEnding> ClientSession::Impl::finish_answer(Link* link) {
+  Status status = Unit{};
+  if (!asked_ && link != nullptr) {
+    status = worker_->send(*link);
+    answered_ = answered_ || status;
+  }
+  worker_->put_away();
   return ending_of(status);
 }
 
@@ -270,10 +298,18 @@ std::string ClientSession::hello() { return impl_->hello(); }
 std::uint64_t ClientSession::max_payload() const { return impl_->max_payload(); }
 std::optional<ClientEnding> ClientSession::take(Link& link, const Prefix& prefix,
                                                 std::span<const std::byte> header) {
-  return impl_->take(link, prefix, header);
+  try {
+    return impl_->take(link, prefix, header);
+  } catch (const DataError&) {
+    (void)link.write(error_frame(kDataTrouble, true, 0));  // best effort: this process ends
+    throw;
+  }
 }
 bool ClientSession::asked() const { return impl_->asked(); }
-std::optional<ClientEnding> ClientSession::answer(Link& link) { return impl_->answer(link); }
+std::optional<ClientEnding> ClientSession::begin_answer() { return impl_->begin_answer(); }
+void ClientSession::compute() { impl_->compute(); }
+std::optional<ClientEnding> ClientSession::finish_answer(Link* link) { return impl_->finish_answer(link); }
+void ClientSession::stop() { impl_->stop(); }
 bool ClientSession::welcome() const { return impl_->welcome(); }
 bool ClientSession::answered() const { return impl_->answered(); }
 

@@ -14,6 +14,7 @@
 #include "fl_client/link.h"
 #include "fl_client/local_problem.h"
 #include "proto/frame.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -23,7 +24,7 @@ struct ClientIdentity {
   std::string name;           // the same on every connection
   std::uint64_t process = 0;  // another one in every process
   DataChoice data;            // paths relative to the working directory
-  std::function<void(const std::string&)> log;
+  Log log;
 };
 
 // How one connection ended.
@@ -49,7 +50,13 @@ class ClientSession {
   // The last request is still to be answered. When more has come already it may be superseded: take that
   // first.
   bool asked() const;
-  std::optional<ClientEnding> answer(Link& link);
+  // The answer, in steps: while one thread is in compute(), another may call take(). finish_answer() sends it
+  // unless more was asked meanwhile, or there is no link any more (null).
+  std::optional<ClientEnding> begin_answer();
+  void compute();
+  std::optional<ClientEnding> finish_answer(Link* link);
+  // Makes an end of a compute() on another thread: it throws. REQUIRES: the session ends.
+  void stop();
 
   // On this connection: the server let us in; an answer was sent.
   bool welcome() const;

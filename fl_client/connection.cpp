@@ -7,9 +7,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <system_error>
 #include <unistd.h>
 
 #include "proto/address.h"
@@ -93,6 +95,7 @@ ServerConnection::~ServerConnection() {
   stop_changed_.notify_all();
   ::shutdown(fd_, SHUT_RDWR);  // a heartbeat that is being written ends, too
   if (heartbeat_.joinable()) heartbeat_.join();
+  if (worked_ >= 0) ::close(worked_);
   ::close(fd_);
 }
 
@@ -210,17 +213,64 @@ void ServerConnection::start_heartbeats(milliseconds interval) {
   heartbeat_ = std::thread([this, interval] { beat(interval); });
 }
 
-void ServerConnection::beat(milliseconds interval) {
+void ServerConnection::send_heartbeat(milliseconds interval) {
   const std::string frame = heartbeat_frame();
   const auto piece = std::as_bytes(std::span(frame));
+  // While a frame is being written, its bytes are the sign of life.
+  if (const std::unique_lock lock(writing_, std::try_to_lock);
+      lock && std::chrono::steady_clock::now() - written_ >= interval / 2)
+    (void)write_pieces(std::span(&piece, 1));  // the reader will notice if the connection is lost
+}
+
+void ServerConnection::beat(milliseconds interval) {
   std::unique_lock stop_lock(stopping_);
-  while (!stop_changed_.wait_for(stop_lock, interval, [this] { return stop_; })) {
+  for (int quarter = 1; !stop_changed_.wait_for(stop_lock, interval / 4, [this] { return stop_; });
+       ++quarter) {
     stop_lock.unlock();
-    // While a frame is being written, its bytes are the sign of life.
-    if (const std::unique_lock lock(writing_, std::try_to_lock);
-        lock && std::chrono::steady_clock::now() - written_ >= interval / 2)
-      (void)write_pieces(std::span(&piece, 1));  // the reader will notice if the connection is lost
+    if (quarter % 4 == 0) send_heartbeat(interval);
+    if (const std::lock_guard lock(working_); take_one_ != nullptr && !attendant_.joinable())
+      begin_to_attend();
     stop_lock.lock();
+  }
+}
+
+// ---- work beside the connection ----
+
+void ServerConnection::attend_while(const std::function<void()>& work,
+                                    const std::function<bool()>& take_one) {
+  struct Attended {  // also when the work throws
+    ~Attended() {
+      std::unique_lock lock(connection.working_);
+      connection.take_one_ = nullptr;
+      if (!connection.attendant_.joinable()) return;
+      std::uint64_t count = 1;
+      (void)!::write(connection.worked_, &count, sizeof count);
+      connection.attendant_.join();
+      (void)!::read(connection.worked_, &count, sizeof count);
+    }
+    ServerConnection& connection;
+  };
+  {
+    const std::lock_guard lock(working_);
+    take_one_ = &take_one;
+  }
+  const Attended attended{*this};
+  work();
+}
+
+void ServerConnection::begin_to_attend() {
+  if (worked_ < 0) worked_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (worked_ < 0) return;  // no descriptors: the work goes on, and what comes must wait
+  const auto attend = [this, &take_one = *take_one_] {
+    for (std::array<pollfd, 2> ready = {{{worked_, POLLIN, 0}, {fd_, POLLIN, 0}}};;) {
+      if (end_ == begin_) ::poll(ready.data(), ready.size(), -1);
+      if (end_ == begin_ && ready[0].revents != 0) return;
+      if ((end_ > begin_ || ready[1].revents != 0) && !take_one()) return;
+    }
+  };
+  try {
+    attendant_ = std::thread(attend);
+  } catch (const std::system_error&) {  // there is no thread: as without descriptors
   }
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -44,6 +45,10 @@ class ServerConnection final : public Link {
   Status write(const std::string& frame) override;
   Status write(const Encoded& message) override;
 
+  // Does the work. When it takes longer than a part of a heartbeat, another thread calls take_one() meanwhile
+  // whenever there is something to read, until it says false. REQUIRES: nobody else reads.
+  void attend_while(const std::function<void()>& work, const std::function<bool()>& take_one);
+
   // Sends a heartbeat whenever nothing else was sent for `interval`, whatever the reader does meanwhile; a
   // server that is silent for several of them is lost.
   void start_heartbeats(std::chrono::milliseconds interval) override;
@@ -54,6 +59,8 @@ class ServerConnection final : public Link {
   Status fill(std::size_t bytes);
   Status write_pieces(std::span<const std::span<const std::byte>> pieces);
   void beat(std::chrono::milliseconds interval);
+  void send_heartbeat(std::chrono::milliseconds interval);
+  void begin_to_attend();
 
   const int fd_;
   std::chrono::milliseconds silence_;                // after which the server is given up
@@ -64,6 +71,11 @@ class ServerConnection final : public Link {
 
   std::mutex writing_;  // held while a frame is written
   std::chrono::steady_clock::time_point written_;
+
+  std::mutex working_;
+  const std::function<bool()>* take_one_ = nullptr;  // while there is work
+  std::thread attendant_;                            // reads until it is done
+  int worked_ = -1;  // a descriptor that can be read once it is; made when there is an attendant
 
   std::mutex stopping_;
   std::condition_variable stop_changed_;

@@ -31,13 +31,17 @@ TextForm text_form(const proto::Experiment& e) {
   return e.problem().kind() == "char_mlp" ? TextForm::kNames : TextForm::kRunning;
 }
 
-std::vector<Part> split(const proto::Experiment& e, const std::string& source, bool with_test,
+// Sources that open no file: an experiment may name them for a client.
+bool opens_no_file(const std::string& source) { return source == "digits" || source == "synthetic"; }
+
+// `test` may be empty.
+std::vector<Part> split(const proto::Experiment& e, const std::string& source, const std::string& test,
                         const SplitSpec& spec, const std::filesystem::path& base) {
   const auto parts = [&](const auto& read) {
     const auto data = read(source);
-    if (!with_test || e.problem().test().empty()) return make_parts(data, nullptr, spec);
-    const auto test = read(e.problem().test());
-    return make_parts(data, &test, spec);
+    if (test.empty()) return make_parts(data, nullptr, spec);
+    const auto test_data = read(test);
+    return make_parts(data, &test_data, spec);
   };
   if (find_problem_kind(e.problem().kind()).data == DataForm::kText)
     return parts(
@@ -104,33 +108,48 @@ std::string complete_source(const std::string& source, const proto::Experiment& 
 
 std::vector<Part> load_parts(const proto::Experiment& e, const std::filesystem::path& base) {
   if (!needs_data(e)) return {};
-  return split(e, e.problem().data(), true, split_spec(e), base);
+  return split(e, e.problem().data(), e.problem().test(), split_spec(e), base);
+}
+
+bool leaves_out_test(const proto::Experiment& e, const DataChoice& choice) {
+  const std::string& test = e.problem().test();
+  return choice.test.empty() && !test.empty() && !(choice.part && opens_no_file(test));
 }
 
 Part load_part(const proto::Experiment& e, const DataChoice& choice, const std::filesystem::path& base) {
   if (!needs_data(e)) {
-    if (choice.source.empty()) return {};
-    throw DataError("--data '" + choice.source + "': the problem '" + e.problem().kind() +
-                    "' has no data; leave --data out, or name the part alone, as in '#0/" +
+    if (choice.source.empty() && choice.test.empty()) return {};
+    const std::string option = choice.source.empty() ? "--test '" + choice.test : "--data '" + choice.source;
+    throw DataError(option + "': the problem '" + e.problem().kind() +
+                    "' has no data; leave it out, or name the part alone, as in --data '#0/" +
                     std::to_string(e.clients().count()) + "'");
   }
   const std::string source = complete_source(choice.source, e);
   SplitSpec spec = split_spec(e);
+  if (!choice.test.empty() && spec.test_share > 0)
+    throw DataError(
+        "--test '" + choice.test +
+        "': the experiment holds out a part of --data for tests (problem.test_share); leave it out");
+  std::string test = choice.test.empty() ? "" : complete_source(choice.test, e);
   if (choice.part) {
+    const std::string part = std::to_string(choice.part->index) + "/" + std::to_string(choice.part->count);
     if (choice.part->count != spec.clients) {
       throw DataError("--data names part " + std::to_string(choice.part->index) + " of " +
                       std::to_string(choice.part->count) + ", but the experiment has " +
                       std::to_string(spec.clients) + " clients");
     }
-    return std::move(split(e, source, true, spec, base)[choice.part->index]);
+    if (choice.source.empty() && !opens_no_file(source))
+      throw DataError("--data '#" + part + "' names no file, and one that the server names ('" + source +
+                      "') is not opened; name it here, as in --data '" + source + "#" + part + "'");
+    if (test.empty() && opens_no_file(e.problem().test())) test = e.problem().test();
+    return std::move(split(e, source, test, spec, base)[choice.part->index]);
   }
   if (choice.source.empty())
-    throw DataError(
-        "--data is missing: name this client's file, or its part of the experiment's data, as in #0/" +
-        std::to_string(spec.clients));
+    throw DataError("--data is missing: name this client's file, or its part of one, as in --data '" +
+                    source + "#0/" + std::to_string(spec.clients) + "'");
   spec.clients = 1;
   spec.partition = PartitionKind::kContiguous;
-  return std::move(split(e, source, false, spec, base)[0]);
+  return std::move(split(e, source, test, spec, base)[0]);
 }
 
 Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec) {

@@ -2,18 +2,22 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
+#include <new>
+#include <stdexcept>
 #include <string>
 
 #include "fl_client/client.h"
 #include "proto/address.h"
 #include "proto/build_info.h"
+#include "proto/client_name.h"
+#include "proto/duration_option.h"
+#include "proto/logger.h"
 
 namespace {
 
-constexpr int kBadUsage = 2;
-constexpr int kFailed = 1;
+using gradwire::kBadUsage;
+using gradwire::kFailed;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -21,56 +25,77 @@ Examples:
   gradwire-client --server 10.0.0.5:7000 --data 'libsvm:a9a#3/20'                part 3 of 20 (0 .. 19) of a common file
   gradwire-client --server 10.0.0.5:7000 --data 'digits#0/4'                     part of the data that ships with gradwire
   gradwire-client --server 10.0.0.5:7000                                         a problem without data
-Relative paths are looked up in the working directory, then in the folders of $GRADWIRE_DATA.)";
-
-int complain(const std::string& message, int code) {
-  std::fprintf(stderr, "gradwire-client: %s\n", message.c_str());
-  return code;
-}
+Relative paths are looked up in the working directory, then in the folders of $GRADWIRE_DATA.
+Exit codes: 0 the run is over; 2 the command line or the data must be mended, or the server has no use for this
+client; 1 anything else)";
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  gradwire::guard_standard_streams();
+  gradwire::Logger logger("gradwire-client", gradwire::log_format(argc, argv));
   gradwire::ClientOptions options;
-  std::string data;
-  bool quiet = false;
+  std::string data, test;
+  bool json = false, quiet = false;
   std::int64_t give_up_after_ms = options.give_up_after.count();
   CLI::App app{"Joins a gradwire-server and computes on this client's data.", "gradwire-client"};
   app.footer(kExamples);
   app.set_version_flag("--version", gradwire::build_info());
-  app.add_option("--server", options.server, "HOST:PORT of the server")->required();
-  app.add_option("--data", data,
-                 "digits, synthetic, libsvm:PATH, csv:PATH, idx:DIR, or a PATH of the experiment's kind; "
-                 "#i/n behind it: "
-                 "part i of n");
-  app.add_option("--id", options.name,
-                 "Name of this client: with it, it gets its old number when it comes back");
+  app.add_option("--server", options.server, "Where the server, or its relay, listens")
+      ->type_name("HOST:PORT")
+      ->required();
   app.add_option(
-      "--state", options.state,
-      "Folder in which this client remembers its part of the run, so that it can be killed and started "
-      "again without the help of the server");
+         "--data", data,
+         "digits, synthetic, libsvm:PATH, csv:PATH, idx:DIR, text:PATH, or a PATH of the experiment's "
+         "kind; #i/n behind it: part i of n")
+      ->type_name("SOURCE");
+  app.add_option(
+         "--test", test,
+         "Where accuracy is measured: as in --data, without #i/n. Files that are named neither here nor in "
+         "--data are not opened")
+      ->type_name("SOURCE");
+  app.add_option("--id", options.name,
+                 "Name of this client: with it, it gets its old number when it comes back")
+      ->type_name("NAME");
+  app.add_option(
+         "--state", options.state,
+         "Folder in which this client remembers its part of the run, so that it can be killed and started "
+         "again without the help of the server")
+      ->type_name("DIR");
   app.add_option("--give-up-after-ms", give_up_after_ms, "End when there was no server for so long")
-      ->check(CLI::PositiveNumber)
+      ->type_name("MS")
+      ->check(CLI::Validator(gradwire::trouble_of_ms, "", "time"))
       ->capture_default_str();
+  app.add_flag("--json", json, "Log lines as JSON");
   app.add_flag("--quiet", quiet, "Only errors");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    return complain(std::string(error.what()) + "; see gradwire-client --help", kBadUsage);
+    return logger.fail(std::string(error.what()) + "; see gradwire-client --help", kBadUsage);
   }
   options.give_up_after = std::chrono::milliseconds(give_up_after_ms);
-  if (!quiet) options.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  logger.set_quiet(quiet);
+  options.log = [&](const gradwire::LogLine& line) { logger.log(line); };
   try {
     options.data = gradwire::parse_data_choice(data);
+    options.data.test = test;
     if (const auto address = gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect);
         !address)
-      return complain("--server " + address.error().message, kBadUsage);
+      return logger.fail("--server " + address.error().message, kBadUsage);
+    if (const auto good = gradwire::check_client_name(options.name); !options.name.empty() && !good)
+      return logger.fail("--id '" + options.name + "': " + good.error().message, kBadUsage);
     gradwire::run_client(options);
     return 0;
   } catch (const gradwire::DataError& error) {
-    return complain(error.what(), kBadUsage);
+    return logger.fail(error.what(), kBadUsage);
+  } catch (const gradwire::ClientRefused& error) {
+    return logger.fail(error.what(), kBadUsage);
+  } catch (const std::invalid_argument& error) {
+    return logger.fail(error.what(), kBadUsage);
+  } catch (const std::bad_alloc&) {
+    return logger.fail("there is not enough memory", kFailed);
   } catch (const std::exception& error) {
-    return complain(error.what(), kFailed);
+    return logger.fail(error.what(), kFailed);
   }
 }

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 namespace gradwire {
@@ -12,10 +11,8 @@ constexpr std::uint32_t kRun = 1, kState = 2, kLast = 3;
 constexpr const char* kNameFile = "id";
 
 const std::filesystem::path& made(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!std::filesystem::is_directory(folder))
-    throw std::runtime_error("--state " + folder.string() + ": is no folder and cannot be made one");
+  if (!make_folder(folder))
+    throw std::invalid_argument("--state " + folder.string() + ": is no folder and cannot be made one");
   return folder;
 }
 
@@ -23,8 +20,7 @@ const std::filesystem::path& made(const std::filesystem::path& folder) {
 
 ClientFolder::ClientFolder(const std::filesystem::path& folder) : disk_(made(folder)), lock_(folder) {}
 
-ClientMemory::ClientMemory(Disk& disk, std::function<void(const std::string&)> log)
-    : disk_(disk), log_(std::move(log)) {}
+ClientMemory::ClientMemory(Disk& disk, Log log) : disk_(disk), log_(std::move(log)) {}
 
 std::string ClientMemory::name(const std::string& fresh) {
   if (const auto remembered = disk_.read(kNameFile); remembered && !remembered->empty()) return *remembered;
@@ -46,6 +42,7 @@ Status ClientMemory::begin(const std::string& run, Durability durability, const 
     if (!same_run || request.empty()) return true;
     last_ = request;
     ++answered;
+    bytes_ += request.size();
     return reader.answer(request);
   };
   const Result<bool> found =
@@ -53,6 +50,8 @@ Status ClientMemory::begin(const std::string& run, Durability durability, const 
                              [&](std::span<const Section> sections) {
                                if (sections.size() != 3 || sections[0].tag != kRun) return false;
                                same_run = sections[0].bytes == run_;
+                               bytes_ = 0;
+                               snapshot_bytes_ = sections[1].bytes.size() + sections[2].bytes.size();
                                if (!same_run) return true;
                                return (sections[1].bytes.empty() || reader.load(sections[1].bytes)) &&
                                       answer(sections[2].bytes);
@@ -72,11 +71,14 @@ Status ClientMemory::begin(const std::string& run, Durability durability, const 
 Status ClientMemory::remember(std::string_view request) {
   last_ = request;
   requests_ += 1;
+  bytes_ += request.size();
   return journal_->append(std::span(&request, 1));
 }
 
 Status ClientMemory::shorten(const std::string& state) {
   requests_ = 0;
+  bytes_ = 0;
+  snapshot_bytes_ = state.size() + last_.size();
   const std::array<Section, 3> sections = {{{kRun, run_}, {kState, state}, {kLast, last_}}};
   return journal_->snapshot(sections);
 }

@@ -3,6 +3,7 @@
 // sent, so a server that used an answer meets a client that can commit it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -12,13 +13,14 @@
 
 #include "proto/folder_disk.h"
 #include "proto/journal.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
 class ClientMemory {
  public:
   // The disk must outlive the memory.
-  ClientMemory(Disk& disk, std::function<void(const std::string&)> log);
+  ClientMemory(Disk& disk, Log log);
 
   // The name of this client: the one remembered, or else `fresh`, which is remembered from now on.
   std::string name(const std::string& fresh);
@@ -33,17 +35,24 @@ class ClientMemory {
   // To be called before the request is answered.
   Status remember(std::string_view request);
   // A snapshot is worth its while: state() is what Reader::load takes, as it is without the last request.
-  bool is_long() const { return requests_ >= kRequestsPerSnapshot; }
+  bool is_long() const {
+    return requests_ >= kRequestsPerSnapshot ||
+           bytes_ >= std::max(kLeastBytesPerSnapshot, kBytesPerSnapshotByte * snapshot_bytes_);
+  }
   Status shorten(const std::string& state);
 
  private:
+  // A snapshot writes the state and the last request; the folder holds three of them and what lies between.
   static constexpr std::uint32_t kRequestsPerSnapshot = 64;
+  static constexpr std::uint64_t kLeastBytesPerSnapshot = 1 << 20, kBytesPerSnapshotByte = 2;
 
   Disk& disk_;
-  const std::function<void(const std::string&)> log_;
+  const Log log_;
   std::unique_ptr<Journal> journal_;
   std::string run_, last_;  // last_: the last request
+  // Since the last snapshot; and of that one.
   std::uint32_t requests_ = 0;
+  std::uint64_t bytes_ = 0, snapshot_bytes_ = 0;
 };
 
 // A folder of one process's own.

@@ -1,10 +1,10 @@
 #include "fl_client/runtime.h"
 
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "algorithms/fields.h"
+#include "compressors/norms.h"
 
 namespace gradwire {
 namespace {
@@ -14,10 +14,8 @@ template <class Real>
 bool is_finite(const Uplink<Real>& up) {
   if (!std::isfinite(up.loss)) return false;
   for (std::size_t k = 0; k < up.parts.size(); ++k) {
-    bool finite = true;
     for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
-      for (const Real v : p->values) finite &= std::abs(v) <= std::numeric_limits<Real>::max();
-    if (!finite) return false;
+      if (!all_finite(p->values)) return false;
   }
   return true;
 }
@@ -65,7 +63,9 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
   pending_ = false;  // an unused proposal is dropped: nothing to undo
   const ClientContext<Real> context{client_, setup_->seed,       envelope.ticket, envelope.committed == 0,
                                     oracle_, setup_->compressor, scratch};
-  if (envelope.resync != nullptr) {
+  // What an earlier process of this client cried for, a broadcast it may be, does not restore this one.
+  const bool cried = last_.ticket == envelope.ticket && last_.answer == Answer::kNeedsState;
+  if (envelope.resync != nullptr && (stateless_ || cried || envelope.committed == committed_)) {
     half_->adopt(*envelope.resync, context);
     committed_ = envelope.committed;
   }
@@ -92,7 +92,7 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
   }
   last_.ticket = envelope.ticket;
   last_.client = client_;
-  last_.grad_calls = oracle_.grad_calls() - calls_before;
+  last_.grad_calls += oracle_.grad_calls() - calls_before;
   return &last_;
 }
 

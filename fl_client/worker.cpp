@@ -9,6 +9,7 @@
 
 #include "fl_client/memory.h"
 #include "fl_client/runtime.h"
+#include "fl_client/stoppable_oracle.h"
 #include "proto/codec_context.h"
 #include "proto/experiment.h"
 #include "proto/experiment.pb.h"
@@ -35,9 +36,9 @@ class RealWorker final : public Worker {
   RealWorker(std::shared_ptr<const Setup<Real>> setup, const ZstdMode& zstd,
              std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientMemory* memory)
       : oracle_(std::move(oracle)),
-        runtime_(setup, client, *oracle_),
+        runtime_(setup, client, oracle_),
         codec_(codec_context(*setup, zstd)),
-        slot_(codec_.context()),
+        orders_{{Order(codec_.context()), Order(codec_.context())}},
         // Of a client without state there is nothing to remember.
         memory_(facts_of(*setup).client_state == ClientState::kNone ? nullptr : memory) {}
 
@@ -52,14 +53,17 @@ class RealWorker final : public Worker {
   }
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
-  std::uint64_t ticket() const override { return envelope_.ticket; }
+  std::uint64_t ticket() const override { return orders_[last_].envelope.ticket; }
   std::uint64_t answered() const override { return answered_; }
 
   Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) override {
-    const auto targets = slot_.prepare(prefix, header);
+    last_ = computes_ ? 1 - current_ : current_;
+    Order& to = orders_[last_];
+    const auto targets = to.slot.prepare(prefix, header);
     if (!targets) return targets.error();
-    std::string
-        request;  // copied now: reading on may overwrite the header, and unpacking frees what was packed
+    // Copied now: reading on may overwrite the header, and unpacking frees what was packed.
+    std::string& request = to.bytes;
+    request.clear();
     if (memory_ != nullptr) {
       const auto raw = write_prefix(prefix.type, header, prefix.payload_len, prefix.payload_crc);
       request.append(text_of(raw)).append(text_of(header));
@@ -67,36 +71,52 @@ class RealWorker final : public Worker {
     if (Status status = from.read_payload(*targets); !status) return status.error();
     if (memory_ != nullptr)
       for (const auto target : *targets) request.append(text_of(target));
-    const Result<Envelope<Real>> envelope = slot_.finish();
+    const Result<Envelope<Real>> envelope = to.slot.finish();
     if (!envelope) return envelope.error();
-    if (!runtime_.accepts(*envelope)) return Error{"the server sent a message of the wrong shape"};
-    envelope_ = *envelope;
-    // Not those that come late: the last one remembered must be the one whose answer may be used.
-    if (memory_ != nullptr && envelope_.request == Request::kRound && envelope_.ticket >= newest_) {
-      newest_ = envelope_.ticket;
-      const Status status = memory_->remember(request);
-      if (!status) throw std::runtime_error(status.error().message);
-    }
-    if (envelope_.request != Request::kGoodbye) return Received::kRequest;
-    runtime_.handle(envelope_, scratch_);
-    return Received::kGoodbye;
+    to.envelope = *envelope;
+    return to.envelope.request == Request::kGoodbye ? Received::kGoodbye : Received::kRequest;
   }
 
-  Status answer(Link& to) override {
-    const Uplink<Real>* uplink = runtime_.handle(envelope_, scratch_);
-    if (uplink == nullptr) return Unit{};
-    const Encoded& whole = codec_.encode(*uplink);
-    const std::uint64_t there = slot_.have_bytes();
-    const bool resumes = there > 0 && there < whole.bytes - kPrefixBytes - whole.header.size();
-    Status written = resumes ? to.write(reply_tail(whole, there)) : to.write(whole);
-    codec_.release_uplink();
-    if (!written) return written;
-    answered_ += 1;
-    if (memory_ == nullptr || !memory_->is_long()) return Unit{};
-    const Status status = memory_->shorten(runtime_.save());
-    if (!status) throw std::runtime_error(status.error().message);
+  Status take_up() override {
+    if (!runtime_.accepts(orders_[last_].envelope))
+      return Error{"the server sent a message of the wrong shape"};
+    current_ = last_;
+    computes_ = true;
     return Unit{};
   }
+
+  void compute() override {
+    const Order& request = orders_[current_];
+    const Envelope<Real>& envelope = request.envelope;
+    // Not those that come late: the last one remembered must be the one whose answer may be used.
+    if (memory_ != nullptr && envelope.request == Request::kRound && envelope.ticket >= newest_) {
+      newest_ = envelope.ticket;
+      const Status status = memory_->remember(request.bytes);
+      if (!status) throw std::runtime_error(status.error().message);
+    }
+    const Uplink<Real>* const uplink = runtime_.handle(envelope, scratch_);
+    answer_ = uplink == nullptr ? nullptr : &codec_.encode(*uplink);
+  }
+
+  Status send(Link& to) override {
+    if (answer_ == nullptr) return Unit{};
+    const std::uint64_t there = orders_[current_].slot.have_bytes();
+    const bool resumes = there > 0 && there < answer_->bytes - kPrefixBytes - answer_->header.size();
+    const Status written = resumes ? to.write(reply_tail(*answer_, there)) : to.write(*answer_);
+    if (written) answered_ += 1;
+    return written;
+  }
+
+  void put_away() override {
+    computes_ = false;
+    answer_ = nullptr;
+    codec_.release_uplink();
+    if (memory_ == nullptr || !memory_->is_long()) return;
+    const Status status = memory_->shorten(runtime_.save());
+    if (!status) throw std::runtime_error(status.error().message);
+  }
+
+  void stop() override { oracle_.stop(); }
 
  private:
   static std::string_view text_of(std::span<const std::byte> bytes) {
@@ -109,26 +129,36 @@ class RealWorker final : public Worker {
     if (bytes.size() < kPrefixBytes) return false;
     const auto prefix = read_prefix(bytes.template first<kPrefixBytes>(), max_payload());
     if (!prefix || bytes.size() != kPrefixBytes + prefix->header_len + prefix->payload_len) return false;
-    const auto targets = slot_.prepare(*prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
+    EnvelopeSlot<Real>& slot = orders_[current_].slot;
+    const auto targets = slot.prepare(*prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
     if (!targets) return false;
     const std::byte* from = bytes.data() + kPrefixBytes + prefix->header_len;
     for (const std::span<std::byte> target : *targets) {
       std::copy_n(from, target.size(), target.begin());
       from += target.size();
     }
-    const Result<Envelope<Real>> envelope = slot_.finish();
+    const Result<Envelope<Real>> envelope = slot.finish();
     if (!envelope || !runtime_.accepts(*envelope)) return false;
     newest_ = envelope->ticket;
     runtime_.handle(*envelope, scratch_);
     return true;
   }
 
-  std::unique_ptr<Oracle<Real>> oracle_;
+  struct Order {
+    explicit Order(const CodecContext& context) : slot(context) {}
+    EnvelopeSlot<Real> slot;
+    Envelope<Real> envelope;  // views the slot
+    std::string bytes;        // as they came, to be remembered
+  };
+
+  StoppableOracle<Real> oracle_;
   ClientRuntime<Real> runtime_;
   Codec<Real> codec_;
-  EnvelopeSlot<Real> slot_;
+  std::array<Order, 2> orders_;
+  std::size_t current_ = 0, last_ = 0;  // the one that was taken up; that received last
+  bool computes_ = false;               // so that the next one arrives in the other
   Scratch<Real> scratch_;
-  Envelope<Real> envelope_;  // views slot_
+  const Encoded* answer_ = nullptr;  // what was computed; null: there is no answer
   std::uint64_t answered_ = 0;
   std::uint64_t newest_ = 0;    // ticket of the last request that was remembered
   ClientMemory* const memory_;  // null: there is none, or nothing to remember
@@ -141,7 +171,7 @@ std::unique_ptr<Worker> make(const proto::Experiment& e, const ProblemSpec& spec
   const auto setup = make_setup<Real>(e, model_dim(spec, agreement));
   auto worker = std::make_unique<RealWorker<Real>>(
       setup, zstd, make_oracle<Real>(spec, agreement, part, client), client, memory);
-  worker->go_on(run, e.server().durability() == "power" ? Durability::kPower : Durability::kProcess);
+  worker->go_on(run, survives_power(e) ? Durability::kPower : Durability::kProcess);
   return worker;
 }
 

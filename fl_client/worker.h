@@ -26,13 +26,19 @@ class Worker {
 
   virtual std::uint64_t max_payload() const = 0;
   enum class Received : std::uint8_t { kRequest, kGoodbye };
-  // Takes in a Round frame of this head; a request that was not answered yet is superseded. Errors are the
-  // connection's.
+  // Takes in a Round frame of this head; a request that was not taken up yet is superseded. Errors are the
+  // connection's. Also while another thread computes.
   virtual Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) = 0;
   // Of the request received last.
   virtual std::uint64_t ticket() const = 0;
-  // Computes and sends the answer to the request received last.
-  virtual Status answer(Link& to) = 0;
+  // The request received last is answered in steps: it is taken up, the answer is computed, then sent or not,
+  // and put away.
+  virtual Status take_up() = 0;
+  virtual void compute() = 0;
+  virtual Status send(Link& to) = 0;
+  virtual void put_away() = 0;
+  // Called while another thread computes: compute() ends soon, and the worker is of no more use.
+  virtual void stop() = 0;
   // Rounds answered so far.
   virtual std::uint64_t answered() const = 0;
 };

@@ -1,9 +1,13 @@
 #include "fl_server/agreed.h"
 
 #include <algorithm>
+#include <cmath>
+#include <fstream>
 #include <iterator>
 #include <numeric>
 #include <span>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <utility>
 
 #include "algorithms/method.h"
@@ -14,6 +18,8 @@
 
 namespace gradwire {
 namespace {
+
+constexpr double kVectorsOfAServer = 3;  // of the length of the model: that any method has at the least
 
 Agreement agreement_of(const ClientTable& table) {
   Agreement agreement;
@@ -69,7 +75,56 @@ void see_algorithm(Agreed& agreed, const AlgorithmSpec& resolved) {
       quality(uplink_compressor(resolved, agreed.d, n), compressed_dim(resolved.name, agreed.d), n);
 }
 
+// That this process may have, as far as the system says: of the machine, its control group, its own limit.
+double memory_bytes() {
+  double bytes = HUGE_VAL;
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
+  if (pages > 0 && page_bytes > 0) bytes = static_cast<double>(pages) * static_cast<double>(page_bytes);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    bytes = std::min(bytes, static_cast<double>(limit.rlim_cur));
+  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max" is no number
+  if (double most = 0; group >> most) bytes = std::min(bytes, most);
+  return bytes;
+}
+
 }  // namespace
+
+NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
+  const ProblemSpec spec = problem_spec(loaded.experiment);
+  const NeededConstants needed = needed_constants(algorithm_spec(loaded.experiment), spec.clients);
+  const bool closed_form = find_problem_kind(spec.kind).has_smoothness;
+  const std::string kind = "kind " + spec.kind;
+  if (!needed.smoothness.empty() && !closed_form)
+    throw locate(loaded, ConfigError(needed.smoothness,
+                                     kind + " has no closed-form smoothness constants, so no client can tell "
+                                            "its own; give a number, as `gradwire run` estimates it from all "
+                                            "data"));
+  if (!needed.convexity.empty() && (!closed_form || !(known_convexity(spec) > 0)))
+    throw locate(loaded,
+                 ConfigError(needed.convexity,
+                             "theory needs strong convexity, and this problem (" + kind +
+                                 ") is not known to have it before all data are at one place; give a number, "
+                                 "or use regularizer = \"l2\" with logistic or least_squares"));
+  return needed;
+}
+
+Status check_client(const ClientInfo& info, const proto::Experiment& experiment) {
+  const ProblemSpec spec = problem_spec(experiment);
+  const std::string data = "its data has " + std::to_string(info.columns) + " columns, ";
+  if (spec.dim > 0 && info.columns > spec.dim)
+    return Error{data + "but problem.dim is " + std::to_string(spec.dim) + "; is it the right data?"};
+  std::size_t d = 0;
+  try {
+    d = model_dim(spec, {info.columns, info.labels, info.alphabet});
+  } catch (const std::exception&) {
+    return Unit{};  // it may fit the data of the others; agree() says what does not
+  }
+  const double real_bytes = experiment.precision() == "fp32" ? sizeof(float) : sizeof(double);
+  if (kVectorsOfAServer * real_bytes * static_cast<double>(d) <= memory_bytes()) return Unit{};
+  return Error{data + "which make a model of " + std::to_string(d) +
+               " parameters, and the server has no memory for it; is it the right data?"};
+}
 
 Agreed agree(const LoadedExperiment& loaded, const ClientTable& table) {
   Agreed agreed;
@@ -79,7 +134,8 @@ Agreed agree(const LoadedExperiment& loaded, const ClientTable& table) {
     see_data(agreed, spec, table);
     agreed.x0 = start_point(agreed.experiment, agreed.agreement, loaded.folder());
     const AlgorithmSpec asked = algorithm_spec(agreed.experiment);
-    if (needs_smoothness(asked)) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
+    agreed.needed = needed_constants(asked, spec.clients);
+    if (agreed.needed.any()) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
     const AlgorithmSpec resolved = resolve(asked, agreed.theory(), agreed.warnings);
     set_algorithm(agreed.experiment, resolved);
     see_algorithm(agreed, resolved);
@@ -87,6 +143,12 @@ Agreed agree(const LoadedExperiment& loaded, const ClientTable& table) {
     throw locate(loaded, error);
   }
   make_paths_absolute(agreed.experiment, loaded.folder());
+  if (is_unrestorable(agreed.experiment) && !survives_power(agreed.experiment))
+    agreed.warnings.push_back("server.durability = \"process\": what the clients of " +
+                              agreed.experiment.algorithm().name() +
+                              " know nobody can give back to them here, so a loss of power at the server or "
+                              "a client may end the run "
+                              "for good; \"power\" or \"auto\" prevents that");
   return agreed;
 }
 
@@ -97,7 +159,8 @@ Agreed agreed_before(const proto::Experiment& asked, const proto::Experiment& re
   const ProblemSpec spec = problem_spec(resolved);
   see_data(agreed, spec, table);
   agreed.x0.resize(agreed.d);
-  if (needs_smoothness(algorithm_spec(asked))) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
+  agreed.needed = needed_constants(algorithm_spec(asked), spec.clients);
+  if (agreed.needed.any()) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
   see_algorithm(agreed, algorithm_spec(resolved));
   return agreed;
 }

@@ -20,6 +20,7 @@ struct Agreed {
   std::vector<double> x0;                // shape (d)
   std::vector<double> weights;           // shape (n); empty: 1/n each
   Quality quality;                       // of the compressor
+  NeededConstants needed;                // what theory looks for; then:
   std::optional<Smoothness> smoothness;  // L is the mean of what the clients said
   std::vector<std::string> warnings;
 
@@ -31,9 +32,19 @@ struct Agreed {
             .compressor = quality,
             .smoothness = smoothness ? &*smoothness : nullptr,
             .samples = samples,
-            .rounds = experiment.run().rounds()};
+            .rounds = experiment.run().rounds(),
+            .weights = weights,
+            .quorum = experiment.server().quorum()};
   }
 };
+
+// What the clients of a run must say of their functions for its parameters. Throws ExperimentError when
+// theory needs what no client can tell: before anyone joins.
+NeededConstants constants_to_ask(const LoadedExperiment& loaded);
+
+// Whether a run can be had with what this client says of its data: one that says nonsense is to be sent away
+// before it ends the run of all.
+Status check_client(const ClientInfo& info, const proto::Experiment& experiment);
 
 // REQUIRES: all clients of the table have joined. Throws ExperimentError or DataError (one line).
 Agreed agree(const LoadedExperiment& loaded, const ClientTable& table);

@@ -5,6 +5,11 @@
 #include "proto/control_frame.h"
 
 namespace gradwire {
+namespace {
+
+constexpr std::uint64_t kMostBytesBeforeResync = 32 << 20;  // that wait for the relay to take them
+
+}  // namespace
 
 ChannelLink::ChannelLink(SocketLayer& sockets, Connection& trunk, std::uint32_t channel,
                          FrameHandler& handler)
@@ -30,9 +35,13 @@ void ChannelLink::trunk_lost(const std::string& why) {
 
 void ChannelLink::send(Outgoing message) {
   if (!open_ || ending_) return;
+  // The client is asked again, and then there may be room.
+  if (!message.sections.empty() && trunk_->bytes_waiting() > kMostBytesBeforeResync) return;
   ending_ = std::exchange(message.last, false);
-  message.head = on_channel(std::exchange(soon_, {}) + message.head, channel_);
-  message.request = 0;  // the other clients' messages do not supersede it
+  const std::string soon = std::exchange(soon_, {});
+  message.head = on_channel(soon + message.head, channel_);
+  if (!message.short_head.empty()) message.short_head = on_channel(soon + message.short_head, channel_);
+  message.channel = channel_;
   trunk_->send(std::move(message));
 }
 
@@ -55,7 +64,7 @@ void ChannelLink::refuse(const std::string& message, bool fatal, std::uint32_t r
 }
 
 void ChannelLink::check_time(SteadyTime) {
-  if (open_ && !soon_.empty()) send(Outgoing::control(std::exchange(soon_, {})));
+  if (open_ && !soon_.empty() && !trunk_->writing()) send(Outgoing::control(std::exchange(soon_, {})));
 }
 
 }  // namespace gradwire

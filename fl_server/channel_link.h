@@ -28,9 +28,8 @@ class ChannelLink final : public FrameLink {
   void send_soon(const std::string& frame) override {
     if (soon_.size() < kMostSoon) soon_ += frame;
   }
-  void own_sections(OwnedSections&) override {}  // they are the trunk's
+  void own_sections() override {}  // they are the trunk's
   bool ending() const override { return ending_; }
-  bool has_body(const void* body) const override { return open_ && trunk_->has_body(body); }
   std::uint64_t payload_received() const override;
   void skip_payload() override;
   void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) override;

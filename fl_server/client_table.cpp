@@ -1,22 +1,13 @@
 #include "fl_server/client_table.h"
 
-#include <algorithm>
+#include "proto/client_name.h"
 
 namespace gradwire {
-namespace {
-
-constexpr std::size_t kLongestName = 64;
-
-bool printable(const std::string& name) {
-  return std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f; });
-}
-
-}  // namespace
 
 Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std::uint32_t> part_index,
                                      std::optional<std::uint32_t> part_count) {
-  if (name.size() > kLongestName || !printable(name))
-    return Error{"the name of a client is at most " + std::to_string(kLongestName) + " printable characters"};
+  if (const Status good = check_client_name(name); !name.empty() && !good)
+    return Error{"the name of the client cannot be used: " + good.error().message};
   if (part_index.has_value() != part_count.has_value()) return Error{"the part of the data is not i of n"};
   const auto known = name.empty() ? by_name_.end() : by_name_.find(name);
   if (part_index) {

@@ -30,8 +30,8 @@ Connection::Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, con
       handler_(handler),
       counts_(counts),
       buffer_(kReadBytes),
-      heard_(sockets.now()),
-      sent_(heard_) {
+      sent_(sockets.now()) {
+  silence_.restart(sent_);
   counts_.open += 1;
 }
 
@@ -73,7 +73,7 @@ void Connection::read_frames() {
     if (moved.got == Socket::Got::kNothing) return;
     if (moved.got == Socket::Got::kEnd) return close("it closed the connection");
     if (moved.got == Socket::Got::kFailed) return close(socket_->failure());
-    heard_ = sockets_.now();
+    silence_.restart(sockets_.now());
     read += moved.bytes;
     if (into_buffer) {
       end_ += moved.bytes;
@@ -113,7 +113,7 @@ bool Connection::advance() {
 
 bool Connection::take_prefix() {
   if (end_ == begin_) return false;
-  if (frame_bytes_ == 0) frame_started_ = heard_;
+  if (frame_bytes_ == 0) arrival_ = silence_;
   frame_bytes_ = std::max<std::uint64_t>(frame_bytes_, kPrefixBytes);
   if (end_ - begin_ < kPrefixBytes) return false;
   std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kPrefixBytes, raw_prefix_.begin());
@@ -191,7 +191,8 @@ bool Connection::frame_is_whole() {
 
 void Connection::pause_reading(bool pause) {
   if (std::exchange(paused_, pause) == pause || !socket_->is_open()) return;
-  heard_ = frame_started_ = sockets_.now();
+  silence_.restart(sockets_.now());
+  arrival_ = silence_;
   socket_->pause_reading(pause);
 }
 
@@ -234,18 +235,20 @@ void Connection::send(Outgoing message) {
   if (!open_ || ending_) return;
   ending_ = message.last;
   if (!soon_.empty()) message.head.insert(0, std::exchange(soon_, {}));
-  if (channels_ && message.body != nullptr) body_ = message.body;
   if (queue_.empty()) {
-    progress_ = sockets_.now();
+    stall_.restart(sockets_.now());
     taken_ = queue_.taken();
   }
   queue_.push(std::move(message));
   write();
+  if (open_ && queue_.bytes() > most_waiting_)
+    return close("more than " + std::to_string(most_waiting_ >> 20) +
+                 " MB wait for it to take them; it may come back");
   count_borrowing();
 }
 
-void Connection::own_sections(OwnedSections& copies) {
-  queue_.own(copies);
+void Connection::own_sections() {
+  queue_.own();
   count_borrowing();
 }
 
@@ -293,19 +296,19 @@ void Connection::check_time(SteadyTime now) {
   }
   const auto frame_time =
       times_.frame_grace + std::chrono::seconds(frame_bytes_ / WireTimes::kMinBytesPerSecond);
-  if (frame_bytes_ > 0 && !paused_ && now - frame_started_ > frame_time)
+  if (frame_bytes_ > 0 && !paused_ && arrival_.is_over(now, frame_time))
     return refuse("a message took too long to arrive", false, 0);
-  if (writing() && now - progress_ > times_.write_stall) {
+  if (writing() && stall_.is_over(now, times_.write_stall)) {
     const std::uint64_t taken = queue_.taken() - std::exchange(taken_, queue_.taken());
     if (taken * 1000 < WireTimes::kMinBytesPerSecond * static_cast<std::uint64_t>(times_.write_stall.count()))
       return close("it read " + (taken == 0 ? "nothing" : "only " + std::to_string(taken) + " bytes") +
                    " for " + std::to_string(times_.write_stall.count()) + " ms; it may come back");
-    progress_ = now;
+    stall_.restart(now);
   }
   if (!soon_.empty() && !writing()) send(Outgoing::control(std::exchange(soon_, {})));
   if (!heartbeats_) return;
   const auto silence = times_.heartbeat * times_.missed_heartbeats;
-  if (now - heard_ > silence && !paused_)
+  if (silence_.is_over(now, silence) && !paused_)
     return close("no sign of life for " + std::to_string(silence.count()) +
                  " ms: it, its machine or the network is down; it may come back");
   if (!writing() && now - sent_ >= times_.heartbeat) send(Outgoing::control(heartbeat_frame()));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fl_server/frame_link.h"
+#include "fl_server/patience.h"
 
 namespace gradwire {
 
@@ -56,9 +57,8 @@ class Connection final : public FrameLink, private SocketHandler {
   void send_soon(const std::string& frame) override {
     if (soon_.size() < kMostSoon) soon_ += frame;  // of a peer that does not read it is dropped
   }
-  void own_sections(OwnedSections& copies) override;
+  void own_sections() override;
   bool ending() const override { return ending_; }
-  bool has_body(const void* body) const override { return body_ != nullptr && body_.get() == body; }
   std::uint64_t payload_received() const override { return stage_ == Stage::kPayload ? payload_done_ : 0; }
   void skip_payload() override;
   void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) override;
@@ -70,6 +70,8 @@ class Connection final : public FrameLink, private SocketHandler {
   void carry_channels() { channels_ = true; }
   bool writing() const { return !queue_.empty(); }  // something waits to be written
   std::uint64_t bytes_waiting() const { return queue_.bytes(); }
+  // A peer for which more waits is hung up on.
+  void limit_waiting(std::uint64_t bytes) { most_waiting_ = bytes; }
   // What arrives is left where it is, and the peer's silence is no wonder.
   void pause_reading(bool pause);
 
@@ -111,18 +113,19 @@ class Connection final : public FrameLink, private SocketHandler {
   std::size_t target_ = 0, target_done_ = 0;  // the first that is not full, and how full it is
   std::uint64_t payload_done_ = 0;
   std::uint64_t frame_bytes_ = 0;  // of the frame that is arriving, as far as known; 0: none is
-  SteadyTime frame_started_, heard_;
+  Patience silence_, arrival_;     // of the peer; of that frame
 
   // Of what is sent.
   WriteQueue queue_;
   std::string soon_;
-  std::shared_ptr<const void> body_;  // that a relay at the other end has
-  bool waiting_ = false;              // until the socket takes more
-  bool refused_ = false;              // what is in the queue says so, and nothing follows
+  std::uint64_t most_waiting_ = UINT64_MAX;  // bytes
+  bool waiting_ = false;                     // until the socket takes more
+  bool refused_ = false;                     // what is in the queue says so, and nothing follows
   bool ending_ = false;
   bool borrowing_ = false, heartbeats_ = false, paused_ = false;
-  SteadyTime progress_, sent_, refused_at_;
-  std::uint64_t taken_ = 0;  // bytes since progress_
+  Patience stall_;
+  std::uint64_t taken_ = 0;  // bytes, when that began
+  SteadyTime sent_, refused_at_;
 };
 
 }  // namespace gradwire

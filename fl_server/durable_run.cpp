@@ -1,5 +1,6 @@
 #include "fl_server/durable_run.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <new>
@@ -12,6 +13,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::uint32_t kAbout = 1, kLedger = 2, kHalf = 3, kStage = 4;
+constexpr char kEndOfRun = 3;             // what such a record begins with; those of rounds: RoundRecords
 constexpr int kTicketsOfOneProcess = 32;  // bits: a restart begins above all that could have been issued
 
 std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
@@ -69,6 +71,11 @@ std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections) {
                        static_cast<Outcome>(stage[1]), *ledger};
 }
 
+std::optional<RunEnd> peek_end(std::string_view record) {
+  if (record.size() != 3 || record[0] != kEndOfRun) return std::nullopt;
+  return RunEnd{static_cast<RunStage>(record[1]), static_cast<Outcome>(record[2])};
+}
+
 template <class Real>
 struct DurableRun<Real>::Snapshot {
   std::string about, ledger, half, stage;
@@ -81,7 +88,7 @@ struct DurableRun<Real>::Snapshot {
 template <class Real>
 DurableRun<Real>::DurableRun(Journal& journal, Background& background, const CodecContext& context,
                              ServerHalf<Real>& half, Ledger& ledger, std::string about, SnapshotPolicy policy,
-                             std::function<void(const std::string&)> note)
+                             Log note)
     : journal_(journal),
       background_(background),
       half_(half),
@@ -90,7 +97,7 @@ DurableRun<Real>::DurableRun(Journal& journal, Background& background, const Cod
       policy_(policy),
       note_(std::move(note)),
       records_(context),
-      beside_(std::make_shared<std::optional<Error>>()) {
+      beside_(std::make_shared<Beside>()) {
   ledger_.committed.resize(context.clients, 0);
 }
 
@@ -102,6 +109,8 @@ DurableRun<Real>::~DurableRun() {
 template <class Real>
 bool DurableRun<Real>::load(std::span<const Section> sections) {
   const std::string_view half = section(sections, kHalf);
+  const auto about = snapshot_about(sections);
+  stage_ = about ? RunEnd{about->stage, about->outcome} : RunEnd{};
   state_bytes_ = half.size();
   recovered_ = true;
   return load_ledger(section(sections, kLedger), ledger_) && half_.load(half);
@@ -109,7 +118,9 @@ bool DurableRun<Real>::load(std::span<const Section> sections) {
 
 template <class Real>
 bool DurableRun<Real>::replay(std::string_view record) {
-  return records_.replay(record, half_, ledger_);
+  const auto end = peek_end(record);
+  stage_ = end.value_or(RunEnd{});
+  return end || records_.replay(record, half_, ledger_);
 }
 
 template <class Real>
@@ -121,6 +132,7 @@ template <class Real>
 std::size_t DurableRun<Real>::snapshot_now(RunStage stage, Outcome outcome) {
   Snapshot snapshot = new_snapshot(stage, outcome);
   snapshot.half = half_.save();
+  if (make_durable_) check(make_durable_());
   check(journal_.snapshot(snapshot.sections()));
   return snapshot.half.size();
 }
@@ -133,56 +145,69 @@ void DurableRun<Real>::begin() {
 
 template <class Real>
 void DurableRun<Real>::before_apply() {
-  if (!copying_) return;
-  background_.wait_copied();
-  if (!copying_->half.empty()) state_bytes_ = copying_->half.size();
-  copying_.reset();
+  if (copying_) {
+    background_.wait_copied();
+    if (!copying_->half.empty()) state_bytes_ = copying_->half.size();
+    copying_.reset();
+  }
+  apply_begun_ = Clock::now();
 }
 
 template <class Real>
 void DurableRun<Real>::commit(const RoundCommit<Real>& commit) {
   if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may be of half a round");
+  apply_seconds_since_ += std::chrono::duration<double>(Clock::now() - apply_begun_).count();
   const auto record = records_.encode(commit, half_, state_bytes_);
   check(journal_.append(record));
   records_since_ += 1;
   for (const std::string_view piece : record) bytes_since_ += piece.size();
   records_.release();
-  if (records_since_ >= policy_.records || bytes_since_ >= state_bytes_ + policy_.bytes_beside_state)
-    snapshot_beside();
+  if (is_worth_a_snapshot()) snapshot_beside();
+}
+
+template <class Real>
+bool DurableRun<Real>::is_worth_a_snapshot() const {
+  if (background_.busy()) return false;
+  return records_since_ >= policy_.records || bytes_since_ >= state_bytes_ + policy_.bytes_beside_state ||
+         apply_seconds_since_ >= std::max(policy_.apply_seconds, 4 * beside_->seconds);
 }
 
 template <class Real>
 void DurableRun<Real>::snapshot_beside() {
-  if (background_.busy()) return;
   background_.wait();
-  if (const auto failed = std::exchange(*beside_, std::nullopt); failed && note_)
-    note_("a snapshot was not written, the journal grows: " + failed->message);
+  if (const auto failed = std::exchange(beside_->failed, std::nullopt); failed && note_)
+    note_(LogLine::warning("a snapshot was not written, the journal grows: " + failed->message));
   const auto snapshot = std::make_shared<Snapshot>(new_snapshot(RunStage::kRounds));
   copying_ = snapshot;
   records_since_ = bytes_since_ = 0;
-  const auto unless_short = [failed = beside_](auto&& step) {
+  apply_seconds_since_ = 0;
+  const auto step = [beside = beside_](auto&& do_it) {
+    const Clock::time_point begun = Clock::now();
     try {
-      if (!*failed) step();
+      if (!beside->failed) do_it();
     } catch (const std::bad_alloc&) {
-      *failed = Error{"there is no memory for it"};
+      beside->failed = Error{"there is no memory for it"};
     }
+    beside->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
   };
   // Between its commit and the next apply() a round only reads the half.
-  const auto copy = [&half = half_, snapshot, unless_short] {
-    unless_short([&] { snapshot->half = half.save(); });
+  const auto copy = [&half = half_, snapshot, step, beside = beside_] {
+    beside->seconds = 0;
+    step([&] { snapshot->half = half.save(); });
   };
-  const auto write = [&journal = journal_, number = journal_.begin_snapshot(), snapshot, failed = beside_,
-                      unless_short] {
-    unless_short([&] {
-      if (Status status = journal.write_snapshot(number, snapshot->sections()); !status)
-        *failed = status.error();
+  const auto write = [&journal = journal_, number = journal_.begin_snapshot(), snapshot, step,
+                      beside = beside_, make_durable = make_durable_] {
+    step([&] {
+      Status status = make_durable ? make_durable() : Status(Unit{});
+      if (status) status = journal.write_snapshot(number, snapshot->sections());
+      if (!status) beside->failed = status.error();
     });
   };
   try {
     background_.start(copy, write);
   } catch (const std::system_error& error) {
     copying_.reset();
-    *beside_ = Error{std::string("no thread for it: ") + error.what()};
+    beside_->failed = Error{std::string("no thread for it: ") + error.what()};
   }
 }
 
@@ -190,6 +215,11 @@ template <class Real>
 void DurableRun<Real>::end(RunStage stage, Outcome outcome) {
   background_.wait();
   copying_.reset();
+  if (stage != RunStage::kRounds) {
+    const char record[] = {kEndOfRun, static_cast<char>(stage), static_cast<char>(outcome)};
+    const std::string_view bytes(record, sizeof record);
+    check(journal_.append(std::span(&bytes, 1)));
+  }
   snapshot_now(stage, outcome);
 }
 

@@ -2,6 +2,7 @@
 // told, and now and then a snapshot, written beside the rounds, keeps the journal short.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,10 +10,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "fl_server/round_loop.h"
 #include "fl_server/round_record.h"
 #include "proto/journal.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -33,6 +36,8 @@ std::unique_ptr<Background> background_thread();
 struct SnapshotPolicy {
   std::uint64_t records = 4096;
   std::uint64_t bytes_beside_state = std::uint64_t{64} << 20;  // and as many bytes as the state has
+  double apply_seconds = 3;  // that a restart would take to apply the rounds again, or four times as long as
+                             // the last snapshot took
 };
 
 enum class RunStage : char {
@@ -41,19 +46,31 @@ enum class RunStage : char {
   kOver = 2,
 };
 
+// Where a run is, and how it ended where no rounds are left.
+struct RunEnd {
+  RunStage stage = RunStage::kRounds;
+  Outcome outcome = Outcome::kStopped;
+};
+// What a record says that end() wrote; nothing: it is of a round.
+std::optional<RunEnd> peek_end(std::string_view record);
+
 template <class Real>
 class DurableRun {
  public:
   // `about`: whatever else a restart must know, the same in all snapshots. All must outlive this.
   DurableRun(Journal& journal, Background& background, const CodecContext& context, ServerHalf<Real>& half,
-             Ledger& ledger, std::string about, SnapshotPolicy policy = {},
-             std::function<void(const std::string&)> note = {});
+             Ledger& ledger, std::string about, SnapshotPolicy policy = {}, Log note = {});
   ~DurableRun();
 
   // The reader of Journal::recover, once snapshot_about() has told whose run it is.
   bool load(std::span<const Section> sections);
   bool replay(std::string_view record);
+  // Of what was recovered.
+  bool recovered() const { return recovered_; }
+  RunEnd stage() const { return stage_; }
 
+  // What is to be on the disk before a snapshot is; another thread may call it, beside the rounds.
+  void before_snapshots(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
   // To be called before the first round of this process. A new run, or one that was recovered: tickets that
   // an earlier process issued and that no record knows of are never issued again. Throws std::runtime_error.
   void begin();
@@ -62,15 +79,17 @@ class DurableRun {
   // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Throws std::runtime_error where the
   // disk fails: then nothing is lost but this round, and no client knows of it.
   void commit(const RoundCommit<Real>& commit);
-  // A last snapshot. Throws std::runtime_error.
+  // A last snapshot, behind a record that says the same should it be damaged. Throws std::runtime_error.
   void end(RunStage stage, Outcome outcome);
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Snapshot;
   // Of all but the half.
   Snapshot new_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
   // Written at once; returns the bytes of the half.
   std::size_t snapshot_now(RunStage stage, Outcome outcome = Outcome::kStopped);
+  bool is_worth_a_snapshot() const;
   void snapshot_beside();
 
   Journal& journal_;
@@ -79,13 +98,22 @@ class DurableRun {
   Ledger& ledger_;
   const std::string about_;
   const SnapshotPolicy policy_;
-  const std::function<void(const std::string&)> note_;
+  const Log note_;
+  std::function<Status()> make_durable_;  // may be empty
   RoundRecords<Real> records_;
   bool recovered_ = false;
   std::size_t state_bytes_ = 0;  // of the last snapshot
+  RunEnd stage_;
   std::uint64_t records_since_ = 0, bytes_since_ = 0;
-  std::shared_ptr<const Snapshot> copying_;       // the half, beside the round
-  std::shared_ptr<std::optional<Error>> beside_;  // of the last snapshot that was written beside
+  double apply_seconds_since_ = 0;
+  Clock::time_point apply_begun_ = Clock::now();
+  std::shared_ptr<const Snapshot> copying_;  // the half, beside the round
+  // Of the last snapshot that was written beside.
+  struct Beside {
+    std::optional<Error> failed;
+    double seconds = 0;
+  };
+  const std::shared_ptr<Beside> beside_;
 };
 
 // What a snapshot says of its run.

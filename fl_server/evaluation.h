@@ -6,6 +6,7 @@
 
 #include "algorithms/context.h"
 #include "algorithms/message.h"
+#include "fl_server/round_loop.h"
 
 namespace gradwire {
 
@@ -65,5 +66,26 @@ class Evaluation {
   std::uint64_t correct_ = 0, tested_ = 0;
   std::uint32_t answered_ = 0;
 };
+
+// Row k of the metrics.
+template <class Real>
+RoundRecord record_of(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double n,
+                      double seconds) {
+  RoundRecord record;
+  record.round = k;
+  record.loss = evaluation.loss();
+  record.grad_norm_sq = evaluation.grad_norm_sq();
+  record.accuracy = evaluation.accuracy();
+  record.bits_up = totals.bits_up / n;
+  record.bits_down = totals.bits_down / n;
+  record.bits_up_paper = totals.bits_up_paper / n;
+  record.bits_down_paper = totals.bits_down_paper / n;
+  record.bytes_up = totals.bytes_up;
+  record.bytes_down = totals.bytes_down;
+  record.grad_calls = static_cast<double>(totals.grad_calls) / n;
+  record.replies = totals.replies;
+  record.seconds = seconds;
+  return record;
+}
 
 }  // namespace gradwire

@@ -44,10 +44,8 @@ class FrameLink {
   // lost with a message that another takes the place of.
   virtual void send_soon(const std::string& frame) = 0;
   static constexpr std::size_t kMostSoon = 4096;  // bytes of such frames
-  virtual void own_sections(OwnedSections& copies) = 0;
-  virtual bool ending() const = 0;  // a message that is the `last` was sent
-  // The peer has this body (Outgoing::body) already, and a Round may refer to it.
-  virtual bool has_body(const void* body) const = 0;
+  virtual void own_sections() = 0;                // copies what messages that wait have borrowed
+  virtual bool ending() const = 0;                // a message that is the `last` was sent
 
   // Bytes of the payload that is arriving that are where on_header said; 0: none is.
   virtual std::uint64_t payload_received() const = 0;

@@ -10,6 +10,7 @@
 
 #include "fl_server/client_table.h"
 #include "fl_server/connection.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -26,10 +27,12 @@ struct HubOptions {
   std::uint32_t clients = 0;  // n
   std::string experiment;     // serialised, for the Welcome
   WireTimes times;
-  bool handle_signals = false;                  // SIGINT and SIGTERM stop the run, a second one the process
-  std::function<void(const std::string&)> log;  // one line; may be empty
-  ClientTable table{0};                         // of n clients: who they were in an earlier process, if any
-  HubWatcher* watcher = nullptr;                // may be null
+  bool handle_signals = false;    // SIGINT and SIGTERM stop the run, a second one the process
+  Log log;                        // one line; may be empty
+  ClientTable table{0};           // of n clients: who they were in an earlier process, if any
+  HubWatcher* watcher = nullptr;  // may be null
+  bool asks_constants = false;    // clients must say how smooth their functions are
+  std::function<Status(const ClientInfo&)> check;  // of one that joins; an error sends it away. May be empty
 };
 
 // What a hub tells the transport once the run has begun, from inside wait().
@@ -74,8 +77,8 @@ class Hub {
   void end();
   // Both do nothing when the client is not connected.
   void send(ClientId client, Outgoing message);
-  // The client is behind a relay that has this body (Outgoing::body) already.
-  bool has_body(ClientId client, const void* body) const;
+  // The client is behind a relay, which keeps the last body: requests may have a short head.
+  bool remembers_bodies(ClientId client) const;
   // Tells relays that add up replies that all who are asked in this ticket, as of now, were sent it.
   void tell_asked(std::uint64_t ticket);
   void send_soon(ClientId client, const std::string& control_frame);

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/json_string.h"
+
 namespace gradwire {
 
 // Writes one JSON value, indented by two spaces. Misuse (a member without a name, an end too many) throws
@@ -47,8 +49,5 @@ class JsonWriter {
   std::vector<Level> levels_;
   bool after_key_ = false;
 };
-
-// `text` in quotes; bytes that are not UTF-8 become U+FFFD.
-std::string json_string(std::string_view text);
 
 }  // namespace gradwire

@@ -20,8 +20,7 @@ constexpr std::uint32_t kUnknown = UINT32_MAX;
 
 }  // namespace
 
-Registry::Registry(const std::filesystem::path& file, Durability durability, RegistryRun run,
-                   std::function<void(const std::string&)> log)
+Registry::Registry(const std::filesystem::path& file, Durability durability, RegistryRun run, Log log)
     : run_(std::move(run)),
       log_(std::move(log)),
       file_(file, durability, run_),
@@ -165,7 +164,7 @@ void Registry::tell_trouble() {
     lines.swap(to_tell_);
   }
   if (log_)
-    for (const std::string& line : lines) log_(line);
+    for (const std::string& line : lines) log_(LogLine::warning(line));
 }
 
 // ---- the writer ----

@@ -16,6 +16,7 @@
 #include "fl_server/hub.h"
 #include "fl_server/registry_file.h"
 #include "fl_server/round_loop.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -26,8 +27,7 @@ class Registry final : public HubWatcher {
 
   // Opens the file, which it waits for a tenth of a second. log: one line per kind of trouble, from whichever
   // thread calls the functions below; may be empty.
-  Registry(const std::filesystem::path& file, Durability durability, RegistryRun run,
-           std::function<void(const std::string&)> log);
+  Registry(const std::filesystem::path& file, Durability durability, RegistryRun run, Log log);
   // Writes what is left, for two seconds at most.
   ~Registry() override;
 
@@ -60,7 +60,7 @@ class Registry final : public HubWatcher {
   }
 
   const RegistryRun run_;
-  const std::function<void(const std::string&)> log_;
+  const Log log_;
   RegistryFile file_;          // of the writer, once it runs
   std::uint32_t counted_ = 0;  // rounds whose replies the file has
 

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "fl_server/parcel.h"
+#include "fl_server/newcomers.h"
+#include "fl_server/relay_local.h"
 #include "fl_server/relay_sums.h"
 #include "fl_server/results.h"
 #include "fl_server/tcp_sockets.h"
@@ -25,48 +26,10 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kBackSoonMs = 500;  // for clients whose server is away
 constexpr milliseconds kLastWords{20'000};  // for a server that is away after a goodbye
 constexpr std::size_t kMostClients = 1 << 16;
+constexpr std::size_t kMostNewcomers = 1024;           // that have not said who they are
 constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // for the server to take them
 
-class Relay;
-
-// A client of this site.
-class Local final : public FrameHandler {
- public:
-  Local(Relay& relay, std::uint32_t channel, SocketLayer& sockets, std::unique_ptr<Socket> socket,
-        const WireTimes& times, ConnectionCounts& counts)
-      : relay_(relay),
-        channel_(channel),
-        came_(sockets.now()),
-        connection_(sockets, std::move(socket), times, *this, counts) {}
-
-  Connection& connection() { return connection_; }
-  std::uint32_t channel() const { return channel_; }
-  bool said_hello() const { return said_hello_; }
-  SteadyTime came() const { return came_; }
-  bool heard_goodbye = false, server_closed = false;
-
-  Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
-                                                          std::span<const std::byte> header) override {
-    if (!said_hello_ && prefix.type != FrameType::kHello) return Error{"the first message is no Hello"};
-    if (prefix.payload_len > 0 && prefix.type != FrameType::kReply)
-      return Error{"only a Reply has a payload"};
-    if (!std::exchange(said_hello_, true)) connection_.expect_heartbeats();
-    return parcel_.begin(prefix, header);
-  }
-  Status on_frame() override;
-  void on_closed(const std::string& why) override;
-  void on_shut() override;
-
- private:
-  Relay& relay_;
-  const std::uint32_t channel_;
-  const SteadyTime came_;
-  bool said_hello_ = false;
-  Parcel parcel_;
-  Connection connection_;
-};
-
-class Relay final : public RelayRun, public SocketLayerHandler, public FrameHandler {
+class Relay final : public RelayRun, public SocketLayerHandler, public FrameHandler, public LocalOwner {
  public:
   Relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets)
       : options_(options),
@@ -76,14 +39,14 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
         next_try_(last_contact_) {
     if (options.aggregate)
       sums_ = std::make_unique<RelaySums>([this](const Outgoing& message) { pass_up(message); },
-                                          [this](const std::string& line) { log(line); });
+                                          [this](const LogLine& line) { log(line); });
   }
 
   void run();
   void start() override;
   bool over() const override;
 
-  void log(const std::string& line) const {
+  void log(const LogLine& line) const {
     if (options_.log) options_.log(line);
   }
   void pass_up(const Outgoing& message) {
@@ -91,16 +54,22 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
     upstream_->send(message);
     if (upstream_->bytes_waiting() > kMostBytesWaiting) pause_clients(true);
   }
-  void from_local(std::uint32_t channel, Parcel& parcel) {
+  void said_hello(std::uint32_t channel) override { newcomers_.remove(channel); }
+  void from_local(std::uint32_t channel, Parcel& parcel) override {
     const bool is_reply = parcel.prefix.type == FrameType::kReply;
     if (!(is_reply && sums_ && sums_->take(channel, parcel))) pass_up(parcel.for_channel(channel));
   }
-  void local_left(Local& local, const std::string& why);
-  void erase(std::uint32_t channel) { locals_.erase(channel); }
+  void local_left(Local& local, const std::string& why) override;
+  void erase(std::uint32_t channel) override {
+    newcomers_.remove(channel);
+    locals_.erase(channel);
+  }
 
  private:
   void on_accepted(std::unique_ptr<Socket> socket) override;
+  void send_newcomer_away();
   void on_turned_away() override {
+    if (!newcomers_.empty()) send_newcomer_away();
     if (!std::exchange(said_short_, true))
       log("no file descriptors are left: clients are turned away; raise 'ulimit -n'");
   }
@@ -128,6 +97,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   const std::unique_ptr<SocketLayer> sockets_;              // connections end before it
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
   std::uint32_t channels_ = 0;                              // so far: none is used twice
+  Newcomers newcomers_;                                     // by channel
 
   // The connection to the server.
   std::unique_ptr<Connection> upstream_;
@@ -146,34 +116,38 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   bool stopped_ = false, is_over_ = false, said_goodbye_ = false, paused_ = false, said_short_ = false;
 };
 
-// ---- a client ----
-
-Status Local::on_frame() {
-  if (parcel_.prefix.type != FrameType::kHeartbeat) relay_.from_local(channel_, parcel_);
-  parcel_.payload.reset();
-  return Unit{};
-}
-void Local::on_closed(const std::string& why) { relay_.local_left(*this, why); }
-void Local::on_shut() { relay_.erase(channel_); }
+// ---- clients ----
 
 void Relay::local_left(Local& local, const std::string& why) {
   if (sums_) sums_->left(local.channel(), local.server_closed);
   if (local.said_hello() && !local.server_closed)
     pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
-  if (!local.heard_goodbye)
+  newcomers_.add(local.channel(), local.connection().peer());  // it may still read why
+  if (!local.heard_goodbye && !why.empty())
     log("client " + std::to_string(local.channel()) + " (" + local.connection().peer() +
         ") is disconnected: " + why);
 }
 
 void Relay::on_accepted(std::unique_ptr<Socket> socket) {
+  const bool is_full = newcomers_.size() >= kMostNewcomers || counts_.open + 1 >= sockets_->most_sockets();
+  if (is_full && !newcomers_.empty()) send_newcomer_away();
   if (locals_.size() >= kMostClients) return;
   const std::uint32_t channel = ++channels_;
+  newcomers_.add(channel, socket->peer());
   auto& local = locals_[channel] =
       std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), options_.times, counts_);
   local->connection().start();
   local->connection().pause_reading(paused_);
   said_short_ = false;
   if (!joined_) local->connection().refuse("this relay has no server at the moment", false, kBackSoonMs);
+}
+
+void Relay::send_newcomer_away() {
+  const auto channel = static_cast<std::uint32_t>(newcomers_.first_to_go());
+  log(LogLine::warning("too many connections do not say who they are, most come from " +
+                       newcomers_.crowded_origin() + ": the oldest of them makes room"));
+  newcomers_.remove(channel);
+  locals_.at(channel)->connection().close("");
 }
 
 // ---- the server ----
@@ -326,10 +300,7 @@ void Relay::on_tick() {
   if (sums_) sums_->check_time(now);
   if (paused_ && (!joined_ || upstream_->bytes_waiting() < kMostBytesWaiting / 2)) pause_clients(false);
   for (const auto& [channel, local] : locals_) {
-    if (!local->said_hello() && now - local->came() > options_.times.handshake)
-      local->connection().refuse(
-          "no Hello within " + std::to_string(options_.times.handshake.count()) + " ms", false, 0);
-    local->connection().check_time(now);
+    local->check_time(now);
   }
   if (!upstream_ && !is_over_ && now >= next_try_) connect();
 }
@@ -370,6 +341,7 @@ void Relay::run() {
   }
   if (refused_) {
     sockets_->wait(sockets_->now() + options_.times.linger, [&] { return locals_.empty(); });
+    if (retry_after_.count() == 0) throw std::invalid_argument(*refused_);  // another start does not help
     throw std::runtime_error(*refused_);
   }
   if (!said_goodbye_)

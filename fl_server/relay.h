@@ -14,6 +14,7 @@
 #include <string>
 
 #include "fl_server/connection.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -27,7 +28,7 @@ struct RelayOptions {
   std::chrono::milliseconds give_up_after{3'600'000};  // without a server
   std::uint64_t jitter_seed = std::random_device{}();  // of the back-off
   bool handle_signals = true;
-  std::function<void(const std::string&)> log;  // one line; may be empty
+  Log log;  // one line; may be empty
 };
 
 // One relay on any sockets: everything happens inside their wait().

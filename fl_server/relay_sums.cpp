@@ -118,7 +118,7 @@ std::unique_ptr<RelaySums::Adder> make_adder(const proto::Experiment& experiment
 
 }  // namespace
 
-RelaySums::RelaySums(std::function<void(const Outgoing&)> up, std::function<void(const std::string&)> log)
+RelaySums::RelaySums(std::function<void(const Outgoing&)> up, Log log)
     : up_(std::move(up)), log_(std::move(log)) {}
 RelaySums::~RelaySums() = default;
 

@@ -18,6 +18,7 @@
 
 #include "fl_server/parcel.h"
 #include "fl_server/socket_layer.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -32,7 +33,7 @@ class RelaySums {
   static constexpr std::uint64_t kMostBytesHeld = std::uint64_t{256} << 20;
 
   // `up` sends a frame to the server, `log` takes one line.
-  RelaySums(std::function<void(const Outgoing&)> up, std::function<void(const std::string&)> log);
+  RelaySums(std::function<void(const Outgoing&)> up, Log log);
   ~RelaySums();
 
   // Of the server: whether this run takes sums.
@@ -69,7 +70,7 @@ class RelaySums {
   void pass_on(Reply& reply);
 
   const std::function<void(const Outgoing&)> up_;
-  const std::function<void(const std::string&)> log_;
+  const Log log_;
   bool allowed_ = false, said_exact_ = false;
   std::string start_;             // the header that adder_ was made from
   std::unique_ptr<Adder> adder_;  // null: the run is not known

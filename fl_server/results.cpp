@@ -1,5 +1,6 @@
 #include "fl_server/results.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -48,19 +49,68 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
 
+std::vector<std::string_view> cells_of(std::string_view line) {
+  std::vector<std::string_view> cells;
+  for (std::size_t comma = line.find(','); comma != std::string_view::npos; comma = line.find(',')) {
+    cells.push_back(line.substr(0, comma));
+    line.remove_prefix(comma + 1);
+  }
+  cells.push_back(line);
+  return cells;
+}
+
+// Of each of our columns: its place in a line of a file with such a header, or none.
+std::vector<std::size_t> places_of_columns(std::string_view header) {
+  const std::vector<std::string_view> theirs = cells_of(header);
+  std::vector<std::size_t> places;
+  for (const std::string_view name : cells_of(kMetricsHeader))
+    places.push_back(
+        static_cast<std::size_t>(std::find(theirs.begin(), theirs.end(), name) - theirs.begin()));
+  return places;
+}
+
+// A line in our columns. What it does not have is nothing (accuracy) or 0.
+std::string in_our_columns(std::string_view line, const std::vector<std::size_t>& places) {
+  constexpr std::size_t kAccuracy = 3;
+  const std::vector<std::string_view> cells = cells_of(line);
+  std::string text;
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    if (k > 0) text += ',';
+    text += places[k] < cells.size() ? cells[places[k]] : k == kAccuracy ? "" : "0";
+  }
+  return text;
+}
+
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
 // The header and the lines of earlier rounds, up to the first that is torn or that will be written again.
 std::string lines_before(std::string_view text, std::uint32_t first_round) {
   std::string kept = std::string(kMetricsHeader) + '\n';
-  if (!text.starts_with(kept)) return kept;
-  text.remove_prefix(kept.size());
+  const std::string_view header = first_line(text);
+  if (header.size() == text.size() || !header.starts_with("round,")) return kept;
+  const std::vector<std::size_t> places = places_of_columns(header);
+  text.remove_prefix(header.size() + 1);
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     std::uint32_t round = 0;
     const auto [after, error] = std::from_chars(text.data(), text.data() + end, round);
     if (error != std::errc() || *after != ',' || round >= first_round) break;
-    kept += text.substr(0, end + 1);
+    const std::string_view line = text.substr(0, end);
+    kept += header == kMetricsHeader ? std::string(line) : in_our_columns(line, places);
+    kept += '\n';
     text.remove_prefix(end + 1);
   }
   return kept;
+}
+
+// Of what lines_before() gives.
+std::optional<double> loss_of_row_0(std::string_view lines) {
+  constexpr std::string_view kRow0 = "0,";
+  lines.remove_prefix(kMetricsHeader.size() + 1);
+  double loss = 0;
+  if (!lines.starts_with(kRow0) ||
+      std::from_chars(lines.data() + kRow0.size(), lines.data() + lines.size(), loss).ec != std::errc())
+    return std::nullopt;
+  return loss;
 }
 
 std::string read_all(const std::filesystem::path& file) {
@@ -75,17 +125,17 @@ std::string read_all(const std::filesystem::path& file) {
 
 }  // namespace
 
-void write_whole(Disk& disk, const std::string& name, std::string_view bytes, Durability durability) {
+void write_whole(Disk& disk, const std::string& name, std::string_view bytes) {
   const std::string draft = name + ".new";
   check(disk.write(draft, std::span(&bytes, 1)));
-  if (durability == Durability::kPower) check(disk.sync(draft));
+  check(disk.sync(draft));
   check(disk.rename(draft, name));
-  if (durability == Durability::kPower) check(disk.sync_folder());
+  check(disk.sync_folder());
 }
 
-void write_whole(const std::filesystem::path& file, std::string_view bytes, Durability durability) {
+void write_whole(const std::filesystem::path& file, std::string_view bytes) {
   FolderDisk disk(folder_of(file));
-  write_whole(disk, file.filename().string(), bytes, durability);
+  write_whole(disk, file.filename().string(), bytes);
 }
 
 MetricsFile::MetricsFile(const std::filesystem::path& file, std::uint32_t first_round, Durability durability)
@@ -96,15 +146,38 @@ MetricsFile::MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint
                          Durability durability)
     : disk_(std::move(disk)), name_(std::move(name)), durability_(durability) {
   const Result<std::string> before = first_round > 0 ? disk_->read(name_) : std::string();
-  write_whole(*disk_, name_, lines_before(before ? *before : "", first_round), durability_);
+  const std::string_view text = before ? std::string_view(*before) : std::string_view();
+  if (text.find('\n') != std::string_view::npos && first_line(text) != kMetricsHeader) {
+    set_aside_ = name_ + ".before";
+    write_whole(*disk_, set_aside_, text);
+  }
+  const std::string kept = lines_before(text, first_round);
+  write_whole(*disk_, name_, kept);
+  loss_at_start_ = loss_of_row_0(kept);
 }
 
 void MetricsFile::write(const RoundRecord& record) {
+  if (record.round == 0) loss_at_start_ = record.loss;
   // One write per line, so that a reader never sees half of one.
   const std::string line = metrics_line(record) + '\n';
   const std::string_view piece = line;
   check(disk_->append(name_, std::span(&piece, 1)));
   if (durability_ == Durability::kPower) check(disk_->sync(name_));
+}
+
+std::optional<std::uint32_t> last_round_of_metrics(const std::filesystem::path& file) {
+  constexpr std::streamoff kLongestLine = 4096;
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in) return std::nullopt;
+  const std::streamoff size = in.tellg(), from = std::max<std::streamoff>(0, size - 2 * kLongestLine);
+  std::string text(static_cast<std::size_t>(size - from), '\0');
+  if (!in.seekg(from).read(text.data(), size - from)) return std::nullopt;
+  text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n'));
+  const std::size_t start = text.rfind('\n');
+  if (start == std::string::npos) return std::nullopt;  // the header
+  std::uint32_t round = 0;
+  const auto [end, error] = std::from_chars(text.data() + start + 1, text.data() + text.size(), round);
+  return error == std::errc() && *end == ',' ? std::optional(round) : std::nullopt;
 }
 
 std::string metrics_line(const RoundRecord& r) {
@@ -120,7 +193,7 @@ std::string metrics_line(const RoundRecord& r) {
 }
 
 template <class Real>
-void write_model(const std::filesystem::path& file, std::span<const Real> x, Durability durability) {
+void write_model(const std::filesystem::path& file, std::span<const Real> x) {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   std::string bytes(kModelMagic.data(), kModelMagic.size());
   bytes.reserve(kModelHeaderBytes + x.size() * sizeof(Real) + kModelCrcBytes);
@@ -133,11 +206,11 @@ void write_model(const std::filesystem::path& file, std::span<const Real> x, Dur
     put(bytes, bits);
   }
   put(bytes, crc32c(bytes_of(bytes)));
-  write_whole(file, bytes, durability);
+  write_whole(file, bytes);
 }
 
-template void write_model(const std::filesystem::path&, std::span<const float>, Durability);
-template void write_model(const std::filesystem::path&, std::span<const double>, Durability);
+template void write_model(const std::filesystem::path&, std::span<const float>);
+template void write_model(const std::filesystem::path&, std::span<const double>);
 
 std::vector<double> read_model(const std::filesystem::path& file) {
   std::string bytes = read_all(file);

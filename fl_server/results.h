@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,27 +14,37 @@
 
 namespace gradwire {
 
-// Readers see the old contents or the new ones, never a part; with kPower a loss of power after the return
-// leaves the new ones. Throws std::runtime_error.
-void write_whole(const std::filesystem::path& file, std::string_view bytes,
-                 Durability durability = Durability::kProcess);
-void write_whole(Disk& disk, const std::string& name, std::string_view bytes, Durability durability);
+// Readers see the old contents or the new ones, never a part; a loss of power after the return leaves the new
+// ones. Throws std::runtime_error.
+void write_whole(const std::filesystem::path& file, std::string_view bytes);
+void write_whole(Disk& disk, const std::string& name, std::string_view bytes);
 
 // metrics.csv, one line per record, written at once so that a reader sees whole lines. With kPower a record
-// is on the disk when write() returns: a run that goes on after its round cannot evaluate it again.
+// is on the disk when write() returns, else after sync(): a run that goes on after its round cannot evaluate
+// it again.
 class MetricsFile {
  public:
-  // Of a file of an earlier process the lines of rounds before `first_round` stay. Throws std::runtime_error.
+  // Of a file of an earlier process the lines of rounds before `first_round` stay, also under the header of
+  // another version; then the whole file is kept as set_aside(). Throws std::runtime_error.
   explicit MetricsFile(const std::filesystem::path& file, std::uint32_t first_round = 0,
                        Durability durability = Durability::kProcess);
   MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint32_t first_round, Durability durability);
   void write(const RoundRecord& record);
+  std::optional<double> loss_at_start() const { return loss_at_start_; }  // of row 0, where there is one
+  // Another thread may call it meanwhile.
+  Status sync() { return disk_->sync(name_); }
+  const std::string& set_aside() const { return set_aside_; }  // a name; empty: nothing was
 
  private:
   const std::shared_ptr<Disk> disk_;
   const std::string name_;
   const Durability durability_;
+  std::optional<double> loss_at_start_;
+  std::string set_aside_;
 };
+
+// The round of the last whole line of a metrics.csv; nothing: there is none.
+std::optional<std::uint32_t> last_round_of_metrics(const std::filesystem::path& file);
 
 // The line of a record without its newline; 17 significant digits.
 std::string metrics_line(const RoundRecord& record);
@@ -44,8 +55,7 @@ inline constexpr std::string_view kMetricsHeader =
 // model.bin: 8 bytes magic "GWMODEL1", u32 bytes per number (4 or 8), u32 zero, u64 d, d numbers, u32 CRC32C
 // of all before.
 template <class Real>
-void write_model(const std::filesystem::path& file, std::span<const Real> x,
-                 Durability durability = Durability::kProcess);
+void write_model(const std::filesystem::path& file, std::span<const Real> x);
 // Any precision is converted. Throws std::runtime_error (one line).
 std::vector<double> read_model(const std::filesystem::path& file);
 

@@ -5,24 +5,16 @@
 #include <cmath>
 #include <deque>
 #include <stdexcept>
+#include <utility>
 
 #include "algorithms/sampling.h"
 #include "fl_server/evaluation.h"
+#include "fl_server/waiting.h"
 
 namespace gradwire {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// "3, 7, 12 and 5 more"
-std::string name_some(const std::vector<ClientId>& clients) {
-  constexpr std::size_t kNamed = 8;
-  std::string text;
-  for (std::size_t k = 0; k < std::min(kNamed, clients.size()); ++k)
-    text += (k == 0 ? "" : ", ") + std::to_string(clients[k]);
-  if (clients.size() > kNamed) text += " and " + std::to_string(clients.size() - kNamed) + " more";
-  return text;
-}
 
 // Adds a message by both definitions.
 template <class Real>
@@ -93,11 +85,14 @@ class Loop {
   std::size_t quorum_of(std::size_t size) const {
     return std::clamp<std::size_t>(ceil_share(limits_.quorum, size), 1, size);
   }
-  void note(const std::string& line) const {
-    if (hooks_.on_note) hooks_.on_note(line);
+  void note(LogLine line) const {
+    if (hooks_.on_note) hooks_.on_note(std::move(line).in_round(ledger_.round));
+  }
+  LogLine about(ClientId client, const char* what, int line = __builtin_LINE()) const {
+    return LogLine("client " + std::to_string(client) + what, __FILE__, line).of_client(client);
   }
 
-  // One round from x^k to x^{k+1}; false: a client's gradient was not finite.
+  // One round from x^k to x^{k+1}; false: too many answers were not finite.
   bool round(std::uint32_t k) {
     server_.cohort(cohort_);
     replies_.clear();
@@ -133,7 +128,7 @@ class Loop {
     }
   }
 
-  // Row k of the metrics; false: the loss or the gradient is not finite.
+  // Row k of the metrics; false: the loss or the gradient is not finite, or too many answers.
   bool evaluate(std::uint32_t k) {
     Downlink<Real> body;
     body.round = k;
@@ -147,26 +142,9 @@ class Loop {
         if (have_[i]) evaluation.add(slots_[i]);
     }
     totals_ = before;
-    fill_record(k, evaluation);
+    record_ = record_of(k, evaluation, totals_, setup_.n, seconds());
     if (hooks_.on_record) hooks_.on_record(record_);
     return std::isfinite(record_.loss) && std::isfinite(record_.grad_norm_sq);
-  }
-
-  void fill_record(std::uint32_t k, const Evaluation<Real>& evaluation) {
-    const double n = setup_.n;
-    record_.round = k;
-    record_.loss = evaluation.loss();
-    record_.grad_norm_sq = evaluation.grad_norm_sq();
-    record_.accuracy = evaluation.accuracy();
-    record_.bits_up = totals_.bits_up / n;
-    record_.bits_down = totals_.bits_down / n;
-    record_.bits_up_paper = totals_.bits_up_paper / n;
-    record_.bits_down_paper = totals_.bits_down_paper / n;
-    record_.bytes_up = totals_.bytes_up;
-    record_.bytes_down = totals_.bytes_down;
-    record_.grad_calls = static_cast<double>(totals_.grad_calls) / n;
-    record_.replies = totals_.replies;
-    record_.seconds = seconds();
   }
 
   std::uint64_t send(ClientId client, Request request, const Downlink<Real>& body,
@@ -181,44 +159,42 @@ class Loop {
   }
 
   // Asks cohort_ for `request` and waits for `quorum` answers, which land in slots_/have_ by place in
-  // cohort_. False: a client's answer was not finite.
+  // cohort_. A client whose answer is not finite is missing. False: without those there is no quorum.
   bool collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k) {
     ++ledger_.ticket;
     slots_.resize(cohort_.size());
     have_.assign(cohort_.size(), 0);
     helped_.assign(cohort_.size(), 0);
+    not_finite_.assign(cohort_.size(), 0);
     resyncs_.clear();
     for (const ClientId c : cohort_) totals_.bytes_down += send(c, request, body, nullptr);
     std::size_t got = 0;
-    std::uint32_t attempts = 0;
-    double deadline = transport_.now() + limits_.deadline_seconds;
+    Waiting waiting(limits_, transport_.now(), std::exchange(is_first_, false));
     while (got < quorum) {
       // Also when events never cease, as of clients that come and go.
-      const bool late = transport_.now() > deadline;
-      const Event<Real> event = late ? Event<Real>{} : transport_.next(deadline);
+      const bool late = transport_.now() > waiting.deadline();
+      const Event<Real> event = late ? Event<Real>{} : transport_.next(waiting.deadline());
       switch (event.kind) {
         case Event<Real>::Kind::kStopped: stop_seen_ = true; break;
-        case Event<Real>::Kind::kLeft: note("client " + std::to_string(event.up.client) + " left"); break;
+        case Event<Real>::Kind::kLeft: note(about(event.up.client, " left")); break;
         case Event<Real>::Kind::kJoined: ask_again(event.up.client, request, body); break;
-        case Event<Real>::Kind::kTimeout:
-          ask_missing(request, body, k, ++attempts, got, quorum);
-          deadline = transport_.now() + limits_.deadline_seconds;
-          break;
+        case Event<Real>::Kind::kTimeout: ask_missing(request, body, k, waiting, got, quorum); break;
         case Event<Real>::Kind::kReply:
           if (event.up.ticket != ledger_.ticket) {
             tell(event, Receipt::kLate);
             break;
           }
-          if (event.up.answer == Answer::kNotFinite && is_awaited(event.up.client)) {
-            note("round " + std::to_string(k) + ": the loss or gradient of client " +
-                 std::to_string(event.up.client) + " is not a finite number");
-            return false;
-          }
           got += event.covers.empty() ? take(event, request, body) : take_sum(event, request, body);
+          if (event.up.answer == Answer::kNotFinite && !can_reach(quorum)) return false;
           break;
       }
     }
     return true;
+  }
+
+  bool can_reach(std::size_t quorum) const {
+    const auto lost = static_cast<std::size_t>(std::count(not_finite_.begin(), not_finite_.end(), 1));
+    return cohort_.size() - lost >= quorum;
   }
 
   // Place of `client` in cohort_, or cohort_.size().
@@ -237,9 +213,13 @@ class Loop {
   // True when the event is a new answer.
   bool take(const Event<Real>& event, Request request, const Downlink<Real>& body) {
     const std::size_t i = place(event.up.client);
-    if (i == cohort_.size()) return false;  // not asked
+    if (i == cohort_.size() || (event.repeated && !have_[i])) return false;  // not asked; of one ignored
     if (have_[i]) {
       tell(event, request, Receipt::kAccepted);  // again: it may not have heard
+      return false;
+    }
+    if (event.up.answer == Answer::kNotFinite) {
+      if (!std::exchange(not_finite_[i], 1)) note_not_finite(event.up.client);
       return false;
     }
     if (event.up.answer != Answer::kReply) {
@@ -249,16 +229,23 @@ class Loop {
     if (event.up.round != body.round ||
         !(request == Request::kRound ? server_.accepts(event.up)
                                      : Evaluation<Real>::accepts(event.up, setup_))) {
-      note("client " + std::to_string(event.up.client) +
-           " sent a message of the wrong shape or for another round; it is ignored");
+      note(about(event.up.client, " sent a message of the wrong shape or for another round; it is ignored"));
+      transport_.ignore(event);
       tell(event, request, Receipt::kRefused);
       return false;
     }
     slots_[i] = event.up;
     have_[i] = 1;
+    not_finite_[i] = 0;
     totals_.bytes_up += event.bytes;
     tell(event, request, Receipt::kAccepted);
     return true;
+  }
+
+  void note_not_finite(ClientId client) {
+    note(LogLine::warning("round " + std::to_string(ledger_.round) + ": the loss or gradient of client " +
+                          std::to_string(client) + " is not a finite number; it is counted as missing")
+             .of_client(client));
   }
 
   // How many answers a sum has brought: all that it covers, or none. Its clients' answers are then the sum,
@@ -272,6 +259,7 @@ class Loop {
     if (!good) {
       note("a sum of replies of " + std::to_string(event.covers.size()) + " clients, first " +
            std::to_string(event.up.client) + ", is refused: they are taken one by one");
+      transport_.ignore(event);
       return 0;
     }
     for (const ClientId client : event.covers) {
@@ -279,6 +267,7 @@ class Loop {
       slot = event.up;
       if (client != event.up.client) empty(slot, client);
       have_[place(client)] = 1;
+      not_finite_[place(client)] = 0;
     }
     totals_.bytes_up += event.bytes;
     return event.covers.size();
@@ -306,30 +295,34 @@ class Loop {
     if (helped_[i]) return;
     helped_[i] = 1;
     const ClientId client = cohort_[i];
-    auto resync = server_.resync(client, lacks);
+    // All of it where that is known: another process of the client may get it than the one that cried.
+    auto resync = server_.resync(client, Answer::kNeedsState);
+    if (!resync && lacks != Answer::kNeedsState) resync = server_.resync(client, lacks);
     if (!resync)
-      throw std::runtime_error("client " + std::to_string(client) +
-                               " lost its state, and the server has no copy of it; bring the client back "
-                               "with its --state, or start the "
-                               "run again with server.mirrors = true where the method can have mirrors");
-    note("client " + std::to_string(client) + " lost its state and is given it back");
+      throw std::runtime_error(
+          "client " + std::to_string(client) +
+          " lost its state, and the server has no copy of it; bring the client back "
+          "with its --state. If it has it, the server's journal has lost rounds that the "
+          "client knows of: begin anew (--no-resume), with server.mirrors = true where the "
+          "method can have mirrors, else with server.durability = \"power\"");
+    note(about(client, " lost its state and is given it back"));
     resyncs_.push_back(*resync);
     send(client, request, body, &resyncs_.back());
   }
 
   void ask_again(ClientId client, Request request, const Downlink<Real>& body) {
-    note("client " + std::to_string(client) + " joined");
+    note(about(client, " joined"));
     const std::size_t i = client < setup_.n ? place(client) : cohort_.size();
     if (i == cohort_.size() || have_[i]) return;
     helped_[i] = 0;
     send(client, request, body, nullptr);
   }
 
-  void ask_missing(Request request, const Downlink<Real>& body, std::uint32_t k, std::uint32_t attempts,
+  void ask_missing(Request request, const Downlink<Real>& body, std::uint32_t k, Waiting& waiting,
                    std::size_t got, std::size_t quorum) {
     std::vector<ClientId> missing;
     for (std::size_t i = 0; i < cohort_.size(); ++i)
-      if (!have_[i]) missing.push_back(cohort_[i]);
+      if (!have_[i] && !not_finite_[i]) missing.push_back(cohort_[i]);
     const std::string state = "round " + std::to_string(k) + ": " + std::to_string(got) + " of " +
                               std::to_string(quorum) + " needed replies; waiting for clients " +
                               name_some(missing);
@@ -337,10 +330,9 @@ class Loop {
       note(state + "; stopping without them: this round is begun again when the run goes on");
       throw RoundAbandoned();
     }
-    if (attempts >= limits_.attempts)
-      throw std::runtime_error(state + " after " + std::to_string(attempts) + " deadlines of " +
-                               std::to_string(limits_.deadline_seconds) +
-                               " s; start the missing clients, or lower server.quorum");
+    if (!waiting.goes_on(transport_.now()))
+      throw std::runtime_error(state + " " + waiting.so_far(transport_.now()) +
+                               "; start the missing clients, or lower server.quorum");
     note(state + "; asking them again");
     helped_.assign(cohort_.size(), 0);
     for (const ClientId c : missing) send(c, request, body, nullptr);
@@ -370,6 +362,7 @@ class Loop {
   const double seconds_before_;  // of earlier processes
 
   bool stop_seen_ = false;
+  bool is_first_ = true;  // the next request is the first of this process
   RoundRecord record_;
   Totals committed_totals_;  // of the rounds before the one in progress
   Totals& totals_ = ledger_.totals;
@@ -377,7 +370,7 @@ class Loop {
   // Of the request in progress.
   std::vector<ClientId> cohort_;  // with the spare clients
   std::vector<Uplink<Real>> slots_, replies_;
-  std::vector<char> have_, helped_;
+  std::vector<char> have_, helped_, not_finite_;
   std::deque<Downlink<Real>> resyncs_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "algorithms/method.h"
 #include "fl_server/transport.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -46,6 +47,7 @@ struct RoundLimits {
   double over_selection = 0;         // clients asked beyond the cohort, as a share of it
   double deadline_seconds = 60;      // then whoever is missing is asked again
   std::uint32_t attempts = 10;       // deadlines without a quorum before the run gives up
+  double first_wait_seconds = 0;     // that the first request may take instead, where that is longer
   std::uint32_t evaluate_every = 1;  // 0: never
   double stop_at_grad_norm_sq = 0;   // 0: never
   bool keep_clients = false;         // a run that is stopped goes on later: do not send the clients home
@@ -64,6 +66,7 @@ struct RoundRecord {
   double seconds = 0;
 };
 
+// kDiverged: so many answers were not finite that no quorum is left.
 enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverged };
 
 // A round that the server half has taken in and that no client knows of yet.
@@ -85,8 +88,7 @@ struct LoopHooks {
   std::function<void(std::uint32_t round)> on_round;  // after every round
   // No round is left: called before any client is sent home.
   std::function<void(Outcome)> on_over;
-  std::function<void(const std::string&)>
-      on_note;                              // one line worth a log: who is awaited, who was resynchronised
+  Log on_note;                              // who is awaited, who was resynchronised
   const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop
 };
 

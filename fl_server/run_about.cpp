@@ -17,6 +17,7 @@ void copy_settings(const proto::Experiment& from, proto::Experiment& to) {
   to.mutable_server()->set_over_selection(from.server().over_selection());
   to.mutable_server()->set_deadline_ms(from.server().deadline_ms());
   to.mutable_server()->set_durability(from.server().durability());
+  to.mutable_server()->set_join_deadline_ms(from.server().join_deadline_ms());
   to.mutable_run()->set_rounds(from.run().rounds());
   to.mutable_run()->set_evaluate_every(from.run().evaluate_every());
   to.mutable_run()->set_stop_at_grad_norm_sq(from.run().stop_at_grad_norm_sq());

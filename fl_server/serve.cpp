@@ -1,11 +1,14 @@
 #include "fl_server/serve.h"
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "algorithms/params.h"
 #include "fl_server/agreed.h"
 #include "fl_server/hub.h"
 #include "fl_server/results.h"
@@ -15,11 +18,15 @@
 #include "fl_server/tcp_sockets.h"
 #include "proto/folder_disk.h"
 #include "proto/journal.h"
+#include "proto/log.h"
 
 namespace gradwire {
 namespace {
 
 constexpr std::uint32_t kBackSoonMs = 1000;  // when clients of a run that goes on may try again
+
+// Of the rounds that are applied again: when it is worth a line that this takes a while.
+constexpr std::chrono::seconds kSayAfter{2}, kSayAgainEvery{5};
 
 constexpr std::chrono::milliseconds kSettleTime{1000};  // for the registry to take in what the journal has
 
@@ -29,32 +36,37 @@ std::uint64_t draw_run() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-// Makes the folder, unless it is somebody else's.
-void claim(const std::filesystem::path& state, const std::string& name) {
+// Makes the folder, unless it is somebody else's. False: its config.toml cannot be read, and a journal is
+// there, which has all of it.
+bool claim(const std::filesystem::path& state, const std::string& name) {
   const std::string option = "--state " + state.string() + ": ";
-  std::error_code error;
-  std::filesystem::create_directories(state, error);
-  if (!std::filesystem::is_directory(state))
-    throw ExperimentError(option + "is no folder and cannot be made one");
+  if (!make_folder(state)) throw ExperimentError(option + "is no folder and cannot be made one");
   const std::filesystem::path config = state / "config.toml";
-  if (!std::filesystem::exists(config)) return;
+  if (!std::filesystem::exists(config)) return true;
   std::string other;
   try {
     other = load_experiment(config).experiment.name();
   } catch (const ExperimentError&) {
+    FolderDisk disk(state);
+    if (const auto journal = Journal(disk, Durability::kProcess).is_there(); journal && *journal)
+      return false;
     throw ExperimentError(option + "its config.toml is not of a run of gradwire; choose another folder");
   }
   if (other != name)
     throw ExperimentError(option + "holds results of '" + other + "', not of '" + name +
                           "'; choose another folder or remove this one");
+  return true;
 }
 
-void describe(const Agreed& agreed, const std::function<void(const std::string&)>& log) {
-  for (const std::string& warning : agreed.warnings) log("warning: " + warning);
+void describe(const Agreed& agreed, const Log& log) {
+  for (const std::string& warning : agreed.warnings) log(LogLine::warning(warning));
   const std::string step = agreed.experiment.algorithm().step_size();
-  if (agreed.smoothness)
+  if (!agreed.needed.smoothness.empty() && agreed.smoothness)
     log("step sizes from theory: L = " + std::to_string(agreed.smoothness->L) +
         " is the mean of the clients' L_i, an upper bound; step_size = " + step);
+  if (!agreed.needed.convexity.empty() && agreed.smoothness)
+    log("from theory: mu = " + write_parameter(agreed.smoothness->mu) +
+        ", a lower bound by the regulariser and what the clients say of their data");
   log("the run begins: " + agreed.experiment.algorithm().name() + ", " +
       std::to_string(agreed.experiment.clients().count()) + " clients, d = " + std::to_string(agreed.d) +
       ", " + std::to_string(agreed.experiment.run().rounds()) + " rounds");
@@ -75,32 +87,36 @@ class Serving {
 
   // True: the folder holds a run that is not over, or may have more rounds now.
   bool recover() {
-    if (!options_.resume) remove_journal();
+    if (!options_.resume)
+      if (const Status status = journal_.remove(); !status) fail(status.error());
     const Result<bool> found =
         journal_.recover({.snapshot = [this](std::span<const Section> sections) { return load(sections); },
-                          .record = [this](std::string_view record) { return server_run_->replay(record); }});
-    if (!found) throw std::runtime_error(options_.state.string() + ": " + found.error().message);
+                          .record = [this](std::string_view record) { return replay(record); }});
+    if (!found) fail(found.error());
+    if (*found) compare_metrics();
     return *found;
   }
+  void write_config() const { write_whole(options_.state / "config.toml", to_toml(agreed_.experiment)); }
+
   // What is left to be done of a run that was recovered.
   RunStage stage() const {
     const bool more_rounds = server_run_->round() < told_.run().rounds() && grows_;
-    return more_rounds ? RunStage::kRounds : stage_;
+    return more_rounds ? RunStage::kRounds : server_run_->stage().stage;
   }
 
-  Outcome outcome() const { return outcome_; }  // of a run that is over
+  Outcome outcome() const { return server_run_->stage().outcome; }  // of a run that is over
 
   // Of a run whose results are written: some clients may still wait for the server.
   void serve_farewell() {
-    Hub hub(hub_options(about_.table), listen_on_tcp(options_.listen));
-    write_whole(options_.state / "address", hub.address() + "\n");
+    Hub hub(hub_options(about_.table), listening());
     options_.log("listening on " + hub.address() +
                  "; the run is over, telling clients that have not heard it");
-    server_run_->say_goodbye(hub, about_.start, outcome_);
-    if (registry_) registry_->ended(outcome_name(outcome_));
+    server_run_->say_goodbye(hub, about_.start, outcome());
+    if (registry_) registry_->ended(outcome_name(outcome()));
   }
 
   std::optional<Outcome> serve(bool resumed) {
+    asks_constants_ = resumed ? agreed_.needed.any() : constants_to_ask(loaded_).any();
     if (!resumed) open_registry(run_ = draw_run());
     try {
       const std::optional<Outcome> outcome = serve_run(resumed);
@@ -113,10 +129,14 @@ class Serving {
   }
 
  private:
+  [[noreturn]] void fail(const Error& error) const {
+    if (error.of_system) throw std::runtime_error(error.message);
+    throw ExperimentError(options_.state.string() + ": " + error.message);
+  }
+
   std::optional<Outcome> serve_run(bool resumed) {
     const std::uint32_t clients = told_.clients().count();
-    Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), listen_on_tcp(options_.listen));
-    write_whole(options_.state / "address", hub.address() + "\n");
+    Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), listening());
     bool begun = resumed;
     try {
       if (resumed) {
@@ -124,15 +144,15 @@ class Serving {
           registry_->goes_on_after(server_run_->round());
           registry_->settle(kSettleTime);
         }
-        write_whole(options_.state / "config.toml", to_toml(agreed_.experiment), durability_of(told_));
+        write_config();
         options_.log("listening on " + hub.address() + "; the run goes on after round " +
                      std::to_string(server_run_->round()) + ", waiting for its " + std::to_string(clients) +
                      " clients to come back");
       } else {
         options_.log("listening on " + hub.address() + ", waiting for " + std::to_string(clients) +
                      " clients");
-        if (!hub.gather(options_.join_deadline)) {
-          hub.abandon("the server was stopped before the run began", true, 0);
+        if (!hub.gather(join_deadline(options_, told_))) {
+          hub.abandon("the server was stopped before the run began", false, kBackSoonMs);
           return std::nullopt;
         }
         begin(hub.table());
@@ -143,16 +163,24 @@ class Serving {
         hub.abandon("the server was stopped; the run goes on when it is back", false, kBackSoonMs);
       return outcome;
     } catch (const std::exception& error) {
-      hub.abandon(std::string("the server ended the run: ") + error.what(), !begun, kBackSoonMs);
+      // What is wrong with the experiment or with data stays so; who is missing may still come.
+      const bool in_vain = !begun && (dynamic_cast<const ExperimentError*>(&error) != nullptr ||
+                                      dynamic_cast<const DataError*>(&error) != nullptr);
+      hub.abandon(std::string("the server ended the run: ") + error.what(), in_vain, kBackSoonMs);
       throw;
     }
   }
 
   HubOptions hub_options(const ClientTable& table) const {
-    return {table.size(),   told_.SerializeAsString(),
-            options_.times, options_.handle_signals,
-            options_.log,   table,
-            registry_.get()};
+    return {table.size(),
+            told_.SerializeAsString(),
+            options_.times,
+            options_.handle_signals,
+            options_.log,
+            table,
+            registry_.get(),
+            asks_constants_,
+            [this](const ClientInfo& info) { return check_client(info, told_); }};
   }
 
   void open_registry(std::uint64_t run) {
@@ -164,13 +192,15 @@ class Serving {
         options_.log);
   }
 
-  void remove_journal() {
-    const auto names = disk_.list();
-    if (!names) throw std::runtime_error(names.error().message);
-    for (const std::string& name : *names) {
-      if (!name.starts_with("ckpt-") && !name.starts_with("log-")) continue;
-      if (const Status status = disk_.remove(name); !status) throw std::runtime_error(status.error().message);
-    }
+  // Clients that come from here on need not try again: they wait in the queue of the system.
+  void listen() {
+    if (sockets_) return;
+    sockets_ = listen_on_tcp(options_.listen, options_.handle_signals);
+    write_whole(options_.state / "address", sockets_->address() + "\n");
+  }
+  std::unique_ptr<SocketLayer> listening() {
+    listen();
+    return std::move(sockets_);
   }
 
   bool load(std::span<const Section> sections) {
@@ -181,19 +211,37 @@ class Serving {
     const std::uint32_t rounds_before = about->resolved.run().rounds();
     take_settings(told_, *about, options_.state.string());
     about_ = std::move(*about);
-    stage_ = said->stage;
-    outcome_ = said->outcome;
     grows_ = told_.run().rounds() > rounds_before;
+    if (said->stage != RunStage::kOver || grows_) listen();
     agreed_ = agreed_before(about_.asked, about_.resolved, about_.table);
     open_registry(run_of(about_.start));
     make_run();
     return server_run_->load(sections);
   }
 
+  bool replay(std::string_view record) {
+    if (!server_run_->replay(record)) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < say_again_) return true;
+    say_again_ = now + kSayAgainEvery;
+    options_.log("the rounds since the last snapshot are applied again, round " +
+                 std::to_string(server_run_->round()) + " is; clients wait meanwhile");
+    return true;
+  }
+
+  // A row is written only after the rounds before it are in the journal.
+  void compare_metrics() const {
+    const std::optional<std::uint32_t> seen = last_round_of_metrics(options_.state / "metrics.csv");
+    if (seen.value_or(0) <= server_run_->round()) return;
+    options_.log(LogLine::warning("metrics.csv knows of round " + std::to_string(*seen) +
+                                  ", the journal ends after round " + std::to_string(server_run_->round()) +
+                                  ": what it held of the rounds between is lost, and they are done again"));
+  }
+
   void begin(const ClientTable& table) {
     agreed_ = agree(loaded_, table);
     describe(agreed_, options_.log);
-    write_whole(options_.state / "config.toml", to_toml(agreed_.experiment), durability_of(told_));
+    write_config();
     about_ = {told_, agreed_.experiment, start_frame(agreed_, run_), table};
     if (registry_) registry_->began(agreed_.d);
     make_run();
@@ -212,10 +260,11 @@ class Serving {
   const std::unique_ptr<Background> background_;
   RunAbout about_;
   Agreed agreed_;
-  RunStage stage_ = RunStage::kRounds;
-  Outcome outcome_ = Outcome::kStopped;
-  bool grows_ = false;     // the run is to have more rounds than it had
-  std::uint64_t run_ = 0;  // of a run that begins: its name for the clients
+  bool grows_ = false;  // the run is to have more rounds than it had
+  bool asks_constants_ = false;
+  std::uint64_t run_ = 0;                 // of a run that begins: its name for the clients
+  std::unique_ptr<SocketLayer> sockets_;  // until a hub has them
+  std::chrono::steady_clock::time_point say_again_ = std::chrono::steady_clock::now() + kSayAfter;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<ServerRun> server_run_;
 };
@@ -226,10 +275,15 @@ Served serve(const ServeOptions& given) {
   ServeOptions options = given;
   if (!options.log) options.log = [](const std::string&) {};
   const LoadedExperiment loaded = load_experiment(options.file, options.overrides);
-  claim(options.state, loaded.experiment.name());
+  const bool config_is_good = claim(options.state, loaded.experiment.name());
   const FolderLock lock(options.state);
   Serving serving(options, loaded);
   const bool resumed = serving.recover();
+  if (!config_is_good && resumed) {
+    options.log(LogLine::warning("config.toml in " + options.state.string() +
+                                 " is damaged; the journal has all of it, and it is written anew"));
+    serving.write_config();
+  }
   if (resumed && serving.stage() != RunStage::kRounds) {
     if (serving.stage() == RunStage::kFarewell) serving.serve_farewell();
     options.log("the run in " + options.state.string() +

@@ -10,6 +10,7 @@
 
 #include "fl_server/connection.h"
 #include "fl_server/round_loop.h"
+#include "proto/log.h"
 
 namespace gradwire {
 
@@ -19,11 +20,11 @@ struct ServeOptions {
   std::string listen;                  // HOST:PORT
   std::filesystem::path state;
   std::filesystem::path registry;  // empty: registry.sqlite3 in `state`; "none": no registry
-  std::chrono::milliseconds join_deadline{std::chrono::hours(24)};
+  std::optional<std::chrono::milliseconds> join_deadline;  // in place of server.join_deadline_ms
   WireTimes times;
   bool handle_signals = true;
   bool resume = true;  // go on with the run that the folder holds; else begin anew in its place
-  std::function<void(const std::string&)> log;
+  Log log;
   std::function<void(const RoundRecord&)> on_record;
 };
 

@@ -15,6 +15,8 @@
 namespace gradwire {
 namespace {
 
+using Seconds = std::chrono::duration<double>;
+
 constexpr std::chrono::seconds kGoodbyeTime{10};  // for clients to hang up once the run is over
 
 std::vector<ProcessInfo> processes(const ClientTable& table) {
@@ -90,6 +92,7 @@ class RealRun final : public ServerRun {
   bool replay(std::string_view record) override {
     const std::vector<std::uint64_t> before = ledger_.committed;
     if (!durable_.replay(record)) return false;
+    if (peek_end(record)) return true;
     used_.clear();
     for (ClientId client = 0; client < before.size(); ++client)
       if (ledger_.committed[client] != before[client]) used_.push_back(client);
@@ -97,10 +100,17 @@ class RealRun final : public ServerRun {
     return true;
   }
   std::uint32_t round() const override { return ledger_.round; }
+  RunEnd stage() const override { return durable_.stage(); }
 
   Outcome go(Hub& hub, const std::string& start) override {
     const Durability durability = durability_of(agreed_.experiment);
-    MetricsFile metrics(options_.state / "metrics.csv", ledger_.round, durability);
+    const auto metrics =
+        std::make_shared<MetricsFile>(options_.state / "metrics.csv", ledger_.round, durability);
+    if (!metrics->set_aside().empty() && options_.log)
+      options_.log(LogLine::warning(
+          "metrics.csv has the columns of another version: its lines are taken over, and it is kept as " +
+          metrics->set_aside()));
+    durable_.before_snapshots([metrics] { return metrics->sync(); });
     Summary summary;
     summary.experiment = &agreed_.experiment;
     summary.theory = agreed_.theory();
@@ -114,23 +124,28 @@ class RealRun final : public ServerRun {
       register_round(commit);
     };
     hooks.on_record = [&](const RoundRecord& record) {
-      metrics.write(record);
+      metrics->write(record);
       summary.last = record;
       if (registry_ != nullptr) registry_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
     RoundLimits limits = round_limits(agreed_.experiment);
     limits.keep_clients = true;
+    if (durable_.recovered())
+      limits.first_wait_seconds = Seconds(join_deadline(options_, agreed_.experiment)).count();
     durable_.begin();
     WatchedTransport<Real> transport(hub, context_, start, takes_sums(*setup_), registry_);
     const auto write_results = [&](Outcome outcome) {
       summary.outcome = outcome;
       summary.rounds = ledger_.round;
+      summary.loss_at_start = metrics->loss_at_start();
+      const std::string rise = loss_rise(summary.loss_at_start, summary.last.loss);
+      if (!rise.empty() && options_.log) options_.log(LogLine::warning(rise));
       summary.seconds = ledger_.totals.seconds;
       summary.kernels = kernels(hub.table());
       summary.processes = processes(hub.table());
-      write_model<Real>(options_.state / "model.bin", half_->model(), durability);
-      write_whole(options_.state / "summary.json", summary_json(summary), durability);
+      write_model<Real>(options_.state / "model.bin", half_->model());
+      write_whole(options_.state / "summary.json", summary_json(summary));
       durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
     };
     hooks.on_over = write_results;
@@ -180,7 +195,11 @@ class RealRun final : public ServerRun {
 }  // namespace
 
 Durability durability_of(const proto::Experiment& experiment) {
-  return experiment.server().durability() == "power" ? Durability::kPower : Durability::kProcess;
+  return survives_power(experiment) ? Durability::kPower : Durability::kProcess;
+}
+
+std::chrono::milliseconds join_deadline(const ServeOptions& options, const proto::Experiment& experiment) {
+  return options.join_deadline.value_or(std::chrono::milliseconds(experiment.server().join_deadline_ms()));
 }
 
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const Agreed& agreed,

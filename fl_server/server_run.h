@@ -1,6 +1,7 @@
 // One run of a server, from agreement to results, that an earlier process may have begun.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -16,6 +17,8 @@
 namespace gradwire {
 
 Durability durability_of(const proto::Experiment& experiment);
+// What the command line says, else the experiment.
+std::chrono::milliseconds join_deadline(const ServeOptions& options, const proto::Experiment& experiment);
 
 class ServerRun {
  public:
@@ -24,6 +27,7 @@ class ServerRun {
   virtual bool load(std::span<const Section> sections) = 0;
   virtual bool replay(std::string_view record) = 0;
   virtual std::uint32_t round() const = 0;  // rounds done
+  virtual RunEnd stage() const = 0;         // of what was recovered
   // Runs the rounds that are left and writes the results. `start`: the Start frame.
   virtual Outcome go(Hub& hub, const std::string& start) = 0;
   // Tells clients that the run is over, also those that come back for it, and waits a while until they have

@@ -28,7 +28,9 @@ const char* name_of(FrameType type) {
 }  // namespace
 
 Session::Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner)
-    : id_(id), sockets_(sockets), times_(times), owner_(owner), state_since_(sockets.now()) {}
+    : id_(id), sockets_(sockets), times_(times), owner_(owner) {
+  patience_.restart(sockets.now());
+}
 
 Session::~Session() = default;
 
@@ -52,12 +54,11 @@ void Session::begin(const std::string& start, std::uint64_t max_payload) {
 }
 
 void Session::check_time(SteadyTime now) {
-  const auto waited = now - state_since_;
-  if (state_ == State::kHello && waited > times_.handshake)
+  if (state_ == State::kHello && patience_.is_over(now, times_.handshake))
     return link_->refuse(
         "no Hello within " + std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
         false, 0);
-  if (state_ == State::kData && waited > times_.data)
+  if (state_ == State::kData && patience_.is_over(now, times_.data))
     return link_->refuse(
         "no Join within " + std::to_string(times_.data.count()) + " ms: its data takes too long to read",
         false, 0);
@@ -100,7 +101,7 @@ void Session::tell_broken_reply() {
 }
 
 void Session::on_shut() {
-  if (relay_ != nullptr && !channel_->is_lost()) relay_->trunk_->forget(channel_->channel());
+  if (relay() != nullptr) relay_->trunk_->forget(channel_->channel());
   owner_.on_shut(*this);
 }
 
@@ -152,7 +153,7 @@ Status Session::hello(std::span<const std::byte> header) {
   info_.kernels = one_line(hello.kernels());
   info_.pid = hello.pid();
   state_ = State::kData;
-  state_since_ = sockets_.now();
+  patience_.restart(sockets_.now());
   link_->expect_heartbeats();
   link_->send(Outgoing::control(owner_.welcome(*client)));
   return Unit{};
@@ -185,6 +186,7 @@ Status Session::relay(std::span<const std::byte> header) {
 
 void Session::tell_relay() {
   link_->set_max_payload(owner_.max_payload());
+  connection_->limit_waiting(owner_.most_for_relay());
   link_->send(Outgoing::control(owner_.relay_welcome(*this)));
 }
 

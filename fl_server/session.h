@@ -26,7 +26,8 @@ class SessionOwner {
   virtual std::string welcome(ClientId client) = 0;  // a whole frame
   // The session's peer is a relay; what it is told, a whole frame.
   virtual std::string relay_welcome(const Session& relay) = 0;
-  virtual std::uint64_t max_payload() const = 0;  // bytes; 0 before the run begins
+  virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
+  virtual std::uint64_t most_for_relay() const = 0;  // bytes that wait until a relay takes them
   // One of its clients comes. No link: there are too many.
   virtual Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) = 0;
   virtual Status on_join(Session& session, ClientInfo info) = 0;
@@ -72,6 +73,11 @@ class Session final : public FrameHandler {
   void tell_relay();
   // Of a relay: it adds up replies where it may.
   bool adds() const { return adds_; }
+  // Of a relay: it has no channels.
+  bool carries_nobody() const { return trunk_ && trunk_->empty(); }
+  bool is_channel() const { return channel_ != nullptr; }
+  // Whose channel it is; null: of none, or of one that is lost.
+  Session* relay() const { return channel_ != nullptr && !channel_->is_lost() ? relay_ : nullptr; }
   // It is a channel of this relay.
   bool is_behind(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
   void check_time(SteadyTime now);
@@ -103,7 +109,7 @@ class Session final : public FrameHandler {
   std::unique_ptr<Trunk> trunk_;      // of a relay
   bool in_channel_ = false;           // what arrives is for one of its channels
   State state_ = State::kHello;
-  SteadyTime state_since_;
+  Patience patience_;  // since that began
   std::optional<ClientId> client_;
   ClientInfo info_;  // from the Hello
   std::uint64_t process_ = 0;

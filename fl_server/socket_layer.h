@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -64,6 +65,8 @@ class SocketLayer {
   virtual ~SocketLayer() = default;
   virtual std::string address() const = 0;  // HOST:PORT that clients connect to
   virtual SteadyTime now() const = 0;
+  // That this process can have at the same time.
+  virtual std::size_t most_sockets() const { return SIZE_MAX; }
   // Accepts from now on, and calls the handler from inside wait(). `signals`: SIGINT and SIGTERM ask to stop,
   // a second one ends the process.
   virtual void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) = 0;

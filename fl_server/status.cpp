@@ -68,6 +68,12 @@ std::optional<Seen> look(const fs::path& state) {
                                                   },
                                               .record =
                                                   [&](std::string_view record) {
+                                                    if (const auto end = peek_end(record)) {
+                                                      seen.stage = end->stage;
+                                                      seen.outcome = end->outcome;
+                                                      return true;
+                                                    }
+                                                    seen.stage = RunStage::kRounds;
                                                     const auto ledger = peek_record(record);
                                                     if (ledger) seen.ledger = *ledger;
                                                     return ledger.has_value();
@@ -216,7 +222,7 @@ void write_run(JsonWriter& json, const Found& found) {
   json.member("bytes_up", totals.bytes_up);
   json.member("bytes_down", totals.bytes_down);
   json.member("seconds", totals.seconds);
-  json.member("durability", e.server().durability());
+  json.member("durability", survives_power(e) ? "power" : "process");
 }
 
 void write_client(JsonWriter& json, const RegistryClient& c) {
@@ -272,7 +278,7 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
   row("received", std::to_string(totals.bytes_up) + " bytes");
   row("sent", std::to_string(totals.bytes_down) + " bytes");
   row("time", std::to_string(static_cast<long long>(totals.seconds)) + " s of rounds");
-  row("durability", e.server().durability());
+  row("durability", survives_power(e) ? "power" : "process");
   rows_of_clients();
   return text;
 }

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <string_view>
 #include <unistd.h>
 
+#include "algorithms/params.h"
 #include "fl_server/json.h"
 #include "proto/build_info.h"
 #include "proto/experiment.h"
@@ -79,6 +81,12 @@ void write_result(JsonWriter& json, const Summary& s) {
   const RoundRecord& r = s.last;
   json.member("outcome", outcome_name(s.outcome));
   json.member("rounds", s.rounds);
+  json.key("loss_at_start");
+  if (s.loss_at_start) {
+    json.value(*s.loss_at_start);
+  } else {
+    json.null();
+  }
   json.key("last");
   json.begin_object();
   json.member("round", r.round);
@@ -102,6 +110,15 @@ void write_result(JsonWriter& json, const Summary& s) {
 }
 
 }  // namespace
+
+std::string loss_rise(std::optional<double> at_start, double at_end) {
+  constexpr double kRounding = 1e-9;
+  if (!at_start || !std::isfinite(at_end) || !(at_end - *at_start > kRounding * std::abs(*at_start)))
+    return "";
+  return "the run ends with a loss of " + write_parameter(at_end) + ", above the " +
+         write_parameter(*at_start) +
+         " that it began with; try a smaller algorithm.step_size, or other parameters in [algorithm]";
+}
 
 std::string outcome_name(Outcome outcome) {
   switch (outcome) {
@@ -135,6 +152,7 @@ std::string summary_json(const Summary& s) {
   json.key("warnings");
   json.begin_array();
   for (const std::string& warning : s.warnings) json.value(warning);
+  if (const std::string rise = loss_rise(s.loss_at_start, s.last.loss); !rise.empty()) json.value(rise);
   json.end_array();
   write_result(json, s);
   json.key("processes");

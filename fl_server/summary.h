@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,13 +32,18 @@ struct Summary {
   unsigned threads = 1;
   std::vector<std::string> warnings;
   Outcome outcome = Outcome::kFinished;
-  std::uint32_t rounds = 0;  // that were done
-  RoundRecord last;          // of the last evaluation
-  double seconds = 0;        // of all rounds
+  std::uint32_t rounds = 0;             // that were done
+  RoundRecord last;                     // of the last evaluation
+  std::optional<double> loss_at_start;  // of row 0; empty: not evaluated
+  double seconds = 0;                   // of all rounds
   std::vector<ProcessInfo> processes;
 };
 
+// With what loss_rise() says among the warnings.
 std::string summary_json(const Summary& summary);
+
+// One line on a run whose loss at the end is above that at its start; empty where it is not, or not known.
+std::string loss_rise(std::optional<double> at_start, double at_end);
 
 // "finished", "reached_target", "stopped" or "diverged".
 std::string outcome_name(Outcome outcome);

@@ -5,13 +5,16 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <optional>
+#include <stdexcept>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -35,6 +38,7 @@ using Descriptor = asio::posix::stream_descriptor;
 
 constexpr std::size_t kMaxVectors = 16;  // of one system call
 constexpr int kAcceptsPerWake = 64;
+constexpr std::size_t kDescriptorsOfFiles = 64;  // and of all else that is no connection
 constexpr int kJobsWithoutTime =
     10'000;  // of a wait whose deadline has passed; busy peers may bring more for ever
 
@@ -52,12 +56,13 @@ std::string peer_of(int fd) {
   return (address.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
 }
 
-// As many sockets as the system lets this process have.
-void raise_descriptor_limit() {
+// As many descriptors as the system lets this process have; how many of them are for sockets.
+std::size_t raise_descriptor_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
+  const rlimit highest{limit.rlim_max, limit.rlim_max};
+  if (::setrlimit(RLIMIT_NOFILE, &highest) == 0) limit = highest;
+  return limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur / 2, kDescriptorsOfFiles);
 }
 
 // A socket that is being connected. To the address of that name whose turn it is: the next one may answer
@@ -150,21 +155,25 @@ class TcpSocket final : public Socket {
 
 class TcpSockets final : public SocketLayer {
  public:
-  explicit TcpSockets(const std::string& address)
-      : listener_(std::in_place, address), address_(listener_->address()) {}
+  TcpSockets(const std::string& address, bool signals)
+      : listener_(std::in_place, address), address_(listener_->address()) {
+    if (signals) keep_signals();
+  }
 
   std::string address() const override { return address_; }
+  std::size_t most_sockets() const override { return most_sockets_; }
   SteadyTime now() const override { return std::chrono::steady_clock::now(); }
 
   void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) override {
     handler_ = &handler;
-    acceptor_.assign(::dup(listener_->fd()));
+    const int fd = ::fcntl(listener_->fd(), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) throw std::runtime_error("--listen " + address_ + ": " + std::strerror(errno));
+    acceptor_.assign(fd);
     accept_next();
     tick_ = tick;
     tick_again();
     if (!signals) return;
-    signals_.add(SIGINT);
-    signals_.add(SIGTERM);
+    keep_signals();
     signals_.async_wait([this](const asio::error_code& error, int) {
       if (error) return;
       signals_.clear();  // the next one ends the process
@@ -191,6 +200,10 @@ class TcpSockets final : public SocketLayer {
   }
 
  private:
+  void keep_signals() {
+    signals_.add(SIGINT);
+    signals_.add(SIGTERM);
+  }
   void accept_next() {
     acceptor_.async_wait(Descriptor::wait_read, [this](const asio::error_code& error) {
       if (error) return;
@@ -214,8 +227,7 @@ class TcpSockets final : public SocketLayer {
     timer_.expires_after(tick_);
     timer_.async_wait([this](const asio::error_code& error) {
       if (error) return;
-      // After a pause of the whole process what peers sent meanwhile is read before they are judged.
-      if (now() - timer_.expiry() < tick_) handler_->on_tick();
+      handler_->on_tick();
       if (std::exchange(short_of_descriptors_, false) && acceptor_.is_open()) accept_next();
       tick_again();
     });
@@ -223,6 +235,7 @@ class TcpSockets final : public SocketLayer {
 
   std::optional<Listener> listener_;  // none: it accepts no more
   const std::string address_;
+  const std::size_t most_sockets_ = raise_descriptor_limit();
   std::size_t connections_ = 0;  // begun
   SocketLayerHandler* handler_ = nullptr;
   std::chrono::milliseconds tick_{0};
@@ -236,9 +249,12 @@ class TcpSockets final : public SocketLayer {
 
 }  // namespace
 
-std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address) {
-  raise_descriptor_limit();
-  return std::make_unique<TcpSockets>(address);
+std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, bool keep_signals) {
+  try {
+    return std::make_unique<TcpSockets>(address, keep_signals);
+  } catch (const std::system_error& error) {  // of Asio
+    throw std::runtime_error("--listen " + address + ": " + error.code().message());
+  }
 }
 
 }  // namespace gradwire

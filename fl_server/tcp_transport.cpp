@@ -1,10 +1,10 @@
 #include "fl_server/tcp_transport.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
+#include "proto/codec_body.h"
 #include "proto/control_frame.h"
 #include "proto/reply_tail.h"
 #include "proto/wire.pb.h"
@@ -15,6 +15,13 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 
 constexpr double kFarAway = 1e9;  // seconds; what the clock can add without overflow
+
+std::string head_of(const Encoded& message) {
+  std::string head;
+  head.reserve(kPrefixBytes + message.header.size());
+  head.assign(reinterpret_cast<const char*>(message.prefix.data()), kPrefixBytes);
+  return head += message.header;
+}
 
 template <class Real>
 Event<Real> event_of(typename Event<Real>::Kind kind, ClientId client) {
@@ -43,14 +50,19 @@ double TcpTransport<Real>::now() const {
 }
 
 template <class Real>
-std::shared_ptr<const EncodedBody<Real>> TcpTransport<Real>::encode_once(std::uint64_t ticket,
-                                                                         const Downlink<Real>* body) {
-  if (!body_ || body_ticket_ != ticket || body_source_ != body) {
-    body_ = codec_.encode_body(*body);
-    body_ticket_ = ticket;
-    body_source_ = body;
-  }
-  return body_;
+void TcpTransport<Real>::encode_once(std::uint64_t ticket, const Downlink<Real>* body) {
+  if (body_ && body_ticket_ == ticket && body_source_ == body) return;
+  own_body();
+  body_ = codec_.encode_body(*body);
+  body_ticket_ = ticket;
+  body_source_ = body;
+  shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, !body_->sections.empty()});
+}
+
+// One copy for all whom it has not reached yet, now and later.
+template <class Real>
+void TcpTransport<Real>::own_body() {
+  if (shared_.use_count() > 1) shared_->own();
 }
 
 template <class Real>
@@ -62,29 +74,26 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
     inbox.viewed = -1;
     inbox.have = 0;
   }
-  const Body body = envelope.body == nullptr ? nullptr : encode_once(envelope.ticket, envelope.body);
+  if (envelope.body != nullptr) encode_once(envelope.ticket, envelope.body);
+  const EncodedBody<Real>* const body = envelope.body == nullptr ? nullptr : body_.get();
   const Body resync = envelope.resync == nullptr ? nullptr : codec_.encode_body(*envelope.resync);
-  Encoded encoded = codec_.encode(envelope, body.get(), resync.get(), inbox.have);
-  const std::uint64_t bytes = encoded.bytes;  // that the client gets, whatever its relay got
-  if (!resync && hub_.has_body(client, body.get()))
-    encoded = codec_.encode(envelope, nullptr, nullptr, inbox.have, true);
+  const Encoded encoded = codec_.encode(envelope, body, resync.get(), inbox.have);
   Outgoing message;
-  message.head.reserve(kPrefixBytes + encoded.header.size());
-  message.head.assign(reinterpret_cast<const char*>(encoded.prefix.data()), kPrefixBytes);
-  message.head += encoded.header;
-  message.sections = std::move(encoded.sections);
-  message.borrowed = !message.sections.empty();
+  message.head = head_of(encoded);
+  if (body != nullptr) message.body = shared_;
+  if (resync) {
+    message.sections = resync->sections;
+    message.borrowed = !message.sections.empty();
+    message.keep = resync;
+  } else if (body != nullptr && hub_.remembers_bodies(client)) {
+    message.short_head = head_of(codec_.encode(envelope, nullptr, nullptr, inbox.have, true));
+  }
   message.request = envelope.ticket;
   message.last = envelope.request == Request::kGoodbye;
-  if (resync) {
-    message.keep = std::make_shared<const std::array<Body, 2>>(std::array<Body, 2>{body, resync});
-  } else {
-    message.keep = message.body = body;
-  }
   hub_.send(client, std::move(message));
   newest_ = envelope.ticket;
   asking_ = envelope.request == Request::kRound;
-  return bytes;
+  return encoded.bytes;  // that the client gets, whatever its relay got
 }
 
 template <class Real>
@@ -95,6 +104,7 @@ Event<Real> TcpTransport<Real>::next(double deadline) {
   if (std::exchange(asking_, false) && takes_sums_) hub_.tell_asked(newest_);
   if (events_.empty()) sums_.release(newest_);  // else one of the request before may wait there
   if (events_.empty()) hub_.wait(until, [this] { return !events_.empty(); });
+  own_body();
   hub_.own_pending();  // from here on the caller may change what it sent
   if (events_.empty()) return {};
   Event<Real> event = events_.front();
@@ -140,6 +150,14 @@ void TcpTransport<Real>::on_broken_reply(ClientId client, std::uint64_t payload_
 }
 
 template <class Real>
+void TcpTransport<Real>::ignore(const Event<Real>& event) {
+  if (event.covers.empty() && event.up.ticket == inboxes_[event.up.client].asked)
+    inboxes_[event.up.client].viewed = -1;
+  for (const ClientId client : event.covers)
+    if (inboxes_[client].viewed == kInSum) inboxes_[client].viewed = -1;
+}
+
+template <class Real>
 void TcpTransport<Real>::tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
   wire::Received message;
   message.set_ticket(ticket);
@@ -160,7 +178,9 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
     for (const auto place : inbox.places) event.bytes += place.size();
   }
   event.up = *uplink;
-  if (inbox.viewed < 0 && uplink->ticket == inbox.asked && uplink->answer == Answer::kReply) {
+  const bool is_awaited = uplink->ticket == inbox.asked && uplink->answer == Answer::kReply;
+  event.repeated = is_awaited && inbox.viewed >= 0;
+  if (is_awaited && !event.repeated) {
     inbox.viewed = inbox.arriving;
   } else {
     event.up.parts = {};  // late, repeated, or without content: nobody looks at it

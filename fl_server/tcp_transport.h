@@ -27,6 +27,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   // when it is back.
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
   void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override;
+  void ignore(const Event<Real>& event) override;
   Event<Real> next(double deadline) override;
   double now() const override;
 
@@ -63,7 +64,8 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   void on_left(ClientId client) override;
   void on_stop() override;
 
-  std::shared_ptr<const EncodedBody<Real>> encode_once(std::uint64_t ticket, const Downlink<Real>* body);
+  void encode_once(std::uint64_t ticket, const Downlink<Real>* body);
+  void own_body();
 
   Hub& hub_;
   Codec<Real> codec_;
@@ -76,6 +78,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   std::deque<Event<Real>> events_;
   // The last body encoded, and what it was encoded from.
   std::shared_ptr<const EncodedBody<Real>> body_;
+  std::shared_ptr<SharedBody> shared_;
   std::uint64_t body_ticket_ = 0;
   const Downlink<Real>* body_source_ = nullptr;
 };

@@ -26,6 +26,8 @@ struct Event {
   // kReply: `up` is the sum of the answers of these clients, ascending, the first of them up.client. Empty:
   // it is that client's own. The view lives as long as those of `up`.
   std::span<const ClientId> covers;
+  // kReply: without its parts, since another of this client's to the same ticket was handed up before.
+  bool repeated = false;
 };
 
 template <class Real>
@@ -41,6 +43,8 @@ class Transport {
   virtual void tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
     (void)client, (void)ticket, (void)receipt;
   }
+  // This answer is not used: another one of the same clients may take its place.
+  virtual void ignore(const Event<Real>& event) { (void)event; }
   // The next event, at the latest at `deadline` (in seconds, on now()'s clock).
   virtual Event<Real> next(double deadline) = 0;
   virtual double now() const = 0;  // seconds, wall or virtual; only loops ask

@@ -28,6 +28,7 @@ class Trunk {
   // The channel's session ends.
   void forget(std::uint32_t channel);
   void lost(const std::string& why);
+  bool empty() const { return channels_.empty(); }
 
  private:
   const Opener opener_;

@@ -3,28 +3,41 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "fl_server/socket_layer.h"
 
 namespace gradwire {
 
-// A frame to be written. Sections may view the sender's vectors (`borrowed`) until WriteQueue::own() was
-// called.
-struct Outgoing {
-  std::string head;  // prefix and header
+// What the messages of one request have in common: each is written with it, and it is kept once.
+struct SharedBody {
   std::vector<std::span<const std::byte>> sections;
   std::shared_ptr<const void> keep;  // owns sections that are not borrowed
-  std::shared_ptr<const void> body;  // the message is this and fields of its own; null: do not ask
+  bool borrowed = false;             // sections may view the sender's vectors
+
+  // Copies what is borrowed.
+  void own();
+};
+
+// A frame to be written: head, then the sections of the body, then its own. Its own may view the sender's
+// vectors (`borrowed`) until WriteQueue::own() was called.
+struct Outgoing {
+  std::string head;        // prefix and header
+  std::string short_head;  // in place of head and body where the body was the last one written; empty: none
+  std::shared_ptr<SharedBody> body;  // may be null
+  std::vector<std::span<const std::byte>> sections;
+  std::shared_ptr<const void> keep;  // owns sections that are not borrowed
   bool borrowed = false;
-  std::uint64_t request = 0;  // not 0: a round message; a newer one takes its place while it waits
-  bool last = false;          // nothing follows; the client hears it and hangs up
+  // Not 0: a message of this request. While it waits, one of a newer request, for whatever channel, makes it
+  // void, and one for the same channel takes its place.
+  std::uint64_t request = 0;
+  std::uint32_t channel = 0;
+  bool last = false;  // nothing follows; the client hears it and hangs up
 
   static Outgoing control(std::string frame) {
     Outgoing message;
@@ -33,10 +46,6 @@ struct Outgoing {
   }
 };
 
-// Copies of borrowed sections, shared by all queues that still hold them.
-using OwnedSections =
-    std::map<std::pair<const std::byte*, std::size_t>, std::shared_ptr<const std::vector<std::byte>>>;
-
 class WriteQueue {
  public:
   void push(Outgoing message);
@@ -44,18 +53,33 @@ class WriteQueue {
   void drop_waiting();
   void clear();
 
-  bool empty() const { return queue_.empty(); }
-  std::uint64_t bytes() const;                    // waiting
+  bool empty() const { return messages_ == 0; }
+  // That it holds: all but shared bodies.
+  std::uint64_t bytes() const;
   std::uint64_t taken() const { return taken_; }  // ever, by the socket
-  bool borrowing() const;
-  void own(OwnedSections& copies);
+  bool borrowing() const { return borrowing_ > 0; }
+  void own();
 
   enum class Progress { kAll, kSome, kNothing, kFailed };
   // One write of a socket. kAll: the queue is empty now. kFailed: the socket says why.
   Progress write_once(Socket& socket);
 
  private:
-  std::deque<Outgoing> queue_;
+  using Place = std::list<Outgoing>::iterator;
+  void append(Outgoing message);
+  void put(Place place, Outgoing message);
+  void make_void(Place place);
+  void make_requests_void();
+  bool is_body_known(const Outgoing& message) const;
+  void begin();
+  void end_front();
+
+  std::list<Outgoing> queue_;               // with places that are void: they keep a channel's turn
+  std::map<std::uint32_t, Place> waiting_;  // requests that were not begun, and void places; by channel
+  std::weak_ptr<SharedBody> last_body_;     // written in full, and remembered by the peer
+  std::uint64_t newest_ = 0;                // request
+  std::size_t messages_ = 0, borrowing_ = 0;
+  std::uint64_t bytes_ = 0;
   std::uint64_t written_ = 0;  // bytes of the first
   std::uint64_t taken_ = 0;
 };

@@ -20,12 +20,14 @@ Result<ZstdMode> parse_zstd_mode(std::string_view text) {
 
 namespace {
 
-// Vectors of values that one part takes at most: the factors of a matrix may have twice as many numbers.
+// Vectors of values that one part takes at most: the factors of a matrix may have twice as many numbers, and
+// so may the eigenvectors of one whose triangle is sent.
 std::uint64_t most_vectors(const Compressor& compressor) {
   std::uint64_t vectors = 0;
   for (std::size_t link = 0; link < kMaxLinks; ++link) {
     const Compressor* const c = chain_link(compressor, link);
-    if (c != nullptr) vectors += std::holds_alternative<RankK>(*c) ? 2 : 1;
+    if (c != nullptr)
+      vectors += std::holds_alternative<RankK>(*c) || std::holds_alternative<RankR>(*c) ? 2 : 1;
   }
   return vectors;
 }

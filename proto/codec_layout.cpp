@@ -12,6 +12,7 @@ static_assert(static_cast<int>(Shape::kDense) == wire::SHAPE_DENSE);
 static_assert(static_cast<int>(Shape::kSparse) == wire::SHAPE_SPARSE);
 static_assert(static_cast<int>(Shape::kRange) == wire::SHAPE_RANGE);
 static_assert(static_cast<int>(Shape::kLowRank) == wire::SHAPE_LOW_RANK);
+static_assert(static_cast<int>(Shape::kSymmetric) == wire::SHAPE_SYMMETRIC);
 
 // A packing k is 2k - 1 on the wire, and 2k when its values are written plainly.
 static_assert(2 * static_cast<int>(Packing::kNatural) == wire::PACKING_NATURAL_AS_PLAIN);
@@ -40,6 +41,12 @@ bool is_low_rank(std::uint64_t dim, std::uint64_t rows, std::uint64_t count) {
   return count % (rows + cols) == 0 && count / (rows + cols) <= std::min(rows, cols);
 }
 
+// Whether `count` values are eigenvalues and eigenvectors of a matrix whose triangle has `dim` entries.
+bool is_symmetric(std::uint64_t dim, std::uint64_t count) {
+  const std::uint64_t m = triangle_side(dim);
+  return m > 0 && count % (m + 1) == 0 && count / (m + 1) <= m;
+}
+
 template <class Real>
 bool consistent(const Payload<Real>& p) {
   switch (p.shape) {
@@ -50,6 +57,7 @@ bool consistent(const Payload<Real>& p) {
              (p.indices.empty() || p.indices.back() < p.dim);
     case Shape::kRange: return p.values.size() <= p.dim && (p.dim == 0 || p.first < p.dim);
     case Shape::kLowRank: return is_low_rank(p.dim, p.rows, p.values.size());
+    case Shape::kSymmetric: return is_symmetric(p.dim, p.values.size());
   }
   return false;
 }
@@ -140,7 +148,7 @@ Result<Layout> read_layout(const wire::Part& from, std::uint32_t max_dim, std::s
   if (layout.dim > max_dim) return Error{"a vector is longer than the dimension of the run"};
   if (from.has_count() != layout.has_count())
     return Error{"count does not belong to this shape, or is missing"};
-  if (layout.seeded && (!may_be_seeded || !layout.has_count() || layout.shape == Shape::kLowRank))
+  if (layout.seeded && (!may_be_seeded || (layout.shape != Shape::kSparse && layout.shape != Shape::kRange)))
     return Error{"this part cannot be seeded"};
   if (from.has_first() != layout.has_first())
     return Error{"first does not belong to this shape, or is missing"};
@@ -148,6 +156,9 @@ Result<Layout> read_layout(const wire::Part& from, std::uint32_t max_dim, std::s
   if (layout.shape == Shape::kLowRank) {
     if (!is_low_rank(layout.dim, layout.rows, layout.count))
       return Error{"the factors of a low rank do not fit the vector"};
+  } else if (layout.shape == Shape::kSymmetric) {
+    if (!is_symmetric(layout.dim, layout.count))
+      return Error{"eigenvalues and eigenvectors do not fit the triangle of a matrix"};
   } else if (layout.count > layout.dim) {
     return Error{"more values than coordinates"};
   }

@@ -39,9 +39,7 @@ struct Layout {
   std::uint64_t index_zstd = 0;  // as sent; 0: sent raw
   std::uint64_t value_zstd = 0;
 
-  bool has_count() const {
-    return shape == Shape::kSparse || shape == Shape::kRange || shape == Shape::kLowRank;
-  }
+  bool has_count() const { return shape != Shape::kNothing && shape != Shape::kDense; }
   bool is_packed() const { return packing != Packing::kPlain && !as_plain; }
   bool has_levels() const { return packing == Packing::kLevels || packing == Packing::kDithered; }
   // A unit that is a constant of the compressor, or that has no place before the values.

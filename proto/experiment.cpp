@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "algorithms/method.h"
 #include "compressors/nearest.h"
 #include "proto/experiment_fields.h"
 #include "proto/problem_spec.h"
@@ -243,6 +244,17 @@ void make_paths_absolute(proto::Experiment& e, const std::filesystem::path& base
 bool keep_mirrors(const proto::Experiment& e, bool over_network) {
   const std::string& mirrors = e.server().mirrors();
   return mirrors == "auto" ? over_network || e.faults().wiped() > 0 : mirrors == "true";
+}
+
+bool is_unrestorable(const proto::Experiment& e) {
+  const ClientState state = find_method(e.algorithm().name()).facts.client_state;
+  return has(state, ClientState::kPrivate) ||
+         (has(state, ClientState::kMirrored) && !keep_mirrors(e, /*over_network=*/true));
+}
+
+bool survives_power(const proto::Experiment& e) {
+  const std::string& durability = e.server().durability();
+  return durability == "auto" ? is_unrestorable(e) : durability == "power";
 }
 
 std::span<const KeyHelp> experiment_keys() {

@@ -66,6 +66,12 @@ void make_paths_absolute(proto::Experiment& experiment, const std::filesystem::p
 // server.mirrors, with "auto" decided. `over_network`: clients are processes of their own.
 bool keep_mirrors(const proto::Experiment& experiment, bool over_network);
 
+// Whether a part of what the clients know can be given back to them by nobody, once server and clients
+// disagree.
+bool is_unrestorable(const proto::Experiment& experiment);
+// server.durability, with "auto" decided: whether a committed round is to survive a loss of power.
+bool survives_power(const proto::Experiment& experiment);
+
 // Puts the place of the key in front of an error that was found later, e.g. by resolve().
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error);
 

@@ -296,9 +296,14 @@ std::vector<Field> server_fields() {
       {.type = kWordOrFlag, .words = {"auto"}, GRADWIRE_TEXT_IN(server, mirrors), .fallback = "auto",
        .meaning = "the server keeps a copy of each client's state, to restore clients that lost it; "
                   "`auto`: over a network, and when faults.wiped is above 0"},
-      {.type = kWord, .words = {"process", "power"}, GRADWIRE_IN(server, durability), .fallback = "process",
+      {.type = kWord, .words = {"auto", "process", "power"}, GRADWIRE_IN(server, durability), .fallback = "auto",
        .meaning = "what a committed round survives: the death of the server, or also a loss of power (slower: "
-                  "every round waits for the disk)"},
+                  "every round waits for the disk); `auto`: \"power\" where the server could not give a client its "
+                  "state back, else \"process\""},
+      {.type = kInteger, .low = 1, .high = kMaxU32, GRADWIRE_IN(server, join_deadline_ms),
+       .fallback = std::int64_t{86400000},
+       .meaning = "milliseconds that a server which is started waits for its clients: until all have joined, or, "
+                  "in a run that goes on, until as many are back as its first request needs"},
   };
 }
 

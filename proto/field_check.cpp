@@ -50,10 +50,24 @@ bool is_one_of(const Field& f, const TomlValue& value) {
 
 [[noreturn]] void refuse(const Field& f, const TomlValue& value) {
   const auto* text = std::get_if<std::string>(&value);
-  if (text != nullptr && !f.words.empty())
+  if (text != nullptr && !f.words.empty()) {
+    std::vector<std::string> known = f.words;
+    if (f.type == FieldType::kWordOrFlag) known.insert(known.end(), {"true", "false"});
+    if (f.type == FieldType::kWordOrInteger) known.push_back(range_text(f, "an integer"));
     fail(f, "unknown " + std::string(f.key) + " '" + text->substr(0, kLongestWord) + "'" +
-                suggest(*text, f.words));
+                suggest(*text, known));
+  }
   fail(f, std::string(f.key) + " must be " + f.expected() + ", not " + describe(value));
+}
+
+bool fits(const Field& f, const TomlValue& value);
+
+// A flag or a number in quotes, where words stand beside it: "false".
+bool fits_unquoted(const Field& f, const TomlValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return false;
+  const TomlValue bare = value_of(*text);
+  return !std::holds_alternative<std::string>(bare) && fits(f, bare);
 }
 
 bool fits(const Field& f, const TomlValue& value) {
@@ -72,8 +86,9 @@ bool fits(const Field& f, const TomlValue& value) {
              std::all_of(list->begin(), list->end(), [&](std::int64_t v) { return in_range(f, v); });
     }
     case FieldType::kWordOrInteger:
-      return is_one_of(f, value) || (integer != nullptr && in_range(f, *integer));
-    case FieldType::kWordOrFlag: return is_one_of(f, value) || std::holds_alternative<bool>(value);
+      return is_one_of(f, value) || (integer != nullptr && in_range(f, *integer)) || fits_unquoted(f, value);
+    case FieldType::kWordOrFlag:
+      return is_one_of(f, value) || std::holds_alternative<bool>(value) || fits_unquoted(f, value);
     case FieldType::kNumberOrText: return is_text || integer != nullptr || number != nullptr;
   }
   return false;

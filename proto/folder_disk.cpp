@@ -39,23 +39,6 @@ std::string reason() {
   }
 }
 
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  bool good() const { return fd_ >= 0; }
-  int get() const { return fd_; }
-  // The errors of close() count: some file systems tell there that nothing was written.
-  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
-
 bool write_all(int fd, Disk::Pieces pieces) {
   std::size_t at = 0, offset = 0;  // the first byte that is not written: of which piece, where
   while (at < pieces.size()) {
@@ -83,14 +66,27 @@ bool write_all(int fd, Disk::Pieces pieces) {
 
 }  // namespace
 
+class OpenFile {
+ public:
+  explicit OpenFile(int fd) : fd_(fd) {}
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  bool good() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+  // The errors of close() count: some file systems tell there that nothing was written.
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
 FolderDisk::FolderDisk(fs::path folder) : folder_(std::move(folder)) {}
 
-FolderDisk::~FolderDisk() {
-  if (open_fd_ >= 0) ::close(open_fd_);
-}
-
 Error FolderDisk::failed(const std::string& name, const char* what) const {
-  return {(folder_ / name).string() + ": cannot be " + what + ": " + reason()};
+  return {(folder_ / name).string() + ": cannot be " + what + ": " + reason(), true};
 }
 
 Result<std::vector<std::string>> FolderDisk::list() {
@@ -98,13 +94,16 @@ Result<std::vector<std::string>> FolderDisk::list() {
   std::vector<std::string> names;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error))
     if (at->is_regular_file(error)) names.push_back(at->path().filename().string());
-  if (error) return Error{folder_.string() + ": cannot be read: " + error.message()};
+  if (error) {
+    errno = error.value();
+    return failed({}, "read");
+  }
   std::sort(names.begin(), names.end());
   return names;
 }
 
 Result<std::string> FolderDisk::read(const std::string& name) {
-  const File file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC));
+  const OpenFile file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!file.good() || ::fstat(file.get(), &status) != 0) return failed(name, "read");
   std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
@@ -121,56 +120,78 @@ Result<std::string> FolderDisk::read(const std::string& name) {
 }
 
 Status FolderDisk::write(const std::string& name, Pieces pieces) {
-  File file(::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+  OpenFile file(::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
   if (!file.good() || !write_all(file.get(), pieces) || !file.close()) return failed(name, "written");
   return Unit{};
 }
 
-int FolderDisk::open_log(const std::string& name) const {
+std::shared_ptr<const OpenFile> FolderDisk::open_log(const std::string& name) const {
   const std::lock_guard lock(opening_);
-  return open_name_ == name ? open_fd_ : -1;
+  return open_name_ == name ? open_ : nullptr;
 }
 
 Status FolderDisk::append(const std::string& name, Pieces pieces) {
-  int fd = open_log(name);
-  if (fd < 0) {
+  std::shared_ptr<const OpenFile> file = open_log(name);
+  if (!file) {
+    file = std::make_shared<const OpenFile>(
+        ::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kMode));
+    if (!file->good()) return failed(name, "written");
     const std::lock_guard lock(opening_);
-    if (open_fd_ >= 0) ::close(open_fd_);
     open_name_ = name;
-    fd = open_fd_ = ::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kMode);
+    open_ = file;
   }
-  if (fd < 0 || !write_all(fd, pieces)) return failed(name, "written");
+  if (!write_all(file->get(), pieces)) return failed(name, "written");
   return Unit{};
 }
 
 Status FolderDisk::sync(const std::string& name) {
-  if (const int fd = open_log(name); fd >= 0)
-    return ::fdatasync(fd) == 0 ? Status(Unit{}) : failed(name, "made durable");
-  const File file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC));
+  if (const auto file = open_log(name))
+    return ::fdatasync(file->get()) == 0 ? Status(Unit{}) : failed(name, "made durable");
+  const OpenFile file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.good() || ::fsync(file.get()) != 0) return failed(name, "made durable");
   return Unit{};
 }
 
 Status FolderDisk::sync_folder() {
-  const File file(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const OpenFile file(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!file.good() || ::fsync(file.get()) != 0) return failed(".", "made durable");
   return Unit{};
 }
 
+void FolderDisk::close_log(const std::string& name) {
+  const std::lock_guard lock(opening_);
+  if (open_name_ == name) open_.reset();
+}
+
 Status FolderDisk::rename(const std::string& from, const std::string& to) {
+  close_log(from);
   if (::rename((folder_ / from).c_str(), (folder_ / to).c_str()) != 0) return failed(from, "renamed");
   return Unit{};
 }
 
 Status FolderDisk::remove(const std::string& name) {
+  close_log(name);
   if (::unlink((folder_ / name).c_str()) != 0 && errno != ENOENT) return failed(name, "removed");
   return Unit{};
+}
+
+bool make_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return true;
+  const fs::path whole = fs::absolute(folder, error).lexically_normal();
+  const fs::path above = (whole.has_filename() ? whole : whole.parent_path()).parent_path();
+  if (above == whole || !make_folder(above)) return false;
+  fs::create_directory(folder, error);
+  if (!fs::is_directory(folder, error)) return false;
+  (void)FolderDisk(above)
+      .sync_folder();  // one that may not be read, or knows no such thing, is good as it is
+  return true;
 }
 
 FolderLock::FolderLock(const fs::path& folder) {
   const std::string file = (folder / "lock").string();
   fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
-  if (fd_ < 0) throw std::runtime_error(file + ": cannot be made: " + reason());
+  if (fd_ < 0) throw std::invalid_argument(file + ": cannot be made: " + reason());
   // lock_holder() of another process may be looking.
   bool locked = false;
   for (int attempt = 0; attempt < kLockAttempts && !locked; ++attempt) {
@@ -190,7 +211,7 @@ FolderLock::FolderLock(const fs::path& folder) {
 }
 
 std::optional<std::string> lock_holder(const fs::path& folder) {
-  const File file(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC));
+  const OpenFile file(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.good() || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
   std::array<char, 32> holder{};
   const ssize_t size = ::pread(file.get(), holder.data(), holder.size() - 1, 0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -12,11 +13,12 @@
 
 namespace gradwire {
 
+class OpenFile;
+
 class FolderDisk final : public Disk {
  public:
   // The folder must be there.
   explicit FolderDisk(std::filesystem::path folder);
-  ~FolderDisk() override;
 
   Result<std::vector<std::string>> list() override;
   Result<std::string> read(const std::string& name) override;
@@ -29,20 +31,26 @@ class FolderDisk final : public Disk {
 
  private:
   Error failed(const std::string& name, const char* what) const;
-  int open_log(const std::string& name) const;  // -1: another file, or none, is open
+  std::shared_ptr<const OpenFile> open_log(const std::string& name) const;  // null: it is not open
+
+  void close_log(const std::string& name);
 
   const std::filesystem::path folder_;
   mutable std::mutex opening_;
-  // The file that was appended to last stays open.
+  // The file that was appended to last stays open; shared with a thread that synchronises it meanwhile.
   std::string open_name_;
-  int open_fd_ = -1;
+  std::shared_ptr<const OpenFile> open_;
 };
+
+// Makes the folder and those above it where they are not, so that they survive a loss of power. False: it is
+// no folder and cannot be made one.
+bool make_folder(const std::filesystem::path& folder);
 
 // Held by one process at a time; the system gives it up when the process ends, however it ends.
 class FolderLock {
  public:
-  // Makes `folder`/lock. Throws std::runtime_error (one line) that names the process that holds it, or says
-  // why the folder cannot be used.
+  // Makes `folder`/lock. Throws, in one line, std::runtime_error that names the process that holds it, or
+  // std::invalid_argument that says why the folder cannot be used.
   explicit FolderLock(const std::filesystem::path& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

@@ -19,31 +19,45 @@ constexpr std::uint32_t kRecordMagic = 0x43525747;  // "GWRC"
 constexpr std::size_t kSnapshotHead = 8 + 8 + 4;    // magic, number, sections
 constexpr std::size_t kTableEntry = 4 + 4 + 8;      // tag, checksum, length
 constexpr std::size_t kRecordHead = 4 + 4 + 8 + 8;  // magic, checksum, number, length
-constexpr std::string_view kDraft = ".new", kCorrupt = ".corrupt", kSuffix = ".bin";
+constexpr std::string_view kDraft = ".new", kCorrupt = ".corrupt";
+constexpr const char* kMarker = "journal";
+constexpr std::string_view kMarkerText =
+    "The files ckpt-*.bin, ckpt-*.copy and log-*.bin of this folder are written by gradwire.\n";
 
 std::uint32_t checksum(std::string_view bytes, std::uint32_t before = 0) {
   return crc32c(std::as_bytes(std::span(bytes)), before);
 }
 
-std::string name_of(const char* kind, std::uint64_t number) {
+std::string name_of(const char* kind, std::uint64_t number, const char* suffix) {
   char text[40];
-  std::snprintf(text, sizeof text, "%s-%012llu.bin", kind, static_cast<unsigned long long>(number));
+  std::snprintf(text, sizeof text, "%s-%012llu%s", kind, static_cast<unsigned long long>(number), suffix);
   return text;
 }
-std::string snapshot_name(std::uint64_t number) { return name_of("ckpt", number); }
-std::string log_name(std::uint64_t number) { return name_of("log", number); }
+std::string snapshot_name(std::uint64_t number) { return name_of("ckpt", number, ".bin"); }
+std::string copy_name(std::uint64_t number) { return name_of("ckpt", number, ".copy"); }
+std::string log_name(std::uint64_t number) { return name_of("log", number, ".bin"); }
 
-// The number in KIND-NUMBER.bin.
-std::optional<std::uint64_t> number_in(std::string_view name, std::string_view kind) {
-  if (!name.starts_with(kind) || !name.ends_with(kSuffix) ||
-      name.size() <= kind.size() + 1 + kSuffix.size() || name[kind.size()] != '-')
-    return std::nullopt;
-  const std::string_view digits =
-      name.substr(kind.size() + 1, name.size() - kind.size() - 1 - kSuffix.size());
+// The number in `name` where that is name_of(number), to the letter: others may have files named nearly so.
+std::optional<std::uint64_t> number_in(std::string_view name, std::string (*name_of)(std::uint64_t)) {
+  const std::size_t dash = name.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  const auto [end, error] = std::from_chars(name.data() + dash + 1, name.data() + name.size(), number);
+  if (error != std::errc() || name_of(number) != name) return std::nullopt;
   return number;
+}
+
+bool is_snapshot(std::string_view name) {
+  return number_in(name, snapshot_name).has_value() || number_in(name, copy_name).has_value();
+}
+// Without the suffix; empty: it does not end so.
+std::string_view without(std::string_view name, std::string_view suffix) {
+  return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string_view();
+}
+bool is_of_a_journal(std::string_view name) {
+  const std::string_view damaged = without(name, kCorrupt);
+  const std::string_view whole = damaged.empty() ? name : damaged;
+  return is_snapshot(whole) || number_in(whole, log_name).has_value() || is_snapshot(without(name, kDraft));
 }
 
 // The checksum of a record: of its number, its length and its bytes.
@@ -97,12 +111,13 @@ Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_v
 }
 
 struct Journal::Names {
-  std::vector<std::uint64_t> snapshots, logs;  // ascending
-  std::vector<std::string> drafts;             // of snapshots that nobody finished
-  bool corrupt = false;                        // a snapshot was set aside
+  std::vector<std::uint64_t> snapshots, copies, logs;  // ascending
+  std::vector<std::string> drafts;                     // of snapshots that nobody finished
+  bool corrupt = false;                                // a snapshot was set aside
+  bool marked = false;
 };
 
-Journal::Journal(Disk& disk, Durability durability, std::function<void(const std::string&)> note)
+Journal::Journal(Disk& disk, Durability durability, Log note)
     : disk_(disk), durability_(durability), note_(std::move(note)), log_(log_name(0)) {}
 
 Result<Journal::Names> Journal::names() {
@@ -110,18 +125,43 @@ Result<Journal::Names> Journal::names() {
   if (!files) return files.error();
   Names found;
   for (const std::string& name : *files) {
-    if (const auto number = number_in(name, "ckpt")) found.snapshots.push_back(*number);
-    if (const auto number = number_in(name, "log")) found.logs.push_back(*number);
-    if (name.starts_with("ckpt-") && name.ends_with(kDraft)) found.drafts.push_back(name);
-    found.corrupt |= name.starts_with("ckpt-") && name.ends_with(kCorrupt);
+    if (const auto number = number_in(name, snapshot_name)) found.snapshots.push_back(*number);
+    if (const auto number = number_in(name, copy_name)) found.copies.push_back(*number);
+    if (const auto number = number_in(name, log_name)) found.logs.push_back(*number);
+    if (is_snapshot(without(name, kDraft))) found.drafts.push_back(name);
+    found.corrupt |= is_snapshot(without(name, kCorrupt));
+    found.marked |= name == kMarker;
   }
-  std::sort(found.snapshots.begin(), found.snapshots.end());
-  std::sort(found.logs.begin(), found.logs.end());
+  for (auto* numbers : {&found.snapshots, &found.copies, &found.logs})
+    std::sort(numbers->begin(), numbers->end());
   return found;
 }
 
+Result<bool> Journal::is_there() {
+  const auto found = names();
+  if (!found) return found.error();
+  return !found->snapshots.empty() || !found->copies.empty() || !found->logs.empty() || found->corrupt;
+}
+
+Status Journal::remove() {
+  const auto found = names();
+  if (!found) return found.error();
+  const auto files = disk_.list();
+  if (!files) return files.error();
+  for (const std::string& name : *files) {
+    if (!is_of_a_journal(name)) continue;
+    if (!found->marked)
+      return Error{name + " is named as a file of a run, but no file '" + kMarker +
+                   "' beside it says that gradwire wrote it; move it away, or choose another folder"};
+    if (Status status = disk_.remove(name); !status) return status;
+  }
+  if (Status status = disk_.remove(kMarker); !status) return status;
+  return disk_.sync_folder();
+}
+
 Status Journal::set_aside(const std::string& name, const std::string& why) {
-  note(name + " cannot be used: " + why + "; it is kept as " + name + std::string(kCorrupt));
+  note(
+      LogLine::warning(name + " cannot be used: " + why + "; it is kept as " + name + std::string(kCorrupt)));
   return disk_.rename(name, name + std::string(kCorrupt));
 }
 
@@ -132,17 +172,19 @@ Result<bool> Journal::recover(const Reader& reader) {
   if (!found) return found.error();
   for (const std::string& draft : found->drafts)
     if (Status status = disk_.remove(draft); !status) return status.error();
-  for (auto number = found->snapshots.rbegin(); number != found->snapshots.rend(); ++number) {
-    const auto used = recover_from(*number, *found, reader);
-    if (!used || *used) return used;
-  }
-  if (found->snapshots.empty() && found->logs.empty() && !found->corrupt) return false;
+  for (const auto& [numbers, name_of] :
+       {std::pair(&found->snapshots, &snapshot_name), std::pair(&found->copies, &copy_name)})
+    for (auto number = numbers->rbegin(); number != numbers->rend(); ++number) {
+      const auto used = recover_from(name_of(*number), *number, *found, reader);
+      if (!used || *used) return used;
+    }
+  if (found->snapshots.empty() && found->copies.empty() && found->logs.empty() && !found->corrupt)
+    return false;
   return Error{"no snapshot of the run can be read; the files named *.corrupt are what is left of it"};
 }
 
-// False: the snapshot is damaged.
-Result<bool> Journal::recover_from(std::uint64_t number, const Names& names, const Reader& reader) {
-  const std::string name = snapshot_name(number);
+Result<bool> Journal::recover_from(const std::string& name, std::uint64_t number, const Names& names,
+                                   const Reader& reader) {
   const auto bytes = disk_.read(name);
   if (!bytes) return bytes.error();
   const auto sections = unpack_snapshot(number, *bytes);
@@ -159,8 +201,8 @@ Result<bool> Journal::recover_from(std::uint64_t number, const Names& names, con
   log_is_named_ = false;
   // What lies there holds no record that could be used.
   if (Status status = disk_.remove(log_); !status) return status.error();
-  if (durability_ == Durability::kPower)
-    if (Status status = disk_.sync_folder(); !status) return status.error();
+  // What was set aside must not come back and follow records that are written from here on.
+  if (Status status = disk_.sync_folder(); !status) return status.error();
   return true;
 }
 
@@ -192,25 +234,21 @@ Status Journal::read_records(const Names& names, const Reader& reader) {
       ++next_;
     }
     // The last record is torn when the process, or the machine, died while it was written.
-    if (durability_ == Durability::kPower)  // records of a process that died before it had synchronised them
-      if (Status status = disk_.sync(name); !status) return status;
+    if (Status status = disk_.sync(name); !status) return status;  // a process that died may not have done it
+    if (bytes->empty())
+      note(LogLine::warning(name + " is empty: the records that it held, if any, are lost"));
     if (number == *log && rest.size() > kRecordHead) {
       if (Status status = set_aside(name, "its first record is damaged"); !status) return status;
       continue;
     }
     if (!rest.empty())
-      note(name + ": " + std::to_string(rest.size()) + " bytes from record " + std::to_string(number) +
-           " on are torn or damaged and are left out");
+      note(LogLine::warning(name + ": " + std::to_string(rest.size()) + " bytes from record " +
+                            std::to_string(number) + " on are torn or damaged and are left out"));
   }
   return Unit{};
 }
 
 // ---- writing ----
-
-Status Journal::durable(const std::string& name) {
-  if (durability_ == Durability::kProcess) return Unit{};
-  return disk_.sync(name);
-}
 
 Status Journal::append(std::span<const std::string_view> pieces) {
   std::string numbers;
@@ -225,9 +263,10 @@ Status Journal::append(std::span<const std::string_view> pieces) {
   std::vector<std::string_view> all = {head};
   all.insert(all.end(), pieces.begin(), pieces.end());
   if (Status status = disk_.append(log_, all); !status) return status;
-  if (Status status = durable(log_); !status) return status;
-  if (durability_ == Durability::kPower && !log_is_named_) {
-    if (Status status = disk_.sync_folder(); !status) return status;
+  if (durability_ == Durability::kPower) {
+    if (Status status = disk_.sync(log_); !status) return status;
+    if (!log_is_named_)
+      if (Status status = disk_.sync_folder(); !status) return status;
     log_is_named_ = true;
   }
   ++next_;
@@ -249,28 +288,53 @@ std::uint64_t Journal::begin_snapshot() {
 Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> sections) {
   std::string frame;
   const std::vector<std::string_view> pieces = pack_snapshot(number, sections, frame);
-  const std::string name = snapshot_name(number), draft = name + std::string(kDraft);
+  const auto found = names();
+  if (!found) return found.error();
+  if (!found->marked)
+    if (Status status = mark(); !status) return status;
+  if (Status status = write_durably(snapshot_name(number), pieces); !status) return status;
+  const bool alone = std::all_of(found->snapshots.begin(), found->snapshots.end(),
+                                 [number](std::uint64_t other) { return other == number; });
+  if (alone)
+    if (Status status = write_durably(copy_name(number), pieces); !status) return status;
+  // The log that leads here: should this snapshot be damaged, it is as good with the one before.
+  const auto next = std::lower_bound(found->logs.begin(), found->logs.end(), number);
+  if (durability_ == Durability::kProcess && next != found->logs.begin())
+    if (Status status = disk_.sync(log_name(*std::prev(next))); !status) return status;
+  if (Status status = disk_.sync_folder(); !status) return status;
+  return prune();
+}
+
+Status Journal::mark() {
+  if (Status status = disk_.write(kMarker, std::span(&kMarkerText, 1)); !status) return status;
+  return disk_.sync(kMarker);
+}
+
+// All but its name, which sync_folder() makes durable.
+Status Journal::write_durably(const std::string& name, std::span<const std::string_view> pieces) {
+  const std::string draft = name + std::string(kDraft);
   Status written = disk_.write(draft, pieces);
-  if (written) written = durable(draft);
+  if (written) written = disk_.sync(draft);
   if (!written) {
     (void)disk_.remove(draft);  // on a full disk the log needs its room
     return written;
   }
-  if (Status status = disk_.rename(draft, name); !status) return status;
-  if (durability_ == Durability::kPower)
-    if (Status status = disk_.sync_folder(); !status) return status;
-  return prune();
+  return disk_.rename(draft, name);
 }
 
-// Removes what is older than the generations that are kept.
+// Removes what is older than the generations that are kept. What is kept is durable.
 Status Journal::prune() {
   const auto found = names();
   if (!found) return found.error();
-  const std::size_t extra = found->snapshots.size() - std::min(kGenerations, found->snapshots.size());
+  const std::vector<std::uint64_t>& snapshots = found->snapshots;
+  if (snapshots.size() > 1)
+    for (const std::uint64_t number : found->copies)
+      if (Status status = disk_.remove(copy_name(number)); !status) return status;
+  const std::size_t extra = snapshots.size() - std::min(kGenerations, snapshots.size());
   if (extra == 0) return Unit{};
   for (std::size_t k = 0; k < extra; ++k)
-    if (Status status = disk_.remove(snapshot_name(found->snapshots[k])); !status) return status;
-  const std::uint64_t oldest = found->snapshots[extra];
+    if (Status status = disk_.remove(snapshot_name(snapshots[k])); !status) return status;
+  const std::uint64_t oldest = snapshots[extra];
   // A log ends where the next one begins.
   for (std::size_t k = 0; k + 1 < found->logs.size() && found->logs[k + 1] <= oldest; ++k)
     if (Status status = disk_.remove(log_name(found->logs[k])); !status) return status;

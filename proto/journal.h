@@ -2,10 +2,13 @@
 // Disk, so that a simulation crashes it at every step.
 //
 //   ckpt-S.bin   the state before record S: header, table of sections, sections, each with its checksum
+//   ckpt-S.copy  the same once more, while it is the only snapshot
 //   log-S.bin    records S, S + 1, ...: each with its number, length and checksum
+//   journal      says that these files are a journal's
 //
 // A snapshot is written beside what is there, made durable, and only then given its name; the last three are
-// kept, with the logs that lead from each to the next. So a snapshot that is damaged costs time, not rounds.
+// kept, with the logs that lead from each to the next. So a snapshot that is damaged costs time, not rounds,
+// and a loss of power costs no more than the records since the newest.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +20,14 @@
 #include <vector>
 
 #include "proto/disk.h"
+#include "proto/log.h"
 #include "proto/result.h"
 
 namespace gradwire {
 
 enum class Durability : std::uint8_t {
-  kProcess,  // what is committed survives the death of the process
-  kPower,    // and a loss of power: files and folder are synchronised first
+  kProcess,  // what is committed survives the death of the process, snapshots also a loss of power
+  kPower,    // every record survives a loss of power: it is synchronised first
 };
 
 struct Section {
@@ -42,7 +46,7 @@ class Journal {
   static constexpr std::size_t kGenerations = 3;
 
   // note: one line worth a log, as when something damaged was found; may be empty.
-  Journal(Disk& disk, Durability durability, std::function<void(const std::string&)> note = {});
+  Journal(Disk& disk, Durability durability, Log note = {});
 
   // What was recovered is handed to these in order. False: it cannot be used, and counts as damaged.
   struct Reader {
@@ -67,21 +71,29 @@ class Journal {
   std::uint64_t begin_snapshot();
   Status write_snapshot(std::uint64_t number, std::span<const Section> sections);
 
+  // Whether the disk has files of a journal.
+  Result<bool> is_there();
+  // Removes the files of a journal, and no others. An error where nothing says that they are a journal's.
+  Status remove();
+
  private:
   struct Names;
   Result<Names> names();
-  Result<bool> recover_from(std::uint64_t number, const Names& names, const Reader& reader);
+  // False: the snapshot in that file is damaged.
+  Result<bool> recover_from(const std::string& name, std::uint64_t number, const Names& names,
+                            const Reader& reader);
   Status read_records(const Names& names, const Reader& reader);
+  Status mark();
+  Status write_durably(const std::string& name, std::span<const std::string_view> pieces);
   Status prune();
-  Status durable(const std::string& name);
   Status set_aside(const std::string& name, const std::string& why);
-  void note(const std::string& line) const {
+  void note(const LogLine& line) const {
     if (note_) note_(line);
   }
 
   Disk& disk_;
   const Durability durability_;
-  const std::function<void(const std::string&)> note_;
+  const Log note_;
   std::uint64_t next_ = 0;
   std::string log_;            // the file that records go into
   bool log_is_named_ = false;  // durably

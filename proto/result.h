@@ -9,7 +9,8 @@
 namespace gradwire {
 
 struct Error {
-  std::string message;  // one line
+  std::string message;     // one line
+  bool of_system = false;  // the disk or the system failed, not what was read: another try may go well
 };
 
 template <class T>

@@ -20,8 +20,8 @@ TEST(Address, IsAHostAndAPortWhateverBracketsAreAroundTheHost) {
 }
 
 TEST(Address, ThatIsNoneIsRefusedWithTheWayToWriteIt) {
-  for (const char* text : {"", "nowhere", "7000", "host:", "host:http", "host:65536", "host:-1", "host:70 ",
-                           "host: 70", "[::1]"}) {
+  for (const char* text :
+       {"", "nowhere", "7000", "host:", "host:http", "host:-1", "host:70 ", "host: 70", "[::1]"}) {
     const auto address = parse_address(text, AddressUse::kToListen);
     ASSERT_FALSE(address) << text;
     EXPECT_EQ(address.error().message, std::string(text) + ": write it as HOST:PORT, as in 127.0.0.1:7000");
@@ -31,6 +31,11 @@ TEST(Address, ThatIsNoneIsRefusedWithTheWayToWriteIt) {
 TEST(Address, ToConnectToNeedsAHost) {
   EXPECT_TRUE(parse_address("[::1]:7000", AddressUse::kToConnect));
   EXPECT_FALSE(parse_address(":7000", AddressUse::kToConnect));
+  const auto zero = parse_address("host:0", AddressUse::kToConnect);
+  ASSERT_FALSE(zero);
+  EXPECT_EQ(zero.error().message.substr(0, 32), "host:0: no server is at port 0; ");
+  EXPECT_EQ(parse_address("host:65536", AddressUse::kToListen).error().message,
+            "host:65536: a port is a number of 0 to 65535");
 }
 
 TEST(Address, OfThisMachineIsFoundAndOneThatCannotBeIsAnError) {

@@ -83,7 +83,6 @@ TEST_F(Cli, BadUsageIsOneLineAndExitCodeTwo) {
                                              {"run"},
                                              {"run", "small.toml", "--threads", "0"},
                                              {"run", "small.toml", "--transport", "pigeon"},
-                                             {"run", "small.toml", "--json", "--quiet"},
                                              {"run", "small.toml", "--resume"},
                                              {"plot"},
                                              {"plot", "no-such-folder"},
@@ -96,6 +95,10 @@ TEST_F(Cli, BadUsageIsOneLineAndExitCodeTwo) {
     EXPECT_EQ(r.err.substr(0, 10), "gradwire: ") << r.err;
     EXPECT_EQ(r.out, "");
   }
+  EXPECT_EQ(gradwire({"run", "small.toml", "--json", "--quiet"}).code, 2);
+  const auto json = gradwire({"run", "absent.toml", "--json"});
+  EXPECT_EQ(json.code, 2);
+  EXPECT_EQ(json.err.substr(0, 10), "{\"time\": \"") << json.err;
 }
 
 TEST_F(Cli, AnErrorInTheFileNamesFileAndLine) {
@@ -109,6 +112,33 @@ TEST_F(Cli, AnErrorInTheFileNamesFileAndLine) {
   expect_refused({"absent.toml"}, "absent.toml: no such file");
   expect_refused({"small.toml", "--transport", "tcp", "--set", "faults.lost_replies=0.1"},
                  "[faults] are made up in memory alone");
+}
+
+TEST_F(Cli, SeveralCopiesOfARunAreRefused) {
+  const ScopedEnvironment mpirun("OMPI_COMM_WORLD_SIZE", "3");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"run", "small.toml"}, std::vector<std::string>{}}) {
+    const auto r = gradwire(arguments);
+    EXPECT_EQ(r.code, 2);
+    EXPECT_EQ(lines_of(r.err).size(), 1u) << r.err;
+    EXPECT_NE(r.err.find("one of 3 processes"), std::string::npos) << r.err;
+    EXPECT_FALSE(exists("results"));
+  }
+  EXPECT_EQ(gradwire({"list", "algorithms"}).code, 0);
+}
+
+TEST_F(Cli, ARunOverTcpReadsTheTestDataOfTheExperiment) {
+  std::string rows;
+  for (const char* transport : {"memory", "tcp"}) {
+    folder_.write("test.csv", "1,2,1\n-1,0,0\n0.5,1,1\n2,1,1\n-2,-2,0\n0,1,1\n3,1,0\n");
+    const auto r =
+        gradwire({"run", "small.toml", "--transport", transport, "--set", "problem.test=csv:test.csv"});
+    ASSERT_EQ(r.code, 0) << r.err;
+    EXPECT_NE(read("results/small/summary.json").find("\"accuracy\": 0."), std::string::npos);
+    const std::string metrics = without_seconds(read("results/small/metrics.csv"));
+    EXPECT_EQ(rows.empty() ? metrics : rows, metrics) << transport;
+    rows = metrics;
+  }
 }
 
 TEST_F(Cli, ARunWritesAllItsResults) {
@@ -181,6 +211,24 @@ TEST_F(Cli, ADivergedRunSaysSoAndKeepsWhatThereIs) {
   EXPECT_NE(r.err.find("gradwire: small: diverged at round "), std::string::npos) << r.err;
   EXPECT_NE(r.err.find("try a smaller step"), std::string::npos) << r.err;
   EXPECT_NE(read("results/small/summary.json").find("\"outcome\": \"diverged\""), std::string::npos);
+}
+
+TEST_F(Cli, ARunThatEndsAboveItsStartSaysSo) {
+  for (const std::string transport : {"memory", "tcp"}) {
+    const auto r =
+        gradwire({"run", "small.toml", "--transport", transport, "--set", "problem.kind=least_squares",
+                  "--set", "algorithm.step_size=1", "--set", "algorithm.compressor=identity"});
+    ASSERT_EQ(r.code, 0) << r.err;
+    const std::string line = "the run ends with a loss of ";
+    EXPECT_NE(r.err.find("warning: " + line), std::string::npos) << r.err;
+    EXPECT_EQ(r.err.find(line), r.err.rfind(line)) << "once: " << r.err;
+    const std::string summary = read("results/small/summary.json");
+    EXPECT_NE(summary.find(line), std::string::npos) << summary;
+    EXPECT_NE(summary.find("\"loss_at_start\": "), std::string::npos) << summary;
+  }
+  const auto good = gradwire({"run", "small.toml"});
+  EXPECT_EQ(good.err.find("ends with a loss"), std::string::npos) << good.err;
+  EXPECT_EQ(read("results/small/summary.json").find("ends with a loss"), std::string::npos);
 }
 
 TEST_F(Cli, WarningsAreShownOnce) {

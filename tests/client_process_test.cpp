@@ -2,7 +2,10 @@
 // command lines.
 #include <csignal>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "proto/address.h"
 #include "tests/process_fixture.h"
 #include "tests/relay.h"
 
@@ -65,15 +68,21 @@ TEST_F(ProcessTest, AServerThatIsToldToStopFinishesTheRoundAndItsClientsWaitForI
   expect_same_as_simulated({"run.rounds=2000"});
 }
 
-TEST_F(ProcessTest, StoppedWhileItWaitsTheServerTellsTheClientsToEnd) {
+TEST_F(ProcessTest, StoppedWhileItWaitsTheServerFindsItsClientsAgainWhenItComesBack) {
   write_config();
   Process server = start_server();
-  Process client = start_client(0, address);
+  std::vector<Process> clients;
+  clients.push_back(start_client(0, address));
   ASSERT_TRUE(eventually([&] { return server.log().find("joined") != std::string::npos; })) << server.log();
-  server.kill(SIGINT);
+  server.kill(SIGTERM);
   EXPECT_EQ(server.wait(), 0) << server.log();
-  EXPECT_EQ(client.wait(), 1);
-  EXPECT_NE(client.log().find("stopped before the run began"), std::string::npos) << client.log();
+  ASSERT_TRUE(eventually([&] {
+    return clients[0].log().find("stopped before the run began; trying again") != std::string::npos;
+  })) << clients[0].log();
+  server = restart_server();
+  for (const std::uint32_t part : {1, 2}) clients.push_back(start_client(part, address));
+  expect_all_end_well(server, clients);
+  expect_same_as_simulated();
 }
 
 TEST_F(ProcessTest, AClientThatRemembersAnotherRunStartsAfresh) {
@@ -122,6 +131,17 @@ rounds = 100
   server = Process("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"},
                    folder.path() / "again.log");
   EXPECT_EQ(server.wait(), 0) << "what restarts it when it fails is to stop: " << server.log();
+}
+
+TEST_F(ProcessTest, AServerWhoseRunEndsAboveItsStartSaysSo) {
+  write_config();
+  Process server = start_server({"--set", "problem.kind=least_squares", "--set", "algorithm.step_size=3",
+                                 "--set", "algorithm.compressor=identity", "--set", "run.rounds=20"});
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  const std::string line = "the run ends with a loss of ";
+  EXPECT_NE(server.log().find(line), std::string::npos) << server.log();
+  EXPECT_NE(read_file(state() / "summary.json").find(line), std::string::npos);
 }
 
 TEST_F(ProcessTest, TheServerUsesTheMeanOfTheClientsConstantsAndSaysSo) {
@@ -190,18 +210,101 @@ x0 = "normal"
   expect_all_end_well(server, clients);
 }
 
-TEST_F(ProcessTest, AClientWithBadDataSaysSoToTheServerAndEndsWithTwo) {
+TEST_F(ProcessTest, AClientWithBadDataSaysThatToTheServerAndWhyToItsUserAndEndsWithTwo) {
   write_config();
   Process server = start_server();
   Process client = start_client(2, address, "libsvm:nowhere.txt");
   EXPECT_EQ(client.wait(), 2);
   EXPECT_NE(client.log().find("nowhere.txt' not found"), std::string::npos) << client.log();
   EXPECT_TRUE(eventually([&] {
-    return server.log().find("it says: data 'nowhere.txt'") != std::string::npos;
+    return server.log().find("it says: its data cannot be used") != std::string::npos;
   })) << server.log();
+  EXPECT_EQ(server.log().find("nowhere"), std::string::npos) << server.log();
   Process other = start_client(2, address);
   EXPECT_TRUE(eventually([&] { return server.log().find("waiting for 2 more") != std::string::npos; }))
       << server.log();
+}
+
+// The reader of a log goes away, or there never was one.
+void stderr_has_no_reader() {
+  int ends[2];
+  if (::pipe(ends) != 0) ::_exit(126);
+  ::close(ends[0]);
+  ::dup2(ends[1], 1);
+  ::dup2(ends[1], 2);
+}
+void stderr_is_closed() {
+  for (const int fd : {0, 1, 2}) ::close(fd);
+}
+
+TEST_F(ProcessTest, NobodyNeedsToReadTheLog) {
+  write_config();
+  for (void (*trouble)() : {stderr_has_no_reader, stderr_is_closed}) {
+    server_is_denied = trouble;
+    Process server = start_server({"--json", "--no-resume"});
+    std::vector<Process> clients;
+    for (std::uint32_t part = 0; part < kClients; ++part) {
+      const std::string data = "synthetic#" + std::to_string(part) + "/" + std::to_string(kClients);
+      const std::string id = "site-" + std::to_string(part);
+      clients.emplace_back(
+          "gradwire-client",
+          std::vector<std::string>{"--server", address, "--data", data, "--id", id, "--state", id},
+          folder.path() / (id + ".log"), trouble);
+    }
+    expect_all_end_well(server, clients);
+    expect_same_as_simulated();
+    fs::remove_all(state());
+  }
+}
+
+// A connection that says something that no client says.
+void say_nonsense(const std::string& address) {
+  const auto parsed = parse_address(address, AddressUse::kToConnect);
+  ASSERT_TRUE(parsed);
+  const auto found = look_up(*parsed, AddressUse::kToConnect);
+  ASSERT_TRUE(found);
+  const int fd = ::socket((*found)->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_GE(fd, 0);
+  if (::connect(fd, (*found)->ai_addr, (*found)->ai_addrlen) == 0) {
+    const std::string nonsense(64, 'x');
+    (void)::send(fd, nonsense.data(), nonsense.size(), MSG_NOSIGNAL);
+    char answer;
+    (void)::recv(fd, &answer, 1, 0);  // the server has read it
+  }
+  ::close(fd);
+}
+
+TEST_F(ProcessTest, AFloodOfStrangersIsAFewLinesOfTheLogAndHidesNoClient) {
+  write_config();
+  Process server = start_server();
+  constexpr int kStrangers = 300;
+  for (int k = 0; k < kStrangers; ++k) say_nonsense(address);
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  const std::string log = server.log();
+  EXPECT_LT(lines_of(log).size(), 60u) << log;
+  EXPECT_NE(log.find(" more such lines in "), std::string::npos) << log;
+  for (const char* client : {"client 0 '", "client 1 '", "client 2 '"})
+    EXPECT_NE(log.find(client), std::string::npos) << log;
+}
+
+TEST_F(ProcessTest, AClientThatTheServerHasNoUseForEndsWithTwoSoThatNobodyStartsItAgain) {
+  write_config();
+  Process server = start_server();
+  expect_refusal("gradwire-client", {"--server", address, "--data", "synthetic#0/4", "--quiet"}, 2,
+                 "the data is split in 4 parts, but the experiment has 3 clients");
+  expect_refusal("gradwire-client",
+                 {"--server", address, "--data", "synthetic#0/3", "--state", "/dev/null/x"}, 2,
+                 "is no folder and cannot be made one");
+}
+
+TEST_F(ProcessTest, ANameThatCannotBeIsRefusedForWhatIsWrongWithIt) {
+  const auto refused = [&](const std::string& name, const std::string& why) {
+    expect_refusal("gradwire-client", {"--server", "127.0.0.1:1", "--id", name}, 2, why);
+  };
+  refused("my site", "--id 'my site': it has a space; a name is one word");
+  refused(std::string(65, 'x'), "it has 65 characters; a name is one word of at most 64 letters");
+  refused("Z\xC3\xBCrich", "it has a character that is none of them");
 }
 
 TEST_F(ProcessTest, AClientGivesUpWhenThereIsNoServer) {
@@ -218,6 +321,13 @@ TEST_F(ProcessTest, BadCommandLinesEndWithTwoAndOneLine) {
                  "parts are numbered from 0");
   expect_refusal(client, {"--server", "nowhere"}, 2, "HOST:PORT");
   expect_refusal(client, {}, 2, "--server is required");
+  expect_refusal(client, {"--server", "127.0.0.1:0"}, 2, "no server is at port 0");
+  expect_refusal(client, {"--server", "127.0.0.1:1", "--give-up-after-ms", "1h"}, 2,
+                 "'1h' is no time: write a whole number of milliseconds");
+  expect_refusal(
+      server,
+      {"run.toml", "--listen", "127.0.0.1:0", "--state", "s", "--join-deadline-ms", "9223372036854775807"}, 2,
+      "is no time: write a whole number of milliseconds, 1 to 315360000000 (ten years)");
   expect_refusal(server, {"run.toml", "--listen", "127.0.0.1:0"}, 2, "--state is required");
   expect_refusal(server, {"none.toml", "--listen", "127.0.0.1:0", "--state", "s"}, 2,
                  "none.toml: no such file");

@@ -303,6 +303,13 @@ struct HostileParts : ::testing::Test {
     p.values = View<double>(values).first(7);
     return p;
   }
+  Payload<double> symmetric() {
+    Payload<double> p;
+    p.shape = Shape::kSymmetric;
+    p.dim = 10;
+    p.values = View<double>(values).first(10);  // rank 2 of 4
+    return p;
+  }
   // Whether it is refused once `change` was made to the header, the checksums being right.
   template <class Change>
   bool refused(Parts<double> parts, Change change) {
@@ -365,6 +372,22 @@ TEST_F(HostileParts, FactorsThatFitNoMatrixAreErrors) {
   EXPECT_TRUE(changed([](wire::Part& p) { p.set_dim(0xFFFFFFFF); }));
   EXPECT_TRUE(changed([](wire::Part& p) { p.set_seeded(true); }));
   EXPECT_TRUE(changed([](wire::Part& p) { p.set_first(0); }));
+}
+
+TEST_F(HostileParts, EigenvectorsThatFitNoTriangleAreErrors) {
+  const auto changed = [&](auto change) {
+    return refused({symmetric()}, [&](wire::Reply& r) { change(*r.mutable_parts(0)); });
+  };
+  EXPECT_FALSE(changed([](wire::Part&) {}));
+  for (const std::uint32_t dim : {0u, 1u, 3u, 6u, 9u, 11u, 12u, 0xFFFFFFFEu, 0xFFFFFFFFu})
+    EXPECT_TRUE(changed([&](wire::Part& p) { p.set_dim(dim); })) << dim;
+  for (const std::uint32_t count : {0u, 5u, 9u, 11u, 20u, 25u, 0xFFFFFFFFu})
+    EXPECT_TRUE(changed([&](wire::Part& p) { p.set_count(count); })) << count;
+  EXPECT_TRUE(changed([](wire::Part& p) { p.clear_count(); }));
+  EXPECT_TRUE(changed([](wire::Part& p) { p.set_rows(4); }));
+  EXPECT_TRUE(changed([](wire::Part& p) { p.set_seeded(true); }));
+  EXPECT_TRUE(changed([](wire::Part& p) { p.set_first(0); }));
+  EXPECT_TRUE(changed([](wire::Part& p) { p.set_shape(wire::SHAPE_LOW_RANK); }));
 }
 
 TEST_F(HostileParts, SecondSummandsThatAreMissingOrTooManyAreErrors) {

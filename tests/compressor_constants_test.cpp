@@ -61,6 +61,8 @@ TEST(Constants, AreThoseOfTheTable) {
   EXPECT_EQ(quality_of("bernoulli:p=0.25", 64).zeta, 16);
   EXPECT_EQ(quality_of("rankk:k=2,rows=4", 64).alpha, 0.5);
   EXPECT_EQ(quality_of("rankk:k=2,rows=4", 64).zeta, 40);
+  EXPECT_EQ(quality_of("rankr:r=2", 55).alpha, 0.2) << "of a matrix of side 10";
+  EXPECT_EQ(quality_of("rankr:r=2", 55).zeta, 22);
   EXPECT_EQ(quality_of("natural(randk:k=16)", 64).omega, 9.0 / 8 * 4 - 1);
   EXPECT_DOUBLE_EQ(quality_of("natural(topk:k=16)", 64).alpha, 8.0 / 9 / 4);
   EXPECT_FALSE(quality_of("natural(topk:k=16)", 64).unbiased);

@@ -168,6 +168,9 @@ TEST(CompressorSpec, CompositionsThatMakeNoSenseAreRefused) {
   expect_refused("scaled", "scaled goes around others: write scaled(C)");
   expect_refused("topk:k=1(natural)", "only natural, qsgd, terngrad and natural_dithering go around");
   expect_refused("natural(rankk)", "must send entries of the vector");
+  for (const char* spec :
+       {"natural(rankr)", "scaled(rankr)", "induced(rankr,natural)", "induced(topk,rankr)"})
+    expect_refused(spec, "rankr stands alone");
   expect_refused("natural(scaled(natural))", "must send entries of the vector");
   expect_refused("scaled(topk:k=2)", "must be unbiased", 10);
   expect_refused("induced(randk:k=1,natural)", "the first must be contractive", 10);
@@ -188,6 +191,9 @@ TEST(CompressorSpec, ParametersOutsideOfTheirRangeAreRefused) {
   expect_refused("rankk:rows=0", "is no number of rows");
   expect_refused("rankk:rows=5", "rankk: rows = 5 does not divide the dimension 64", 64);
   expect_refused("rankk:k=9", "larger than a side of the matrix", 64);
+  expect_refused("rankr:r=0", "is no rank of at least 1");
+  expect_refused("rankr:r=5", "larger than the side of the matrix", 10);
+  expect_refused("rankr", "not the triangle of one", 11);
   EXPECT_THROW(parse_compressor("permk:n=3", 10, 4), ConfigError);
 }
 

@@ -104,6 +104,10 @@ TEST(ExperimentErrors, SayWhichRangeIsWanted) {
             "--set clients.dirichlet_alpha: dirichlet_alpha must be a number above 0, not 0");
   EXPECT_EQ(error_of(kGood, {"server.zstd=20"}),
             "--set server.zstd: zstd must be \"auto\", \"off\" or an integer, 1 to 19, not 20");
+  EXPECT_EQ(error_of(kGood, {"server.zstd=\"20\""}),
+            "--set server.zstd: unknown zstd '20'; known: auto, off, an integer, 1 to 19");
+  EXPECT_EQ(error_of(kGood, {"server.mirrors=maybe"}),
+            "--set server.mirrors: unknown mirrors 'maybe'; known: auto, true, false");
   EXPECT_EQ(error_of(kGood, {"algorithm.batch=0"}),
             "--set algorithm.batch: batch must be \"full\" or an integer, 1 to 4294967295, not 0");
   EXPECT_EQ(error_of(kGood, {"problem.hidden=[8, 0]"}),

@@ -197,6 +197,8 @@ TEST(ExperimentMirrors, AreKeptOnItsOwnJudgementWhereClientsCanLoseState) {
   EXPECT_TRUE(kept({"faults.wiped=0.1"}, false));
   EXPECT_TRUE(kept({"server.mirrors=true"}, false));
   EXPECT_FALSE(kept({"server.mirrors=false"}, true));
+  EXPECT_FALSE(kept({"server.mirrors=\"false\""}, true)) << "in quotes it is the same word";
+  EXPECT_TRUE(kept({"server.mirrors=\"true\""}, false));
 }
 
 TEST(ExperimentFields, KnowTheKindsOfProblemOfTheEngine) {

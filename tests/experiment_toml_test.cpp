@@ -90,7 +90,8 @@ over_selection = 0.0
 deadline_ms = 60000
 zstd = "auto"
 mirrors = "auto"
-durability = "process"
+durability = "auto"
+join_deadline_ms = 86400000
 )");
 }
 

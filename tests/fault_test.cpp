@@ -277,6 +277,57 @@ TEST(Divergence, IsNoticedAndNamesTheClient) {
   EXPECT_EQ(trace.outcome, Outcome::kDiverged);
 }
 
+// `broken` of four clients never have a finite gradient.
+Trace<double> run_with_broken_clients(std::uint32_t broken, double quorum, std::uint32_t evaluate_every) {
+  Federation<double> federation(4, 6);
+  for (std::uint32_t i = 0; i < broken; ++i) federation.oracles[i]->b[0] = std::nan("");
+  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.5"));
+  RoundLimits limits;
+  limits.quorum = quorum;
+  limits.evaluate_every = evaluate_every;
+  return run<double>(federation, setup, 30, {}, limits);
+}
+
+TEST(Divergence, IsNotWhatClientsMayEndTheRunWithWhoAreNotNeeded) {
+  for (const std::uint32_t evaluate_every : {0, 5}) {
+    const auto trace = run_with_broken_clients(2, 0.5, evaluate_every);
+    EXPECT_EQ(trace.outcome, Outcome::kFinished);
+    for (const double x : trace.model) EXPECT_TRUE(std::isfinite(x));
+    const auto names = [](const std::string& note) {
+      return note.find("gradient of client 1 is not a finite number; it is counted as missing") !=
+             std::string::npos;
+    };
+    EXPECT_TRUE(std::any_of(trace.notes.begin(), trace.notes.end(), names));
+    for (const RoundRecord& record : trace.records) EXPECT_EQ(record.replies, record.round > 0 ? 2u : 0u);
+  }
+}
+
+TEST(Divergence, IsWhenNoQuorumOfFiniteAnswersIsLeft) {
+  for (const std::uint32_t evaluate_every : {0, 5}) {
+    EXPECT_EQ(run_with_broken_clients(3, 0.5, evaluate_every).outcome, Outcome::kDiverged);
+    EXPECT_EQ(run_with_broken_clients(1, 1, evaluate_every).outcome, Outcome::kDiverged);
+    EXPECT_EQ(run_with_broken_clients(4, 0.25, evaluate_every).outcome, Outcome::kDiverged);
+  }
+}
+
+TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
+  const Federation<double> federation(2, 6);
+  const auto setup = federation.setup(spec_of("gd"));
+  const auto server = make_server<double>(setup);
+  for (const double seconds : {10.0, 5000.0}) {
+    Flapping transport;
+    Ledger ledger;
+    RoundLimits limits;
+    limits.rounds = 1;
+    limits.evaluate_every = 0;
+    limits.deadline_seconds = 5;
+    limits.first_wait_seconds = seconds;
+    EXPECT_THROW(run_rounds<double>(*server, find_method("gd").facts, *setup, transport, ledger, limits, {}),
+                 std::runtime_error);
+    EXPECT_NEAR(transport.now(), std::max(seconds, limits.attempts * limits.deadline_seconds), 1);
+  }
+}
+
 TEST(SavedState, CutShortOrTooLongIsRefused) {
   const Federation<double> federation(3, 5);
   for (const MethodInfo& method : methods()) {

@@ -15,24 +15,29 @@
 namespace gradwire::testing {
 
 // f_i(x) = ½ Σ_j a_j (x_j − b_j)² over "samples": sample s shifts b by its own offset, so that batches
-// differ.
+// differ; with slopes it also has curvatures of its own, slope a_j.
 template <class Real>
 class DiagonalQuadratic final : public Oracle<Real> {
  public:
   Vec<Real> a, b;
   std::vector<Real> offsets;  // one per sample, mean 0
+  std::vector<Real> slopes;   // one per sample, mean 1, and that of slope * offset is 0; empty: all 1
 
   std::size_t dim() const override { return a.size(); }
   std::size_t sample_count() const override { return offsets.size(); }
   Real loss_and_gradient(View<Real> x, Batch batch, Out<Real> gradient) override {
-    Real shift = 0;
+    Real shift = 0, slope = 1;
     if (!batch.empty()) {
-      for (const std::uint32_t s : batch) shift += offsets[s];
+      for (const std::uint32_t s : batch) shift += slopes.empty() ? offsets[s] : slopes[s] * offsets[s];
       shift /= static_cast<Real>(batch.size());
+    }
+    if (!batch.empty() && !slopes.empty()) {
+      slope = 0;
+      for (const std::uint32_t s : batch) slope += slopes[s] / static_cast<Real>(batch.size());
     }
     double loss = 0;
     for (std::size_t j = 0; j < a.size(); ++j) {
-      const Real r = x[j] - b[j] - shift;
+      const Real r = slope * (x[j] - b[j]) - shift;
       gradient[j] = a[j] * r;
       loss += 0.5 * static_cast<double>(a[j]) * static_cast<double>(r) * static_cast<double>(r);
     }

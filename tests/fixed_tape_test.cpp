@@ -3,8 +3,10 @@
 #include <array>
 #include <gtest/gtest.h>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
+#include "engine/lanes.h"
 #include "engine/tape.h"
 
 namespace gradwire {
@@ -32,6 +34,35 @@ TEST(FixedTape, GivesTheBitsOfTheEagerTape) {
     EXPECT_EQ(value, f.value());
     EXPECT_EQ(gradient, (std::array{a.grad(), b.grad()}));
   }
+}
+
+TEST(FixedTape, WholeNumbersAreComputedInDoubleAndOthersInTheWidestType) {
+  const auto tiny = [](auto a, auto b) { return sqr(a + b - (a * b + pow3(b))) / 2; };
+  const auto whole = value_and_gradient<16>(tiny, -41, 2);
+  static_assert(std::is_same_v<decltype(whole.value), double>);
+  EXPECT_EQ(whole.value, 612.5);
+  EXPECT_EQ(whole.gradient, (std::array{-35.0, 1050.0}));
+  EXPECT_EQ(value_and_gradient<16>(tiny, -41, 2.0f).gradient, whole.gradient);
+  EXPECT_EQ(value_and_gradient<16>(tiny, -41L, '\2').gradient, whole.gradient);
+  const auto cube = [](auto a, auto b) { return a * b * b; };
+  EXPECT_EQ(value_and_gradient<8>(cube, 1.0f, 0.1).gradient[1], 2 * 0.1);  // not of the float nearest to it
+  static_assert(std::is_same_v<decltype(value_and_gradient<8>(cube, 1.0f, 2.0f).value), float>);
+  using Eight = Lanes<double, 8>;
+  static_assert(std::is_same_v<decltype(value_and_gradient<8>(cube, Eight(1), 2).value), Eight>);
+  EXPECT_EQ(value_and_gradient<8>(cube, 3, Eight(2)).gradient[1][7], 12);
+}
+
+TEST(FixedTape, AGradientThatNoBackwardHasSeenThrows) {
+  FixedTape<double, 4> tape;
+  const auto a = tape.variable(3), b = sqr(a);
+  EXPECT_THROW(static_cast<void>(a.grad()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(tape.gradient(b)), std::logic_error);
+  tape.backward(b);
+  EXPECT_EQ(a.grad(), 6);
+  const auto later = a * b;
+  EXPECT_THROW(static_cast<void>(later.grad()), std::logic_error);
+  tape.backward(b);
+  EXPECT_EQ(later.grad(), 0);
 }
 
 TEST(FixedTape, BackwardMayBeRepeatedAndStartAnywhere) {

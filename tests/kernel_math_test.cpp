@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/aligned.h"
@@ -88,6 +89,53 @@ TYPED_TEST(KernelMath, FunctionsOfInfinitiesAndNotANumber) {
     EXPECT_EQ(y[1], 0);
     EXPECT_TRUE(std::isnan(y[2]));
   }
+}
+
+// Value and slope of each activation, over all sizes of numbers there are.
+TYPED_TEST(KernelMath, ActivationsAndTheirSlopesAreRightAtEverySize) {
+  using Real = TypeParam;
+  using Limits = std::numeric_limits<Real>;
+  AlignedVector<Real> x;
+  for (int exponent = Limits::min_exponent - Limits::digits; exponent < Limits::max_exponent; ++exponent)
+    for (const double digits : {0.5, -0.5, 0.7, -0.99})
+      x.push_back(std::ldexp(static_cast<Real>(digits), exponent));
+  for (const Real last : {Limits::max(), -Limits::max(), Limits::infinity(), -Limits::infinity()})
+    x.push_back(last);
+  const auto numbers = static_cast<Index>(x.size());
+  x.resize(x.size() + kSlack, 1);
+  const auto gelu = [](long double a) {
+    if (std::abs(a) > 64) return std::pair<long double, long double>{a > 0 ? a : 0, a > 0};
+    const long double u = 2 * 0.79788456080286535588L * (a + 0.044715L * a * a * a), s = sigmoid_of(u);
+    return std::pair{a * s, s + a * 2 * 0.79788456080286535588L * (1 + 3 * 0.044715L * a * a) * s * (1 - s)};
+  };
+  const auto want = [&](Activation function, long double a) {
+    const long double t = std::tanh(a), s = sigmoid_of(a);
+    switch (function) {
+      case Activation::kTanh: return std::pair{t, 1 - t * t};
+      case Activation::kRelu: return std::pair<long double, long double>{a > 0 ? a : 0, a > 0};
+      case Activation::kSigmoid: return std::pair{s, s * (1 - s)};
+      case Activation::kGelu: return gelu(a);
+    }
+    return std::pair{t, t};
+  };
+  for (const Kernels<Real>* kernels : available_kernels<Real>())
+    for (const Activation function :
+         {Activation::kTanh, Activation::kRelu, Activation::kSigmoid, Activation::kGelu}) {
+      SCOPED_TRACE(std::string(kernels->name) + ", activation " + std::to_string(static_cast<int>(function)));
+      AlignedVector<Real> y(x.size()), dy(x.size(), 1), dx(x.size());
+      kernels->activation_forward[static_cast<int>(function)](numbers, x.data(), y.data());
+      kernels->activation_backward[static_cast<int>(function)](
+          numbers, function == Activation::kGelu ? x.data() : y.data(), dy.data(), false, dx.data());
+      for (Index i = 0; i < numbers; ++i) {
+        const auto [value, slope] = want(function, x[i]);
+        const double unit = 32 * this->kEpsilon;
+        if (std::isinf(value))
+          EXPECT_EQ(y[i], value) << "at " << x[i];
+        else
+          EXPECT_LE(std::abs(y[i] - value), unit * std::abs(value) + unit / 8) << "at " << x[i];
+        EXPECT_LE(std::abs(dx[i] - slope), unit) << "slope at " << x[i];
+      }
+    }
 }
 
 TYPED_TEST(KernelMath, TransposesEveryShape) {

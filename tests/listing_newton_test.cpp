@@ -42,6 +42,39 @@ Vector solve_naively(Vector A, Vector b) {
   return b;
 }
 
+// The triangle of the sum of λ u uᵀ over the r eigenvalues of largest magnitude, each found by Jacobi's
+// method.
+Vector rank_r_of(const Vector& upper, std::size_t d, std::size_t r) {
+  Vector A = full(upper, d), U(d * d);
+  for (std::size_t k = 0; k < d; ++k) U[k * d + k] = 1;
+  for (int sweep = 0; sweep < 60; ++sweep) {
+    for (std::size_t p = 0; p < d; ++p) {
+      for (std::size_t q = p + 1; q < d; ++q) {
+        const double angle = 0.5 * std::atan2(2 * A[p * d + q], A[q * d + q] - A[p * d + p]);
+        const double c = std::cos(angle), s = std::sin(angle);
+        const auto rotate = [&](double& a, double& b) {
+          const double old = a;
+          a = c * old - s * b;
+          b = s * old + c * b;
+        };
+        for (std::size_t k = 0; k < d; ++k) rotate(A[k * d + p], A[k * d + q]);
+        for (std::size_t k = 0; k < d; ++k) rotate(A[p * d + k], A[q * d + k]);
+        for (std::size_t k = 0; k < d; ++k) rotate(U[k * d + p], U[k * d + q]);
+      }
+    }
+  }
+  std::vector<std::size_t> order(d);
+  for (std::size_t k = 0; k < d; ++k) order[k] = k;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return std::abs(A[a * d + a]) > std::abs(A[b * d + b]); });
+  Vector out(upper.size());
+  for (std::size_t l = 0; l < r; ++l)
+    for (std::size_t a = 0, at = 0; a < d; ++a)
+      for (std::size_t b = a; b < d; ++b, ++at)
+        out[at] += A[order[l] * d + order[l]] * U[a * d + order[l]] * U[b * d + order[l]];
+  return out;
+}
+
 Vector random_triangle(std::size_t d, std::uint64_t seed) {
   Random random(seed, "triangle");
   Vector upper(upper_size(d));
@@ -76,6 +109,23 @@ TEST(SymmetricEigen, GivesOrthonormalVectorsThatDiagonaliseTheMatrix) {
         for (std::size_t k = 0; k < d; ++k) dot += v[k] * vectors[other * d + k];
         EXPECT_NEAR(dot, other == e ? 1 : 0, 1e-12);
       }
+    }
+  }
+}
+
+TEST(RankR, SendsTheEigenpairsOfLargestMagnitude) {
+  for (const std::size_t d : {1, 2, 5, 17}) {
+    const Vector upper = random_triangle(d, 11);
+    for (std::size_t r = 1; r <= d; r += 3) {
+      const Compressor c = parse_compressor("rankr:r=" + std::to_string(r), upper.size());
+      Vector v = upper, out(upper.size());
+      Scratch<double> scratch;
+      Store<double> store;
+      const Payload<double>& p = compress<double>(c, v, {}, scratch, store);
+      EXPECT_EQ(p.values.size(), r * (d + 1));
+      EXPECT_EQ(wire_bits(p), 64.0 * static_cast<double>(r * (d + 1)));
+      add_decoded<double>(p, 1.0, out);
+      expect_near(out, rank_r_of(upper, d, r), "entry ");
     }
   }
 }
@@ -213,6 +263,8 @@ struct Newton {
     return g;
   }
   Vector C(std::uint32_t i, std::uint32_t t, const Vector& v) const {
+    if (const auto* rank_r = std::get_if<RankR>(&setup->compressor))
+      return rank_r_of(v, kDim, rank_r->r.count);
     return Listing::apply(setup->compressor, v, {1, i, t, Purpose::kCompressor + 1});
   }
 
@@ -253,8 +305,9 @@ void expect_close(const Vector& got, const Vector& want) {
 }
 
 TEST(FedNl, IsTheListingOfOptionOneFromZero) {
-  for (const char* compressor : {"topk:k=5", "randk:k=7", "randseqk:k=9", "natural", "identity"}) {
-    Newton run(spec_of("fednl", compressor, {{"mu", "0.4"}, {"init", "zero"}}), 6);
+  for (const char* compressor :
+       {"topk:k=5", "randk:k=7", "randseqk:k=9", "natural", "identity", "rankr:r=1", "rankr:r=3"}) {
+    Newton run(spec_of("fednl", compressor, {{"option", "1"}, {"mu", "0.4"}, {"init", "zero"}}), 6);
     SCOPED_TRACE(compressor);
     expect_close(run.model, run.listing(std::vector<Vector>(kClients, Vector(kEntries)),
                                         parameter(*run.setup, "alpha"), 1, 0.4, 6));
@@ -270,13 +323,14 @@ TEST(FedNl, IsTheListingOfOptionTwoFromTheHessians) {
 }
 
 TEST(FedNl, ConvergesLocallyInAFewRoundsWhateverTheConditioning) {
-  const Newton run(spec_of("fednl", "randseqk:k=10", {{"mu", "0.05"}}), 40);
+  const Newton run(spec_of("fednl", "randseqk:k=10", {{"option", "1"}, {"mu", "0.05"}}), 40);
   EXPECT_LT(run.records.back().grad_norm_sq, 1e-24);
 }
 
 TEST(FedNl, ArmijoNeverLetsTheLossRiseAndEndsAtTheOptimum) {
-  const AlgorithmSpec spec =
-      spec_of("fednl", "topk:k=21", {{"mu", "0.01"}, {"line_search", "armijo"}, {"init", "hessian"}});
+  const Options projected = {{"option", "1"}, {"mu", "0.01"}, {"init", "hessian"}};
+  AlgorithmSpec spec = spec_of("fednl", "topk:k=21", projected);
+  spec.parameters.emplace_back("line_search", "armijo");
   const Newton run(spec, 40, 6.0);
   std::size_t held = 0;
   for (std::size_t k = 1; k < run.records.size(); ++k) {
@@ -285,7 +339,7 @@ TEST(FedNl, ArmijoNeverLetsTheLossRiseAndEndsAtTheOptimum) {
   }
   EXPECT_LT(run.records.back().grad_norm_sq, 1e-20);
   EXPECT_GT(held, 0u) << "no trial failed";
-  const Newton bold(spec_of("fednl", "topk:k=21", {{"mu", "0.01"}, {"init", "hessian"}}), 3, 6.0);
+  const Newton bold(spec_of("fednl", "topk:k=21", projected), 3, 6.0);
   EXPECT_GT(bold.records[1].loss, bold.records[0].loss) << "a full step would have done";
 }
 

@@ -275,8 +275,10 @@ class NaiveNetwork {
     Numbers y;
     for_each_square(op, [&](const Numbers& square) {
       V most = square[0];
-      for (const V& number : square)
-        if (naive_value(number) > naive_value(most)) most = number;
+      for (const V& number : square) {
+        const double a = naive_value(number), b = naive_value(most);
+        if (a > b || (std::isnan(a) && !std::isnan(b))) most = number;
+      }
       y.push_back(most);
     });
     return y;

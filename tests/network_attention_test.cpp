@@ -1,8 +1,11 @@
 // Attention against the twin: heads, widths, positions, causal or not, and operands that are one and the
 // same.
+#include <cmath>
 #include <cstddef>
 #include <gtest/gtest.h>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "tests/network_checks.h"
 #include "tests/network_zoo.h"
@@ -83,6 +86,51 @@ TEST(NetworkAttention, WithLargeScores) {
         attention_network(9, 4, 2, causal),
         {.counts = {1, 3}, .blocks = {1, 2}, .scale = 10, .float_tolerance = 2e-3, .double_tolerance = 1e-9});
   }
+}
+
+// At every position the scores rise from key to key: to zero, from ever deeper below it. So what is masked
+// would always win, had it any score above minus infinity.
+template <class Real>
+void expect_only_seen_positions_count(std::size_t positions, bool causal, Real depth) {
+  Network net(positions);
+  const Tensor x = net.features(3);
+  const Tensor key = affine(net.linear(3, 1, false), x), query = affine(net.linear(3, 1, false), x),
+               value = affine(net.linear(3, 1, false), x);
+  mean_squared_error(attention(key, query, value, 1, causal));
+  const std::vector<Real> point = {1, 0, 0, 0, 1, 0, 0, 0, 1}, targets(positions);
+  std::vector<Real> features;
+  for (std::size_t t = 0; t < positions; ++t) {
+    const Real share = static_cast<Real>(positions - t) / static_cast<Real>(positions);
+    features.insert(features.end(), {-depth * share, Real(1), static_cast<Real>(t + 1)});
+  }
+  Example<Real> example;
+  example.features = features, example.targets = targets;
+  const std::vector<double> wide_point(point.begin(), point.end());
+  const LossAndGradient want = naive_loss_and_gradient(net, wide_point, example);
+  for (const Kernels<Real>* kernels : available_kernels<Real>())
+    for (const std::size_t count : {1, 3}) {
+      SCOPED_TRACE(std::string(kernels->name) + " kernels, " + std::to_string(positions) + " positions, " +
+                   std::to_string(count) + " samples, scores from " + std::to_string(-depth));
+      Runner<Real> runner(net, 0, kernels);
+      const auto at = [&](std::size_t) { return example; };
+      runner.outputs(point, count, at, [&](std::size_t, std::span<const Real> y) {
+        for (std::size_t t = 0; t < positions; ++t)
+          EXPECT_NEAR(y[t], causal ? t + 1 : positions, 1e-4) << "at position " << t;
+      });
+      std::vector<Real> gradient(point.size());
+      EXPECT_NEAR(runner.loss_and_gradient(point, count, at, gradient), want.loss, 1e-4 * want.loss);
+      for (std::size_t j = 0; j < gradient.size(); ++j)
+        EXPECT_NEAR(gradient[j], want.gradient[j], 1e-4 * (1 + std::abs(want.gradient[j]))) << j;
+    }
+}
+TEST(NetworkAttention, PositionsThatAreNotSeenDoNotCountHoweverLowTheScores) {
+  for (const std::size_t positions : {1, 2, 5, 8, 9, 16, 33, 40})
+    for (const bool causal : {true, false}) {
+      for (const float depth : {2e3f, 1e6f, 1e20f, 1e30f, 1e33f, 1e35f})
+        expect_only_seen_positions_count<float>(positions, causal, depth);
+      for (const double depth : {2e3, 1e30, 1e33, 1e100, 1e300})
+        expect_only_seen_positions_count<double>(positions, causal, depth);
+    }
 }
 
 TEST(NetworkAttention, InATransformer) {

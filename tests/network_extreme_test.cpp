@@ -3,9 +3,14 @@
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <limits>
+#include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/dataset.h"
+#include "engine/network/network_oracle.h"
 #include "tests/network_checks.h"
 #include "tests/network_zoo.h"
 
@@ -166,6 +171,92 @@ TYPED_TEST(NetworkExtremes, ReluHasNoSlopeAtAndBelowZero) {
       {0, 0, 0}, 2, [](Network&, const Tensor& x) { cross_entropy(relu(x)); }, this->kTolerance);
 }
 
+// The first of several, and it takes the gradient.
+TYPED_TEST(NetworkExtremes, MaxPoolOfNotANumberIsNotANumber) {
+  using Real = TypeParam;
+  const Real nan = std::numeric_limits<Real>::quiet_NaN(), infinity = std::numeric_limits<Real>::infinity();
+  const std::vector<std::vector<Real>> squares = {
+      {nan, 1, 2, 3}, {1, 2, 3, nan}, {3, nan, infinity, nan}, {nan, nan, nan, nan}, {-infinity, nan, 5, 1}};
+  const Index winners[] = {0, 3, 1, 0, 1};
+  for (const Kernels<Real>* kernels : available_kernels<Real>())
+    for (const Index lanes : {4, 20})
+      for (std::size_t k = 0; k < squares.size(); ++k) {
+        SCOPED_TRACE(std::string(kernels->name) + ", square " + std::to_string(k));
+        const ImageShape shape{1, 2, 2, 1, 1, 1, 2, 0, lanes};
+        std::vector<Real> x(4 * lanes + kSlack), y(lanes + kSlack), winner(y), dy(y.size(), 1), dx(x.size());
+        for (Index i = 0; i < 4; ++i)
+          for (Index l = 0; l < lanes; ++l) x[i * lanes + l] = l % 2 == 0 ? squares[k][i] : Real(i == 2);
+        kernels->max_pool_forward(shape, x.data(), winner.data(), y.data());
+        kernels->max_pool_backward(shape, dy.data(), winner.data(), false, dx.data());
+        for (Index l = 0; l < lanes; ++l) {
+          EXPECT_TRUE(l % 2 == 0 ? std::isnan(y[l]) : y[l] == 1);
+          for (Index i = 0; i < 4; ++i) EXPECT_EQ(dx[i * lanes + l], i == (l % 2 == 0 ? winners[k] : 2));
+        }
+      }
+}
+
+TYPED_TEST(NetworkExtremes, OutputsThatAreNotNumbersAreNoScore) {
+  using Real = TypeParam;
+  struct Two final : Examples<Real> {
+    std::vector<Real> features[2] = {{1, 0, 0}, {0, 1, 0}};
+    Token label[2] = {0, 0};
+    std::size_t size() const override { return 2; }
+    Example<Real> operator[](std::size_t k) const override {
+      Example<Real> example;
+      example.features = features[k], example.labels = {&label[k], 1};
+      return example;
+    }
+  };
+  Network net;
+  cross_entropy(affine(net.linear(3, 3), net.features(3)));
+  NetworkOracle<Real> oracle(net, std::make_unique<Two>(), std::make_unique<Two>());
+  std::vector<Real> x(net.dim());
+  EXPECT_EQ(oracle.score(x)->correct, 2u);
+  for (Real& number : x) number = std::numeric_limits<Real>::quiet_NaN();
+  EXPECT_EQ(oracle.score(x)->correct, 0u);
+  EXPECT_EQ(oracle.score(x)->tested, 2u);
+}
+
+// Scaled by a power of two, everything on the way is too, to the last bit but where it overflows.
+TYPED_TEST(NetworkExtremes, NormOfNumbersWhoseSquaresOverflow) {
+  using Real = TypeParam;
+  const std::vector<Real> features = {1, Real(-2.5), 3, Real(0.25), -1, Real(0.125)};
+  const int highest = std::numeric_limits<Real>::max_exponent - 6;
+  for (const double epsilon : {0.0, 1e-5}) {
+    Network net;
+    const Tensor scaled = affine(net.linear(6, 6, false), net.features(6));
+    cross_entropy(norm(net.layer_norm(6, epsilon), scaled));
+    std::vector<Real> x(net.dim());
+    for (std::size_t j = 0; j < 6; ++j) x[7 * j] = 1, x[36 + j] = Real(1 + j), x[42 + j] = Real(0.5);
+    const Token label[] = {3};
+    for (const Kernels<Real>* kernels : available_kernels<Real>()) {
+      Runner<Real> runner(net, 16, kernels);
+      const auto at = [&](int exponent) {
+        std::vector<Real> numbers(features);
+        for (Real& number : numbers) number = std::ldexp(number, exponent);
+        std::pair<double, std::vector<Real>> result{0, std::vector<Real>(x.size())};
+        Example<Real> example;
+        example.labels = label;
+        result.first = runner.loss_and_gradient(
+            x, 9,
+            [&](std::size_t k) {
+              example.features = k == 4 ? std::span<const Real>(numbers) : std::span<const Real>(features);
+              return example;
+            },
+            result.second);
+        return result;
+      };
+      const auto want = at(0);
+      for (const int exponent : {highest / 2 - 4, highest / 2, highest / 2 + 3, highest}) {
+        SCOPED_TRACE(std::string(kernels->name) + ", times 2^" + std::to_string(exponent));
+        const auto got = at(exponent);
+        EXPECT_NEAR(got.first, want.first, 3e-5);  // epsilon counts beside the small ones
+        for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(got.second[j], want.second[j], 3e-5) << j;
+      }
+    }
+  }
+}
+
 // A sample that is not a number must spoil the loss, not the run.
 TYPED_TEST(NetworkExtremes, NotANumberComesOutAsOne) {
   using Real = TypeParam;
@@ -184,8 +275,36 @@ TYPED_TEST(NetworkExtremes, NotANumberComesOutAsOne) {
       if (k == 1) example.features = bad;
       return example;
     });
-    EXPECT_TRUE(each.name == "image" || std::isnan(loss));
+    EXPECT_TRUE(std::isnan(loss)) << each.name;
     EXPECT_EQ(runner.loss(x, 3, samples.at()), before) << "nan stayed behind";
+  }
+}
+
+// Also where the loss does not read them.
+TEST(NetworkScores, LabelsOfTheWrongLengthAreRefused) {
+  struct One final : Examples<double> {
+    std::vector<double> features = std::vector<double>(6), targets = features;
+    std::vector<Token> labels;
+    std::size_t size() const override { return 1; }
+    Example<double> operator[](std::size_t) const override {
+      Example<double> example;
+      example.features = features, example.targets = targets, example.labels = labels;
+      return example;
+    }
+  };
+  Network net(2);
+  mean_squared_error(affine(net.linear(3, 3), net.features(3)));
+  const std::vector<double> x(net.dim());
+  for (const std::size_t count : {0, 1, 2, 3, 500}) {
+    auto test = std::make_unique<One>();
+    test->labels.resize(count);
+    NetworkOracle<double> oracle(net, std::make_unique<One>(), std::move(test));
+    if (count == 0)
+      EXPECT_FALSE(oracle.score(x).has_value());
+    else if (count == 2)
+      EXPECT_EQ(oracle.score(x)->tested, 2u);
+    else
+      EXPECT_THROW(oracle.score(x), DataError);
   }
 }
 

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/dataset.h"
@@ -80,6 +82,49 @@ TEST(NetworkMisuse, LayersOfAnotherNetwork) {
   expect_logic_error([&] { small.affine(sparse); }, "parameters");
 }
 
+// Also where the range of parameters is there.
+TEST(NetworkMisuse, LayersOfAnotherNetworkThatFit) {
+  const auto declare = [](Network& net) {
+    struct Layers {
+      Table table;
+      Linear linear;
+      FeatureLinear sparse;
+      LayerNorm scale;
+      Convolution filter;
+    };
+    return Layers{net.table(4, 3), net.linear(3, 3), net.feature_linear(3, 3), net.layer_norm(3),
+                  net.convolution(3, 1, 1)};
+  };
+  Network net, other;
+  const auto own = declare(net), foreign = declare(other);
+  const Tensor x = net.features(3);
+  expect_logic_error([&] { affine(foreign.linear, x); }, "another network");
+  expect_logic_error([&] { norm(foreign.scale, x); }, "another network");
+  expect_logic_error([&] { convolve(foreign.filter, x); }, "another network");
+  expect_logic_error([&] { net.embed(foreign.table); }, "another network");
+  expect_logic_error([&] { net.affine(foreign.sparse); }, "another network");
+  Network placed;
+  const Table tokens = placed.table(4, 3);
+  expect_logic_error([&] { placed.embed(tokens, other.table(1, 3)); }, "another network");
+  expect_logic_error([&] { affine(Linear{}, x); }, "another network");
+
+  Network copy = net;
+  const Tensor y = copy.features(3);
+  EXPECT_NO_THROW(norm(own.scale, affine(own.linear, y)));
+  const Linear later = net.linear(3, 3);  // not in the copy
+  expect_logic_error([&] { affine(later, y); }, "parameters");
+  Network moved = std::move(copy);
+  EXPECT_NO_THROW(affine(own.linear, moved.features(3)));
+}
+
+TEST(NetworkMisuse, TensorsThatAreNotThere) {
+  Network net;
+  net.features(3);
+  Network::Op op{.kind = OpKind::kActivation};
+  op.in[0] = 1;
+  expect_logic_error([&] { net.record(op, {3}); }, "tensor");
+}
+
 TEST(NetworkMisuse, ShapesThatDoNotFit) {
   Network net(2);
   const Tensor x = net.features(3), y = net.features(4), image = net.features(TensorShape{1, 3, 4}),
@@ -116,6 +161,10 @@ TEST(NetworkMisuse, FiltersAndSquaresLargerThanTheImage) {
   expect_logic_error([&] { average_pool(image, 4); });
   expect_logic_error([&] { max_pool(image, 0); });
   EXPECT_NO_THROW(max_pool(image, 3));
+  const Tensor large = net.features(TensorShape{1, 5000, 5000});
+  expect_logic_error([&] { max_pool(large, 4097); }, "4096");
+  EXPECT_NO_THROW(max_pool(large, 4096));
+  EXPECT_NO_THROW(average_pool(large, 4097));
 }
 
 TEST(NetworkMisuse, ZeroSizes) {

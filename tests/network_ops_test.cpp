@@ -3,8 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <gtest/gtest.h>
+#include <limits>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/network_checks.h"
 #include "tests/network_zoo.h"
@@ -146,6 +150,33 @@ TEST(NetworkOps, LossesOfAnImage) {
     if (loss == 1) mean_squared_error(x);
     if (loss == 2) custom_loss(x, log_cosh_loss);
     expect_agrees(net);
+  }
+}
+
+TEST(NetworkOps, ALossThatLeavesEntriesOfItsDerivativeUnwrittenThrows) {
+  for (const int left : {-1, 0, 1, 2}) {
+    Network net(2);
+    int calls = 0;
+    custom_loss(
+        affine(net.linear(3, 3), net.features(3)),
+        [&](std::span<const double>, std::size_t, std::span<const double>, std::span<double> derivative) {
+          const bool last = ++calls == 4;  // the second position of the second sample
+          for (int c = 0; c < 3; ++c)
+            if (!last || c != left) derivative[c] = std::numeric_limits<double>::quiet_NaN();
+          if (last && left >= 0) derivative[left] += 1;  // is not writing either
+          return 1.0;
+        });
+    Runner<float> runner(net, 4);
+    const std::vector<float> x(net.dim()), features(6);
+    Example<float> example;
+    example.features = features;
+    try {
+      EXPECT_EQ(runner.loss(x, 2, [&](std::size_t) { return example; }), 1);
+      EXPECT_EQ(left, -1);
+    } catch (const std::logic_error& error) {
+      EXPECT_NE(std::string(error.what()).find("entry " + std::to_string(left) + " of 3"), std::string::npos)
+          << error.what();
+    }
   }
 }
 

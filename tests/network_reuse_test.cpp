@@ -167,7 +167,7 @@ TEST(NetworkReuse, OfAFeatureLayer) {
 TEST(NetworkReuse, OfATableAsALinearLayer) {
   Network net(3);
   const Table table = net.table(8, 5);
-  const Linear tied{.first = table.first, .in = 5, .out = 8, .bias = false};
+  const Linear tied{.first = table.first, .in = 5, .out = 8, .bias = false, .network = table.network};
   cross_entropy(affine(tied, tanh(net.embed(table))));
   expect_agrees(net, {.counts = {1, 4, 9}, .blocks = {0, 1, 4}});
 }
@@ -176,8 +176,9 @@ TEST(NetworkReuse, OfATableAsALinearLayer) {
 TEST(NetworkReuse, OfOverlappingRanges) {
   Network net(2);
   const Linear layer = net.linear(4, 6, false);  // 24 numbers
-  const Linear early{.first = layer.first + 2, .in = 4, .out = 1, .bias = false},
-      late{.first = layer.first + 12, .in = 4, .out = 3, .bias = false};
+  const NetworkId own = layer.network;
+  const Linear early{.first = layer.first + 2, .in = 4, .out = 1, .bias = false, .network = own},
+      late{.first = layer.first + 12, .in = 4, .out = 3, .bias = false, .network = own};
   const Tensor x = net.features(4);
   const Tensor y = tanh(affine(net.linear(1, 3), affine(early, x)));
   cross_entropy(affine(net.linear(6, 3), affine(layer, x)) * y + affine(late, x));

@@ -103,6 +103,10 @@ TEST_P(Logistic, ScoresTheTestSamplesAndNeverPredictsAnUnknownLabel) {
   EXPECT_EQ(got->correct, want.correct);
   EXPECT_EQ(got->tested, 40u);
   EXPECT_GT(want.correct, 0u);
+  std::size_t empty = 0;  // their margin is 0 at every point
+  for (std::size_t r = 0; r < a.size(); ++r)
+    empty += part_.test.row_columns(r).empty() && part_.test.label[r] == 3;
+  EXPECT_EQ(oracle.score(std::vector<double>(9, std::nan("")))->correct, empty);
 }
 
 template <class Real>

@@ -52,14 +52,16 @@ TEST(JsonCheck, TellsJsonFromWhatIsAlmost) {
 // Rounds of about a millisecond, so that two kills come before the end; fewer than make a second snapshot.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kRounds = 400;
+constexpr const char* kSamples = "problem.samples=1500";
 #else
 constexpr int kRounds = 3000;
+constexpr const char* kSamples = "problem.samples=6000";
 #endif
 
 TEST_F(RegistryProcessTest, HasEachRoundOnceOfARunWhoseServerWasKilled) {
   write_config();
   const std::string all = std::to_string(kRounds);
-  const std::vector<std::string> longer = {"--set", "run.rounds=" + all, "--set", "problem.samples=6000",
+  const std::vector<std::string> longer = {"--set", "run.rounds=" + all, "--set", kSamples,
                                            "--set", "problem.dim=100"};
   const auto count = [&](const std::string& rows) { return ask(("SELECT count(*) FROM " + rows).c_str()); };
   Process server = start_server(longer);
@@ -206,7 +208,7 @@ TEST_F(RegistryProcessTest, EveryLineOfAServerIsJsonWhereThatIsAskedFor) {
   server = restart_server({"--json"});
   expect_all_end_well(server, clients);
   expect_json_lines(server.log());
-  expect_says(server.log(), "{\"message\": \"the results are in state\"}");
+  expect_says(server.log(), "\"level\": \"info\", \"message\": \"the results are in state\"}");
 
   const std::vector<std::string> at = {"--listen", "127.0.0.1:0", "--state", "other", "--json"};
   const auto fails = [&](std::vector<std::string> arguments, int code, const std::string& message) {
@@ -214,7 +216,7 @@ TEST_F(RegistryProcessTest, EveryLineOfAServerIsJsonWhereThatIsAskedFor) {
     const auto [text, said] = said_by("gradwire-server", arguments);
     EXPECT_EQ(said, code) << text;
     expect_json_lines(text);
-    expect_says(text, "{\"error\": \"");
+    expect_says(text, "\"level\": \"error\", \"message\": \"");
     expect_says(text, message);
   };
   fails({"no.toml"}, 2, "no.toml");
@@ -233,7 +235,8 @@ TEST_F(RegistryProcessTest, ARunThatDivergesEndsWithALineOfJson) {
   std::vector<Process> clients = start_clients(address);
   EXPECT_EQ(server.wait(), 1);
   expect_json_lines(server.log());
-  expect_says(server.log(), "{\"error\": \"the run diverged; try a smaller algorithm.step_size\"}");
+  expect_says(server.log(),
+              "\"level\": \"error\", \"message\": \"the run diverged; try a smaller algorithm.step_size\"}");
   EXPECT_EQ(ask("SELECT count(*) FROM runs WHERE outcome = 'diverged'"), 1);
 }
 

@@ -1,4 +1,5 @@
 // Servers and clients that are killed at random instants: the run ends in the bits of one that was not.
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -33,9 +34,11 @@ std::string config_of(const std::string& algorithm, int rounds) {
 
 class RestartTest : public ProcessTest {
  protected:
+  std::string more_of_server;  // lines of that section
+
   // Kills one of all processes after a random time, until enough were killed or the run is over.
   void run_with_kills(const std::string& algorithm, bool servers, bool clients_too, int count) {
-    write_config(config_of(algorithm, kRoundsPerKill * (count + 1)));
+    write_config(config_of(algorithm, kRoundsPerKill * (count + 1)) + more_of_server);
     std::mt19937 random(std::random_device{}());
     Process server = start_server();
     std::vector<Process> clients = start_clients(address);
@@ -89,6 +92,7 @@ TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfEf14) {
 }
 TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfDashaMvr) {
   clients_remember = true;
+  more_of_server = "durability = \"process\"\n";  // of ef14 it is "power" where nothing is said
   run_with_kills("name = \"dasha_mvr\"\ncompressor = \"randk:k=3\"\nstep_size = 0.1\nbatch = 4\n", true, true,
                  kills());
 }
@@ -167,6 +171,96 @@ TEST_F(ProcessTest, AFullDiskEndsTheServerWithAClearLineAndCostsNoRound) {
   server = restart_server({"--set", "run.rounds=3000"});
   expect_all_end_well(server, clients);
   expect_same_as_simulated({"run.rounds=3000"});
+}
+
+std::vector<fs::path> files_of_kind(const fs::path& folder, const std::string& kind) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with(kind)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+void damage(const fs::path& file) {
+  std::fstream(file, std::ios::in | std::ios::out).seekp(100).put('?').put('!');
+}
+
+// config.toml, the only snapshot and the log: what is lost costs time, and is said.
+TEST_F(ProcessTest, WhatIsDamagedEarlyInARunCostsNoBit) {
+  write_config();
+  const std::string rounds = "run.rounds=" + std::to_string(2 * kRoundsPerKill);
+  {
+    Process server = start_server({"--set", rounds});
+    std::vector<Process> clients = start_clients(address);
+    const auto restart_with = [&](const std::string& said) {
+      const std::size_t before = records();
+      ASSERT_TRUE(eventually([&] { return records() > before + 30; })) << server.log();
+      server.kill(SIGKILL);
+      server.wait();
+      if (said == "config.toml") fs::resize_file(state() / "config.toml", 0);
+      if (said == "ckpt-000000000000.bin cannot be used") damage(state() / "ckpt-000000000000.bin");
+      if (said == "metrics.csv knows of round")
+        for (const fs::path& log : files_of_kind(state(), "log-")) fs::resize_file(log, 0);
+      server = restart_server({"--set", rounds});
+      EXPECT_TRUE(eventually([&] { return server.log().find(said) != std::string::npos; })) << server.log();
+    };
+    restart_with("ckpt-000000000000.bin cannot be used");
+    restart_with("config.toml");
+    EXPECT_TRUE(
+        eventually([&] { return read_file(state() / "config.toml").find("ef21") != std::string::npos; }));
+    restart_with("metrics.csv knows of round");
+    EXPECT_NE(server.log().find("is empty"), std::string::npos) << server.log();
+    expect_all_end_well(server, clients);
+  }
+  expect_same_as_simulated({rounds});
+}
+
+TEST_F(ProcessTest, ARunThatIsOverWaitsForNobodyThoughItsLastSnapshotIsDamaged) {
+  write_config();
+  Process server = start_server();
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  damage(files_of_kind(state(), "ckpt-").back());
+  Process again("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"},
+                folder.path() / "again.log");
+  EXPECT_EQ(again.wait(), 0);
+  EXPECT_NE(again.log().find("cannot be used: its"), std::string::npos) << again.log();
+  EXPECT_NE(again.log().find("is over; --no-resume runs it again"), std::string::npos) << again.log();
+}
+
+TEST_F(ProcessTest, ToBeginAnewRemovesNothingThatSomebodyElsePutThere) {
+  write_config();
+  fs::create_directories(state());
+  const std::vector<std::string> others = {"log-2024.bin", "ckpt-best.bin", "ckpt-000000000000.bin.mine"};
+  for (const std::string& name : others) std::ofstream(state() / name) << "somebody's";
+  for (const bool anew : {false, true}) {
+    Process server =
+        start_server(anew ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
+    std::vector<Process> clients = start_clients(address);
+    expect_all_end_well(server, clients);
+    for (const std::string& name : others) EXPECT_EQ(read_file(state() / name), "somebody's") << name;
+  }
+}
+
+TEST_F(ProcessTest, AServerThatIsBackWaitsForItsClientsAsLongAsOneThatBegins) {
+  write_config();
+  const std::vector<std::string> more = {"--set", "run.rounds=400", "--set", "server.deadline_ms=50"};
+  {
+    Process server = start_server(more);
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+    server.kill(SIGKILL);
+    server.wait();
+  }
+  std::vector<std::string> hasty = more;
+  hasty.insert(hasty.end(), {"--join-deadline-ms", "700"});
+  Process gives_up = start_server(hasty);
+  EXPECT_EQ(gives_up.wait(), 1);
+  EXPECT_NE(gives_up.log().find("start the missing clients"), std::string::npos) << gives_up.log();
+  Process server = start_server(more);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));  // twenty deadlines
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  expect_model_as_simulated({"run.rounds=400"});
 }
 
 TEST_F(ProcessTest, ADamagedSnapshotCostsNoRound) {

@@ -147,16 +147,69 @@ TEST(Metrics, ARunThatGoesOnKeepsTheLinesOfTheRoundsBefore) {
   EXPECT_EQ(read_file(file), std::string(kMetricsHeader) + "\n");
 }
 
-TEST(Results, ALossOfPowerLeavesTheNewFileOfARunThatIsToSurviveIt) {
+TEST(Metrics, TheLossAtTheStartIsThatOfRow0AlsoWhenARunGoesOn) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "metrics.csv";
+  {
+    MetricsFile metrics(file);
+    EXPECT_FALSE(metrics.loss_at_start());
+    RoundRecord row = record();
+    row.round = 0;
+    row.loss = 0.1;
+    metrics.write(row);
+    row.round = 5;
+    row.loss = 7;
+    metrics.write(row);
+    EXPECT_EQ(metrics.loss_at_start(), 0.1);
+  }
+  EXPECT_EQ(MetricsFile(file, 6).loss_at_start(), 0.1);
+  EXPECT_EQ(MetricsFile(file, 0).loss_at_start(), std::nullopt);
+}
+
+TEST(Summary, SaysThatTheLossRose) {
+  EXPECT_NE(loss_rise(0.5, 264.25).find("a loss of 264.25, above the 0.5 that"), std::string::npos);
+  EXPECT_EQ(loss_rise(0.5, 0.5), "");
+  EXPECT_EQ(loss_rise(0.5, 0.5 * (1 + 1e-12)), "") << "rounding";
+  EXPECT_NE(loss_rise(-0.5, -0.4), "");
+  EXPECT_EQ(loss_rise(std::nullopt, 264.25), "") << "nothing was evaluated at the start";
+  EXPECT_EQ(loss_rise(0.5, std::nan("")), "") << "a run that diverged says that";
+}
+
+TEST(Metrics, ARunThatGoesOnKeepsTheLinesUnderTheHeaderOfAnotherVersion) {
+  const TemporaryFolder folder;
+  const std::string header(kMetricsHeader), line = metrics_line(record());
+  const std::string old_header = header.substr(0, header.find(",bits_up_paper"));
+  const std::string old_line = line.substr(0, line.find(",6172.25"));
+  struct Case {
+    std::string header, line, kept;
+  };
+  for (const Case& c :
+       {Case{old_header, old_line, old_line + ",0,0"}, Case{header + ",more", line + ",5", line},
+        Case{"round,loss,grad_norm_sq", "7,0.5,2", "7,0.5,2,,0,0,0,0,0,0,0,0,0"}}) {
+    const std::string text = c.header + "\n" + c.line + "\n9,1\n";
+    const fs::path file = folder.write("metrics.csv", text);
+    const MetricsFile goes_on(file, 9);
+    EXPECT_EQ(goes_on.set_aside(), "metrics.csv.before");
+    EXPECT_EQ(read_file(folder.path() / "metrics.csv.before"), text);
+    EXPECT_EQ(read_file(file), header + "\n" + c.kept + "\n");
+    EXPECT_EQ(read_metrics(file).size(), 1u);
+  }
+  const fs::path file = folder.write("metrics.csv", "what,is,this\n1,2,3\n");
+  EXPECT_EQ(MetricsFile(file, 9).set_aside(), "metrics.csv.before");
+  EXPECT_EQ(read_file(file), header + "\n");
+}
+
+TEST(Results, ALossOfPowerLeavesTheNewFile) {
   int lost = 0;
   for (std::uint64_t seed = 0; seed < kPowerLosses; ++seed)
-    for (const Durability durability : {Durability::kPower, Durability::kProcess}) {
+    for (const bool careless : {false, true}) {
       SimulatedDisk disk(seed);
-      write_whole(disk, "summary.json", "the old one", Durability::kPower);
-      write_whole(disk, "summary.json", "the new one", durability);
+      write_whole(disk, "summary.json", "the old one");
+      disk.forgets_folder_syncs = careless;
+      write_whole(disk, "summary.json", "the new one");
       disk.lose_power();
       const auto left = disk.read("summary.json");
-      if (durability == Durability::kPower) {
+      if (!careless) {
         ASSERT_EQ(left ? *left : left.error().message, "the new one");
       } else if (!left || *left != "the new one") {
         ++lost;

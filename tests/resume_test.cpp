@@ -127,6 +127,8 @@ TEST_P(ResumeTest, GoesOnToTheBitsOfARunThatWasNotInterrupted) {
   EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
   EXPECT_EQ(without_seconds(read("cut/metrics.csv")), without_seconds(read("whole/metrics.csv")));
   EXPECT_FALSE(fs::exists(checkpoint)) << "a run that is over needs none";
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".cut")) << "left by a run that was killed";
 }
 INSTANTIATE_TEST_SUITE_P(Signals, ResumeTest, ::testing::Values(SIGINT, SIGKILL));
 

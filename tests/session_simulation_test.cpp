@@ -18,6 +18,7 @@
 #include "tests/at_the_last.h"
 #include "tests/seeds.h"
 #include "tests/simulated_peer.h"
+#include "tests/twin_federation.h"
 
 namespace gradwire {
 namespace {
@@ -40,6 +41,7 @@ struct Setting {
   std::uint32_t behind_relay = 0;           // so many of the clients
   double relay_dies_seconds = 0;            // between two deaths, about; 0: it lives
   bool relay_adds = false;                  // up replies
+  double quorum = 1, over_selection = 0;
 };
 
 struct End {
@@ -47,6 +49,7 @@ struct End {
   std::vector<Vec<double>> models;
   std::vector<Totals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
+  std::size_t fewest_replies = SIZE_MAX;  // of a round, with a quorum
   bool took_sums = false;
   double seconds = 0;
   std::string trouble;
@@ -132,7 +135,14 @@ class Simulation {
     try {
       const Result<bool> found =
           journal.recover({.snapshot = [&](std::span<const Section> s) { return load(s, journal); },
-                           .record = [&](std::string_view record) { return durable_->replay(record); }});
+                           .record =
+                               [&](std::string_view record) {
+                                 const std::vector<std::uint64_t> before = ledger_.committed;
+                                 if (!durable_->replay(record)) return false;
+                                 if (twin_ && ledger_.round > twin_->rounds())  // died before it was checked
+                                   twin_->round_between(before, ledger_.committed);
+                                 return true;
+                               }});
       if (!found) throw std::runtime_error(found.error().message);
       if (*found && ledger_.round < committed_)
         throw std::runtime_error("round " + std::to_string(committed_) + " was announced and is lost");
@@ -188,17 +198,46 @@ class Simulation {
     limits.evaluate_every = stage_ == RunStage::kRounds ? 5 : 0;  // else clients have gone home
     limits.deadline_seconds = 30;
     limits.attempts = 1000;
+    limits.quorum = setting_.quorum;
+    limits.over_selection = setting_.over_selection;
     LoopHooks<double> hooks;
     hooks.on_note = log;
     hooks.before_apply = [this] { durable_->before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
       durable_->commit(commit);
-      check(commit.ledger);
+      if (has_quorum()) {
+        check_against_twin(commit);
+      } else {
+        check(commit.ledger);
+      }
     };
     hooks.on_over = [&](Outcome) {
       if (stage_ == RunStage::kRounds) durable_->end(RunStage::kFarewell, Outcome::kFinished);
     };
     run_rounds<double>(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
+  }
+
+  bool has_quorum() const { return setting_.quorum < 1 || setting_.over_selection > 0; }
+
+  // Who is fast decides what the state is; but never anything else than who was used.
+  void check_against_twin(const RoundCommit<double>& commit) {
+    committed_ = commit.ledger.round;
+    if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
+    twin_->round_of(commit.replies);
+    end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
+    const bool added = setting_.relay_adds && takes_sums(*setup_);
+    if (added ? difference_of(twin_->model()) <= 1e-9 : half_->save() == twin_->state()) return;
+    throw std::runtime_error("after round " + std::to_string(committed_) +
+                             " the state is not that of a federation in which the same clients answered");
+  }
+  // Of the model, in parts of its size.
+  double difference_of(View<double> expected) const {
+    double difference = 0, size = 0;
+    for (std::size_t j = 0; j < expected.size(); ++j) {
+      difference = std::max(difference, std::abs(half_->model()[j] - expected[j]));
+      size = std::max(size, std::abs(expected[j]));
+    }
+    return size > 0 ? difference / size : difference;
   }
 
   // After every committed round: nothing was lost, added twice, or counted otherwise.
@@ -224,13 +263,8 @@ class Simulation {
   // Sums are rounded in another order, and are shorter.
   void check_sums(const std::string& where, const Totals& a, const Totals& b) {
     end_.took_sums = end_.took_sums || a.bytes_up < b.bytes_up;
-    const Vec<double>& expected = quiet_->models.at(committed_ - 1);
-    double difference = 0, size = 0;
-    for (std::size_t j = 0; j < expected.size(); ++j) {
-      difference = std::max(difference, std::abs(half_->model()[j] - expected[j]));
-      size = std::max(size, std::abs(expected[j]));
-    }
-    if (!(difference <= 1e-9 * size)) throw std::runtime_error(where + "the model is another one");
+    if (!(difference_of(quiet_->models.at(committed_ - 1)) <= 1e-9))
+      throw std::runtime_error(where + "the model is another one");
     if (a.bits_down != b.bits_down || a.bytes_down != b.bytes_down || a.grad_calls != b.grad_calls ||
         a.replies != b.replies || a.bytes_up > b.bytes_up)
       throw std::runtime_error(where + "the ledger of bytes does not add up");
@@ -259,6 +293,8 @@ class Simulation {
     setup_->keep_mirrors = true;
     durable_.reset();
     half_ = make_server<double>(setup_);
+    if (has_quorum() && !twin_)
+      twin_ = std::make_unique<TwinFederation>(setup_, agreed_.experiment, agreed_.agreement);
     ledger_ = {};
     durable_ = std::make_unique<DurableRun<double>>(
         journal, beside_, codec_context(*setup_, {}), *half_, ledger_,
@@ -284,16 +320,18 @@ class Simulation {
   std::unique_ptr<ServerHalf<double>> half_;
   Ledger ledger_;
   std::unique_ptr<DurableRun<double>> durable_;
+  std::unique_ptr<TwinFederation> twin_;  // of a run with a quorum
   std::uint32_t committed_ = 0;
   bool all_heard_ = false;
   SimulatedSite site_;
   End end_;
 };
 
-LoadedExperiment experiment_of(const std::string& algorithm, const std::string& dim) {
+LoadedExperiment experiment_of(const std::string& algorithm, const std::string& dim,
+                               const std::string& clients = "") {
   return parse_experiment("[problem]\nkind = \"quadratic\"\ndim = " + dim +
-                              "\nheterogeneity = 0.7\n[clients]\ncount = " + std::to_string(kClients) +
-                              "\n[algorithm]\n" + algorithm,
+                              "\nheterogeneity = 0.7\n[clients]\ncount = " + std::to_string(kClients) + "\n" +
+                              clients + "[algorithm]\n" + algorithm,
                           "simulation.toml");
 }
 
@@ -384,6 +422,33 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens)
   EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
   EXPECT_GT(client_deaths, last / 2);
   EXPECT_GT(with_sums, last / 50);
+}
+
+TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnswered) {
+  const auto [first, last, one] = seeds_asked(kSeeds / 4);
+  std::deque<LoadedExperiment> loaded;
+  for (const Method& method : kMethods) {
+    const std::string name = method.algorithm;
+    const bool samples =
+        name.find("fedavg") != std::string::npos || name.find("scaffold") != std::string::npos;
+    loaded.push_back(experiment_of(name, method.dim, samples ? "participation = 0.5\n" : ""));
+  }
+  std::size_t fewest = SIZE_MAX;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const std::size_t k = method_of(seed);
+    Setting setting = setting_of(seed, kMethods[k].is_private);
+    if (k == kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    Random random(seed, "quorum");
+    setting.quorum = 0.2 + 0.2 * static_cast<double>(random.below(4));
+    setting.over_selection = 0.5 * static_cast<double>(random.below(3));
+    const End end = Simulation(loaded[k], setting, seed, nullptr).run();
+    ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
+                               << " build/release/tests/session_simulation_test";
+    fewest = std::min(fewest, end.fewest_replies);
+  }
+  if (!one) {
+    EXPECT_LE(fewest, 2u) << "the simulation waits for all";
+  }
 }
 
 TEST(SessionSimulation, TheSameSeedIsTheSameRun) {

@@ -96,8 +96,11 @@ class SimulatedClient {
     const auto received = worker_->receive(link, *prefix, bytes.subspan(kPrefixBytes));
     if (!received) throw std::logic_error("client: " + received.error().message);
     if (*received == Worker::Received::kGoodbye) return false;
-    if (const Status status = worker_->answer(link); !status)
+    if (const Status status = worker_->take_up(); !status)
       throw std::logic_error("client: " + status.error().message);
+    worker_->compute();
+    (void)worker_->send(link);
+    worker_->put_away();
     reply = std::move(link.written);
     return link.wrote;
   }

@@ -133,6 +133,8 @@ class SimulatedPeer {
     silence_seconds_ = kAnswerSeconds;
   }
   void lost(const ClientEnding& ending) {
+    std::optional<ClientEnding> none;
+    if (!ending.goodbye && !end_work(nullptr, none)) return die();
     hang_up(false);
     if (ending.goodbye) {
       said_goodbye_ = true;
@@ -145,7 +147,7 @@ class SimulatedPeer {
   // Gives up on a server that is silent, or takes nothing.
   void wait_for_answer() {
     guarded(silence_seconds_ / 4, [this] {
-      if (!computing_ && time_.now() - heard_ > silence_seconds_) return lost({false, "it is silent"});
+      if (time_.now() - heard_ > silence_seconds_) return lost({false, "it is silent"});
       wait_for_answer();
     });
   }
@@ -173,11 +175,11 @@ class SimulatedPeer {
       look();
     });
   }
-  // Takes in what has arrived; not while it computes or writes, as a process of one thread.
+  // Takes in what has arrived; also while it computes, but not while it writes.
   void look() {
     if (wire_ == nullptr) return;
     if (wire_->was_reset()) return lost({false, "reset"});
-    if (computing_ || !outbox_.empty()) {
+    if (!outbox_.empty()) {
       if (wire_->at_end(Wire::kClient)) return lost({false, "it hung up"});
       return look_in(0.05);
     }
@@ -197,7 +199,7 @@ class SimulatedPeer {
     }
     if (epoch != epoch_) return;
     if (wire_->at_end(Wire::kClient)) return lost({false, "it hung up"});
-    if (session_->asked() && inbox_.empty()) compute();
+    if (session_->asked() && !computing_ && inbox_.empty()) compute();
   }
   // False: none is whole.
   bool take_frame() {
@@ -218,21 +220,41 @@ class SimulatedPeer {
     if (ending) lost(*ending);
     return true;
   }
+  // On a thread of its own: that is through with it soon or late.
   void compute() {
+    if (const auto ending = session_->begin_answer()) return lost(*ending);
     computing_ = true;
+    computed_ = false;
+    if (random_.below(2) == 0 && !work()) return die();
     guarded(habits_.compute_seconds * random_.uniform(), [this] {
-      computing_ = false;
-      try {
-        OutLink link(*this, "");
-        if (disk_->crash_at != UINT64_MAX && random_.below(2) == 0) throw SimulatedCrash{};
-        if (const auto ending = session_->answer(link)) return lost(*ending);
-      } catch (const SimulatedCrash&) {
-        return die();
-      }
+      OutLink link(*this, "");
+      std::optional<ClientEnding> ending;
+      if (!end_work(&link, ending)) return die();
+      if (ending) return lost(*ending);
       flush();
-      heard_ = time_.now();  // it was not listening
       look();
     });
+  }
+  // False: the process dies in the middle of it.
+  bool work() {
+    if (std::exchange(computed_, true)) return true;
+    try {
+      if (disk_->crash_at != UINT64_MAX && random_.below(2) == 0) throw SimulatedCrash{};
+      session_->compute();
+    } catch (const SimulatedCrash&) {
+      return false;
+    }
+    return true;
+  }
+  bool end_work(Link* link, std::optional<ClientEnding>& ending) {
+    if (!std::exchange(computing_, false)) return true;
+    try {
+      if (!work()) return false;
+      ending = session_->finish_answer(link);
+    } catch (const SimulatedCrash&) {
+      return false;
+    }
+    return true;
   }
 
   SimulatedTime& time_;
@@ -249,7 +271,7 @@ class SimulatedPeer {
 
   std::shared_ptr<Wire> wire_;
   std::string inbox_, outbox_;
-  bool computing_ = false, looks_soon_ = false, said_goodbye_ = false;
+  bool computing_ = false, computed_ = false, looks_soon_ = false, said_goodbye_ = false;
   double heard_ = 0, silence_seconds_ = kAnswerSeconds;
   std::uint64_t epoch_ = 0;
   std::uint64_t deaths_ = 0, bytes_written_ = 0;

@@ -12,6 +12,7 @@
 #include "tests/at_the_last.h"
 #include "tests/seeds.h"
 #include "tests/simulated_network.h"
+#include "tests/twin_federation.h"
 
 namespace gradwire {
 namespace {
@@ -95,12 +96,14 @@ struct Setting {
   std::uint64_t events_between_deaths = 0;  // of servers, about; 0: they live
   std::uint64_t calls_between_deaths = 0;   // of their disks
   Bug bug = Bug::kNone;
+  double quorum = 1, over_selection = 0;
 };
 
 struct End {
   std::string state;  // of the half
   Ledger ledger;
   std::uint64_t server_deaths = 0, client_deaths = 0;
+  std::size_t fewest_replies = SIZE_MAX;  // of a round, with a quorum
   std::string trouble;
 };
 
@@ -117,6 +120,8 @@ class Simulation {
     setup_->algorithm = algorithm_spec(experiment);
     setup_->compressor = uplink_compressor(setup_->algorithm, setup_->d, setup_->n);
     setup_->keep_mirrors = true;
+    if (setting.quorum < 1 || setting.over_selection > 0)
+      twin_ = std::make_unique<TwinFederation>(setup_, experiment, Agreement{});
   }
 
   End run() {
@@ -148,7 +153,14 @@ class Simulation {
     try {
       const Result<bool> found =
           journal.recover({.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
-                           .record = [&](std::string_view record) { return durable.replay(record); }});
+                           .record =
+                               [&](std::string_view record) {
+                                 const std::vector<std::uint64_t> before = ledger.committed;
+                                 if (!durable.replay(record)) return false;
+                                 if (twin_ && ledger.round > twin_->rounds())  // died before it was checked
+                                   twin_->round_between(before, ledger.committed);
+                                 return true;
+                               }});
       if (!found) return fail(found.error().message);
       if (ledger.round < announced_)
         return fail("round " + std::to_string(announced_) + " was announced and is lost");
@@ -176,13 +188,24 @@ class Simulation {
     limits.evaluate_every = 6;
     limits.deadline_seconds = 20;
     limits.attempts = 60;  // of a network that loses a fifth of all messages
+    limits.quorum = setting_.quorum;
+    limits.over_selection = setting_.over_selection;
     LoopHooks<double> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
       durable.commit(commit);
       announced_ = commit.ledger.round;
+      if (twin_) check_against_twin(half, commit);
     };
     run_rounds<double>(half, facts_of(*setup_), *setup_, network, ledger, limits, hooks);
+  }
+
+  void check_against_twin(const ServerHalf<double>& half, const RoundCommit<double>& commit) {
+    twin_->round_of(commit.replies);
+    end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
+    if (half.save() != twin_->state())
+      throw std::runtime_error("after round " + std::to_string(commit.ledger.round) +
+                               " the state is not that of a federation in which the same clients answered");
   }
 
   bool fail(const std::string& what) {
@@ -195,15 +218,17 @@ class Simulation {
   SimulatedDisk disk_;
   SimulatedWorld world_;
   std::shared_ptr<Setup<double>> setup_;
+  std::unique_ptr<TwinFederation> twin_;  // of a run with a quorum
   std::uint32_t announced_ = 0;
   End end_;
 };
 
-proto::Experiment experiment_of(const std::string& algorithm, const std::string& dim = "12") {
+proto::Experiment experiment_of(const std::string& algorithm, const std::string& dim = "12",
+                                const std::string& clients = "") {
   return prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = " + dim +
                                       "\nheterogeneity = 0.7\n[clients]\n"
-                                      "count = 5\n[algorithm]\n" +
-                                      algorithm,
+                                      "count = 5\n" +
+                                      clients + "[algorithm]\n" + algorithm,
                                   "simulation.toml"))
       .experiment;
 }
@@ -218,6 +243,7 @@ const std::vector<std::string>& algorithms() {
       "name = \"fedavg\"\nlocal_steps = 2\n",
       "name = \"ef21_bc\"\ncompressor = \"topk:k=2\"\ncompressor_down = \"topk:k=4\"\n",
       "name = \"proxskip\"\np = 0.3\n",
+      "name = \"vr_diana\"\ncompressor = \"randk:k=3\"\np = 0.3\nstep_size = 0.05\n",
       "name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.05\n",
       "name = \"dasha_mvr\"\ncompressor = \"randk:k=3\"\n",
   };
@@ -271,6 +297,7 @@ std::string difference(const End& got, const End& want) {
   if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
       a.bytes_down != b.bytes_down)
     return "the ledger of bits and bytes does not add up";
+  if (a.grad_calls != b.grad_calls) return "the gradients are counted differently";
   return "";
 }
 
@@ -290,6 +317,31 @@ TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
   if (one) return;
   EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
   EXPECT_GT(client_deaths, last / 2);
+}
+
+// Who is fast decides the bits of such a run; but never anything else than who was used.
+TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnswered) {
+  const auto [first, last, one] = seeds_asked(kSeeds / 4);
+  std::vector<proto::Experiment> experiments;
+  for (const std::string& algorithm : algorithms()) experiments.push_back(experiment_of(algorithm));
+  for (std::string algorithm : algorithms())
+    if (algorithm.find("fedavg") != std::string::npos || algorithm.find("scaffold") != std::string::npos)
+      experiments.push_back(experiment_of(algorithm, "12", "participation = 0.5\n"));
+  std::size_t fewest = SIZE_MAX;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const proto::Experiment& experiment = experiments[seed % experiments.size()];
+    Setting setting = setting_of(seed, is_private("name = \"" + experiment.algorithm().name()));
+    Random random(seed, "quorum");
+    setting.quorum = 0.3 + 0.2 * static_cast<double>(random.below(4));
+    setting.over_selection = 0.5 * static_cast<double>(random.below(3));
+    const End end = Simulation(experiment, setting, seed).run();
+    ASSERT_EQ(end.trouble, "") << experiment.algorithm().name() << " again: GRADWIRE_SEED=" << seed
+                               << " build/release/tests/simulation_test";
+    fewest = std::min(fewest, end.fewest_replies);
+  }
+  if (!one) {
+    EXPECT_LE(fewest, 2u) << "the simulation waits for all";
+  }
 }
 
 // Sections of such a size are packed and unpacked in buffers that are given back.

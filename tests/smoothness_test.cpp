@@ -315,7 +315,7 @@ TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
   EXPECT_FALSE(estimate.exact);
   EXPECT_EQ(estimate.L, exact.L_avg());
   EXPECT_GE(estimate.L, exact.L);
-  EXPECT_DOUBLE_EQ(estimate.mu, 0.1);
+  EXPECT_EQ(estimate.mu, exact.mu) << "lambda, in the same bits";
   EXPECT_EQ(estimate.L_i, exact.L_i);
   EXPECT_TRUE(estimate.convex);
   EXPECT_EQ(estimate.L_s, exact.L_s);
@@ -324,7 +324,24 @@ TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
   const Smoothness weighted = smoothness_from_clients(p.spec, clients, weights);
   EXPECT_DOUBLE_EQ(weighted.L, 0.5 * clients[0].L_i + 0.25 * clients[1].L_i + 0.25 * clients[2].L_i);
   EXPECT_EQ(weighted.weights, weights);
+  EXPECT_EQ(weighted.mu, smoothness(p.spec, p.agreement, p.parts, weights).mu);
   EXPECT_EQ(weighted.L_s, smoothness(p.spec, p.agreement, p.parts, weights).L_s);
+}
+
+TEST(Smoothness, WhatIsKnownOfMuBeforeTheDataIsABoundFromBelow) {
+  for (const char* kind : {"logistic", "least_squares"}) {
+    const Problem ridge = problem_of(kind, Regularizer::kL2, 0.1);
+    EXPECT_EQ(known_convexity(ridge.spec), 0.1);
+    EXPECT_GE(smoothness(ridge.spec, ridge.agreement, ridge.parts, {}).mu * (1 + 1e-14), 0.1);
+    EXPECT_EQ(known_convexity(problem_of(kind, Regularizer::kNone, 0).spec), 0);
+    EXPECT_EQ(known_convexity(problem_of(kind, Regularizer::kNonconvex, 0.1).spec), 0);
+  }
+  ProblemSpec quadratic;
+  quadratic.kind = "quadratic";
+  quadratic.dim = 10;
+  quadratic.lambda = 0.25;
+  quadratic.clients = 3;
+  EXPECT_EQ(known_convexity(quadratic), 0.25);
 }
 
 TEST(Smoothness, PlConstantsOfClientsSayNothingAboutTheirMean) {

@@ -202,7 +202,7 @@ TEST_F(UnwritableFolder, IsRefusedAtTheStartInOneLineThatNamesIt) {
   make_writable(false);
   Process server("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"},
                  folder.path() / "server.log", obey_permissions);
-  EXPECT_EQ(server.wait(), 1);
+  EXPECT_EQ(server.wait(), 2);
   EXPECT_EQ(lines_of(server_log()).size(), 1u) << server_log();
   EXPECT_TRUE(server_said("state/lock: cannot be made: Permission denied; make it writable for this user"))
       << server_log();

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "engine/fixed_tape.h"
+#include "engine/lanes.h"
+#include "engine/random.h"
 #include "engine/tape.h"
 
 namespace gradwire {
@@ -102,6 +104,181 @@ TEST(TapeMisuse, UseAfterRewindIsNoticedEvenWhenThePlaceIsTakenAgain) {
   tape.rewind(start);
   expect_misuse([&] { tape.rewind(later); }, "checkpoint");
   expect_misuse([&] { tape.rewind({}); }, "checkpoint");
+}
+
+// As many scalars and operations as there were, or more, and yet others: what a stale checkpoint counts does
+// not fit them, and a sweep from there would follow links that nobody wrote.
+template <class T>
+void expect_stale_checkpoints_are_refused() {
+  Tape<T> tape(2);
+  const auto p = tape.parameters();
+  const auto leaves = [&](std::size_t n) { return tape.leaves(std::vector<T>(n, T(1))); };
+  const auto start = tape.checkpoint();
+  leaves(5);
+  const auto a = tape.variable(T(1));
+  const auto stale = tape.checkpoint();
+  tape.rewind(start);
+  const std::function<void()> others[] = {[&] { leaves(200); },
+                                          [&] {
+                                            for (int i = 0; i < 200; ++i) reduce_sum(p, leaves(1));
+                                          },
+                                          [&] {
+                                            for (int i = 0; i < 200; ++i) tape.variable(T(2));
+                                          },
+                                          [&] { leaves(5), tape.variable(T(1)); }};
+  for (const auto& record : others) {
+    record();
+    expect_misuse([&] { tape.rewind(stale); }, "checkpoint");
+    expect_misuse([&] { sqr(a); }, "rewound");
+    const auto inner = tape.checkpoint();
+    const auto x = tape.variable(T(3));
+    for (int i = 0; i < 3; ++i) {
+      tape.backward(sqr(x) * x);
+      expect_misuse([&] { tape.rewind(stale); }, "checkpoint");
+    }
+    tape.rewind(inner);
+    expect_misuse([&] { tape.rewind(stale); }, "checkpoint");
+    expect_misuse([&] { sqr(x); }, "rewound");
+    tape.rewind(start);
+  }
+}
+TEST(TapeMisuse, StaleCheckpointsAreRefused) {
+  expect_stale_checkpoints_are_refused<double>();
+  expect_stale_checkpoints_are_refused<Lanes<double, 8>>();
+  expect_stale_checkpoints_are_refused<Lanes<float, 16>>();
+}
+
+TEST(TapeMisuse, CheckpointsThatWereTakenAgainAtTheSamePlaceAreStaleToo) {
+  Tape<double> tape;
+  tape.variable(0);
+  const auto bottom = tape.checkpoint();
+  tape.variable(1);
+  const auto first = tape.checkpoint();
+  tape.rewind(bottom);
+  tape.leaves(std::array{2.0});
+  const auto second = tape.checkpoint();  // as many scalars, one operation more
+  for (int i = 0; i < 3; ++i) {
+    tape.variable(3);
+    expect_misuse([&] { tape.rewind(first); }, "checkpoint");
+    tape.rewind(second);
+  }
+  tape.rewind(bottom);
+  expect_misuse([&] { tape.rewind(second); }, "checkpoint");
+}
+
+TEST(TapeMisuse, EmptyLeavesLeaveNoTrace) {
+  Tape<double> tape(1);
+  const auto before = tape.checkpoint();
+  EXPECT_EQ(tape.leaves({}).size(), 0u);
+  const auto behind = tape.checkpoint();
+  tape.rewind(before);
+  const V x = tape.leaves(std::array{2.0})[0];
+  backward(sqr(x));
+  EXPECT_EQ(x.grad(), 4);
+  tape.rewind(behind);
+  expect_misuse([&] { sqr(x); }, "rewound");
+  backward(tape.parameters()[0]);
+  EXPECT_EQ(tape.parameter_gradients()[0], 1);
+}
+
+TEST(TapeMisuse, CheckpointsOfAnotherTapeAreRefused) {
+  Tape<double> tape, other;
+  for (Tape<double>* each : {&tape, &other})
+    for (int i = 0; i < 5; ++i) each->variable(1);
+  const auto mine = tape.checkpoint(), foreign = other.checkpoint();
+  tape.variable(2);
+  expect_misuse([&] { tape.rewind(foreign); }, "checkpoint");
+  tape.rewind(mine);
+  expect_misuse([&] { tape.rewind(foreign); }, "checkpoint");
+}
+
+// Which checkpoints are good, after rewinds in any order: those that no rewind since went below.
+TEST(TapeMisuse, CheckpointsAreGoodAsLongAsNoRewindWentBelowThem) {
+  struct Taken {
+    Tape<double>::Checkpoint checkpoint;
+    std::size_t recorded;
+    bool good = true;
+  };
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Random random(seed, "checkpoints");
+    Tape<double> tape(2);
+    std::vector<Taken> all;
+    std::size_t recorded = 0;
+    for (int step = 0; step < 200; ++step) {
+      if (random.below(3) > 0) {
+        const std::size_t n = random.below(4);
+        tape.leaves(std::vector<double>(n, 1.0));
+        recorded += n;
+        all.push_back({tape.checkpoint(), recorded});
+        continue;
+      }
+      if (all.empty()) continue;
+      const Taken to = all[random.below(all.size())];
+      if (!to.good) {
+        expect_misuse([&] { tape.rewind(to.checkpoint); }, "checkpoint");
+        continue;
+      }
+      tape.rewind(to.checkpoint);
+      recorded = to.recorded;
+      for (Taken& each : all) each.good = each.good && each.recorded <= recorded;
+    }
+  }
+}
+
+TEST(TapeMisuse, AGradientThatNoBackwardHasSeenThrows) {
+  Tape<double> tape(2);
+  const auto start = tape.checkpoint();
+  for (int i = 0; i < 3; ++i) {
+    const R x = tape.leaves(std::array{1.0, 2.0});
+    const V a = tape.variable(3), f = a * x[0];
+    expect_misuse([&] { static_cast<void>(a.grad()); }, "backward()");
+    expect_misuse([&] { tape.gradients(x); }, "backward()");
+    EXPECT_EQ(tape.gradients(tape.parameters())[0], 0);
+    EXPECT_EQ(tape.parameters()[1].grad(), 0);
+    backward(a);
+    EXPECT_EQ(f.grad(), 0);
+    EXPECT_EQ(tape.gradients(x)[1], 0);
+    const V later = sqr(a);
+    const R more = tape.leaves(std::array{1.0});
+    expect_misuse([&] { static_cast<void>(tape.gradient(later)); }, "backward()");
+    expect_misuse([&] { tape.gradients(more); }, "backward()");
+    backward(f);
+    EXPECT_EQ(later.grad(), 0);
+    EXPECT_EQ(a.grad(), 1);
+    tape.rewind(start);
+  }
+}
+
+double first_lane(double x) { return x; }
+template <class Real, std::size_t N>
+double first_lane(const Lanes<Real, N>& x) {
+  return static_cast<double>(x[0]);
+}
+
+// The arrays of a tape move when it grows.
+template <class T>
+void expect_leaves_of_its_own_numbers() {
+  Tape<T> tape(1);
+  tape.parameter_values()[0] = T(7);
+  typename Tape<T>::Range x = tape.leaves(std::vector<T>{T(1), T(2), T(3)});
+  backward(reduce_mul(x));
+  for (int round = 0; round < 12; ++round) {  // 3 * 2^12 numbers
+    const auto before = tape.values(x);
+    std::vector<T> twice(before.begin(), before.end());
+    const typename Tape<T>::Range copy = tape.leaves(before);
+    for (std::size_t i = 0; i < twice.size(); ++i)
+      ASSERT_EQ(first_lane(tape.values(copy)[i]), first_lane(twice[i]));
+    twice.insert(twice.end(), twice.begin(), twice.end());
+    x = tape.leaves(twice);
+    backward(reduce_sum(x));
+    const typename Tape<T>::Range slopes = tape.leaves(tape.gradients(x));
+    for (const T& slope : tape.values(slopes)) ASSERT_EQ(first_lane(slope), 1);
+    ASSERT_EQ(first_lane(tape.values(tape.leaves(tape.parameter_values()))[0]), 7);
+  }
+}
+TEST(TapeMisuse, LeavesMayBeTheTapesOwnNumbers) {
+  expect_leaves_of_its_own_numbers<double>();
+  expect_leaves_of_its_own_numbers<Lanes<float, 16>>();
 }
 
 TEST(TapeMisuse, HandlesThatSurvivedEveryRewindStayGood) {

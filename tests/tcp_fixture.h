@@ -36,7 +36,9 @@ class TcpTransportTest : public ::testing::Test {
     options.clients = 2;
     options.experiment = "experiment";
     options.times = times;
-    options.log = [this](const std::string& line) { lines.push_back(line); };
+    options.log = [this](const LogLine& line) {
+      lines.push_back((line.level == LogLevel::kWarning ? "warning: " : "") + line.text);
+    };
     hub = std::make_unique<Hub>(options, listen_on_tcp("127.0.0.1:0"));
     context = {1, dim, 2, parse_compressor("identity", dim), {ZstdMode::Kind::kOff, 0}};
   }

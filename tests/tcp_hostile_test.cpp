@@ -1,5 +1,6 @@
 // The server's transport against hostile, broken, silent and slow peers.
 #include <cmath>
+#include <thread>
 
 #include "tests/tcp_fixture.h"
 
@@ -139,7 +140,150 @@ TEST_F(TcpHostileTest, RefusesJoinsWithImpossibleConstants) {
   }
 }
 
+// ---- crowds ----
+
+// They renew their connections as fast as they lose them; whoever says who it is gets through.
+TEST_F(TcpHostileTest, ACrowdThatNeverSaysWhoItIsLocksNobodyOut) {
+  open();
+  begin();
+  std::vector<FakeClient> crowd;
+  const auto renew = [&](std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k) {
+      crowd.push_back(connect());
+      if (crowd.size() > 400) crowd.erase(crowd.begin());
+    }
+    turn();
+  };
+  for (int k = 0; k < 10; ++k) renew(50);
+  for (int k = 0; k < 3; ++k) {
+    clients[1].hang_up();
+    ASSERT_EQ(next().kind, Kind::kLeft);
+    FakeClient client = connect();
+    renew(50);
+    client.send(FakeClient::hello_frame("b"));
+    renew(100);
+    const auto welcome = client.read_message();
+    ASSERT_TRUE(welcome);
+    ASSERT_EQ(welcome->prefix.type, FrameType::kWelcome);
+    renew(400);
+    client.send(FakeClient::join_frame());
+    expect_start(client);
+    ASSERT_EQ(next().kind, Kind::kJoined);
+    clients[1] = std::move(client);
+  }
+  EXPECT_TRUE(logged("too many connections do not say who they are, most come from 127.0.0.1"));
+  expect_served(0, 1);
+  expect_served(1, 2);
+}
+
+// One that says that it is a client, again and again, and never joins.
+TEST_F(TcpHostileTest, AClientHasOneConnectionThatHasNotJoinedAndNoMore) {
+  open();
+  begin();
+  std::vector<FakeClient> crowd;
+  for (int k = 0; k < 300; ++k) {
+    crowd.push_back(connect());
+    crowd.back().send(FakeClient::hello_frame("b"));
+  }
+  EXPECT_TRUE(crowd.front().read_message()) << "a Welcome";
+  EXPECT_TRUE(crowd.front().read_refusal());
+  expect_served(1, 1);
+  FakeClient second = come_back("b");
+  ASSERT_EQ(next().kind, Kind::kJoined);
+  clients[1] = std::move(second);
+  expect_served(1, 2);
+  expect_served(0, 3);
+}
+
+std::string hello_of(const std::string& name, std::uint64_t process, std::uint32_t connection) {
+  wire::Hello hello;
+  hello.set_protocol(kWireVersion);
+  hello.set_client_name(name);
+  hello.set_process(process);
+  hello.set_connection(connection);
+  return control_frame(FrameType::kHello, hello);
+}
+
+// As a network does that sends a client's bytes twice.
+TEST_F(TcpHostileTest, ADuplicateOfAConnectionDoesNotReplaceItsOriginal) {
+  open();
+  begin();
+  FakeClient first = connect();
+  first.send(hello_of("a", 7, 1));
+  ASSERT_TRUE(first.read_message());
+  for (const bool joined : {false, true}) {
+    FakeClient duplicate = connect();
+    duplicate.send(hello_of("a", 7, 1) + FakeClient::join_frame());
+    const auto refusal = duplicate.read_refusal();
+    ASSERT_TRUE(refusal);
+    EXPECT_FALSE(refusal->fatal());
+    if (joined) break;
+    first.send(FakeClient::join_frame());
+    expect_start(first);
+    ASSERT_EQ(next().kind, Kind::kJoined);
+  }
+  clients[0] = std::move(first);
+  expect_served(0, 1);
+  FakeClient again = connect();
+  again.send(hello_of("a", 7, 2));
+  ASSERT_TRUE(again.read_message());
+  again.send(FakeClient::join_frame());
+  expect_start(again);
+}
+
+// A reply that the round loop cannot use, of a client that is replaced by the true one.
+TEST_F(TcpHostileTest, AReplyThatIsIgnoredLeavesItsPlaceToTheNextOne) {
+  open();
+  begin();
+  transport->send(0, request(1));
+  clients[0].send(reply(0, 1, 11) + reply(0, 1, 12));
+  Event<double> event = next();
+  ASSERT_EQ(event.up.parts.size(), 1u);
+  transport->ignore(event);
+  event = next();
+  EXPECT_TRUE(event.repeated) << "it came while the first was looked at";
+  clients[0].send(reply(0, 1, 13));
+  event = next();
+  EXPECT_FALSE(event.repeated);
+  ASSERT_EQ(event.up.parts.size(), 1u);
+  EXPECT_EQ(event.up.parts[0].values[0], 13);
+}
+
 // ---- time ----
+
+// The loop is busy for longer than a tick between any two waits, as in rounds with a long apply().
+TEST_F(TcpHostileTest, ASilentClientIsGivenUpAlsoBetweenLongRounds) {
+  WireTimes times = patient();
+  times.heartbeat = milliseconds(60);
+  open(times);
+  begin();
+  for (int k = 0; k < 40 && !logged("no sign of life"); ++k) {
+    std::this_thread::sleep_for(milliseconds(40));
+    clients[1].send(heartbeat_frame());
+    turn();
+  }
+  EXPECT_TRUE(logged("client 0 'a'"));
+  EXPECT_TRUE(logged("no sign of life"));
+  EXPECT_EQ(next(0.01).up.client, 0u);
+  expect_served(1, 1);
+}
+
+// What peers said during a pause of the whole process is heard before they are judged.
+TEST_F(TcpHostileTest, NobodyIsGivenUpForAPauseOfTheServer) {
+  WireTimes times = patient();
+  times.heartbeat = milliseconds(60);
+  open(times);
+  begin();
+  for (int k = 0; k < 3; ++k) {
+    for (FakeClient& client : clients) client.send(heartbeat_frame());
+    std::this_thread::sleep_for(milliseconds(400));
+    turn_for(milliseconds(1));
+  }
+  for (FakeClient& client : clients) client.send(heartbeat_frame());
+  EXPECT_FALSE(logged("no sign of life"));
+  expect_served(0, 1);
+  expect_served(1, 2);
+}
 
 TEST_F(TcpHostileTest, APeerThatNeverSaysHelloIsRefusedInTime) {
   WireTimes times = patient();

@@ -178,7 +178,7 @@ TEST(VarianceReduction, RemovesTheNoiseOfCompressionSamplingAndBatches) {
   EXPECT_LT(gap(changed(spec_of("vr_diana", "randk:k=5", {}, "0.1"), 1, 1), 4000), 1e-12);
   EXPECT_LT(gap(changed(spec_of("cofig", "randk:k=5", {}, "0.1"), 0, 0.5), 4000), 1e-12);
   EXPECT_LT(gap(changed(spec_of("frecon", "randk:k=5", {}, "0.1"), 0, 0.5), 4000), 1e-10);
-  EXPECT_LT(gap(changed(spec_of("dasha_mvr", "randk:k=5", {{"b", "1"}}, "0.1"), 0, 1), 4000), 1e-12);
+  EXPECT_LT(gap(changed(spec_of("dasha_mvr", "randk:k=5", {{"b", "0.2"}}, "0.1"), 0, 1), 4000), 1e-12);
 }
 
 // Acceleration: where the conditioning is bad and the noise small, a smaller gap after as many rounds.
@@ -214,12 +214,6 @@ TEST(Ef14, StallsAtAConstantStepWhereEf21Converges) {
   const std::string step = "0.3";
   EXPECT_LT(f.gap(run<double>(f, f.setup(spec_of("ef21", "topk:k=3", {}, step)), 3000).model), 1e-12);
   EXPECT_GT(f.gap(run<double>(f, f.setup(spec_of("ef14", "topk:k=3", {}, step)), 3000).model), 1e-6);
-}
-
-TEST(Ef21HbTheory, ConvergesAtItsTheoryStep) {
-  const Federation<double> f(6, 15);
-  const auto setup = f.setup(spec_of("ef21_hb", "topk:k=5", {{"eta", "0.5"}}));
-  EXPECT_LT(f.gap(run<double>(f, setup, 3000).model), 1e-10);
 }
 
 TEST(StepSizes, AreTheFormulasOfTheTheoremsForEveryMethod) {

@@ -45,6 +45,10 @@ EXCEPTIONS = {
     ("proto/back_off.", "chrono"): "when to try again; results never depend on it",
     ("proto/back_off.", "random"): "jitter; results never depend on it",
     ("proto/folder_disk.", "mutex"): "a snapshot is written beside the log",
+    ("proto/logger.", "chrono"): "lines of a log have a time",
+    ("proto/logger.", "mutex"): "several threads of a program have something to say",
+    ("proto/logger.", "condition_variable"): "sums of lines come when they are due",
+    ("proto/logger.", "thread"): "sums of lines come when they are due",
 }
 
 # Third-party includes in headers, (header, include prefix): why a .cpp cannot hide it.

@@ -45,17 +45,21 @@ struct Sigmoid {
   }
 };
 
-// x / 2 (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3)
+// x / 2 (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3). Beyond +-64 it is x or 0 to the last bit, and held
+// there nothing overflows on the way.
 struct Gelu {
   static constexpr bool kFromResult = false;
-  static constexpr double kRoot = 0.79788456080286535588, kCubic = 0.044715;
+  static constexpr double kRoot = 0.79788456080286535588, kCubic = 0.044715, kFar = 64;
   template <class T, int N>
   GRADWIRE_KERNEL static Vec<T, N> value(Vec<T, N> x) {
+    x = x < T(-kFar) ? splat<Vec<T, N>>(T(-kFar)) : x;
     const auto u = x * T(kRoot) * (x * x * T(kCubic) + T(1));
     return x * sigmoid<T, N>(u + u);
   }
   template <class T, int N>
   GRADWIRE_KERNEL static Vec<T, N> back(Vec<T, N> x, Vec<T, N> dy) {
+    x = x < T(-kFar) ? splat<Vec<T, N>>(T(-kFar)) : x;
+    x = x > T(kFar) ? splat<Vec<T, N>>(T(kFar)) : x;
     const auto u = x * T(kRoot) * (x * x * T(kCubic) + T(1));
     const auto s = sigmoid<T, N>(u + u);
     const auto du = (x * x * T(3 * kCubic) + T(1)) * T(2 * kRoot);

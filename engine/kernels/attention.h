@@ -16,6 +16,10 @@ GRADWIRE_KERNEL IntVec<T, N> lane_numbers(Index first) {
   return v;
 }
 
+// Below every score: a number instead would be read as one where the scores are lower.
+template <class T>
+inline constexpr T kMasked = -static_cast<T>(__builtin_inf());
+
 template <class T>
 GRADWIRE_KERNEL T attention_scale(Index size) {
   return T(1) / static_cast<T>(__builtin_sqrt(static_cast<double>(size)));
@@ -64,7 +68,7 @@ GRADWIRE_KERNEL void eight_forward(const T* k, const T* q, const T* v, Index siz
     }
     if (causal) {
       const auto lane = lane_numbers<T, N>(c * N);
-      for (int t = 1; t < 8; ++t) e[t] = lane >= t ? e[t] : splat<V>(T(-1e30));
+      for (int t = 1; t < 8; ++t) e[t] = lane >= t ? e[t] : splat<V>(kMasked<T>);
     }
     const V top = fold_eight(e, [](V a, V b) { return larger(a, b); });
     for (int t = 0; t < 8; ++t) e[t] -= top;
@@ -204,10 +208,10 @@ void softmax_columns(const Slices<T>& s, bool causal, T* m) {
     using V = Vec<T, N>;
     const Index rows = rows_of(causal, q, s.positions);
     const auto lane = lane_numbers<T, N>(q);
-    V top = splat<V>(T(-1e30)), total = {};
+    V top = splat<V>(kMasked<T>), total = {};
     for (Index t = 0; t < rows; ++t) {
       V e = load<V>(m + t * s.padded + q) * scale;
-      if (causal && t > q) e = lane >= static_cast<typename IntOf<T>::type>(t) ? e : splat<V>(T(-1e30));
+      if (causal && t > q) e = lane >= static_cast<typename IntOf<T>::type>(t) ? e : splat<V>(kMasked<T>);
       store(m + t * s.padded + q, e);
       top = larger(top, e);
     }

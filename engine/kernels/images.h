@@ -155,7 +155,7 @@ GRADWIRE_KERNEL void for_squares(const ImageShape& s, F&& f) {
       }
 }
 
-// The first of equals wins.
+// The first of equals wins, and the first nan over everything.
 template <class T>
 void max_pool_forward(const ImageShape& s, const T* x, T* winner, T* y) {
   for_squares<T>(s, [&]<int N>(Index from, Index to) {
@@ -164,8 +164,9 @@ void max_pool_forward(const ImageShape& s, const T* x, T* winner, T* y) {
     for (Index p = 0; p < s.window; ++p)
       for (Index q = 0; q < s.window; ++q) {
         const V v = load<V>(x + from + (p * s.in_width + q) * s.lanes);
-        which = v > best ? splat<V>(static_cast<T>(p * s.window + q)) : which;
-        best = v > best ? v : best;
+        const auto wins = ~(v <= best) & (best == best);
+        which = wins ? splat<V>(static_cast<T>(p * s.window + q)) : which;
+        best = wins ? v : best;
       }
     store(y + to, best);
     store(winner + to, which);

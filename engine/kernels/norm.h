@@ -6,6 +6,22 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
+// One over the deviation where the sum of its squares is beyond the type, though it is not itself; epsilon is
+// nothing beside it.
+template <class T, int N>
+[[gnu::noinline, gnu::cold]] void inverse_of_large(const T* x, Index channels, Index lanes, T share,
+                                                   const T* mean, T* inverse) {
+  using V = Vec<T, N>;
+  constexpr T kDown = sizeof(T) == 4 ? T(0x1p-80) : T(0x1p-540);
+  V square = {};
+  for (Index c = 0; c < channels; ++c) {
+    const V d = (load<V>(x + c * lanes) - load<V>(mean)) * kDown;
+    square = fma(d, d, square);
+  }
+  const V small = load<V>(inverse), large = inverse_root<T, N>(square * share) * kDown;
+  store(inverse, small == 0 ? large : small);
+}
+
 // keep[0][l] = mean, keep[1][l] = 1 / sqrt(variance + epsilon)
 template <class T>
 void norm_forward(const T* x, Index channels, Index lanes, const T* gain_bias, T epsilon, T* keep, T* y) {
@@ -21,9 +37,13 @@ void norm_forward(const T* x, Index channels, Index lanes, const T* gain_bias, T
       const V d = load<V>(x + c * lanes + l) - mean;
       square = fma(d, d, square);
     }
-    const V inverse = inverse_root<T, N>(square * share + epsilon);
+    V inverse = inverse_root<T, N>(square * share + epsilon);
     store(keep + l, mean);
     store(keep + lanes + l, inverse);
+    if (sum<T, N>(inverse == 0 ? splat<V>(T(1)) : V{}) > 0) {
+      inverse_of_large<T, N>(x + l, channels, lanes, share, keep + l, keep + lanes + l);
+      inverse = load<V>(keep + lanes + l);
+    }
     for (Index c = 0; c < channels; ++c) {
       const V hat = (load<V>(x + c * lanes + l) - mean) * inverse;
       store(y + c * lanes + l, fma(gain_bias[c], hat, splat<V>(bias[c])));

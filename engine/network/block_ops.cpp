@@ -1,6 +1,10 @@
 // What the operations of a block do beyond one call of a kernel.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
 
 #include "engine/network/block.h"
 
@@ -178,6 +182,25 @@ double Block<Real>::squared_error(std::uint32_t node) {
   return sum / static_cast<double>(width);
 }
 
+namespace {
+
+// A nan that no computation gives, where a user's loss has yet to write.
+constexpr std::uint64_t kUnwritten = 0x7ff8'6e6f'7420'7965;
+
+// What a user's loss writes there must be every entry.
+double call(const LossFunction& function, std::span<const double> output, std::size_t label,
+            std::span<const double> target, std::span<double> derivative) {
+  std::fill(derivative.begin(), derivative.end(), std::bit_cast<double>(kUnwritten));
+  const double loss = function(output, label, target, derivative);
+  for (std::size_t c = 0; c < derivative.size(); ++c)
+    if (std::bit_cast<std::uint64_t>(derivative[c]) == kUnwritten)
+      throw std::logic_error("the function of custom_loss left entry " + std::to_string(c) + " of " +
+                             std::to_string(derivative.size()) + " of its derivative unwritten");
+  return loss;
+}
+
+}  // namespace
+
 template <class Real>
 double Block<Real>::custom_loss(std::uint32_t node, const LossFunction& function) {
   const Index width = channels(node);
@@ -191,7 +214,7 @@ double Block<Real>::custom_loss(std::uint32_t node, const LossFunction& function
     for (Index c = 0; c < width; ++c)
       output_[static_cast<std::size_t>(c)] = static_cast<double>(value(node)[c * lanes_ + l]);
     const std::size_t label = e.labels.empty() ? 0 : e.labels[position_of(l)];
-    if (l < real_lanes_) sum += function(output_, label, {target_.data(), targets}, derivative_);
+    if (l < real_lanes_) sum += call(function, output_, label, {target_.data(), targets}, derivative_);
     const double seed = static_cast<double>(seed_[static_cast<std::size_t>(l)]);
     for (Index c = 0; c < width; ++c)
       slope(node)[c * lanes_ + l] =

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxDim = 0xfffffffe;             // coordinates have 32-bit numbers
 constexpr std::size_t kMaxSize = std::size_t{1} << 31;  // of one tensor at one position
+constexpr std::size_t kMostPooled = 4096;               // a float counts the numbers of its square
 
 [[noreturn]] void refuse(const std::string& what) { throw std::logic_error(what); }
 
@@ -63,7 +64,7 @@ Table Network::table(std::size_t rows, std::size_t width) {
   check_size("the width of a table", width);
   if (rows > std::size_t{std::numeric_limits<Token>::max()} + 1)
     refuse("a table has at most 65536 rows, not " + std::to_string(rows));
-  return {take(product(rows, width), Draw::kNormal, 1), rows, width};
+  return {take(product(rows, width), Draw::kNormal, 1), rows, width, id_};
 }
 
 Linear Network::linear(std::size_t in, std::size_t out, bool bias) {
@@ -71,12 +72,12 @@ Linear Network::linear(std::size_t in, std::size_t out, bool bias) {
   check_size("the output of a linear layer", out);
   const std::size_t first = take(product(in, out), Draw::kNormal, 1 / std::sqrt(static_cast<double>(in)));
   if (bias) take(out, Draw::kZero, 0);
-  return {first, in, out, bias};
+  return {first, in, out, bias, id_};
 }
 
 FeatureLinear Network::feature_linear(std::size_t in, std::size_t out) {
   const Linear layer = linear(in, out);
-  return {layer.first, in, out};
+  return {layer.first, in, out, id_};
 }
 
 LayerNorm Network::layer_norm(std::size_t width, double epsilon) {
@@ -85,7 +86,7 @@ LayerNorm Network::layer_norm(std::size_t width, double epsilon) {
     refuse("the epsilon of a layer norm is finite and not negative");
   const std::size_t first = take(width, Draw::kOne, 1);
   take(width, Draw::kZero, 0);
-  return {first, width, epsilon};
+  return {first, width, epsilon, id_};
 }
 
 Convolution Network::convolution(std::size_t in, std::size_t out, std::size_t size, std::size_t padding) {
@@ -97,7 +98,7 @@ Convolution Network::convolution(std::size_t in, std::size_t out, std::size_t si
   const std::size_t first =
       take(product(fan_in, out), Draw::kNormal, 1 / std::sqrt(static_cast<double>(fan_in)));
   take(out, Draw::kZero, 0);
-  return {first, in, out, size, padding};
+  return {first, in, out, size, padding, id_};
 }
 
 Tensor Network::features(TensorShape shape) {
@@ -106,6 +107,7 @@ Tensor Network::features(TensorShape shape) {
 }
 
 Tensor Network::affine(const FeatureLinear& layer) {
+  check_own(layer.network);
   if (positions_ != 1) refuse("affine over sparse features needs a network of one position");
   Op op{.kind = OpKind::kSparseFeatures};
   op.first[0] = layer.first, op.count[0] = layer.in * layer.out;
@@ -114,6 +116,7 @@ Tensor Network::affine(const FeatureLinear& layer) {
 }
 
 Tensor Network::embed(const Table& table, std::size_t tokens) {
+  check_own(table.network);
   check_size("the number of tokens of an embedding", tokens);
   Op op{.kind = OpKind::kEmbed};
   op.first[0] = table.first, op.count[0] = table.rows * table.width;
@@ -123,6 +126,8 @@ Tensor Network::embed(const Table& table, std::size_t tokens) {
 }
 
 Tensor Network::embed(const Table& table, const Table& position) {
+  check_own(table.network);
+  check_own(position.network);
   if (position.rows != positions_ || position.width != table.width) {
     refuse("the positions' table needs " + std::to_string(positions_) + " rows of " +
            std::to_string(table.width) + " numbers");
@@ -140,10 +145,18 @@ Tensor Network::record(Op op, const TensorShape& shape) {
     if (op.count[i] > 0 && (op.first[i] > dim_ || op.count[i] > dim_ - op.first[i]))
       refuse("an operation reads parameters that this network does not have");
   }
+  for (const std::uint32_t in : op.in) {
+    if (in != Op::kNone && in >= nodes_.size())
+      refuse("an operation reads a tensor that this network does not have");
+  }
   op.out = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back(shape);
   ops_.push_back(op);
   return {this, op.out};
+}
+
+void Network::check_own(const NetworkId& layer_of) const {
+  if (layer_of != id_) refuse("a layer of another network, whose parameters this one does not have");
 }
 
 Tensor Network::record_loss(Op op, const Tensor& x, LossFunction function) {
@@ -170,6 +183,7 @@ std::vector<double> Network::start(std::uint64_t seed) const {
 }
 
 Tensor affine(const Linear& layer, const Tensor& x) {
+  x.network().check_own(layer.network);
   if (x.shape().size() != layer.in)
     refuse("a linear layer of " + std::to_string(layer.in) + " inputs was given " + text(x.shape()));
   Network::Op op{.kind = OpKind::kAffine};
@@ -200,6 +214,8 @@ Tensor pool(OpKind kind, const Tensor& x, std::size_t size) {
   const TensorShape in = x.shape();
   if (size == 0 || size > in.height || size > in.width)
     refuse("pooling squares of " + std::to_string(size) + " of " + text(in));
+  if (kind == OpKind::kMaxPool && size > kMostPooled)
+    refuse("max pooling of squares of " + std::to_string(size) + "; at most " + std::to_string(kMostPooled));
   Network::Op op{.kind = kind};
   op.in[0] = x.node();
   op.window = size;
@@ -212,6 +228,7 @@ Tensor operator+(const Tensor& x, const Tensor& y) { return pair(OpKind::kAdd, "
 Tensor operator*(const Tensor& x, const Tensor& y) { return pair(OpKind::kMultiply, "the product", x, y); }
 
 Tensor norm(const LayerNorm& layer, const Tensor& x) {
+  x.network().check_own(layer.network);
   if (x.shape().size() != layer.width)
     refuse("a layer norm of " + std::to_string(layer.width) + " numbers was given " + text(x.shape()));
   Network::Op op{.kind = OpKind::kNorm, .epsilon = layer.epsilon};
@@ -237,6 +254,7 @@ Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, st
 
 Tensor convolve(const Convolution& layer, const Tensor& x) {
   const TensorShape in = x.shape();
+  x.network().check_own(layer.network);
   if (in.channels != layer.in)
     refuse("a convolution of " + std::to_string(layer.in) + " channels was given " + text(in));
   const std::size_t height = in.height + 2 * layer.padding, width = in.width + 2 * layer.padding;

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,23 +30,31 @@ namespace gradwire {
 // A letter, word or class: a number below the size of its table.
 using Token = std::uint16_t;
 
+// Which network a layer belongs to: the one that declared it, and its copies.
+using NetworkId = std::shared_ptr<const char>;
+
 // Ranges of the flat parameter vector, by their first coordinate.
 struct Table {  // (rows, width), row by row
   std::size_t first = 0, rows = 0, width = 0;
+  NetworkId network = nullptr;
 };
 struct Linear {  // weights (out, in), row by row; then bias (out)
   std::size_t first = 0, in = 0, out = 0;
   bool bias = true;
+  NetworkId network = nullptr;
 };
 struct FeatureLinear {  // weights (in, out): those of one feature side by side; then bias (out)
   std::size_t first = 0, in = 0, out = 0;
+  NetworkId network = nullptr;
 };
 struct LayerNorm {  // gain (width), then bias (width)
   std::size_t first = 0, width = 0;
   double epsilon = 0;
+  NetworkId network = nullptr;
 };
 struct Convolution {  // weights (out, in, size, size); then bias (out)
   std::size_t first = 0, in = 0, out = 0, size = 0, padding = 0;
+  NetworkId network = nullptr;
 };
 
 // channels x height x width; a plain vector has height = width = 1.
@@ -55,9 +64,9 @@ struct TensorShape {
   bool operator==(const TensorShape&) const = default;
 };
 
-// A user's loss of one position of one sample: returns its value and writes its derivative by `output`.
-// `label` is the sample's target there (0 for samples without targets), `target` its target numbers (or
-// empty).
+// A user's loss of one position of one sample: returns its value and writes its derivative by `output`, every
+// entry of it: one that is left unwritten makes the runner throw std::logic_error. `label` is the sample's
+// target there (0 for samples without targets), `target` its target numbers (or empty).
 using LossFunction = std::function<double(std::span<const double> output, std::size_t label,
                                           std::span<const double> target, std::span<double> derivative)>;
 
@@ -151,6 +160,8 @@ class Network {
 
   // For the operations below: appends one with a result of this shape.
   Tensor record(Op op, const TensorShape& shape);
+  // Throws std::logic_error for a layer of another network.
+  void check_own(const NetworkId& layer_of) const;
   Tensor record_loss(Op op, const Tensor& x, LossFunction function = {});
 
  private:
@@ -162,6 +173,7 @@ class Network {
   };
   std::size_t take(std::size_t count, Draw draw, double scale);
 
+  NetworkId id_ = std::make_shared<const char>();
   std::size_t positions_;
   std::size_t dim_ = 0;
   bool has_loss_ = false;
@@ -185,12 +197,14 @@ Tensor operator*(const Tensor& x, const Tensor& y);  // number by number
 // arXiv:1607.06450).
 Tensor norm(const LayerNorm& layer, const Tensor& x);
 // softmax(K^T q / sqrt(width / heads)) V, `heads` times over equal slices of the channels; at position t over
-// positions 0 .. t (causal), or over all (Vaswani et al., arXiv:1706.03762). heads divides the width.
+// positions 0 .. t (causal), or over all (Vaswani et al., arXiv:1706.03762). heads divides the width. Later
+// positions do not count, whatever the scores; but a value there that is not finite gives nan.
 Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, std::size_t heads,
                  bool causal = true);
 // Cross-correlation with stride 1, zeros around the image.
 Tensor convolve(const Convolution& layer, const Tensor& x);
-// Over size x size squares side by side; rows and columns that fill no square are dropped.
+// Over size x size squares side by side; rows and columns that fill no square are dropped. nan is larger than
+// any number.
 Tensor max_pool(const Tensor& x, std::size_t size);
 Tensor average_pool(const Tensor& x, std::size_t size);
 // The mean over a sample's positions, the same vector at each of them.

@@ -1,9 +1,12 @@
 #include "engine/network/network_oracle.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "engine/dataset.h"
 #include "engine/regularizer.h"
 #include "engine/sparse_rows.h"
 
@@ -45,11 +48,17 @@ std::optional<Score> NetworkOracle<Real>::score(std::span<const Real> x) {
   runner_.outputs(
       x, test_->size(), [&](std::size_t k) { return (*test_)[k]; },
       [&](std::size_t k, std::span<const Real> outputs) {
-        const auto labels = (*test_)[k].labels;
+        const auto labels =
+            (*test_)[k].labels;  // which not every loss reads, and so not every run has checked
+        if (!labels.empty() && labels.size() != runner_.positions())
+          throw DataError("a test sample has " + std::to_string(labels.size()) +
+                          " labels but the network has " + std::to_string(runner_.positions()) +
+                          " positions");
         for (std::size_t t = 0; t < labels.size(); ++t) {
           const auto z = outputs.subspan(t * width, width);
           const auto best = std::max_element(z.begin(), z.end()) - z.begin();  // the first of equals
-          score.correct += static_cast<std::size_t>(best) == labels[t];
+          const bool numbers = std::none_of(z.begin(), z.end(), [](Real v) { return std::isnan(v); });
+          score.correct += numbers && static_cast<std::size_t>(best) == labels[t];
           ++score.tested;
         }
       });

@@ -29,6 +29,8 @@ class NetworkOracle : public Oracle<Real> {
   Real descend(std::span<Real> x, Batch batch, Real step);
 
   // Over all positions of the test samples; the class with the largest output, the smaller one of equals.
+  // Outputs that are not numbers are wrong. Throws DataError for samples with more or fewer labels than
+  // positions.
   std::optional<Score> score(std::span<const Real> x) override;
 
   const Runner<Real>& runner() const { return runner_; }

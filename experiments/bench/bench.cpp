@@ -74,7 +74,7 @@ int run_bench(std::span<const std::string> names, const BenchOptions& options) {
       if (known.back() != b.group()) known.emplace_back(b.group());
       if (unknown.find('/') != unknown.npos) known.emplace_back(b.name);
     }
-    std::cerr << "unknown benchmark '" << unknown << "'" << suggest(unknown, known) << "\n";
+    std::cerr << "gradwire: unknown benchmark '" << unknown << "'" << suggest(unknown, known) << "\n";
     return 2;
   }
   bench::Bench bench(options, options.out != nullptr ? *options.out : std::cout);

@@ -154,6 +154,7 @@ void methods_fednl(Bench& bench) {
     AlgorithmSpec algorithm;
     algorithm.name = "fednl";
     algorithm.compressor = "randseqk:k=" + std::to_string(8 * d);
+    algorithm.parameters = {{"option", "1"}};
     const auto setup = make_setup(algorithm, spec.clients, std::vector<double>(d), &constants);
     Simulation<double> simulation(setup, oracles);
     simulation.run(1, 0);

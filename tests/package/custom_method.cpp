@@ -1,6 +1,5 @@
-// A method and a compressor of one's own, in a program that knows gradwire as an installed package. Each
-// client sends its gradient rounded to a grid; the server takes the mean, and its step shrinks by `decay`
-// every round.
+// A method of one's own, in a program that knows gradwire as an installed package. Each client sends its
+// gradient rounded to a grid; the server takes the mean, and its step shrinks by `decay` every round.
 //
 // What a method is: Params (facts, fields, resolve), a Client that proposes replies, a Server that applies
 // them.
@@ -17,8 +16,8 @@
 
 using namespace gradwire;
 
-// The compressor: entries rounded to multiples of `grid`. Whatever makes a payload can stand where compress()
-// does.
+// Entries rounded to multiples of `grid`. Whatever makes a payload can stand where compress() does; one that
+// every method takes, with its quality, is in custom_compressor.cpp.
 struct Rounded {
   double grid;
   template <class Real>

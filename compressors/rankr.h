@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+
+#include "compressors/count.h"
+#include "compressors/payload.h"
+#include "compressors/quality.h"
+
+namespace gradwire {
+
+// The vector is the upper triangle, row by row, of a symmetric matrix of shape (m, m); what is sent is that
+// matrix' best approximation of rank r: the r eigenvalues of largest magnitude (of two alike the positive one
+// first) and their eigenvectors. Rank-R of FedNL, arXiv:2106.02969. Its alpha is that of the matrix'
+// Frobenius norm, in which entries off the diagonal count twice. O(m^3).
+struct RankR {
+  static constexpr std::string_view name = "rankr";
+  static constexpr std::string_view summary =
+      "fednl: the r largest eigenvalues and their vectors of the m x m matrix whose triangle is compressed";
+  static constexpr std::string_view quality_text = "contractive in the Frobenius norm, alpha = r/m";
+  static constexpr std::string_view unfit =
+      "r is larger than the side of the matrix, or the vector is not the triangle of one, as in fednl";
+  Rank r;
+  bool operator==(const RankR&) const = default;
+  static void fields(auto& self, auto&& visit) { visit("r", self.r); }
+
+  Quality quality(std::size_t d) const {
+    // Where d is not known yet, nearly.
+    const double m = d == kMaxDim ? std::sqrt(2.0 * kMaxDim) : triangle_side(d);
+    return Quality::of_contractive(std::min(1.0, r.count / m), r.count * (m + 1));
+  }
+  // kMaxDim stands for a dimension that is not known yet.
+  bool resolved(std::size_t d) const { return d == kMaxDim || r.count <= triangle_side(d); }
+
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                                  Store<Real>& to) const;
+};
+
+}  // namespace gradwire

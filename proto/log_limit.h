@@ -1,0 +1,54 @@
+// Keeps a log readable, and its file small, when something happens again and again: the first lines of a
+// kind are printed, the rest of a window is summed up in one. A kind is a place in the code and, where it is
+// known, a client, so that strangers hide nothing of what is said of clients.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "proto/log.h"
+
+namespace gradwire {
+
+struct LogRate {
+  std::uint32_t burst = 20;          // lines of a kind that are printed in one window
+  std::uint64_t window_ms = 10'000;  // doubles while too many come, and nothing but its sum is printed
+  std::uint64_t longest_window_ms = 300'000;  // ... up to this
+  std::size_t kinds = 16'384;                 // at a time; all others are one
+};
+
+// Times are those of any clock that does not go back.
+class LogLimit {
+ public:
+  explicit LogLimit(LogRate rate = {}) : rate_(rate) {}
+
+  // Whether the line is to be printed. Errors always are.
+  bool take(const LogLine& line, std::uint64_t now_ms);
+  // The sums of windows that are over, or of all.
+  std::vector<LogLine> sums(std::uint64_t now_ms, bool all = false);
+  // When to ask for the next sum; nothing: no line was left out.
+  std::optional<std::uint64_t> next_sum_ms() const;
+
+ private:
+  using Kind = std::tuple<std::string, int, std::int64_t>;  // file, line, client or -1
+  struct Window {
+    std::uint64_t begin_ms = 0, length_ms = 0;
+    std::uint64_t lines = 0, left_out = 0;
+    bool flooded = false;  // so was the window before
+    std::optional<LogLine> last;
+  };
+
+  static LogLine sum_of(Window& window, std::uint64_t now_ms);
+
+  const LogRate rate_;
+  std::map<Kind, Window> windows_;
+  std::uint64_t first_end_ms_ = UINT64_MAX;  // no window ends before
+  std::uint64_t left_out_ = 0;               // in all windows
+};
+
+}  // namespace gradwire

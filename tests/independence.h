@@ -1,0 +1,31 @@
+// What tests of draws share: how often two of them may agree. All is seeded, so nothing depends on luck.
+#pragma once
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gradwire::testing {
+
+inline constexpr double kSigmas = 6;
+
+// How often two outcomes are the same, against how often independent ones of the same frequencies are.
+template <class Outcome>
+void expect_agreement_of_chance(const std::vector<std::pair<Outcome, Outcome>>& pairs,
+                                const std::string& what) {
+  std::map<Outcome, double> count;
+  double agree = 0;
+  for (const auto& [a, b] : pairs) {
+    ++count[a], ++count[b];
+    agree += a == b;
+  }
+  const double n = static_cast<double>(pairs.size());
+  double chance = 0;
+  for (const auto& [outcome, c] : count) chance += c / (2 * n) * (c / (2 * n));
+  EXPECT_NEAR(agree / n, chance, kSigmas * std::sqrt(chance * (1 - chance) / n) + 2 / n) << what;
+}
+
+}  // namespace gradwire::testing

@@ -1,0 +1,106 @@
+// Clients that compute for long: they show that they live, and read what they are sent.
+#include <future>
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "fl_client/client.h"
+#include "fl_server/agreed.h"
+#include "fl_server/tcp_sockets.h"
+#include "fl_server/tcp_transport.h"
+#include "proto/codec_context.h"
+
+namespace gradwire {
+namespace {
+
+using std::chrono::milliseconds;
+using Kind = Event<double>::Kind;
+
+// A step that takes hours; 16 MB, more than sockets hold.
+constexpr const char* kEndless = R"(
+[problem]
+kind = "quadratic"
+dim = 2000000
+[clients]
+count = 1
+[algorithm]
+name = "fedavg"
+local_steps = 1000000000
+local_step_size = 0.001
+)";
+
+class LongAnswerTest : public ::testing::Test {
+ protected:
+  LongAnswerTest() : loaded(parse_experiment(kEndless, "endless.toml")) {
+    HubOptions options;
+    options.clients = 1;
+    options.experiment = loaded.experiment.SerializeAsString();
+    options.times.heartbeat = milliseconds(1000);
+    options.times.write_stall = milliseconds(1500);
+    options.log = [this](const LogLine& line) { lines.push_back(line.text); };
+    hub = std::make_unique<Hub>(options, listen_on_tcp("127.0.0.1:0"));
+    client = std::async(std::launch::async, [address = hub->address()] {
+      ClientOptions client_options;
+      client_options.server = address;
+      run_client(client_options);
+    });
+    EXPECT_TRUE(hub->gather(std::chrono::minutes(1)));
+    agreed = agree(loaded, hub->table());
+    auto setup = std::make_shared<gradwire::Setup<double>>();
+    setup->seed = agreed.experiment.seed();
+    setup->n = 1;
+    setup->d = agreed.d;
+    setup->algorithm = algorithm_spec(agreed.experiment);
+    setup->compressor = uplink_compressor(setup->algorithm, agreed.d, 1);
+    transport =
+        std::make_unique<TcpTransport<double>>(*hub, codec_context(*setup, {}), start_frame(agreed, 1));
+    x.assign(agreed.d, 1);
+    body.parts = {Payload<double>::dense(x)};
+  }
+  void send(std::uint64_t ticket, Request kind = Request::kRound) {
+    Envelope<double> envelope;
+    envelope.ticket = ticket;
+    envelope.request = kind;
+    envelope.body = kind == Request::kGoodbye ? nullptr : &body;
+    transport->send(0, envelope);
+  }
+  // Asks again and again, as at deadlines; the client must stay.
+  void ask_for(milliseconds time, std::uint64_t ticket) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+      send(ticket);
+      const Event<double> event = transport->next(transport->now() + 0.3);
+      ASSERT_EQ(event.kind, Kind::kTimeout) << (lines.empty() ? "" : lines.back());
+    }
+  }
+  void expect_the_client_ends() {
+    EXPECT_EQ(client.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  }
+
+  const LoadedExperiment loaded;
+  std::vector<std::string> lines;
+  std::future<void> client;
+  std::unique_ptr<Hub> hub;
+  Agreed agreed;
+  std::unique_ptr<TcpTransport<double>> transport;
+  Vec<double> x;
+  Downlink<double> body;
+};
+
+TEST_F(LongAnswerTest, AreNotCutOffHoweverOftenTheyAreAskedAgainAndGoWhenTheRunIsOver) {
+  ask_for(milliseconds(4000), 1);
+  ask_for(milliseconds(1000), 2);
+  send(3, Request::kGoodbye);
+  EXPECT_TRUE(hub->finish(std::chrono::seconds(60))) << "the goodbye is heard in the middle of the step";
+  expect_the_client_ends();
+  client.get();
+}
+
+TEST_F(LongAnswerTest, EndWhenTheServerSendsThemAway) {
+  ask_for(milliseconds(500), 1);
+  hub->abandon("there is no more work", true, 0);
+  expect_the_client_ends();
+  EXPECT_THROW(client.get(), ClientError);
+}
+
+}  // namespace
+}  // namespace gradwire

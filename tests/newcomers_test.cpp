@@ -1,0 +1,60 @@
+#include "fl_server/newcomers.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/random.h"
+
+namespace gradwire {
+namespace {
+
+TEST(Origin, IsTheAddressOrItsNetwork) {
+  EXPECT_EQ(origin_of("10.0.0.7:5000"), "10.0.0.7");
+  EXPECT_EQ(origin_of("[::ffff:10.0.0.7]:5000"), "::ffff:10.0.0.7");
+  EXPECT_EQ(origin_of("[2001:db8:1:2:3:4:5:6]:5000"), origin_of("[2001:db8:1:2:ffff::1]:7"));
+  EXPECT_NE(origin_of("[2001:db8:1:2::1]:5000"), origin_of("[2001:db8:1:3::1]:5000"));
+  EXPECT_EQ(origin_of("unknown"), "unknown");
+  EXPECT_EQ(origin_of("[fe80::1%eth0]:5000"), "fe80::/64");
+}
+
+TEST(Newcomers, OfACrowdTheOldestGoesFirstAndOthersStay) {
+  Newcomers newcomers;
+  newcomers.add(1, "10.0.0.1:1");
+  for (std::uint64_t id = 2; id < 6; ++id) newcomers.add(id, "10.0.0.2:" + std::to_string(id));
+  EXPECT_EQ(newcomers.crowded_origin(), "10.0.0.2");
+  EXPECT_EQ(newcomers.first_to_go(), 2u);
+  newcomers.remove(2);
+  newcomers.add(6, "10.0.0.2:6");
+  EXPECT_EQ(newcomers.first_to_go(), 3u);
+  newcomers.remove(3);
+  newcomers.remove(3);
+  EXPECT_EQ(newcomers.size(), 4u);
+}
+
+TEST(Newcomers, NobodyIsForgottenWhoeverComesAndGoes) {
+  Newcomers newcomers;
+  std::map<std::uint64_t, std::string> naive;
+  Random random(1, "newcomers");
+  for (std::uint64_t id = 1; id < 3000; ++id) {
+    const std::string peer = "10.0.0." + std::to_string(random.below(5)) + ":1";
+    newcomers.add(id, peer);
+    naive[id] = peer;
+    const std::uint64_t leaves = random.below(id + 1);
+    newcomers.remove(leaves);
+    naive.erase(leaves);
+    ASSERT_EQ(newcomers.size(), naive.size());
+    if (naive.empty()) continue;
+    std::map<std::string, std::size_t> crowds;
+    for (const auto& [number, from] : naive) crowds[from] += 1;
+    const std::uint64_t first = newcomers.first_to_go();
+    for (const auto& [from, count] : crowds) EXPECT_LE(count, crowds[naive[first]]);
+    for (const auto& [number, from] : naive) {
+      if (from == naive[first]) {
+        EXPECT_EQ(number, first);
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

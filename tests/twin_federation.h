@@ -1,0 +1,80 @@
+// The same method in memory, where nothing is ever lost or late: told whose replies were used in each round,
+// it must come to the same state. What a run with a quorum is compared with.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "algorithms/method.h"
+#include "engine/problem.h"
+#include "fl_client/runtime.h"
+#include "fl_server/round_loop.h"
+#include "proto/experiment.h"
+#include "proto/problem_spec.h"
+
+namespace gradwire {
+
+class TwinFederation {
+ public:
+  // Of a problem without data.
+  TwinFederation(const std::shared_ptr<const Setup<double>>& setup, const proto::Experiment& experiment,
+                 const Agreement& agreement)
+      : half_(make_server<double>(setup)), committed_(setup->n), scratch_(setup->n) {
+    for (ClientId c = 0; c < setup->n; ++c) {
+      oracles_.push_back(make_oracle<double>(problem_spec(experiment), agreement, {}, c));
+      runtimes_.push_back(std::make_unique<ClientRuntime<double>>(setup, c, *oracles_.back()));
+    }
+  }
+
+  std::uint32_t rounds() const { return rounds_; }
+  View<double> model() const { return half_->model(); }
+  std::string state() const { return half_->save(); }
+
+  void round(const std::vector<ClientId>& used) {
+    const Downlink<double> body = half_->broadcast();
+    Envelope<double> envelope;
+    envelope.ticket = ++rounds_;
+    envelope.body = &body;
+    std::vector<Uplink<double>> replies;
+    for (const ClientId c : used) {
+      envelope.committed = committed_[c];
+      envelope.resync = nullptr;
+      const Uplink<double>* up = runtimes_[c]->handle(envelope, scratch_[c]);
+      std::optional<Downlink<double>> resync;
+      if (up->answer != Answer::kReply) {  // it has missed a round
+        resync = half_->resync(c, up->answer);
+        if (!resync) throw std::runtime_error("the twin of a client is lost");
+        envelope.resync = &*resync;
+        up = runtimes_[c]->handle(envelope, scratch_[c]);
+      }
+      replies.push_back(*up);
+    }
+    if (half_->apply(replies))
+      for (const ClientId c : used) committed_[c] = rounds_;
+  }
+  template <class Replies>
+  void round_of(const Replies& replies) {
+    std::vector<ClientId> used;
+    for (const auto& up : replies) used.push_back(up.client);
+    round(used);
+  }
+  // A round that a journal holds: whose ticket it moved.
+  void round_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after) {
+    std::vector<ClientId> used;
+    for (ClientId c = 0; c < after.size(); ++c)
+      if (after[c] != (before.empty() ? 0 : before[c])) used.push_back(c);
+    round(used);
+  }
+
+ private:
+  std::unique_ptr<ServerHalf<double>> half_;
+  std::vector<std::unique_ptr<Oracle<double>>> oracles_;
+  std::vector<std::unique_ptr<ClientRuntime<double>>> runtimes_;
+  std::vector<std::uint64_t> committed_;
+  std::vector<Scratch<double>> scratch_;
+  std::uint32_t rounds_ = 0;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,220 @@
+// What waits to be written: what takes whose place, and what it costs.
+#include "fl_server/write_queue.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/random.h"
+
+namespace gradwire {
+namespace {
+
+// Takes as many bytes as it is allowed.
+class GreedySocket final : public Socket {
+ public:
+  std::size_t room = 0;
+  std::string got;
+
+  void start(SocketHandler&) override {}
+  Moved read(std::span<std::byte>) override { return {}; }
+  void pause_reading(bool) override {}
+  Moved write(std::span<const std::span<const std::byte>> pieces) override {
+    std::size_t taken = 0;
+    for (const auto piece : pieces) {
+      const std::size_t n = std::min(piece.size(), room);
+      got.append(reinterpret_cast<const char*>(piece.data()), n);
+      room -= n;
+      taken += n;
+    }
+    return {taken > 0 ? Got::kSome : Got::kNothing, taken};
+  }
+  void want_write() override {}
+  std::string failure() const override { return ""; }
+  void end_writing() override {}
+  void close() override {}
+  bool is_open() const override { return true; }
+  const std::string& peer() const override { return peer_; }
+
+ private:
+  const std::string peer_ = "here:1";
+};
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+class WriteQueueTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<SharedBody> body(const std::string& text) {
+    const auto kept = std::make_shared<std::string>(text);
+    return std::make_shared<SharedBody>(SharedBody{{bytes_of(*kept)}, kept, false});
+  }
+  static Outgoing request(std::uint64_t number, std::uint32_t channel, std::shared_ptr<SharedBody> body) {
+    const std::string name = std::to_string(number) + "@" + std::to_string(channel);
+    Outgoing message;
+    message.head = "[" + name + ":";
+    message.short_head = "[" + name + " same]";
+    message.body = std::move(body);
+    message.request = number;
+    message.channel = channel;
+    return message;
+  }
+  // What is written when so many bytes are taken.
+  std::string write(std::size_t bytes = SIZE_MAX) {
+    socket.room = bytes;
+    socket.got.clear();
+    while (queue.write_once(socket) == WriteQueue::Progress::kSome) {
+    }
+    return socket.got;
+  }
+
+  WriteQueue queue;
+  GreedySocket socket;
+};
+
+TEST_F(WriteQueueTest, ABodyThatManyShareIsWrittenOnce) {
+  const auto shared = body("body]");
+  for (const std::uint32_t channel : {1, 2, 3}) queue.push(request(7, channel, shared));
+  EXPECT_EQ(write(), "[7@1:body][7@2 same][7@3 same]");
+  EXPECT_TRUE(queue.empty());
+  queue.push(request(7, 4, shared));
+  EXPECT_EQ(write(), "[7@4 same]") << "the relay has it still";
+  queue.push(request(8, 1, body("other]")));
+  EXPECT_EQ(write(), "[8@1:other]");
+  queue.push(request(7, 1, shared));
+  EXPECT_EQ(write(), "[7@1:body]") << "it is no longer the last one";
+}
+
+TEST_F(WriteQueueTest, TheBodyComesWithTheNextMessageWhenTheOneThatHadItIsSuperseded) {
+  const auto old = body("old]"), fresh = body("fresh]");
+  for (const std::uint32_t channel : {1, 2, 3}) queue.push(request(7, channel, old));
+  write(4);
+  for (const std::uint32_t channel : {1, 2, 3}) queue.push(request(8, channel, fresh));
+  EXPECT_EQ(write(), ":old][8@2:fresh][8@3 same][8@1 same]") << "a channel keeps its turn";
+}
+
+TEST_F(WriteQueueTest, RequestsOfAnOlderTicketAreVoidAlsoOfChannelsThatAreNotAskedAgain) {
+  for (const std::uint32_t channel : {1, 2, 3, 4}) queue.push(request(7, channel, body("x]")));
+  const std::uint64_t before = queue.bytes();
+  queue.push(request(8, 3, body("y]")));
+  EXPECT_LT(queue.bytes(), before / 2);
+  EXPECT_EQ(write(), "[8@3:y]");
+  EXPECT_TRUE(queue.empty());
+  EXPECT_EQ(queue.bytes(), 0u);
+}
+
+TEST_F(WriteQueueTest, ControlFramesAreNeverSupersededAndStayInOrder) {
+  queue.push(Outgoing::control("start1 "));
+  queue.push(request(7, 1, body("x]")));
+  queue.push(Outgoing::control("start2 "));
+  queue.push(request(8, 2, body("y]")));
+  queue.push(Outgoing::control("error1 "));
+  queue.push(request(8, 1, body("y]")));
+  EXPECT_EQ(write(), "start1 [8@1:y]start2 [8@2:y]error1 ");
+}
+
+// What says that all were asked must come behind those who are asked first now.
+TEST_F(WriteQueueTest, WhatTheConnectionItselfSaysOfARequestGoesBehindIt) {
+  for (const std::uint64_t number : {7, 8}) {
+    for (const std::uint32_t channel : {1, 2, 3}) {
+      if (channel < 3 || number == 8) queue.push(request(number, channel, body("x]")));
+    }
+    Outgoing asked = Outgoing::control("asked" + std::to_string(number));
+    asked.request = number;
+    queue.push(std::move(asked));
+  }
+  EXPECT_EQ(write(), "[8@1:x][8@2:x][8@3:x]asked8");
+}
+
+TEST_F(WriteQueueTest, IsFlatUnderAPeerThatTakesNothingHoweverManyRoundsGoBy) {
+  std::uint64_t after_ten = 0;
+  for (std::uint64_t round = 1; round <= 20'000; ++round) {
+    const auto shared = body(std::string(100, 'x'));
+    for (std::uint32_t channel = 1; channel <= 5; ++channel)
+      if ((round + channel) % 3 != 0) queue.push(request(round, channel, shared));
+    Outgoing asked = Outgoing::control("asked");
+    asked.request = round;
+    queue.push(std::move(asked));
+    if (round == 10) after_ten = queue.bytes();
+    EXPECT_LE(shared.use_count(), 6);
+  }
+  EXPECT_LE(queue.bytes(), 2 * after_ten);
+}
+
+// 150,000 messages wait: whoever walked them at each send would take minutes.
+TEST_F(WriteQueueTest, ManyThatWaitMakeASendNoDearer) {
+  for (int k = 0; k < 150'000; ++k) queue.push(Outgoing::control("error"));
+  for (std::uint64_t round = 1; round <= 20'000; ++round) {
+    queue.push(request(round, 1, nullptr));
+    EXPECT_FALSE(queue.borrowing());
+    EXPECT_GT(queue.bytes(), 150'000u * 5);
+  }
+}
+
+TEST_F(WriteQueueTest, WhatIsBorrowedIsOwnedInTheMiddleOfItsWriting) {
+  std::string vector = "0123456789";
+  const auto shared = std::make_shared<SharedBody>(SharedBody{{bytes_of(vector)}, nullptr, true});
+  std::string state = "abcdef";
+  Outgoing resync = request(7, 1, shared);
+  resync.short_head.clear();
+  resync.sections = {bytes_of(state)};
+  resync.borrowed = true;
+  queue.push(resync);
+  EXPECT_TRUE(queue.borrowing());
+  EXPECT_EQ(write(8), "[7@1:012");
+  queue.own();
+  shared->own();
+  EXPECT_FALSE(queue.borrowing());
+  vector = state = "gone";
+  EXPECT_EQ(write(), "3456789abcdef");
+}
+
+// Against a queue as plain as can be: all that was pushed, in order, less what is superseded.
+TEST_F(WriteQueueTest, WritesWhatANaiveQueueWrites) {
+  struct Naive {
+    std::uint64_t request;
+    std::uint32_t channel;
+    std::string text;  // empty: void
+  };
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed, "queue");
+    queue = {};
+    std::vector<Naive> naive;
+    std::string expected, got;
+    std::uint64_t newest = 1;
+    for (int step = 0; step < 60; ++step) {
+      const std::uint32_t channel = static_cast<std::uint32_t>(random.below(4));
+      switch (random.below(4)) {
+        case 0:
+          naive.push_back({0, 0, "(" + std::to_string(step) + ")"});
+          queue.push(Outgoing::control(naive.back().text));
+          break;
+        case 1: {  // whole messages, so that none is in the middle of its writing
+          for (const Naive& message : naive) expected += message.text;
+          naive.clear();
+          got += write();
+          break;
+        }
+        default: {
+          newest += random.below(2);
+          Outgoing message = request(newest, channel, nullptr);
+          message.short_head.clear();
+          for (Naive& other : naive)
+            if (other.request != 0 && other.request != newest) other.text.clear();
+          const auto same = std::find_if(naive.begin(), naive.end(), [&](const Naive& other) {
+            return other.request != 0 && other.channel == channel;
+          });
+          if (same != naive.end() && channel != 0) {
+            *same = {newest, channel, message.head};
+          } else {
+            if (same != naive.end()) naive.erase(same);
+            naive.push_back({newest, channel, message.head});
+          }
+          queue.push(std::move(message));
+        }
+      }
+    }
+    for (const Naive& message : naive) expected += message.text;
+    EXPECT_EQ(got + write(), expected) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

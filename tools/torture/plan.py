@@ -1,0 +1,211 @@
+"""What one run is: experiment, who is where, and what goes wrong. All of it follows from two numbers."""
+import dataclasses
+import itertools
+import random
+import re
+
+# Name: (keys of [algorithm], what is true of it). quorum: one below 1 is allowed. restores: the server can give a
+# client its state back; else clients need a --state. adds: relays may add up its replies. converges: to the optimum,
+# whoever is late.
+METHODS = {
+    "ef21": ('compressor = "topk:k=25%"\nstep_size = STEP(0.3)', "quorum restores adds converges"),
+    "marina": ('compressor = "randk:k=25%"\nstep_size = STEP(0.1)', "restores adds converges"),
+    "diana": ('compressor = "randk:k=25%"\nstep_size = STEP(0.1)', "quorum restores adds converges"),
+    "scaffold": ("local_steps = 3\nlocal_step_size = STEP(0.1)", "quorum restores adds converges"),
+    "fedavg": ("batch = 4\nlocal_steps = 3\nlocal_step_size = STEP(0.05)", "quorum restores adds"),
+    "ef14": ('compressor = "topk:k=25%"\nstep_size = STEP(0.1)', "quorum adds"),
+    "dasha_mvr": ('compressor = "randk:k=25%"\nstep_size = STEP(0.05)\nbatch = 4', "adds"),
+    "ef21_bc": ('compressor = "topk:k=25%"\ncompressor_down = "topk:k=40%"\nstep_size = STEP(0.1)',
+                "quorum restores adds converges"),
+    "proxskip": ("step_size = STEP(0.3)\np = 0.3", "restores adds converges"),
+    "fednl": ('compressor = "topk:k=20"\nstep_size = 1.0\noption = "2"', "restores converges"),
+    "gd": ("step_size = STEP(0.3)", "quorum restores adds"),
+    "adiana": ('compressor = "randk:k=25%"\nstep_size = STEP(0.05)\nmu = 0.1', "quorum restores adds converges"),
+}
+ROUNDS = {"usual": 4_000, "one command": 4_000, "silence": 2_000, "uploads": 80, "slow relay": 800}
+TROUBLES_OF = {"usual": 30, "one command": 0, "silence": 5, "uploads": 30, "slow relay": 6}
+SITES = ("flat", "exact", "adds", "mixed")
+
+# What goes wrong, and how often. Those of links first.
+TROUBLES = {
+    "cut": 3, "reset": 3, "truncate": 3, "delay": 2, "hold": 2, "lose": 3, "throttle": 1.5, "duplicate": 3,
+    "cut all": 1, "hold some": 2,
+    "kill server": 3, "kill client": 3, "kill relay": 3, "stop server": 1, "stop client": 2, "stop relay": 1.5,
+    "stop clients": 1, "term server": 1.5, "term client": 1, "term relay": 1, "strangers": 1,
+}
+
+
+@dataclasses.dataclass
+class Trouble:
+    after: float  # seconds, from the one before
+    kind: str
+    who: int  # of the clients or relays, modulo their number
+    seconds: float  # how long it lasts
+    share: float  # in [0, 1): where in between, which direction
+    number: int
+
+
+@dataclasses.dataclass
+class Plan:
+    seed: int
+    index: int
+    kind: str  # usual, uploads, slow relay, silence, one command
+    method: str
+    sites: str
+    quorum: float
+    remember: bool  # clients have a --state
+    clients: int
+    participation: float
+    over_selection: float
+    mirrors: bool
+    durability: str
+    precision: str
+    dim: int
+    rounds: int
+    deadline_ms: int
+    experiment_seed: int
+    early: bool  # trouble begins before the clients have joined
+    troubles: list
+
+    def relays(self):
+        return 0 if self.sites == "flat" else 1 if self.sites == "mixed" or self.kind == "slow relay" else 2
+
+    def relay_of(self, client):
+        """Index of the relay that a client is behind, or None."""
+        if self.sites == "flat" or (self.relays() == 1 and client % 2 == 0):
+            return None
+        return client % self.relays()
+
+    def has(self, word):
+        return word in METHODS[self.method][1].split()
+
+    def exact(self):
+        return self.quorum == 1 and self.sites != "adds"
+
+    def converges(self):
+        """Reaches the optimum although it is drawn, or a matter of speed, who is heard."""
+        return self.quorum < 1 and self.has("converges") and self.kind in ("usual", "silence") and self.rounds >= 2_000
+
+    def method_keys(self):
+        """Steps are for d = 40; smoothness grows with d."""
+        factor = min(1, 40 / self.dim)
+        return re.sub(r"STEP\((.*)\)", lambda step: f"{float(step[1]) * factor:g}", METHODS[self.method][0])
+
+    def evaluate_every(self):
+        return max(1, self.rounds // 50)
+
+    def optimum(self):
+        """The same problem, solved in a way that reaches the optimum to the last digits."""
+        return dataclasses.replace(self, method="gd", quorum=1.0, participation=1.0, over_selection=0.0, rounds=4_000,
+                                   precision="fp64", mirrors=False)
+
+    def toml(self):
+        return f"""name = "torture"
+seed = {self.experiment_seed}
+precision = "{self.precision}"
+[problem]
+kind = "logistic"
+data = "synthetic"
+samples = 60
+dim = {self.dim}
+regularizer = "l2"
+lambda = 0.1
+[clients]
+count = {self.clients}
+participation = {self.participation}
+[algorithm]
+name = "{self.method}"
+{self.method_keys()}
+[run]
+rounds = {self.rounds}
+evaluate_every = {self.evaluate_every()}
+[server]
+quorum = {self.quorum}
+over_selection = {self.over_selection}
+deadline_ms = {self.deadline_ms}
+durability = "{self.durability}"
+mirrors = {str(self.mirrors).lower()}
+"""
+
+    def title(self):
+        return (f"{self.kind}, {self.method}, {self.sites}, quorum {self.quorum:g}, d = {self.dim}, "
+                f"{'with' if self.remember else 'without'} --state")
+
+
+def combinations(seed):
+    """Every method, site, quorum and memory that go together, shuffled."""
+    found = []
+    for method, sites, quorum, remember in itertools.product(METHODS, SITES, (1.0, 0.5), (True, False)):
+        words = METHODS[method][1].split()
+        if quorum < 1 and "quorum" not in words:
+            continue
+        if not remember and ("restores" not in words or (sites == "adds" and method not in ("gd", "fedavg"))):
+            continue
+        if sites == "adds" and "adds" not in words:
+            continue
+        found.append((method, sites, quorum, remember))
+    random.Random(f"combinations {seed}").shuffle(found)
+    return found
+
+
+def kind_of(index, quick):
+    if index % 20 == 13 and not quick:
+        return "silence"
+    if index % 20 == 17:
+        return "one command"
+    return {4: "uploads", 8: "slow relay"}.get(index % 10, "usual")
+
+
+def make(seed, index, quick):
+    random_of = random.Random(f"plan {seed} {index}")
+    kind = kind_of(index, quick)
+    possible = combinations(seed)
+    if kind == "slow relay":
+        possible = [c for c in possible if c[1] in ("exact", "adds") and c[2] < 1]
+        possible = [c for c in possible if c[0] in ("gd", "ef21", "fedavg", "scaffold")]
+    if kind == "uploads":
+        possible = [c for c in possible if c[0] in ("gd", "scaffold", "fedavg", "marina", "proxskip")]
+    if kind == "one command":
+        possible = [c for c in possible if c[1:] == ("flat", 1.0, False)]
+    method, sites, quorum, remember = possible[index % len(possible)]
+    plan = Plan(
+        seed=seed, index=index, kind=kind, method=method, sites=sites, quorum=quorum, remember=remember,
+        clients=random_of.choice((3, 4, 4, 6)) if kind == "usual" else 4,
+        participation=1.0, over_selection=0.0,
+        mirrors=sites != "adds" and method not in ("ef14", "dasha_mvr"),
+        durability=random_of.choice(("process", "process", "power")),
+        precision="fp64" if sites == "adds" else random_of.choice(("fp64", "fp64", "fp32")),
+        dim=20_000 if kind in ("uploads", "slow relay") else random_of.choice((11, 11, 40)) if kind == "usual" else 11,
+        rounds=ROUNDS[kind] // (3 if quick else 1),
+        deadline_ms=8_000 if kind == "silence" else random_of.choice((600, 1_000, 3_000)),
+        experiment_seed=random_of.randrange(1 << 31),
+        early=random_of.random() < 0.2 and kind == "usual",
+        troubles=[])
+    may_sample = method in ("fedavg", "diana", "scaffold", "ef14")
+    if quorum < 1 and may_sample and kind == "usual" and random_of.random() < 0.4:
+        plan.participation, plan.over_selection = 0.5, 0.5
+    if method == "fednl":
+        plan.dim, plan.rounds = 11, plan.rounds // 3
+    plan.troubles = draw_troubles(random_of, plan, quick)
+    return plan
+
+
+def draw_troubles(random_of, plan, quick):
+    kinds = dict(TROUBLES)
+    for kind in list(kinds):
+        if kind.endswith("relay") and plan.relays() == 0:
+            del kinds[kind]
+    if plan.kind == "slow relay":
+        kinds = {"kill client": 1, "cut": 1, "delay": 1, "stop client": 1}
+    if plan.kind == "uploads":
+        kinds.update({"truncate": 20, "cut": 10, "throttle": 5})
+    if plan.kind == "silence":
+        kinds = {"kill client": 1, "cut": 1, "duplicate": 1, "hold": 1}
+    count = TROUBLES_OF[plan.kind] // (2 if quick else 1)
+    return [
+        Trouble(after=min(random_of.expovariate(1 / 0.15), 0.6),
+                kind=random_of.choices(list(kinds), list(kinds.values()))[0],
+                who=random_of.randrange(1 << 16), seconds=random_of.choice((0.02, 0.1, 0.3, 0.6, 1.2)),
+                share=random_of.random(), number=random_of.randrange(1 << 16))
+        for _ in range(count)
+    ]

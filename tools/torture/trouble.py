@@ -1,0 +1,182 @@
+"""What goes wrong in a run: makes the troubles of its plan, and ends them."""
+import signal
+import socket
+import time
+
+import proxy
+
+SLOW_LINK = 0.003  # seconds
+SLOW_RELAY = 100_000  # bytes a second
+WEATHER_EVERY = 0.05  # seconds; with a quorum below 1: how long the same clients are the slow ones
+LONGEST_END = 40  # seconds, of a program that is told to stop
+
+
+class Failed(Exception):
+    """Something does not hold."""
+
+
+class Maker:
+    def __init__(self, run, random_of):
+        self.run, self.plan, self.random = run, run.plan, random_of
+        self.undo = []  # (when, what to call)
+        self.counts = {}
+        self.strangers = []
+        self.weathered = 0.0
+
+    def begin(self):
+        """What is so from the first round on."""
+        if self.plan.kind == "slow relay":
+            self.run.links["relay 0"].set(rate=SLOW_RELAY)
+        if self.plan.kind == "silence":  # else the run is over before it
+            for link in self.run.links.values():
+                link.set(delay=SLOW_LINK)
+
+    def look(self, now):
+        """Ends what is over."""
+        for when, what in [u for u in self.undo if u[0] <= now]:
+            self.undo.remove((when, what))
+            what()
+        if self.plan.quorum < 1 and now - self.weathered >= WEATHER_EVERY:
+            self.weathered = now
+            for k in range(self.plan.clients):
+                self.run.links[f"client {k}"].set(delay=self.random.choice((0.0, SLOW_LINK)))
+
+    def soon(self, seconds, what):
+        self.undo.append((time.monotonic() + seconds, what))
+
+    def make(self, trouble):
+        word, _, whom = trouble.kind.partition(" ")
+        self.counts[trouble.kind] = self.counts.get(trouble.kind, 0) + 1
+        self.run.note(f"{trouble.kind} {trouble.who} {trouble.seconds} {trouble.share:.2f}")
+        if trouble.kind == "strangers":
+            self.let_strangers_in(trouble)
+        elif word in ("kill", "stop", "term") and whom:
+            for program in self.victims(whom, trouble.who):
+                self.harm(program, word, trouble)
+        elif trouble.kind == "cut all":
+            for link in self.run.links.values():
+                link.end_connections(hard=trouble.share < 0.5)
+        elif trouble.kind == "hold some":  # beyond the deadline: who is asked twice answers twice
+            for k, link in enumerate(self.run.links.values()):
+                if trouble.who >> k & 1:
+                    seconds = self.plan.deadline_ms / 1000 * (1 + (trouble.number >> k & 3) / 4)
+                    link.set(held=("up", True))
+                    self.soon(min(seconds, 3), lambda link=link: link.set(held=("up", False)))
+        else:
+            links = list(self.run.links.values())
+            self.harm_link(links[trouble.who % len(links)], trouble)
+
+    def victims(self, whom, who):
+        if whom == "server":
+            return [self.run.server]
+        if whom == "relay":
+            return [self.run.relays[who % len(self.run.relays)]]
+        if whom == "clients":  # about half of them
+            return [c for k, c in enumerate(self.run.clients) if who >> k & 1]
+        return [self.run.clients[who % len(self.run.clients)]]
+
+    def harm(self, program, word, trouble):
+        if not program.alive() or program.killed:
+            return
+        if word == "stop":
+            program.send(signal.SIGSTOP)
+            process = program.process
+            self.soon(trouble.seconds, lambda: self.go_on(program, process))
+            return
+        self.forget(program)
+        program.send(signal.SIGKILL if word == "kill" else signal.SIGTERM)
+        if word == "term":
+            process = program.process
+
+            def must_be_gone():
+                if program.process is process and program.alive():
+                    raise Failed(f"{program.role} does not end when it is told to stop")
+
+            self.soon(LONGEST_END * self.run.patience, must_be_gone)
+
+    def go_on(self, program, process):
+        if program.process is process and program.alive():
+            program.send(signal.SIGCONT)
+
+    def forget(self, program):
+        """A network may send again what a process said, but not what one said before it died."""
+        if program in self.run.clients:
+            k = self.run.clients.index(program)
+            self.run.links[f"client {k}"].forget()
+            if self.plan.relay_of(k) is not None:
+                self.run.links[f"relay {self.plan.relay_of(k)}"].forget()
+        if program in self.run.relays:
+            self.run.links[program.role].forget()
+
+    def harm_link(self, link, trouble):
+        kind = trouble.kind
+        direction = proxy.DIRECTIONS[trouble.share < 0.5]
+        if kind in ("cut", "reset"):
+            link.end_connections(hard=kind == "reset")
+        elif kind == "truncate":
+            link.set(truncate=(direction, trouble.number * max(1, self.plan.dim // 1000) // 8))
+        elif kind == "delay":
+            link.set(delay=0.002 + 0.03 * trouble.share)
+            self.soon(trouble.seconds, lambda: link.set(delay=0.0))
+        elif kind == "throttle":
+            link.set(rate=20_000 + 2_000_000 * trouble.share ** 3)
+            self.soon(trouble.seconds, lambda: link.set(rate=None))
+        elif kind == "hold":
+            link.set(held=(direction, True))
+            self.soon(trouble.seconds, lambda: link.set(held=(direction, False)))
+        elif kind == "lose":
+            link.set(lossy=(direction, True))
+            self.soon(trouble.seconds, lambda: (link.set(lossy=(direction, False)), link.end_holed()))
+        elif kind == "duplicate":
+            copies = link.duplicate(linger=trouble.seconds)
+            self.run.note(f"{copies} duplicates")
+
+    def let_strangers_in(self, trouble):
+        """Connections that say nothing, or nonsense, for a while."""
+        address = self.run.server.listens_at()
+        if address is None:
+            return
+        for k in range(20):
+            stranger = socket.socket()
+            stranger.setblocking(False)
+            stranger.connect_ex(address)
+            self.strangers.append(stranger)
+        noise = self.random.randbytes(200)
+
+        def speak():
+            for k, stranger in enumerate(self.strangers):
+                try:
+                    stranger.send((b"", b"GWR1" + noise, noise, b"GET / HTTP/1.1\r\n\r\n")[k % 4])
+                except OSError:
+                    pass
+
+        self.soon(0.02, speak)
+        self.soon(trouble.seconds, self.send_strangers_away)
+
+    def send_strangers_away(self):
+        while self.strangers:
+            self.strangers.pop().close()
+
+    def fall_silent(self):
+        """One link loses all that goes one way, for good: an end has to notice (45 s without a sign of life)."""
+        names = [n for n in self.run.links if not self.run.relays or n.startswith("relay")]
+        name = names[self.plan.experiment_seed % len(names)]
+        direction = proxy.DIRECTIONS[self.plan.experiment_seed // 7 % 2]
+        self.run.note(f"{name} is silent {direction}")
+        link = self.run.links[name]
+        silent = list(link.connections)
+        link.set(lossy=(direction, True))
+        self.run.look_for(0.5)
+        link.set(lossy=(direction, False))  # new connections are good
+        self.run.wait(lambda: self.run.over() or not any(c.open for c in silent), 100,
+                      "a silent connection was not given up")
+
+    def heal(self):
+        """No more trouble."""
+        self.run.note("heal")
+        self.undo = [u for u in self.undo if u[1].__name__ == "must_be_gone"]
+        self.send_strangers_away()
+        for link in self.run.links.values():
+            link.heal()
+        for program in self.run.programs:
+            program.send(signal.SIGCONT)
