@@ -84,7 +84,7 @@ struct Adiana {
       up.parts.push_back(s_i.view());
       return up;
     }
-    void commit() { add_decoded<Real>(s_i.view(), this->alpha, this->h_i); }
+    void commit(const Uplink<Real>& used) { this->learn(used.parts[1]); }
   };
 
   struct Server : ShiftServer<Real> {

@@ -45,20 +45,17 @@ struct Cofig {
 
   struct Client : Diana<Real>::Client {
     using Base = typename Diana<Real>::Client;
-    bool learns = false;  // in S~, of the proposal
 
     Client(const Setup<Real>& s, const Params& p) : Base(s, DianaParams{ShiftParams(p)}) {}
 
-    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      std::vector<ClientId>& shifted = ctx.scratch.order;
-      sample_cohort(ctx.seed, down.round, this->setup.n, this->setup.algorithm.participation, shifted,
+    void commit(const Uplink<Real>& used) {
+      sample_cohort(this->setup.seed, used.round, this->setup.n, this->setup.algorithm.participation, shifted,
                     Purpose::kShiftCohort);
-      learns = std::binary_search(shifted.begin(), shifted.end(), ctx.client);
-      return Base::reply(down, ctx);
+      if (std::binary_search(shifted.begin(), shifted.end(), used.client)) Base::commit(used);
     }
-    void commit() {
-      if (learns) Base::commit();
-    }
+
+   private:
+    std::vector<ClientId> shifted;  // S~
   };
 
   struct Server : ShiftServer<Real> {

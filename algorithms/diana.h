@@ -83,7 +83,8 @@ struct ShiftClient {
     axpy<Real>(Real(-1), h_i, v);
     return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, m_i));
   }
-  void commit() { add_decoded<Real>(m_i.view(), alpha, h_i); }
+  void learn(const Payload<Real>& m) { add_decoded<Real>(m, alpha, h_i); }
+  void commit(const Uplink<Real>& used) { learn(used.parts[0]); }
   void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) { adopt_vector(resync, setup.d, h_i); }
 };
 

@@ -71,6 +71,7 @@ struct Ef21Bc {
       visit(self.round);
     }
 
+    void commit() { add_decoded<Real>(this->c_i.view(), Real(1), this->g_i); }
     bool follow(const Downlink<Real>& down) {
       if (!x.empty() && round == down.round) return true;
       if (down.round == 0) {

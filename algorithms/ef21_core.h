@@ -95,7 +95,7 @@ struct Ef21CoreClient {
     const double loss = gradient_at(setup, ctx, down.round, x, r);
     return propose(r, loss, down, ctx);
   }
-  void commit() { add_decoded<Real>(c_i.view(), Real(1), g_i); }
+  void commit(const Uplink<Real>& used) { add_decoded<Real>(used.parts[0], Real(1), g_i); }
   void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) { adopt_vector(resync, setup.d, g_i); }
 };
 

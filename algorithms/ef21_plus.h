@@ -38,12 +38,18 @@ template <class Real>
 struct Ef21Plus {
   using Params = Ef21PlusParams;
 
+  // What a used reply makes of g_i, at both ends. Two parts, the second of them nothing: b_i, in place of
+  // g_i.
+  static void follow(const Uplink<Real>& used, Vec<Real>& g_i) {
+    if (used.parts.size() == 2) std::fill(g_i.begin(), g_i.end(), Real(0));
+    add_decoded<Real>(used.parts[0], Real(1), g_i);
+  }
+
   struct Client {
     const Setup<Real>& setup;
     bool first_whole;
     Vec<Real> g_i;
     Store<Real> difference, plain;
-    bool replaces = false;  // the proposal is b_i
 
     Client(const Setup<Real>& s, const Params& p) : setup(s), first_whole(p.init.is("gradient")), g_i(s.d) {}
     static void fields(auto& self, auto&& visit) { visit(self.g_i); }
@@ -66,7 +72,6 @@ struct Ef21Plus {
       Vec<Real>& grad = ctx.scratch.vec(0, x.size());
       Vec<Real>& v = ctx.scratch.vec(1, x.size());
       const double loss = ctx.oracle.loss_and_gradient(x, {}, grad);
-      replaces = false;
       for (std::size_t j = 0; j < x.size(); ++j) v[j] = grad[j] - g_i[j];
       if (ctx.first && first_whole) return reply_of(down, loss, difference.whole(v));
       compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, difference);
@@ -74,14 +79,11 @@ struct Ef21Plus {
       copy = grad;
       compress(ctx.compressor, copy, ctx.draw_key(down.round), ctx.scratch, plain);
       Vec<Real>& work = ctx.scratch.vec(1, x.size());
-      replaces = error({}, plain.view(), grad, work) < error(g_i, difference.view(), grad, work);
+      const bool replaces = error({}, plain.view(), grad, work) < error(g_i, difference.view(), grad, work);
       if (!replaces) return reply_of(down, loss, difference.view());
       return reply_of(down, loss, Parts<Real>{plain.view(), Payload<Real>::nothing(setup.d)});
     }
-    void commit() {
-      if (replaces) std::fill(g_i.begin(), g_i.end(), Real(0));
-      add_decoded<Real>(replaces ? plain.view() : difference.view(), Real(1), g_i);
-    }
+    void commit(const Uplink<Real>& used) { follow(used, g_i); }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
       adopt_vector(resync, setup.d, g_i);
     }
@@ -126,8 +128,8 @@ struct Ef21Plus {
     void apply(std::span<const Uplink<Real>> uplinks) {
       for (const auto& up : uplinks) {
         Vec<Real>& g_i = g_of[up.client];
-        if (g_i.empty() || up.parts.size() == 2) g_i.assign(setup.d, Real(0));
-        add_decoded<Real>(up.parts[0], Real(1), g_i);
+        g_i.resize(setup.d);
+        follow(up, g_i);
       }
       std::fill(g.begin(), g.end(), Real(0));
       for (ClientId i = 0; i < setup.n; ++i)

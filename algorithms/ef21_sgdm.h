@@ -71,7 +71,7 @@ struct Ef21Sgdm {
       return this->propose(r, loss, down, ctx);
     }
     void commit() {
-      Base::commit();
+      add_decoded<Real>(this->c_i.view(), Real(1), this->g_i);
       v_i.swap(v_next);
     }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {

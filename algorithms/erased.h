@@ -56,7 +56,14 @@ class ErasedClient final : public ClientHalf<Real> {
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
     return half_.reply(down, context);
   }
-  void commit() override { half_.commit(); }
+  void commit(const Uplink<Real>& used) override {
+    if constexpr (kFollowsReplies) {
+      half_.commit(used);
+    } else {
+      half_.commit();
+    }
+  }
+  bool follows_replies() const override { return kFollowsReplies; }
   void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) override {
     if constexpr (requires { half_.adopt(resync, context); }) half_.adopt(resync, context);
   }
@@ -64,6 +71,13 @@ class ErasedClient final : public ClientHalf<Real> {
   bool load(std::string_view bytes) override { return load_state(half_, bytes); }
 
  private:
+  static constexpr bool kFollowsReplies = requires(typename Method::Client half, const Uplink<Real>& used) {
+    half.commit(used);
+  };
+  static_assert(!kFollowsReplies || Method::Params::facts.client_state == ClientState::kMirrored,
+                "commit(used) is for a client whose whole state follows from its used replies (kMirrored "
+                "alone); others have commit()");
+
   std::shared_ptr<const Setup<Real>> setup_;
   typename Method::Client half_;
 };

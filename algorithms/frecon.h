@@ -67,6 +67,7 @@ struct Frecon {
       compress(ctx.compressor, grad, ctx.draw_key(down.round, 1), ctx.scratch, this->m_i);
       return reply_of(down, loss, Parts<Real>{q_i.view(), this->m_i.view()});
     }
+    void commit(const Uplink<Real>& used) { this->learn(used.parts[1]); }
   };
 
   struct Server : ShiftServer<Real> {

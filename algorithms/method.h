@@ -19,7 +19,8 @@
 
 namespace gradwire {
 
-// A client half. reply() proposes and changes nothing permanent; commit() makes the last proposal permanent.
+// A client half. reply() proposes and changes nothing permanent; commit() makes the last proposal permanent,
+// which is `used`.
 template <class Real>
 class ClientHalf {
  public:
@@ -28,7 +29,9 @@ class ClientHalf {
   // may send anything.
   virtual bool accepts(const Downlink<Real>& down, bool is_resync) const = 0;
   virtual Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) = 0;
-  virtual void commit() = 0;
+  virtual void commit(const Uplink<Real>& used) = 0;
+  // commit() looks at nothing but `used` and the state: a client that has its replies has its state.
+  virtual bool follows_replies() const = 0;
   virtual void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) = 0;
   virtual std::string save() const = 0;
   virtual bool load(std::string_view bytes) = 0;  // false: not a saved state of this method

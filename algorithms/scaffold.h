@@ -102,7 +102,7 @@ struct Scaffold {
       axpy<Real>(Real(-1), x, y);
       return reply_of(down, loss_at_x, Parts<Real>{dy.whole(y), dc.whole(change)});
     }
-    void commit() { add_decoded<Real>(dc.view(), Real(1), c_i); }
+    void commit(const Uplink<Real>& used) { add_decoded<Real>(used.parts[1], Real(1), c_i); }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
       adopt_vector(resync, setup.d, c_i);
     }

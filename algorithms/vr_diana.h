@@ -110,7 +110,7 @@ struct VrDiana {
       return up;
     }
     void commit() {
-      Base::commit();
+      this->learn(this->m_i.view());
       counted = proposed;
     }
     Uplink<Real> reply_uncounted(const Downlink<Real>& down, const ClientContext<Real>& ctx) {

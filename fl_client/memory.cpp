@@ -37,13 +37,13 @@ Status ClientMemory::begin(const std::string& run, Durability durability, const 
   run_ = run;
   last_.clear();
   bool same_run = false;
-  std::uint32_t answered = 0;
-  const auto answer = [&](std::string_view request) {
-    if (!same_run || request.empty()) return true;
-    last_ = request;
-    ++answered;
-    bytes_ += request.size();
-    return reader.answer(request);
+  std::uint32_t recalled = 0;
+  const auto recall = [&](std::string_view record) {
+    if (!same_run || record.empty()) return true;
+    last_ = record;
+    ++recalled;
+    bytes_ += record.size();
+    return reader.recall(record);
   };
   const Result<bool> found =
       journal_->recover({.snapshot =
@@ -54,29 +54,29 @@ Status ClientMemory::begin(const std::string& run, Durability durability, const 
                                snapshot_bytes_ = sections[1].bytes.size() + sections[2].bytes.size();
                                if (!same_run) return true;
                                return (sections[1].bytes.empty() || reader.load(sections[1].bytes)) &&
-                                      answer(sections[2].bytes);
+                                      recall(sections[2].bytes);
                              },
-                         .record = answer});
+                         .record = recall});
   if (!found) return found.error();
-  requests_ = answered;
+  records_ = recalled;
   if (*found && same_run) {
     if (log_)
-      log_("goes on with what it remembers of the run; the last " + std::to_string(answered) +
-           " requests were answered again");
+      log_("goes on with what it remembers of the run; the last " + std::to_string(recalled) +
+           " of its answers are there again");
     return Unit{};
   }
   return shorten("");
 }
 
-Status ClientMemory::remember(std::string_view request) {
-  last_ = request;
-  requests_ += 1;
-  bytes_ += request.size();
-  return journal_->append(std::span(&request, 1));
+Status ClientMemory::remember(std::string_view record) {
+  last_ = record;
+  records_ += 1;
+  bytes_ += record.size();
+  return journal_->append(std::span(&record, 1));
 }
 
 Status ClientMemory::shorten(const std::string& state) {
-  requests_ = 0;
+  records_ = 0;
   bytes_ = 0;
   snapshot_bytes_ = state.size() + last_.size();
   const std::array<Section, 3> sections = {{{kRun, run_}, {kState, state}, {kLast, last_}}};

@@ -1,6 +1,7 @@
 // What a client remembers on disk, so that it can be killed and started again: its state as of the last
-// snapshot, and every request since, which it answers again. Requests are remembered before their answer is
-// sent, so a server that used an answer meets a client that can commit it.
+// snapshot, and a record of every answer since: the answer itself where the state follows from those that
+// were used, else its request, which it answers again. Records are kept before the answer is sent, so a
+// server that used an answer meets a client that can commit it.
 #pragma once
 
 #include <algorithm>
@@ -26,32 +27,32 @@ class ClientMemory {
   std::string name(const std::string& fresh);
 
   // Begins or goes on with the run that `run` names. What is remembered of it is handed to `load` (the state)
-  // and `answer` (requests, in order); false: it cannot be used. What is of another run is forgotten.
+  // and `recall` (records, in order); false: it cannot be used. What is of another run is forgotten.
   struct Reader {
-    std::function<bool(std::string_view)> load, answer;
+    std::function<bool(std::string_view)> load, recall;
   };
   Status begin(const std::string& run, Durability durability, const Reader& reader);
 
-  // To be called before the request is answered.
-  Status remember(std::string_view request);
-  // A snapshot is worth its while: state() is what Reader::load takes, as it is without the last request.
+  // To be called before the answer is sent.
+  Status remember(std::string_view record);
+  // A snapshot is worth its while: `state` is what Reader::load takes, as it is without the last record.
   bool is_long() const {
-    return requests_ >= kRequestsPerSnapshot ||
+    return records_ >= kRecordsPerSnapshot ||
            bytes_ >= std::max(kLeastBytesPerSnapshot, kBytesPerSnapshotByte * snapshot_bytes_);
   }
   Status shorten(const std::string& state);
 
  private:
-  // A snapshot writes the state and the last request; the folder holds three of them and what lies between.
-  static constexpr std::uint32_t kRequestsPerSnapshot = 64;
+  // A snapshot writes the state and the last record; the folder holds three of them and what lies between.
+  static constexpr std::uint32_t kRecordsPerSnapshot = 64;
   static constexpr std::uint64_t kLeastBytesPerSnapshot = 1 << 20, kBytesPerSnapshotByte = 2;
 
   Disk& disk_;
   const Log log_;
   std::unique_ptr<Journal> journal_;
-  std::string run_, last_;  // last_: the last request
+  std::string run_, last_;  // last_: the last record
   // Since the last snapshot; and of that one.
-  std::uint32_t requests_ = 0;
+  std::uint32_t records_ = 0;
   std::uint64_t bytes_ = 0, snapshot_bytes_ = 0;
 };
 

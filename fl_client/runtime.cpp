@@ -119,9 +119,15 @@ const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope
 template <class Real>
 void ClientRuntime<Real>::settle(std::uint64_t ticket) {
   if (!pending_ || ticket != last_.ticket) return;
-  half_->commit();
+  half_->commit(last_);
   committed_ = ticket;
   pending_ = false;
+}
+
+template <class Real>
+void ClientRuntime<Real>::recall(const Uplink<Real>& answered) {
+  last_ = answered;
+  pending_ = true;
 }
 
 template <class Real>

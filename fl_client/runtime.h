@@ -28,6 +28,16 @@ class ClientRuntime {
   // views this runtime until the next newer ticket.
   const Uplink<Real>* handle(const Envelope<Real>& envelope, Scratch<Real>& scratch);
 
+  // Answers and their tickets, in order, say all of the client's state: a process that goes on for an earlier
+  // one calls, for each, settle() with what its request said was committed, then recall(). The parts must
+  // stay as they are until the next settle() or handle() of a newer ticket.
+  bool follows_replies() const { return half_->follows_replies(); }
+  void recall(const Uplink<Real>& answered);
+  // The state does not follow from earlier answers: `envelope` brings another.
+  bool jumps(const Envelope<Real>& envelope) const {
+    return envelope.resync != nullptr || (envelope.committed == 0 && committed_ != 0);
+  }
+
   // The server has used the answer to `ticket`: what the next request would say.
   void settle(std::uint64_t ticket);
   // A crash that kept the disk: what was proposed but not committed is gone.

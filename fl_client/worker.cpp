@@ -13,6 +13,7 @@
 #include "proto/codec_context.h"
 #include "proto/experiment.h"
 #include "proto/experiment.pb.h"
+#include "proto/little_endian.h"
 #include "proto/problem_spec.h"
 #include "proto/reply_tail.h"
 
@@ -40,7 +41,10 @@ class RealWorker final : public Worker {
         codec_(codec_context(*setup, zstd)),
         orders_{{Order(codec_.context()), Order(codec_.context())}},
         // Of a client without state there is nothing to remember.
-        memory_(facts_of(*setup).client_state == ClientState::kNone ? nullptr : memory) {}
+        memory_(facts_of(*setup).client_state == ClientState::kNone ? nullptr : memory),
+        client_(client),
+        keeps_replies_(runtime_.follows_replies()),
+        recalled_(codec_.context()) {}
 
   // Throws std::runtime_error.
   void go_on(const std::string& run, Durability durability) {
@@ -48,8 +52,11 @@ class RealWorker final : public Worker {
     const Status status =
         memory_->begin(run, durability,
                        {.load = [this](std::string_view state) { return runtime_.load(state); },
-                        .answer = [this](std::string_view request) { return answer_again(request); }});
-    if (!status) throw std::runtime_error(status.error().message);
+                        .recall =
+                            [this](std::string_view record) {
+                              return keeps_replies_ ? recall(record) : answer_again(record);
+                            }});
+    must(status);
   }
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
@@ -64,12 +71,13 @@ class RealWorker final : public Worker {
     // Copied now: reading on may overwrite the header, and unpacking frees what was packed.
     std::string& request = to.bytes;
     request.clear();
-    if (memory_ != nullptr) {
+    const bool keeps = memory_ != nullptr && !keeps_replies_;
+    if (keeps) {
       const auto raw = write_prefix(prefix.type, header, prefix.payload_len, prefix.payload_crc);
       request.append(text_of(raw)).append(text_of(header));
     }
     if (Status status = from.read_payload(*targets); !status) return status.error();
-    if (memory_ != nullptr)
+    if (keeps)
       for (const auto target : *targets) request.append(text_of(target));
     const Result<Envelope<Real>> envelope = to.slot.finish();
     if (!envelope) return envelope.error();
@@ -89,13 +97,17 @@ class RealWorker final : public Worker {
     const Order& request = orders_[current_];
     const Envelope<Real>& envelope = request.envelope;
     // Not those that come late: the last one remembered must be the one whose answer may be used.
-    if (memory_ != nullptr && envelope.request == Request::kRound && envelope.ticket >= newest_) {
-      newest_ = envelope.ticket;
-      const Status status = memory_->remember(request.bytes);
-      if (!status) throw std::runtime_error(status.error().message);
-    }
+    const bool keeps =
+        memory_ != nullptr && envelope.request == Request::kRound && envelope.ticket >= newest_;
+    if (keeps) newest_ = envelope.ticket;
+    if (keeps && !keeps_replies_) must(memory_->remember(request.bytes));
+    const bool jumps = runtime_.jumps(envelope);
     const Uplink<Real>* const uplink = runtime_.handle(envelope, scratch_);
     answer_ = uplink == nullptr ? nullptr : &codec_.encode(*uplink);
+    if (keeps && keeps_replies_ && uplink != nullptr && uplink->answer == Answer::kReply) {
+      must(memory_->remember(record_of(envelope.committed)));
+      if (jumps) must(memory_->shorten(runtime_.save()));
+    }
   }
 
   Status send(Link& to) override {
@@ -111,9 +123,7 @@ class RealWorker final : public Worker {
     computes_ = false;
     answer_ = nullptr;
     codec_.release_uplink();
-    if (memory_ == nullptr || !memory_->is_long()) return;
-    const Status status = memory_->shorten(runtime_.save());
-    if (!status) throw std::runtime_error(status.error().message);
+    if (memory_ != nullptr && memory_->is_long()) must(memory_->shorten(runtime_.save()));
   }
 
   void stop() override { oracle_.stop(); }
@@ -123,13 +133,36 @@ class RealWorker final : public Worker {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // A request as remember() got it. False: it is not one of this run.
-  bool answer_again(std::string_view request) {
-    const auto bytes = std::as_bytes(std::span(request));
+  static void must(const Status& status) {
+    if (!status) throw std::runtime_error(status.error().message);
+  }
+
+  // What is remembered of an answer: the ticket that its request said was committed, then the frame.
+  const std::string& record_of(std::uint64_t committed) {
+    record_.clear();
+    put(record_, committed);
+    record_.append(text_of(answer_->prefix)).append(answer_->header);
+    for (const auto section : answer_->sections) record_.append(text_of(section));
+    return record_;
+  }
+  // A record as remember() got it. False: it is not one of this run.
+  bool recall(std::string_view record) {
+    if (record.size() < sizeof(std::uint64_t)) return false;
+    // This reads the answer before this one, which the slot still holds.
+    runtime_.settle(get<std::uint64_t>(record, 0));
+    if (!read_frame(std::as_bytes(std::span(record.substr(sizeof(std::uint64_t)))), recalled_)) return false;
+    const Result<Uplink<Real>> uplink = recalled_.finish(client_);
+    if (!uplink || uplink->answer != Answer::kReply) return false;
+    newest_ = uplink->ticket;
+    runtime_.recall(*uplink);
+    return true;
+  }
+  // A whole frame, into a slot. False: it is none, or not one of this run.
+  template <class Slot>
+  bool read_frame(std::span<const std::byte> bytes, Slot& slot) const {
     if (bytes.size() < kPrefixBytes) return false;
     const auto prefix = read_prefix(bytes.template first<kPrefixBytes>(), max_payload());
     if (!prefix || bytes.size() != kPrefixBytes + prefix->header_len + prefix->payload_len) return false;
-    EnvelopeSlot<Real>& slot = orders_[current_].slot;
     const auto targets = slot.prepare(*prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
     if (!targets) return false;
     const std::byte* from = bytes.data() + kPrefixBytes + prefix->header_len;
@@ -137,6 +170,12 @@ class RealWorker final : public Worker {
       std::copy_n(from, target.size(), target.begin());
       from += target.size();
     }
+    return true;
+  }
+  // A request as remember() got it. False: it is not one of this run.
+  bool answer_again(std::string_view request) {
+    EnvelopeSlot<Real>& slot = orders_[current_].slot;
+    if (!read_frame(std::as_bytes(std::span(request)), slot)) return false;
     const Result<Envelope<Real>> envelope = slot.finish();
     if (!envelope || !runtime_.accepts(*envelope)) return false;
     newest_ = envelope->ticket;
@@ -162,6 +201,12 @@ class RealWorker final : public Worker {
   std::uint64_t answered_ = 0;
   std::uint64_t newest_ = 0;    // ticket of the last request that was remembered
   ClientMemory* const memory_;  // null: there is none, or nothing to remember
+  const ClientId client_;
+  // Of a method whose state follows from its used answers, those are remembered: they are short where they
+  // are compressed, and nothing is computed again. Of others, requests are.
+  const bool keeps_replies_;
+  UplinkSlot<Real> recalled_;  // holds the answer remembered last
+  std::string record_;         // work space
 };
 
 template <class Real>

@@ -19,7 +19,7 @@ class Counting {
                                                answered = std::stoull(std::string(state.substr(0, 20)));
                                                return true;
                                              },
-                                         .answer =
+                                         .recall =
                                              [this](std::string_view request) {
                                                read_again += request.size();
                                                ++answered;

@@ -19,12 +19,16 @@
 
 namespace gradwire {
 
-inline int connect_to(const std::string& address) {
+// The system may raise `receive_bytes` a little; 0: as it likes, which may be tens of MB.
+inline int connect_to(const std::string& address, int receive_bytes = 0) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (receive_bytes > 0) {
+    EXPECT_EQ(::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes), 0);
+  }
   EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0) << std::strerror(errno);
   return fd;
 }
@@ -37,8 +41,8 @@ struct FakeFrame {
 class FakeClient {
  public:
   // `turn` lets the server work for a few milliseconds.
-  FakeClient(const std::string& address, std::function<void()> turn)
-      : fd_(connect_to(address)), turn_(std::move(turn)) {}
+  FakeClient(const std::string& address, std::function<void()> turn, int receive_bytes = 0)
+      : fd_(connect_to(address, receive_bytes)), turn_(std::move(turn)) {}
   ~FakeClient() { hang_up(); }
   FakeClient(FakeClient&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)),

@@ -75,7 +75,7 @@ class Lockstep {
       std::vector<Uplink<double>> uplinks;
       for (const Reply& reply : replies) uplinks.push_back(reply.up);
       server_->apply(uplinks);
-      for (const ClientId i : cohort) clients_[i]->commit(), heard_[i] = true;
+      for (const Uplink<double>& up : uplinks) clients_[up.client]->commit(up), heard_[up.client] = true;
     }
   }
 

@@ -106,6 +106,12 @@ class SimulatedClient {
   }
   // In so many calls of its disk, if it makes so many.
   void die_in(std::uint64_t calls) { disk_->crash_at = disk_->calls() + calls; }
+  std::size_t bytes_on_disk() const {
+    std::size_t bytes = 0;
+    const auto names = disk_->list();
+    for (const std::string& name : *names) bytes += disk_->contents(name).size();
+    return bytes;
+  }
   bool is_to_die() const { return disk_->crash_at != UINT64_MAX; }
   void die(bool with_its_disk) {
     worker_.reset();

@@ -48,8 +48,9 @@ class TcpTransportTest : public ::testing::Test {
   void turn_for(milliseconds time) {
     hub->wait(std::chrono::steady_clock::now() + time, [] { return false; });
   }
-  FakeClient connect() {
-    return FakeClient(hub->address(), [this] { turn(); });
+  FakeClient connect(int receive_bytes = 0) {
+    return FakeClient(
+        hub->address(), [this] { turn(); }, receive_bytes);
   }
 
   // Both clients join and the run begins.

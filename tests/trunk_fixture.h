@@ -11,8 +11,8 @@ namespace gradwire {
 class TrunkTest : public TcpTransportTest {
  protected:
   // A relay that has joined.
-  FakeClient join() {
-    FakeClient relay = connect();
+  FakeClient join(int receive_bytes = 0) {
+    FakeClient relay = connect(receive_bytes);
     wire::Relay hello;
     hello.set_protocol(kWireVersion);
     if (adds) hello.set_adds(true);
