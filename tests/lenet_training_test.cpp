@@ -8,6 +8,7 @@
 #include "engine/models/samples.h"
 #include "engine/network/network_oracle.h"
 #include "engine/random.h"
+#include "tests/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -35,7 +36,8 @@ TEST(Lenet, Reaches97PercentOnMnist) {
   std::iota(order.begin(), order.end(), 0);
   constexpr std::size_t kBatch = 32;
   constexpr float kStep = 0.02f, kMomentum = 0.9f;
-  for (int epoch = 0; epoch < 6; ++epoch) {
+  constexpr int kEpochs = kSanitized ? 1 : 6;
+  for (int epoch = 0; epoch < kEpochs; ++epoch) {
     random.shuffle(std::span(order));
     for (std::size_t k = 0; k + kBatch <= order.size(); k += kBatch) {
       oracle.loss_and_gradient(x, Batch(order).subspan(k, kBatch), gradient);
@@ -48,7 +50,7 @@ TEST(Lenet, Reaches97PercentOnMnist) {
   const auto score = oracle.score(x);
   ASSERT_TRUE(score.has_value());
   EXPECT_EQ(score->tested, 1'000u);
-  EXPECT_GE(score->correct, 970u);
+  EXPECT_GE(score->correct, kSanitized ? 900u : 970u);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "fl_server/status.h"
 #include "tests/json_check.h"
 #include "tests/process_fixture.h"
+#include "tests/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -50,13 +51,8 @@ TEST(JsonCheck, TellsJsonFromWhatIsAlmost) {
 }
 
 // Rounds of about a millisecond, so that two kills come before the end; fewer than make a second snapshot.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kRounds = 400;
-constexpr const char* kSamples = "problem.samples=1500";
-#else
-constexpr int kRounds = 3000;
-constexpr const char* kSamples = "problem.samples=6000";
-#endif
+constexpr int kRounds = kSanitized ? 400 : 3000;
+constexpr const char* kSamples = kSanitized ? "problem.samples=1500" : "problem.samples=6000";
 
 TEST_F(RegistryProcessTest, HasEachRoundOnceOfARunWhoseServerWasKilled) {
   write_config();

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "tests/process_fixture.h"
+#include "tests/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -18,11 +19,7 @@ int kills() {
 }
 
 // About what a server does in the time between two kills.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kRoundsPerKill = 300;
-#else
-constexpr int kRoundsPerKill = 1500;
-#endif
+constexpr int kRoundsPerKill = kSanitized ? 300 : 1500;
 
 std::string config_of(const std::string& algorithm, int rounds) {
   std::string text = kConfig;

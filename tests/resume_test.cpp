@@ -7,6 +7,7 @@
 #include "tests/data_files.h"
 #include "tests/every_method.h"
 #include "tests/process.h"
+#include "tests/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -57,11 +58,7 @@ TEST(Checkpoint, OfEveryMethodAndItsClientsGoesOnToTheSameBits) {
         << method.facts.name;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kRounds = 15000;
-#else
-constexpr int kRounds = 100000;
-#endif
+constexpr int kRounds = kSanitized ? 15000 : 100000;
 
 class ResumeFixture : public ::testing::Test {
  protected:

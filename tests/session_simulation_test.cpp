@@ -16,6 +16,7 @@
 #include "fl_server/tcp_transport.h"
 #include "proto/codec_context.h"
 #include "tests/at_the_last.h"
+#include "tests/sanitized.h"
 #include "tests/seeds.h"
 #include "tests/simulated_peer.h"
 #include "tests/twin_federation.h"
@@ -23,11 +24,7 @@
 namespace gradwire {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kSeeds = 60;
-#else
-constexpr std::uint64_t kSeeds = 2000;
-#endif
+constexpr std::uint64_t kSeeds = kSanitized ? 60 : 2000;
 constexpr std::uint32_t kClients = 5;
 constexpr std::uint32_t kRounds = 12;
 constexpr double kLongestRunSeconds = 300'000;

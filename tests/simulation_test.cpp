@@ -10,6 +10,7 @@
 #include "experiments/prepare.h"
 #include "fl_server/durable_run.h"
 #include "tests/at_the_last.h"
+#include "tests/sanitized.h"
 #include "tests/seeds.h"
 #include "tests/simulated_network.h"
 #include "tests/twin_federation.h"
@@ -17,11 +18,7 @@
 namespace gradwire {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kSeeds = 150;
-#else
-constexpr std::uint64_t kSeeds = 2000;
-#endif
+constexpr std::uint64_t kSeeds = kSanitized ? 150 : 2000;
 constexpr std::uint32_t kRounds = 16;
 
 // Errors that a careless server would make.

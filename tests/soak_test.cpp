@@ -6,6 +6,7 @@
 
 #include "tests/client_group.h"
 #include "tests/process_fixture.h"
+#include "tests/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -13,11 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // What a sanitizer keeps of memory that was given back is not the server's.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSanitizerMb = 1000;
-#else
-constexpr double kSanitizerMb = 0;
-#endif
+constexpr double kSanitizerMb = kSanitized ? 1000 : 0;
 
 constexpr std::uint32_t kGroups = 10;  // one of them leaves in every round
 

@@ -20,6 +20,7 @@
 #include "engine/random.h"
 #include "engine/text.h"
 #include "tests/naive_network.h"
+#include "tests/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -63,7 +64,10 @@ std::string real_text(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+constexpr const char* kTooLong = "takes minutes; the tests beside the tape run the same code";
+
 TEST(TextTraining, NamesAreLearntAsFarAsByPyTorch) {
+  if (kSanitized) GTEST_SKIP() << kTooLong;
   const std::string text = real_text("names.txt");
   if (text.empty()) GTEST_SKIP() << "no names.txt in " << GRADWIRE_TEST_DATA;
   CharMlpShape shape;
@@ -74,6 +78,7 @@ TEST(TextTraining, NamesAreLearntAsFarAsByPyTorch) {
 }
 
 TEST(TextTraining, RunningTextIsLearntAsFarAsByPyTorch) {
+  if (kSanitized) GTEST_SKIP() << kTooLong;
   const std::string text = real_text("tinyshakespeare.txt");
   if (text.empty()) GTEST_SKIP() << "no tinyshakespeare.txt in " << GRADWIRE_TEST_DATA;
   const GptShape shape;
