@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "algorithms/concepts.h"
 #include "algorithms/fields.h"
 #include "algorithms/method.h"
 #include "algorithms/options.h"
@@ -71,12 +72,8 @@ class ErasedClient final : public ClientHalf<Real> {
   bool load(std::string_view bytes) override { return load_state(half_, bytes); }
 
  private:
-  static constexpr bool kFollowsReplies = requires(typename Method::Client half, const Uplink<Real>& used) {
-    half.commit(used);
-  };
-  static_assert(!kFollowsReplies || Method::Params::facts.client_state == ClientState::kMirrored,
-                "commit(used) is for a client whose whole state follows from its used replies (kMirrored "
-                "alone); others have commit()");
+  static_assert(is_method<Method, Real>());
+  static constexpr bool kFollowsReplies = CommitsReplies<typename Method::Client, Real>;
 
   std::shared_ptr<const Setup<Real>> setup_;
   typename Method::Client half_;

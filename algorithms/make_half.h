@@ -1,4 +1,5 @@
-// make_server and make_client for all methods of the list. Included once per Real (methods_*.cpp).
+// make_server and make_client for all methods of the list. Included once per half and Real (clients_*.cpp,
+// servers_*.cpp): a program of clients alone links no server half.
 #pragma once
 
 #include <memory>

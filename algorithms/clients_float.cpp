@@ -2,7 +2,6 @@
 
 namespace gradwire {
 
-template std::unique_ptr<ServerHalf<float>> make_server(std::shared_ptr<const Setup<float>>);
 template std::unique_ptr<ClientHalf<float>> make_client(std::shared_ptr<const Setup<float>>);
 
 }  // namespace gradwire

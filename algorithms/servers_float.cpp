@@ -1,0 +1,7 @@
+#include "algorithms/make_half.h"
+
+namespace gradwire {
+
+template std::unique_ptr<ServerHalf<float>> make_server(std::shared_ptr<const Setup<float>>);
+
+}  // namespace gradwire

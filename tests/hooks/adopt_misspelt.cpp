@@ -1,0 +1,18 @@
+// error: a lost client can be given its state back: Client needs `void adopt(
+#include "tests/hooks/method.h"
+
+namespace gradwire {
+template <class Real>
+struct Client {
+  WholeClient<Real> whole;
+
+  Client(const Setup<Real>& s, const WholeParams& p) : whole(s, p) {}
+  static void fields(auto& self, auto&& visit) { WholeClient<Real>::fields(self.whole, visit); }
+  Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+    return whole.reply(down, ctx);
+  }
+  void commit(const Uplink<Real>& used) { whole.commit(used); }
+  void adpot(const Downlink<Real>& resync, const ClientContext<Real>& ctx) { whole.adopt(resync, ctx); }
+};
+void all() { list<Client, WholeServer>(); }
+}  // namespace gradwire

@@ -1,0 +1,13 @@
+// error: Client lacks `void commit()`
+#include "tests/hooks/method.h"
+
+namespace gradwire {
+template <class Real>
+struct Client : WholeClient<Real> {
+  using WholeClient<Real>::WholeClient;
+
+ private:
+  using WholeClient<Real>::commit;
+};
+void all() { list<Client, WholeServer>(); }
+}  // namespace gradwire

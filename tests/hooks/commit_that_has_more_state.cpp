@@ -1,0 +1,18 @@
+// error: commit(used) is for a client whose whole state follows from its used replies
+#include "tests/hooks/method.h"
+
+namespace gradwire {
+struct ReplicaParams : WholeParams {
+  static constexpr Facts facts{.name = "replica",
+                               .summary = "shifts and a replica",
+                               .reference = "this file",
+                               .client_state = ClientState::kMirrored | ClientState::kReplica};
+};
+template <class Real>
+struct Replica {
+  using Params = ReplicaParams;
+  using Client = WholeClient<Real>;
+  using Server = WholeServer<Real>;
+};
+void all() { (void)user_method<Replica<double>, double>(); }
+}  // namespace gradwire

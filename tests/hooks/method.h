@@ -1,0 +1,61 @@
+// A method with every hook, for the files beside this one: each of them spoils one, and must not compile.
+#pragma once
+
+#include "algorithms/erased.h"
+#include "algorithms/gradients.h"
+#include "algorithms/mirror.h"
+#include "algorithms/server_base.h"
+
+namespace gradwire {
+
+struct WholeParams {
+  static constexpr Facts facts{.name = "whole",
+                               .summary = "differences to shifts",
+                               .reference = "this file",
+                               .client_state = ClientState::kMirrored};
+  static void fields(auto&, auto&&) {}
+  void resolve(const Theory&, Warnings&) {}
+};
+
+template <class Real>
+struct WholeClient {
+  const Setup<Real>& setup;
+  Vec<Real> h_i;
+  Store<Real> m_i;
+
+  WholeClient(const Setup<Real>& s, const WholeParams&) : setup(s), h_i(s.d) {}
+  static void fields(auto& self, auto&& visit) { visit(self.h_i); }
+  Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+    Vec<Real>& v = ctx.scratch.vec(0, setup.d);
+    const double loss = ctx.oracle.loss_and_gradient(down.parts[0].values, {}, v);
+    axpy<Real>(Real(-1), h_i, v);
+    return reply_of(down, loss, m_i.whole(v));
+  }
+  void commit(const Uplink<Real>& used) { add_decoded<Real>(used.parts[0], Real(1), h_i); }
+  void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) { adopt_vector(resync, setup.d, h_i); }
+};
+
+template <class Real>
+struct WholeServer : ModelServer<Real> {
+  Mirror<Real> h_of;
+
+  WholeServer(const Setup<Real>& s, const WholeParams&) : ModelServer<Real>(s), h_of(s) {}
+  void apply(std::span<const Uplink<Real>> uplinks) {
+    for (const auto& up : uplinks) h_of.add(up, 0, Real(1));
+    ++this->t;
+  }
+  std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return h_of.restore(i, this->t); }
+};
+
+template <class Real, template <class> class ClientOf, template <class> class ServerOf>
+struct Made {
+  using Params = WholeParams;
+  using Client = ClientOf<Real>;
+  using Server = ServerOf<Real>;
+};
+template <template <class> class ClientOf, template <class> class ServerOf>
+void list() {
+  (void)user_method<Made<double, ClientOf, ServerOf>, double>();
+}
+
+}  // namespace gradwire

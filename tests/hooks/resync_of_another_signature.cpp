@@ -1,0 +1,11 @@
+// error: a lost client can be given its state back: Server needs `std::optional<Downlink<Real>> resync(
+#include "tests/hooks/method.h"
+
+namespace gradwire {
+template <class Real>
+struct Server : WholeServer<Real> {
+  using WholeServer<Real>::WholeServer;
+  std::optional<Downlink<Real>> resync(ClientId i) const { return this->h_of.restore(i, this->t); }
+};
+void all() { list<WholeClient, Server>(); }
+}  // namespace gradwire

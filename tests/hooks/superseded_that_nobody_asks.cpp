@@ -1,0 +1,11 @@
+// error: Server has superseded(), but facts.asynchronous is false
+#include "tests/hooks/method.h"
+
+namespace gradwire {
+template <class Real>
+struct Server : WholeServer<Real> {
+  using WholeServer<Real>::WholeServer;
+  bool superseded(std::uint32_t round) const { return round + 3 < this->t; }
+};
+void all() { list<WholeClient, Server>(); }
+}  // namespace gradwire
