@@ -125,9 +125,9 @@ void ClientRuntime<Real>::settle(std::uint64_t ticket) {
 }
 
 template <class Real>
-void ClientRuntime<Real>::recall(const Uplink<Real>& answered) {
+void ClientRuntime<Real>::recall(std::uint64_t committed, const Uplink<Real>& answered) {
   last_ = answered;
-  pending_ = true;
+  pending_ = committed == committed_;
 }
 
 template <class Real>

@@ -31,8 +31,9 @@ class ClientRuntime {
   // Answers and their tickets, in order, say all of the client's state: a process that goes on for an earlier
   // one calls, for each, settle() with what its request said was committed, then recall(). The parts must
   // stay as they are until the next settle() or handle() of a newer ticket.
+  // An answer that was not computed from the state that is here now is no proposal: that state is lost.
   bool follows_replies() const { return half_->follows_replies(); }
-  void recall(const Uplink<Real>& answered);
+  void recall(std::uint64_t committed, const Uplink<Real>& answered);
   // The state does not follow from earlier answers: `envelope` brings another.
   bool jumps(const Envelope<Real>& envelope) const {
     return envelope.resync != nullptr || (envelope.committed == 0 && committed_ != 0);

@@ -148,13 +148,13 @@ class RealWorker final : public Worker {
   // A record as remember() got it. False: it is not one of this run.
   bool recall(std::string_view record) {
     if (record.size() < sizeof(std::uint64_t)) return false;
-    // This reads the answer before this one, which the slot still holds.
-    runtime_.settle(get<std::uint64_t>(record, 0));
+    const auto committed = get<std::uint64_t>(record, 0);
+    runtime_.settle(committed);  // reads the answer before this one, which the slot still holds
     if (!read_frame(std::as_bytes(std::span(record.substr(sizeof(std::uint64_t)))), recalled_)) return false;
     const Result<Uplink<Real>> uplink = recalled_.finish(client_);
     if (!uplink || uplink->answer != Answer::kReply) return false;
     newest_ = uplink->ticket;
-    runtime_.recall(*uplink);
+    runtime_.recall(committed, *uplink);
     return true;
   }
   // A whole frame, into a slot. False: it is none, or not one of this run.

@@ -55,7 +55,7 @@ class Followed {
       const Packet packet = packet_of(codec_.encode(replies.back()));
       const auto decoded = received(client.slot, context_, i, packet);
       ASSERT_TRUE(decoded) << decoded.error().message;
-      client.follows.recall(*decoded);
+      client.follows.recall(client.committed, *decoded);
     }
     if (ticket % 2 == 0 || !server_->apply(replies)) return;
     used_ += 1;
@@ -107,6 +107,27 @@ TEST(ClientReplies, ThatWereUsedMakeTheStateOfEveryMethodThatSaysSo) {
   const std::set<std::string> expected = {"adiana",  "cofig",    "diana",  "ef21",   "ef21_hb", "ef21_plus",
                                           "ef21_pp", "ef21_sgd", "ef21_w", "frecon", "scaffold"};
   EXPECT_EQ(followed, expected) << "docs/reliability.md names them";
+}
+
+// A crash between an answer's record and the snapshot of the state that the server had just given back.
+TEST(ClientReplies, AreNotCommittedToAStateThatTheyWereNotComputedFrom) {
+  const Federation<double> federation(1, 9);
+  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2", {}, "0.1"));
+  ClientRuntime<double> before(setup, 0, *federation.oracles[0]), after(setup, 0, *federation.oracles[0]);
+  Scratch<double> scratch;
+  const Vec<double> x(9, 1.0), g_i(9, 0.5);
+  const Downlink<double> body{3, 0, {Payload<double>::dense(x)}}, resync{3, 0, {Payload<double>::dense(g_i)}};
+  Envelope<double> envelope{Request::kRound, 7, 5, &body, &resync};
+  const Uplink<double> answer = *before.handle(envelope, scratch);
+  ASSERT_EQ(answer.answer, Answer::kNeedsState);
+  const Uplink<double> restored = *before.handle(envelope, scratch);  // it has cried
+  ASSERT_EQ(restored.answer, Answer::kReply);
+
+  after.settle(5);
+  after.recall(5, restored);  // of the state that was given back, which is not there
+  envelope = {Request::kRound, 8, 7, &body, nullptr};
+  EXPECT_EQ(before.handle(envelope, scratch)->answer, Answer::kReply);
+  EXPECT_EQ(after.handle(envelope, scratch)->answer, Answer::kNeedsState);
 }
 
 // A server of one client, without a network.
