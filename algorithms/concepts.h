@@ -1,5 +1,6 @@
-// What the halves of a method must have, asked where a method is listed or made: a hook that is missing,
-// misspelt or of another signature is one line of the compiler, not a client that starts again from nothing.
+// What the halves of a method must have, checked where a method is listed or made: a hook that is missing,
+// misspelt or of another signature gives one compile error, instead of a client that starts again from
+// nothing.
 #pragma once
 
 #include <concepts>
@@ -20,7 +21,7 @@ constexpr bool is_restorable(ClientState state) {
          has(state, ClientState::kReplica);
 }
 
-// Members that may be missing, but not misshapen.
+// Members that may be missing, but must have the right signature if they are there.
 template <class Half>
 concept HasAccepts = requires {
   &Half::accepts;
@@ -46,7 +47,7 @@ concept HasAdopt = requires {
   &Client::adopt;
 };
 
-// Commits from the used reply alone.
+// A client that commits from the used reply alone.
 template <class Client, class Real>
 concept CommitsReplies = requires(Client client, const Uplink<Real>& used) {
   client.commit(used);

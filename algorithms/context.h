@@ -56,7 +56,7 @@ struct ClientContext {
   const Compressor& compressor;
   Scratch<Real>& scratch;
 
-  // What part `part` of the message of round t is drawn from.
+  // The key of the random stream for part `part` of the message of round t.
   StreamKey draw_key(std::uint32_t t, std::uint32_t part = 0) const {
     return {seed, client, t, Purpose::kCompressor + part};
   }

@@ -5,7 +5,7 @@
 //   h_i ← h_i⁺,  g_i ← g_i + m_i
 //   g^{t+1} = g^t + (1/n) Σ m_i                                      server
 //
-// h_i^0 = g_i^0 = ∇f_i(x^0), sent whole. Never again dense, no coins for synchronisation.
+// h_i^0 = g_i^0 = ∇f_i(x^0), sent whole. No later message is dense, and no coins synchronise the clients.
 //
 // DASHA-PAGE and DASHA-MVR have minibatch estimators in the place of h_i⁺, with one batch B of `batch`
 // samples at both points:
@@ -157,7 +157,7 @@ struct DashaClient {
     whole = h_next;
     return reply_of(down, loss, m_i.whole(whole));
   }
-  // For h_next.
+  // Proposes the message for h_next.
   Uplink<Real> propose(double loss, const Downlink<Real>& down, const ClientContext<Real>& ctx) {
     Vec<Real>& v = ctx.scratch.vec(0, h_next.size());
     for (std::size_t j = 0; j < v.size(); ++j) v[j] = h_next[j] - h_i[j] - a * (g_i[j] - h_i[j]);
@@ -167,7 +167,7 @@ struct DashaClient {
     h_i.swap(h_next);
     add_decoded<Real>(m_i.view(), Real(1), g_i);
   }
-  // x^{t−1} and g_i.
+  // A resync has x^{t−1} and g_i, or no parts.
   bool accepts(const Downlink<Real>& down, bool is_resync) const {
     const std::size_t count = down.parts.size();
     return (is_resync ? count == 0 || count == 2 : count == 1) && all_dense(down.parts, setup.d);
@@ -230,8 +230,8 @@ struct Dasha {
   };
 };
 
-// What PAGE and MVR have in common: x^t is remembered beside x^{t+1}. A client that lost its h_i starts it
-// again from the gradient at x^t.
+// What PAGE and MVR have in common: the client keeps x^t beside x^{t+1}. A client that lost its h_i restarts
+// it from the gradient at x^t.
 template <class Real>
 struct DashaBatchClient : DashaClient<Real> {
   using Base = DashaClient<Real>;

@@ -21,7 +21,7 @@
 
 namespace gradwire {
 
-// Of every method with shifts h_i.
+// Parameters of every method with shifts h_i.
 struct ShiftParams {
   StepSize step_size;
   std::optional<double> alpha;
@@ -36,7 +36,7 @@ struct ShiftParams {
     check_positive(*alpha, "alpha");
     assume.at_most("alpha", *alpha, most, "1/(1 + omega)");
   }
-  // For theorems about α = 1/(1+ω).
+  // The quality for theorems that have α = 1/(1+ω).
   Quality counted(const Theory& theory) const { return counted_as(theory.compressor, 1 / *alpha - 1); }
   // 1/(L + L~ √(2A (1+ω) (3+2ω))): with H = Σ w_i ‖h_i − ∇f_i(x)‖² and D = ‖x⁺ − x‖², E‖g − ∇f‖² ≤ A H and
   // E H⁺ ≤ (1 − α/2) H + (1 + 2/α) L~² D for α = 1/(1+ω), so that f + γ (A/α) H falls by (γ/2) ‖∇f‖² a round.
@@ -77,7 +77,7 @@ struct ShiftClient {
   ShiftClient(const Setup<Real>& s, const ShiftParams& p) : setup(s), alpha(Real(*p.alpha)), h_i(s.d) {}
   static void fields(auto& self, auto&& visit) { visit(self.h_i); }
 
-  // v is scratch afterwards.
+  // Overwrites v.
   Uplink<Real> propose(Vec<Real>& v, double loss, const Downlink<Real>& down,
                        const ClientContext<Real>& ctx) {
     axpy<Real>(Real(-1), h_i, v);

@@ -12,11 +12,11 @@ namespace gradwire {
 
 inline constexpr std::string_view kDownKey = "algorithm.compressor_down";
 
-// Reads it for vectors of length d; ConfigError(algorithm.compressor_down).
+// Reads the parameter for vectors of length d. Throws ConfigError(algorithm.compressor_down).
 Compressor parse_down(const std::string& spec, std::size_t d);
 
-// Spells it out for the run's dimension and returns its quality. Throws ConfigError when it is not
-// contractive.
+// Spells the compressor out for the run's dimension and returns its quality. Throws ConfigError when the
+// compressor is not contractive.
 Quality resolve_contractive_down(std::string& spec, const Theory& theory);
 
 }  // namespace gradwire

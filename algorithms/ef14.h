@@ -6,8 +6,8 @@
 //   x^{t+1} = x^t − mean_{i∈S} C(q_i)                     server, sends x^{t+1}
 //
 // x^t − mean e_i = x^0 − γ Σ_s mean ∇f_i(x^s). γ is inside the memory e_i, so there are no step-size
-// schedules. Theory needs bounded gradients (O(T^{−2/3})) and for a constant step on heterogeneous data the
-// method stalls; the default is EF21's step, so that the two are compared at equal ones.
+// schedules. Theory needs bounded gradients (O(T^{−2/3})), and with a constant step on heterogeneous data the
+// method stalls; the default is EF21's step, so that the two methods are compared at equal steps.
 #pragma once
 
 #include "algorithms/ef21_core.h"

@@ -9,7 +9,7 @@
 //
 // Theory (derived for both compressors deterministic or random, by the descent lemma and Young's inequality
 // with the constants of ErrorFeedback): γ = 1/(L + L~ √(2K)), K = 8 β_M/θ_M + (1 + 8 β_M/θ_M) β/θ; with C_M
-// the identity EF21's own step. The paper's Theorem 4 gives the same order, α_M α / L~.
+// the identity, γ is EF21's own step. The paper's Theorem 4 gives the same order, α_M α / L~.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,8 @@ template <class Real>
 struct Ef21Bc {
   using Params = Ef21BcParams;
 
-  // Round 0 carries x^0; round t > 0 the b of round t − 1, after which g^t and x^t are known.
+  // Round 0 carries x^0. Round t > 0 carries the b of round t − 1, from which the client computes g^t and
+  // x^t.
   struct Client : Ef21CoreClient<Real> {
     using Base = Ef21CoreClient<Real>;
     double gamma;
@@ -96,7 +97,7 @@ struct Ef21Bc {
       const std::size_t count = down.parts.size();
       return (is_resync ? count == 2 || count == 3 : count == 1) && all_of_length(down.parts, this->setup.d);
     }
-    // x^t and g^t, and g~_i when it was lost.
+    // Takes x^t and g^t, and g~_i when the client lost it.
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
       adopt_part(resync, 0, x);
       adopt_part(resync, 1, g);
@@ -151,7 +152,7 @@ struct Ef21Bc {
     }
 
    private:
-    // b of round t, the first one whole, and the g that it leads to.
+    // Computes b of round t (the first one whole), and the g that follows from it.
     void compress_change() {
       Vec<Real>& change = scratch.vec(0, x.size());
       for (std::size_t j = 0; j < x.size(); ++j) change[j] = g[j] - g_before[j];

@@ -33,7 +33,7 @@ struct ErrorFeedback {
 };
 
 // γ = 1/(L + L~ ξ(α)), arXiv:2106.05203, Theorem 1; under PL min(1/(L + L~ √2 ξ(α)), θ/(2μ)), Theorem 2.
-// `spread` is what stands for L~.
+// `spread` takes the place of L~.
 inline double ef21_step(const Theory& theory, double spread, double mu) {
   const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
   const ErrorFeedback c(theory.compressor.alpha);
@@ -60,7 +60,7 @@ struct Ef21CoreParams {
   }
 };
 
-// Of those whose theorem has a linear rate under the PL condition.
+// Parameters of the methods whose theorem has a linear rate under the PL condition.
 struct Ef21PlParams : Ef21CoreParams {
   PlConstant mu;
 
@@ -81,14 +81,14 @@ struct Ef21CoreClient {
       : setup(s), first_whole(p.init.is("gradient")), g_i(s.d) {}
   static void fields(auto& self, auto&& visit) { visit(self.g_i); }
 
-  // Proposes c_i for the estimate v, which is scratch afterwards.
+  // Proposes c_i for the estimate v; overwrites v.
   Uplink<Real> propose(Vec<Real>& v, double loss, const Downlink<Real>& down,
                        const ClientContext<Real>& ctx) {
     axpy<Real>(Real(-1), g_i, v);
     if (ctx.first && first_whole) return reply_of(down, loss, c_i.whole(v));
     return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, c_i));
   }
-  // With v = ∇f_i(x^t; ξ); all samples unless the experiment has a batch.
+  // Proposes with v = ∇f_i(x^t; ξ), on all samples unless the experiment sets a batch.
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
     const View<Real> x = down.parts[0].values;
     Vec<Real>& r = ctx.scratch.vec(0, x.size());
@@ -122,7 +122,8 @@ struct Ef21CoreServer : ModelServer<Real> {
     visit(self.g_of.rows());
   }
 
-  // Round 0 asks everyone: every g_i^0 is part of g^0. True when it has decided.
+  // Decides the cohort of round 0: everyone, since every g_i^0 is part of g^0 (nobody when all g_i^0 are 0).
+  // False in later rounds.
   bool first_cohort(std::vector<ClientId>& out) const {
     if (t > 0) return false;
     out.clear();

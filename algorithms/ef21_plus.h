@@ -1,13 +1,13 @@
-// EF21+ — Richtárik, Sokolov, Fatkhullin, arXiv:2106.05203, Algorithm 3: each client the better of two
+// EF21+ — Richtárik, Sokolov, Fatkhullin, arXiv:2106.05203, Algorithm 3: each client takes the better of two
 // estimates.
 //
 //   b_i = C(∇f_i(x^t)),  m_i = g_i + C(∇f_i(x^t) − g_i)     client i
 //   g_i ← the one nearer to ∇f_i(x^t) (m_i when equal)      sends its payload and one bit that says which
 //   g = (1/n) Σ g_i,  x^{t+1} = x^t − γ g                   server, which keeps all g_i; sends x^{t+1}
 //
-// The bit is the number of parts of the message: one payload for m_i, a second, empty one for b_i. The start
-// is as in ef21_core.h. Theory: EF21's step, with mu too (Theorems 3 and 4, for
-// deterministic compressors).
+// The number of parts of the message is the bit: one payload for m_i, and a second, empty payload for b_i.
+// g_i starts as in ef21_core.h. Theory: EF21's step, with mu too (Theorems 3 and 4, for deterministic
+// compressors).
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,8 @@ template <class Real>
 struct Ef21Plus {
   using Params = Ef21PlusParams;
 
-  // What a used reply makes of g_i, at both ends. Two parts, the second of them nothing: b_i, in place of
-  // g_i.
+  // Applies a used reply to g_i, at both ends. Two parts, of which the second is empty, mean that b_i
+  // replaces g_i.
   static void follow(const Uplink<Real>& used, Vec<Real>& g_i) {
     if (used.parts.size() == 2) std::fill(g_i.begin(), g_i.end(), Real(0));
     add_decoded<Real>(used.parts[0], Real(1), g_i);

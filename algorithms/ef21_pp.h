@@ -55,7 +55,7 @@ struct Ef21PpParams : Ef21CoreParams {
       return 1 / (s.L + spread(s, theory.compressor.alpha));
     });
   }
-  // Clients are told all probabilities in the handshake, whose messages are small.
+  // The server sends all probabilities in the handshake, whose messages are small.
   static constexpr std::uint32_t kMaxClients = 2000;
 
  private:

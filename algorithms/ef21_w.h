@@ -4,10 +4,11 @@
 //   c_i = C(∇f_i(x^t)/(n w_i) − g_i),  g_i ← g_i + c_i     client i, sends c_i
 //   g ← g + Σ_{i∈S} w_i c_i,  x^{t+1} = x^t − γ g           server, sends x^{t+1}
 //
-// Theory: γ = 1/(L + L_avg ξ(α)) (Theorem 1): the mean of the L_i in the place of L~; with mu likewise that
-// of ef21.h. With clients.weights v_i, f = Σ v_i f_i, the server's sum has n v_i w_i. Any w: √(Σ v_i w_i Σ
-// v_i L_i²/w_i) in the place of L_avg, as ‖g − ∇f‖² ≤ (Σ n v_i w_i) Σ n v_i w_i ‖g_i − ∇f_i/(n w_i)‖², and
-// ∇f_i/(n w_i) has the constant L_i/(n w_i); it is smallest, L_avg, for w_i = L_i / Σ L_j.
+// Theory: γ = 1/(L + L_avg ξ(α)) (Theorem 1): the mean of the L_i in the place of L~; with mu, the step of
+// ef21.h with the same change. With clients.weights v_i, f = Σ v_i f_i, the server's sum has n v_i w_i. For
+// any w, √(Σ v_i w_i Σ v_i L_i²/w_i) replaces L_avg, as
+// ‖g − ∇f‖² ≤ (Σ n v_i w_i) Σ n v_i w_i ‖g_i − ∇f_i/(n w_i)‖², and ∇f_i/(n w_i) has the constant L_i/(n w_i);
+// it is smallest, L_avg, for w_i = L_i / Σ L_j.
 #pragma once
 
 #include "algorithms/ef21_core.h"
@@ -29,7 +30,7 @@ struct Ef21WParams : Ef21PlParams {
     Ef21PlParams::fields(self, visit);
     visit("w", self.w, "n weights in one string, \"0.2 0.5 0.3\"; theory: L_i / sum L_j");
   }
-  // Clients are told all weights in the handshake, whose messages are small.
+  // The server sends all weights in the handshake, whose messages are small.
   static constexpr std::uint32_t kMaxClients = 2000;
 
   // The constant in the place of L~.
@@ -100,7 +101,7 @@ struct Ef21W {
     Server(const Setup<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
 
     void apply(std::span<const Uplink<Real>> uplinks) {
-      // f's own weights v_i enter here: w_i times n v_i of the client's 1/n.
+      // f's own weights v_i enter here: the client divides by n w_i, so the server's weight is n v_i w_i.
       const auto weight = [&](ClientId i) {
         return Real(w[i]) *
                (this->setup.weights.empty() ? Real(1) : this->setup.weight(i) * Real(this->setup.n));

@@ -16,7 +16,7 @@ template <class State>
 std::string save_state(const State& state) {
   Sizer sizer;
   State::fields(state, sizer);
-  Saver saver(sizer.bytes());  // a model may be a large part of the memory: it is not moved while it grows
+  Saver saver(sizer.bytes());  // reserves at once: a large model must not be copied while the string grows
   State::fields(state, saver);
   return saver.take();
 }
@@ -116,7 +116,7 @@ class ErasedServer final : public ServerHalf<Real> {
     }
   }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
-    // A part of what is lost nobody else knows.
+    // Nobody else knows the private part of the lost state.
     if (lacks == Answer::kNeedsState && has(Method::Params::facts.client_state, ClientState::kPrivate))
       return std::nullopt;
     if constexpr (requires { half_.resync(client, lacks); }) {
@@ -138,7 +138,7 @@ class ErasedServer final : public ServerHalf<Real> {
   typename Method::Server half_;
 };
 
-// The method of a struct that is not in all.h, for Setup::user_method.
+// Makes a method from a struct that is not in all.h, for Setup::user_method.
 template <class Method, class Real>
 std::shared_ptr<const UserMethod<Real>> user_method() {
   using Params = typename Method::Params;

@@ -30,18 +30,18 @@ struct Facts {
   std::string_view reference;  // paper, arXiv number
   Takes takes = Takes::kIdentity;
   bool strict = false;             // a compressor of another class is refused even with a numeric step size
-  bool needs_all_replies = false;  // of its cohort
-  bool partial = true;             // participation < 1 has a meaning
+  bool needs_all_replies = false;  // every client of the cohort must reply
+  bool partial = true;             // participation < 1 is allowed
   bool stochastic = false;         // accepts `batch`
   bool asynchronous = false;
   ClientState client_state = ClientState::kNone;
-  bool theory_knows_sampling = false;  // its step size is for participation < 1 too
-  bool theory_knows_batches = false;   // its step size is for batches too
-  std::uint32_t flag_bits_up = 0;      // of each reply, beside its payloads
-  // The server half knows the replies of a round by the sum of each part, with equal weights, and their
-  // number alone: any of them may come as one sum and empty parts (takes_sums() of method.h).
+  bool theory_knows_sampling = false;  // its step size also holds for participation < 1
+  bool theory_knows_batches = false;   // its step size also holds for batches
+  std::uint32_t flag_bits_up = 0;      // bits of each reply besides its payloads
+  // With equal weights, the server half needs only the sum of each part over the replies of a round, and
+  // their number: any of the replies may arrive as one sum and empty parts (takes_sums() of method.h).
   bool adds_replies = false;
-  bool needs_hessian = false;  // oracles must have Hessians; what is compressed is their upper triangle
+  bool needs_hessian = false;  // oracles must have Hessians; clients compress their upper triangle
 };
 
 }  // namespace gradwire

@@ -41,7 +41,7 @@ struct FedAvgParams {
   }
 };
 
-// A client that sends the change of its local training; mu = 0 but for FedProx.
+// A client that sends the change of its local training; mu = 0 except in FedProx.
 template <class Real>
 struct LocalTrainer {
   const Setup<Real>& setup;

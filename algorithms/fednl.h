@@ -6,15 +6,16 @@
 //   option 1: v = [H]_μ^{−1} g,  option 2: v = (H + l I)^{−1} g
 //   x^{t+1} = x^t − γ v,  H ← H + α mean S_i                              sends x^{t+1}
 //
-// [H]_μ: eigenvalues raised to at least μ. With compressors that are wrong by more than μ, option 1 diverges
-// from points as ordinary as 0; l is as large as they are wrong, so option 2, the default, does not.
-// Matrices are compressed as their upper triangle, a vector of d(d+1)/2 entries; `k` of a compressor counts
-// those. Rank-R is `rankr`. H_i starts as `init` says: hessian (∇²f_i(x^0), sent
-// whole) or zero. γ = 1 and α = 1/(1+ω) for unbiased, 1 for contractive compressors.
+// [H]_μ: H with its eigenvalues raised to at least μ. When the compressors' error is above μ, option 1
+// diverges even from x = 0; l is as large as that error, so option 2, the default, does not diverge. Matrices
+// are compressed as their upper triangle, a vector of d(d+1)/2 entries; `k` of a compressor counts those.
+// Rank-R is `rankr`. H_i starts as `init` says: hessian (∇²f_i(x^0), sent whole) or zero. γ = 1 and
+// α = 1/(1+ω) for unbiased, 1 for contractive compressors.
 //
 // line_search = armijo: x^{t+1} = x^t − γ 2^{−s} v with the smallest s such that
-// f(x^{t+1}) ≤ f(x^t) − c γ 2^{−s} ⟨g, v⟩. A trial point is a round of its own: clients answer at it as ever,
-// and when it fails, their answers are not used. The model is the last point that did not fail.
+// f(x^{t+1}) ≤ f(x^t) − c γ 2^{−s} ⟨g, v⟩. Each trial point takes a round of its own: the clients answer as
+// usual, and when the point fails, the server does not use their answers. The model is the last point that
+// did not fail.
 #pragma once
 
 #include <algorithm>
@@ -135,8 +136,8 @@ struct FedNl {
       if (sends_l) up.parts.push_back(Payload<Real>::dense(l_i));
       return up;
     }
-    // difference −= H_i; for compressors that look at a support which is known beforehand there alone, unless
-    // l_i needs all of it.
+    // difference −= H_i. When the compressor reads only a support that is known beforehand, subtracts only
+    // there, unless l_i or the first message needs every entry.
     void subtract_shift(Vec<Real>& difference, const StreamKey& key, const ClientContext<Real>& ctx) {
       const auto dim = static_cast<std::uint32_t>(D);
       const bool oblivious =
@@ -163,7 +164,7 @@ struct FedNl {
 
   struct Server {
     static constexpr std::uint32_t kMaxHalvings = 40;
-    static constexpr double kSmallest = 1e-12;  // eigenvalue, where H + l I is not positive definite
+    static constexpr double kSmallest = 1e-12;  // least eigenvalue where H + l I is not positive definite
 
     const Setup<Real>& setup;
     std::size_t D;
@@ -231,7 +232,7 @@ struct FedNl {
       newton_step(uplinks);
       return true;
     }
-    // With a search the last point that held; without one the point that is broadcast.
+    // With a line search, the last point that did not fail; without one, the point that is broadcast.
     View<Real> model() const { return searches ? x : trial; }
 
    private:

@@ -8,7 +8,7 @@
 //   v ← β2 v + (1−β2) Δ²              (FedAdam)
 //   x^{t+1} = x^t + γ m / (√v + τ)
 //
-// As the paper has them: there is no bias correction.
+// As in the paper, there is no bias correction.
 #pragma once
 
 #include <cmath>

@@ -49,7 +49,7 @@ struct LastPoints {
     visit(self.round);
   }
 
-  // Takes x^t. False: x^{t−1} was missed; round 0 has none and needs none. A repetition changes nothing.
+  // Takes x^t. False: this client missed x^{t−1} (round 0 needs none). A repeated broadcast changes nothing.
   bool follow(const Downlink<Real>& down) {
     if (!x.empty() && round == down.round) return down.round == 0 || !x_prev.empty();
     const bool next = !x.empty() && round + 1 == down.round;
@@ -59,7 +59,7 @@ struct LastPoints {
     set(down);
     return true;
   }
-  // Takes x^{t−1}, of `resync.round` = t; a message without parts: there is none yet.
+  // Takes x^{t−1}, where t = `resync.round`. A message without parts means that there is none yet.
   void adopt(const Downlink<Real>& resync) {
     x.clear();
     x_prev.clear();
@@ -77,7 +77,7 @@ struct LastPoints {
   }
 };
 
-// The server's side: the resync message with x^{t−1} of a method in round t.
+// The server's side: the resync message with x^{t−1}, in round t.
 template <class Real>
 Downlink<Real> previous_point(std::uint32_t t, const Vec<Real>& x_prev) {
   Downlink<Real> down;

@@ -30,7 +30,7 @@ struct LocalSteps {
     Schedule::fields(self.schedule, visit);
   }
 
-  // K, of an average client when it is counted in epochs.
+  // K; when the steps are counted in epochs, the K of an average client.
   double count(const Theory& theory) const {
     if (epochs == 0) return steps;
     return epochs * (theory.batch == 0 ? 1 : std::max(1.0, std::ceil(theory.m() / theory.batch)));

@@ -24,7 +24,7 @@
 
 namespace gradwire {
 
-// Of the whole family.
+// Parameters of the whole family.
 struct MarinaCoreParams {
   StepSize step_size;
   std::optional<double> p;
@@ -108,7 +108,7 @@ struct MarinaServer : ModelServer<Real> {
   }
 };
 
-// Of methods whose clients keep nothing: compressed rounds broadcast x^t and x^{t−1}.
+// The server of methods whose clients keep nothing: compressed rounds broadcast x^t and x^{t−1}.
 template <class Real>
 struct TwoPointServer : MarinaServer<Real> {
   using Base = MarinaServer<Real>;
@@ -131,7 +131,8 @@ struct TwoPointServer : MarinaServer<Real> {
   }
 };
 
-// Whether a broadcast of TwoPointServer is one; there is nothing to restore.
+// Whether a message has the parts of a broadcast of TwoPointServer; a resync has none, as there is nothing to
+// restore.
 template <class Real>
 bool accepts_points(const Downlink<Real>& down, bool is_resync, std::size_t d) {
   const std::size_t count = is_resync ? 0 : down.flags == kWholeRound ? 1 : 2;
@@ -163,7 +164,7 @@ struct Marina {
     }
     void commit() { grad_prev.swap(grad); }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
-      // x^{t−1}: one gradient here instead of n vectors on the server.
+      // The resync has x^{t−1}: the client computes one gradient, and the server need not keep n vectors.
       grad_prev.clear();
       if (resync.parts.size() == 0) return;
       const View<Real> x_prev = resync.parts[0].values;

@@ -35,8 +35,8 @@ class Parts {
   std::size_t count_ = 0;
 };
 
-// Server -> clients, the same for all, encoded once. Its parts view the server half until that half's next
-// apply.
+// Server -> clients, the same for all, encoded once. Its parts view memory of the server half, valid until
+// that half's next apply.
 template <class Real>
 struct Downlink {
   std::uint32_t round = 0;  // the method's own version of x
@@ -48,7 +48,7 @@ struct Downlink {
 // finite number.
 enum class Answer : std::uint8_t { kReply = 0, kNeedsState = 1, kNeedsBroadcast = 2, kNotFinite = 3 };
 
-// Client -> server. Its parts view the client half until that client is sent a newer ticket.
+// Client -> server. Its parts view memory of the client half, valid until that client gets a newer ticket.
 template <class Real>
 struct Uplink {
   std::uint64_t ticket = 0;  // the request that this answers
@@ -66,7 +66,7 @@ struct Uplink {
 // the method; kGoodbye commits and ends, without an answer.
 enum class Request : std::uint8_t { kRound = 0, kEvaluate = 1, kGoodbye = 2 };
 
-// What one client is sent: its own few numbers around the body that all share.
+// What the server sends to one client: a few numbers of its own, and the body that all clients share.
 template <class Real>
 struct Envelope {
   Request request = Request::kRound;

@@ -84,7 +84,7 @@ constexpr const char* kCompressorKey = "algorithm.compressor";
 
 [[noreturn]] void refuse(const std::string& message) { throw ConfigError(kCompressorKey, message); }
 
-// A biased compressor where theory is about unbiased ones.
+// Refuses a biased compressor where theory is about unbiased ones, or warns about it.
 void check_unbiased(const Entry& e, const AlgorithmSpec& spec, Warnings& warnings) {
   const std::string name(e.info.facts.name);
   const std::string what = name + " needs an unbiased compressor, and " + spec.compressor + " is not";
@@ -178,7 +178,7 @@ std::optional<Compressor> downlink_compressor(const AlgorithmSpec& spec, std::si
 }
 
 NeededConstants needed_constants(const AlgorithmSpec& spec, std::uint32_t n) {
-  // The method itself is asked, with constants of no problem in particular.
+  // Lets the method resolve its parameters with made-up constants, and notes which constants it reads.
   const Smoothness some{
       .L = 1, .mu = 0.5, .L_i = std::vector<double>(n, 1.0), .convex = true, .L_s = 1, .L_sample_max = 1};
   NeededConstants needed;
@@ -195,7 +195,7 @@ NeededConstants needed_constants(const AlgorithmSpec& spec, std::uint32_t n) {
   try {
     find_entry(spec.name).resolve(spec, theory, unused);
   } catch (const ConfigError&) {
-    // Numbers of the user's that do not go with these: what was looked for until then is known.
+    // The user's numbers do not fit the made-up constants; `needed` has what the method read until then.
   }
   return needed;
 }

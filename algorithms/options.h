@@ -37,7 +37,7 @@ Params parse_params(const AlgorithmSpec& spec) {
   return params;
 }
 
-// Writes resolved params into the spec, every one of them.
+// Writes all resolved params into the spec.
 template <class Params>
 void store_params(const Params& params, AlgorithmSpec& spec) {
   spec.parameters.clear();

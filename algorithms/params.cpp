@@ -128,7 +128,7 @@ void check_positive(double value, std::string_view name) {
 
 void Assumptions::at_most(std::string_view name, double value, double most, std::string_view formula) const {
   constexpr double kRounding = 1e-9;
-  const bool looks_only = theory_.needed != nullptr;  // with the constants of no problem in particular
+  const bool looks_only = theory_.needed != nullptr;  // the constants are made up: needed_constants()
   if (looks_only || value <= most * (1 + kRounding)) return;
   const std::string key(name);
   const std::string what = key + " = " + write_parameter(value) + " is above " + std::string(formula) +
@@ -178,7 +178,8 @@ double PlConstant::resolve(const Theory& theory) {
   if (!asked) return 0;
   value = need_convexity(value, theory, "mu");
   const Smoothness* s = theory.needed == nullptr ? theory.smoothness : nullptr;
-  // The last bits of quotients of the same numbers may differ; an estimated L is a lower bound.
+  // Tolerates rounding: quotients of the same numbers may differ in their last bits. An estimated L is only a
+  // lower bound.
   constexpr double kRounding = 1e-9;
   if (s != nullptr && !s->estimated && *value > s->L * (1 + kRounding))
     throw ConfigError("algorithm.mu", write_parameter(*value) +

@@ -35,17 +35,17 @@ struct Choice {
 };
 
 // The constant mu of the PL condition ||grad f||^2 >= 2 mu (f - f*), for the theorem with a linear rate:
-// "none" (the step is that of the general theorem), "theory" (the problem's strong convexity, which is one),
-// or a number.
+// "none" (the step is that of the general theorem), "theory" (the problem's strong convexity, which is a PL
+// constant), or a number.
 struct PlConstant {
   bool asked = false;
   std::optional<double> value;
 
-  // mu, or 0 for none. Throws ConfigError where it is no such constant of the problem.
+  // Returns mu, or 0 for none. Throws ConfigError when the problem cannot have this PL constant.
   double resolve(const Theory& theory);
 };
-// gamma of the theorem under PL: the general one, in which the error of the gradient estimate counts twice,
-// and at most rate/(2 mu), where that error shrinks by 1 - rate a round. mu = 0: no PL.
+// gamma of the theorem under PL: the general theorem's gamma with the error of the gradient estimate counted
+// twice, and at most rate/(2 mu), where that error shrinks by the factor 1 - rate per round. mu = 0: no PL.
 inline constexpr std::string_view kPlMeaning =
     "constant of the PL condition, for its theorem's step and linear rate: none | theory (the problem's) | a "
     "number";
@@ -54,7 +54,7 @@ inline double pl_step(double step, double rate, double mu) {
   return mu > 0 && rate / (2 * mu) < step ? rate / (2 * mu) : step;
 }
 
-// Texts in the experiment file <-> values. The first throw ConfigError(key).
+// These convert between texts of the experiment file and values. Those that read throw ConfigError(key).
 void read_parameter(std::string_view text, const std::string& key, StepSize& out);
 void read_parameter(std::string_view text, const std::string& key, std::optional<double>& out);
 void read_parameter(std::string_view text, const std::string& key, PlConstant& out);
@@ -81,12 +81,12 @@ std::string write_parameter(const Choice<Words>& value) {
   return std::string(Words::words[value.index]);
 }
 
-// A probability in (0, 1], or a ConfigError.
+// Throws ConfigError unless p is a probability in (0, 1].
 void check_probability(double p, std::string_view name);
 void check_positive(double value, std::string_view name);
 
-// What a theorem asks of parameters that the user chose. A value that it does not allow is refused
-// (ConfigError) where the step size is the theorem's, and is a warning where that is a number.
+// What a theorem requires of parameters that the user chose. A value that the theorem does not allow is an
+// error (ConfigError) when the step size comes from theory, and a warning when it is a number.
 class Assumptions {
  public:
   Assumptions(std::string_view method, const StepSize& step, const Theory& theory, Warnings& warnings)
@@ -94,7 +94,7 @@ class Assumptions {
 
   // `formula` spells `most` out: "alpha = 0.5 is above 1/(1 + omega) = 0.2".
   void at_most(std::string_view name, double value, double most, std::string_view formula) const;
-  // mu is at most the strong convexity of f, where that is known and not just bounded.
+  // Requires that mu is at most the strong convexity of f, where that is known and not just bounded.
   void convexity(std::string_view name, double mu) const;
 
  private:
@@ -104,14 +104,15 @@ class Assumptions {
   Warnings& warnings_;
 };
 
-// For theorems that tie a parameter to omega: a smaller one is that of a compressor with a larger omega, and
-// the class of compressors that theory allows there has this one in it too.
+// For theorems that tie a parameter to omega: a smaller parameter belongs to a compressor with a larger
+// omega, and a theorem for that larger omega covers this compressor too.
 Quality counted_as(const Quality& q, double larger_omega);
 
-// How many replies a round uses: those of the sampled clients, with a quorum the first of them.
+// How many replies a round uses: those of all sampled clients, or with a quorum only the first ones.
 std::uint32_t replies_of(const Theory& theory);
 
-// mu > 0: the given one, else the problem's; a ConfigError that asks for a number where there is none.
+// Returns mu > 0: the given one, else the problem's. When there is none, throws a ConfigError that asks for a
+// number.
 double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name);
 
 // L_s and the largest L_ij of single samples; where they are not known, L_max.
@@ -120,7 +121,8 @@ inline double largest_sample_smoothness(const Smoothness& s) {
   return s.L_sample_max > 0 ? s.L_sample_max : s.L_max();
 }
 
-// The smoothness constants, or a ConfigError that asks for a number in place of `key`.
+// Returns the smoothness constants. When there are none, throws a ConfigError that asks for a number as the
+// value of `key`.
 const Smoothness& need_smoothness(const Theory& theory, const std::string& key);
 
 }  // namespace gradwire

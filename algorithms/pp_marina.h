@@ -50,7 +50,7 @@ template <class Real>
 struct PpMarina {
   using Params = PpMarinaParams;
 
-  // The messages of one reply, by how often the client was drawn.
+  // How many messages a reply has when the client was drawn `times` times.
   static std::size_t messages(std::uint32_t times) { return std::min<std::size_t>(times, kMaxParts); }
 
   struct Client {
@@ -94,7 +94,7 @@ struct PpMarina {
       copy = difference;
       compress(ctx.compressor, copy, ctx.draw_key(t, draw), ctx.scratch, to);
     }
-    // The sum of the draws first, first+1, ... times−1, whole.
+    // Puts the sum of the draws first, first+1, ..., times−1 into sent[first], uncompressed.
     void send_rest(const Vec<Real>& difference, std::uint32_t first, std::uint32_t times, std::uint32_t t,
                    const ClientContext<Real>& ctx) {
       Vec<Real>& sum = ctx.scratch.vec(2, difference.size());

@@ -112,7 +112,7 @@ struct ProxSkip {
 
     bool accepts(const Uplink<Real>& up) const {
       if (up.parts.size() != 1 || up.parts[0].dim != setup.d) return false;
-      // Mirrors read each vector; without them one may have come in the sum of others.
+      // Mirrors need each vector; without mirrors a reply may be empty, because its vector came in a sum.
       return up.parts[0].shape == Shape::kDense || (h_of.empty() && up.parts[0].shape == Shape::kNothing);
     }
     std::optional<Downlink<Real>> resync(ClientId i, Answer) const {

@@ -12,15 +12,15 @@ namespace gradwire {
 template <class Real>
 struct Replica {
   Vec<Real> value;
-  std::uint32_t round = 0;  // that `value` is of
+  std::uint32_t round = 0;  // the round of `value`
 
   static void fields(auto& self, auto&& visit) {
     visit(self.value);
     visit(self.round);
   }
 
-  // Round 0 sends the value whole, each later one a change. False: a change was missed. A repetition changes
-  // nothing.
+  // Round 0 sends the whole value, each later round a change. False: this client missed a change. A repeated
+  // broadcast changes nothing.
   bool follow(const Downlink<Real>& down, std::size_t part = 0) {
     const Payload<Real>& p = down.parts[part];
     if (!value.empty() && round == down.round) return true;
@@ -33,7 +33,7 @@ struct Replica {
     round = down.round;
     return true;
   }
-  // Takes the value of round `resync.round` whole.
+  // Takes the whole value of round `resync.round`.
   void adopt(const Downlink<Real>& resync, std::size_t part = 0) {
     value.clear();
     if (resync.parts.size() <= part) return;
@@ -43,7 +43,7 @@ struct Replica {
   }
 };
 
-// What a server's compressed broadcast is drawn from.
+// The key of the random stream that a server's compressed broadcast draws from.
 inline StreamKey downlink_key(std::uint64_t seed, std::uint32_t t, std::uint32_t part = 0) {
   return {seed, kServerClient, t, Purpose::kCompressor + part};
 }

@@ -36,7 +36,7 @@ void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n,
   const std::uint32_t spares =
       wanted >= others ? others : static_cast<std::uint32_t>(ceil_share(share, cohort.size()));
   if (spares == 0) return;
-  std::vector<std::uint32_t> places;  // among the others
+  std::vector<std::uint32_t> places;  // positions among the other clients
   draw_subset({seed, kServerClient, round, Purpose::kSpareCohort}, spares, others, places);
   std::vector<ClientId> wider;
   std::size_t member = 0, spare = 0;

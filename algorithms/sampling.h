@@ -20,16 +20,16 @@ std::uint32_t cohort_size(std::uint32_t n, double share);
 void sample_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
                    std::vector<ClientId>& out, Purpose purpose = Purpose::kCohort);
 
-// ceil(share * count), not led astray by the last bit of the product: 0.07 * 100 is 7.
+// ceil(share * count), robust against rounding: 0.07 * 100 gives 7, not 8.
 std::size_t ceil_share(double share, std::size_t count);
 
-// Adds a uniform sample of the clients that are not in `cohort` (ascending), ceil(share |cohort|) of them, or
-// all that there are. The result ascends.
+// Adds ceil(share |cohort|) of the clients that are not in `cohort` (ascending), drawn uniformly, or all of
+// them if there are fewer. The result ascends.
 void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
                        std::vector<ClientId>& cohort);
 
-// Client i by its own coin of probability p[i], or of p[0] where there is one for all; ascending, may be
-// empty.
+// Each client i takes part with probability p[i] (p[0] for all if `p` has one entry), by a coin of its own.
+// `out` ascends and may be empty.
 void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, std::span<const double> p,
                  std::vector<ClientId>& out);
 
@@ -44,7 +44,7 @@ void shuffle_samples(std::uint64_t seed, ClientId client, std::uint32_t round, s
 // One coin of round t for all clients: true with probability p.
 bool shared_coin(std::uint64_t seed, std::uint32_t t, double p);
 
-// How often a coin of round t that shows heads with probability p is tossed until it does, for all clients:
+// How many tosses it takes in round t until a coin with probability p shows heads, one coin for all clients:
 // at least 1, at most kMaxTosses.
 inline constexpr std::uint32_t kMaxTosses = 1'000'000;
 std::uint32_t shared_geometric(std::uint64_t seed, std::uint32_t t, double p);

@@ -7,7 +7,7 @@
 //   c ← c + (1/n) Σ_{i∈S} (c_i⁺ − c_i), so that c = mean c_i always
 //
 // With clients.weights c = Σ w_i c_i. The mean of the changes is FedAvg's ratio (vector_ops.h): near x* all
-// y_i − x^t are alike, so that any average of them will do and the steadiest is best.
+// y_i − x^t are nearly equal, so every average of them is right, and the steadiest one is best.
 //
 // Theory: γ_l = min(1/(81 K γ L_max), |S|/(15 μ n K γ)) (the second for μ > 0), for nonconvex f_i also
 // (|S|/n)^{2/3}/(24 K γ L_max); in practice 1/(K L_max) works.

@@ -25,15 +25,15 @@ struct AlgorithmSpec {
   Options parameters;
 };
 
-// Which constants of the problem are looked for where parameters are left to theory: the key of the first
-// parameter that needs the smoothness of the f_i (L_i and its kin), or the strong convexity. Empty: none
-// does.
+// Which constants of the problem the parameters need that are left to theory: the key of the first parameter
+// that needs the smoothness of the f_i (L_i and related constants), or the strong convexity. Empty: no
+// parameter does.
 struct NeededConstants {
   std::string smoothness, convexity;
   bool any() const { return !smoothness.empty() || !convexity.empty(); }
 };
 
-// What step-size theory is computed from. Views what it was made of.
+// The inputs of step-size theory. Holds views of the objects that it was made from.
 struct Theory {
   std::uint32_t n = 0;
   std::size_t d = 0;
@@ -42,14 +42,15 @@ struct Theory {
   std::uint64_t samples = 0;               // of all clients; 0: not known
   std::uint32_t rounds = 0;                // of the run; 0: not known
   std::span<const double> weights = {};    // w_i of the clients in f, shape (n), sum 1; empty: 1/n each
-  double quorum = 1;                       // share of those asked whose replies end a round
+  double quorum = 1;                       // share of the asked clients whose replies end a round
   std::uint32_t batch = 0;                 // of the spec; 0: full gradients
   double participation = 1;                // of the spec
-  NeededConstants* needed = nullptr;       // not null: what is looked for is noted there
+  NeededConstants* needed = nullptr;       // not null: theory notes there what it reads
 
   // m: samples of one client on average.
   double m() const { return samples == 0 || n == 0 ? 1 : static_cast<double>(samples) / n; }
-  // n max w_i >= 1: what unequal weights cost where independent errors of n clients would shrink to 1/n.
+  // n max w_i >= 1: the factor that unequal weights cost where independent errors of n clients would average
+  // to 1/n.
   double skew() const {
     if (weights.empty()) return 1;
     return *std::max_element(weights.begin(), weights.end()) / (1 / static_cast<double>(n));

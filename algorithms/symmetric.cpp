@@ -13,7 +13,7 @@ double frobenius_norm(std::span<const Real> upper, std::size_t d) {
   const Real* row = upper.data();
   for (std::size_t a = 0; a < d; ++a) {
     diagonal += static_cast<double>(row[0]) * static_cast<double>(row[0]);
-    // One running sum per lane: a single one would wait for each addition in turn.
+    // One running sum per lane: with a single sum, each addition would wait for the one before.
     constexpr std::size_t kLanes = 8;
     double sums[kLanes] = {};
     const std::size_t width = d - a;
@@ -28,8 +28,8 @@ double frobenius_norm(std::span<const Real> upper, std::size_t d) {
   return std::sqrt(diagonal + 2 * rest);
 }
 
-// Row by row from the top: of each row the finished ones above it are subtracted, several at a time, so that
-// its entries are loaded and stored once for all of these.
+// Goes row by row from the top and subtracts from each row the finished rows above it, several at a time, so
+// that it loads and stores the row's entries once for all of these.
 template <class Real>
 bool SymmetricSolver::factor(std::span<const Real> upper, double shift) {
   factor_.resize(d_ * d_);

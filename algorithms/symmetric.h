@@ -17,13 +17,13 @@ class SymmetricSolver {
  public:
   explicit SymmetricSolver(std::size_t d) : d_(d) {}
 
-  // (A + shift I)^{-1} b in the place of b, shape (d), by Cholesky. False: A + shift I is not positive
-  // definite, and b is as it was.
+  // Replaces b, shape (d), by (A + shift I)^{-1} b, by Cholesky. False: A + shift I is not positive definite,
+  // and b is unchanged.
   template <class Real>
   bool solve(std::span<const Real> upper, double shift, std::span<double> b);
 
-  // [A]_mu^{-1} b in the place of b: A with its eigenvalues raised to at least mu > 0. Costs a Cholesky
-  // factorisation or two where A ⪰ mu I, else an eigendecomposition.
+  // Replaces b by [A]_mu^{-1} b, where [A]_mu is A with its eigenvalues raised to at least mu > 0. Costs one
+  // or two Cholesky factorisations where A ⪰ mu I, else an eigendecomposition.
   template <class Real>
   void solve_projected(std::span<const Real> upper, double mu, std::span<double> b);
 

@@ -16,8 +16,8 @@ void axpy(Real a, View<Real> v, Out<Real> out) {
   for (std::size_t j = 0; j < out.size(); ++j) out[j] += a * v[j];
 }
 
-// out += sum_i weight(i) decode(parts[k] of client i): in client order, split by coordinate range. The only
-// way to sum replies; those below are its weightings.
+// out += sum_i weight(i) decode(parts[k] of client i): in client order, split by coordinate range. Methods
+// sum replies by this function; the functions below only choose the weights.
 template <class Real>
 void add_by(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, auto&& weight,
             Vec<Real>& out) {
@@ -46,18 +46,18 @@ void add_share_of_total(const Setup<Real>& setup, std::span<const Uplink<Real>> 
   add_by<Real>(setup, uplinks, k, weight, out);
 }
 
-// The same with weights n w_i / |S|, S those who replied: over a uniform S of any size its expectation is the
-// sum of all clients' w_i decode(...).
+// The same with weights n w_i / |S|, S the clients that replied: for a uniform S of any size, the expectation
+// is the sum of w_i decode(...) over all clients.
 template <class Real>
 void add_mean_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
                          Real scale, Vec<Real>& out) {
-  Real all = 0;  // 1 but for rounding
+  Real all = 0;  // 1 up to rounding
   for (const double w_i : setup.weights) all += Real(w_i);
   add_share_of_total(setup, uplinks, k, scale, all * (Real(uplinks.size()) / Real(setup.n)), out);
 }
 
-// The same with weights w_i / sum_{j in S} w_j, the ratio of FedAvg: an average of what was sent, with
-// unequal weights and |S| < n not an unbiased one.
+// The same with weights w_i / sum_{j in S} w_j, the ratio of FedAvg: an average of what was sent, but biased
+// when weights are unequal and |S| < n.
 template <class Real>
 void add_average_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
                             Real scale, Vec<Real>& out) {
@@ -96,7 +96,7 @@ Uplink<Real> reply_of(const Downlink<Real>& down, double loss, const Payload<Rea
   return reply_of(down, loss, Parts<Real>{part});
 }
 
-// "I cannot answer": what is lacking.
+// The answer of a client that cannot reply: it says what the client lacks.
 template <class Real>
 Uplink<Real> cannot(Answer lacks, const Downlink<Real>& down) {
   Uplink<Real> up;

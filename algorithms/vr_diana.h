@@ -6,10 +6,10 @@
 //
 // Theory: p = 1/m', m' = m/batch; γ = 1/(10 L √(1+A) (1 + ω + m'^{2/3})), L that of the single samples (as
 // the MARINA paper's experiments have it, arXiv:2102.07845), A = ω/n or, with weights, ω max w_i. A smaller p
-// is that of a larger m'. With batch = "full" it is DIANA.
+// gets the step of the m' with 1/m' = p. With batch = "full" the method is DIANA.
 //
-// The flags of a broadcast carry the round in which w^t was set. A client keeps every x that becomes w, and
-// computes its gradient when it is first needed.
+// The flags of a broadcast carry the round in which the server set w^t. A client keeps every x that becomes
+// w, and computes ∇f_i(w) when it first needs it.
 #pragma once
 
 #include <algorithm>
@@ -60,9 +60,9 @@ struct VrDiana {
     double p;
     Vec<Real> w, grad_w, next;  // w, ∇f_i(w); the x that becomes w
     std::uint32_t w_round = 0, next_round = 0;
-    // Of the w whose gradient a used reply has counted; and of the w of the proposal.
+    // The round of the w whose gradient a used reply has counted; and the round of the proposal's w.
     std::uint32_t counted = kNone, proposed = kNone;
-    bool computed = false;  // ∇f_i(w), by this reply
+    bool computed = false;  // this reply computed ∇f_i(w)
 
     Client(const Setup<Real>& s, const Params& params) : Base(s, params), p(*params.p) {}
     static void fields(auto& self, auto&& visit) {
@@ -75,7 +75,7 @@ struct VrDiana {
       visit(self.counted);
     }
 
-    // Makes w the point that was broadcast in round `set`. False: that broadcast was missed.
+    // Sets w to the point that the server broadcast in round `set`. False: this client missed that broadcast.
     bool anchor(std::uint32_t set, const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       if (!w.empty() && w_round == set) return true;
       const View<Real> x = down.parts[0].values;
@@ -98,8 +98,8 @@ struct VrDiana {
       computed = true;
     }
 
-    // ∇f_i(w) is counted by the first used reply that needs it, whenever and however often it was computed:
-    // the sums do not depend on who was restarted.
+    // The first used reply that needs ∇f_i(w) counts it, whenever and however often the client computed it:
+    // so the sums do not depend on restarts.
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       computed = false;
       Uplink<Real> up = reply_uncounted(down, ctx);
@@ -131,14 +131,14 @@ struct VrDiana {
       const std::size_t count = down.parts.size();
       return (is_resync ? count == 1 || count == 2 : count == 1) && all_dense(down.parts, this->setup.d);
     }
-    // w, and h_i when that was lost too.
+    // Takes w, and also h_i when the client lost it.
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
       const View<Real> point = resync.parts[0].values;
       w.assign(point.begin(), point.end());
       w_round = resync.flags & ~kStateToo;
       renew(ctx);
       if ((resync.flags & kStateToo) == 0) return;
-      // Asked in each round, this client has counted a w that is older than that of the last round.
+      // A client that is asked in every round has counted ∇f_i(w) already, unless w is new in this round.
       const bool is_new = w_round > 0 ? w_round + 1 == resync.round : resync.round == 0;
       counted = is_new ? kNone : w_round;
       this->h_i.assign(w.size(), Real(0));

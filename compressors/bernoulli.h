@@ -26,7 +26,7 @@ struct Bernoulli {
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const {
-    to.values().reserve(v.size());  // the buffer that the first whole vector leaves
+    to.values().reserve(v.size());  // the first whole() swaps this buffer into v
     if (Stream(key).uniform() >= p.value) return to.nothing(static_cast<std::uint32_t>(v.size()));
     if (p.value < 1) {
       const Real scale = static_cast<Real>(1 / p.value);

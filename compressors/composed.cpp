@@ -20,7 +20,7 @@ bool is(const Compressor& c) {
 }
 bool is_composed(const Compressor& c) { return is<Over>(c) || is<Scaled>(c) || is<Induced>(c); }
 
-// Its alpha is about another norm than that of the others.
+// The alpha of RankR refers to another norm than the alpha of the others.
 void refuse_rank_r(const std::vector<Compressor>& parts) {
   for (const Compressor& part : parts)
     if (is<RankR>(part)) refuse("rankr stands alone: no other compressor goes around it or beside it");

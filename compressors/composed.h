@@ -16,13 +16,13 @@ namespace gradwire {
 
 class Compressor;
 
-// Draws of the second compressor of a composition lie behind those of the first, which has the plain key: the
-// receiver of a message redraws its support from that. One step a link of the payload.
+// The second compressor of a composition adds one of these to the purpose of its key. The first has the plain
+// key, from which the receiver of a message redraws its support. One step for each link of the payload.
 inline constexpr std::uint32_t kOuterDraw = 0x100, kSecondDraw = 0x200;
 
-// Unbiased when both are: 1 + omega = (1 + omega_outer) (1 + omega_inner). Over a contractive one it is
-// divided by 1 + omega_outer, and alpha = alpha_inner / (1 + omega_outer). omega_outer is that for as many
-// values as INNER sends.
+// Unbiased when both are: 1 + omega = (1 + omega_outer) (1 + omega_inner). Around a contractive INNER the
+// result is divided by 1 + omega_outer, and alpha = alpha_inner / (1 + omega_outer). omega_outer is the omega
+// of OUTER for as many values as INNER sends.
 struct Over {
   static constexpr std::string_view name = "OUTER(INNER)";
   static constexpr std::string_view summary =

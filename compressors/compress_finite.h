@@ -4,7 +4,7 @@
 
 namespace gradwire {
 
-// compress() of a vector that is known to be finite, as what a composition passes on to its parts is.
+// compress() of a vector that is known to be finite, such as the one that a composition passes to its parts.
 template <class Real>
 const Payload<Real>& compress_finite(const Compressor& c, Vec<Real>& v, const StreamKey& key,
                                      Scratch<Real>& scratch, Store<Real>& to);

@@ -95,7 +95,8 @@ void read(std::string_view text, std::string_view name, std::string_view key, bo
 
 std::string write(const Count& c) {
   if (c.share == 0) return std::to_string(c.count);
-  // 15 digits give back what people write (0.29 * 100 is not 29); all of them where those do not suffice.
+  // 15 digits give back what people write (0.29 * 100 is not 29); if 15 digits do not read back exactly,
+  // print all.
   char text[32];
   const double percent = c.share * 100;
   const char* end = std::to_chars(text, text + sizeof text, percent, std::chars_format::general, 15).ptr;
@@ -177,7 +178,7 @@ void set_field(C& c, std::string_view item) {
   }
 }
 
-// Whether counts are known and fit; parse_compressor with d > 0 has seen to it.
+// Whether counts are known and fit; parse_compressor with d > 0 guarantees this.
 bool fits(const Count& k, std::size_t d) { return k.share == 0 && k.count != 0 && k.count <= d; }
 bool fits(const Clients& n, std::size_t) { return n.count != 0; }
 template <class Other>
@@ -248,7 +249,7 @@ Compressor parse_simple(std::string_view spec, const Run& run) {
   return result;
 }
 
-// The arguments between parentheses: commas part them, but for those before KEY=VALUE, which parts
+// The arguments between parentheses: commas separate arguments, but a comma before KEY=VALUE separates
 // parameters.
 std::vector<std::string_view> split_arguments(std::string_view text) {
   std::vector<std::string_view> arguments;
@@ -344,7 +345,8 @@ Quality quality(const Compressor& compressor, std::size_t d, std::uint32_t n) {
 template <class Real>
 const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const StreamKey& key,
                               Scratch<Real>& scratch, Store<Real>& to) {
-  // Rounding makes a number of a nan, and what sends a few entries leaves it out: neither would be noticed.
+  // Rounding would turn a nan into a number, and a sparse compressor would leave it out: nobody would notice
+  // the nan.
   return all_finite<Real>(v) ? compress_finite(compressor, v, key, scratch, to) : to.whole(v);
 }
 

@@ -1,6 +1,6 @@
-// A compressor turns a vector into a payload. Both ends must know them, so they are values in one variant. To
-// add one: a header with a struct like those included here, and its name in the list below. One that a
-// program outside this tree makes needs no name: user_compressor.h.
+// A compressor turns a vector into a payload. Both ends must know all compressors, so they are values in one
+// variant. To add one: write a header with a struct like those included here, and add its name to the list
+// below. A compressor of a program outside this tree needs no name: user_compressor.h.
 #pragma once
 
 #include <cstddef>
@@ -61,20 +61,21 @@ inline bool is_identity(const Compressor& c) { return std::holds_alternative<Ide
 // whose clients share draws. Throws ConfigError that names the nearest known word.
 Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t n = 1);
 
-// The same in canonical form, counts resolved: parse_compressor(to_spec(c), d) == c, but for a user's own,
-// which nothing reads back.
+// The same in canonical form, counts resolved: parse_compressor(to_spec(c), d) == c. A user's own compressor
+// cannot be read back.
 std::string to_spec(const Compressor& c);
 
 // omega, alpha, A, B and the expected number of sent coordinates for vectors of length d and n clients.
 Quality quality(const Compressor& c, std::size_t d, std::uint32_t n = 1);
 
 // Compresses v, shape (d). v is scratch afterwards: a dense result takes its buffer (leaving another of the
-// same size), a sparse one gathers. An entry that is not finite is not hidden: v comes back whole then.
+// same size), a sparse one gathers. If an entry is not finite, the payload is the whole v, so that nobody
+// overlooks the entry.
 template <class Real>
 const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
                               Store<Real>& to);
 
-// What makes the payload (link 0) or its `next` (link 1); null when c makes no such.
+// The compressor that makes the payload (link 0) or its `next` (link 1); null: c makes no such payload.
 const Compressor* chain_link(const Compressor& c, std::size_t link);
 
 // Redraws the support of a seeded payload, exactly as compress did on the other end: strictly ascending

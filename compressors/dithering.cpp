@@ -25,7 +25,7 @@ Real unit_of(const ScaledNorm& norm, Real largest, std::uint32_t s) {
   return unit;
 }
 
-// To multiples of the unit, at most `s` of it; zeros become +0.
+// Rounds to multiples of the unit, at most `s` units; zeros become +0.
 template <class Real>
 void round_to_multiples(std::span<Real> v, Real unit, std::uint32_t s, const StreamKey& key) {
   const Real most = static_cast<Real>(s);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kLanes = 32;  // hide the latency of an addition
 
-// The sum of term(v_j), lane by lane: the same for every width of the vector registers.
+// The sum of term(v_j), lane by lane: the same result for every width of the vector registers.
 template <class Real, class Term>
 double sum_of(View<Real> v, Term term) {
   std::array<double, kLanes> lanes{};
@@ -24,7 +24,7 @@ double sum_of(View<Real> v, Term term) {
 
 }  // namespace
 
-// 0 times what is not finite is nan, and stays it in any sum.
+// 0 times a number that is not finite is nan, and a sum with a nan is nan.
 template <class Real>
 bool all_finite(View<Real> v) {
   std::array<Real, kLanes> lanes{};
@@ -52,12 +52,12 @@ Real largest_magnitude(View<Real> v) {
 
 template <class Real>
 ScaledNorm norm(View<Real> v, double p) {
-  // Squares and sums of floats fit into a double as they are.
+  // Squares and sums of floats fit into a double without scaling.
   if (sizeof(Real) == 4 && p == 1) return {sum_of(v, [](double x) { return std::abs(x); }), 0};
   if (sizeof(Real) == 4 && p == 2) return {std::sqrt(sum_of(v, [](double x) { return x * x; })), 0};
   const double largest = static_cast<double>(largest_magnitude(v));
   if (largest == 0 || std::isinf(p)) return {largest, 0};
-  // A power of two that brings the largest near 1; subnormal ones not quite.
+  // A power of two that scales the largest entry to about 1 (subnormal ones to less).
   const int exponent = std::clamp(std::ilogb(largest), -1000, 1020);
   const double scale = std::ldexp(1.0, -exponent);
   if (p == 1) return {sum_of(v, [=](double x) { return std::abs(x * scale); }), exponent};

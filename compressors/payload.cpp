@@ -14,7 +14,7 @@ std::uint32_t index_bits(std::uint64_t d) {
 }
 
 std::uint32_t triangle_side(std::uint64_t entries) {
-  // The root is right but for rounding.
+  // Rounding may make the root too large.
   auto m = static_cast<std::uint64_t>(std::sqrt(2.0 * static_cast<double>(entries)));
   while (m * (m + 1) / 2 > entries) --m;
   return m * (m + 1) / 2 == entries ? static_cast<std::uint32_t>(m) : 0;
@@ -34,7 +34,7 @@ std::uint32_t packed_bits(Packing packing, std::uint32_t levels, std::size_t rea
 
 namespace {
 
-// Of the values, the unit included; papers count real_bytes = 4, and log2 3 for one of three.
+// Bits of the values, including the unit. Papers count real_bytes = 4, and log2 3 bits for a ternary value.
 double value_bits(Packing packing, std::uint32_t levels, double count, std::size_t real_bytes, bool paper) {
   if (count == 0) return 0;
   const double one = 8.0 * static_cast<double>(real_bytes);
@@ -77,7 +77,8 @@ void add_range(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo
     out[j] += scale * p.values[head + j];
 }
 
-// Rows lo / cols .. of L R; every coordinate is summed over k in the same order, whatever the range.
+// Adds coordinates lo .. hi of scale * L R. Sums every coordinate over k in the same order, whatever the
+// range.
 template <class Real>
 void add_low_rank(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
   constexpr std::size_t kBlock = 256;
@@ -97,7 +98,7 @@ void add_low_rank(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t
   }
 }
 
-// The same of sum_l lambda_l u_l u_l^T.
+// The same for sum_l lambda_l u_l u_l^T.
 template <class Real>
 void add_symmetric(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
   constexpr std::size_t kBlock = 256;
@@ -208,7 +209,7 @@ void Store<Real>::rescale(Real c) {
   const Real old = view_.unit;
   switch (view_.packing) {
     case Packing::kPlain: {
-      // One factor of a product is enough.
+      // To scale a product, scale only its first factor.
       const std::size_t count =
           view_.shape == Shape::kLowRank
               ? values_.size() / (view_.rows + view_.dim / view_.rows) * std::size_t{view_.rows}

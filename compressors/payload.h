@@ -1,6 +1,5 @@
-// What travels. A Payload is a view; a Store owns what it views. The codec is lossless: whatever is rounded
-// or dropped is rounded or dropped by a compressor, so a payload in memory equals the payload after the
-// network, bit for bit.
+// What server and clients send. A Payload is a view; a Store owns what it views. The codec is lossless: only
+// compressors round or drop values, so a payload in memory equals the payload after the network, bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +36,8 @@ enum class Shape : std::uint8_t {
   kSymmetric = 5,
 };
 
-// How the codec may write the values; never their meaning. All but kPlain are `unit` times a member of a
-// small set, rounded as Real rounds it, so the codec gives back every bit.
+// How the codec may write the values; it never changes what they mean. In all packings but kPlain each value
+// is `unit` times a member of a small set, rounded as Real rounds it, so the codec gives back every bit.
 enum class Packing : std::uint8_t {
   kPlain = 0,
   kNatural = 1,   // zeros and signed powers of two: sign and exponent suffice; unit is 1 or a constant
@@ -48,7 +47,7 @@ enum class Packing : std::uint8_t {
   kDithered = 5,  // 0 and signed 1, 1/2, ..., 2^(1-levels): a sign and ceil(log2(levels + 1)) bits
 };
 
-// How values are packed: what a compressor that rounds them says of them.
+// How values are packed: a compressor that rounds values says this of them.
 template <class Real>
 struct Packed {
   Packing packing = Packing::kPlain;
@@ -88,8 +87,7 @@ struct Payload {
 
 inline constexpr std::size_t kMaxLinks = 2;  // a payload and its `next`
 
-// m where entries = m (m + 1) / 2: the side of the matrix that they are the triangle of; 0 where there is
-// none.
+// The side m of the matrix whose triangle has `entries` = m (m + 1) / 2 entries; 0: there is no such m.
 std::uint32_t triangle_side(std::uint64_t entries);
 
 // ceil(log2 d): bits of one index below d.
@@ -121,7 +119,7 @@ void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out) {
 template <class Real>
 using MagnitudeBits = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
 
-// Which coordinates are whose, for all clients at once (PermK); kept until another key is asked for.
+// Which client has which coordinates, for all clients at once (PermK); kept until another key is asked for.
 struct BlockMemo {
   StreamKey key;
   std::uint32_t n = 0, d = 0;  // clients, dimension; n = 0: empty
@@ -129,10 +127,10 @@ struct BlockMemo {
   std::vector<std::uint32_t> indices, begin, owners;
 };
 
-// The work vector of Scratch that compressors use themselves; what calls them uses those before.
+// The work vector of Scratch that compressors use themselves; their callers use those with smaller numbers.
 inline constexpr std::size_t kCompressorVec = 8;
 
-// Work space of one thread; nothing in it that a result depends on outlives a call.
+// Work space of one thread. No result depends on what an earlier call left in it.
 template <class Real>
 class Scratch {
  public:
@@ -156,7 +154,7 @@ template <class Real>
 class Store {
  public:
   Store() = default;
-  Store(const Store&) = delete;  // the view would look into the other one
+  Store(const Store&) = delete;  // the view would point into the other one
   Store& operator=(const Store&) = delete;
   Store(Store&&) = default;
   Store& operator=(Store&&) = default;
@@ -184,7 +182,7 @@ class Store {
   }
   // Multiplies the published payload by c, within its packing.
   void rescale(Real c);
-  // Where the second summand is to be made; published as such by chain().
+  // The store for the second summand; chain() publishes that summand as `next`.
   Store& second();
   const Payload<Real>& chain();
   void clear() { view_ = {}; }
@@ -194,7 +192,7 @@ class Store {
   std::vector<std::uint32_t> indices_;
   Vec<Real> values_;
   Payload<Real> view_;
-  std::unique_ptr<Store> second_;  // stays where it is when this is moved
+  std::unique_ptr<Store> second_;  // keeps its address when this object is moved
 };
 
 }  // namespace gradwire

@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-// Draws that all clients share lie apart from those of one client.
+// Draws that all clients share use other streams than the draws of one client.
 constexpr std::uint32_t kSharedDraw = 0x800;
 
 void shuffle(Stream& stream, std::vector<std::uint32_t>& items) {
@@ -17,7 +17,8 @@ void shuffle(Stream& stream, std::vector<std::uint32_t>& items) {
     std::swap(items[j - 1], items[stream.below(static_cast<std::uint32_t>(j))]);
 }
 
-// `total` places that name each of `kinds` equally often, those that are left over a random few, shuffled.
+// Fills memo.owners with `total` numbers below `kinds`, shuffled: each number equally often, and a random few
+// of them once more when `total` is no multiple of `kinds`.
 void deal(Stream& stream, std::uint32_t kinds, std::uint32_t total, BlockMemo& memo) {
   std::vector<std::uint32_t>& order = memo.indices;
   order.resize(kinds);
@@ -76,8 +77,8 @@ Quality PermK::quality(std::size_t dim) const {
     return q;
   }
   Quality q = Quality::of_unbiased(d - 1, 1);
-  // s: two clients have the same coordinate. E ||mean C_i(a_i)||^2 = d (1-s)/n mean ||a_i||^2
-  // + d s ||mean a_i||^2, and for n = q d both constants are (d-1)/(n-1).
+  // s: the probability that two clients have the same coordinate. E ||mean C_i(a_i)||^2 = d (1-s)/n mean
+  // ||a_i||^2 + d s ||mean a_i||^2, and for n = q d both constants are (d-1)/(n-1).
   const double share = static_cast<double>(n.count / dim), extra = static_cast<double>(n.count % dim);
   const double s = share * (d * share + 2 * extra - d) / (clients * (clients - 1));
   q.A = extra == 0 ? (d - 1) / (clients - 1) : d * (1 - s) / clients;
@@ -102,7 +103,7 @@ const Payload<Real>& PermK::operator()(Vec<Real>& v, const StreamKey& key, Scrat
 bool PermK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
                    std::vector<std::uint32_t>& indices, std::uint32_t&, BlockMemo& memo) const {
   const std::size_t least = std::max<std::size_t>(dim / n.count, 1);
-  // Before anything is drawn: a peer cannot make it cost d with a count that no client has.
+  // Checked before anything is drawn: a peer cannot cause O(d) work with a count that no client has.
   if (shape != Shape::kSparse || dim == 0 || (count != least && (n.count > dim || count != least + 1)))
     return false;
   const auto block = draw_block(key, n.count, dim, memo);

@@ -37,7 +37,8 @@ struct PermK {
               std::vector<std::uint32_t>& indices, std::uint32_t& first, BlockMemo& memo) const;
 };
 
-// The coordinates of one client, ascending; in `memo`, where those of all n clients are drawn once a key.
+// The coordinates of one client, ascending. They lie in `memo`, where those of all n clients are drawn once
+// for each key.
 std::span<const std::uint32_t> draw_block(const StreamKey& key, std::uint32_t n, std::uint32_t d,
                                           BlockMemo& memo);
 

@@ -14,7 +14,7 @@ struct Quality {
   // arXiv:2110.03300) over the n clients; all means by the same weights w_i.
   double A = 0, B = 0;
 
-  // An unbiased compressor with omega < 1 is contractive as it stands.
+  // An unbiased compressor with omega < 1 is also contractive, without scaling.
   static Quality of_unbiased(double omega, double zeta) {
     return {true, omega, omega < 1 ? 1 - omega : 0, zeta, omega, 0};
   }

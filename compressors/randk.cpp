@@ -17,7 +17,8 @@ Quality RandK::quality(std::size_t d) const {
 
 namespace {
 
-// Each draws until k different indices below d were seen, so all give the same subset for the same k.
+// Both functions draw until they have seen k different indices below d, so they give the same subset for the
+// same k.
 
 void draw_sorted(Stream& stream, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out) {
   out.clear();
@@ -46,8 +47,8 @@ void list_marks(const std::uint32_t* marks, std::uint32_t d, bool complement, st
     if (complement) word = ~word;
     if (w + 1 == words && d % 64 != 0) word &= (std::uint64_t{1} << (d % 64)) - 1;
     const auto base = static_cast<std::uint32_t>(w * 64);
-    // Two without a branch: what is written when no bit is left is overwritten, or falls into the room
-    // behind.
+    // Two entries without a branch: when no bit is left, the next entry overwrites what is written here, or
+    // it falls into the room at the end.
     for (int unrolled = 0; unrolled < 2; ++unrolled) {
       out[n] = base + static_cast<std::uint32_t>(std::countr_zero(word));
       n += word != 0;
@@ -64,7 +65,7 @@ void draw_subset(const StreamKey& key, std::uint32_t k, std::uint32_t d, std::ve
   Stream stream(key);
   if (k <= d / 4096) return draw_sorted(stream, k, d, out);
   // Marks the smaller of the subset and its complement: fewer than two draws an entry on average. The marks
-  // lie in `out`, behind the subset and the room of list_marks.
+  // lie in `out`, after the subset and the room for list_marks.
   const bool complement = k > d / 2;
   const std::size_t begin = std::size_t{k} + 2;
   out.assign(begin + 2 * ((std::size_t{d} + 63) / 64), 0);

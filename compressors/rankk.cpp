@@ -96,8 +96,8 @@ const Payload<Real>& RankK::operator()(Vec<Real>& v, const StreamKey&, Scratch<R
   to.values().resize(rank * (m + cols));
   Real* const left = to.values().data();
   Real* const right = left + rank * m;
-  // Half of the exponent in each factor: neither overflows. Where the largest numbers of Real are near, the
-  // product must not either, and is made a little smaller than right.
+  // Each factor gets half of the exponent, so that neither overflows. Near the largest numbers of Real the
+  // product must not overflow either, so it is made slightly too small.
   const bool near_end = largest > std::numeric_limits<Real>::max() / 2;
   const double shrink = near_end ? 1 - 64 * static_cast<double>(std::numeric_limits<Real>::epsilon()) : 1;
   for (std::size_t l = 0; l < rank; ++l)

@@ -27,7 +27,7 @@ struct RankR {
   static void fields(auto& self, auto&& visit) { visit("r", self.r); }
 
   Quality quality(std::size_t d) const {
-    // Where d is not known yet, nearly.
+    // An approximation while d is not known yet.
     const double m = d == kMaxDim ? std::sqrt(2.0 * kMaxDim) : triangle_side(d);
     return Quality::of_contractive(std::min(1.0, r.count / m), r.count * (m + 1));
   }

@@ -1,4 +1,4 @@
-// What the compressors share that round every entry and leave a dense vector: each has
+// Shared by the compressors that round every entry and leave a dense vector. Each of them has
 //   Packed<Real> round(std::span<Real> v, const StreamKey&, Scratch<Real>&) const
 // which rounds in place; compositions apply it to the values of a sparse payload.
 #pragma once

@@ -22,7 +22,7 @@ void tridiagonalise(Matrix a, Matrix q, double* d, double* e, double* u, double*
   for (std::size_t i = 0; i < m; ++i) q.row(i)[i] = 1;
   for (std::size_t k = 0; k + 1 < m; ++k) {
     d[k] = a.row(k)[k];
-    // The reflection I - 2 u u^T that leaves of column k, below the diagonal, one number.
+    // The reflection I - 2 u u^T after which column k has only one nonzero number below the diagonal.
     double norm_sq = 0;
     for (std::size_t i = k + 1; i < m; ++i) norm_sq += a.row(k)[i] * a.row(k)[i];
     const double norm = std::sqrt(norm_sq), head = a.row(k)[k + 1];
@@ -63,7 +63,7 @@ void ql_step(std::size_t lo, std::size_t hi, Matrix q, double* d, double* e) {
   for (std::size_t i = hi; i-- > lo;) {
     const double f = s * e[i], b = c * e[i], length = std::hypot(f, g);
     if (i + 1 < hi) e[i + 1] = length;
-    if (length == 0) {  // the block falls apart here
+    if (length == 0) {  // the block splits here
       d[i + 1] -= shift;
       return;
     }
@@ -86,7 +86,7 @@ void ql_step(std::size_t lo, std::size_t hi, Matrix q, double* d, double* e) {
 }
 
 void diagonalise(Matrix q, double* d, double* e) {
-  constexpr int kMostSteps = 60;  // three are usual; what is left then is off by little
+  constexpr int kMostSteps = 60;  // three are usual; the error after 60 is small
   constexpr double kSmall = std::numeric_limits<double>::epsilon();
   for (std::size_t lo = 0; lo + 1 < q.m; ++lo) {
     for (int step = 0; step < kMostSteps; ++step) {
@@ -109,7 +109,7 @@ void symmetric_eigenvectors(std::span<double> a, std::size_t m, std::vector<doub
   std::fill_n(e, m, 0.0);
   tridiagonalise({a.data(), m}, q, d, e, u, p);
   diagonalise(q, d, e);
-  // Selection in descending order; the first of equal ones first.
+  // Selection sort in descending order; equal eigenvalues keep their order.
   for (std::size_t i = 0; i < m; ++i) {
     const std::size_t best = static_cast<std::size_t>(std::max_element(d, d + m) - d);
     std::copy_n(q.row(best), m, a.data() + i * m);

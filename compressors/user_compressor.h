@@ -1,6 +1,6 @@
-// A compressor of a program outside this tree, among those of the list: user_compressor() makes it from a
-// struct like theirs. It has no spelling in an experiment file; it runs wherever the program itself holds
-// both ends, and its payloads pass through the codec like any other.
+// A compressor that a program outside this tree defines and uses like those of the list: user_compressor()
+// makes it from a struct like theirs. It has no spelling in an experiment file; it runs wherever the program
+// itself holds both ends, and its payloads pass through the codec like any other.
 //
 // Such a struct C has
 //   name                                              what records call it; unless it has a spec() of its own
@@ -13,8 +13,8 @@
 //                                                     for payloads that it marks with set_seeded(): their
 //                                                     support then costs nothing on the wire
 //   std::size_t most_values(std::size_t d) const      the largest number of values of one payload; else zeta
-// How a payload is written is said with Store: its shape, and set_packing() where the values are multiples of
-// a unit.
+// The struct says with Store how a payload is written: its shape, and set_packing() where the values are
+// multiples of a unit.
 #pragma once
 
 #include <cmath>
@@ -46,7 +46,7 @@ class UserCompressor {
                       std::vector<std::uint32_t>& indices, std::uint32_t& first) const = 0;
 };
 
-// The place of all of them in the list; two are equal when they are one object.
+// The one entry of the list for all of them; two are equal when they are the same object.
 struct UserMade {
   std::shared_ptr<const UserCompressor> made;
   bool operator==(const UserMade&) const = default;

@@ -11,8 +11,8 @@ std::size_t count_below(const Tridiagonal& matrix, double x) {
   double pivot = 1;
   for (std::size_t i = 0; i < matrix.size(); ++i) {
     const double beside = i == 0 ? 0 : matrix.off_diagonal[i - 1];
-    // A pivot of 0 would divide; moved by the smallest number, the count is that of a matrix one rounding
-    // away.
+    // The next line divides by the pivot, so 0 becomes the smallest number: the count is then that of a
+    // matrix one rounding away.
     if (pivot == 0) pivot = std::numeric_limits<double>::min();
     pivot = matrix.diagonal[i] - x - beside * beside / pivot;
     count += pivot < 0;

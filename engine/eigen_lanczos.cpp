@@ -14,7 +14,7 @@ constexpr std::size_t kBasisNumbers = std::size_t{1} << 26;  // 512 MiB of basis
 constexpr std::size_t kMinBasis = 30;
 constexpr std::size_t kMaxBasis = 1000;
 
-// Eight running sums: a single one would wait for each addition in turn.
+// Eight running sums: with a single sum, each addition would wait for the one before.
 double dot(std::span<const double> a, std::span<const double> b) {
   constexpr std::size_t kLanes = 8;
   double sums[kLanes] = {};

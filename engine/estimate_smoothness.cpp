@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kClients = 64;  // that are looked at
+constexpr std::size_t kClients = 64;  // examined at most
 constexpr std::size_t kSamplesPerClient = 256;
 constexpr std::size_t kSingleSamples = 64;  // of all clients together
 constexpr int kPowerSteps = 12;
@@ -95,7 +95,7 @@ class Estimate {
     double square = 0;
     for (std::size_t k = 0; k < looked_.size(); ++k) {
       s.L_i[looked_[k].client] = round_up_to_two_digits(L_i_[k]);
-      // A mean of samples cannot be less smooth than the root of their mean square.
+      // L_i of a mean of samples is at most the root mean square of their L_ij.
       square += looked_[k].weight * std::max(sample_square_[k], L_i_[k] * L_i_[k]);
     }
     s.L = std::min(round_up_to_two_digits(L_), s.L_avg());

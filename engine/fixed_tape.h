@@ -2,8 +2,8 @@
 // every link and size, and the whole of recording and backward becomes straight-line code in registers: the
 // speed of derivatives written by hand, for graphs of up to a few dozen operations.
 //
-//   const auto [value, gradient] = value_and_gradient<16>([](auto a, auto b) { return sqr(a * b + 3); }, -41,
-//   2);
+//   const auto f = [](auto a, auto b) { return sqr(a * b + 3); };
+//   const auto [value, gradient] = value_and_gradient<16>(f, -41, 2);
 // or step by step:
 //   FixedTape<double, 16> tape;
 //   auto a = tape.variable(-41), b = tape.variable(2);
@@ -17,7 +17,7 @@
 // nan here; Tape skips it.
 //
 // The step-by-step form is as fast only where the compiler inlines the user's function; value_and_gradient()
-// makes it.
+// forces the compiler to.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ class FixedTape {
   // Takes part in operations like a variable, without a record.
   GRADWIRE_INLINE Var constant(const T& value) { return {this, value, Place::at(kNone, 0)}; }
 
-  // Sets the gradient of everything recorded afresh.
+  // Computes the gradient of everything recorded; overwrites earlier gradients.
   GRADWIRE_INLINE void backward(const Var& root, const T& seed = T(1)) {
     check(root);
     std::array<bool, N> reached{};
@@ -79,9 +79,9 @@ class FixedTape {
     return append(value, a.place().slot(), da, b.place().slot(), db);
   }
 
-  // How those of any number do: where to write n derivatives before record_all(), which takes that many
-  // operands, one list behind the other. Each operand but the first is added to the sum of those before it by
-  // a record of its own.
+  // How operations of any number of scalars record themselves: derivatives(n) is where to write n derivatives
+  // before record_all(), which takes n operands, one list behind the other. Each operand has a record of its
+  // own, which adds it to the sum of those before it.
   GRADWIRE_INLINE T* derivatives(std::size_t n) {
     if (n > N) [[unlikely]]
       throw_too_small();
@@ -141,7 +141,7 @@ class FixedTape {
     reached[slot] = true;
   }
 
-  // Unrolled here, not by the optimiser, which must see constant links before it looks at the arrays.
+  // Unrolled here, because the optimiser must see constant links before it looks at the arrays.
   template <std::size_t... I>
   GRADWIRE_INLINE void propagate_all(std::array<bool, N>& reached, std::index_sequence<I...>) {
     (propagate(reached, N - 1 - I), ...);
@@ -168,11 +168,11 @@ struct ValueAndGradient {
   std::array<T, n> gradient;
 };
 
-// What f of these arguments is computed in: the widest of their types, double for whole numbers.
+// The type in which f is computed: the widest of its arguments' types, double for whole numbers.
 template <class... X>
 using ValueOfAll = std::common_type_t<std::conditional_t<std::is_integral_v<X>, double, X>...>;
 
-// Of f at x..., on a FixedTape of N records; `flatten` inlines f into it, however long it is.
+// The value and gradient of f at x..., on a FixedTape of N records; `flatten` inlines f, however long f is.
 template <std::size_t N, class F, class... X>
 [[gnu::flatten]] ValueAndGradient<ValueOfAll<X...>, sizeof...(X)> value_and_gradient(F&& f, const X&... x) {
   using T = ValueOfAll<X...>;

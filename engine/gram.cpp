@@ -9,11 +9,12 @@
 namespace gradwire {
 namespace {
 
-// Up to this size the Gram matrix, or its twin A A^T, is formed: seconds and tens of megabytes.
+// The code forms the Gram matrix, or its twin A A^T, up to this size: this takes seconds and tens of
+// megabytes.
 constexpr std::size_t kDenseLimit = 1500;
 
 // Rows [i, i + kTile) of `matrix` += sum over the rows r of `block` (each of length n) of r_i r_j, for j <= i
-// + kTile - 1: the lower triangle, and a little beside it.
+// + kTile - 1: the lower triangle, and a little more.
 template <std::size_t kTile>
 void add_outer_tile(std::span<const double> block, std::size_t n, std::size_t i, double* __restrict matrix) {
   constexpr std::size_t kDepth = 4;  // rows of the block per pass over the tile
@@ -144,7 +145,7 @@ double Gram::smallest_eigenvalue(Smallest which) const {
   const bool rank_below_dim = row_count < columns;
   if (which == Smallest::kOfAll && rank_below_dim) return 0;
   const Tridiagonal t = tridiagonalize(rank_below_dim ? dense_twin(*this) : dense_gram(*this), size);
-  // Below this an eigenvalue is rounding error of a 0 (the rule of numerical rank).
+  // An eigenvalue below this is a 0 with a rounding error (the rule of numerical rank).
   const double zero = static_cast<double>(std::max(row_count, columns)) *
                       std::numeric_limits<double>::epsilon() * eigenvalue(t, size - 1);
   const std::size_t zeros = count_below(t, zero);
@@ -168,8 +169,8 @@ double largest_mean_square(std::span<const Gram> grams, std::span<const double> 
 
 double largest_variance(std::span<const Gram> grams, std::span<const double> weights, double mean_square) {
   const std::size_t n = grams[0].columns;
-  // Lanczos asks for relative accuracy, which a variance that is 0 but for rounding cannot have: the shift
-  // gives it one.
+  // Lanczos stops at a relative accuracy, which a variance that is 0 up to rounding cannot reach; with the
+  // shift it can.
   const double shift = mean_square / 64;
   std::vector<double> mean(n), once(n), twice(n);
   const double shifted = largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {

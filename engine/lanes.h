@@ -1,8 +1,8 @@
 // N numbers in one value, for N points at once: Tape<Lanes<double, 8>> runs one graph for eight, one per SIMD
 // lane. Arithmetic and functions work lane by lane; comparisons give a LaneMask, which select() takes.
 //
-// Plain loops over an array, which the compiler turns into vectors of whatever width it builds for; vector
-// extensions of a width that the processor does not have would be lowered number by number.
+// The code is plain loops over an array, which the compiler turns into vectors of the width that it builds
+// for. Vector extensions of a width that the processor does not have would be compiled number by number.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ class alignas(N * sizeof(Real)) Lanes {
   using Mask = LaneMask<Bits, N>;
 
   Lanes() = default;
-  // In every lane.
+  // x in every lane.
   GRADWIRE_INLINE Lanes(Real x) {
     for (std::size_t i = 0; i < N; ++i) lane_[i] = x;
   }
@@ -113,12 +113,12 @@ class alignas(N * sizeof(Real)) Lanes {
   GRADWIRE_INLINE friend Lanes abs(const Lanes& a) {
     return make([&](std::size_t i) { return std::abs(a[i]); });
   }
-  // Of equals, and beside nan, a.
+  // Returns a when both are equal or one of them is nan.
   GRADWIRE_INLINE friend Lanes max(const Lanes& a, const Lanes& b) { return select(b > a, b, a); }
   GRADWIRE_INLINE friend Lanes min(const Lanes& a, const Lanes& b) { return select(b < a, b, a); }
 
-  // From engine/elementary.h: vectors, a few ulp. Far from 0 by e^x = (e^(x/2))^2, which overflows and
-  // underflows as it should.
+  // By engine/elementary.h, whose loops become vectors; errors of a few ulp. Far from 0, uses e^x =
+  // (e^(x/2))^2, which overflows and underflows correctly.
   GRADWIRE_INLINE friend Lanes exp(const Lanes& a) {
     constexpr Real kFar = sizeof(Real) == 8 ? 700 : 80;
     const Mask far = abs(a) > Lanes(kFar);

@@ -11,8 +11,8 @@
 namespace gradwire {
 namespace {
 
-// Rows are taken in blocks small enough to stay in the cache between the two passes over them, so that the
-// exponentials in between are computed side by side. No sum is reordered by it.
+// The code takes rows in blocks, so that it computes the exponentials of a block side by side; a block stays
+// in the cache between the two passes over it. No sum changes its order.
 constexpr std::size_t kBlockRows = 128;
 
 // Of each margin z: loss = log(1 + e^-z), slope = -d loss / dz = 1 / (1 + e^z), without overflow for any |z|.

@@ -126,7 +126,7 @@ void check_agreement(const ProblemSpec& spec, const Agreement& agreement) {
   std::size_t d = 0;
   try {
     d = kind.dim(spec, agreement);
-  } catch (const std::logic_error& error) {  // sizes that each are in range, but not together
+  } catch (const std::logic_error& error) {  // each size is in range, but not all together
     throw DataError("[problem] describes no usable model: " + std::string(error.what()));
   }
   if (d > kMaxDim) throw DataError("the model has more than " + std::to_string(kMaxDim) + " parameters");

@@ -19,11 +19,11 @@ namespace gradwire {
 
 enum class Regularizer : std::uint8_t { kNone, kL2, kNonconvex };
 
-// Of a margin z = b a^T x: log(1 + e^-z), or (1 - sigma(z))^2.
+// The loss of a margin z = b a^T x: log(1 + e^-z), or (1 - sigma(z))^2.
 enum class LinearLoss : std::uint8_t { kLogistic, kSigmoidSquared };
 
-// [problem] of an experiment, as far as oracles are concerned. Where a number may be 0 or a word empty, that
-// is the default of the model (engine/models/).
+// [problem] of an experiment, as far as oracles are concerned. A number 0 or an empty word, where allowed,
+// means the default of the model (engine/models/).
 struct ProblemSpec {
   std::string kind;  // one of problem_kinds()
   Regularizer regularizer = Regularizer::kNone;
@@ -31,7 +31,7 @@ struct ProblemSpec {
   bool bias = false;         // logistic, least_squares: a constant feature 1 behind the last one
   double lambda = 0;         // of the regulariser; quadratic: the smallest eigenvalue of the mean
   std::size_t dim = 0;       // quadratic: d; with data: overrides the largest index in the file when > 0
-  double heterogeneity = 0;  // quadratic: s of algorithms (c), 0 = equal clients
+  double heterogeneity = 0;  // quadratic: s of engine/quadratic.h, 0 = equal clients
   std::vector<std::uint32_t>
       hidden;               // mlp, char_mlp, cnn: widths of the hidden layers; none is softmax regression
   std::string activation;   // networks: tanh, relu, sigmoid or gelu
@@ -55,8 +55,8 @@ struct Agreement {
   std::string alphabet = {};        // the distinct letters of all clients, ascending bytes
 };
 
-// The samples of one client: rows or windows of text, as the kind of problem reads. Of the other form there
-// are none.
+// The samples of one client: rows or windows of text, whichever the kind of problem reads. The other form
+// stays empty.
 struct Part {
   Dataset train;
   Dataset test;  // may be empty
@@ -92,7 +92,8 @@ std::size_t model_dim(const ProblemSpec& spec, const Agreement& agreement);
 // quadratic: sqrt(d) e_1; otherwise zeros).
 std::vector<double> model_start(const ProblemSpec& spec, const Agreement& agreement);
 
-// `client` in [0, spec.clients). The part is copied from, not referred to. REQUIRES: check_agreement passed.
+// `client` in [0, spec.clients). The oracle copies what it needs from the part. REQUIRES: check_agreement
+// passed.
 template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
                                           const Part& part, std::uint32_t client);
@@ -107,13 +108,13 @@ std::vector<std::unique_ptr<Oracle<Real>>> make_oracles(const ProblemSpec& spec,
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
                                    std::uint32_t client);
 
-// Of f = sum_i weights[i] f_i (weights empty: 1/n each). REQUIRES: the kind has_smoothness; parts.size() ==
-// spec.clients (parts are not looked at by kinds without data).
+// The constants of f = sum_i weights[i] f_i (weights empty: 1/n each). REQUIRES: the kind has_smoothness;
+// parts.size() == spec.clients (kinds without data ignore the parts).
 Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::span<const Part> parts,
                       std::span<const double> weights);
 
-// What is known of mu before any data are seen, at least: 0 where f need not be strongly convex. REQUIRES:
-// the kind has_smoothness.
+// A lower bound of mu that is known without data: 0 where f need not be strongly convex. REQUIRES: the kind
+// has_smoothness.
 double known_convexity(const ProblemSpec& spec);
 
 // For a server that sees no data: L is the mean of the L_i (an upper bound), mu the mean of the mu_i, exact =

@@ -12,7 +12,7 @@
 
 namespace gradwire {
 
-// problem.dim, or what the data say. Throws DataError when that is more, or nothing.
+// problem.dim, or the number of features in the data. Throws DataError when the data have more, or none.
 std::size_t feature_count(const ProblemSpec& spec, const Agreement& agreement);
 
 // "5: 1, 2, ...", for messages.
@@ -25,7 +25,7 @@ struct QuadraticKind {
   template <class Real>
   static std::unique_ptr<Oracle<Real>> oracle(const ProblemSpec& spec, const Agreement& agreement,
                                               const Part& part, std::uint32_t client);
-  // Of all clients, from one family.
+  // The oracles of all clients, from one family.
   template <class Real>
   static std::vector<std::unique_ptr<Oracle<Real>>> oracles(const ProblemSpec& spec);
 };

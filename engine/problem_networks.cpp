@@ -14,7 +14,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMaxClasses = 65'536;  // more distinct labels are taken for a regression by mistake
+constexpr std::size_t kMaxClasses = 65'536;  // more distinct labels are probably those of a regression
 constexpr std::size_t kMaxLayers = 1'000;
 constexpr std::size_t kMaxWidth = 1'000'000;
 constexpr std::size_t kMaxContext = 4'096;
@@ -71,7 +71,7 @@ Activation activation_of(const ProblemSpec& spec, Activation fallback) {
                   "'; known are tanh, relu, sigmoid and gelu");
 }
 
-// 0 stands for the model's own number.
+// 0 means the model's default.
 std::size_t number_or(std::size_t number, std::size_t fallback) { return number > 0 ? number : fallback; }
 
 MlpShape mlp_shape(const ProblemSpec& spec, const Agreement& agreement) {
@@ -107,7 +107,8 @@ GptShape gpt_shape(const ProblemSpec& spec, const Agreement& agreement) {
   return shape;
 }
 
-// channels x height x width from what is given of them. Throws DataError when the features do not fill it.
+// Completes channels x height x width from those that are given. Throws DataError when the features do not
+// fill it.
 TensorShape image_shape(const ProblemSpec& spec, const Agreement& agreement) {
   const std::size_t features = feature_count(spec, agreement);
   TensorShape image{number_or(spec.channels, 1), spec.image_height, spec.image_width};

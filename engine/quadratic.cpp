@@ -105,7 +105,7 @@ Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch bat
   if (last > 0) gradient[last] = diagonal_ * x[last] + neighbour_ * x[last - 1];
 
   constexpr std::size_t kLanes =
-      8;  // one running sum each: a single one would wait for each addition in turn
+      8;  // one running sum each: with a single sum, each addition would wait for the one before
   double sums[kLanes] = {};
   const auto term = [&](std::size_t j) {
     return static_cast<double>(x[j]) * static_cast<double>(gradient[j]);

@@ -30,7 +30,7 @@ class QuadraticFamily {
   }  // the first entry of b_i, the others are 0
 
   ClientSmoothness client(std::uint32_t client) const;
-  // Of f = sum_i weights[i] f_i (weights empty: 1/n each).
+  // Constants of f = sum_i weights[i] f_i (weights empty: 1/n each).
   Smoothness total(std::span<const double> weights) const;
 
   // Best L_+ of sum_i w_i ||grad f_i(x) - grad f_i(y)||^2 <= L_+^2 ||x - y||^2.

@@ -41,7 +41,8 @@ inline double portable_exp(double x) {
   return std::ldexp(series, static_cast<int>(power));
 }
 
-// A stream of its own for each (seed, purpose, index): what one consumer draws never moves another's numbers.
+// Each (seed, purpose, index) has a stream of its own: what one consumer draws never changes another's
+// numbers.
 class Random {
  public:
   explicit Random(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0) {

@@ -25,7 +25,7 @@ template <class Real>
 double add_regularizer(Regularizer regularizer, double lambda, std::span<const Real> x,
                        std::span<Real> gradient) {
   if (regularizer == Regularizer::kNone || lambda == 0) return 0;
-  // One running sum per lane: a single one would wait for each addition in turn.
+  // One running sum per lane: with a single sum, each addition would wait for the one before.
   constexpr std::size_t kLanes = 8;
   double sums[kLanes] = {};
   const auto scale = static_cast<Real>(lambda);

@@ -38,7 +38,7 @@ GRADWIRE_INLINE Var<T> operator/(const Var<T>& a, const Var<T>& b) {
   return result(quotient, a, inverse, b, -quotient * inverse);
 }
 
-// A sum with a number has the gradient of the Var: both are one place on the tape.
+// A sum with a number has the gradient of the Var: both share one place on the tape.
 template <class T>
 GRADWIRE_INLINE Var<T> operator+(const Var<T>& a, const ValueOf<T>& k) {
   return {&a.tape(), a.value() + k, a.place()};

@@ -35,7 +35,7 @@ bool is_convex(const ProblemSpec& spec) {
   return !has_nonconvex(spec) && spec.loss != LinearLoss::kSigmoidSquared;
 }
 
-// Of a sum whose weights add up to `weight`.
+// Strong convexity of a sum whose weights add up to `weight`.
 double strong_convexity(const ProblemSpec& spec, const Gram& gram, double weight) {
   if (!is_convex(spec)) return 0;
   const double ridge = has_ridge(spec) ? weight * spec.lambda : 0;
@@ -43,7 +43,7 @@ double strong_convexity(const ProblemSpec& spec, const Gram& gram, double weight
   return ridge + gram.smallest_eigenvalue(ridge > 0 ? Smallest::kOfAll : Smallest::kNonzero);
 }
 
-// The samples of one client with all features of the model. `biased` is where those with a bias are kept.
+// The samples of one client with all features of the model. `biased` stores them when the model has a bias.
 const Dataset& client_rows(const ProblemSpec& spec, std::size_t dim, const Part& part, std::uint32_t client,
                            Dataset& biased) {
   const std::size_t columns = dim - (spec.bias ? 1 : 0);
@@ -78,7 +78,7 @@ void add_sample_constants(const ProblemSpec& spec, const Dataset& rows, ClientSm
   client.L_s = std::sqrt(sum / static_cast<double>(rows.rows()));
 }
 
-// All but mu_i.
+// All constants but mu_i.
 ClientSmoothness without_convexity(const ProblemSpec& spec, const Gram& gram) {
   ClientSmoothness client;
   client.L_i = gram.largest_eigenvalue() + regularizer_smoothness(spec.regularizer, spec.lambda);
@@ -98,8 +98,8 @@ void combine_sample_constants(std::span<const ClientSmoothness> clients, Smoothn
   result.L_s = std::sqrt(sum);
 }
 
-// Where Hessians are constant. The nonconvex regulariser's is not, but it is the same for all clients, so
-// their variance is.
+// Sets L_plus and L_pm where Hessians are constant. The nonconvex regulariser's Hessian is not constant, but
+// it is the same for all clients, so the variance of the Hessians is constant.
 void add_variances(const ProblemSpec& spec, std::span<const Gram> grams, Smoothness& result) {
   if (spec.kind != "least_squares") return;
   std::vector<double> weights = result.weights;
@@ -178,8 +178,8 @@ Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const Clie
     beyond_ridge += weight * (clients[i].mu_i - spec.lambda);
   }
   result.L = result.L_avg();
-  // Strong convexity adds up; the PL constants of functions that are only convex do not. Where it is that of
-  // the ridge alone these are the bits of smoothness().
+  // Strong convexity adds up; the PL constants of functions that are only convex do not. When only the ridge
+  // makes f strongly convex, mu has the same bits as that of smoothness().
   if (known_convexity(spec) > 0) result.mu = weight_sum * spec.lambda + std::max(beyond_ridge, 0.0);
   result.convex = is_convex(spec);
   combine_sample_constants(clients, result);

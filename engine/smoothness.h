@@ -11,7 +11,8 @@
 
 namespace gradwire {
 
-// Of one client's f_i = mean_j f_ij, j over its samples (a function that is no such mean has one sample).
+// Constants of one client's f_i = mean_j f_ij, j over its samples (a function that is not such a mean has one
+// sample).
 struct ClientSmoothness {
   double L_i = 0;           // smoothness of f_i: ||grad f_i(x) - grad f_i(y)|| <= L_i ||x - y||
   double mu_i = 0;          // strong convexity of f_i; 0 when unknown or none
@@ -19,19 +20,19 @@ struct ClientSmoothness {
   double L_sample_max = 0;  // max_j L_ij
 };
 
-// Of f = sum_i w_i f_i.
+// Constants of f = sum_i w_i f_i.
 struct Smoothness {
   double L = 0;                      // smoothness of f (L_- of the papers)
   double mu = 0;                     // strong convexity, or the PL constant; 0 when unknown or none
   std::vector<double> L_i = {};      // one per client
   std::vector<double> weights = {};  // w_i, one per client, sum 1; empty: 1/n each
   bool convex = false;               // every f_i is convex
-  bool exact = true;       // false: L is the mean of the L_i (a server that sees no data), an upper bound, or
-  bool estimated = false;  // all are the largest values met (estimate_smoothness.h), lower bounds
+  bool exact = true;       // false: estimated, or the server sees no data and L is an upper bound, mean L_i
+  bool estimated = false;  // all are lower bounds: the largest values met (estimate_smoothness.h)
 
   // Best constants in sum_i w_i ||D_i||^2 <= L_+^2 ||x - y||^2 and in sum_i w_i ||D_i||^2 - ||sum_i w_i
   // D_i||^2 <= L_pm^2 ||x - y||^2 (Hessian variance, arXiv 2110.03300), D_i = grad f_i(x) - grad f_i(y).
-  // Nothing: no closed form.
+  // Empty when there is no closed form.
   std::optional<double> L_plus = {}, L_pm = {};
 
   double L_s = 0;           // sqrt(sum_i w_i mean_j L_ij^2): average smoothness of samples (VR-MARINA, PAGE)

@@ -58,8 +58,8 @@ class SparseRows {
   std::vector<Real> value_;
 };
 
-// The samples that a call of an oracle is about: those of `batch`, or all. Throws std::logic_error at
-// construction when the batch names a sample that is not there, or there is none at all.
+// The samples that one call of an oracle uses: those of `batch`, or all. The constructor throws
+// std::logic_error when the batch names a sample that does not exist, or when there are no samples.
 class BatchRows {
  public:
   BatchRows(Batch batch, std::size_t rows) : batch_(batch), count_(batch.empty() ? rows : batch.size()) {

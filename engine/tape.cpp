@@ -60,7 +60,7 @@ bool Tape<T>::grow(std::size_t slots) noexcept {
       used_.slots > first_ ? used_.slots - first_ : 0;  // doubled; parameters are not
   const std::size_t capacity = std::min(kMost, used_.slots + std::max(slots, recorded) + kFirstSlots);
   try {
-    // Clear of the stack frames below and around a tape that is a local variable.
+    // Keeps the arrays clear of the stack frames below and around a tape that is a local variable.
     const auto here = reinterpret_cast<std::uintptr_t>(this);
     PlacedArray<Entry> entry(capacity, here + kEntries - first_ * sizeof(Entry));
     PlacedArray<T> gradient(capacity, here + kGradients - first_ * sizeof(T)),
@@ -85,7 +85,7 @@ void Tape<T>::zero_parameter_gradients() {
 
 template <class T>
 auto Tape<T>::leaves(std::span<const T> values) -> Range {
-  // No record: every operation has results, so that the slots in use tell which operations are.
+  // No record: every operation must have results, because the slots in use tell which operations are in use.
   if (values.empty()) return {this, Place::at(used_.slots, generation()), 0};
   if (values.size() > capacity_ - used_.slots) {
     const std::vector<T> kept(values.begin(), values.end());  // `values` may be in an array that moves
@@ -321,9 +321,9 @@ bool Tape<T>::is_alive(const Checkpoint& to) const noexcept {
   return to.rewinds_ == rewinds_ || (to.rewinds_ < rewinds_ && survived(to.rewinds_, to.used_.slots));
 }
 
-// A handle is good if no rewind since it was made went below it. It knows the number of rewinds before it
-// modulo 2^32: one that is older than that many is looked at as if it were younger, and so may pass, but a
-// good one always does.
+// A handle is good if no rewind since it was made went below it. It stores the number of rewinds before it
+// modulo 2^32: a handle that is more than 2^32 rewinds old looks younger than it is, so a stale one may pass,
+// but a good one always passes.
 template <class T>
 bool Tape<T>::is_alive(Place place, std::uint32_t slots) const noexcept {
   const std::uint64_t age = generation() - place.generation();

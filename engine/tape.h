@@ -112,7 +112,7 @@ class Tape {
   Checkpoint checkpoint() const { return {this, rewinds_, used_}; }
   // Forgets what was recorded since; memory is kept.
   GRADWIRE_INLINE void rewind(const Checkpoint& to) {
-    // Again to where the latest rewind went, and none since `to` was made went below that.
+    // True when this rewind goes where the latest one went, and no rewind since `to` was made went lower.
     const bool again = to.tape_ == this && to.used_.slots == rewound_to_ && to.rewinds_ >= lower_;
     if (!again) [[unlikely]] {
       if (!is_alive(to)) throw_not_behind();
@@ -138,8 +138,9 @@ class Tape {
     return append(value, a.place().slot(), da, b.place().slot(), db);
   }
 
-  // How those of any number do (engine/reductions.h), in one record: where to write n derivatives before
-  // record_all(), which takes n operands, one list behind the other.
+  // How operations of any number of scalars record themselves (engine/reductions.h), in one record:
+  // derivatives(n) is where to write n derivatives before record_all(), which takes n operands, one list
+  // behind the other.
   T* derivatives(std::size_t n);
   template <class... Lists>
   Var record_all(const T& value, std::size_t n, const Lists&... lists) {
@@ -183,8 +184,8 @@ class Tape {
     std::uint32_t slots;
   };
 
-  // Where records put the derivatives of operands they do not have: no branch in the sweep. Several in turn,
-  // since with one, each addition would wait for the one before.
+  // Records put the derivatives of operands that they do not have into these slots, so the sweep needs no
+  // branch. They use several slots in turn, since with one, each addition would wait for the one before.
   static constexpr std::uint32_t kDeadSlots = 8;
   GRADWIRE_INLINE std::uint32_t dead() const { return used_.slots % kDeadSlots; }
 

@@ -44,7 +44,7 @@ void check_size(std::size_t tokens, const std::string& file) {
   }
 }
 
-// The next line of `rest`, which loses it.
+// Removes the next line from `rest` and returns it.
 std::string_view take_line(std::string_view& rest) {
   const std::size_t end = std::min(rest.find('\n'), rest.size());
   const std::string_view line = rest.substr(0, end);
@@ -82,7 +82,8 @@ Windows list_of_names(std::string_view text, const std::string& file, std::size_
     samples += count > 0 ? count + 1 : 0;
   }
   if (names == 0) throw DataError(file + ": holds no names; each line is one");
-  // Its letters and, in front of them, end marks; the first of those ends the name before.
+  // Each name has its letters and, in front of them, `context` end marks; the first mark ends the name
+  // before.
   const std::size_t tokens = samples - names + names * context + 1;
   check_size(tokens, file);
   auto letters = std::make_shared<Letters>();

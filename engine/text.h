@@ -29,7 +29,7 @@ struct Letters {
 struct Windows {
   std::shared_ptr<const Letters> letters = nullptr;  // null: no samples
   std::vector<std::uint32_t> start = {};             // by sample; empty: sample s begins at token s
-  std::size_t all = 0;                               // then: how many samples
+  std::size_t all = 0;                               // number of samples when `start` is empty
   std::size_t context = 0;
   std::size_t targets = 1;  // 1 or context
 

@@ -1,13 +1,14 @@
 // The handle of a scalar on a tape, and how an operation records itself. Three tapes share the handle and the
 // operations of engine/scalar_ops.h and engine/reductions.h: Tape<double> (engine/tape.h), Tape<Lanes<double,
 // 8>>, which runs one graph for eight points at once (engine/lanes.h), and FixedTape<double, N>, which the
-// compiler dissolves into straight-line code (engine/fixed_tape.h).
+// compiler turns into straight-line code (engine/fixed_tape.h).
 #pragma once
 
 #include <cstdint>
 #include <stdexcept>
 
-// For operations: inlined, a handle lives in registers, and the checks of one operation serve the next.
+// For operations: when they are inlined, a handle stays in registers, and the checks of one operation serve
+// the next.
 #define GRADWIRE_INLINE [[gnu::always_inline]] inline
 
 namespace gradwire {
@@ -15,19 +16,20 @@ namespace gradwire {
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_no_tape() {
   throw std::logic_error("a Var that belongs to no tape: make it with Tape::variable first");
 }
-// A Var that is not this tape's.
+// Throws for a Var that does not belong to this tape.
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_foreign(const void* owner) {
   if (owner == nullptr) throw_no_tape();
   throw std::logic_error("an operation on Vars of two tapes");
 }
 
 // Where a tape keeps the gradient of a scalar, and in which generation of the tape the scalar was recorded.
-// One word, since handles that are passed to functions go through memory, where two halves that are written
-// apart and read together stall the processor.
+// Both are in one word: a handle that is passed to a function goes through memory, and two halves that are
+// written separately but read together stall the processor.
 struct Place {
   std::uint64_t word = 0;
 
-  // A sum, which the compiler takes apart again; so it knows the checks of what it has just recorded.
+  // Adds the two parts: the compiler can undo a sum, so it knows the results of checks on what it has just
+  // recorded.
   GRADWIRE_INLINE static Place at(std::uint32_t slot, std::uint32_t generation) {
     return {(std::uint64_t{generation} << 32) + slot};
   }
@@ -56,7 +58,7 @@ class Var {
   }
 
   GRADWIRE_INLINE const Value& value() const { return value_; }
-  // By the last backward(); for parameters, the sum since they were zeroed.
+  // The gradient from the last backward(); for parameters, the sum since they were zeroed.
   GRADWIRE_INLINE Value grad() const { return tape().gradient(*this); }
 
   GRADWIRE_INLINE Place place() const { return place_; }

@@ -72,7 +72,7 @@ void Checkpoint::save(const Saved& saved, const fs::path& metrics) {
   const std::string round = std::to_string(saved.round);
   const std::array<Section, 3> sections = {{{kConfig, config_}, {kRound, round}, {kState, saved.state}}};
   Status status = journal_->snapshot(sections);
-  if (status) status = journal_->append({});  // so that the next snapshot is another one
+  if (status) status = journal_->append({});  // so that the next snapshot has another number
   if (!status) throw std::runtime_error(status.error().message);
 }
 
@@ -85,7 +85,7 @@ void Checkpoint::remove() {
   for (const std::string& name : {std::string(kMetrics), std::string(kMetrics) + ".new", std::string("lock")})
     fs::remove(folder_ / name);
   lock_.reset();
-  std::error_code ignored;  // somebody else's files are in it
+  std::error_code ignored;  // it stays when it holds other files
   fs::remove(folder_, ignored);
 }
 

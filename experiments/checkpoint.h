@@ -1,4 +1,4 @@
-// The folder from which `gradwire run --resume` goes on: beside that of the results, until the run is over.
+// The folder from which `gradwire run --resume` continues: beside that of the results, until the run is over.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,14 @@ class Checkpoint {
     std::string state;
     std::uint32_t round = 0;
   };
-  // The newest one that can be read; its metrics.csv is copied to `metrics`. Throws UsageError where there is
-  // none, or where it is of another experiment.
+  // Returns the newest checkpoint that can be read, and copies its metrics.csv to `metrics`. Throws
+  // UsageError where there is none, or where it is of another experiment.
   Saved resume(const std::filesystem::path& metrics);
   // Throws std::runtime_error (one line).
   void save(const Saved& saved, const std::filesystem::path& metrics);
   bool exists() const;
-  // The run is over, or begins anew. Throws std::runtime_error where another process uses the folder.
+  // For a run that is over or starts from the beginning. Throws std::runtime_error where another process uses
+  // the folder.
   void remove();
   bool used() const { return lock_.has_value(); }  // by this process
 

@@ -23,7 +23,7 @@ constexpr std::size_t kLogTail = 4096;  // bytes in which the last line is looke
   throw std::runtime_error(what + ": " + std::strerror(error));
 }
 
-// In the child, between fork and exec: calls that are safe there, alone. Ends the process.
+// Runs in the child between fork and exec, so it makes only calls that are safe there. Ends the process.
 [[noreturn]] void become(const char* program, char* const* argv, int log, int report, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpgid(0, 0);
@@ -32,7 +32,7 @@ constexpr std::size_t kLogTail = 4096;  // bytes in which the last line is looke
   dup2(null, STDIN_FILENO);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
-  // A parent that ended before the prctl() would be missed.
+  // The signal does not come if the parent ended before the prctl().
   if (getppid() == parent) execv(program, argv);
   const int error = errno;
   if (write(report, &error, sizeof error) < 0) _exit(126);
@@ -50,7 +50,7 @@ ChildProcess::ChildProcess(std::string role, const std::filesystem::path& progra
   argv.push_back(nullptr);
   const int out = open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (out < 0) fail(log_.string(), errno);
-  int report[2];  // closed by exec, or tells why there was none
+  int report[2];  // exec closes it; the child writes there why exec failed
   if (pipe2(report, O_CLOEXEC) != 0) {
     close(out);
     fail("pipe", errno);

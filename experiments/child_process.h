@@ -8,8 +8,8 @@
 
 namespace gradwire {
 
-// A program in a process of its own, out of reach of the terminal's Ctrl-C. It ends with this object at the
-// latest, and with this process whatever happens to it.
+// A program in a process of its own; Ctrl-C in the terminal does not reach it. The program ends at the latest
+// when this object is destroyed, or when this process ends, for whatever reason.
 class ChildProcess {
  public:
   // `role` is for messages ("client 3"). What the program prints goes to the file `log`. Throws

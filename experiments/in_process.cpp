@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What the seed has in store for one request.
+// The faults of one request, drawn from the seed.
 struct Fate {
   bool crashes = false, wiped = false, request_lost = false, reply_lost = false, repeated = false;
   double delay = 0;  // place in the shuffled order
@@ -95,7 +95,7 @@ struct InProcess<Real>::Impl {
     return found;
   }
 
-  // A new ticket: nobody looks at the answers to older ones any more.
+  // A new ticket: nobody reads the answers to older tickets any more.
   void give_back() {
     if (queued > 0) return;
     for (const ClientId c : seated) spare.push_back(std::move(clients[c].seat));
@@ -114,7 +114,7 @@ struct InProcess<Real>::Impl {
     work.envelope = envelope;
     work.answered = false;
     if (forgets && !lends_seats && envelope.request == Request::kEvaluate) evaluated.push_back(c);
-    // All clients of one asking share the body.
+    // All clients that are asked with one ticket share the body.
     if (envelope.ticket != body_ticket || envelope.request != body_request) {
       body_ticket = envelope.ticket;
       body_request = envelope.request;
@@ -177,7 +177,7 @@ struct InProcess<Real>::Impl {
       work.event.bytes = bytes.bytes;
       work.event.up = to.link->up(bytes, work.client, &worker.scratch.blocks);
     } else {
-      // Nobody counts the bytes of an evaluation, and finding them out can mean compressing it.
+      // Nobody counts the bytes of an evaluation, and to count them the codec may have to compress it.
       const bool counted = work.envelope.request != Request::kEvaluate;
       work.event.bytes = counted ? worker.codec->encoded_bytes(*reply) : 0;
       work.event.up = *reply;
@@ -187,7 +187,7 @@ struct InProcess<Real>::Impl {
   void deliver() {
     arrived.clear();
     delivered = 0;
-    arrived.insert(arrived.end(), late.begin(), late.end());  // repetitions of the batch before
+    arrived.insert(arrived.end(), late.begin(), late.end());  // duplicates from the batch before
     late.clear();
     const std::size_t first = arrived.size();
     order.clear();
@@ -224,7 +224,7 @@ struct InProcess<Real>::Impl {
   std::vector<Worker> workers;
   std::vector<Client> clients;
   bool lends_seats = false, forgets = false;
-  std::vector<ClientId> seated, evaluated;  // who has a seat that is lent, or an evaluation to be forgotten
+  std::vector<ClientId> seated, evaluated;  // clients whose seat or evaluation give_back() frees
   std::vector<std::unique_ptr<Seat>> spare;
 
   std::vector<Work> queue;  // the first `queued` are to be done
@@ -236,7 +236,7 @@ struct InProcess<Real>::Impl {
   std::vector<std::size_t> order;
   std::vector<Event<Real>> arrived, late;
   std::size_t delivered = 0;
-  double clock = 0;               // virtual: moves only when everybody waits
+  double clock = 0;               // virtual: moves only when nothing is left to deliver
   double last_batch_seconds = 0;  // per client, measured on one thread
 };
 

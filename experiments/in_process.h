@@ -17,11 +17,11 @@
 
 namespace gradwire {
 
-// Shares of the messages, drawn from the seed: the k-th message of a client meets the same fate in every run.
+// Shares of the messages, drawn from the seed: in every run the k-th message of a client has the same faults.
 struct Faults {
   double lost_replies = 0, lost_requests = 0, duplicates = 0;
   double crashes = 0;    // per request: the client loses its uncommitted proposal
-  double wiped = 0;      // per request: the client comes back empty
+  double wiped = 0;      // per request: the client restarts without its state
   bool shuffle = false;  // replies arrive in a drawn order instead of client order
   bool any() const {
     return lost_replies > 0 || lost_requests > 0 || duplicates > 0 || crashes > 0 || wiped > 0 || shuffle;
@@ -32,13 +32,13 @@ struct InProcessOptions {
   unsigned threads = 1;
   bool encoded = false;  // pass every message through the codec
   Faults faults = {};
-  // Replies arrive in an order drawn from the seed, as with faults.shuffle: for rounds that end before all
-  // have answered, which would otherwise always be without the last numbers.
+  // Replies arrive in an order drawn from the seed, as with faults.shuffle. For rounds that end before all
+  // have answered: otherwise they would always miss the clients with the last numbers.
   bool draw_arrival = false;
   ZstdMode zstd = {};
-  // Where the runtimes of all clients, or their last evaluations, would take more than this, memory is given
-  // back after each request: a client that keeps no state lends its runtime to whoever is asked next, and
-  // nobody remembers an evaluation. No bit of a result depends on it. Not with faults.
+  // If the runtimes of all clients, or their last evaluations, would take more than this, memory is freed
+  // after each request: a client that keeps no state lends its runtime to the client that is asked next, and
+  // evaluations are not kept. No bit of a result depends on it. Not with faults.
   std::size_t runtime_bytes = std::size_t{64} << 20;
   std::size_t evaluation_bytes = std::size_t{512} << 20;
 };
@@ -57,10 +57,10 @@ class InProcess final : public Transport<Real> {
 
   ClientRuntime<Real>& runtime(ClientId client);  // for tests and tools
 
-  // All that the clients know, once they know what was committed (tickets, by client). To be called between
+  // The state of all clients, after each has learned which of its tickets was committed. To be called between
   // rounds.
   std::string save_clients(std::span<const std::uint64_t> committed);
-  // REQUIRES: nobody was asked yet. False: not saved clients of this run.
+  // REQUIRES: no client was asked yet. False: the bytes are not saved clients of this run.
   bool load_clients(std::string_view bytes);
 
  private:

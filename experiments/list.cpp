@@ -37,7 +37,7 @@ class Table {
   }
 
  private:
-  // `text` after `head`, further lines under its beginning.
+  // `text` after `head`; further lines are indented to the start of `text`.
   static std::string wrapped(const std::string& head, std::string text) {
     const std::size_t room = std::max<std::size_t>(30, kWidth - std::min(kWidth, head.size()));
     std::string out = head;

@@ -10,12 +10,12 @@
 
 namespace gradwire {
 
-// A line without its newline; columns that a later version appended are passed over. Nothing: not a line of
+// Parses a line without its newline; ignores columns that a later version appended. Nothing: not a line of
 // metrics.csv.
 std::optional<RoundRecord> parse_metrics_line(std::string_view line);
 
-// The records of a metrics.csv. A last line without a newline is one that is still being written, and is left
-// out. Throws std::runtime_error (one line, with file and line number).
+// The records of a metrics.csv. Ignores a last line without a newline, because it is still being written.
+// Throws std::runtime_error (one line, with file and line number).
 std::vector<RoundRecord> read_metrics(const std::filesystem::path& file);
 
 }  // namespace gradwire

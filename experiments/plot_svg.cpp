@@ -50,7 +50,7 @@ std::string escape(std::string_view text) {
   return out;
 }
 
-// "^{...}" becomes raised text; dy is what every viewer understands.
+// "^{...}" becomes raised text; the code uses dy because every viewer understands dy.
 std::string raise(std::string_view text) {
   const std::size_t at = text.find("^{");
   if (at == std::string_view::npos) return escape(text);
@@ -61,7 +61,7 @@ std::string raise(std::string_view text) {
          exponent + "</tspan>" + escape(text.substr(end + 1));
 }
 
-// Of a sans-serif font; a little too wide rather than too narrow.
+// The width of text in a sans-serif font; a little too wide rather than too narrow.
 double text_width(std::string_view text) {
   double width = 0;
   for (const char c : text) {
@@ -144,8 +144,8 @@ std::string text_at(Point p, std::string_view anchor, double size, const std::st
 
 // ---- one curve ----
 
-// At most four points per column of a pixel, its first, lowest, highest and last: the picture of all points
-// from few.
+// Keeps at most four points per pixel column: its first, lowest, highest and last. The picture stays the
+// same.
 std::vector<Point> thin_out(const std::vector<Point>& points) {
   std::vector<Point> kept;
   for (std::size_t begin = 0; begin < points.size();) {
@@ -170,7 +170,7 @@ std::string draw_line(const std::vector<Point>& points, const CurveStyle& style)
   return "<path d=\"" + path + "\" " + stroke(style) + "/>\n";
 }
 
-// Few, evenly along x, each curve shifted a little against the others.
+// Few markers, evenly along x, each curve shifted a little against the others.
 std::string draw_markers(const std::vector<Point>& points, const CurveStyle& style, std::size_t curve) {
   if (points.empty()) return "";
   const double left = points.front().x, width = points.back().x - left;
@@ -234,8 +234,8 @@ class PanelPainter {
   double at_x(double v) const { return origin_.x + kPanelWidth * x_.place(v); }
   double at_y(double v) const { return bottom() - kPanelHeight * y_.place(v); }
 
-  // The points of a curve, in pieces where it has gaps. What is zero on a logarithmic y axis runs out at the
-  // bottom.
+  // The points of a curve, in pieces where it has gaps. A value of zero on a logarithmic y axis is drawn at
+  // the bottom.
   std::vector<std::vector<Point>> pieces(const PlotCurve& curve) const {
     std::vector<std::vector<Point>> all(1);
     for (const RoundRecord& r : curve.records) {

@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-// The constants are worth reporting also when no step size needs them, unless that takes seconds.
+// The constants are reported even when no step size needs them, unless computing them takes seconds.
 bool is_cheap(const std::vector<Part>& parts) {
   constexpr std::size_t kCheapNonzeros = 5'000'000;
   std::size_t nonzeros = 0;

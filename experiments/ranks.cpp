@@ -36,7 +36,7 @@ std::string trouble_of_ranks(const std::function<const char*(const char*)>& vari
       return "started as one of " + std::to_string(size) + " processes (" + launcher.size +
              " is set, as by mpirun or srun), and each would make the whole run into the same folder; start "
              "it once, with --threads N";
-    // srun of one task inside a job of several: the variable of the job is of no account.
+    // srun of one task inside a job of several: ignore the variable of the job.
     if (size == 1 && std::strcmp(launcher.size, "SLURM_STEP_NUM_TASKS") == 0) break;
   }
   return "";

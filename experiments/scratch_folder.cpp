@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kName = "gradwire-", kTemplate = "gradwire-XXXXXX";
-// A younger one may be about to be locked.
+// The process of a younger folder may not have locked it yet.
 constexpr std::chrono::minutes kLeastAge{1};
 
 bool was_left(const fs::path& folder) {

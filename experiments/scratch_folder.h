@@ -1,4 +1,4 @@
-// A folder of one's own under the system's folder for temporary files; it goes away with everything in it.
+// A private folder in the system's folder for temporary files; it is removed with everything in it.
 #pragma once
 
 #include <filesystem>

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Below, threads cost more than they save.
+// With fewer ranges, threads cost more than they save.
 constexpr std::size_t kRangesWorthThreads = 8;
 
 InProcessOptions in_process_options(const proto::Experiment& e, bool encoded, unsigned threads) {

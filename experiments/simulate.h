@@ -31,9 +31,9 @@ struct RunResult {
   std::vector<ProcessInfo> processes;
 };
 
-// Where a simulation leaves all that another process needs to go on with it.
+// How a simulation saves all that another process needs to continue it.
 struct Checkpoints {
-  std::string state;    // to go on from; empty: begin
+  std::string state;    // to continue from; empty: start from the beginning
   double seconds = 30;  // from one to the next, about; there is one more when the run is stopped
   std::function<void(const std::string& state, std::uint32_t round)> save;
 };

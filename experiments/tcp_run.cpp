@@ -25,7 +25,7 @@ using std::chrono::seconds;
 constexpr seconds kListenTime{60};          // from the start of the server to its address
 constexpr milliseconds kJoinTime{600'000};  // for all clients to read their data and join
 constexpr seconds kGoodbyeTime{20};         // for clients to end after the server
-constexpr milliseconds kGrace{500};         // when a client fails: maybe because the server did
+constexpr milliseconds kGrace{500};         // wait when a client fails: the server may have failed first
 constexpr milliseconds kPoll{5}, kSlowPoll{50};
 
 fs::path installed_program(const std::string& name) {
@@ -181,7 +181,7 @@ class TcpRun {
 
   void wait_for_clients() {
     const auto deadline = Clock::now() + kGoodbyeTime;
-    if (stop_)  // they would wait for the server to come back
+    if (stop_)  // else they would wait for the server to restart
       for (std::size_t c = 1; c < children_.size(); ++c) children_[c].signal(SIGTERM);
     for (std::size_t c = 1; c < children_.size(); ++c) {
       while (!children_[c].ended()) {
@@ -217,7 +217,7 @@ class TcpRun {
   const fs::path state_;
   MetricsTail tail_;
   RunResult result_;
-  std::vector<ChildProcess> children_;  // the server, then the clients; they end before the folder goes
+  std::vector<ChildProcess> children_;  // the server, then the clients; they end before the folder is removed
 };
 
 }  // namespace

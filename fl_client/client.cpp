@@ -32,7 +32,7 @@ std::string draw_name() {
   return std::string(host.data()) + "-" + std::to_string(::getpid()) + "-" + random.data();
 }
 
-// While it is computed, what the server sends is taken in.
+// Computes and sends the answer; meanwhile the client takes in what the server sends.
 std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& connection) {
   if (const auto ending = session.begin_answer()) return ending;
   std::optional<ClientEnding> meanwhile;
@@ -92,7 +92,7 @@ void run_client(const ClientOptions& options) {
                                     ? serve(session, **connection)
                                     : ClientEnding{false, "no server at " + connection.error().message};
     if (ending.goodbye) return;
-    if (connection) connection->reset();  // not to seem alive while it waits
+    if (connection) connection->reset();  // so that the client does not seem alive while it waits
     if (connection && session.welcome()) last_contact = Clock::now();
     if (connection && session.answered()) back_off.reset();
     const auto away = std::chrono::duration_cast<milliseconds>(Clock::now() - last_contact);

@@ -1,4 +1,4 @@
-// The gradwire-client program as a function: joins a server, answers its requests, comes back when the
+// The gradwire-client program as a function: joins a server, answers its requests, reconnects when the
 // connection is lost.
 #pragma once
 
@@ -28,14 +28,14 @@ struct ClientOptions {
   Log log;                                             // one line; may be empty
 };
 
-// The server said no for good, or was not found in time. what() is one line.
+// The server refused this client for good, or was not found in time. what() is one line.
 class ClientError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// It is of no use to start this client again as it was started: the server has refused its name, its part,
-// its data or its release.
+// Starting this client again with the same arguments does not help: the server has refused its name, its
+// part, its data or its release.
 class ClientRefused : public ClientError {
  public:
   using ClientError::ClientError;

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr std::size_t kMaxLabels = 8'000;  // what fits into the header of a Join
-// All that a server hears of data that cannot be used: the reason may quote it.
+// All that the server is told about data that cannot be used: the reason may quote the data.
 constexpr const char* kDataTrouble = "its data cannot be used; its own log says why";
 constexpr milliseconds kLongestHeartbeat{10 * 60'000};  // that a server may ask for
 constexpr milliseconds kShortestHeartbeat{10};
@@ -69,7 +69,7 @@ class ClientSession::Impl {
   const ClientIdentity identity_;
   ClientMemory* const memory_;
 
-  // Of the connection: which message was the last.
+  // Of the connection: how far the handshake has come.
   enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
   std::uint32_t connections_ = 0;  // so far
@@ -78,8 +78,8 @@ class ClientSession::Impl {
   std::uint32_t number_ = 0;
   std::string told_;  // the experiment as the server sent it
   proto::Experiment experiment_;
-  std::optional<Part> part_;  // read when it is needed, and given up once the worker has its own form of it
-  std::string join_;          // the frame; empty: to be made
+  std::optional<Part> part_;  // read when it is needed, freed once the worker has its own form of it
+  std::string join_;          // the frame; empty: not made yet
   bool said_no_test_ = false;
 
   // Of the Start.
@@ -195,7 +195,7 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
     if (start.clients() != experiment.clients().count() || number_ >= start.clients() ||
         model_dim(problem_spec(experiment), agreement) != start.dim())
       return Error{"Start: the dimensions do not fit the experiment"};
-    worker_.reset();  // it uses the memory that the new one is given
+    worker_.reset();  // the old worker uses the memory that the new one gets
     worker_ =
         make_worker(experiment, agreement, part(), number_, memory_, told + "#" + std::to_string(number_));
   } catch (const ConfigError& error) {
@@ -212,7 +212,7 @@ ClientEnding ClientSession::Impl::told_error(std::span<const std::byte> header) 
   wire::ErrorMessage error;
   if (Status status = parse_control(header, error); !status) return {false, status.error().message};
   const std::string message = "the server says: " + one_line(error.message());
-  // A server that ends its run says when it may be asked again: then another start of this client may do.
+  // A server that ends its run says when a client may try again: then starting this client again may help.
   if (error.fatal() && error.retry_after_ms() == 0) throw ClientRefused(message);
   if (error.fatal()) throw ClientError(message);
   return {false, message, std::min(milliseconds(error.retry_after_ms()), kLongestRetry)};
@@ -242,7 +242,7 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   wire::Received heard;
   heard.set_ticket(worker_->ticket());
   heard.set_receipt(wire::RECEIPT_ACCEPTED);
-  (void)link.write(control_frame(FrameType::kReceived, heard));  // the last word: nobody waits for more
+  (void)link.write(control_frame(FrameType::kReceived, heard));  // the last message: nothing follows
   return ClientEnding{true, ""};
 }
 

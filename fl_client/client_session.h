@@ -22,7 +22,7 @@ class ClientMemory;
 
 struct ClientIdentity {
   std::string name;           // the same on every connection
-  std::uint64_t process = 0;  // another one in every process
+  std::uint64_t process = 0;  // different in every process
   DataChoice data;            // paths relative to the working directory
   Log log;
 };
@@ -30,8 +30,8 @@ struct ClientIdentity {
 // How one connection ended.
 struct ClientEnding {
   bool goodbye = false;
-  std::string why;                           // else
-  std::chrono::milliseconds retry_after{0};  // the server does not want to see us earlier
+  std::string why;                           // if it was no goodbye
+  std::chrono::milliseconds retry_after{0};  // the client must not reconnect earlier
 };
 
 class ClientSession {
@@ -40,25 +40,25 @@ class ClientSession {
   ClientSession(ClientIdentity identity, ClientMemory* memory);
   ~ClientSession();
 
-  // A connection begins; what to write first.
+  // To be called when a connection begins; returns the first frame to write.
   std::string hello();
-  // Of the next frame.
+  // The most bytes that the payload of the next frame may have.
   std::uint64_t max_payload() const;
-  // Takes in a frame whose head was read. Throws ClientError when the server says no for good, DataError when
-  // this client's data cannot be used.
+  // Takes in a frame whose head was read. Throws ClientError when the server refuses the client for good,
+  // DataError when this client's data cannot be used.
   std::optional<ClientEnding> take(Link& link, const Prefix& prefix, std::span<const std::byte> header);
-  // The last request is still to be answered. When more has come already it may be superseded: take that
-  // first.
+  // The last request is not answered yet. If more frames have arrived, take() them first: one of them may
+  // supersede the request.
   bool asked() const;
-  // The answer, in steps: while one thread is in compute(), another may call take(). finish_answer() sends it
-  // unless more was asked meanwhile, or there is no link any more (null).
+  // The answer, in steps: while one thread is in compute(), another may call take(). finish_answer() sends
+  // the answer, unless a newer request has arrived or the link is lost (null).
   std::optional<ClientEnding> begin_answer();
   void compute();
   std::optional<ClientEnding> finish_answer(Link* link);
-  // Makes an end of a compute() on another thread: it throws. REQUIRES: the session ends.
+  // Stops a compute() that runs on another thread: compute() throws. REQUIRES: the session is about to end.
   void stop();
 
-  // On this connection: the server let us in; an answer was sent.
+  // On this connection: the server has accepted the client; the client has sent an answer.
   bool welcome() const;
   bool answered() const;
 

@@ -93,7 +93,7 @@ ServerConnection::~ServerConnection() {
     stop_ = true;
   }
   stop_changed_.notify_all();
-  ::shutdown(fd_, SHUT_RDWR);  // a heartbeat that is being written ends, too
+  ::shutdown(fd_, SHUT_RDWR);  // also ends a heartbeat that is being written
   if (heartbeat_.joinable()) heartbeat_.join();
   if (worked_ >= 0) ::close(worked_);
   ::close(fd_);
@@ -115,7 +115,7 @@ Result<std::size_t> ServerConnection::receive(std::span<std::byte> to) {
   }
 }
 
-// Makes at least `bytes` unused bytes lie in the buffer.
+// Reads until the buffer holds at least `bytes` unused bytes.
 Status ServerConnection::fill(std::size_t bytes) {
   if (end_ - begin_ >= bytes) return Unit{};
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -172,7 +172,7 @@ bool ServerConnection::more_waiting() const {
 
 Status ServerConnection::write_pieces(std::span<const std::span<const std::byte>> pieces) {
   std::array<iovec, kMaxVectors> vectors;
-  std::size_t first = 0, skip = 0;  // what was written: pieces before `first`, and `skip` bytes of it
+  std::size_t first = 0, skip = 0;  // written so far: the pieces before `first`, and `skip` bytes of that one
   while (first < pieces.size()) {
     const std::size_t count = std::min(pieces.size() - first, kMaxVectors);
     for (std::size_t k = 0; k < count; ++k) {
@@ -238,7 +238,7 @@ void ServerConnection::beat(milliseconds interval) {
 
 void ServerConnection::attend_while(const std::function<void()>& work,
                                     const std::function<bool()>& take_one) {
-  struct Attended {  // also when the work throws
+  struct Attended {  // ends the attendant, also when the work throws
     ~Attended() {
       std::unique_lock lock(connection.working_);
       connection.take_one_ = nullptr;
@@ -260,7 +260,7 @@ void ServerConnection::attend_while(const std::function<void()>& work,
 
 void ServerConnection::begin_to_attend() {
   if (worked_ < 0) worked_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (worked_ < 0) return;  // no descriptors: the work goes on, and what comes must wait
+  if (worked_ < 0) return;  // no descriptors: the work goes on, and what the server sends must wait
   const auto attend = [this, &take_one = *take_one_] {
     for (std::array<pollfd, 2> ready = {{{worked_, POLLIN, 0}, {fd_, POLLIN, 0}}};;) {
       if (end_ == begin_) ::poll(ready.data(), ready.size(), -1);
@@ -270,7 +270,7 @@ void ServerConnection::begin_to_attend() {
   };
   try {
     attendant_ = std::thread(attend);
-  } catch (const std::system_error&) {  // there is no thread: as without descriptors
+  } catch (const std::system_error&) {  // no thread can be made: as without descriptors
   }
 }
 

@@ -39,18 +39,19 @@ class ServerConnection final : public Link {
   // The next frame up to its payload, checked against its checksum.
   Result<Frame> read_head(std::uint64_t max_payload);
   Status read_payload(std::span<const std::span<std::byte>> targets) override;
-  // Something of a next frame is here already.
+  // Part of the next frame has arrived already.
   bool more_waiting() const;
 
   Status write(const std::string& frame) override;
   Status write(const Encoded& message) override;
 
-  // Does the work. When it takes longer than a part of a heartbeat, another thread calls take_one() meanwhile
-  // whenever there is something to read, until it says false. REQUIRES: nobody else reads.
+  // Calls work(). If it is still running at the next quarter of the heartbeat interval, another thread calls
+  // take_one() whenever there is something to read, until take_one() returns false or work() returns.
+  // REQUIRES: nobody else reads.
   void attend_while(const std::function<void()>& work, const std::function<bool()>& take_one);
 
   // Sends a heartbeat whenever nothing else was sent for `interval`, whatever the reader does meanwhile; a
-  // server that is silent for several of them is lost.
+  // server that sends nothing for several intervals is lost.
   void start_heartbeats(std::chrono::milliseconds interval) override;
 
  private:
@@ -66,7 +67,7 @@ class ServerConnection final : public Link {
   std::chrono::milliseconds silence_;                // after which the server is given up
   std::chrono::steady_clock::time_point frame_due_;  // for the frame that is arriving
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // of what was read and not used
+  std::size_t begin_ = 0, end_ = 0;  // of the unused bytes in buffer_
   std::vector<std::span<const std::byte>> pieces_;
 
   std::mutex writing_;  // held while a frame is written
@@ -74,8 +75,8 @@ class ServerConnection final : public Link {
 
   std::mutex working_;
   const std::function<bool()>* take_one_ = nullptr;  // while there is work
-  std::thread attendant_;                            // reads until it is done
-  int worked_ = -1;  // a descriptor that can be read once it is; made when there is an attendant
+  std::thread attendant_;                            // reads until the work is done
+  int worked_ = -1;  // an eventfd: tells the attendant that the work is done; made with the first one
 
   std::mutex stopping_;
   std::condition_variable stop_changed_;

@@ -28,7 +28,7 @@ struct DataChoice {
     std::uint32_t index = 0;  // 0 .. count-1
     std::uint32_t count = 0;
   };
-  std::string source;          // digits, libsvm:PATH, ..., a bare PATH; empty: the experiment's, if no file
+  std::string source;  // digits, libsvm:PATH, ..., a bare PATH; empty: the experiment's, if that is no file
   std::optional<Number> part;  // absent: all samples of the source are this client's own
   std::string test{};          // of --test: where accuracy is measured, a source like that of --data
 };
@@ -44,16 +44,16 @@ std::vector<Part> load_parts(const proto::Experiment& experiment, const std::fil
 
 // The samples of one client. With a part number, those that load_parts gives to that client. Without one, the
 // whole source, less problem.test_share of it. Opens what `choice` names and nothing else: an experiment
-// comes from a server, which has no say in what is read here. Throws DataError; its text may hold text of the
-// data, which is for this client's own log alone.
+// comes from a server, which must not decide what this client reads. Throws DataError; its text may quote the
+// data, so only this client's own log may show it.
 Part load_part(const proto::Experiment& experiment, const DataChoice& choice,
                const std::filesystem::path& base);
 
-// The experiment measures accuracy on a file, of which load_part opens no copy, as none was named.
+// True: the experiment measures accuracy on a file, but load_part opens none, because `choice` names none.
 bool leaves_out_test(const proto::Experiment& experiment, const DataChoice& choice);
 
-// What all parts together say. Labels are left out for kinds that take them as numbers. The alphabet is that
-// of whole files, so that d does not depend on how they are split.
+// The agreement that follows from all parts together. Labels are left out for kinds that take them as
+// numbers. The alphabet is that of whole files, so that d does not depend on how they are split.
 Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec);
 
 }  // namespace gradwire

@@ -40,12 +40,12 @@ class MemoOracle final : public Oracle<Real> {
 
   std::uint64_t grad_calls() const { return grad_calls_; }
 
-  // Forgets the gradient, with its memory.
+  // Forgets the gradient and frees its memory.
   void forget() {
     Vec<Real>().swap(x_);
     Vec<Real>().swap(gradient_);
   }
-  // From now on around another oracle; the memory of the gradient stays for the next one.
+  // From now on this wraps another oracle; the memory of the gradient is kept for the next gradient.
   void rebind(Oracle<Real>& inner) {
     inner_ = &inner;
     x_.clear();

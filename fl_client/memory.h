@@ -1,7 +1,7 @@
-// What a client remembers on disk, so that it can be killed and started again: its state as of the last
-// snapshot, and a record of every answer since: the answer itself where the state follows from those that
-// were used, else its request, which it answers again. Records are kept before the answer is sent, so a
-// server that used an answer meets a client that can commit it.
+// What a client remembers on disk, so that it can be killed and started again: its state at the last
+// snapshot, and one record for every answer since then. A record holds the answer itself where the state
+// follows from the used answers; else it holds the request, which the client answers again. The record is
+// written before the answer is sent, so a client can always commit an answer that the server used.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ class ClientMemory {
   // The name of this client: the one remembered, or else `fresh`, which is remembered from now on.
   std::string name(const std::string& fresh);
 
-  // Begins or goes on with the run that `run` names. What is remembered of it is handed to `load` (the state)
-  // and `recall` (records, in order); false: it cannot be used. What is of another run is forgotten.
+  // Begins or continues the run that `run` names. Hands what is remembered of this run to `load` (the state)
+  // and `recall` (records, in order); they return false when it cannot be used. Forgets another run.
   struct Reader {
     std::function<bool(std::string_view)> load, recall;
   };
@@ -35,7 +35,7 @@ class ClientMemory {
 
   // To be called before the answer is sent.
   Status remember(std::string_view record);
-  // A snapshot is worth its while: `state` is what Reader::load takes, as it is without the last record.
+  // It is time for a snapshot: shorten(). Its `state` is what Reader::load takes, before the last record.
   bool is_long() const {
     return records_ >= kRecordsPerSnapshot ||
            bytes_ >= std::max(kLeastBytesPerSnapshot, kBytesPerSnapshotByte * snapshot_bytes_);
@@ -43,7 +43,8 @@ class ClientMemory {
   Status shorten(const std::string& state);
 
  private:
-  // A snapshot writes the state and the last record; the folder holds three of them and what lies between.
+  // A snapshot writes the state and the last record; the folder holds three snapshots and the records
+  // between.
   static constexpr std::uint32_t kRecordsPerSnapshot = 64;
   static constexpr std::uint64_t kLeastBytesPerSnapshot = 1 << 20, kBytesPerSnapshotByte = 2;
 
@@ -51,15 +52,16 @@ class ClientMemory {
   const Log log_;
   std::unique_ptr<Journal> journal_;
   std::string run_, last_;  // last_: the last record
-  // Since the last snapshot; and of that one.
+  // Since the last snapshot; snapshot_bytes_: of that snapshot.
   std::uint32_t records_ = 0;
   std::uint64_t bytes_ = 0, snapshot_bytes_ = 0;
 };
 
-// A folder of one process's own.
+// A folder that only one process uses.
 class ClientFolder {
  public:
-  // Made where there is none. Throws std::runtime_error (one line), also when another process uses it.
+  // Makes the folder if there is none. Throws std::runtime_error (one line), also when another process uses
+  // it.
   explicit ClientFolder(const std::filesystem::path& folder);
   FolderDisk& disk() { return disk_; }
 

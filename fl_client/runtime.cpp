@@ -63,7 +63,8 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
   pending_ = false;  // an unused proposal is dropped: nothing to undo
   const ClientContext<Real> context{client_, setup_->seed,       envelope.ticket, envelope.committed == 0,
                                     oracle_, setup_->compressor, scratch};
-  // What an earlier process of this client cried for, a broadcast it may be, does not restore this one.
+  // An earlier process of this client may have asked for the resync, perhaps for no more than a broadcast:
+  // such a resync does not restore this process.
   const bool cried = last_.ticket == envelope.ticket && last_.answer == Answer::kNeedsState;
   if (envelope.resync != nullptr && (stateless_ || cried || envelope.committed == committed_)) {
     half_->adopt(*envelope.resync, context);
@@ -71,7 +72,7 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
   }
   if (stateless_) committed_ = envelope.committed;
   if (envelope.committed == 0 && committed_ != 0) {
-    // The server knows nothing of us: both start again from the initial state.
+    // The server has used no answer of this client: both start again from the initial state.
     half_ = make_client<Real>(setup_);
     committed_ = 0;
   }

@@ -13,8 +13,8 @@
 namespace gradwire {
 
 // Makes a client half safe against lost, repeated and superseded requests and lost commits: a proposal
-// becomes permanent only when the server says it used it; asked the same ticket twice, it gives the same
-// reply.
+// becomes permanent only when the server says that it has used it; a ticket that is asked twice gets the same
+// reply twice.
 template <class Real>
 class ClientRuntime {
  public:
@@ -28,22 +28,22 @@ class ClientRuntime {
   // views this runtime until the next newer ticket.
   const Uplink<Real>* handle(const Envelope<Real>& envelope, Scratch<Real>& scratch);
 
-  // Answers and their tickets, in order, say all of the client's state: a process that goes on for an earlier
-  // one calls, for each, settle() with what its request said was committed, then recall(). The parts must
-  // stay as they are until the next settle() or handle() of a newer ticket.
-  // An answer that was not computed from the state that is here now is no proposal: that state is lost.
+  // True: answers and their tickets, in order, determine the client's state. A process that continues an
+  // earlier one calls, for each answer, settle() with the ticket that its request named as committed, then
+  // recall(). The parts must stay unchanged until the next settle() or handle() of a newer ticket.
+  // An answer that was computed from another state than the present one is no proposal: that state is lost.
   bool follows_replies() const { return half_->follows_replies(); }
   void recall(std::uint64_t committed, const Uplink<Real>& answered);
-  // The state does not follow from earlier answers: `envelope` brings another.
+  // True: `envelope` replaces the state by one that does not follow from earlier answers.
   bool jumps(const Envelope<Real>& envelope) const {
     return envelope.resync != nullptr || (envelope.committed == 0 && committed_ != 0);
   }
 
-  // The server has used the answer to `ticket`: what the next request would say.
+  // The server has used the answer to `ticket`: commits it, as the next request would.
   void settle(std::uint64_t ticket);
-  // A crash that kept the disk: what was proposed but not committed is gone.
+  // As after a crash that kept the disk: forgets what was proposed but not committed.
   void drop_proposal();
-  // Forgets the last evaluation, with its memory: two vectors of length d.
+  // Forgets the last evaluation and frees its memory: two vectors of length d.
   void forget_evaluation();
   // Becomes the runtime of another client, as if made anew. REQUIRES: the method keeps no client state.
   void rebind(ClientId client, Oracle<Real>& oracle);

@@ -17,8 +17,7 @@ class OracleStopped : public std::runtime_error {
   OracleStopped() : std::runtime_error("the computation was stopped") {}
 };
 
-// The user's oracle, with which another thread can make an end: a step of a method may ask for thousands of
-// gradients.
+// The user's oracle, which another thread can stop: one step of a method may ask for thousands of gradients.
 template <class Real>
 class StoppableOracle final : public Oracle<Real> {
  public:

@@ -26,8 +26,8 @@ class Worker {
 
   virtual std::uint64_t max_payload() const = 0;
   enum class Received : std::uint8_t { kRequest, kGoodbye };
-  // Takes in a Round frame of this head; a request that was not taken up yet is superseded. Errors are the
-  // connection's. Also while another thread computes.
+  // Takes in the Round frame with this head; it supersedes a request that was not taken up yet. An error ends
+  // the connection. May be called while another thread computes.
   virtual Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) = 0;
   // Of the request received last.
   virtual std::uint64_t ticket() const = 0;
@@ -37,15 +37,15 @@ class Worker {
   virtual void compute() = 0;
   virtual Status send(Link& to) = 0;
   virtual void put_away() = 0;
-  // Called while another thread computes: compute() ends soon, and the worker is of no more use.
+  // Called while another thread computes: compute() ends soon, and the worker computes no more.
   virtual void stop() = 0;
   // Rounds answered so far.
   virtual std::uint64_t answered() const = 0;
 };
 
-// `experiment` is resolved; d = model_dim(). With a memory (which must outlive the worker) the worker goes on
-// where an earlier process was in the run that the Start message `run` names; null: it begins afresh. Throws
-// ConfigError, DataError or std::runtime_error.
+// `experiment` is resolved; d = model_dim(). With a memory (which must outlive the worker) the worker
+// continues where an earlier process stopped in the run that the Start message `run` names; null: it starts
+// from the beginning. Throws ConfigError, DataError or std::runtime_error.
 std::unique_ptr<Worker> make_worker(const proto::Experiment& experiment, const Agreement& agreement,
                                     const Part& part, std::uint32_t client, ClientMemory* memory = nullptr,
                                     const std::string& run = "");

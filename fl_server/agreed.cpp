@@ -19,7 +19,7 @@
 namespace gradwire {
 namespace {
 
-constexpr double kVectorsOfAServer = 3;  // of the length of the model: that any method has at the least
+constexpr double kVectorsOfAServer = 3;  // vectors as long as the model that every method needs at least
 
 Agreement agreement_of(const ClientTable& table) {
   Agreement agreement;
@@ -42,7 +42,7 @@ std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTab
   for (ClientId client = 0; client < table.size(); ++client) {
     const ClientInfo& info = table.info(client);
     if (!info.smoothness) return std::nullopt;
-    // A client that says nothing about its samples: all of them could be as f_i times their number.
+    // If a client says nothing about its samples, each of them may have up to L_i times their number.
     const double worst = *info.smoothness * static_cast<double>(info.sample_count);
     clients.push_back({.L_i = *info.smoothness,
                        .mu_i = info.convexity.value_or(0),
@@ -52,7 +52,7 @@ std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTab
   return smoothness_from_clients(spec, clients, weights);
 }
 
-// All that the clients' data decide.
+// Sets all that depends on the clients' data.
 void see_data(Agreed& agreed, const ProblemSpec& spec, const ClientTable& table) {
   agreed.agreement = agreement_of(table);
   check_agreement(spec, agreed.agreement);
@@ -75,7 +75,8 @@ void see_algorithm(Agreed& agreed, const AlgorithmSpec& resolved) {
       quality(uplink_compressor(resolved, agreed.d, n), compressed_dim(resolved.name, agreed.d), n);
 }
 
-// That this process may have, as far as the system says: of the machine, its control group, its own limit.
+// The memory that this process may use, as far as the system tells: of the machine, its control group, its
+// own limit.
 double memory_bytes() {
   double bytes = HUGE_VAL;
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);

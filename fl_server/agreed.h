@@ -1,5 +1,5 @@
-// What a server and its clients agree on before the first round: from the experiment and what the clients say
-// of their data to dimensions and numbers.
+// What a server and its clients agree on before the first round: dimensions and numbers, computed from the
+// experiment and from what the clients say about their data.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Agreed {
   std::vector<double> x0;                // shape (d)
   std::vector<double> weights;           // shape (n); empty: 1/n each
   Quality quality;                       // of the compressor
-  NeededConstants needed;                // what theory looks for; then:
-  std::optional<Smoothness> smoothness;  // L is the mean of what the clients said
+  NeededConstants needed;                // constants that theory needs
+  std::optional<Smoothness> smoothness;  // those, if any; L is the mean of what the clients said
   std::vector<std::string> warnings;
 
   std::uint64_t samples = 0;  // for training, of all clients
@@ -38,25 +38,25 @@ struct Agreed {
   }
 };
 
-// What the clients of a run must say of their functions for its parameters. Throws ExperimentError when
-// theory needs what no client can tell: before anyone joins.
+// The constants that every client must tell about its function, because parameters of the run depend on them.
+// Throws ExperimentError, before anyone joins, when theory needs a constant that no client can tell.
 NeededConstants constants_to_ask(const LoadedExperiment& loaded);
 
-// Whether a run can be had with what this client says of its data: one that says nonsense is to be sent away
-// before it ends the run of all.
+// An error when no run is possible with what this client says about its data: the server refuses such a
+// client before it can end the run for all.
 Status check_client(const ClientInfo& info, const proto::Experiment& experiment);
 
 // REQUIRES: all clients of the table have joined. Throws ExperimentError or DataError (one line).
 Agreed agree(const LoadedExperiment& loaded, const ClientTable& table);
 
-// The same in a later process, from what agree() had made of the experiment. x0 is zeros: the method's state
-// has taken its place. Throws ConfigError or DataError when these do not go together.
+// The same in a later process; `resolved` is what agree() made of the experiment. x0 is zeros: the method's
+// state replaces it. Throws ConfigError or DataError when the arguments do not fit together.
 Agreed agreed_before(const proto::Experiment& asked, const proto::Experiment& resolved,
                      const ClientTable& table);
 
-// The Start frame that tells the clients.
+// The Start frame, which tells the clients what was agreed.
 std::string start_frame(const Agreed& agreed, std::uint64_t run);
-// The run that start_frame() named.
+// The run that a frame of start_frame() names.
 std::uint64_t run_of(const std::string& start_frame);
 
 }  // namespace gradwire

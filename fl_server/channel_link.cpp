@@ -35,7 +35,7 @@ void ChannelLink::trunk_lost(const std::string& why) {
 
 void ChannelLink::send(Outgoing message) {
   if (!open_ || ending_) return;
-  // The client is asked again, and then there may be room.
+  // Discarded: the server asks the client again, and then there may be room.
   if (!message.sections.empty() && trunk_->bytes_waiting() > kMostBytesBeforeResync) return;
   ending_ = std::exchange(message.last, false);
   const std::string soon = std::exchange(soon_, {});

@@ -56,7 +56,8 @@ class ClientTable {
 
   const ClientInfo& info(ClientId client) const { return clients_[client].info; }
   bool by_part(ClientId client) const { return clients_[client].by_part; }
-  // A client as info() and by_part() told of it in an earlier process. REQUIRES: the number is free.
+  // Restores a client as info() and by_part() described it in an earlier process. REQUIRES: the number is
+  // free.
   Status restore(ClientId client, ClientInfo info, bool by_part);
 
  private:

@@ -11,7 +11,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kReadBytes = 4096;        // a small message arrives in one read
-constexpr std::size_t kBytesPerWake = 1 << 20;  // then it is the others' turn
+constexpr std::size_t kBytesPerWake = 1 << 20;  // then the other connections get their turn
 constexpr std::size_t kDiscardedPerWake = 1 << 16;
 
 bool has_magic(std::span<const std::byte, kPrefixBytes> prefix) {
@@ -56,7 +56,7 @@ void Connection::on_readable() {
       return close("there is no memory for its message");
     }
   }
-  // What a refused peer still sends, until it hangs up or the time to linger is over.
+  // Discards what a refused peer still sends, until it disconnects or the time to linger is over.
   for (std::size_t dropped = 0; socket_->is_open() && dropped < kDiscardedPerWake;) {
     const Socket::Moved moved = socket_->read(buffer_);
     if (moved.got == Socket::Got::kNothing) return;
@@ -151,7 +151,7 @@ bool Connection::take_header() {
   target_ = target_done_ = 0;
   payload_done_ = 0;
   stage_ = prefix_.payload_len > 0 && targets_.empty() ? Stage::kSkipped : Stage::kPayload;
-  note_payload(0);  // passes over targets without room
+  note_payload(0);  // skips empty targets
   return true;
 }
 
@@ -272,7 +272,7 @@ void Connection::refuse(const std::string& message, bool fatal, std::uint32_t re
   if (!open_) return;
   detach(message);
   queue_.drop_waiting();
-  const bool can_tell = queue_.empty();  // else in the middle of another frame
+  const bool can_tell = queue_.empty();  // else another frame is half written
   if (can_tell) {
     queue_.push(Outgoing::control(error_frame(message, fatal, retry_after_ms)));
     refused_ = true;

@@ -1,4 +1,4 @@
-// One accepted socket: frames in, frames out, and no wait without an end. Knows nothing of clients or rounds.
+// One accepted socket: frames in, frames out, and every wait has a limit. Knows nothing of clients or rounds.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +21,13 @@ struct WireTimes {
   std::chrono::milliseconds data{30 * 60'000};    // from Welcome to Join: the client reads its data
   std::chrono::milliseconds heartbeat{15'000};    // sent when nothing else was, by either end
   std::uint32_t missed_heartbeats = 3;            // silence after which a peer is given up
-  std::chrono::milliseconds write_stall{60'000};  // without a byte taken by the peer
+  std::chrono::milliseconds write_stall{60'000};  // over which a peer must take kMinBytesPerSecond
   std::chrono::milliseconds frame_grace{
       30'000};                              // for a frame to arrive, plus its bytes at kMinBytesPerSecond
   std::chrono::milliseconds linger{1'000};  // for a refused peer to read why
   static constexpr std::uint64_t kMinBytesPerSecond = 4096;
 
-  // How often to look whether one of them is over.
+  // How often to check these limits.
   std::chrono::milliseconds tick() const {
     using std::chrono::milliseconds;
     return std::clamp(std::min({handshake, heartbeat, linger}) / 4, milliseconds(10), milliseconds(1000));
@@ -55,7 +55,7 @@ class Connection final : public FrameLink, private SocketHandler {
   void set_max_payload(std::uint64_t bytes) override { max_payload_ = bytes; }
   void send(Outgoing message) override;
   void send_soon(const std::string& frame) override {
-    if (soon_.size() < kMostSoon) soon_ += frame;  // of a peer that does not read it is dropped
+    if (soon_.size() < kMostSoon) soon_ += frame;  // discarded when the peer does not read
   }
   void own_sections() override;
   bool ending() const override { return ending_; }
@@ -66,13 +66,13 @@ class Connection final : public FrameLink, private SocketHandler {
   void expect_heartbeats() override { heartbeats_ = true; }
   void check_time(SteadyTime now) override;
 
-  // From now on the frames are those of channels.
+  // From now on every frame names its channel.
   void carry_channels() { channels_ = true; }
   bool writing() const { return !queue_.empty(); }  // something waits to be written
   std::uint64_t bytes_waiting() const { return queue_.bytes(); }
-  // A peer for which more waits is hung up on.
+  // A peer is disconnected when more than this waits for it.
   void limit_waiting(std::uint64_t bytes) { most_waiting_ = bytes; }
-  // What arrives is left where it is, and the peer's silence is no wonder.
+  // While paused, nothing is read, and the peer's silence does not disconnect it.
   void pause_reading(bool pause);
 
  private:
@@ -105,7 +105,7 @@ class Connection final : public FrameLink, private SocketHandler {
   std::uint64_t max_payload_ = 0;
   bool channels_ = false;
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // of what was read and not used
+  std::size_t begin_ = 0, end_ = 0;  // of the unused bytes in buffer_
   Stage stage_ = Stage::kPrefix;
   std::array<std::byte, kPrefixBytes> raw_prefix_{};
   Prefix prefix_;
@@ -113,18 +113,18 @@ class Connection final : public FrameLink, private SocketHandler {
   std::size_t target_ = 0, target_done_ = 0;  // the first that is not full, and how full it is
   std::uint64_t payload_done_ = 0;
   std::uint64_t frame_bytes_ = 0;  // of the frame that is arriving, as far as known; 0: none is
-  Patience silence_, arrival_;     // of the peer; of that frame
+  Patience silence_, arrival_;     // with the peer; with that frame
 
   // Of what is sent.
   WriteQueue queue_;
   std::string soon_;
   std::uint64_t most_waiting_ = UINT64_MAX;  // bytes
   bool waiting_ = false;                     // until the socket takes more
-  bool refused_ = false;                     // what is in the queue says so, and nothing follows
+  bool refused_ = false;                     // the queue holds the refusal, and nothing follows it
   bool ending_ = false;
   bool borrowing_ = false, heartbeats_ = false, paused_ = false;
   Patience stall_;
-  std::uint64_t taken_ = 0;  // bytes, when that began
+  std::uint64_t taken_ = 0;  // queue_.taken() when stall_ began
   SteadyTime sent_, refused_at_;
 };
 

@@ -1,5 +1,5 @@
-// A run that survives the death of its server: every committed round is in the journal before any client is
-// told, and now and then a snapshot, written beside the rounds, keeps the journal short.
+// A run that survives a crash of its server: every committed round is in the journal before any client is
+// told. From time to time a snapshot, written while the rounds go on, keeps the journal short.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ namespace gradwire {
 class Background {
  public:
   virtual ~Background() = default;
-  // REQUIRES: not busy(). Throws std::system_error where there is no thread.
+  // REQUIRES: not busy(). Throws std::system_error when no thread can be made.
   virtual void start(std::function<void()> copy, std::function<void()> write) = 0;
   virtual void wait_copied() = 0;  // until the first step of the last job is over
   virtual bool busy() const = 0;
@@ -35,9 +35,9 @@ std::unique_ptr<Background> background_thread();
 // When the journal is long enough for a snapshot.
 struct SnapshotPolicy {
   std::uint64_t records = 4096;
-  std::uint64_t bytes_beside_state = std::uint64_t{64} << 20;  // and as many bytes as the state has
-  double apply_seconds = 3;  // that a restart would take to apply the rounds again, or four times as long as
-                             // the last snapshot took
+  std::uint64_t bytes_beside_state = std::uint64_t{64} << 20;  // beyond the bytes of the state
+  double apply_seconds = 3;  // that a restart would take to apply the rounds again; or four times as long as
+                             // the last snapshot took, if that is more
 };
 
 enum class RunStage : char {
@@ -51,43 +51,46 @@ struct RunEnd {
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;
 };
-// What a record says that end() wrote; nothing: it is of a round.
+// Reads a record that end() wrote; nothing: the record is of a round.
 std::optional<RunEnd> peek_end(std::string_view record);
 
 template <class Real>
 class DurableRun {
  public:
-  // `about`: whatever else a restart must know, the same in all snapshots. All must outlive this.
+  // `about`: whatever else a restart must know, the same in all snapshots. What is passed by
+  // reference must outlive this.
   DurableRun(Journal& journal, Background& background, const CodecContext& context, ServerHalf<Real>& half,
              Ledger& ledger, std::string about, SnapshotPolicy policy = {}, Log note = {});
   ~DurableRun();
 
-  // The reader of Journal::recover, once snapshot_about() has told whose run it is.
+  // Readers for Journal::recover, to be used after snapshot_about() has told which run it is.
   bool load(std::span<const Section> sections);
   bool replay(std::string_view record);
   // Of what was recovered.
   bool recovered() const { return recovered_; }
   RunEnd stage() const { return stage_; }
 
-  // What is to be on the disk before a snapshot is; another thread may call it, beside the rounds.
+  // Is called before each snapshot is written: makes durable what a snapshot relies on. Another thread may
+  // call it while the rounds go on.
   void before_snapshots(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
-  // To be called before the first round of this process. A new run, or one that was recovered: tickets that
-  // an earlier process issued and that no record knows of are never issued again. Throws std::runtime_error.
+  // To be called before the first round of this process, of a new run or of a recovered one. Tickets that an
+  // earlier process issued are never issued again, even if no record names them. Throws std::runtime_error.
   void begin();
-  // LoopHooks::before_apply: the half may be read by a snapshot until here.
+  // LoopHooks::before_apply: a snapshot may read the half until here.
   void before_apply();
-  // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Throws std::runtime_error where the
-  // disk fails: then nothing is lost but this round, and no client knows of it.
+  // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Throws std::runtime_error when the
+  // disk fails: then only this round is lost, and no client knows of it.
   void commit(const RoundCommit<Real>& commit);
-  // A last snapshot, behind a record that says the same should it be damaged. Throws std::runtime_error.
+  // Writes a last snapshot, after a record that says the same in case the snapshot is damaged. Throws
+  // std::runtime_error.
   void end(RunStage stage, Outcome outcome);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Snapshot;
-  // Of all but the half.
+  // Holds all but the half.
   Snapshot new_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
-  // Written at once; returns the bytes of the half.
+  // Writes a snapshot before it returns; returns the bytes of the half.
   std::size_t snapshot_now(RunStage stage, Outcome outcome = Outcome::kStopped);
   bool is_worth_a_snapshot() const;
   void snapshot_beside();
@@ -107,8 +110,8 @@ class DurableRun {
   std::uint64_t records_since_ = 0, bytes_since_ = 0;
   double apply_seconds_since_ = 0;
   Clock::time_point apply_begun_ = Clock::now();
-  std::shared_ptr<const Snapshot> copying_;  // the half, beside the round
-  // Of the last snapshot that was written beside.
+  std::shared_ptr<const Snapshot> copying_;  // copies the half beside the round; null: none does
+  // How the last snapshot that was written beside the rounds went.
   struct Beside {
     std::optional<Error> failed;
     double seconds = 0;
@@ -116,12 +119,12 @@ class DurableRun {
   const std::shared_ptr<Beside> beside_;
 };
 
-// What a snapshot says of its run.
+// What a snapshot says about its run.
 struct SnapshotAbout {
   std::string about;
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;  // of a run that has no rounds left
-  Ledger ledger;                        // but for its list of clients
+  Ledger ledger;                        // without its list of clients
 };
 std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections);
 

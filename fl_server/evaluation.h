@@ -16,8 +16,8 @@ class Evaluation {
  public:
   explicit Evaluation(const Setup<Real>& setup) : setup_(setup), gradient_(setup.d) {}
 
-  // The clients to ask next, starting with `first`: so many that their gradients, and what a simulation keeps
-  // of each, take a bounded share of memory.
+  // Sets `cohort` to the clients to ask next, starting with `first`; returns the client after them. Their
+  // gradients, and what a simulation keeps of each, take a bounded share of memory.
   ClientId next_window(ClientId first, std::vector<ClientId>& cohort) const {
     constexpr std::size_t kWindowBytes = 256 << 20;
     constexpr std::size_t kBytesBesideGradients = 8 << 10;
@@ -57,7 +57,7 @@ class Evaluation {
   }
 
  private:
-  // The weights sum to one but for rounding; only when somebody did not answer are they scaled up.
+  // The weights sum to one up to rounding; they are scaled up only when a client did not answer.
   double total() const { return answered_ == setup_.n ? 1 : weight_; }
 
   const Setup<Real>& setup_;

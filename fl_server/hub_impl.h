@@ -1,4 +1,4 @@
-// What a hub is made of; shared by its source files alone.
+// What a hub is made of; only its source files include this.
 #pragma once
 
 #include <map>
@@ -58,7 +58,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   HubOptions options;
   ClientTable table;
   ConnectionCounts counts;
-  const std::unique_ptr<SocketLayer> sockets;  // sessions end before it
+  const std::unique_ptr<SocketLayer> sockets;  // sessions are destroyed before it
   std::string start;                           // the frame; empty until the run begins
   std::uint64_t longest_payload = 0;           // max_payload()
   HubEvents* events = nullptr;                 // null before the run and after it
@@ -66,11 +66,11 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
   std::uint64_t sessions_so_far = 0;
-  Newcomers newcomers;         // with relays that carry nobody, and with those that were refused and read why
+  Newcomers newcomers;         // also relays without clients, and refused peers that still read why
   std::vector<Session*> live;  // by client: the connection that speaks for it, or null
-  // By client, once the run has begun: the connection that will, as soon as it has joined; or null.
+  // By client, once the run has begun: the connection that will speak for it once that has joined; or null.
   std::vector<Session*> coming;
-  // By client: its last message, until it was heard; to be sent again to a client that comes back for it.
+  // By client: its last message, until the client confirms it; sent again to a client that reconnects for it.
   std::map<ClientId, Outgoing> farewells;
 };
 

@@ -11,9 +11,9 @@ namespace gradwire {
 namespace {
 
 constexpr std::chrono::minutes kSayWhoIsMissing{1};
-constexpr std::chrono::milliseconds kQuietGoodbye{500};  // before it is worth a line that somebody takes long
+constexpr std::chrono::milliseconds kQuietGoodbye{500};  // after that the log says that somebody takes long
 
-// The end of a wait that may be longer than the clock can tell.
+// now + wait, or the last time that the clock can tell.
 SteadyTime after(SteadyTime now, std::chrono::milliseconds wait) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(SteadyTime::max() - now);
   return wait < left ? now + wait : SteadyTime::max();
@@ -124,7 +124,7 @@ bool Hub::finish(std::chrono::milliseconds deadline) {
     if (heard() && session->state() == Session::State::kRelay)
       session->link().send(Outgoing::control(control_frame(FrameType::kRelay, over)));
   m.sockets->wait(std::min(end, m.now() + kQuietGoodbye),
-                  [&] { return m.counts.open == 0; });  // they hang up
+                  [&] { return m.counts.open == 0; });  // they disconnect
   return heard();
 }
 
@@ -132,7 +132,7 @@ void Hub::abandon(const std::string& message, bool fatal, std::uint32_t retry_af
   Impl& m = *impl_;
   m.events = nullptr;
   m.ended = true;
-  m.sockets->stop_accepting();  // whoever comes now finds nobody, and tries again
+  m.sockets->stop_accepting();  // a client that connects now fails, and tries again
   for (const auto& [id, session] : m.sessions) session->link().refuse(message, fatal, retry_after_ms);
   m.sockets->wait(m.now() + m.options.times.linger, [&] { return m.counts.open == 0; });
 }

@@ -18,13 +18,13 @@ class Listener {
   std::string address() const;  // as bound, numeric
 
   enum class Taken { kSocket, kNothing, kNoDescriptors };
-  // The next socket that waits, if any. Without free descriptors the peer is hung up on, so that it does not
-  // wait.
+  // Accepts the next connection that waits, if any. Without free descriptors it is closed, so that the peer
+  // does not wait.
   Taken accept(int& socket);
 
  private:
   int fd_ = -1;
-  int spare_ = -1;  // given up for a moment to take and drop a connection when there are no descriptors left
+  int spare_ = -1;  // closed for a moment to accept and close a connection when no descriptors are left
 };
 
 }  // namespace gradwire

@@ -66,7 +66,7 @@ std::string record_json(const gradwire::RoundRecord& record) {
   return json + "}";
 }
 
-// Shows the evaluated rounds: with --json all of them, on stdout; else one now and then in the log.
+// Shows the evaluated rounds: with --json all of them, on stdout; else one from time to time in the log.
 class Rounds {
  public:
   Rounds(Logger& logger, bool json, bool quiet) : logger_(logger), json_(json), quiet_(quiet) {}
@@ -99,7 +99,7 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
     logger.log("stopped before the run began");
     return 0;
   }
-  if (*outcome == gradwire::Outcome::kDiverged && !was_over)  // once: who restarts it is to stop
+  if (*outcome == gradwire::Outcome::kDiverged && !was_over)  // once: else a supervisor restarts it for ever
     return logger.fail("the run diverged; try a smaller algorithm.step_size", kFailed);
   logger.log(*outcome == gradwire::Outcome::kStopped
                  ? "stopped; start it again with the same arguments, and the run goes on"
@@ -134,7 +134,7 @@ int show_status(int argc, char** argv) {
   }
 }
 
-// What does not go together on the command line; empty: all does.
+// Which options do not fit together; empty: all do.
 std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay, bool aggregates) {
   if (aggregates && !is_relay)
     return "--aggregate is for a relay: give the address of its server, --upstream";

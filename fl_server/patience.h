@@ -6,16 +6,16 @@
 
 namespace gradwire {
 
-// How long a peer was waited for.
+// Measures how long this process has waited for a peer.
 class Patience {
  public:
   void restart(SteadyTime now) {
     seen_ = now;
     waited_ = {};
   }
-  // To be asked from time to time. A pause of this process, as in a long round, counts for a third of the
-  // limit at most: what came meanwhile is read before anybody is judged, and no round is so long that nobody
-  // ever is.
+  // To be called from time to time. A pause of this process, as in a long round, counts as a third of the
+  // limit at most: so the process reads what came meanwhile before it gives up a peer, and yet gives up a
+  // silent peer however long the rounds are.
   bool is_over(SteadyTime now, SteadyTime::duration limit) {
     waited_ += std::min(now - seen_, limit / 3);
     seen_ = now;

@@ -28,7 +28,7 @@ Registry::Registry(const std::filesystem::path& file, Durability durability, Reg
       is_changed_(run_.clients, 0) {
   for (ClientId client = 0; client < clients_.size(); ++client) clients_[client].number = client;
   const Result<std::uint32_t> counted = file_.rounds();
-  // Where that cannot be found out, replies of rounds that the journal hands out are not counted at all.
+  // If the file cannot tell, replies of rounds that the journal hands out are not counted at all.
   counted_ = counted ? *counted : kUnknown;
   if (const std::string note = file_.take_note(); !note.empty()) to_tell_.push_back(note);
   if (!counted) to_tell_.push_back(counted.error().message);
@@ -183,7 +183,7 @@ RegistryBatch Registry::take_batch() {
   return batch;
 }
 
-// What happened while the batch was written is left.
+// Keeps what happened while the batch was written.
 void Registry::forget(const RegistryBatch& written) {
   const std::size_t gone = std::min<std::size_t>(left_out_, written.rounds.size());
   rounds_.erase(rounds_.begin(), rounds_.begin() + static_cast<std::ptrdiff_t>(written.rounds.size() - gone));
@@ -230,7 +230,7 @@ void Registry::write_batches() {
     if (stop_ && (!file_.locked() || Clock::now() > give_up)) return;
     written_.notify_all();
     wake_.wait_for(lock, kRetry, [&] { return stop_; });
-    if (stop_) wake_.wait_for(lock, kBatchEvery);  // not as fast as it can
+    if (stop_) wake_.wait_for(lock, kBatchEvery);  // a pause between the last tries
   }
 }
 

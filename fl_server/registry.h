@@ -1,5 +1,5 @@
-// Writes what happens in a run into the registry, beside the rounds: these calls take a lock for an instant
-// and never wait for the disk; whatever becomes of the database, the run goes on.
+// Writes what happens in a run into the registry, beside the rounds: these calls hold a lock for a moment and
+// never wait for the disk; if the database fails, the run goes on.
 #pragma once
 
 #include <chrono>
@@ -23,21 +23,21 @@ namespace gradwire {
 class Registry final : public HubWatcher {
  public:
   static constexpr std::size_t kMostRounds =
-      65'536;  // that wait for the writer; then the oldest are left out
+      65'536;  // that wait for the writer; if there are more, the oldest are left out
 
-  // Opens the file, which it waits for a tenth of a second. log: one line per kind of trouble, from whichever
-  // thread calls the functions below; may be empty.
+  // Opens the file; waits a tenth of a second for the lock of another program. log: one line per kind of
+  // trouble, from whichever thread calls the functions below; may be empty.
   Registry(const std::filesystem::path& file, Durability durability, RegistryRun run, Log log);
   // Writes what is left, for two seconds at most.
   ~Registry() override;
 
   void began(std::size_t dim);              // all clients are there
-  void goes_on_after(std::uint32_t round);  // of a run of an earlier process
-  // Until all is written that happened so far, or cannot be, or for so long: before the journal of a run that
-  // goes on forgets the rounds that it has handed out.
+  void goes_on_after(std::uint32_t round);  // continues a run of an earlier process
+  // Waits until all that happened so far is written, or cannot be written, for `most` at most. To be called
+  // before the journal of a recovered run discards the rounds that it has handed out.
   void settle(std::chrono::milliseconds most);
-  // A committed round. `used`: whose replies it used. A round that the file has is written again, and its
-  // replies are not counted again.
+  // A committed round. `used`: whose replies it used. A round that is in the file already is written again,
+  // but its replies are not counted again.
   void round_done(const Ledger& ledger, std::span<const ClientId> used);
   void evaluated(const RoundRecord& record);
   void reply_unused(ClientId client);
@@ -54,7 +54,7 @@ class Registry final : public HubWatcher {
   RegistryBatch take_batch();
   void forget(const RegistryBatch& written);
   bool anything() const { return again_ || !rounds_.empty() || !changed_.empty(); }
-  // To be called before something is added: a writer that is at work or at rest sees it by itself.
+  // To be called before something is added. A writer that is busy, or rests between batches, looks by itself.
   void wake_writer() {
     if (!anything()) wake_.notify_one();
   }
@@ -66,13 +66,13 @@ class Registry final : public HubWatcher {
 
   std::mutex mutex_;  // of all below
   std::condition_variable wake_, written_;
-  bool writing_ = false, failed_ = false;  // a batch; the last one
+  bool writing_ = false, failed_ = false;  // a batch is being written; the last one failed
   bool hurry_ = false;                     // no rest between batches
   bool again_ = false;                     // something beside rounds and clients is to be written
   RegistryBatch run_changes_;
   std::deque<RegistryRound> rounds_;
-  std::uint64_t left_out_ = 0;           // rounds, that did not fit
-  std::vector<RegistryClient> clients_;  // by number; counts: not yet written
+  std::uint64_t left_out_ = 0;           // rounds that did not fit, since the last batch
+  std::vector<RegistryClient> clients_;  // by number; their counts are those not yet written
   std::vector<ClientId> changed_;
   std::vector<char> is_changed_;    // by number
   std::set<std::string> troubles_;  // that were told

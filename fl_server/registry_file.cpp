@@ -51,8 +51,8 @@ ON CONFLICT DO UPDATE SET name = ?3, peer = ?4, build = ?5, kernels = ?6, sample
   last_joined = ?10, last_lost = coalesce(nullif(?11, ''), last_lost),
   why_lost = coalesce(nullif(?12, ''), why_lost), times_joined = times_joined + ?13,
   times_lost = times_lost + ?14, replies_used = replies_used + ?15, replies_unused = replies_unused + ?16)";
-// Of a client that has not come back yet: its replies of rounds that the journal had and the registry had
-// not.
+// For a client that has not come back yet: counts its replies of rounds that were in the journal but not in
+// the registry.
 constexpr const char* kCountReplies = R"(
 UPDATE clients SET replies_used = replies_used + ?3, replies_unused = replies_unused + ?4
 WHERE run = ?1 AND client = ?2)";
@@ -187,7 +187,7 @@ Result<std::uint32_t> RegistryFile::rounds() {
 void RegistryFile::write_run(const RegistryBatch& batch) {
   Database& db = *database_;
   const std::string now = registry_time();
-  // A folder holds one run at a time, and one that never began is not worth a row for ever.
+  // A folder holds one run at a time: older runs of it end here, and those that never began are deleted.
   db.run(
       "DELETE FROM clients WHERE run IN "
       "(SELECT run FROM runs WHERE folder = ?1 AND run <> ?2 AND dim IS NULL)",
@@ -247,7 +247,7 @@ Status RegistryFile::write(const RegistryBatch& batch) {
     database_->run("COMMIT");
     if (database_->failure() == Database::Failure::kNone) return Unit{};
     if (database_->failure() != Database::Failure::kDamaged || again) break;
-    // Perhaps another server of this site has set it aside already: what has the name now is looked at.
+    // Perhaps another server of this site has set it aside already: opens the file that has the name now.
     suspect_ = true;
     database_.reset();
   }

@@ -28,10 +28,10 @@ struct RegistryRun {
   std::string folder;         // of --state, absolute
 };
 
-// After round k: cumulative where metrics.csv is.
+// After round k; a number is cumulative if it is cumulative in metrics.csv.
 struct RegistryRound {
   std::uint32_t round = 0;
-  bool evaluation = false;  // true: only the three numbers of the second line
+  bool evaluation = false;  // true: only loss, grad_norm_sq and accuracy
   double seconds = 0;
   std::uint32_t replies = 0;          // used in the round that led here
   double bits_up = 0, bits_down = 0;  // per client on average
@@ -47,7 +47,7 @@ struct RegistryClient {
   bool connected = false;
   // Times are UTC, as in 2026-01-31T12:00:00.000Z; empty: never.
   std::string first_joined, last_joined, last_lost, why_lost;
-  // In a batch: since the batch before.
+  // In a batch: counted since the batch before.
   std::uint64_t times_joined = 0, times_lost = 0;
   std::uint64_t replies_used = 0;
   std::uint64_t replies_unused = 0;  // late, or of a round that the method did not use
@@ -55,7 +55,7 @@ struct RegistryClient {
 
 // What happened since the batch before.
 struct RegistryBatch {
-  // The server was started again: nobody is connected, and rounds after this one are to be done again.
+  // The server was started again: nobody is connected, and rounds after this one will be done again.
   std::optional<std::uint32_t> goes_on_after;
   std::optional<std::size_t> dim;  // d, once the clients have said it
   std::vector<RegistryRound> rounds;
@@ -66,15 +66,15 @@ struct RegistryBatch {
 
 class RegistryFile {
  public:
-  // Of one run. Nothing is opened yet.
+  // For one run. Does not open the file yet.
   RegistryFile(std::filesystem::path file, Durability durability, RegistryRun run);
   ~RegistryFile();
 
-  // Up to which round the file has the run; 0: it has not. An error where that cannot be found out now.
+  // The last round of the run in the file; 0: none. An error when the file cannot be read now.
   Result<std::uint32_t> rounds();
-  // One transaction: all of it, or nothing and an error. Opens the file first where that is needed.
+  // One transaction: all of it, or nothing and an error. Opens the file first if needed.
   Status write(const RegistryBatch& batch);
-  // The last error may be over in a moment.
+  // The last error was another program's lock, which may be gone in a moment.
   bool locked() const { return locked_; }
   // One line about a damaged file that was set aside, once; else empty.
   std::string take_note() { return std::exchange(note_, {}); }
@@ -98,7 +98,7 @@ class RegistryFile {
   std::string note_;
 };
 
-// As the tables have them: now, the number of a run, the folder of a run.
+// As the tables write them: the time now, the number of a run, the folder of a run.
 std::string registry_time();
 std::string registry_id(std::uint64_t run);
 std::string registry_folder(const std::filesystem::path& state);
@@ -108,8 +108,8 @@ struct RegistrySeen {
   std::string id, began, ended, outcome;
   std::vector<RegistryClient> clients;  // ascending numbers
 };
-// The run `id`, or where that is empty the last one of the folder; nothing: the file has no such run. Changes
-// nothing, also beside a server that writes, also where nothing can be written.
+// The run `id`, or the last one of the folder if `id` is empty; nothing: the file has no such run. Only
+// reads: also while a server writes, also where nothing can be written.
 Result<std::optional<RegistrySeen>> look_into_registry(const std::filesystem::path& file,
                                                        const std::string& id, const std::string& folder);
 

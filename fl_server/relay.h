@@ -1,9 +1,10 @@
 // gradwire-server --upstream: the clients of one site behind one connection to the server.
 //
-// Each client is a channel of that connection; frames pass unchanged but for its number, so results are those
-// of the same clients connected to the server itself, bit by bit. With --aggregate the replies of a round go
-// up as their sum where the method allows it (relay_sums.h). What the server sends to all comes once and is
-// passed on to each. The relay remembers nothing: when it dies, or loses the server, its clients come back.
+// Each client is a channel of that connection. The relay changes only the channel number of a frame, so the
+// results are, bit by bit, those of the same clients connected to the server directly. With --aggregate the
+// relay sends the replies of a round as their sum where the method allows it (relay_sums.h). The server sends
+// once what is for all clients, and the relay passes it on to each. The relay remembers nothing: when it
+// crashes, or loses the server, its clients reconnect.
 #pragma once
 
 #include <chrono>
@@ -36,7 +37,7 @@ class RelayRun {
  public:
   virtual ~RelayRun() = default;
   virtual void start() = 0;       // accepts, and connects to the server
-  virtual bool over() const = 0;  // the run is, or the operator asked to stop, or no server was found in time
+  virtual bool over() const = 0;  // run over, or stopped by the operator, or no server found in time
 };
 // The options must outlive it.
 std::unique_ptr<RelayRun> make_relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets);

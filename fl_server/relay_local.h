@@ -14,7 +14,7 @@ namespace gradwire {
 
 class Local;
 
-// What clients ask of their relay.
+// What a client's connection tells its relay.
 class LocalOwner {
  public:
   virtual ~LocalOwner() = default;
@@ -69,7 +69,7 @@ class Local final : public FrameHandler {
   LocalOwner& relay_;
   const std::uint32_t channel_;
   const WireTimes& times_;
-  Patience patience_;  // since it came
+  Patience patience_;  // since the client connected
   bool said_hello_ = false;
   Parcel parcel_;
   Connection connection_;

@@ -20,10 +20,10 @@ namespace gradwire {
 class RelaySums::Adder {
  public:
   virtual ~Adder() = default;
-  // The header of a reply that can be decoded so far: who answers what.
+  // Reads the header of a reply: who answers what. Nothing: it cannot be decoded.
   virtual std::optional<Uplink<double>> head(const Parcel& parcel) = 0;
-  // The sum of those of the replies (ascending clients) that can be added up, which become kAdded. Nothing:
-  // it would save no byte.
+  // The sum of those of the replies (ascending clients) that can be added; they become kAdded. Nothing: there
+  // is no sum, or it would save no bytes; then all stay kHeld.
   virtual std::optional<Outgoing> add(std::span<Reply* const> replies) = 0;
 };
 
@@ -64,7 +64,7 @@ class RealAdder final : public RelaySums::Adder {
   std::optional<Outgoing> add(std::span<RelaySums::Reply* const> replies) override {
     try {
       if (auto sum = sum_of(replies)) return sum;
-    } catch (const std::bad_alloc&) {  // one by one they need less
+    } catch (const std::bad_alloc&) {  // one by one they need less memory
     }
     for (RelaySums::Reply* const reply : replies) reply->stage = Stage::kHeld;
     return std::nullopt;
@@ -132,11 +132,11 @@ void RelaySums::allow(bool allow) {
       "passed on one by one");
 }
 
-// Of the run, as its clients are told. One that cannot be read is theirs to complain of.
+// Takes in the Start header that the clients get. If it cannot be read, the clients report the error.
 void RelaySums::begin(const std::string& start) {
   if (start == start_) return;
   start_ = start;
-  for (auto& [channel, reply] : replies_)  // nobody can add them any more
+  for (auto& [channel, reply] : replies_)  // they cannot be added any more
     if (reply.stage == Reply::Stage::kHeld) pass_on(reply);
   replies_.clear();
   bytes_held_ = 0;
@@ -167,7 +167,7 @@ bool RelaySums::watch(std::uint32_t channel, const Parcel& parcel) {
 }
 
 void RelaySums::asked(std::uint32_t channel, const wire::Round& round, SteadyTime now) {
-  if (round.ticket() > ticket_) {  // whatever is held comes too late
+  if (round.ticket() > ticket_) {  // the held replies are too late
     replies_.clear();
     bytes_held_ = 0;
     ticket_ = round.ticket();
@@ -192,7 +192,7 @@ void RelaySums::asked_all(std::uint64_t ticket) {
   send_when_complete();
 }
 
-// What became of a reply. That a sum with it is refused the client need not know.
+// Takes in what became of a reply. The client need not know that a sum with its reply was refused.
 bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
   const auto found = replies_.find(channel);
   if (received.ticket() != ticket_ || found == replies_.end() || found->second.stage == Stage::kPassedOn)
@@ -212,13 +212,13 @@ bool RelaySums::take(std::uint32_t channel, Parcel& parcel) {
   const auto found = replies_.find(channel);
   if (found == replies_.end()) return false;
   Reply& reply = found->second;
-  // Sent again, when its sum is on its way: the server knows best.
+  // A duplicate, after its sum or the reply itself was sent: the server decides.
   if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
   const auto head = adder_->head(parcel);
-  // It says what it lacks, or is late: the client may still send the reply that is awaited.
+  // The client says what it lacks, or the reply is late: the client may still send the awaited reply.
   if (head && (head->ticket != ticket_ || head->answer != Answer::kReply)) return false;
   const bool is_sound = head && head->round == round_ && head->client == reply.client;
-  if (!is_sound && reply.stage == Stage::kHeld) return false;  // what is held may be sound
+  if (!is_sound && reply.stage == Stage::kHeld) return false;  // the held reply may be sound
   if (is_sound && bytes_held_ + parcel.bytes() > kMostBytesHeld) send_all();
   if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
   if (!is_sound || bytes_held_ + parcel.bytes() > kMostBytesHeld) {
@@ -257,7 +257,7 @@ void RelaySums::forget() {
 
 // ---- sending ----
 
-// Nothing more is to be done for it.
+// Frees a reply for which nothing is left to do.
 void RelaySums::settle(Reply& reply) {
   if (reply.stage == Stage::kHeld || reply.stage == Stage::kAdded) bytes_held_ -= reply.parcel.bytes();
   reply.stage = Stage::kPassedOn;

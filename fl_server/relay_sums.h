@@ -1,10 +1,10 @@
-// The replies of one round of a site, added up: what gradwire-server --upstream --aggregate holds back.
+// Adds up the replies of one round of a site, for gradwire-server --upstream --aggregate.
 //
-// Where the server takes sums, a reply waits until all clients of the site that were asked have answered, or
-// half of the deadline is over. Those that are there then go up as one sum, in the order of clients, when
-// that is shorter than they are; what cannot be added, or is of a client that leaves, goes as it came. The
-// replies of a sum are kept until the server has taken it: one that it refuses (it has one of the replies
-// already) is sent again, reply by reply.
+// If the server takes sums, the relay holds a reply until all clients of the site that were asked have
+// answered, or half of the deadline is over. Then it sends the held replies as one sum, in the order of
+// clients, if the sum is shorter than they are. It passes on unchanged what cannot be added, and the reply of
+// a client that leaves. It keeps the replies of a sum until the server has accepted the sum: if the server
+// refuses it (because it has one of the replies already), the relay sends the replies one by one.
 #pragma once
 
 #include <chrono>
@@ -29,24 +29,24 @@ class Round;
 
 class RelaySums {
  public:
-  // Bytes of replies that are held, or kept until the server has taken their sum; more are passed on.
+  // Bytes of replies that are held, or kept until the server has accepted their sum; more are passed on.
   static constexpr std::uint64_t kMostBytesHeld = std::uint64_t{256} << 20;
 
   // `up` sends a frame to the server, `log` takes one line.
   RelaySums(std::function<void(const Outgoing&)> up, Log log);
   ~RelaySums();
 
-  // Of the server: whether this run takes sums.
+  // The server says whether this run takes sums.
   void allow(bool allow);
-  // A frame for a client. False: it is not to be passed on to it.
+  // The server sends a frame for a client. False: the caller must not pass it on.
   bool watch(std::uint32_t channel, const Parcel& parcel);
-  // A client is asked.
+  // The server asks a client.
   void asked(std::uint32_t channel, const wire::Round& round, SteadyTime now);
-  // All that are asked now were.
+  // The server has sent this ticket to all clients that it asks now.
   void asked_all(std::uint64_t ticket);
-  // A reply of a client. False: it is to be passed on as it is.
+  // A client sends a reply. False: the caller must pass it on as it is.
   bool take(std::uint32_t channel, Parcel& parcel);
-  // A client leaves. by_server: it sent the client away, and takes nothing from this channel any more.
+  // A client leaves. by_server: the server disconnected it, and takes nothing from this channel any more.
   void left(std::uint32_t channel, bool by_server);
   void check_time(SteadyTime now);
   // The server is lost.

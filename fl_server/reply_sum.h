@@ -19,8 +19,8 @@ class ReplySum {
   // Forgets what was added; keeps its memory.
   void clear() { covers_.clear(); }
 
-  // To be called in the order of clients: the same replies give the same bits. False, and nothing is added:
-  // the reply is to another request, or has other parts, than the first, or reports an evaluation.
+  // To be called in the order of clients: then the same replies give the same bits. Returns false and adds
+  // nothing when the reply differs from the first in its request or its parts, or reports an evaluation.
   bool add(const Uplink<Real>& up) {
     if (covers_.empty()) begin(up);
     if (!fits(up)) return false;
@@ -36,7 +36,7 @@ class ReplySum {
   }
 
   std::span<const ClientId> covers() const { return covers_; }
-  // In the name of the first client; its parts view this. REQUIRES: something was added.
+  // The sum, under the first client's number; its parts view this object. REQUIRES: something was added.
   Uplink<Real> sum() const {
     Uplink<Real> up = sum_;
     up.parts = {};
@@ -45,7 +45,7 @@ class ReplySum {
                                           : Payload<Real>::dense(sums_[k]));
     return up;
   }
-  // Finite numbers may have a sum that is none.
+  // The sum of finite numbers may overflow.
   bool is_finite() const {
     for (std::size_t k = 0; k < sum_.parts.size(); ++k)
       for (const Real value : sums_[k])
@@ -69,8 +69,8 @@ class ReplySum {
     return true;
   }
 
-  Uplink<Real> sum_;                       // its parts: their dims alone are looked at
-  std::array<Vec<Real>, kMaxParts> sums_;  // empty: nobody had anything
+  Uplink<Real> sum_;                       // of its parts, only the dims are used
+  std::array<Vec<Real>, kMaxParts> sums_;  // empty: no reply had anything there
   std::vector<ClientId> covers_;
 };
 

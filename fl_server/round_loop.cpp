@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Adds a message by both definitions.
+// Adds the bits of a message to both counts: by the wire definition, and as papers count.
 template <class Real>
 void add_bits(const Parts<Real>& parts, double receivers, double& wire, double& paper) {
   double wire_sum = 0, paper_sum = 0;
@@ -28,7 +28,7 @@ void add_bits(const Parts<Real>& parts, double receivers, double& wire, double& 
   paper += paper_sum * receivers;
 }
 
-// The operator asked to stop, and who is needed to finish the round does not answer.
+// The operator asked to stop, and clients that are needed to finish the round do not answer.
 struct RoundAbandoned {};
 
 template <class Real>
@@ -128,7 +128,7 @@ class Loop {
     }
   }
 
-  // Row k of the metrics; false: the loss or the gradient is not finite, or too many answers.
+  // Row k of the metrics; false: the loss or the gradient is not finite, or too many answers are not.
   bool evaluate(std::uint32_t k) {
     Downlink<Real> body;
     body.round = k;
@@ -159,7 +159,8 @@ class Loop {
   }
 
   // Asks cohort_ for `request` and waits for `quorum` answers, which land in slots_/have_ by place in
-  // cohort_. A client whose answer is not finite is missing. False: without those there is no quorum.
+  // cohort_. A client whose answer is not finite counts as missing. False: the others are too few for the
+  // quorum.
   bool collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k) {
     ++ledger_.ticket;
     slots_.resize(cohort_.size());
@@ -171,7 +172,7 @@ class Loop {
     std::size_t got = 0;
     Waiting waiting(limits_, transport_.now(), std::exchange(is_first_, false));
     while (got < quorum) {
-      // Also when events never cease, as of clients that come and go.
+      // Checked here too, because events may never cease when clients come and go.
       const bool late = transport_.now() > waiting.deadline();
       const Event<Real> event = late ? Event<Real>{} : transport_.next(waiting.deadline());
       switch (event.kind) {
@@ -213,9 +214,10 @@ class Loop {
   // True when the event is a new answer.
   bool take(const Event<Real>& event, Request request, const Downlink<Real>& body) {
     const std::size_t i = place(event.up.client);
-    if (i == cohort_.size() || (event.repeated && !have_[i])) return false;  // not asked; of one ignored
+    // Not asked; or a duplicate of an answer that was ignored.
+    if (i == cohort_.size() || (event.repeated && !have_[i])) return false;
     if (have_[i]) {
-      tell(event, request, Receipt::kAccepted);  // again: it may not have heard
+      tell(event, request, Receipt::kAccepted);  // again: the client may not have heard
       return false;
     }
     if (event.up.answer == Answer::kNotFinite) {
@@ -248,8 +250,8 @@ class Loop {
              .of_client(client));
   }
 
-  // How many answers a sum has brought: all that it covers, or none. Its clients' answers are then the sum,
-  // in the place of the first, and empty parts.
+  // How many answers a sum has brought: all that it covers, or none. The sum becomes the answer of its first
+  // client; the answers of the others get empty parts.
   std::size_t take_sum(const Event<Real>& event, Request request, const Downlink<Real>& body) {
     const bool good =
         request == Request::kRound && takes_sums(setup_) && event.up.answer == Answer::kReply &&
@@ -272,7 +274,7 @@ class Loop {
     totals_.bytes_up += event.bytes;
     return event.covers.size();
   }
-  // Makes it the answer of a client whose vectors are in another's.
+  // Turns a copy of the sum into the answer of a client whose vectors are in the first client's answer.
   static void empty(Uplink<Real>& slot, ClientId client) {
     const Parts<Real> sum = slot.parts;
     slot.client = client;
@@ -290,12 +292,12 @@ class Loop {
     for (const ClientId client : event.covers) transport_.tell(client, event.up.ticket, receipt);
   }
 
-  // Gives a client back what it lacks; once per asking, so that repeated cries do not multiply.
+  // Gives a client back what it lacks; once per request, so that a client that repeats itself gets it once.
   void help(std::size_t i, Answer lacks, Request request, const Downlink<Real>& body) {
     if (helped_[i]) return;
     helped_[i] = 1;
     const ClientId client = cohort_[i];
-    // All of it where that is known: another process of the client may get it than the one that cried.
+    // All of the state where it is known: another process of the client may get it than the one that asked.
     auto resync = server_.resync(client, Answer::kNeedsState);
     if (!resync && lacks != Answer::kNeedsState) resync = server_.resync(client, lacks);
     if (!resync)

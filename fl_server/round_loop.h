@@ -47,7 +47,7 @@ struct RoundLimits {
   double over_selection = 0;         // clients asked beyond the cohort, as a share of it
   double deadline_seconds = 60;      // then whoever is missing is asked again
   std::uint32_t attempts = 10;       // deadlines without a quorum before the run gives up
-  double first_wait_seconds = 0;     // that the first request may take instead, where that is longer
+  double first_wait_seconds = 0;     // the first request may take this long, if that is longer
   std::uint32_t evaluate_every = 1;  // 0: never
   double stop_at_grad_norm_sq = 0;   // 0: never
   bool keep_clients = false;         // a run that is stopped goes on later: do not send the clients home

@@ -19,10 +19,10 @@ namespace gradwire {
 std::string save_ledger(const Ledger& ledger);
 bool load_ledger(std::string_view bytes, Ledger& ledger);
 
-// What save_ledger() wrote, but for the list of clients; nothing: it did not.
+// Reads what save_ledger() wrote, without the list of clients; nothing: save_ledger() did not write it.
 std::optional<Ledger> peek_ledger(std::string_view bytes);
-// The ledger as it is after the round of a record, but for its list of clients; nothing: no record of a
-// round.
+// The ledger as it is after the round of a record, without its list of clients; nothing: this is no record of
+// a round.
 std::optional<Ledger> peek_record(std::string_view record);
 
 // Two kinds of record: the replies of a round as they are on the wire, which replay() gives to apply(); or,
@@ -34,10 +34,10 @@ class RoundRecords {
   explicit RoundRecords(CodecContext context);
   ~RoundRecords();
 
-  // state_bytes: what half.save() takes, about. The pieces of the record live until the next call.
+  // state_bytes: about the size of half.save(). The pieces of the record live until the next call.
   std::span<const std::string_view> encode(const RoundCommit<Real>& commit, const ServerHalf<Real>& half,
                                            std::size_t state_bytes);
-  // To be called when the record was written: gives back a state.
+  // To be called when the record is written: frees the saved state.
   void release() { state_ = {}; }
   // False: the record is not of this run, or not of the round after ledger.round.
   bool replay(std::string_view record, ServerHalf<Real>& half, Ledger& ledger);

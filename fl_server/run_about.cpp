@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// What may change from one process of a run to the next; the rest decides its bits.
+// What may change from one process of a run to the next; the rest decides the bits of the results.
 void copy_settings(const proto::Experiment& from, proto::Experiment& to) {
   to.mutable_server()->set_quorum(from.server().quorum());
   to.mutable_server()->set_over_selection(from.server().over_selection());

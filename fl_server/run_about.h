@@ -22,9 +22,9 @@ std::string save_about(const proto::Experiment& asked, const proto::Experiment& 
                        const std::string& start, const ClientTable& table);
 Result<RunAbout> load_about(std::string_view bytes);
 
-// A run may go on with another quorum, over-selection, deadline, durability, other evaluations and more or
-// fewer rounds: those are taken from `now` into about.resolved. Throws ExperimentError that names `folder`
-// and the first other key that differs.
+// A run may go on with another quorum, over-selection, deadline, join deadline, durability, other evaluations
+// and more or fewer rounds: those are copied from `now` into about.resolved. Throws ExperimentError that
+// names `folder` and the first other key that differs.
 void take_settings(const proto::Experiment& now, RunAbout& about, const std::string& folder);
 
 }  // namespace gradwire

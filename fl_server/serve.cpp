@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint32_t kBackSoonMs = 1000;  // when clients of a run that goes on may try again
 
-// Of the rounds that are applied again: when it is worth a line that this takes a while.
+// When the log says that rounds are being applied again: only if this takes a while.
 constexpr std::chrono::seconds kSayAfter{2}, kSayAgainEvery{5};
 
 constexpr std::chrono::milliseconds kSettleTime{1000};  // for the registry to take in what the journal has
@@ -36,8 +36,8 @@ std::uint64_t draw_run() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-// Makes the folder, unless it is somebody else's. False: its config.toml cannot be read, and a journal is
-// there, which has all of it.
+// Makes the folder; throws if it belongs to another experiment. False: its config.toml cannot be read, but a
+// journal is there, which has all of it.
 bool claim(const std::filesystem::path& state, const std::string& name) {
   const std::string option = "--state " + state.string() + ": ";
   if (!make_folder(state)) throw ExperimentError(option + "is no folder and cannot be made one");
@@ -85,7 +85,7 @@ class Serving {
     make_paths_absolute(told_, loaded.folder());
   }
 
-  // True: the folder holds a run that is not over, or may have more rounds now.
+  // True: the folder holds a run; stage() says what is left of it.
   bool recover() {
     if (!options_.resume)
       if (const Status status = journal_.remove(); !status) fail(status.error());
@@ -163,7 +163,7 @@ class Serving {
         hub.abandon("the server was stopped; the run goes on when it is back", false, kBackSoonMs);
       return outcome;
     } catch (const std::exception& error) {
-      // What is wrong with the experiment or with data stays so; who is missing may still come.
+      // A wrong experiment or wrong data stay wrong; a missing client may still come.
       const bool in_vain = !begun && (dynamic_cast<const ExperimentError*>(&error) != nullptr ||
                                       dynamic_cast<const DataError*>(&error) != nullptr);
       hub.abandon(std::string("the server ended the run: ") + error.what(), in_vain, kBackSoonMs);

@@ -24,11 +24,11 @@ class SessionOwner {
                                     std::optional<std::uint32_t> part_index,
                                     std::optional<std::uint32_t> part_count) = 0;
   virtual std::string welcome(ClientId client) = 0;  // a whole frame
-  // The session's peer is a relay; what it is told, a whole frame.
+  // What the server tells the session's peer, a relay: a whole frame.
   virtual std::string relay_welcome(const Session& relay) = 0;
   virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
   virtual std::uint64_t most_for_relay() const = 0;  // bytes that wait until a relay takes them
-  // One of its clients comes. No link: there are too many.
+  // A client of the relay connects. No link: there are too many.
   virtual Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) = 0;
   virtual Status on_join(Session& session, ClientInfo info) = 0;
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
@@ -38,9 +38,9 @@ class SessionOwner {
   virtual Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
                                                                       std::span<const std::byte> header) = 0;
   virtual Status on_sum(Session& relay, std::uint64_t bytes) = 0;
-  // The client has heard the last message.
+  // The client has confirmed the last message.
   virtual void on_heard(Session& session) = 0;
-  // Before on_closed: the connection ended in the middle of a reply, of whose payload so much is here.
+  // Before on_closed: the connection ended in the middle of a reply; so much of its payload has arrived.
   virtual void on_broken_reply(Session& session, std::uint64_t payload_bytes) = 0;
   virtual void on_closed(Session& session, const std::string& why) = 0;
   virtual void on_shut(Session& session) = 0;  // it may be destroyed
@@ -53,7 +53,7 @@ class Session final : public FrameHandler {
   // `id`: the owner's name for it.
   Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner);
   ~Session() override;
-  // What it speaks over; once, before anything else.
+  // Sets the session's link; to be called once, before anything else.
   Connection& speak(std::unique_ptr<Connection> connection);
   ChannelLink& speak(std::unique_ptr<ChannelLink> channel, Session& relay);
 
@@ -69,14 +69,14 @@ class Session final : public FrameHandler {
 
   // The run has begun: Start, then rounds.
   void begin(const std::string& start, std::uint64_t max_payload);
-  // Of a relay: what its clients may send.
+  // Of a relay: tells it what its clients may send.
   void tell_relay();
   // Of a relay: it adds up replies where it may.
   bool adds() const { return adds_; }
   // Of a relay: it has no channels.
   bool carries_nobody() const { return trunk_ && trunk_->empty(); }
   bool is_channel() const { return channel_ != nullptr; }
-  // Whose channel it is; null: of none, or of one that is lost.
+  // The relay whose channel it is; null: it is no channel, or the relay is lost.
   Session* relay() const { return channel_ != nullptr && !channel_->is_lost() ? relay_ : nullptr; }
   // It is a channel of this relay.
   bool is_behind(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
@@ -105,11 +105,11 @@ class Session final : public FrameHandler {
   std::unique_ptr<FrameLink> link_;
   Connection* connection_ = nullptr;  // link_, unless that is a channel
   ChannelLink* channel_ = nullptr;    // link_, if that is a channel
-  Session* relay_ = nullptr;          // whose channel it is, until that is lost; null: of none
+  Session* relay_ = nullptr;          // whose channel it is, until channel_ is lost; null: it is no channel
   std::unique_ptr<Trunk> trunk_;      // of a relay
   bool in_channel_ = false;           // what arrives is for one of its channels
   State state_ = State::kHello;
-  Patience patience_;  // since that began
+  Patience patience_;  // since state_ began
   std::optional<ClientId> client_;
   ClientInfo info_;  // from the Hello
   std::uint64_t process_ = 0;

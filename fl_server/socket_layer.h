@@ -16,13 +16,13 @@ namespace gradwire {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// What the user of a socket is told. It may close the socket meanwhile, not destroy it.
+// What the user of a socket is told. Inside these calls it may close the socket, not destroy it.
 class SocketHandler {
  public:
   virtual ~SocketHandler() = default;
-  // Bytes may be there to read, or the end; what is left unread is told again.
+  // There may be bytes to read, or the end; called again if something is left unread.
   virtual void on_readable() = 0;
-  // Asked for by want_write(), once for each asking.
+  // Called once for each call of want_write().
   virtual void on_writable() = 0;
 };
 
@@ -54,7 +54,7 @@ class SocketLayerHandler {
  public:
   virtual ~SocketLayerHandler() = default;
   virtual void on_accepted(std::unique_ptr<Socket> socket) = 0;
-  // A peer was hung up on because this process can have no more sockets; told once a tick at most.
+  // A peer was disconnected because this process can have no more sockets; called once a tick at most.
   virtual void on_turned_away() = 0;
   virtual void on_tick() = 0;
   virtual void on_stop() = 0;  // the operator asked to stop
@@ -65,18 +65,18 @@ class SocketLayer {
   virtual ~SocketLayer() = default;
   virtual std::string address() const = 0;  // HOST:PORT that clients connect to
   virtual SteadyTime now() const = 0;
-  // That this process can have at the same time.
+  // How many sockets this process can have at the same time.
   virtual std::size_t most_sockets() const { return SIZE_MAX; }
   // Accepts from now on, and calls the handler from inside wait(). `signals`: SIGINT and SIGTERM ask to stop,
   // a second one ends the process.
   virtual void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) = 0;
   virtual void stop_accepting() = 0;
-  // A connection to HOST:PORT that is being made: what it moves is kNothing until it is there, and kFailed
+  // Begins a connection to HOST:PORT. Reads and writes give kNothing until it is established, and kFailed
   // when it cannot be.
   virtual Result<std::unique_ptr<Socket>> connect(const std::string& address) = 0;
-  // Soon, from inside wait(), after whatever is being called now.
+  // Calls `job` soon, from inside wait(), after the call that is running now.
   virtual void post(std::function<void()> job) = 0;
-  // Until done() or the deadline; done() is asked first.
+  // Works until done() or the deadline. Before the deadline, done() is asked first.
   virtual void wait(SteadyTime deadline, const std::function<bool()>& done) = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace gradwire {
 namespace {
 
-// As SQLite's URI names want it.
+// The file's name as a URI for SQLite.
 std::string uri_of(const std::filesystem::path& file) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string uri = "file:";

@@ -1,5 +1,5 @@
 // A database of SQLite with errors as values: after the first failure every call does nothing until clear(),
-// so a whole transaction is written down without a check on each line.
+// so the code of a transaction needs no check on each line.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class SqlRow {
 class Database {
  public:
   enum class Access : std::uint8_t {
-    kWrite,      // made where there is none
-    kRead,       // beside whoever writes
-    kReadAlone,  // a file that nobody writes: also where no file can be made beside it
+    kWrite,      // makes the file if there is none
+    kRead,       // also while another program writes
+    kReadAlone,  // a file that nobody writes; also where no file can be made beside it
   };
   enum class Failure : std::uint8_t { kNone, kLocked, kDamaged, kOther };
 
@@ -46,7 +46,7 @@ class Database {
 
   Failure failure() const;
   std::string message() const { return message_; }  // of the first failure, in SQLite's words
-  void clear();                                     // also gives up the open transaction
+  void clear();                                     // also rolls back the open transaction
 
   void run(const char* statements);
   // `sql`: a literal, kept prepared under its address.

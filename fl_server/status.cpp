@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kMostClientsShown = 20;
 
-// Nothing that is read is put in order: that is for the server.
+// Ignores all writes: only the server may repair what it reads.
 class ReadOnlyDisk final : public Disk {
  public:
   explicit ReadOnlyDisk(const fs::path& folder) : folder_(folder) {}
@@ -158,7 +158,7 @@ std::string describe(const RegistryClient& c) {
   return text;
 }
 
-// Those that are missing first: they are what somebody looks for.
+// Missing clients come first: they are what the reader looks for.
 std::vector<std::string> describe_clients(const Found& found) {
   if (!found.registry) return {"unknown: " + found.no_registry};
   std::vector<RegistryClient> clients = found.registry->clients;

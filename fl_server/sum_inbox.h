@@ -18,7 +18,7 @@ class SumInbox {
  public:
   explicit SumInbox(const CodecContext& context) : context_(context) {}
 
-  // As UplinkSlot's, for the sum that comes from this relay; one at a time of each.
+  // As UplinkSlot::prepare_sum, for the next sum from this relay; one at a time from each.
   Result<std::span<const std::span<std::byte>>> prepare(std::uint64_t relay, const Prefix& prefix,
                                                         std::span<const std::byte> header) {
     forget(relay);
@@ -36,7 +36,8 @@ class SumInbox {
     Uplink<Real> up;
     std::span<const ClientId> covers;
   };
-  // It is here; views live until release() of a later request than `newest`. REQUIRES: is_arriving().
+  // The whole sum has arrived; its views live until release() of a later request than `newest`. REQUIRES:
+  // is_arriving().
   Result<Sum> finish(std::uint64_t relay, std::uint64_t newest) {
     const auto found = arriving_.find(relay);
     std::unique_ptr<Slot> slot = std::move(found->second);
@@ -48,14 +49,14 @@ class SumInbox {
     return Sum{*up, covers};
   }
 
-  // What is arriving from a relay is not wanted, or does not come.
+  // Discards what is arriving from a relay: it is not wanted, or does not come.
   void forget(std::uint64_t relay) {
     const auto found = arriving_.find(relay);
     if (found == arriving_.end()) return;
     keep(std::move(found->second));
     arriving_.erase(found);
   }
-  // Nobody looks any more at what came before the request `newest`.
+  // The loop no longer looks at the sums of requests before `newest`.
   void release(std::uint64_t newest) {
     const auto old = std::stable_partition(looked_at_.begin(), looked_at_.end(),
                                            [&](const auto& sum) { return sum.first >= newest; });

@@ -40,7 +40,7 @@ constexpr std::size_t kMaxVectors = 16;  // of one system call
 constexpr int kAcceptsPerWake = 64;
 constexpr std::size_t kDescriptorsOfFiles = 64;  // and of all else that is no connection
 constexpr int kJobsWithoutTime =
-    10'000;  // of a wait whose deadline has passed; busy peers may bring more for ever
+    10'000;  // in a wait whose deadline has passed; busy peers may bring more for ever
 
 std::string peer_of(int fd) {
   sockaddr_storage address{};
@@ -56,7 +56,7 @@ std::string peer_of(int fd) {
   return (address.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
 }
 
-// As many descriptors as the system lets this process have; how many of them are for sockets.
+// Raises the limit of descriptors as far as the system allows; returns how many of them are for sockets.
 std::size_t raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
@@ -65,8 +65,8 @@ std::size_t raise_descriptor_limit() {
   return limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur / 2, kDescriptorsOfFiles);
 }
 
-// A socket that is being connected. To the address of that name whose turn it is: the next one may answer
-// where this one does not.
+// A socket that is being connected. If the name has several addresses, `turn` picks one: the next one may
+// answer where this one does not.
 Result<int> begin_connection(const std::string& address, std::size_t turn) {
   const auto parsed = parse_address(address, AddressUse::kToConnect);
   if (!parsed) return parsed.error();
@@ -149,7 +149,7 @@ class TcpSocket final : public Socket {
   SocketHandler* handler_ = nullptr;
   int error_ = 0;
   bool paused_ = false, awaits_bytes_ = false;
-  // For what Asio calls after this object has gone.
+  // For handlers that Asio calls after this object is destroyed.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -9,8 +9,8 @@
 namespace gradwire {
 
 // Listens on HOST:PORT, [V6]:PORT or :PORT (all interfaces); port 0: any that is free. Throws
-// std::invalid_argument or std::runtime_error (one line). keep_signals: SIGINT and SIGTERM do not end the
-// process from now on, but wait for start().
+// std::invalid_argument or std::runtime_error (one line). keep_signals: from now on SIGINT and SIGTERM
+// do not end the process, but wait for start().
 std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, bool keep_signals = false);
 
 }  // namespace gradwire

@@ -59,7 +59,7 @@ void TcpTransport<Real>::encode_once(std::uint64_t ticket, const Downlink<Real>*
   shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, !body_->sections.empty()});
 }
 
-// One copy for all whom it has not reached yet, now and later.
+// Makes one copy of the body for all clients that it has not reached yet.
 template <class Real>
 void TcpTransport<Real>::own_body() {
   if (shared_.use_count() > 1) shared_->own();
@@ -93,7 +93,7 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
   hub_.send(client, std::move(message));
   newest_ = envelope.ticket;
   asking_ = envelope.request == Request::kRound;
-  return encoded.bytes;  // that the client gets, whatever its relay got
+  return encoded.bytes;  // as the client gets it, even if its relay got the short head
 }
 
 template <class Real>
@@ -102,7 +102,7 @@ Event<Real> TcpTransport<Real>::next(double deadline) {
   const auto until =
       hub_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
   if (std::exchange(asking_, false) && takes_sums_) hub_.tell_asked(newest_);
-  if (events_.empty()) sums_.release(newest_);  // else one of the request before may wait there
+  if (events_.empty()) sums_.release(newest_);  // else a sum of the request before may wait there
   if (events_.empty()) hub_.wait(until, [this] { return !events_.empty(); });
   own_body();
   hub_.own_pending();  // from here on the caller may change what it sent
@@ -125,7 +125,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
     inbox.from = have;
     return std::span<const std::span<std::byte>>(inbox.rest);
   }
-  // Asked twice, the client has sent the rest twice, or from another place.
+  // The client was asked twice, and has sent the rest twice, or from another byte.
   inbox.have = have;
   if (tail_start(header, std::as_bytes(std::span(inbox.header))))
     return std::span<const std::span<std::byte>>();
@@ -173,7 +173,7 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   Event<Real> event;
   event.kind = Event<Real>::Kind::kReply;
   event.bytes = bytes;
-  if (inbox.from > 0) {  // counted as what it is, not as what was repeated to get it
+  if (inbox.from > 0) {  // counted as one whole reply, without what was sent twice
     event.bytes = kPrefixBytes + inbox.header.size();
     for (const auto place : inbox.places) event.bytes += place.size();
   }
@@ -197,7 +197,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_sum_header(
   const auto places = sums_.prepare(relay, prefix, header);
   if (!places) return places;
   const std::span<const ClientId> covers = sums_.covers(relay);
-  // One of them may have answered, or come by another way, meanwhile: then they are taken one by one.
+  // A client may have answered meanwhile, or connected another way: then the replies are taken one by one.
   if (is_awaited(relay) && std::all_of(covers.begin(), covers.end(), is_behind)) return places;
   turn_away(relay);
   return std::span<const std::span<std::byte>>();

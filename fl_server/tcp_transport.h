@@ -23,8 +23,8 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   TcpTransport(Hub& hub, const CodecContext& context, std::string start, bool takes_sums = false);
   ~TcpTransport() override;
 
-  // A body is encoded once per ticket. What a client that is not connected was sent is lost; kJoined tells
-  // when it is back.
+  // A body is encoded once per ticket. What is sent to a client that is not connected is lost; kJoined
+  // tells when the client is back.
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
   void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override;
   void ignore(const Event<Real>& event) override;
@@ -36,14 +36,14 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   static constexpr int kInSum = 2;
   struct Inbox {
     std::unique_ptr<UplinkSlot<Real>> slots[2];
-    int arriving = 0;         // where the reply on its way goes
-    int viewed = -1;          // the slot that a reply handed up looks into; kInSum: it was part of a sum
+    int arriving = 0;         // the slot of the reply that is arriving
+    int viewed = -1;          // the slot that the reply handed up views; kInSum: it was part of a sum
     std::uint64_t asked = 0;  // the newest ticket sent
     // Of the reply that is arriving, when it is longer than a chunk.
     std::string header;                            // of the whole; empty: it is short
     std::span<const std::span<std::byte>> places;  // of the whole payload
-    std::uint64_t from = 0;                        // what arrives now begins there
-    std::uint64_t have = 0;                        // bytes of it that are good, since its connection broke
+    std::uint64_t from = 0;                        // byte of the payload where what arrives now begins
+    std::uint64_t have = 0;                        // bytes of it that are kept after its connection was lost
     std::vector<std::span<std::byte>> rest;
   };
 
@@ -55,9 +55,9 @@ class TcpTransport : public Transport<Real>, private HubEvents {
       std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
       const std::function<bool(ClientId)>& is_behind) override;
   Status on_sum(std::uint64_t relay, std::uint64_t bytes) override;
-  // Of the sum that is arriving: all of its clients are asked this, and have not answered.
+  // Whether all clients of the arriving sum are asked its ticket and have not answered.
   bool is_awaited(std::uint64_t relay) const;
-  // It is not taken; its clients are told on their channels.
+  // Refuses the arriving sum; tells its clients on their channels.
   void turn_away(std::uint64_t relay);
   void on_relay_left(std::uint64_t relay) override { sums_.forget(relay); }
   void on_joined(ClientId client) override;
@@ -74,7 +74,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   const bool takes_sums_;
   SumInbox<Real> sums_;
   std::uint64_t newest_ = 0;  // ticket
-  bool asking_ = false;       // relays have not been told yet that all that are asked now were sent it
+  bool asking_ = false;       // relays are still to be told that all clients asked now were sent newest_
   std::deque<Event<Real>> events_;
   // The last body encoded, and what it was encoded from.
   std::shared_ptr<const EncodedBody<Real>> body_;

@@ -8,7 +8,7 @@
 
 namespace gradwire {
 
-// ACCEPTED and its contraries; COMMITTED is said by the envelope's `committed`.
+// ACCEPTED and the opposites; the envelope's `committed` says COMMITTED.
 enum class Receipt : std::uint8_t { kAccepted = 0, kLate = 1, kRefused = 2 };
 
 template <class Real>
@@ -26,7 +26,7 @@ struct Event {
   // kReply: `up` is the sum of the answers of these clients, ascending, the first of them up.client. Empty:
   // it is that client's own. The view lives as long as those of `up`.
   std::span<const ClientId> covers;
-  // kReply: without its parts, since another of this client's to the same ticket was handed up before.
+  // kReply: a duplicate without parts: this client's reply to the same ticket was handed up before.
   bool repeated = false;
 };
 
@@ -39,7 +39,7 @@ class Transport {
   // transport that is still writing then has its own copy (one per body, not one per client). Returns the
   // encoded size in bytes, counted even if lost.
   virtual std::uint64_t send(ClientId client, const Envelope<Real>& envelope) = 0;
-  // Tells the client what became of its reply to `ticket`; it may hear it with its next message.
+  // Tells the client what became of its reply to `ticket`, perhaps only together with its next message.
   virtual void tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
     (void)client, (void)ticket, (void)receipt;
   }

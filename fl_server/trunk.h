@@ -21,8 +21,7 @@ class Trunk {
   using Opener = std::function<Channel(std::uint32_t channel)>;
   explicit Trunk(Opener opener) : opener_(std::move(opener)) {}
 
-  // As FrameHandler's, for frames of channels. What is wrong is the channel's fault: it is refused, and the
-  // trunk goes on.
+  // As FrameHandler's, for frames of channels. An error refuses only the channel, and the trunk goes on.
   std::span<const std::span<std::byte>> on_header(const Prefix& prefix, std::span<const std::byte> header);
   void on_frame();
   // The channel's session ends.

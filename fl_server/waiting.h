@@ -50,7 +50,7 @@ class Waiting {
   }
 
  private:
-  static constexpr double kAskingAgainSeconds = 60;  // once that was done limits_.attempts times
+  static constexpr double kAskingAgainSeconds = 60;  // at least, after the first limits_.attempts deadlines
 
   const RoundLimits& limits_;
   const double begun_;

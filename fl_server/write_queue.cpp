@@ -8,7 +8,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kMaxPieces = 16;           // of one write
-constexpr std::uint64_t kBytesOfAMessage = 256;  // that it takes beside its bytes, about
+constexpr std::uint64_t kBytesOfAMessage = 256;  // memory beside its bytes, about
 
 using Sections = std::vector<std::span<const std::byte>>;
 
@@ -79,8 +79,8 @@ void WriteQueue::push(Outgoing message) {
   }
   const Place place = found->second;
   make_void(place);
-  // A channel keeps its turn: else those that are asked first would be the only ones that a slow relay
-  // serves. What the connection itself says comes behind all that it speaks of.
+  // A channel keeps its position in the queue: else a slow relay would serve only the channels that are asked
+  // first. A message of the connection itself moves to the end, after all messages that it speaks of.
   if (channel == 0) queue_.splice(queue_.end(), queue_, place);
   put(place, std::move(message));
 }
@@ -114,7 +114,7 @@ bool WriteQueue::is_body_known(const Outgoing& message) const {
   return !message.short_head.empty() && message.body != nullptr && message.body == last_body_.lock();
 }
 
-// The first message is on its way: nothing takes its place any more.
+// The writing of the first message has begun: no other message replaces it any more.
 void WriteQueue::begin() {
   Outgoing& first = queue_.front();
   if (const auto found = waiting_.find(first.channel);

@@ -1,4 +1,4 @@
-// What one socket has still to be sent, written by scatter-gather from where it lies.
+// The messages that one socket has still to send, written by scatter-gather, without a copy.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace gradwire {
 
-// What the messages of one request have in common: each is written with it, and it is kept once.
+// The part that all messages of one request share: written with each of them, kept once.
 struct SharedBody {
   std::vector<std::span<const std::byte>> sections;
   std::shared_ptr<const void> keep;  // owns sections that are not borrowed
@@ -28,16 +28,16 @@ struct SharedBody {
 // vectors (`borrowed`) until WriteQueue::own() was called.
 struct Outgoing {
   std::string head;        // prefix and header
-  std::string short_head;  // in place of head and body where the body was the last one written; empty: none
+  std::string short_head;  // replaces head and body if this body was the last one written; empty: none
   std::shared_ptr<SharedBody> body;  // may be null
   std::vector<std::span<const std::byte>> sections;
   std::shared_ptr<const void> keep;  // owns sections that are not borrowed
   bool borrowed = false;
-  // Not 0: a message of this request. While it waits, one of a newer request, for whatever channel, makes it
-  // void, and one for the same channel takes its place.
+  // Not 0: a message of this request. While it waits, a message of a newer request, for any channel, discards
+  // it, and a message for the same channel replaces it.
   std::uint64_t request = 0;
   std::uint32_t channel = 0;
-  bool last = false;  // nothing follows; the client hears it and hangs up
+  bool last = false;  // nothing follows; the client confirms it and disconnects
 
   static Outgoing control(std::string frame) {
     Outgoing message;
@@ -49,14 +49,14 @@ struct Outgoing {
 class WriteQueue {
  public:
   void push(Outgoing message);
-  // Drops what was not begun.
+  // Discards the messages of which nothing was written yet.
   void drop_waiting();
   void clear();
 
   bool empty() const { return messages_ == 0; }
-  // That it holds: all but shared bodies.
+  // How many the queue holds, without shared bodies.
   std::uint64_t bytes() const;
-  std::uint64_t taken() const { return taken_; }  // ever, by the socket
+  std::uint64_t taken() const { return taken_; }  // so far, by the socket
   bool borrowing() const { return borrowing_ > 0; }
   void own();
 
@@ -74,13 +74,13 @@ class WriteQueue {
   void begin();
   void end_front();
 
-  std::list<Outgoing> queue_;               // with places that are void: they keep a channel's turn
-  std::map<std::uint32_t, Place> waiting_;  // requests that were not begun, and void places; by channel
+  std::list<Outgoing> queue_;               // with empty (void) places, which keep a channel's position
+  std::map<std::uint32_t, Place> waiting_;  // by channel: requests not begun yet, and void places
   std::weak_ptr<SharedBody> last_body_;     // written in full, and remembered by the peer
   std::uint64_t newest_ = 0;                // request
   std::size_t messages_ = 0, borrowing_ = 0;
   std::uint64_t bytes_ = 0;
-  std::uint64_t written_ = 0;  // bytes of the first
+  std::uint64_t written_ = 0;  // bytes of the first message
   std::uint64_t taken_ = 0;
 };
 

@@ -12,7 +12,7 @@ Result<Address> parse_address(const std::string& text, AddressUse use) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || (colon == 0 && use == AddressUse::kToConnect)) return wrong;
   Address address{text.substr(0, colon), text.substr(colon + 1)};
-  std::uint16_t number = 0;  // the resolver takes larger ones, too
+  std::uint16_t number = 0;  // the resolver would accept larger ones, too
   const char* end_of_text = address.port.data() + address.port.size();
   const auto [end, error] = std::from_chars(address.port.data(), end_of_text, number);
   if (error == std::errc::result_out_of_range) return Error{text + ": a port is a number of 0 to 65535"};

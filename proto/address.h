@@ -21,8 +21,8 @@ Result<Address> parse_address(const std::string& text, AddressUse use);
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// What the system knows of it, never empty: to connect to, or to listen on. Waits for the resolver. The error
-// is the resolver's.
+// The socket addresses that the system's resolver finds, never empty: to connect to, or to listen on. Waits
+// for the resolver. The error is the resolver's.
 Result<AddressList> look_up(const Address& address, AddressUse use);
 
 }  // namespace gradwire

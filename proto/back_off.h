@@ -7,8 +7,8 @@
 
 namespace gradwire {
 
-// How long to wait before the next try: exponential with full jitter, so that clients that were lost together
-// do not come back together. Timing only; results never depend on it.
+// How long to wait before the next try: exponential with full jitter, so that clients that lose the
+// connection together do not reconnect together. Timing only; results never depend on it.
 class BackOff {
  public:
   BackOff(std::chrono::milliseconds base, std::chrono::milliseconds cap, std::uint64_t seed)
@@ -16,7 +16,8 @@ class BackOff {
 
   void reset() { failures_ = 0; }
 
-  // Uniform in [0, min(cap, base * 2^failures)], and not before the server wants to see us.
+  // retry_after, before which the server does not want us, plus a uniform number in [0, min(cap, base *
+  // 2^failures)].
   std::chrono::milliseconds next(std::chrono::milliseconds retry_after) {
     std::chrono::milliseconds limit = base_;
     for (std::uint32_t k = 0; k < failures_ && limit < cap_; ++k) limit *= 2;

@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little, "sections are written 
 template <class Field>
 void pack_fields(std::size_t count, std::uint32_t bits, std::span<std::byte> out, Field field) {
   std::byte* to = out.data();
-  std::uint64_t pending = 0;  // `filled` < 32 bits wait for a whole word
+  std::uint64_t pending = 0;  // `filled` < 32 bits that do not make a whole word yet
   std::uint32_t filled = 0;
   for (std::size_t i = 0; i < count; ++i) {
     pending |= static_cast<std::uint64_t>(field(i)) << filled;
@@ -51,7 +51,7 @@ void unpack_fields(std::span<const std::byte> in, std::size_t count, std::uint32
   }
 }
 
-// Whether the bits of the last byte behind `used_bits` are zero.
+// Whether the bits of the last byte after the first `used_bits` of `in` are zero.
 inline bool tail_is_zero(std::span<const std::byte> in, std::uint64_t used_bits) {
   return used_bits % 8 == 0 || (in.back() >> (used_bits % 8)) == std::byte{0};
 }

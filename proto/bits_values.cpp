@@ -19,8 +19,8 @@ constexpr int kMantissaBits = sizeof(Real) == 4 ? 23 : 52;
 template <class Real>
 constexpr std::uint32_t kExponentMask = sizeof(Real) == 4 ? 0xFF : 0x7FF;
 
-// A coder turns a value into a field and back. field() of a value that has none is the field of another, so
-// that to compare is to check. valid(): whether a field stands for anything.
+// A coder turns a value into a field and back. For a value that has no field, field() returns the field of
+// another value, so the caller checks by decoding and comparing. valid(): whether a field encodes a value.
 
 // The exponent field of v / unit, and the sign above it.
 template <class Real>
@@ -80,7 +80,7 @@ struct DitherCoder {
     const Real wanted = std::abs(v);
     std::uint32_t k = 0;
     if (wanted != 0) {
-      const int l = exponent(size[1]) - exponent(wanted);  // right but for subnormal ones
+      const int l = exponent(size[1]) - exponent(wanted);  // right except for subnormal ones
       k = l >= 0 && l < static_cast<int>(levels) ? static_cast<std::uint32_t>(l) + 1 : levels;
       if (size[k] != wanted)
         for (k = levels; k > 0 && size[k] != wanted;) --k;

@@ -1,4 +1,4 @@
-// Which gradwire this is. Equal bits are promised for equal build strings.
+// Version and build of this program. Equal bits are promised for equal build strings.
 #pragma once
 
 #include <string>

@@ -6,11 +6,11 @@
 
 namespace gradwire {
 
-// Work space that is used again and again: its bytes are not initialised, so that memory of which only the
-// beginning is written costs only that beginning.
+// Work space for reuse. Its bytes are not initialised: when only the beginning is written, only the beginning
+// costs memory.
 class ByteBuffer {
  public:
-  // Above this, memory is given back as soon as it is not needed; below, it is kept for the next message.
+  // Larger memory is freed as soon as it is not needed; smaller memory is kept for the next message.
   static constexpr std::size_t kKeptBytes = 256 * 1024;
 
   // `size` bytes with undefined contents, valid until the next call.

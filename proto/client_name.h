@@ -10,7 +10,7 @@ namespace gradwire {
 
 inline constexpr std::size_t kLongestClientName = 64;
 
-// One word of 1 to kLongestClientName letters, digits and signs of ASCII; the error says what is wrong.
+// One word of 1 to kLongestClientName ASCII letters, digits and signs; the error says what is wrong.
 Status check_client_name(std::string_view name);
 
 }  // namespace gradwire

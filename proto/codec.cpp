@@ -20,8 +20,8 @@ Result<ZstdMode> parse_zstd_mode(std::string_view text) {
 
 namespace {
 
-// Vectors of values that one part takes at most: the factors of a matrix may have twice as many numbers, and
-// so may the eigenvectors of one whose triangle is sent.
+// The most vectors of values that one part may hold: the factors of a matrix may have twice as many numbers,
+// and so may the eigenvectors of a matrix whose triangle is compressed.
 std::uint64_t most_vectors(const Compressor& compressor) {
   std::uint64_t vectors = 0;
   for (std::size_t link = 0; link < kMaxLinks; ++link) {

@@ -1,6 +1,6 @@
-// Messages <-> bytes. Envelopes and uplinks become a small protobuf header and raw payload sections that lie
-// where the half left them (scatter-gather); receiving, plain sections go straight into the slot's vectors.
-// Lossless. No I/O.
+// Messages <-> bytes. Envelopes and uplinks become a small protobuf header and raw payload sections, which
+// stay where the half put them (scatter-gather). The receiver reads plain sections straight into the slot's
+// vectors. Lossless. No I/O.
 //
 // A part has up to two sections: its indices (bit-packed at ceil(log2 d) bits, or a d-bit bitmap when that is
 // smaller; none when seeded or a range) and its values (plain little-endian reals, or as their packing says:
@@ -53,7 +53,7 @@ struct Encoded {
   std::array<std::byte, kPrefixBytes> prefix;
   std::string header;
   std::vector<std::span<const std::byte>> sections;
-  std::uint64_t bytes = 0;  // all of it
+  std::uint64_t bytes = 0;  // of the whole message
 };
 
 // The encoded parts of one Downlink, shared by the envelopes of all clients. Encoded sections that do not
@@ -69,21 +69,21 @@ class Codec {
   const CodecContext& context() const;
 
   std::shared_ptr<const EncodedBody<Real>> encode_body(const Downlink<Real>& body);
-  // body and resync may be null as in Envelope; `envelope`'s own pointers are not looked at.
-  // `have_bytes`: of the reply's payload that came already (proto/reply_tail.h). `same_body`: in place of a
-  // body, to a relay that has it.
+  // body and resync may be null as in Envelope; encode() ignores `envelope`'s own pointers. `have_bytes`:
+  // bytes of the reply's payload that have arrived already (proto/reply_tail.h). `same_body`: sent in place
+  // of a body to a relay that already has the body.
   Encoded encode(const Envelope<Real>& envelope, const EncodedBody<Real>* body,
                  const EncodedBody<Real>* resync, std::uint64_t have_bytes = 0, bool same_body = false) const;
-  // The same as figures, for transports that send nothing: what a body (or resync) adds to an envelope, and
-  // encode(envelope, body, resync).bytes made of those (0: null). Only large bodies are compressed to find
-  // out.
+  // The same as sizes alone, for transports that send nothing: the bytes that a body (or resync) adds to an
+  // envelope, and encode(envelope, body, resync).bytes from these sizes (0: null). Compresses only large
+  // bodies to find out.
   std::uint64_t body_bytes(const Downlink<Real>& body);
   static std::uint64_t envelope_bytes(std::uint64_t body, std::uint64_t resync);
   // The sections view uplink's buffers and this codec's own work space: valid until the next encode of an
   // uplink.
   // `covers`: it is the sum of the uplinks of these clients.
   const Encoded& encode(const Uplink<Real>& uplink, std::span<const ClientId> covers = {});
-  // To be called when the last uplink was written: gives back large work space before the next encode does.
+  // Called when the last uplink was written: frees large work space before the next encode would.
   void release_uplink();
   // encode(uplink).bytes; does only the work that the figure needs (nothing but arithmetic below
   // kZstdMinBytes).
@@ -95,8 +95,8 @@ class Codec {
 };
 
 // Receives one message after the other into buffers that are kept. prepare() checks every limit and says
-// where the payload bytes must go; finish() checks the checksum, unpacks, and validates before anything is
-// handed out.
+// where the payload bytes must go; finish() checks the checksum, unpacks and validates before it returns
+// anything.
 template <class Real>
 class EnvelopeSlot {
  public:
@@ -121,17 +121,18 @@ class UplinkSlot {
   ~UplinkSlot();
   Result<std::span<const std::span<std::byte>>> prepare(const Prefix& prefix,
                                                         std::span<const std::byte> header);
-  // The same for the sum of the uplinks of covers(), dense; of its first client.
+  // The same for the sum of the uplinks of the clients covers(). The sum is dense; finish() takes its first
+  // client.
   Result<std::span<const std::span<std::byte>>> prepare_sum(const Prefix& prefix,
                                                             std::span<const std::byte> header);
-  // Of the message prepared last: ascending, two or more of a sum, none of an uplink of one client. The view
-  // lives until the next prepare.
+  // The clients of the message prepared last, ascending: two or more for a sum, none for the uplink of one
+  // client. The view is valid until the next prepare.
   std::span<const ClientId> covers() const;
-  // The uplink, as sent by `client` (another number in the header is an error). `draws` keeps what the
-  // uplinks of all clients share (PermK); null: the slot's own does.
+  // The uplink, as sent by `client` (another number in the header is an error). `draws` caches the draws that
+  // the uplinks of all clients share (PermK); null: the slot uses its own cache.
   Result<Uplink<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
   std::uint64_t ticket() const;  // of the message prepared last
-  // What its header says, without parts.
+  // The uplink without parts, as its header describes it.
   Uplink<Real> announced() const;
 
  private:

@@ -1,4 +1,4 @@
-// What the codecs of a run are made with, the same at both ends.
+// The context of the codecs of a run, the same at both ends.
 #pragma once
 
 #include "algorithms/method.h"

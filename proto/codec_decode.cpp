@@ -159,7 +159,7 @@ struct UplinkSlot<Real>::Impl {
   BlockMemo draws;
 };
 
-// Room for the parts of the header, where that and the frame agree.
+// Makes room for the parts of the header, if header and frame agree on the length.
 template <class Real>
 Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::Impl::plan() {
   if (Status s = parts.plan(header.parts(), context, true); !s) return s.error();
@@ -181,7 +181,7 @@ Status UplinkSlot<Real>::Impl::check_fields() const {
   return Unit{};
 }
 
-// Of a sum: who is in it, and that it is a reply of vectors that were added up.
+// For a sum: checks its list of clients, and that it is a reply of plain vectors, which can be added up.
 template <class Real>
 Status UplinkSlot<Real>::Impl::check_covers() const {
   const auto& covers = header.covers();

@@ -19,7 +19,7 @@ std::uint64_t message_field_bytes(std::uint64_t length) {
   return (length < 128 ? 2 : 3) + length;
 }
 
-// Appends an embedded message that is serialised already.
+// Appends an embedded message that is already serialised.
 void append_message_field(std::string& header, int field, const std::string& message) {
   header.push_back(static_cast<char>(field << 3 | 2));
   if (message.size() < 128) {
@@ -49,7 +49,7 @@ void finish(Encoded& message, FrameType type, std::uint64_t payload_len, std::ui
   message.bytes = kPrefixBytes + message.header.size() + payload_len;
 }
 
-// What the receiver of a message redraws supports with; null: it redraws none.
+// The compressor with which the receiver of a message redraws supports; null: it redraws none.
 struct Redraws {
   const Compressor* compressor;
   StreamKey key;  // of part 0: seed of the run, client, round
@@ -65,7 +65,8 @@ Redraws redraws_of(const CodecContext& context, const Downlink<Real>& body) {
           {context.seed, kServerClient, body.round, Purpose::kCompressor}};
 }
 
-// A seeded support that another compressor drew would be lost on the way: a programming error of the method.
+// Whether the receiver redraws the same support. It cannot if another compressor drew the support: a
+// programming error of the method.
 template <class Real>
 [[maybe_unused]] bool redraws_to(const Compressor* c, const Payload<Real>& p) {
   std::vector<std::uint32_t> indices;
@@ -77,7 +78,7 @@ template <class Real>
              : std::equal(indices.begin(), indices.end(), p.indices.begin(), p.indices.end());
 }
 
-// Whether the receiver finds this support from what it knows.
+// Whether the receiver can derive this support from what it knows.
 template <class Real>
 bool derivable(const Redraws& redraws, const Payload<Real>& p, std::size_t part, std::size_t link) {
   if (!p.seeded || redraws.compressor == nullptr || p.key != part_key(redraws.key, part, link)) return false;
@@ -85,8 +86,8 @@ bool derivable(const Redraws& redraws, const Payload<Real>& p, std::size_t part,
   return true;
 }
 
-// Calls use(payload, layout, number) for the parts and their second summands; numbers are places for work
-// space.
+// Calls use(payload, layout, number) for the parts and their second summands; `number` tells which work space
+// to use.
 template <class Real, class Use>
 void each_layout(const Parts<Real>& parts, const Redraws& redraws, Use use) {
   for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -172,7 +173,7 @@ struct Codec<Real>::Impl {
   CodecContext context;
   SectionCompressor compressor;
   PartWriter writer;
-  wire::Reply reply;  // kept: its parts are made once
+  wire::Reply reply;  // kept, so that its parts are allocated only once
   Encoded uplink;
   std::array<PartSpace, kMaxParts * kMaxLinks> spaces;  // of `uplink`
   PartSpace sizing;                                     // of encoded_bytes, which leaves `uplink` alone

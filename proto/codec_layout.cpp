@@ -62,7 +62,7 @@ bool consistent(const Payload<Real>& p) {
   return false;
 }
 
-// A compressed section replaces a raw one that may be compressed at all, and is smaller.
+// A compressed section is allowed only for a raw one of kZstdMinBytes or more, and must be smaller.
 bool good_zstd_size(std::uint64_t sent, std::uint64_t raw) {
   return raw >= kZstdMinBytes && sent > 0 && sent < raw;
 }
@@ -109,7 +109,7 @@ namespace {
 
 constexpr std::uint32_t kMostLevels = 65535, kMostHalvings = 100;
 
-// Unit, levels and rows, each there exactly when it belongs there.
+// Reads unit, levels and rows. Each must be there exactly when packing or shape needs it.
 Status read_packing(const wire::Part& from, std::size_t real_bytes, Layout& layout) {
   const auto packing = static_cast<std::uint32_t>(from.packing());
   layout.packing = static_cast<Packing>((packing + 1) / 2);

@@ -42,13 +42,14 @@ struct Layout {
   bool has_count() const { return shape != Shape::kNothing && shape != Shape::kDense; }
   bool is_packed() const { return packing != Packing::kPlain && !as_plain; }
   bool has_levels() const { return packing == Packing::kLevels || packing == Packing::kDithered; }
-  // A unit that is a constant of the compressor, or that has no place before the values.
+  // Whether the header has the unit: a constant of the compressor, or a unit that the value section has no
+  // place for.
   bool has_unit() const { return packing == Packing::kNatural ? unit != 1 : as_plain; }
   bool has_first() const { return shape == Shape::kRange && !seeded; }
   std::uint64_t sent_bytes() const {
     return (index_zstd != 0 ? index_zstd : index_bytes) + (value_zstd != 0 ? value_zstd : value_bytes);
   }
-  // Of the wire::Part with its tag and length.
+  // Size of the wire::Part with its tag and length.
   std::uint64_t header_bytes() const {
     return 2 + 2 * kEnumField + kFixed32Field + (seeded ? 2 : 0) + (has_count() ? kFixed32Field : 0) +
            (has_first() ? kFixed32Field : 0) + (has_unit() ? kFixed64Field : 0) +
@@ -62,7 +63,7 @@ struct Layout {
 template <class Real>
 Layout layout_of(const Payload<Real>& p, bool seeded);
 
-// The key of one summand of one part, of the key of the message's first.
+// The key of one summand of one part, derived from `key`, the key of the message's first part.
 inline StreamKey part_key(const StreamKey& key, std::size_t part, std::size_t link) {
   StreamKey own = key;
   own.purpose = key.purpose + static_cast<std::uint32_t>(part + link * kSecondDraw);
@@ -71,8 +72,8 @@ inline StreamKey part_key(const StreamKey& key, std::size_t part, std::size_t li
 
 void write_layout(const Layout& layout, wire::Part& to);
 
-// Checks everything that the header alone can tell; sizes are of `real_bytes` per value. may_be_seeded: in
-// uplinks.
+// Checks everything that the header alone can tell; sizes assume `real_bytes` per value. may_be_seeded: true
+// for uplinks.
 Result<Layout> read_layout(const wire::Part& from, std::uint32_t max_dim, std::size_t real_bytes,
                            bool may_be_seeded);
 

@@ -19,7 +19,7 @@ namespace gradwire {
 
 using Targets = std::vector<std::span<std::byte>>;
 
-// Sets the size of a kept vector; gives memory back that a much larger message needed.
+// Sets the size of a kept vector; frees memory that only a much larger message needed.
 template <class T>
 void resize_kept(std::vector<T>& v, std::size_t size) {
   const bool wasteful = v.capacity() * sizeof(T) > ByteBuffer::kKeptBytes && size < v.capacity() / 4;
@@ -40,7 +40,7 @@ class PartReader {
   }
   const Layout& layout() const { return layout_; }
 
-  // After plan() of all parts: makes room, and tells where the bytes as sent go.
+  // Called after plan() of all parts: makes room, and appends to `targets` where the bytes as sent go.
   void make_room(Targets& targets) {
     resize_kept(values_, layout_.count);
     resize_kept(indices_, layout_.shape == Shape::kSparse ? layout_.count : 0);
@@ -67,7 +67,7 @@ class PartReader {
     return Unit{};
   }
 
-  // Draws a seeded support again; to be called before view(). Null: nobody makes this part.
+  // Draws a seeded support again; called before view(). Null: no compressor makes this part.
   Status redraw(const Compressor* compressor, const StreamKey& key, BlockMemo& draws) {
     if (!layout_.seeded) return Unit{};
     key_ = key;
@@ -124,8 +124,8 @@ class PartReader {
   ByteBuffer index_frame_, value_frame_;       // compressed sections, as received
 };
 
-// The parts of one Downlink or Uplink. A reader each for what the header calls a part: a payload with a
-// second summand has two, one behind the other.
+// The parts of one Downlink or Uplink. Has one reader for each part of the header: a payload with a second
+// summand has two readers, one after the other.
 template <class Real>
 class PartsReader {
  public:
@@ -174,7 +174,7 @@ class PartsReader {
     }
     return Unit{};
   }
-  // To be called when unpacked and redrawn; the view looks into this.
+  // Called after unpacking and redrawing; the result views this object.
   Parts<Real> view() {
     Parts<Real> parts;
     for (std::size_t k = 0; k < count_; ++k) {
@@ -204,7 +204,7 @@ class PartsReader {
   std::size_t count_ = 0;
 };
 
-// Whether the lengths in a header are honest, before protobuf believes them.
+// Checks the lengths in a header before protobuf trusts them.
 inline bool fits_part(std::span<const std::byte> part) {
   return fields_fit(part, [](int, auto) { return true; });
 }

@@ -20,14 +20,15 @@ std::string control_frame(FrameType type, const google::protobuf::MessageLite& h
 std::string heartbeat_frame();
 std::string error_frame(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
 
-// Control frames, one behind the other, as those of a channel. REQUIRES: they are whole, but for a payload
-// of the last.
+// Marks control frames, one after the other, as those of a channel. REQUIRES: they are complete; only the
+// payload of the last may be missing.
 std::string on_channel(std::string frames, std::uint32_t channel);
 
 // Reads the header of a control frame from a peer.
 Status parse_control(std::span<const std::byte> header, google::protobuf::MessageLite& message);
 
-// Text from a peer, fit for a log or a terminal: one line of bounded length, without control characters.
+// Makes text from a peer safe for a log or a terminal: one line of bounded length, without control
+// characters.
 std::string one_line(std::string_view text);
 
 }  // namespace gradwire

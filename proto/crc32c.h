@@ -7,8 +7,8 @@
 
 namespace gradwire {
 
-// Tables alone, eight bytes a step: for processors without an instruction, and the twin of the fast one in
-// the tests.
+// Uses tables alone, eight bytes a step: for processors without the instruction, and to test the fast way
+// against.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 
 }  // namespace gradwire

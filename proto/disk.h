@@ -19,10 +19,11 @@ class Disk {
   virtual ~Disk() = default;
   virtual Result<std::vector<std::string>> list() = 0;  // the names of all files, ascending
   virtual Result<std::string> read(const std::string& name) = 0;
-  // Makes the file, or empties it first. What was written outlives this process, and a loss of power only
-  // after sync(); a new name, or one that rename() gave, only after sync_folder().
+  // Creates the file, or truncates it. The written bytes survive the end of this process; they survive a loss
+  // of power only after sync(). A new name, or one that rename() gave, survives that only after
+  // sync_folder().
   virtual Status write(const std::string& name, Pieces pieces) = 0;
-  // Makes the file where there is none. After an error the file may end in a part of the pieces.
+  // Creates the file if there is none. After an error the file may end with only a part of the pieces.
   virtual Status append(const std::string& name, Pieces pieces) = 0;
   virtual Status sync(const std::string& name) = 0;
   virtual Status sync_folder() = 0;

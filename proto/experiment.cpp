@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLongestMessage = 500;
 
-// One line, whatever strange bytes a key or a value holds.
+// Makes one line of `text`, whatever control characters a key or a value holds.
 std::string one_line(std::string text) {
   if (text.size() > kLongestMessage) text = text.substr(0, kLongestMessage) + "...";
   std::replace_if(
@@ -39,7 +39,8 @@ bool is_section(const std::string& name) {
   throw ConfigError(path, "unknown section '" + section + "'" + suggest(section, section_names()));
 }
 
-// Names the key of that name in another section if there is one, else the nearest key of this section.
+// The error suggests the key of that name in another section if there is one, else the nearest key of this
+// section.
 [[noreturn]] void refuse_key(const std::string& section, const std::string& key) {
   std::vector<std::string> siblings;
   std::string elsewhere;
@@ -85,7 +86,7 @@ void apply(proto::Experiment& e, const TomlEntry& entry) {
   }
 }
 
-// "a.b=v". A key of text takes v as it stands when it is no TOML string: --set name=7.
+// Reads "a.b=v". A text key takes v literally when v is no TOML string: --set name=7.
 TomlEntry read_override(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string path = text.substr(0, equals);
@@ -194,7 +195,7 @@ ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error)
       return ExperimentError(one_line("--set " + key + ": " + error.what()));
     return ExperimentError(one_line(file + ":" + std::to_string(at->second) + ": " + error.what()));
   }
-  // A default, or a key that is missing: say which, and point at its section.
+  // A default, or a key that is missing: name the key, and point at its section.
   const auto section = loaded.lines.find(key.substr(0, key.find('.')));
   const std::uint32_t line = section == loaded.lines.end() ? 1 : std::max(section->second, 1u);
   return ExperimentError(one_line(file + ":" + std::to_string(line) + ": " + key + ": " + error.what()));

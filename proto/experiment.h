@@ -59,20 +59,19 @@ void set_algorithm(proto::Experiment& experiment, const AlgorithmSpec& spec);
 // Replaces each path (of problem.data, problem.test, run.x0) by f(path).
 void map_paths(proto::Experiment& experiment,
                const std::function<std::filesystem::path(const std::filesystem::path&)>& f);
-// So that a copy of the file works in another folder: what exists beside `base` gets its absolute path; the
-// rest stays, to be looked up in $GRADWIRE_DATA.
+// Makes a copy of the file work in another folder: a path that exists beside `base` becomes absolute; other
+// paths stay as they are and are looked up in $GRADWIRE_DATA.
 void make_paths_absolute(proto::Experiment& experiment, const std::filesystem::path& base);
 
 // server.mirrors, with "auto" decided. `over_network`: clients are processes of their own.
 bool keep_mirrors(const proto::Experiment& experiment, bool over_network);
 
-// Whether a part of what the clients know can be given back to them by nobody, once server and clients
-// disagree.
+// Whether clients keep some state that nobody can give back to them once server and clients disagree.
 bool is_unrestorable(const proto::Experiment& experiment);
 // server.durability, with "auto" decided: whether a committed round is to survive a loss of power.
 bool survives_power(const proto::Experiment& experiment);
 
-// Puts the place of the key in front of an error that was found later, e.g. by resolve().
+// Adds file and line of the key to an error that was found later, e.g. by resolve().
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error);
 
 struct KeyHelp {

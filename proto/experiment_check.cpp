@@ -109,7 +109,7 @@ void check_problem(const proto::Experiment& e) {
                           "position; use contiguous or iid");
 }
 
-// What check_algorithm() does not see: it takes the first of two equal keys, and cannot name keys of other
+// Finds what check_algorithm() misses: it takes the first of two equal keys, and cannot name keys of other
 // sections.
 void check_parameters(const proto::Algorithm& a) {
   const std::vector<ParameterHelp>& own = find_method(a.name()).parameters;

@@ -1,12 +1,12 @@
-// What must hold between the keys of an experiment, beyond the range of each.
+// The rules between the keys of an experiment, beyond the range of each key.
 #pragma once
 
 #include "proto/experiment.pb.h"
 
 namespace gradwire {
 
-// Everything that can be checked without data; for an experiment from a peer as much as from a file. Throws
-// ConfigError with the key at fault.
+// Checks everything that can be checked without data, for an experiment from a peer as well as from a file.
+// Throws ConfigError with the wrong key.
 void check_experiment(const proto::Experiment& experiment);
 
 }  // namespace gradwire

@@ -37,16 +37,16 @@ class FolderDisk final : public Disk {
 
   const std::filesystem::path folder_;
   mutable std::mutex opening_;
-  // The file that was appended to last stays open; shared with a thread that synchronises it meanwhile.
+  // The file that was appended to last stays open; another thread may be syncing it.
   std::string open_name_;
   std::shared_ptr<const OpenFile> open_;
 };
 
-// Makes the folder and those above it where they are not, so that they survive a loss of power. False: it is
-// no folder and cannot be made one.
+// Creates the folder and its missing parents, so that they survive a loss of power. False: the path is no
+// folder and cannot become one.
 bool make_folder(const std::filesystem::path& folder);
 
-// Held by one process at a time; the system gives it up when the process ends, however it ends.
+// One process at a time holds it; the system releases it when the process ends, however it ends.
 class FolderLock {
  public:
   // Makes `folder`/lock. Throws, in one line, std::runtime_error that names the process that holds it, or

@@ -54,8 +54,8 @@ std::array<std::byte, kPrefixBytes> write_prefix(FrameType type, std::span<const
                                                  std::uint64_t payload_len, std::uint32_t payload_crc,
                                                  std::uint32_t channel = 0);
 
-// Checks magic, version, type, reserved fields and both limits; allocates nothing. `channels`: it may be of
-// one.
+// Checks magic, version, type, reserved fields and both limits; allocates nothing. `channels`: the message
+// may belong to a channel.
 Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::uint64_t max_payload_bytes,
                            bool channels = false);
 

@@ -37,7 +37,8 @@ std::string snapshot_name(std::uint64_t number) { return name_of("ckpt", number,
 std::string copy_name(std::uint64_t number) { return name_of("ckpt", number, ".copy"); }
 std::string log_name(std::uint64_t number) { return name_of("log", number, ".bin"); }
 
-// The number in `name` where that is name_of(number), to the letter: others may have files named nearly so.
+// The number in `name` if `name` is exactly name_of(number): other programs may have files with similar
+// names.
 std::optional<std::uint64_t> number_in(std::string_view name, std::string (*name_of)(std::uint64_t)) {
   const std::size_t dash = name.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
@@ -50,7 +51,7 @@ std::optional<std::uint64_t> number_in(std::string_view name, std::string (*name
 bool is_snapshot(std::string_view name) {
   return number_in(name, snapshot_name).has_value() || number_in(name, copy_name).has_value();
 }
-// Without the suffix; empty: it does not end so.
+// `name` without the suffix; empty: `name` does not end with it.
 std::string_view without(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string_view();
 }
@@ -112,7 +113,7 @@ Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_v
 
 struct Journal::Names {
   std::vector<std::uint64_t> snapshots, copies, logs;  // ascending
-  std::vector<std::string> drafts;                     // of snapshots that nobody finished
+  std::vector<std::string> drafts;                     // of snapshots that were never finished
   bool corrupt = false;                                // a snapshot was set aside
   bool marked = false;
 };
@@ -199,9 +200,9 @@ Result<bool> Journal::recover_from(const std::string& name, std::uint64_t number
   if (Status status = read_records(names, reader); !status) return status.error();
   log_ = log_name(next_);
   log_is_named_ = false;
-  // What lies there holds no record that could be used.
+  // The file that may have this name holds no usable record.
   if (Status status = disk_.remove(log_); !status) return status.error();
-  // What was set aside must not come back and follow records that are written from here on.
+  // A file that was set aside must not reappear and follow records that are written from now on.
   if (Status status = disk_.sync_folder(); !status) return status.error();
   return true;
 }
@@ -234,7 +235,7 @@ Status Journal::read_records(const Names& names, const Reader& reader) {
       ++next_;
     }
     // The last record is torn when the process, or the machine, died while it was written.
-    if (Status status = disk_.sync(name); !status) return status;  // a process that died may not have done it
+    if (Status status = disk_.sync(name); !status) return status;  // the dead process may not have synced it
     if (bytes->empty())
       note(LogLine::warning(name + " is empty: the records that it held, if any, are lost"));
     if (number == *log && rest.size() > kRecordHead) {
@@ -297,7 +298,8 @@ Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> se
                                  [number](std::uint64_t other) { return other == number; });
   if (alone)
     if (Status status = write_durably(copy_name(number), pieces); !status) return status;
-  // The log that leads here: should this snapshot be damaged, it is as good with the one before.
+  // Syncs the log that leads to this snapshot: if the snapshot gets damaged, the one before and this log
+  // replace it.
   const auto next = std::lower_bound(found->logs.begin(), found->logs.end(), number);
   if (durability_ == Durability::kProcess && next != found->logs.begin())
     if (Status status = disk_.sync(log_name(*std::prev(next))); !status) return status;
@@ -310,13 +312,13 @@ Status Journal::mark() {
   return disk_.sync(kMarker);
 }
 
-// All but its name, which sync_folder() makes durable.
+// Makes the contents durable. The name becomes durable with sync_folder().
 Status Journal::write_durably(const std::string& name, std::span<const std::string_view> pieces) {
   const std::string draft = name + std::string(kDraft);
   Status written = disk_.write(draft, pieces);
   if (written) written = disk_.sync(draft);
   if (!written) {
-    (void)disk_.remove(draft);  // on a full disk the log needs its room
+    (void)disk_.remove(draft);  // on a full disk the log needs the space
     return written;
   }
   return disk_.rename(draft, name);

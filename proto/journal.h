@@ -1,14 +1,14 @@
-// What a process remembers on disk: generations of snapshots, and between them a log of records. Pure over
-// Disk, so that a simulation crashes it at every step.
+// What a process remembers on disk: generations of snapshots, and between them a log of records. All its I/O
+// goes through Disk, so that a simulation can crash it at every step.
 //
 //   ckpt-S.bin   the state before record S: header, table of sections, sections, each with its checksum
 //   ckpt-S.copy  the same once more, while it is the only snapshot
 //   log-S.bin    records S, S + 1, ...: each with its number, length and checksum
 //   journal      says that these files are a journal's
 //
-// A snapshot is written beside what is there, made durable, and only then given its name; the last three are
-// kept, with the logs that lead from each to the next. So a snapshot that is damaged costs time, not rounds,
-// and a loss of power costs no more than the records since the newest.
+// A snapshot is written to a file of another name, made durable, and only then renamed. The last three
+// snapshots are kept, with the logs that lead from each to the next. So a damaged snapshot costs time, not
+// rounds, and a loss of power costs at most the records since the newest snapshot.
 #pragma once
 
 #include <cstddef>
@@ -45,10 +45,11 @@ class Journal {
  public:
   static constexpr std::size_t kGenerations = 3;
 
-  // note: one line worth a log, as when something damaged was found; may be empty.
+  // note: receives lines for the log, e.g. when something damaged is found; may be empty.
   Journal(Disk& disk, Durability durability, Log note = {});
 
-  // What was recovered is handed to these in order. False: it cannot be used, and counts as damaged.
+  // recover() passes what it finds to these in order. They return false when it cannot be used: it counts as
+  // damaged.
   struct Reader {
     std::function<bool(std::span<const Section>)> snapshot;
     std::function<bool(std::string_view)> record;
@@ -61,7 +62,7 @@ class Journal {
   // Durable on return. REQUIRES: a snapshot was written or recovered. After an error nothing more may be
   // appended.
   Status append(std::span<const std::string_view> pieces);
-  // Of the next record.
+  // The number of the next record.
   std::uint64_t next() const { return next_; }
 
   // A snapshot of the state before record next(), durable on return: begin_snapshot() and write_snapshot().
@@ -73,7 +74,7 @@ class Journal {
 
   // Whether the disk has files of a journal.
   Result<bool> is_there();
-  // Removes the files of a journal, and no others. An error where nothing says that they are a journal's.
+  // Removes the files of a journal, and no others. Error: nothing says that these files are a journal's.
   Status remove();
 
  private:
@@ -96,7 +97,7 @@ class Journal {
   const Log note_;
   std::uint64_t next_ = 0;
   std::string log_;            // the file that records go into
-  bool log_is_named_ = false;  // durably
+  bool log_is_named_ = false;  // its name is durable
 };
 
 }  // namespace gradwire

@@ -1,5 +1,5 @@
-// What goes on, in lines: each has a level and, where known, the client and the round that it is about. Who
-// has something to say is given a Log; proto/logger.h is the one that the programs print with.
+// Log lines: each has a level and, where known, the client and the round that it is about. Code that logs is
+// given a Log; the programs print with the one of proto/logger.h.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace gradwire {
 enum class LogLevel : std::uint8_t { kInfo, kWarning, kError };
 
 struct LogLine {
-  // Lines that are made in one place of the code are of one kind: many in a short time are summed up. The
+  // Lines from one place in the code are of one kind: many of them in a short time are summed up. The
   // compiler fills in the place.
   LogLine(std::string t, const char* in_file = __builtin_FILE(), int at_line = __builtin_LINE())
       : text(std::move(t)), file(in_file), line(at_line) {}
@@ -34,7 +34,7 @@ struct LogLine {
     round = number;
     return std::move(*this);
   }
-  operator const std::string&() const { return text; }  // for who needs the text alone
+  operator const std::string&() const { return text; }  // for callers that need the text alone
 
   LogLevel level = LogLevel::kInfo;
   std::string text;  // one line

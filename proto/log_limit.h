@@ -1,6 +1,6 @@
-// Keeps a log readable, and its file small, when something happens again and again: the first lines of a
-// kind are printed, the rest of a window is summed up in one. A kind is a place in the code and, where it is
-// known, a client, so that strangers hide nothing of what is said of clients.
+// Keeps a log readable, and its file small, when something happens again and again: the first lines of a kind
+// are printed, and one line sums up the rest of a window. A kind is a place in the code and, where known, a
+// client, so that lines about strangers never hide lines about clients.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +17,21 @@ namespace gradwire {
 
 struct LogRate {
   std::uint32_t burst = 20;          // lines of a kind that are printed in one window
-  std::uint64_t window_ms = 10'000;  // doubles while too many come, and nothing but its sum is printed
+  std::uint64_t window_ms = 10'000;  // doubles while too many lines come; then only its sum is printed
   std::uint64_t longest_window_ms = 300'000;  // ... up to this
-  std::size_t kinds = 16'384;                 // at a time; all others are one
+  std::size_t kinds = 16'384;                 // kept at a time; all others count as one kind
 };
 
-// Times are those of any clock that does not go back.
+// Times may come from any monotonic clock.
 class LogLimit {
  public:
   explicit LogLimit(LogRate rate = {}) : rate_(rate) {}
 
   // Whether the line is to be printed. Errors always are.
   bool take(const LogLine& line, std::uint64_t now_ms);
-  // The sums of windows that are over, or of all.
+  // Summary lines of the windows that are over, or of all windows.
   std::vector<LogLine> sums(std::uint64_t now_ms, bool all = false);
-  // When to ask for the next sum; nothing: no line was left out.
+  // When to call sums() next; nothing: no line was left out.
   std::optional<std::uint64_t> next_sum_ms() const;
 
  private:
@@ -39,7 +39,7 @@ class LogLimit {
   struct Window {
     std::uint64_t begin_ms = 0, length_ms = 0;
     std::uint64_t lines = 0, left_out = 0;
-    bool flooded = false;  // so was the window before
+    bool flooded = false;  // the window before had too many lines
     std::optional<LogLine> last;
   };
 

@@ -63,8 +63,8 @@ struct Logger::Impl {
     for (const LogLine& sum : limit.sums(now, all)) print(sum);
   }
 
-  // A thread, once something is to be summed up: the next line may be hours away. Where there is no thread,
-  // the next line brings the sum.
+  // Starts a thread that prints the sums, because the next line may be hours away. If no thread can be
+  // started, the next line prints them.
   void begin_to_sum() {
     if (idle) wake.notify_one();
     if (summing.joinable()) return;
@@ -124,7 +124,7 @@ void Logger::log(const LogLine& line) {
 }
 
 void Logger::complain(const std::string& what) {
-  std::fflush(stdout);  // in the order in which it was said
+  std::fflush(stdout);  // keeps stdout and stderr in order
   if (impl_->format == LogFormat::kJson) return log_error(what);
   const std::string text = impl_->program + ": " + printable(what) + "\n";
   std::fwrite(text.data(), 1, text.size(), stderr);

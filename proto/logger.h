@@ -21,15 +21,15 @@ class Logger {
  public:
   // `program`: what a line without a time begins with.
   explicit Logger(std::string program, LogFormat format = LogFormat::kText, LogRate rate = {});
-  ~Logger();  // prints what is left to be summed up
+  ~Logger();  // prints the sums that are still due
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;
 
   void set_quiet(bool quiet);  // only errors
   void log(const LogLine& line);
-  // An answer to who typed the command: "PROGRAM: WHAT", or a line of JSON.
+  // An answer to the person who typed the command: "PROGRAM: WHAT", or a line of JSON.
   void complain(const std::string& what);
-  // The last line of a program that fails, with the code that it is to return: of bad usage a complaint.
+  // Prints the last line of a program that fails; after bad usage, with complain(). Returns `code`.
   int fail(const std::string& what, int code);
 
  private:
@@ -39,18 +39,19 @@ class Logger {
   const std::unique_ptr<Impl> impl_;
 };
 
-// Exit codes of all programs. What starts a program again when it fails is not to do so after bad usage: the
-// command line, a file or the data must be mended first.
+// Exit codes of all programs. A supervisor that restarts a failed program must not do so after bad usage:
+// somebody must first correct the command line, a file or the data.
 inline constexpr int kFailed = 1, kBadUsage = 2;
 
-// Before the command line is understood: its errors are lines of JSON too.
+// For use before the command line is parsed: its errors are lines of JSON too.
 LogFormat log_format(int argc, char** argv);
 
 // The text of a line that a Logger has printed, without time and level; any other line as it is.
 std::string_view without_time(std::string_view line);
 
-// For the first line of main(): who reads stdout or stderr may go away, and need never have been there. Else
-// a closed pipe ends the program, and the next file that it opens takes the place of stderr.
+// main() calls it first. The reader of stdout or stderr may go away, or these streams may be closed from the
+// start. Without this call, a closed pipe ends the program, and the next file that it opens becomes its
+// stderr.
 void guard_standard_streams();
 
 }  // namespace gradwire

@@ -11,8 +11,8 @@ struct TomlAssertion {};
 }  // namespace
 }  // namespace gradwire
 
-// toml++ asserts, and in release builds assumes, what some malformed files break ("[=" or "1979-05-27Ti"):
-// here a failed assertion is an exception, in every build. It takes our definition only without NDEBUG.
+// toml++ asserts (in release builds: assumes) conditions that some malformed files violate ("[=" or
+// "1979-05-27Ti"). Here a failed assertion throws, in every build. toml++ uses our macro only without NDEBUG.
 #undef NDEBUG
 #define TOML_ASSERT(condition) (static_cast<bool>(condition) ? void() : ::gradwire::toml_assertion_failed())
 #include <toml++/toml.h>
@@ -54,7 +54,7 @@ std::size_t utf8_length(std::string_view text, std::size_t i) {
   return length;
 }
 
-// toml++ reads ahead and gives the wrong line for these.
+// Invalid UTF-8 is found here, because toml++ reads ahead and reports the wrong line for it.
 void check_utf8(std::string_view text) {
   std::uint32_t line = 1;
   for (std::size_t i = 0; i < text.size();) {
@@ -80,7 +80,7 @@ bool fails_assertion(std::string_view text) {
   return false;
 }
 
-// The line whose reading failed an assertion: the first that, as the last of the text, still fails.
+// The line that fails an assertion: the first line at which the text up to its end fails.
 std::uint32_t line_of_assertion(std::string_view text) {
   std::vector<std::size_t> line_ends;
   for (std::size_t i = 0; i < text.size(); ++i)

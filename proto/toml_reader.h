@@ -12,7 +12,7 @@
 
 namespace gradwire {
 
-// Not TOML. what() is one line without a place; toml++ also refuses repeated keys and sections.
+// The text is not TOML. what() is one line without a place; toml++ also refuses repeated keys and sections.
 class TomlError : public std::runtime_error {
  public:
   TomlError(std::uint32_t line, const std::string& message) : std::runtime_error(message), line_(line) {}

@@ -26,8 +26,9 @@ std::string describe(const TomlValue& value);
 // The shortest decimal that reads back to the same double (at most 17 significant digits).
 std::string number_text(double value);
 
-// Scalars that are kept as text. A text that is exactly what a bool or a number turns into becomes that bool
-// or number, so that it needs no quotes in the file: text_of(value_of(text)) == text for every text.
+// Scalars that are kept as text. value_of() turns a text that is exactly the spelling of a bool or a number
+// into that bool or number, so that it needs no quotes in the file: text_of(value_of(text)) == text for every
+// text.
 std::string text_of(const TomlValue& scalar);
 TomlValue value_of(std::string_view text);
 

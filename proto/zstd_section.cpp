@@ -10,14 +10,14 @@ namespace {
 
 constexpr int kAutoLevel = 1;
 
-// A section is worth it when 5 % are gained.
+// Compressing a section pays when it saves 5 %.
 std::size_t worthwhile_bytes(std::size_t raw_bytes) { return raw_bytes / 20 * 19 + raw_bytes % 20 * 19 / 20; }
 
 struct FreeDecompressor {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// One per thread: it weighs more than most messages, and there may be thousands of slots.
+// One per thread: it takes more memory than most messages, and there may be thousands of slots.
 ZSTD_DCtx* decompressor() {
   thread_local std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
   return context.get();
@@ -33,7 +33,7 @@ std::span<const std::byte> SectionCompressor::frame(int level, std::span<const s
     context_.reset(ZSTD_createCCtx());
     if (context_ == nullptr) throw std::bad_alloc();
   }
-  // The limit is the room that zstd is given; it stops when that is full.
+  // zstd gets a buffer of `limit` bytes, and stops when it is full.
   const std::span<std::byte> room = to.take(limit);
   const std::size_t size =
       ZSTD_compressCCtx(context_.get(), room.data(), room.size(), raw.data(), raw.size(), level);

@@ -1,4 +1,5 @@
-// Facts::adds_replies, for every method: replies that come added up give the model that they give one by one.
+// Facts::adds_replies, for every method: replies that arrive added up give the same model as replies that
+// arrive one by one.
 #include <gtest/gtest.h>
 #include <set>
 #include <utility>

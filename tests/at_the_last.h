@@ -7,7 +7,7 @@
 
 namespace gradwire {
 
-// Copies at the last moment that is allowed, and writes then; what it has not begun dies with its process.
+// Copies and writes at the last moment that is allowed; work that it has not begun is lost with its process.
 class AtTheLast final : public Background {
  public:
   void start(std::function<void()> copy, std::function<void()> write) override {

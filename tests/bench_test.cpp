@@ -1,4 +1,5 @@
-// Benchmarks at tiny sizes, so that they do not rot: each one runs, says what it should, and judges nothing.
+// Benchmarks at tiny sizes, so that they keep working: each one runs, prints what it should, and judges
+// nothing.
 #include "experiments/bench/bench.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Many clients of the real library as the threads of one process, which can be killed as a whole: a tenth of
-// a federation that leaves without a word.
+// Many clients of the real library as the threads of one process, which a test can kill as a whole: a tenth
+// of a federation that leaves without a goodbye.
 #pragma once
 
 #include <csignal>
@@ -43,7 +43,7 @@ class ClientGroup {
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
-  // A client of it was sent away, or could not go on.
+  // The server refused a client of this group, or the client could not go on.
   bool has_failed() const {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&

@@ -1,4 +1,4 @@
-// What leaves a client: nothing that its own command line does not name, and of that no text.
+// What a client sends: nothing from files that its own command line does not name, and no text from those.
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class OutLink final : public Link {
 
 class ClientPrivacy : public ::testing::Test {
  protected:
-  // What the client answers to a Welcome with this [problem]; `trouble`: what it says to its own user.
+  // The client's answer to a Welcome with this [problem]; `trouble`: what it tells its own user.
   std::vector<std::string> answers(const std::string& problem, const DataChoice& data,
                                    std::uint32_t clients = 2) {
     trouble.clear();
@@ -71,7 +71,7 @@ class ClientPrivacy : public ::testing::Test {
     EXPECT_TRUE(parse_control(std::as_bytes(std::span(frame)).subspan(kPrefixBytes), message));
     return message;
   }
-  // Nothing was joined, and the server hears neither text nor path.
+  // The client did not join, and sent the server neither text nor path.
   void expect_refused(const std::vector<std::string>& frames, const std::string& why) {
     EXPECT_NE(trouble.find(why), std::string::npos) << trouble;
     ASSERT_EQ(frames.size(), 2u);

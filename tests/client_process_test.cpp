@@ -225,7 +225,7 @@ TEST_F(ProcessTest, AClientWithBadDataSaysThatToTheServerAndWhyToItsUserAndEndsW
       << server.log();
 }
 
-// The reader of a log goes away, or there never was one.
+// The reader of a log ends, or there never was one.
 void stderr_has_no_reader() {
   int ends[2];
   if (::pipe(ends) != 0) ::_exit(126);
@@ -257,7 +257,7 @@ TEST_F(ProcessTest, NobodyNeedsToReadTheLog) {
   }
 }
 
-// A connection that says something that no client says.
+// A connection that sends something that no client sends.
 void say_nonsense(const std::string& address) {
   const auto parsed = parse_address(address, AddressUse::kToConnect);
   ASSERT_TRUE(parsed);

@@ -1,4 +1,4 @@
-// Clients whose state follows from their used replies: what they remember is those replies.
+// Clients whose state follows from their used replies: they save those replies.
 #include <gtest/gtest.h>
 #include <set>
 
@@ -20,8 +20,8 @@ Result<Uplink<double>> received(UplinkSlot<double>& slot, const CodecContext& co
   return receive(slot, context, client, std::as_bytes(std::span(whole)));
 }
 
-// One method in lockstep, every second round's replies unused; and for each client a second runtime, which
-// computes nothing: it is given the replies as they travel.
+// One method in lockstep; the replies of every second round are not used. Each client has a second runtime
+// that computes nothing: it gets the replies as they travel.
 class Followed {
  public:
   Followed(const Federation<double>& federation, const MethodInfo& method)
@@ -120,11 +120,11 @@ TEST(ClientReplies, AreNotCommittedToAStateThatTheyWereNotComputedFrom) {
   Envelope<double> envelope{Request::kRound, 7, 5, &body, &resync};
   const Uplink<double> answer = *before.handle(envelope, scratch);
   ASSERT_EQ(answer.answer, Answer::kNeedsState);
-  const Uplink<double> restored = *before.handle(envelope, scratch);  // it has cried
+  const Uplink<double> restored = *before.handle(envelope, scratch);  // it has said kNeedsState
   ASSERT_EQ(restored.answer, Answer::kReply);
 
   after.settle(5);
-  after.recall(5, restored);  // of the state that was given back, which is not there
+  after.recall(5, restored);  // computed from the restored state, which this runtime does not have
   envelope = {Request::kRound, 8, 7, &body, nullptr};
   EXPECT_EQ(before.handle(envelope, scratch)->answer, Answer::kReply);
   EXPECT_EQ(after.handle(envelope, scratch)->answer, Answer::kNeedsState);
@@ -198,7 +198,7 @@ TEST(ClientReplies, OnDiskAreAsShortAsTheyAreCompressed) {
     run.round(true);
     most = std::max(most, run.client().bytes_on_disk());
   }
-  // The first reply is sent whole; every snapshot that is kept, and the one being written, has the state.
+  // The client sends its first reply whole; every kept snapshot, and the one being written, has the state.
   EXPECT_LT(most, 5 * kStateBytes) << "one request is as long as a state";
 }
 

@@ -64,8 +64,8 @@ class HostileBytes : public ::testing::Test {
     const auto encoded = codec->encode_body(b), resync = codec->encode_body(r);
     return flatten(codec->encode({Request::kRound, 8, 7}, encoded.get(), resync.get()));
   }
-  // The error, or nothing. Whatever comes, no more memory than kMaxParts vectors of d may be asked for at
-  // once.
+  // The error, or nothing. Whatever the bytes are, no single allocation may be larger than a vector of length
+  // d and 4 KB.
   std::string error_of(std::span<const std::byte> in) {
     allocations::reset();
     const auto got = receive(*slot, context, kClient, in);
@@ -285,7 +285,7 @@ TEST_F(HostileBytes, ValuesThatAreNotFiniteAreRefusedByName) {
   }
   Vec<double> extreme = {std::numeric_limits<double>::max(), -std::numeric_limits<double>::denorm_min()};
   EXPECT_EQ(error_of(encode({Payload<double>::dense(extreme)})), "");
-  // A server's model is the client's to judge.
+  // The client, not the codec, judges the server's model.
   Vec<double> diverged = {nan};
   EXPECT_EQ(envelope_error_of(encode_envelope({Payload<double>::dense(diverged)})), "");
 }
@@ -319,7 +319,8 @@ TEST_F(HostileBytes, OnlyExactlyOneHonestZstdFrameIsDecompressed) {
   EXPECT_NE(send(skippable + good), "");
   EXPECT_NE(send(good + skippable), "");
   for (std::size_t n = 1; n < good.size(); ++n) EXPECT_NE(send(good.substr(0, n)), "") << n;
-  // A bomb that lies about its size: the one of the header, with the blocks of a larger one.
+  // A bomb that lies about its size: it claims the size that the header says, and has the blocks of a larger
+  // frame.
   std::string liar = compressed(std::string(raw + 200000, '\0'));
   const std::string honest = compressed(std::string(raw, '\0'));
   const unsigned descriptor = static_cast<unsigned char>(liar[4]),
@@ -343,7 +344,7 @@ TEST_F(HostileBytes, DamagedZstdFramesUnderARightChecksumNeverDoHarm) {
     Bytes bad = payload;
     for (int flips = 1 + i % 3; flips > 0; --flips)
       bad[random() % bad.size()] ^= static_cast<std::byte>(1 + random() % 255);
-    error_of(frame(FrameType::kReply, header, bad));  // other values at worst
+    error_of(frame(FrameType::kReply, header, bad));  // at worst it decodes to other values
   }
   EXPECT_EQ(error_of(good), "");
 }

@@ -41,7 +41,7 @@ inline Bytes naive_pack(std::span<const std::uint32_t> fields, std::uint32_t bit
   return out;
 }
 
-// Reads one frame that lies in memory, as a connection would; then `finish` is the slot's.
+// Reads one frame from memory, as a connection would; then the caller calls `finish` of the slot.
 template <class Slot, class Finish>
 auto receive_with(Slot& slot, const CodecContext& context, std::size_t real_bytes,
                   std::span<const std::byte> in, Finish finish) -> decltype(finish()) {
@@ -124,7 +124,7 @@ void expect_same(const Downlink<Real>& got, const Downlink<Real>& sent) {
 
 enum class Values { kNoise, kRepetitive, kPowersOfTwo };
 
-// Owns what the payloads of a test view.
+// Owns the buffers that the payloads of a test view.
 template <class Real>
 struct Material {
   std::mt19937_64 random{7};
@@ -132,7 +132,7 @@ struct Material {
   std::vector<Vec<Real>> values;
 
   Material() {
-    indices.reserve(64);  // payloads view the inner vectors, which stay where they are
+    indices.reserve(64);  // payloads view the inner vectors, which must not move
     values.reserve(64);
   }
 

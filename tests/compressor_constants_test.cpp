@@ -1,4 +1,5 @@
-// The constants of theory, against what the compressors do to given vectors, and what others got wrong.
+// The constants of theory against what the compressors do to given vectors, and errors of other
+// implementations.
 #include <cmath>
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ double error_of(const Compressor& c, const Vec<double>& x, std::uint32_t round) 
   }
   return static_cast<double>(error / norm);
 }
-// Its mean over draws is `expected`, to within 5.5 standard errors.
+// The mean error over draws is `expected`, to within 5.5 standard errors.
 void expect_mean_error(const std::string& spec, const Vec<double>& x, double expected) {
   constexpr int kDraws = 20'000;
   const Compressor c = parse_compressor(spec, x.size());

@@ -1,4 +1,4 @@
-// What every compressor must keep. The list of types comes from SimpleCompressors, their parameters from
+// What every compressor must guarantee. The list of types comes from SimpleCompressors, their parameters from
 // fields(): a new compressor is tested without a new test.
 #include <algorithm>
 #include <bit>
@@ -140,7 +140,7 @@ TYPED_TEST(CompressorContract, EveryPartOfTheKeyCountsWhereTheCompressorIsRandom
       for (int part = 0; part < 4; ++part)
         differ[part] += decode(this->compressed(c, x, keys[part])) != reference;
     }
-    // Of two clients of PermK every other draw is the same; TopLEK with k = 1 rarely sends anything else.
+    // For two clients of PermK every other draw is the same; TopLEK with k = 1 rarely sends another entry.
     const bool is_random = must_be_random || differ[0] > 0;
     for (const int count : differ) {
       if (is_random) {
@@ -170,7 +170,7 @@ TYPED_TEST(CompressorContract, DecodingSplitRangesIsDecodingTheWhole) {
   });
 }
 
-// Mean and its standard error of what is added.
+// The mean of the added numbers, and its standard error.
 struct Mean {
   long double sum = 0, sum_sq = 0;
   int n = 0;
@@ -215,7 +215,7 @@ TYPED_TEST(CompressorContract, UnbiasedOnesAreRightOnAverage) {
   });
 }
 
-// How often each entry counts in the norm that alpha is about: in a Frobenius norm twice off the diagonal.
+// How often each entry counts in the norm of alpha's definition: in a Frobenius norm twice off the diagonal.
 std::vector<long double> norm_weights(const Compressor& c, std::size_t d) {
   const bool frobenius = std::holds_alternative<RankR>(c);
   std::vector<long double> weights(d, frobenius ? 2 : 1);

@@ -1,4 +1,4 @@
-// How compressors are spelled in a file: what is read, what is written, and what is said of mistakes.
+// How compressors are spelled in a file: what is read, what is written, and the messages for mistakes.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <string>
@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-// The message with which a spec is refused; empty when it is not.
+// The message that refuses a spec; empty when the spec is accepted.
 std::string refusal(const std::string& spec, std::size_t d = 0) {
   try {
     parse_compressor(spec, d);
@@ -59,7 +59,7 @@ TEST(CompressorSpec, IsWrittenInOneForm) {
   EXPECT_EQ(to_spec(parse_compressor("topk", 5)), "topk:k=1");
   EXPECT_EQ(to_spec(parse_compressor("randk:scaled=false,k=40%", 5)), "randk:k=2,scaled=false");
   EXPECT_EQ(to_spec(Identity{}), "identity");
-  // Without a dimension a share stays one.
+  // Without a dimension a share stays a share.
   for (const char* spec : {"topk:k=1%", "topk:k=29%", "topk:k=0.1%", "topk:k=100%"})
     EXPECT_EQ(to_spec(parse_compressor(spec, 0)), spec);
 }

@@ -102,7 +102,7 @@ std::vector<Input<Real>> ordinary_inputs(std::size_t d) {
   return {{"random", random}, {"zero", Vec<Real>(d)}, {"constant", Vec<Real>(d, Real(-0.7))},
           {"one-hot", hot},   {"huge", huge},         {"tiny", tiny}};
 }
-// And those on which only the form of the payload is promised.
+// Vectors for which only the form of the payload is promised.
 template <class Real>
 std::vector<Input<Real>> all_inputs(std::size_t d) {
   using Limits = std::numeric_limits<Real>;

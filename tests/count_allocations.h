@@ -1,5 +1,4 @@
-// Replaces the allocation functions of one test program by ones that count. To be included by one source
-// file.
+// Replaces the allocation functions of one test program by ones that count. Include it in one source file.
 #pragma once
 
 #include <algorithm>

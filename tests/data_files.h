@@ -14,7 +14,7 @@
 
 namespace gradwire {
 
-// An empty folder that goes away with the object.
+// An empty folder, removed with the object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -31,7 +31,7 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Writes `bytes` to the file `name`, whose folders are made, and returns its path.
+  // Writes `bytes` to the file `name`, makes its folders, and returns its path.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     const std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
@@ -44,7 +44,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// Sets an environment variable, or removes it (nullptr), until the object goes away.
+// Sets an environment variable, or removes it (nullptr), until the object is destroyed.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const char* value) : name_(name) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kVariable = "GRADWIRE_DATA";
 
-// Stands in another working directory until it goes away.
+// Changes the working directory until it is destroyed.
 class WorkingDirectory {
  public:
   explicit WorkingDirectory(const std::filesystem::path& path) : before_(std::filesystem::current_path()) {

@@ -1,5 +1,4 @@
-// The real journal, round loop and clients on a simulated disk: servers die in the middle of whatever they
-// do.
+// The real journal, round loop and clients on a simulated disk: servers die in the middle of any call.
 #include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
@@ -23,7 +22,7 @@ struct Life {
   Durability durability = Durability::kProcess;
   std::uint64_t seed = 0;
   std::uint64_t calls_between_crashes = 0;  // about; 0: none
-  bool announces_before_durable = false;    // a bug to be planted
+  bool announces_before_durable = false;    // a planted bug
 };
 
 template <class Real>
@@ -31,7 +30,7 @@ struct Death {
   std::string state;  // of the half at the end
   Ledger ledger;
   int crashes = 0;
-  bool regressed = false;  // a round that a client was told of was lost
+  bool regressed = false;  // a round was lost after a client had been told of it
 };
 
 // Servers on one disk, one after the other, until one has done `rounds` rounds; the clients live on.
@@ -164,7 +163,7 @@ TEST(DurableRun, SnapshotsCopiedByAThreadBesideTheRoundsChangeNoBit) {
        .record = [&](std::string_view record) { return ++replayed, durable.replay(record); }}));
   EXPECT_LT(replayed, kRounds) << "no snapshot was written";
   EXPECT_EQ(recovered->save(), half->save());
-  found.ticket = ledger.ticket;  // those of the last evaluation and the goodbyes are of no round
+  found.ticket = ledger.ticket;  // the tickets of the last evaluation and the goodbyes belong to no round
   EXPECT_EQ(save_ledger(found), save_ledger(ledger));
 }
 
@@ -253,7 +252,7 @@ TEST(DurableRun, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
     EXPECT_EQ(run.durable().stage().stage, stage) << newest;
     EXPECT_EQ(run.durable().stage().outcome, Outcome::kReachedTarget);
     EXPECT_EQ(run.round(), 5u);
-    run.run(8, std::chrono::milliseconds(0));  // it is given more rounds
+    run.run(8, std::chrono::milliseconds(0));  // the run gets more rounds
     run.restart();
     EXPECT_EQ(run.durable().stage().stage, RunStage::kRounds);
     EXPECT_EQ(run.round(), 8u);

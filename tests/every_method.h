@@ -1,4 +1,4 @@
-// A setting for each method of the list, in which all of its messages are at work.
+// A setting for each method of the list, in which the method sends all of its messages.
 #pragma once
 
 #include <string>

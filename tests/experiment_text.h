@@ -32,7 +32,7 @@ inline std::string error_of(const std::string& toml, const Overrides& overrides 
   return "";
 }
 
-// Accepted, 14 lines, one key per line.
+// An accepted text: 14 lines, one key per line.
 inline const std::string kGood = R"(seed = 7
 [problem]
 kind = "logistic"

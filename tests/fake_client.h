@@ -1,5 +1,5 @@
 // A client written by hand, for tests of the server: raw bytes in and out, in the thread of the test, which
-// turns the server's wheel while it waits.
+// lets the server work while it waits.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace gradwire {
 
-// The system may raise `receive_bytes` a little; 0: as it likes, which may be tens of MB.
+// The system may raise `receive_bytes` a little; 0: the system chooses, perhaps tens of MB.
 inline int connect_to(const std::string& address, int receive_bytes = 0) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -61,19 +61,19 @@ class FakeClient {
     fd_ = -1;
   }
 
-  // All of it, while the server reads.
+  // Sends all of it, while the server reads.
   void send(const std::string& bytes) {
     std::size_t sent = 0;
     while (sent < bytes.size()) {
       const ssize_t n = ::send(fd_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n > 0) sent += static_cast<std::size_t>(n);
-      if (n < 0 && errno != EAGAIN) return;  // the server has hung up
+      if (n < 0 && errno != EAGAIN) return;  // the server has closed the connection
       turn_();
     }
     turn_();
   }
 
-  // The next frame; nothing when the server hangs up, or says nothing for 5 s.
+  // The next frame; nothing when the server closes the connection, or sends nothing for 5 s.
   std::optional<FakeFrame> read() {
     if (!fill(kPrefixBytes)) return std::nullopt;
     std::array<std::byte, kPrefixBytes> raw;
@@ -91,7 +91,7 @@ class FakeClient {
     received_.erase(0, size);
     return frame;
   }
-  // The same, heartbeats left out.
+  // The next frame that is not a heartbeat.
   std::optional<FakeFrame> read_message() {
     for (;;) {
       auto frame = read();
@@ -99,9 +99,9 @@ class FakeClient {
     }
   }
 
-  // The server hung up without another message.
+  // The server closed the connection without another message.
   bool is_hung_up_on() { return !read_message() && ended_; }
-  // The server said why, and hung up.
+  // The server said why, and closed the connection.
   std::optional<wire::ErrorMessage> read_refusal() {
     const auto frame = read_message();
     if (!frame || frame->prefix.type != FrameType::kError) return std::nullopt;
@@ -131,7 +131,7 @@ class FakeClient {
     return control_frame(FrameType::kJoin, join);
   }
 
-  // Hello and Join; the number that the server gave.
+  // Sends Hello and Join; returns the number that the server gave.
   std::optional<std::uint32_t> shake_hands(const std::string& name, std::optional<std::uint32_t> part = {},
                                            std::uint32_t parts = 0) {
     send(hello_frame(name, part, parts));

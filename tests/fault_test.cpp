@@ -157,7 +157,7 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
                   });
   for (std::size_t k = 1; k < trace.records.size(); ++k) short_rounds += trace.records[k].replies < 10;
   EXPECT_GT(short_rounds, 100);
-  // What the clients committed is what the mirrors say.
+  // The clients committed the state that the mirrors have.
   Loader loader(trace.server_state);
   Vec<double> x, g;
   std::uint32_t t = 0;
@@ -197,7 +197,7 @@ TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
   }
 }
 
-// A client that comes and goes without end, and never answers.
+// A client that connects and leaves again and again, and never answers.
 class Flapping final : public Transport<double> {
  public:
   std::uint64_t send(ClientId, const Envelope<double>&) override { return 0; }
@@ -261,7 +261,7 @@ std::string final_state_with_restart(const Federation<Real>& federation,
 TEST(ServerRestart, FromAnOlderSnapshotEndsInTheSameBits) {
   const Federation<double> federation(6, 12);
   for (const MethodInfo& method : methods()) {
-    if (has(method.facts.client_state, ClientState::kPrivate)) continue;  // clients cannot go back
+    if (has(method.facts.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
     const auto setup = federation.setup(spec_for(method));
     setup->keep_mirrors = true;
     EXPECT_EQ(final_state_with_restart<double>(federation, setup, 80, true),

@@ -1,4 +1,5 @@
-// What tests of draws share: how often two of them may agree. All is seeded, so nothing depends on luck.
+// What tests of draws share: how often two draws may agree. All draws are seeded, so the tests are
+// deterministic.
 #pragma once
 
 #include <cmath>

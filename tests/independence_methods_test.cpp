@@ -1,5 +1,5 @@
-// What a method draws in one round, for one client, or for one message part says nothing of what it draws for
-// the next: of every method of the list, seen from outside.
+// The draws of a method in one round, for one client, or for one message part are independent of its next
+// ones: for every method of the list, seen from outside.
 #include <algorithm>
 #include <functional>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace testing;  // NOLINT: what tests of methods share
 
-// f_i(x) = ½‖x − b_i‖² over very many samples, which notes the batches that it is asked for.
+// f_i(x) = ½‖x − b_i‖² over very many samples, which records the batches that it is asked for.
 class WatchedOracle final : public Oracle<double> {
  public:
   std::vector<std::vector<std::uint32_t>> asked;  // in order; empty: all samples
@@ -130,7 +130,7 @@ AlgorithmSpec drawing(const MethodInfo& method, std::uint32_t batch, double part
   return spec;
 }
 
-// Where many outcomes are possible, the same one twice means that two draws were one.
+// Where many outcomes are possible, the same outcome twice means that two draws were the same draw.
 TEST(Independence, NoMethodDrawsASupportABatchOrACohortTwice) {
   constexpr std::uint32_t kN = 24, kRounds = 12;
   for (const MethodInfo& method : methods()) {

@@ -1,6 +1,6 @@
 // Draws for different rounds, clients, message parts, local steps and purposes are independent: whatever a
-// method or a compressor draws agrees with what its neighbour draws as often as independent draws do, and no
-// oftener. All is seeded, so nothing here depends on luck.
+// method or a compressor draws agrees with what its neighbour draws as often as independent draws do, and not
+// more often. All draws are seeded, so the tests are deterministic.
 #include "tests/independence.h"
 
 #include <cmath>
@@ -31,7 +31,7 @@ struct Place {
 // One kind of draw, made so that it has two outcomes of the same probability, which its first number decides.
 struct Draw {
   std::string name;
-  std::string purpose;  // those of one purpose stand for one another: no method makes two of them
+  std::string purpose;  // kinds of one purpose may share draws: no method makes two of them
   bool of_clients, indexed;
   std::function<bool(const Place&)> bit;
 };
@@ -108,7 +108,7 @@ std::vector<Draw> all_draws() {
 constexpr std::uint32_t kPlaces = 4000;
 Place place(std::uint32_t k) { return {9, k % 7, k, k % 3}; }
 
-// Of two fair coins that know nothing of one another.
+// Expects that a and b agree as often as two independent fair coins.
 void expect_independent(const std::function<bool(std::uint32_t)>& a,
                         const std::function<bool(std::uint32_t)>& b, const std::string& what) {
   int agree = 0;
@@ -161,7 +161,7 @@ TEST(Independence, DifferentPurposesDrawIndependently) {
     }
 }
 
-// Every compressor of the list, and what is made of them; not those that draw nothing.
+// Every compressor of the list, and compositions of them; without those that draw nothing.
 std::vector<std::string> random_compressors() {
   std::vector<std::string> specs = {"natural(randk:k=2)", "qsgd:s=2(topk:k=3)", "natural(permk)",
                                     "scaled(randk:k=2)", "induced(topk:k=2,randk:k=2)"};

@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-// Of a symmetric matrix, ascending: cyclic Jacobi rotations until nothing is left off the diagonal.
+// Eigenvalues of a symmetric matrix, ascending: cyclic Jacobi rotations until the matrix is diagonal.
 inline std::vector<double> jacobi_eigenvalues(DenseRows a) {
   const std::size_t n = a.size();
   for (int sweep = 0; sweep < 60; ++sweep) {

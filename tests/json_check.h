@@ -1,4 +1,4 @@
-// Whether a text is one JSON value, by RFC 8259 (but for numbers like 01 and pairs of surrogates).
+// Whether a text is one JSON value, by RFC 8259 (it does not check numbers like 01 and surrogate pairs).
 #pragma once
 
 #include <cctype>

@@ -24,7 +24,7 @@ TEST(Ef14, IsTheListingAndItsMemoryIdentityHolds) {
   expect_near(x - c.list.mean([&](std::uint32_t i) { return e_i[i]; }), all, "memory");
 }
 
-// EF21 with v_i(i, t, x) in the place of ∇f_i(x^t), from g_i^0 = v_i^0; step(t, g) is what x loses.
+// EF21 with v_i(i, t, x) in the place of ∇f_i(x^t), from g_i^0 = v_i^0; step(t, g) is subtracted from x.
 void check_family(const Case& c, auto&& v_of, auto&& step, auto&& asked) {
   Vector x = c.federation.x0;
   std::vector<Vector> g_i;

@@ -84,8 +84,7 @@ TEST(Scaffold, IsTheListingWithOptionOne) {
   expect_near(c.model, scaffold_listing(c, true, 0.8, 0.2, 3), "x");
 }
 
-// The defects of published code that algorithms.md 2.7 would have let through: c stays the mean of the c_i
-// with any sample of the clients.
+// c stays the mean of the c_i with any sample of the clients; published code had defects here.
 TEST(Scaffold, ServerControlVariateIsTheMeanOfTheClientsUnderSampling) {
   AlgorithmSpec spec = spec_of("scaffold", "identity", {{"local_steps", "2"}, {"local_step_size", "0.2"}});
   spec.participation = 0.4;

@@ -145,9 +145,9 @@ TEST(Batch, IsDrawnFromTheSeedPerClientRoundAndLocalStep) {
   expect_near(c.model, x, "x");
 }
 
-// With nothing compressed, one local step and the parameters that undo what a method adds, it is gradient
-// descent; these are not: their steps are scaled by coordinates, accelerated, Newton's, or (FRECON)
-// extrapolated.
+// With nothing compressed, one local step and parameters that switch off what a method adds, a method is
+// gradient descent. These methods are not: their steps are scaled by coordinates, accelerated, Newton's, or
+// (FRECON) extrapolated.
 AlgorithmSpec plain_spec(const MethodInfo& method) {
   AlgorithmSpec spec = spec_of(std::string(method.facts.name), "identity", {}, "0.9");
   const std::vector<std::pair<std::string, std::pair<std::string, std::string>>> undo = {

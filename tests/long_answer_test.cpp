@@ -1,4 +1,4 @@
-// Clients that compute for long: they show that they live, and read what they are sent.
+// Clients that compute for long: they show that they live, and read what the server sends.
 #include <future>
 #include <gtest/gtest.h>
 #include <thread>

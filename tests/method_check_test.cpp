@@ -1,4 +1,4 @@
-// What a method refuses, with the key at fault and what to do.
+// What a method refuses: the message names the wrong key and says what to do.
 #include <cmath>
 #include <gtest/gtest.h>
 

@@ -33,7 +33,7 @@ Agreement images(std::size_t features) {
   return {.columns = features, .labels = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}};
 }
 
-// What check_agreement says; empty when it is content.
+// The error of check_agreement; empty when there is none.
 std::string complaint(const ProblemSpec& spec, const Agreement& agreement) {
   try {
     check_agreement(spec, agreement);

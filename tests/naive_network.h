@@ -18,7 +18,7 @@
 
 namespace gradwire {
 
-// V(value) for what no parameter flows into; on a tape, a leaf of the tape of `like`.
+// V(value) for a number that depends on no parameter; on a tape, a leaf of the tape of `like`.
 inline double naive_constant(double, double value) { return value; }
 template <class T>
 Var<T> naive_constant(const Var<T>& like, double value) {
@@ -207,7 +207,8 @@ class NaiveNetwork {
     return y;
   }
 
-  // The largest, as a number without derivative: softmax is the same whatever is taken off all scores.
+  // The largest score, as a number without derivative: softmax stays the same when one number is subtracted
+  // from all scores.
   V largest(const Numbers& x) const {
     double most = naive_value(x[0]);
     for (const V& number : x) most = std::max(most, naive_value(number));
@@ -359,8 +360,8 @@ struct LossAndGradient {
   std::vector<double> gradient;
 };
 
-// Of one sample, by the scalar tape. With Number = float everything is rounded to floats on the way, as in
-// any straight computation with them.
+// Loss and gradient of one sample, by the scalar tape. With Number = float every intermediate result is
+// rounded to float.
 template <class Number = double, class Real>
 LossAndGradient naive_loss_and_gradient(const Network& network, std::span<const double> x,
                                         const Example<Real>& example) {

@@ -88,8 +88,8 @@ TEST(NetworkAttention, WithLargeScores) {
   }
 }
 
-// At every position the scores rise from key to key: to zero, from ever deeper below it. So what is masked
-// would always win, had it any score above minus infinity.
+// At every position the scores rise from key to key, from -depth towards zero. With a large depth a masked
+// key would win if its score were any finite number.
 template <class Real>
 void expect_only_seen_positions_count(std::size_t positions, bool causal, Real depth) {
   Network net(positions);

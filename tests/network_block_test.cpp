@@ -1,5 +1,5 @@
-// Blocks, batches and kernels: however the samples of a call are cut, the result is that of the twin; and
-// always the same bits.
+// Blocks, batches and kernels: however the samples of a call are cut into blocks, the result equals the
+// twin's, and always has the same bits.
 #include <array>
 #include <cstddef>
 #include <cstring>

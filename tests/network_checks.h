@@ -22,7 +22,7 @@
 
 namespace gradwire {
 
-// What the twin says of samples 0 .. count-1, each on its own.
+// The twin's results for samples 0 .. count-1, each on its own.
 struct Truth {
   Truth(const Network& network, std::span<const double> x, const RandomSamples<double>& samples,
         std::size_t count) {
@@ -50,7 +50,7 @@ struct Truth {
 
   std::vector<LossAndGradient> sample;
   std::vector<std::vector<double>> output;
-  std::vector<std::vector<double>> rounding;  // by how much the gradient in floats is off
+  std::vector<std::vector<double>> rounding;  // error of the gradient in floats
 
  private:
   template <class Row>
@@ -68,10 +68,10 @@ inline double largest(std::span<const double> x) {
   return most;
 }
 
-// How far a gradient, or another vector of this network's parameters, may be off: by the range of parameters
-// that an operation reads, so that no layer hides behind another. `size` is what the errors are relative to;
-// where the true gradient is 0 but for rounding, 1/20 of the largest of all. `rounding` is what no
-// computation in this type can avoid.
+// The allowed error of a gradient, or of another vector of this network's parameters: one bound for each
+// range of parameters that an operation reads, so that a layer with small gradients is checked, too. Errors
+// are relative to `size`; where the true gradient is 0 but for rounding, to 1/20 of the largest of all. No
+// computation in this type can avoid the error `rounding`.
 template <class Real>
 std::vector<double> allowed_errors(const Network& network, std::span<const double> size,
                                    std::span<const double> rounding, double tolerance) {
@@ -79,7 +79,7 @@ std::vector<double> allowed_errors(const Network& network, std::span<const doubl
   for (const Network::Op& op : network.ops())
     for (const int i : {0, 1})
       if (op.count[i] > 0) ranges[op.first[i]] = std::max(ranges[op.first[i]], op.count[i]);
-  std::vector<double> allowed(size.size(), 1e-300);  // of no operation: exactly 0
+  std::vector<double> allowed(size.size(), 1e-300);  // parameters that no operation reads: exactly 0
   for (const auto& [first, count] : ranges) {
     double range = tolerance * (largest(size.subspan(first, count)) + largest(size) / 20);
     if (sizeof(Real) == sizeof(float)) range += 10 * largest(rounding.subspan(first, count));
@@ -88,7 +88,7 @@ std::vector<double> allowed_errors(const Network& network, std::span<const doubl
   return allowed;
 }
 
-// "" when `got` is what is wanted.
+// "" when `got` is as wanted.
 template <class Real>
 std::string compare(const Network& network, std::span<const Real> got, std::span<const double> want,
                     std::span<const double> allowed) {
@@ -115,8 +115,8 @@ struct Comparison {
   double double_tolerance = 2e-11;
 };
 
-// One runner against the truth. Fewer checks would do for the values; each call has its own path through the
-// runner.
+// One runner against the twin. For the values fewer checks would be enough, but each call has its own path
+// through the runner.
 template <class Real>
 class RunnerCheck {
  public:

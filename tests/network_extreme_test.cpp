@@ -171,7 +171,7 @@ TYPED_TEST(NetworkExtremes, ReluHasNoSlopeAtAndBelowZero) {
       {0, 0, 0}, 2, [](Network&, const Tensor& x) { cross_entropy(relu(x)); }, this->kTolerance);
 }
 
-// The first of several, and it takes the gradient.
+// Of several nans the first is the result, and it takes the gradient.
 TYPED_TEST(NetworkExtremes, MaxPoolOfNotANumberIsNotANumber) {
   using Real = TypeParam;
   const Real nan = std::numeric_limits<Real>::quiet_NaN(), infinity = std::numeric_limits<Real>::infinity();
@@ -217,7 +217,7 @@ TYPED_TEST(NetworkExtremes, OutputsThatAreNotNumbersAreNoScore) {
   EXPECT_EQ(oracle.score(x)->tested, 2u);
 }
 
-// Scaled by a power of two, everything on the way is too, to the last bit but where it overflows.
+// When the input is scaled by a power of two, so is every intermediate number, exactly, unless it overflows.
 TYPED_TEST(NetworkExtremes, NormOfNumbersWhoseSquaresOverflow) {
   using Real = TypeParam;
   const std::vector<Real> features = {1, Real(-2.5), 3, Real(0.25), -1, Real(0.125)};

@@ -82,7 +82,7 @@ TEST(NetworkMisuse, LayersOfAnotherNetwork) {
   expect_logic_error([&] { small.affine(sparse); }, "parameters");
 }
 
-// Also where the range of parameters is there.
+// Also where the range of parameters exists.
 TEST(NetworkMisuse, LayersOfAnotherNetworkThatFit) {
   const auto declare = [](Network& net) {
     struct Layers {
@@ -235,7 +235,7 @@ struct Stand {
   explicit Stand(const Network& net)
       : runner(net), samples(net, 1, 1), x(net.dim(), Real(0.1)), gradient(net.dim()), example(samples[0]) {}
 
-  // All four calls refuse `example`, and the next good one is not spoilt.
+  // All four calls refuse `example`, and still compute the next good one right.
   void expect_data_error(const Example<Real>& bad, const std::string& part) {
     const double before = runner.loss(x, 1, samples.at());
     const auto at = [&](std::size_t) { return bad; };

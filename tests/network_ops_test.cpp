@@ -81,7 +81,7 @@ TEST(NetworkOps, Activations) {
 }
 
 TEST(NetworkOps, ActivationsOfWhatIsReadOnce) {
-  // Nobody but the activation reads the affine map, so its place may be taken again.
+  // Only the activation reads the affine map, so its memory may be reused.
   for (const Activation function :
        {Activation::kTanh, Activation::kRelu, Activation::kSigmoid, Activation::kGelu}) {
     SCOPED_TRACE(static_cast<int>(function));
@@ -163,7 +163,7 @@ TEST(NetworkOps, ALossThatLeavesEntriesOfItsDerivativeUnwrittenThrows) {
           const bool last = ++calls == 4;  // the second position of the second sample
           for (int c = 0; c < 3; ++c)
             if (!last || c != left) derivative[c] = std::numeric_limits<double>::quiet_NaN();
-          if (last && left >= 0) derivative[left] += 1;  // is not writing either
+          if (last && left >= 0) derivative[left] += 1;  // to add to an entry is not to write it
           return 1.0;
         });
     Runner<float> runner(net, 4);

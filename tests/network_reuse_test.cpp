@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-// Each gets a tensor of 6 numbers that a gradient flows into, and gives one of 6 numbers.
+// Each takes a tensor of 6 numbers that a gradient flows into, and returns one of 6 numbers.
 using Use = std::function<Tensor(Network&, const Tensor&)>;
 
 const std::vector<std::pair<std::string, Use>>& uses() {

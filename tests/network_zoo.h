@@ -1,4 +1,4 @@
-// Small networks that between them have every operation, for tests that are about something else.
+// Small networks that together have every operation, for tests of other things.
 #pragma once
 
 #include <cmath>

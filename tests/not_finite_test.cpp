@@ -1,5 +1,5 @@
-// One entry that is not a number, in one client's gradient or Hessian, beside a finite loss: no method and no
-// compressor takes it for a number or leaves it out, so that the run would go on without a word.
+// One entry that is not a number, in one client's gradient or Hessian, while the loss is finite: no method
+// and no compressor may take it for a number or leave it out, as the run would then go on silently.
 #include <gtest/gtest.h>
 #include <limits>
 

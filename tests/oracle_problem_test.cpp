@@ -43,7 +43,7 @@ Part part_for(const std::string& kind) {
   return part;
 }
 
-// What check_agreement says, "" when it is content.
+// The error of check_agreement, "" when there is none.
 std::string complaint(const ProblemSpec& spec, const Agreement& agreement) {
   try {
     check_agreement(spec, agreement);

@@ -1,5 +1,5 @@
-// Rounds that ask more clients than they use: who is used stays a uniform sample, and the others' replies
-// count for nothing.
+// Rounds that ask more clients than they use: the clients whose replies are used stay a uniform sample, and
+// the server ignores the other replies.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <set>
@@ -133,7 +133,8 @@ TEST(OverSelection, UsesAUniformSample) {
         worst_deviation(used_clients(federation, 4000, arriving_anyhow(), asking_more(share), ledger), 20), 5)
         << share;
   }
-  // Without a drawn order of arrival the last numbers are always late: the measure sees that.
+  // Without a drawn order of arrival the clients with the last numbers are always late: this measure must
+  // show it.
   Ledger ledger;
   EXPECT_GT(worst_deviation(used_clients(federation, 4000, {}, asking_more(0.3), ledger), 20), 5);
 }
@@ -158,8 +159,8 @@ TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain
   }
 }
 
-// Whatever is lost or repeated changes who is first, but not how many are used, nor what a client may commit:
-// the mirrors of the server are what the clients know.
+// Lost and repeated messages change which clients are first, but neither how many are used nor what a client
+// may commit: the mirrors of the server equal the clients' states.
 TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
   const Federation<double> federation(12, 9);
   for (const bool faults : {false, true}) {

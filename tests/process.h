@@ -1,4 +1,4 @@
-// Programs as processes of their own, with their output in files; none outlives its object.
+// Programs as processes of their own, with their output in files. Destroying the object ends its process.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ namespace gradwire {
 
 class Process {
  public:
-  // Both streams go to `log`; the working directory is the log's. `in_child` is called before the program
-  // begins, to take something away from it.
+  // Both streams go to `log`; the working directory is the log's. The child calls `in_child` before the
+  // program begins, e.g. to lower its limits.
   Process(const std::string& name, const std::vector<std::string>& arguments, std::filesystem::path log,
           void (*in_child)() = nullptr)
       : log_(std::move(log)) {

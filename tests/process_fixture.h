@@ -1,4 +1,4 @@
-// A server and its clients as processes, in a folder of the test's own.
+// A server and its clients as processes, in a folder of this test.
 #pragma once
 
 #include <atomic>
@@ -97,7 +97,7 @@ class ProcessTest : public ::testing::Test {
     EXPECT_EQ(read_model(state() / "model.bin"), simulated.model);
     EXPECT_EQ(without_seconds(read_file(state() / "metrics.csv")), without_seconds(metrics));
   }
-  // When messages were lost, bytes are counted that the simulation does not send.
+  // When messages were lost, the server counts bytes that the simulation does not send.
   void expect_model_as_simulated(const std::vector<std::string>& overrides) {
     const std::atomic<bool> never = false;
     const Prepared prepared = prepare(parse_experiment(kConfig, "run.toml", overrides));

@@ -1,4 +1,4 @@
-// RandK and RandSeqK: which entries, how often, and what becomes of them.
+// RandK and RandSeqK: which entries they send, how often, and with which values.
 #include "compressors/randk.h"
 
 #include <algorithm>

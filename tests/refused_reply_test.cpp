@@ -1,4 +1,4 @@
-// A reply that the round loop refuses must not stand in the way of a good one to the same ticket.
+// A reply that the round loop refuses must not block a good one to the same ticket.
 #include <gtest/gtest.h>
 
 #include "tests/federation.h"

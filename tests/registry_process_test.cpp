@@ -105,7 +105,7 @@ TEST_F(RegistryProcessTest, TellsOfAClientThatWasKilledAndCameBack) {
   expect_says(json, "\"times_lost\": 1");
 }
 
-// As another user who may only read: of a server at work, of one that was killed, of one that ended.
+// As another user who may only read: of a server that runs, of one that was killed, of one that ended.
 TEST_F(RegistryProcessTest, CountsTheRepliesThatCameTooLate) {
   write_config();
   Process server = start_server(

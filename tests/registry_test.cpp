@@ -1,4 +1,5 @@
-// The registry and everything that can be wrong with its file: rows may wait or be missing, no call fails.
+// The registry with everything that can be wrong with its file: rows may be late or missing, but no call
+// fails.
 #include "fl_server/registry.h"
 
 #include <chrono>
@@ -111,7 +112,7 @@ TEST_F(RegistryTest, HasTheRunItsClientsAndItsRounds) {
   EXPECT_LE(b.last_lost, b.last_joined);
 }
 
-// The journal hands the rounds out again that it has and that the registry may not have.
+// The journal gives the registry again the rounds that it may lack.
 TEST_F(RegistryTest, ARunThatGoesOnReplacesRoundsAndCountsNoReplyTwice) {
   {
     const auto registry = open();
@@ -255,7 +256,7 @@ TEST_F(RegistryTest, AFileThatIsNoDatabaseIsSetAsideAndANewOneBegun) {
   EXPECT_TRUE(read_file(file().string() + ".corrupt").starts_with("these are notes"));
 }
 
-// Wherever the damage is: nothing crashes, nothing is lost that was set aside before, and rows are written.
+// Wherever the damage is: nothing crashes, files set aside earlier stay, and the registry writes rows.
 TEST_F(RegistryTest, DamageAnywhereInTheFileCostsOneLineAtMost) {
   {
     const auto registry = open();

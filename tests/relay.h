@@ -93,7 +93,7 @@ class Relay {
       }
       pairs_ = kept;
       if (ready[0].revents != 0)
-        // No program started later may hold a connection open that is cut here.
+        // A program started later must not inherit, and so hold open, a connection that the relay cuts.
         pairs_.emplace_back(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC), connect_to(target_));
     }
   }

@@ -1,5 +1,5 @@
-// The sum of replies that a relay sends: its bytes, what is refused of them, and what the server makes of
-// one.
+// The sum of replies that a relay sends: its bytes, which bytes are refused, and what the server does with a
+// sum.
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>

@@ -18,7 +18,7 @@ int kills() {
   return text != nullptr ? std::atoi(text) : 4;
 }
 
-// About what a server does in the time between two kills.
+// About the number of rounds between two kills.
 constexpr int kRoundsPerKill = kSanitized ? 300 : 1500;
 
 std::string config_of(const std::string& algorithm, int rounds) {
@@ -82,14 +82,14 @@ TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfFedAvg) {
   run_with_kills("name = \"fedavg\"\nbatch = 4\nlocal_steps = 3\nlocal_step_size = 0.1\n", true, true,
                  kills());
 }
-// Nobody but the client itself can restore what it knows.
+// Only the client itself can restore its state.
 TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfEf14) {
   clients_remember = true;
   run_with_kills("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.1\n", true, true, kills());
 }
 TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfDashaMvr) {
   clients_remember = true;
-  more_of_server = "durability = \"process\"\n";  // of ef14 it is "power" where nothing is said
+  more_of_server = "durability = \"process\"\n";  // the default for ef14 is "power"
   run_with_kills("name = \"dasha_mvr\"\ncompressor = \"randk:k=3\"\nstep_size = 0.1\nbatch = 4\n", true, true,
                  kills());
 }
@@ -181,7 +181,7 @@ void damage(const fs::path& file) {
   std::fstream(file, std::ios::in | std::ios::out).seekp(100).put('?').put('!');
 }
 
-// config.toml, the only snapshot and the log: what is lost costs time, and is said.
+// Damaged config.toml, only snapshot, and log: the loss costs time, and the server reports it.
 TEST_F(ProcessTest, WhatIsDamagedEarlyInARunCostsNoBit) {
   write_config();
   const std::string rounds = "run.rounds=" + std::to_string(2 * kRoundsPerKill);

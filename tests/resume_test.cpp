@@ -1,4 +1,4 @@
-// gradwire run --resume: a simulation goes on in another process, to the bits of one that was not
+// gradwire run --resume: a simulation continues in another process, and ends in the bits of one that was not
 // interrupted.
 #include <csignal>
 #include <fstream>

@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// Small, but with everything in it: accuracy, unequal clients, weights.
+// Small, but with all features: accuracy, unequal clients, weights.
 constexpr const char* kProblem = R"(
 [problem]
 kind = "logistic"

@@ -192,7 +192,7 @@ class Simulation {
     TcpTransport<double> transport(hub, codec_context(*setup_, {}), about_.start, takes_sums(*setup_));
     RoundLimits limits;
     limits.rounds = kRounds;
-    limits.evaluate_every = stage_ == RunStage::kRounds ? 5 : 0;  // else clients have gone home
+    limits.evaluate_every = stage_ == RunStage::kRounds ? 5 : 0;  // afterwards clients have ended
     limits.deadline_seconds = 30;
     limits.attempts = 1000;
     limits.quorum = setting_.quorum;
@@ -216,7 +216,7 @@ class Simulation {
 
   bool has_quorum() const { return setting_.quorum < 1 || setting_.over_selection > 0; }
 
-  // Who is fast decides what the state is; but never anything else than who was used.
+  // The fast clients decide the state, but only through which replies were used.
   void check_against_twin(const RoundCommit<double>& commit) {
     committed_ = commit.ledger.round;
     if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
@@ -237,7 +237,7 @@ class Simulation {
     return size > 0 ? difference / size : difference;
   }
 
-  // After every committed round: nothing was lost, added twice, or counted otherwise.
+  // After every committed round: nothing was lost, added twice, or counted differently.
   void check(const Ledger& ledger) {
     committed_ = ledger.round;
     if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
@@ -351,7 +351,7 @@ constexpr Method kMethods[] = {
 constexpr std::size_t kMethodCount = std::size(kMethods);
 constexpr std::size_t kBig = kMethodCount - 1;
 
-// The big one is slow, and so rare.
+// The big one is slow, so the test runs it rarely.
 std::size_t method_of(std::uint64_t seed) { return seed % 32 == 0 ? kBig : seed % kBig; }
 
 // Quiet runs, made once.
@@ -373,7 +373,7 @@ class Quiet {
   std::vector<End> ends_;
 };
 
-// From calm to wild, as the seed wants it.
+// From calm to wild, drawn from the seed.
 Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };

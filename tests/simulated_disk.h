@@ -18,10 +18,10 @@ struct SimulatedCrash {};
 
 class SimulatedDisk final : public Disk {
  public:
-  // A bug to be planted, to see that tests find it.
+  // A planted bug, to see that tests find it.
   bool forgets_folder_syncs = false;
-  std::size_t capacity = SIZE_MAX;      // bytes; beyond, writes fail after a part
-  std::uint64_t crash_at = UINT64_MAX;  // the call, counted from 0, in whose middle the crash comes
+  std::size_t capacity = SIZE_MAX;      // bytes; a write beyond it fails after a part
+  std::uint64_t crash_at = UINT64_MAX;  // the crash comes in the middle of this call, counted from 0
 
   explicit SimulatedDisk(std::uint64_t seed = 1) : random_(seed, "disk") {}
 
@@ -30,7 +30,7 @@ class SimulatedDisk final : public Disk {
 
   // What is left for the next process.
   void lose_process() { crash_at = UINT64_MAX; }
-  // Of bytes that were not synchronised a part is left, of renames and removals some.
+  // Keeps a part of the bytes that were not synchronised, and some of the renames and removals.
   void lose_power() {
     crash_at = UINT64_MAX;
     for (const auto& [name, file] : now_)

@@ -48,7 +48,7 @@ inline Packet packet_of(const Encoded& message) {
   return packet;
 }
 
-// Hands a packet's payload out, and keeps what is written.
+// Gives out a packet's payload, and keeps what is written.
 class PacketLink final : public Link {
  public:
   explicit PacketLink(const Packet* arriving) : arriving_(arriving) {}
@@ -104,7 +104,7 @@ class SimulatedClient {
     reply = std::move(link.written);
     return link.wrote;
   }
-  // In so many calls of its disk, if it makes so many.
+  // Dies after so many calls of its disk, if it makes so many.
   void die_in(std::uint64_t calls) { disk_->crash_at = disk_->calls() + calls; }
   std::size_t bytes_on_disk() const {
     std::size_t bytes = 0;
@@ -135,7 +135,7 @@ class SimulatedClient {
   std::unique_ptr<Worker> worker_;
 };
 
-// Everything but the server. Servers come and go; the clients and what is on its way stay.
+// Everything but the server. Servers come and go; the clients and the messages on their way stay.
 class SimulatedWorld {
  public:
   SimulatedWorld(const proto::Experiment& experiment, const Weather& weather, std::uint64_t seed)
@@ -162,7 +162,7 @@ class SimulatedWorld {
     if (!connected_[client]) return;
     post(To::kClient, client, std::move(packet));
   }
-  // Nobody is connected to a server that begins; all come, one by one.
+  // No client is connected to a new server; all clients connect, one by one.
   void server_begins() {
     std::erase_if(later_, [](const Later& l) { return l.to != To::kConnect; });
     std::make_heap(later_.begin(), later_.end());
@@ -270,7 +270,7 @@ class SimulatedNetwork final : public Transport<Real> {
     }
   }
 
-  // In how many events the server dies; it may also die in its disk.
+  // The server dies after so many events; it may also die in a call of its disk.
   std::uint64_t events_left = UINT64_MAX;
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {

@@ -49,9 +49,9 @@ class SimulatedPeer {
 
  private:
   using Seconds = std::chrono::duration<double>;
-  static constexpr double kAnswerSeconds = 60;  // for the server to take part in the handshake, or take bytes
+  static constexpr double kAnswerSeconds = 60;  // for the server to answer in the handshake, or to read bytes
 
-  // What the session writes goes out as the wire takes it.
+  // Sends what the session writes as fast as the wire takes it.
   class OutLink final : public Link {
    public:
     OutLink(SimulatedPeer& peer, std::string_view payload) : peer_(peer), payload_(payload) {}
@@ -97,7 +97,7 @@ class SimulatedPeer {
     if (random_.uniform() < habits_.disk_lost) disk_ = std::make_unique<SimulatedDisk>(seed_ + deaths_);
     guarded(2 * random_.uniform(), [this] { begin(); });
   }
-  // A job of this connection, or of this pause between two.
+  // A job of this connection, or of this pause between two connections.
   void guarded(double seconds, std::function<void()> job) {
     time_.in(seconds, [this, epoch = epoch_, job = std::move(job)] {
       if (epoch == epoch_) job();
@@ -144,7 +144,7 @@ class SimulatedPeer {
     connect_in(Seconds(back_off_->next(ending.retry_after)).count());
   }
 
-  // Gives up on a server that is silent, or takes nothing.
+  // Gives up on a server that is silent, or reads nothing.
   void wait_for_answer() {
     guarded(silence_seconds_ / 4, [this] {
       if (time_.now() - heard_ > silence_seconds_) return lost({false, "it is silent"});
@@ -175,7 +175,7 @@ class SimulatedPeer {
       look();
     });
   }
-  // Takes in what has arrived; also while it computes, but not while it writes.
+  // Reads what has arrived; also while it computes, but not while it writes.
   void look() {
     if (wire_ == nullptr) return;
     if (wire_->was_reset()) return lost({false, "reset"});
@@ -201,7 +201,7 @@ class SimulatedPeer {
     if (wire_->at_end(Wire::kClient)) return lost({false, "it hung up"});
     if (session_->asked() && !computing_ && inbox_.empty()) compute();
   }
-  // False: none is whole.
+  // False: no message is complete.
   bool take_frame() {
     if (inbox_.size() < kPrefixBytes) return false;
     const auto bytes = std::as_bytes(std::span(inbox_));
@@ -220,7 +220,7 @@ class SimulatedPeer {
     if (ending) lost(*ending);
     return true;
   }
-  // On a thread of its own: that is through with it soon or late.
+  // As on a thread of its own, which finishes soon or late.
   void compute() {
     if (const auto ending = session_->begin_answer()) return lost(*ending);
     computing_ = true;

@@ -22,8 +22,8 @@ struct StreamWeather {
   double delay_seconds = 0.01;  // of a segment, at most
   double cut = 0;               // both ends are told that the connection is reset; some of the bytes arrive
   double silent = 0;            // nothing arrives any more, in one direction or both, and nobody is told
-  double stalled = 0;           // all that is on its way is late by up to a minute
-  std::size_t window_bytes = 1 << 16;  // on their way or unread; more must wait
+  double stalled = 0;           // all bytes on their way are late by up to a minute
+  std::size_t window_bytes = 1 << 16;  // limit of the bytes on their way or unread; more must wait
 };
 
 // Virtual time, and what happens in it.
@@ -35,7 +35,7 @@ class SimulatedTime {
     std::push_heap(jobs_.begin(), jobs_.end());
   }
   void in(double seconds, std::function<void()> job) { at(now_ + seconds, std::move(job)); }
-  // The next job, unless it is after `deadline`; false: the clock is there now.
+  // Runs the next job, unless it is after `deadline`; false: the clock is at `deadline` now.
   bool step(double deadline) {
     if (jobs_.empty() || jobs_.front().time > deadline) {
       now_ = std::max(now_, deadline);
@@ -124,7 +124,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
     if (!gone) end_writing(side);
   }
 
-  // Later, and once for all that happens until then.
+  // Notifies later, once for all that happens until then.
   void notify(Side side) {
     if (!open_[side] || std::exchange(notified_[side], true)) return;
     time_.in(0, [self = shared_from_this(), side] {
@@ -149,7 +149,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
     notify(static_cast<Side>(1 - from));
   }
   void reset() {
-    if (silent_[kClient] || silent_[kServer]) {  // nobody is told, and what comes later would leave a gap
+    if (silent_[kClient] || silent_[kServer]) {  // nobody is told; later bytes would leave a gap
       silent_[kClient] = silent_[kServer] = true;
       return;
     }
@@ -168,7 +168,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
 
 class SimulatedSockets;
 
-// Where clients find the server of the moment.
+// Where clients find the current server.
 struct Harbour {
   SimulatedSockets* server = nullptr;
   bool machine_died = false;  // the server's: closing a socket tells nobody

@@ -250,7 +250,7 @@ bool is_private(const std::string& algorithm) {
   return algorithm.find("ef14") != std::string::npos || algorithm.find("dasha_mvr") != std::string::npos;
 }
 
-// From calm to wild, as the seed wants it.
+// From calm to wild, drawn from the seed.
 Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };
@@ -286,7 +286,7 @@ class Quiet {
   std::vector<End> ends_;
 };
 
-// What is wrong with the end of a run; empty: nothing.
+// The error in the end of a run; empty: none.
 std::string difference(const End& got, const End& want) {
   if (!got.trouble.empty()) return got.trouble;
   if (got.state != want.state) return "the state of the method is another one";
@@ -316,7 +316,7 @@ TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
   EXPECT_GT(client_deaths, last / 2);
 }
 
-// Who is fast decides the bits of such a run; but never anything else than who was used.
+// The fast clients decide the bits of such a run, but only through which replies were used.
 TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnswered) {
   const auto [first, last, one] = seeds_asked(kSeeds / 4);
   std::vector<proto::Experiment> experiments;
@@ -341,7 +341,7 @@ TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnsw
   }
 }
 
-// Sections of such a size are packed and unpacked in buffers that are given back.
+// Sections of this size are packed and unpacked in buffers that are freed afterwards.
 TEST(Simulation, ClientsRememberRequestsOfHundredsOfKilobytes) {
   const proto::Experiment experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=9\"\nstep_size = 0.05\n", "60000");

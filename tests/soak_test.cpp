@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a sanitizer keeps of memory that was given back is not the server's.
+// A sanitizer keeps freed memory, which is not the server's.
 constexpr double kSanitizerMb = kSanitized ? 1000 : 0;
 
 constexpr std::uint32_t kGroups = 10;  // one of them leaves in every round
@@ -30,7 +30,7 @@ struct Sample {
   double rss_mb = 0;
 };
 
-// What a least-squares line through the memory of these samples rises by from the first to the last.
+// The rise, from the first to the last of these samples, of a least-squares line through their memory.
 double growth_mb(const std::vector<Sample>& samples) {
   double t_mean = 0, m_mean = 0, tt = 0, tm = 0;
   const double count = static_cast<double>(samples.size());

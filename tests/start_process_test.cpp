@@ -1,4 +1,4 @@
-// Servers that begin with what they are not made for: few descriptors, strange numbers, strange clients.
+// Servers that start under unusual conditions: few descriptors, strange numbers, strange clients.
 #include <csignal>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -106,8 +106,8 @@ TEST(TapeMisuse, UseAfterRewindIsNoticedEvenWhenThePlaceIsTakenAgain) {
   expect_misuse([&] { tape.rewind({}); }, "checkpoint");
 }
 
-// As many scalars and operations as there were, or more, and yet others: what a stale checkpoint counts does
-// not fit them, and a sweep from there would follow links that nobody wrote.
+// After a rewind the tape has as many scalars and operations as before, or more, but different ones: a stale
+// checkpoint's counts do not fit them, and a sweep from there would follow links that were never written.
 template <class T>
 void expect_stale_checkpoints_are_refused() {
   Tape<T> tape(2);
@@ -192,7 +192,7 @@ TEST(TapeMisuse, CheckpointsOfAnotherTapeAreRefused) {
   expect_misuse([&] { tape.rewind(foreign); }, "checkpoint");
 }
 
-// Which checkpoints are good, after rewinds in any order: those that no rewind since went below.
+// Which checkpoints are valid after rewinds in any order: those that no later rewind went below.
 TEST(TapeMisuse, CheckpointsAreGoodAsLongAsNoRewindWentBelowThem) {
   struct Taken {
     Tape<double>::Checkpoint checkpoint;

@@ -112,7 +112,7 @@ TEST(Tape, BackwardMayBeRepeatedAndStartAnywhere) {
   const V a = tape.variable(3), b = sqr(a), c = b * a, other = sqr(c);
   for (int i = 0; i < 10; ++i) {
     tape.backward(c);
-    EXPECT_EQ(a.grad(), 27);  // afresh, not added
+    EXPECT_EQ(a.grad(), 27);  // computed again, not added
     EXPECT_EQ(b.grad(), 3);
     EXPECT_EQ(c.grad(), 1);
   }

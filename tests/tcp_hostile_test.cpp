@@ -142,7 +142,7 @@ TEST_F(TcpHostileTest, RefusesJoinsWithImpossibleConstants) {
 
 // ---- crowds ----
 
-// They renew their connections as fast as they lose them; whoever says who it is gets through.
+// Strangers reconnect as fast as they are disconnected; a client that says who it is still gets in.
 TEST_F(TcpHostileTest, ACrowdThatNeverSaysWhoItIsLocksNobodyOut) {
   open();
   begin();
@@ -176,7 +176,7 @@ TEST_F(TcpHostileTest, ACrowdThatNeverSaysWhoItIsLocksNobodyOut) {
   expect_served(1, 2);
 }
 
-// One that says that it is a client, again and again, and never joins.
+// A peer that says again and again that it is a client, and never joins.
 TEST_F(TcpHostileTest, AClientHasOneConnectionThatHasNotJoinedAndNoMore) {
   open();
   begin();
@@ -204,7 +204,7 @@ std::string hello_of(const std::string& name, std::uint64_t process, std::uint32
   return control_frame(FrameType::kHello, hello);
 }
 
-// As a network does that sends a client's bytes twice.
+// Like a network that sends a client's bytes twice.
 TEST_F(TcpHostileTest, ADuplicateOfAConnectionDoesNotReplaceItsOriginal) {
   open();
   begin();
@@ -231,7 +231,7 @@ TEST_F(TcpHostileTest, ADuplicateOfAConnectionDoesNotReplaceItsOriginal) {
   expect_start(again);
 }
 
-// A reply that the round loop cannot use, of a client that is replaced by the true one.
+// A reply that the round loop cannot use, from a client that the true one then replaces.
 TEST_F(TcpHostileTest, AReplyThatIsIgnoredLeavesItsPlaceToTheNextOne) {
   open();
   begin();
@@ -268,7 +268,7 @@ TEST_F(TcpHostileTest, ASilentClientIsGivenUpAlsoBetweenLongRounds) {
   expect_served(1, 1);
 }
 
-// What peers said during a pause of the whole process is heard before they are judged.
+// The server reads what peers sent during a pause of the whole process before it judges them.
 TEST_F(TcpHostileTest, NobodyIsGivenUpForAPauseOfTheServer) {
   WireTimes times = patient();
   times.heartbeat = milliseconds(60);

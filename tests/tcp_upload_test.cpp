@@ -15,7 +15,7 @@ class TcpUploadTest : public TcpTransportTest {
     transport->send(0, request(1));
     ASSERT_TRUE(receive(clients[0]));
   }
-  // Client 0 sends so much of its reply, and is gone; comes back and is asked again.
+  // Client 0 sends so much of its reply and disconnects; it reconnects and is asked again.
   void break_after(std::size_t bytes, std::uint64_t ticket = 1, double value = 5) {
     clients[0].send(reply(0, ticket, value).substr(0, bytes));
     turn_for(milliseconds(20));
@@ -25,7 +25,7 @@ class TcpUploadTest : public TcpTransportTest {
     expect(Kind::kJoined);
   }
   void expect(Kind kind) { ASSERT_EQ(next().kind, kind); }
-  // Asks client 0 again; what it is told that is there already.
+  // Asks client 0 again; returns how many bytes the server says that it has already.
   std::uint64_t ask_again(std::uint64_t ticket = 1) {
     transport->send(0, request(ticket));
     const auto got = receive(clients[0]);

@@ -121,7 +121,8 @@ TEST(TextProblem, ClientsWithOtherAlphabetsUseTheSameNumbers) {
   }
 }
 
-// With all weights 0 but the head's bias, the model says the letter with the largest bias at every position.
+// With all weights 0 but the head's bias, the model predicts the letter with the largest bias at every
+// position.
 TEST(TextProblem, TheScoreCountsAllPositions) {
   const ProblemSpec spec = problem_spec(experiment("gpt", "count = 1\n"));
   Part part;

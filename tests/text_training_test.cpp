@@ -133,7 +133,7 @@ TEST(TextTraining, RunningTextIsLearntStepByStepAsByTheScalarTape) {
   EXPECT_LT(after, 3.3);
 }
 
-// With outputs that are free to grow, a text of a few lines can be known by heart.
+// With unbounded outputs a model can memorise a text of a few lines.
 TEST(TextTraining, AShortTextIsLearntByHeart) {
   GptShape shape{.context = 12, .width = 24, .layers = 2, .heads = 4, .tanh_logits = false};
   const Windows text = running_text(kSonnet, "sonnet", shape.context);

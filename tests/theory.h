@@ -1,4 +1,4 @@
-// What tests of theorems and of listings read off a resolved setup and off a run.
+// What tests of theorems and of listings take from a resolved setup and from a run.
 #pragma once
 
 #include <functional>
@@ -59,7 +59,7 @@ inline Vec<double> gradient(const Federation<double>& f, std::size_t i, View<dou
   return out;
 }
 
-// mean_i of what `term` says of client i.
+// mean_i of term(i).
 inline double mean_of_clients(const Federation<double>& f, const std::function<double(std::size_t)>& term) {
   double sum = 0;
   for (std::size_t i = 0; i < f.n(); ++i) sum += term(i) / f.n();
@@ -68,7 +68,7 @@ inline double mean_of_clients(const Federation<double>& f, const std::function<d
 
 inline double norm_sq(View<double> v) { return squared_distance(v, Vec<double>(v.size())); }
 
-// E of what `measure` says of a run with mirrors, by the mean over seeds.
+// E of `measure` of a run with mirrors, as the mean over seeds.
 inline double mean_over_seeds(
     const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t rounds, int seeds,
     const std::function<double(const Trace<double>&, const Setup<double>&)>& measure) {
@@ -81,14 +81,14 @@ inline double mean_over_seeds(
   return mean;
 }
 
-// What a theorem says, and that the bound is no more than 1/`share` times what it bounds: one that is far off
-// would hold for anything.
+// Expects a theorem's bound, and that the bound is at most 1/`share` times what it bounds: a bound that is
+// far off would hold for anything.
 inline void expect_bound(double value, double bound, double share, const std::string& what) {
   EXPECT_LE(value, bound) << what;
   EXPECT_GE(value, share * bound) << what << ": the bound is so far off that it would hold for anything";
 }
 
-// What a server with the state (x, t, one vector, one mirrored vector per client, further vectors) saved.
+// The saved state of a server: (x, t, one vector, one mirrored vector per client, further vectors).
 struct SavedServer {
   Vec<double> x, h;
   std::vector<Vec<double>> h_of;

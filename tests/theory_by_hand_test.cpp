@@ -1,5 +1,5 @@
-// Parameters left to theory at a server started by hand: what clients can tell is asked for, what they cannot
-// is refused before anyone joins.
+// Parameters left to theory at a server started by hand: the server asks for what clients can tell, and
+// refuses what they cannot before anyone joins.
 #include <gtest/gtest.h>
 
 #include "tests/process_fixture.h"

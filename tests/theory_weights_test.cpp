@@ -54,8 +54,8 @@ TEST(WeightedTheory, AverageGradientObeysTheTheoremOfEachMethodThatStartsExactly
   }
 }
 
-// What the factor n max w_i of A is for: where all f_i have one Hessian and L_pm = 0, PermK's theory for
-// equal weights allows 1/L.
+// Why A has the factor n max w_i: where all f_i have one Hessian and L_pm = 0, PermK's theory for equal
+// weights would allow 1/L.
 TEST(WeightedTheory, StepsForEqualWeightsBreakTheTheoremAndDiverge) {
   Skewed f(Curvatures::kAlike);
   EXPECT_LT(*f.smoothness.L_pm, 1e-6);
@@ -150,8 +150,7 @@ TEST(WeightedTheory, NonconvexDianaAndVrDianaObeyTheirBound) {
   }
 }
 
-// Where f is flat and the f_i are not, L~ rules, which DIANA's nonconvex step of the literature does not
-// know.
+// Where f is flat and the f_i are not, L~ decides; DIANA's nonconvex step in the literature does not use it.
 TEST(WeightedTheory, NonconvexDianaIsBoundedByLTilde) {
   Skewed f;
   f.smoothness.convex = false;

@@ -88,7 +88,7 @@ TYPED_TEST(TopKOf, ExtremeMagnitudesKeepTheirOrder) {
   for (std::size_t k = 1; k <= v.size(); ++k) this->expect_as_sorted(v, {k});
 }
 
-// Long enough for the way over a sample.
+// Long enough that Top-K selects by a sample first.
 TYPED_TEST(TopKOf, LongVectorsAsByASort) {
   const std::size_t d = 50'000;
   this->expect_as_sorted(this->random(d, 3), {1, 2, 10, 500, d / 16, d / 16 + 1, d / 2, d});
@@ -111,12 +111,12 @@ TYPED_TEST(TopKOf, LongVectorsThatMisleadASample) {
   this->expect_as_sorted(rising, {2, 500, 3000});
   std::reverse(rising.begin(), rising.end());
   this->expect_as_sorted(rising, {2, 500, 3000});
-  Vec<TypeParam> flattered(d);  // large where the sample looks, and nowhere else: it promises too many
+  Vec<TypeParam> flattered(d);  // large only where the sample looks: it overestimates
   std::uint64_t place = 0;
   for (int i = 0; i < 2048; ++i, place += 0x9E3779B97F4A7C15)
     flattered[((place >> 32) * d) >> 32] = static_cast<TypeParam>(i + 1);
   this->expect_as_sorted(flattered, {2, 500, 2000, 3000});
-  Vec<TypeParam> block(d);  // all that is large lies together
+  Vec<TypeParam> block(d);  // all large entries lie together
   std::fill_n(block.begin() + 20'000, 600, TypeParam(5));
   this->expect_as_sorted(block, {2, 500, 600, 601, 3000});
 }

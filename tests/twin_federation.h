@@ -1,5 +1,5 @@
-// The same method in memory, where nothing is ever lost or late: told whose replies were used in each round,
-// it must come to the same state. What a run with a quorum is compared with.
+// The same method in memory, where nothing is ever lost or late: told which clients' replies each round used,
+// it must reach the same state. Tests compare a run with a quorum with it.
 #pragma once
 
 #include <memory>
@@ -60,7 +60,7 @@ class TwinFederation {
     for (const auto& up : replies) used.push_back(up.client);
     round(used);
   }
-  // A round that a journal holds: whose ticket it moved.
+  // A round from a journal: it used the clients whose tickets changed.
   void round_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after) {
     std::vector<ClientId> used;
     for (ClientId c = 0; c < after.size(); ++c)

@@ -1,5 +1,5 @@
-// Rounds in which not all clients answer, with unequal weights: what a server makes of the replies of a
-// uniform sample is, on average over the samples, what it makes of all.
+// Rounds in which not all clients answer, with unequal weights: the server's mean over the replies of a
+// uniform sample equals, on average over the samples, its mean over all replies.
 #include <algorithm>
 #include <bit>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;  // NOLINT: what tests of theorems share
 
-// Averages of models that were trained, by FedAvg's ratio. ProxSkip, FedNL and others ask for all replies.
+// Averages of trained models, by FedAvg's ratio. ProxSkip, FedNL and others ask for all replies.
 const std::set<std::string> kAverages = {"fedavg", "fedprox", "fedadagrad", "fedyogi", "fedadam", "scaffold"};
 // Remember each client's part, so that an absent one does not change it: nothing is a mean over the sample.
 const std::set<std::string> kRemember = {"ef21",    "ef21_w",  "ef21_sgd", "ef21_sgdm",
@@ -87,7 +87,7 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
                                             "adiana", "frecon", "ef14", "ef21_p"}));
 }
 
-// The ratio: whoever answers, what they agree on is what counts.
+// The ratio: when all replies are equal, the result is that reply, whoever answers.
 TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
   const Federation<double> federation(kClients, kDim);
   const std::vector<Vec<double>> sent(kClients, Vec<double>(kDim, 0.5));
@@ -103,7 +103,7 @@ TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
   }
 }
 
-// COFIG draws two samples itself: the same over seeds.
+// COFIG draws two samples itself, so this test averages over seeds.
 TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
   const Federation<double> federation(kClients, kDim);
   AlgorithmSpec spec = spec_of("cofig", "identity", {}, "0.1");
@@ -124,7 +124,7 @@ TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
   EXPECT_NEAR(mean, whole[0] - federation.x0[0], 5 * std::sqrt((square - mean * mean) / kSeeds));
 }
 
-// With a ratio over the sample they stop at a floor that no step size lowers.
+// With a ratio over the sample the methods would stop at a floor that no step size lowers.
 TEST(UnbiasedMean, TheNoiseOfSamplingFallsWithTheStepSize) {
   Federation<double> federation(kClients, kDim);
   Vec<double> optimum(kDim);

@@ -1,4 +1,4 @@
-// A compressor that is not of the list: it runs wherever those of the list do, through the codec too.
+// A compressor outside the list: it runs wherever those of the list do, also through the codec.
 #include "compressors/user_compressor.h"
 
 #include <gtest/gtest.h>

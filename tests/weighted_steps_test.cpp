@@ -54,7 +54,7 @@ TEST(WeightedTheory, StepsAreTheFormulasWithTheWeights) {
                    1 / (10 * s.L_sample_max * std::sqrt(1 + A) * (5 + std::pow(4, 2.0 / 3))));
 }
 
-// A parameter that is slower than theory's is that of a larger omega.
+// A parameter that is slower than theory's gives the step of a larger omega.
 TEST(WeightedTheory, SlowerShiftsHaveSmallerSteps) {
   Skewed f;
   f.smoothness.convex = false;
@@ -85,8 +85,8 @@ TEST(WeightedTheory, EqualSharesHaveTheSkewOne) {
   }
 }
 
-// E‖Σ w_i C_i(a_i) − Σ w_i a_i‖² ≤ A Σ w_i ‖a_i‖² − B ‖Σ w_i a_i‖², with equality when the heaviest client
-// alone has something to say.
+// E‖Σ w_i C_i(a_i) − Σ w_i a_i‖² ≤ A Σ w_i ‖a_i‖² − B ‖Σ w_i a_i‖², with equality when only the heaviest
+// client's vector is not zero.
 TEST(WeightedQuality, IsThatOfTheWeightedAbInequality) {
   struct Case {
     const char* compressor;

@@ -1,4 +1,4 @@
-// What waits to be written: what takes whose place, and what it costs.
+// Messages that wait to be written: which message replaces which, and what this costs.
 #include "fl_server/write_queue.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ class WriteQueueTest : public ::testing::Test {
     message.channel = channel;
     return message;
   }
-  // What is written when so many bytes are taken.
+  // What the queue writes when the socket takes so many bytes.
   std::string write(std::size_t bytes = SIZE_MAX) {
     socket.room = bytes;
     socket.got.clear();
@@ -110,7 +110,8 @@ TEST_F(WriteQueueTest, ControlFramesAreNeverSupersededAndStayInOrder) {
   EXPECT_EQ(write(), "start1 [8@1:y]start2 [8@2:y]error1 ");
 }
 
-// What says that all were asked must come behind those who are asked first now.
+// The message that says that all were asked must follow all requests, also to clients that are asked only
+// now.
 TEST_F(WriteQueueTest, WhatTheConnectionItselfSaysOfARequestGoesBehindIt) {
   for (const std::uint64_t number : {7, 8}) {
     for (const std::uint32_t channel : {1, 2, 3}) {
@@ -138,7 +139,7 @@ TEST_F(WriteQueueTest, IsFlatUnderAPeerThatTakesNothingHoweverManyRoundsGoBy) {
   EXPECT_LE(queue.bytes(), 2 * after_ten);
 }
 
-// 150,000 messages wait: whoever walked them at each send would take minutes.
+// 150,000 messages wait: a queue that walked through them at each send would take minutes.
 TEST_F(WriteQueueTest, ManyThatWaitMakeASendNoDearer) {
   for (int k = 0; k < 150'000; ++k) queue.push(Outgoing::control("error"));
   for (std::uint64_t round = 1; round <= 20'000; ++round) {
@@ -166,12 +167,12 @@ TEST_F(WriteQueueTest, WhatIsBorrowedIsOwnedInTheMiddleOfItsWriting) {
   EXPECT_EQ(write(), "3456789abcdef");
 }
 
-// Against a queue as plain as can be: all that was pushed, in order, less what is superseded.
+// Against the plainest queue: all pushed messages in order, without the superseded ones.
 TEST_F(WriteQueueTest, WritesWhatANaiveQueueWrites) {
   struct Naive {
     std::uint64_t request;
     std::uint32_t channel;
-    std::string text;  // empty: void
+    std::string text;  // empty: an empty place
   };
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed, "queue");

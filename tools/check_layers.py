@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "proto": ["algorithms/", "compressors/", "engine/oracle.h", "engine/smoothness.h", "engine/problem.h",
               "engine/dataset.h", "engine/text.h"],
     "fl_client": ["proto/", "algorithms/", "compressors/", "engine/"],
-    # The server asks what a problem's dimension and start are; it holds no data readers and no tape.
+    # The server needs the dimension and the start of a problem; it has no data readers and no tape.
     "fl_server": ["proto/", "algorithms/", "compressors/", "engine/oracle.h", "engine/smoothness.h",
                   "engine/problem.h", "engine/dataset.h", "engine/text.h"],
     "experiments": ["fl_client/", "fl_server/", "proto/", "algorithms/", "compressors/", "engine/"],

@@ -40,7 +40,8 @@ std::string read_raw(const std::filesystem::path& path, std::size_t max_bytes) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw DataError(path.string() + ": cannot be opened; check that it exists and may be read");
   std::string bytes;
-  // Grows while bytes arrive: a size that the file system reports is no proof of what can be read.
+  // Grows while bytes arrive: the size that the file system reports does not prove that so many bytes can be
+  // read.
   for (std::size_t chunk = kChunkBytes; bytes.size() < max_bytes;
        chunk = std::max(kChunkBytes, bytes.size())) {
     const std::size_t wanted = std::min(chunk, max_bytes - bytes.size());
@@ -65,7 +66,7 @@ std::string inflate_prefix(std::string_view gzipped, const std::string& name, st
   Inflater inflater;
   z_stream& stream = inflater.stream();
   std::string out;
-  std::size_t used = 0;  // of gzipped
+  std::size_t used = 0;  // bytes of `gzipped`
   while (out.size() < max_bytes) {
     const std::size_t before = out.size();
     const std::size_t room =

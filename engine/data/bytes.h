@@ -9,8 +9,8 @@
 
 namespace gradwire {
 
-// Of one data file after inflation. A gzip stream grows up to a thousandfold, so that its own size bounds
-// nothing.
+// The limit for one data file after inflation. A gzip stream may grow a thousandfold, so its own size is no
+// bound.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << (sizeof(std::size_t) > 4 ? 33 : 30);
 
 // All bytes of `path`. Throws DataError when it cannot be read, is damaged, or holds more than `max_bytes`.

@@ -35,8 +35,8 @@ IdxFile read_idx_file(const std::filesystem::path& path, std::size_t dimensions)
     throw DataError(file.name + ": no IDX header of unsigned bytes in " + std::to_string(dimensions) +
                     " dimensions; fetch the file again");
   }
-  // Sizes are the file's claim: bounded, and compared with the bytes that there are, before anything is sized
-  // by them.
+  // The sizes are only claims of the file: the code bounds them, and compares them with the bytes that the
+  // file has, before it allocates by them.
   std::size_t body_bytes = 1;
   for (std::size_t i = 0; i < dimensions; ++i) {
     file.sizes.push_back(big_endian_32(header, 4 + 4 * i));

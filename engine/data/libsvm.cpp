@@ -16,7 +16,7 @@ class LibsvmParser {
  public:
   LibsvmParser(std::string_view text, const std::string& file, std::size_t dim)
       : lines_(text), file_(file), dim_(dim) {
-    // Each pair has a colon: an upper bound of the entries that the text itself pays for.
+    // Each pair has a colon, so this is an upper bound of the entries, in proportion to the size of the text.
     const auto pairs = static_cast<std::size_t>(std::count(text.begin(), text.end(), ':'));
     data_.column.reserve(pairs);
     data_.value.reserve(pairs);
@@ -86,7 +86,7 @@ class LibsvmParser {
     return *number;
   }
 
-  // The first word of `line`, which loses it and the blanks behind it.
+  // Removes the first word and the blanks behind it from `line`; returns the word.
   static std::string_view take_word(std::string_view& line) {
     std::size_t end = 0;
     while (end < line.size() && !is_blank(line[end])) ++end;

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kMaxQuotedBytes = 32;
 
-// Whether the decimal number |text|, which is too small or too large for a double, is too small: the power of
-// ten of its first nonzero digit is negative.
+// The decimal number |text| is too small or too large for a double. Returns whether it is too small: the
+// power of ten of its first nonzero digit is negative.
 bool underflows(std::string_view text) {
   const std::size_t e = text.find_first_of("eE");
   const std::string_view digits = text.substr(0, e);

@@ -1,4 +1,5 @@
-// How samples become clients. Row numbers of each client ascend, so that training rows keep the file's order.
+// How samples are divided among clients. Row numbers of each client ascend, so that training rows keep the
+// file's order.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,11 +22,11 @@ constexpr std::size_t kMaxDirichletClasses = 10000;
 constexpr double kMinAlpha = 1e-6;
 constexpr double kMaxAlpha = 1e6;
 
-// What a split looks at.
+// What a split reads.
 struct Samples {
   std::size_t count = 0;
   std::span<const double> label;  // one each; may be empty for contiguous and iid
-  std::size_t overlap = 0;        // a sample shares letters with this many that follow it
+  std::size_t overlap = 0;        // a sample shares letters with this many samples after it
 };
 
 void check(const Samples& samples, const SplitSpec& spec) {
@@ -170,8 +171,8 @@ struct HeldOut {
   Rows train, test;
 };
 
-// A drawn share of the samples; of samples that overlap, the last ones, and those in front that share letters
-// with them are dropped.
+// Holds out a random share of the samples. When samples overlap, holds out the last ones, and drops the
+// samples before them that share letters with them.
 HeldOut hold_out(const Samples& samples, const SplitSpec& spec) {
   const auto count =
       static_cast<std::size_t>(std::llround(spec.test_share * static_cast<double>(samples.count)));
@@ -205,7 +206,7 @@ Split split(const Samples& samples, const SplitSpec& spec) {
 
 Samples samples_of(const Dataset& data) { return {data.rows(), data.label, 0}; }
 
-// `label` is room for the numbers of the letters that are predicted, where the split asks for them.
+// Fills `label` with the tokens of the letters that are predicted, if the split needs labels.
 Samples samples_of(const Windows& text, const SplitSpec& spec, std::vector<double>& label) {
   const bool by_label =
       spec.partition == PartitionKind::kByLabel || spec.partition == PartitionKind::kDirichlet;

@@ -16,7 +16,7 @@ namespace gradwire {
 
 enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet };
 
-// How samples become clients: [problem] and [clients] of an experiment.
+// How samples are divided among clients: [problem] and [clients] of an experiment.
 struct SplitSpec {
   PartitionKind partition = PartitionKind::kContiguous;
   double dirichlet_alpha = 0.3;
@@ -61,11 +61,11 @@ struct Split {
 // Throws DataError when there are fewer samples than clients.
 Split split_rows(const Dataset& data, const SplitSpec& spec);
 
-// split_rows and select_rows for all clients; with `test` (problem.test) its rows are shared out and nothing
-// is held out.
+// split_rows and select_rows for all clients. With `test` (problem.test), its rows are divided among the
+// clients and nothing is held out.
 std::vector<Part> make_parts(const Dataset& data, const Dataset* test, const SplitSpec& spec);
-// The same for text; labels are the letters that are predicted. Of running text a test share is held out at
-// its end, and what overlaps it is dropped; partitions by label throw DataError.
+// The same for text; labels are the letters that are predicted. Running text holds out its test share at the
+// end, and drops the samples that overlap with it; partitions by label throw DataError.
 std::vector<Part> make_parts(const Windows& text, const Windows* test, const SplitSpec& spec);
 
 }  // namespace gradwire

@@ -6,7 +6,7 @@
 
 namespace gradwire {
 
-// Of spec.samples times spec.dim, which are held densely.
+// At most so many numbers, spec.samples times spec.dim; they are stored densely.
 inline constexpr std::size_t kMaxSyntheticValues = std::size_t{1} << 28;
 
 // Features a_j ~ N(0, I_d). A teacher w ~ N(0, I_d) gives the labels:

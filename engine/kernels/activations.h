@@ -45,8 +45,8 @@ struct Sigmoid {
   }
 };
 
-// x / 2 (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3). Beyond +-64 it is x or 0 to the last bit, and held
-// there nothing overflows on the way.
+// x / 2 (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3). Beyond +-64 the result is exactly x or 0, so the
+// code clamps x there and nothing overflows on the way.
 struct Gelu {
   static constexpr bool kFromResult = false;
   static constexpr double kRoot = 0.79788456080286535588, kCubic = 0.044715, kFar = 64;

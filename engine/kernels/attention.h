@@ -1,6 +1,6 @@
 // Scaled dot-product attention, head by head and sample by sample: queries are lanes, keys are rows. Eight
-// positions run in registers; other lengths by the tiles of lane_product.h over the triangle that causality
-// leaves.
+// positions run in registers; other lengths use the tiles of lane_product.h, on the triangle that the causal
+// mask leaves.
 #pragma once
 
 #include "engine/kernels/lane_product.h"
@@ -16,7 +16,7 @@ GRADWIRE_KERNEL IntVec<T, N> lane_numbers(Index first) {
   return v;
 }
 
-// Below every score: a number instead would be read as one where the scores are lower.
+// Below every score: a finite number would count as the largest score where all real scores are lower.
 template <class T>
 inline constexpr T kMasked = -static_cast<T>(__builtin_inf());
 
@@ -33,13 +33,13 @@ struct Eight {
   using V = Vec<T, N>;
 };
 
-// Pairs of pairs, not one after the other: eight results would wait for each other in turn.
+// Folds pairs of pairs: if it went one after the other, each step would wait for the one before.
 template <class V, class F>
 GRADWIRE_KERNEL V fold_eight(const V* v, F&& f) {
   return f(f(f(v[0], v[1]), f(v[2], v[3])), f(f(v[4], v[5]), f(v[6], v[7])));
 }
 
-// exp is the dear part: two rows at a time where a register holds two.
+// exp is the expensive part: computes two rows at a time where a register holds two.
 template <class T, int N>
 GRADWIRE_KERNEL void exp_of_eight(Vec<T, N>* e) {
   if constexpr (N == 8 && kNative<T> == 16) {
@@ -175,7 +175,7 @@ void mix(const Slices<T>& s, bool causal, const T* a, const T* m, bool add, T* y
   }
 }
 
-// y[i][t] (+)= sum_q a[i][q] m[q][t], over q >= t when causal; m transposed as against mix().
+// y[i][t] (+)= sum_q a[i][q] m[q][t], over q >= t when causal; m is transposed compared with mix().
 template <class T>
 void mix_back(const Slices<T>& s, bool causal, const T* a, const T* m, bool add, T* y) {
   for (Index t = 0; t < s.padded; t += kStep) {
@@ -279,7 +279,7 @@ void head_backward(const Attention<T>& a, const T* k, const T* q, const T* v, co
   put(add[2], dv, [&](bool plus, T* to) { mix_back(s, a.causal, dy, turned, plus, to); });
 }
 
-// Lanes behind the last sample repeat lane 0, so that they stay as finite as the samples are.
+// Lanes behind the last sample repeat lane 0, so that they are finite whenever the samples are.
 template <class T>
 void attention_forward(const Attention<T>& a, T* y) {
   const Index size = a.channels / a.heads, L = a.lanes;

@@ -155,7 +155,7 @@ GRADWIRE_KERNEL void for_squares(const ImageShape& s, F&& f) {
       }
 }
 
-// The first of equals wins, and the first nan over everything.
+// The first of equal inputs wins; the first nan wins over every number.
 template <class T>
 void max_pool_forward(const ImageShape& s, const T* x, T* winner, T* y) {
   for_squares<T>(s, [&]<int N>(Index from, Index to) {

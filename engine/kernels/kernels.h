@@ -2,11 +2,11 @@
 // (engine/CMakeLists.txt), chosen at start for the processor at hand (select.h). Everything else of the
 // engine is ordinary code.
 //
-// Layouts. A "lane" is one position of one sample in the block. Activations are [channel][lane], lanes a
-// multiple of 4; or, of one single lane, plain vectors. What comes straight from the data may be
+// Layouts. A "lane" is one position of one sample in the block. Activations are [channel][lane], with a
+// multiple of 4 lanes; or plain vectors when there is one lane. What comes straight from the data may be
 // [lane][channel] ("rows"). Weights are [out][in]. Arrays of activations may be read and written up to the
-// next multiple of kSlack numbers. Where `add` is set a result is added to what is there, else it replaces
-// it.
+// next multiple of kSlack numbers. If `add` is set, a kernel adds its result to what is there, else it
+// overwrites it.
 #pragma once
 
 #include <cstddef>
@@ -78,8 +78,8 @@ struct Kernels {
   void (*lane_product)(const LaneProduct<Real>&);
   void (*row_forward)(const RowAffine<Real>&, Real* y);
   void (*row_backward)(const RowAffine<Real>&, const Real* dy, bool add, Real* dx);
-  // One lane: dx and dW in one pass over W, which is read before dw is written: dw may be w itself (then
-  // `add` is implied: a descent step).
+  // One lane: dx and dW in one pass over W. The kernel reads W before it writes dw, so dw may be w itself
+  // (then `add` is implied: a descent step).
   void (*single_backward)(const RowAffine<Real>&, const Real* dy, bool add_x, Real* dx, bool add_w, Real* dw);
   // dw[o][k] (+)= sum_l dy[o][l] x[l][k]
   void (*outer)(const Real* dy, Index out, Index lanes, const Real* x, Index in, bool add, Real* dw);
@@ -118,7 +118,7 @@ struct Kernels {
   void (*convolution_forward)(const ImageShape&, const Real* x, const Real* w, const Real* bias, Real* y);
   void (*convolution_input)(const ImageShape&, const Real* dy, const Real* w, bool add, Real* dx);
   void (*convolution_weights)(const ImageShape&, const Real* dy, const Real* x, bool add, Real* dw);
-  // `winner` remembers which of a window was largest, [out][lane].
+  // `winner` remembers which input of a window was largest, [out][lane].
   void (*max_pool_forward)(const ImageShape&, const Real* x, Real* winner, Real* y);
   void (*max_pool_backward)(const ImageShape&, const Real* dy, const Real* winner, bool add, Real* dx);
   void (*average_pool_forward)(const ImageShape&, const Real* x, Real* y);

@@ -56,9 +56,9 @@ inline void lane_product_of(const LaneProduct<T>& p) {
       p.lanes, [&]<int M>(Index first) { lane_columns<kTransposed, 1, Vec<T, M>>(p, first); }, l);
 }
 
-// Lanes that fill half a register, transposed weights: a register holds the weights of many rows instead,
-// which lie side by side, and the result is turned afterwards. kLanes x (C registers and a half one) at a
-// time.
+// For lanes that fill half a register, and transposed weights: a register holds the weights of many rows
+// instead, which lie side by side, and turned_rows() transposes the result. Computes kLanes x (C registers
+// and a half one) at a time.
 template <int kLanes, int C, bool kHalf, class T>
 GRADWIRE_KERNEL void turned_tile(const T* w, Index stride, Index depth, const T* x, Index x_stride, T* rows) {
   constexpr int N = kNative<T>, kRow = C * N + (kHalf ? N / 2 : 0);

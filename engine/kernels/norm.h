@@ -6,8 +6,8 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// One over the deviation where the sum of its squares is beyond the type, though it is not itself; epsilon is
-// nothing beside it.
+// 1 / deviation where the sum of squares overflows, though the deviation itself does not; epsilon is
+// negligible there.
 template <class T, int N>
 [[gnu::noinline, gnu::cold]] void inverse_of_large(const T* x, Index channels, Index lanes, T share,
                                                    const T* mean, T* inverse) {

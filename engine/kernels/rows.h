@@ -18,7 +18,7 @@ GRADWIRE_KERNEL void dot_tile(const T* w, const T* x, Index n, Index stride, con
   Index k = 0;
   for (; k + N * U <= n; k += N * U) {
     for (int u = 0; u < U; ++u) {
-      V q[R];  // the fewer ones are held, the others pass by one at a time
+      V q[R];  // the weights stay in registers, the data are loaded one by one
       for (int r = 0; r < R; ++r) q[r] = load<V>(w + r * stride + k + u * N);
       for (int c = 0; c < C; ++c) {
         const V v = load<V>(x + c * stride + k + u * N);
@@ -66,7 +66,7 @@ void row_forward(const RowAffine<T>& p, T* y) {
     });
     return;
   }
-  // In pieces of which all lanes stay in the second cache while the weights pass by.
+  // In pieces so small that all lanes of a piece stay in the second-level cache while the weights pass by.
   constexpr Index kPiece = 8192 / sizeof(T);
   constexpr int R0 = kManyRegisters ? 6 : 3, C = 4;
   for (Index k = 0; k < p.in; k += kPiece) {

@@ -12,8 +12,8 @@ namespace gradwire {
 template <class Real>
 std::span<const Kernels<Real>* const> available_kernels();
 
-// The last of them, or the one that $GRADWIRE_KERNELS names. Throws std::runtime_error when that is none of
-// them.
+// The fastest of them, or the one that $GRADWIRE_KERNELS names. Throws std::runtime_error when
+// $GRADWIRE_KERNELS names none of them.
 template <class Real>
 const Kernels<Real>& best_kernels();
 

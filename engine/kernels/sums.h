@@ -69,8 +69,8 @@ GRADWIRE_KERNEL void transpose_square(const T* x, Index x_stride, T* y, Index y_
 template <class T>
 GRADWIRE_KERNEL void transpose_block(const T* x, Index rows, Index columns, Index x_stride, T* y,
                                      Index y_stride) {
-  // What one register holds, and at most eight: wider than 16 bytes would be taken apart on the smallest
-  // processors.
+  // As many as one register holds, and at most eight: the smallest processors would split vectors wider than
+  // 16 bytes.
   constexpr int K = kNative<T> >= 8 ? 8 : kNative<T> >= 4 ? 4 : 0;
   Index r = 0;
   if constexpr (K > 0) {

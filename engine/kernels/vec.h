@@ -74,7 +74,7 @@ template <class V, class T>
 GRADWIRE_KERNEL void store(T* p, V v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
-// q in every lane; q - 0 is q for every q, -0 too, so that the subtraction vanishes.
+// q in every lane; q - 0 is q for every q, -0 too, so the compiler removes the subtraction.
 template <class V, class T>
 GRADWIRE_KERNEL V splat(T q) {
   return q - V{};
@@ -134,7 +134,7 @@ GRADWIRE_KERNEL Vec<T, N> inverse_root(Vec<T, N> x) {
   return T(1) / y;
 }
 
-// Shuffles, not casts to a pair: GCC 12 sends those through memory.
+// Shuffles, not casts to a pair: GCC 12 sends such casts through memory.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N / 2> low_half(Vec<T, N> v) {
   if constexpr (N == 16) return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -150,7 +150,7 @@ GRADWIRE_KERNEL Vec<T, N / 2> high_half(Vec<T, N> v) {
   if constexpr (N == 2) return Vec<T, 1>{v[1]};
 }
 
-// In halves: the order depends on N alone.
+// Adds halves: the order of the sum depends on N alone.
 template <class T, int N>
 GRADWIRE_KERNEL T sum(Vec<T, N> v) {
   if constexpr (N == 1) {

@@ -6,7 +6,7 @@
 namespace gradwire::GRADWIRE_ISA {
 
 // e^x = scale (1 + rest) with scale a power of two and |rest| <= 0.42, so that both exp and exp - 1 come out
-// with small relative error. Arguments are held inside the range in which scale is a normal number; nan gives
+// with small relative error. Arguments are clamped to the range in which scale is a normal number; nan gives
 // nan.
 template <class V>
 struct ExpParts {

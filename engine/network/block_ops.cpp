@@ -49,7 +49,7 @@ void Block<Real>::affine_backward(const Step& step, const Real* x, Real* gradien
   if (lanes_ == 1 && dx != nullptr) {
     kernels_.single_backward(rows, dy, step.add[0], dx, add, dw);
   } else {
-    // The weights are read before their gradient is written, which may be in their place.
+    // Reads the weights before it writes their gradient, which may overwrite them.
     if (dx != nullptr && as_rows(op.in[0])) kernels_.row_backward(rows, dy, step.add[0], dx);
     if (dx != nullptr && !as_rows(op.in[0]))
       kernels_.lane_product({w, in, true, in, out, dy, lanes_, lanes_, nullptr, step.add[0], dx, lanes_});
@@ -82,7 +82,7 @@ void Block<Real>::multiply_backward(const Step& step) {
     kernels_.multiply(numbers(op.out), slope(op.out), value(op.in[1 - k]), step.add[k], slope(op.in[k]));
 }
 
-// y = the mean of x over each sample's positions; its own transpose, so that it serves backward too.
+// y = the mean of x over each sample's positions; the map is its own transpose, so backward uses it too.
 template <class Real>
 void Block<Real>::mean_over_positions(std::uint32_t node, const Real* x, bool add, Real* y) {
   const Index positions = static_cast<Index>(plan_.positions);
@@ -184,10 +184,10 @@ double Block<Real>::squared_error(std::uint32_t node) {
 
 namespace {
 
-// A nan that no computation gives, where a user's loss has yet to write.
+// A nan that no computation gives: it marks the entries that a user's loss has not written yet.
 constexpr std::uint64_t kUnwritten = 0x7ff8'6e6f'7420'7965;
 
-// What a user's loss writes there must be every entry.
+// Calls a user's loss, and checks that it writes every entry of the derivative.
 double call(const LossFunction& function, std::span<const double> output, std::size_t label,
             std::span<const double> target, std::span<double> derivative) {
   std::fill(derivative.begin(), derivative.end(), std::bit_cast<double>(kUnwritten));

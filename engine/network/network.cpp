@@ -27,7 +27,7 @@ void check_size(const char* what, std::size_t n) {
     refuse(std::string(what) + " is " + std::to_string(n) + "; it must be 1 to " + std::to_string(kMaxSize));
 }
 
-// a * b, or a refusal when it is more than any network may have.
+// a * b. Throws when the product is more than any network may have.
 std::size_t product(std::size_t a, std::size_t b) {
   if (a != 0 && b > kMaxDim / a) refuse("a network has at most " + std::to_string(kMaxDim) + " parameters");
   return a * b;

@@ -2,8 +2,7 @@
 // blocks of samples by engine/network/runner.h. Recording computes nothing; it checks shapes and lays out the
 // parameters.
 //
-//   Network letters(std::size_t hidden) {                     // the character-level next-letter model of
-//   Bengio et al.
+//   Network letters(std::size_t hidden) {  // the character-level next-letter model of Bengio et al.
 //     Network net;
 //     const auto table = net.table(27, 64);
 //     const auto first = net.linear(16 * 64, hidden), second = net.linear(hidden, 27);
@@ -14,7 +13,7 @@
 // A network has `positions` places per sample (1, or the length of a text); every vector exists at each of
 // them. Parameters lie one behind the other in the order in which they were declared: one flat vector x of
 // dim() numbers. Misuse (shapes that do not fit, tensors of two networks, no loss) throws std::logic_error
-// with one line.
+// with a one-line message.
 #pragma once
 
 #include <cstddef>
@@ -64,9 +63,9 @@ struct TensorShape {
   bool operator==(const TensorShape&) const = default;
 };
 
-// A user's loss of one position of one sample: returns its value and writes its derivative by `output`, every
-// entry of it: one that is left unwritten makes the runner throw std::logic_error. `label` is the sample's
-// target there (0 for samples without targets), `target` its target numbers (or empty).
+// A user's loss at one position of one sample: returns the value, and writes every entry of its derivative by
+// `output`. The runner throws std::logic_error if an entry stays unwritten. `label` is the sample's target
+// there (0 for samples without targets), `target` its target numbers (or empty).
 using LossFunction = std::function<double(std::span<const double> output, std::size_t label,
                                           std::span<const double> target, std::span<double> derivative)>;
 
@@ -158,7 +157,7 @@ class Network {
   // First parameters, shape (dim()); a function of the seed.
   std::vector<double> start(std::uint64_t seed) const;
 
-  // For the operations below: appends one with a result of this shape.
+  // For the operations below: appends an operation with a result of this shape.
   Tensor record(Op op, const TensorShape& shape);
   // Throws std::logic_error for a layer of another network.
   void check_own(const NetworkId& layer_of) const;
@@ -198,7 +197,7 @@ Tensor operator*(const Tensor& x, const Tensor& y);  // number by number
 Tensor norm(const LayerNorm& layer, const Tensor& x);
 // softmax(K^T q / sqrt(width / heads)) V, `heads` times over equal slices of the channels; at position t over
 // positions 0 .. t (causal), or over all (Vaswani et al., arXiv:1706.03762). heads divides the width. Later
-// positions do not count, whatever the scores; but a value there that is not finite gives nan.
+// positions have no influence, whatever their scores; but a value there that is not finite gives nan.
 Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, std::size_t heads,
                  bool causal = true);
 // Cross-correlation with stride 1, zeros around the image.

@@ -49,7 +49,7 @@ std::optional<Score> NetworkOracle<Real>::score(std::span<const Real> x) {
       x, test_->size(), [&](std::size_t k) { return (*test_)[k]; },
       [&](std::size_t k, std::span<const Real> outputs) {
         const auto labels =
-            (*test_)[k].labels;  // which not every loss reads, and so not every run has checked
+            (*test_)[k].labels;  // not every loss reads labels, so the run may not have checked them
         if (!labels.empty() && labels.size() != runner_.positions())
           throw DataError("a test sample has " + std::to_string(labels.size()) +
                           " labels but the network has " + std::to_string(runner_.positions()) +

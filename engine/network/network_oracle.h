@@ -24,13 +24,13 @@ class NetworkOracle : public Oracle<Real> {
   std::size_t sample_count() const override { return train_->size(); }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
 
-  // x -= step * gradient of the mean loss over `batch`, and the loss before it; without a gradient array
-  // where the network allows it (Runner::descend). The regulariser must be none.
+  // x -= step * gradient of the mean loss over `batch`; returns the loss before the step. Needs no gradient
+  // array where the network allows it (Runner::descend). The regulariser must be none.
   Real descend(std::span<Real> x, Batch batch, Real step);
 
-  // Over all positions of the test samples; the class with the largest output, the smaller one of equals.
-  // Outputs that are not numbers are wrong. Throws DataError for samples with more or fewer labels than
-  // positions.
+  // Counts over all positions of the test samples. The network predicts the class with the largest output,
+  // the smallest such class if several are equal. Outputs that are nan count as wrong. Throws DataError for
+  // samples with more or fewer labels than positions.
   std::optional<Score> score(std::span<const Real> x) override;
 
   const Runner<Real>& runner() const { return runner_; }

@@ -17,14 +17,15 @@ bool is_loss(OpKind kind) {
   return kind == OpKind::kCrossEntropy || kind == OpKind::kSquaredError || kind == OpKind::kCustomLoss;
 }
 
-// May run for one sample as one lane: those whose arithmetic does not go across channels lane by lane.
+// Whether the operation can run one sample as one lane: its arithmetic must not go across channels lane by
+// lane.
 bool runs_single(OpKind kind) {
   return kind == OpKind::kFeatures || kind == OpKind::kSparseFeatures || kind == OpKind::kEmbed ||
          kind == OpKind::kAffine || kind == OpKind::kActivation || kind == OpKind::kAdd ||
          kind == OpKind::kMultiply || is_loss(kind);
 }
 
-// The derivative is computed from the result, so that it may overwrite the argument.
+// The derivative is computed from the result, so the result may overwrite the argument.
 bool from_result(const Op& op) {
   return op.kind == OpKind::kActivation && op.activation != Activation::kGelu;
 }
@@ -116,7 +117,8 @@ class Planner {
     return at;
   }
 
-  // Nobody but this operation reads x, its value or its maker's result.
+  // Whether only one operation reads x: no other operation reads its value, and its maker's backward does not
+  // read it as its result.
   bool may_overwrite(std::uint32_t x) const {
     const OpKind kind = maker_op(x).kind;
     return uses_[x].size() == 1 && (reads_only(kind) || kind == OpKind::kAdd);
@@ -153,8 +155,8 @@ class Planner {
     });
   }
 
-  // For z = x + y: may x go on in z's gradient, adding to it and changing it, after y's maker has read it
-  // there? Everything that changes it must come before y's maker in order of execution, so after it in the
+  // For z = x + y: may x take over z's gradient, add to it and change it, after y's maker has read it there?
+  // Every operation that changes it must run before y's maker, so that it comes after y's maker in the
   // backward sweep.
   bool may_share(std::size_t sum, std::uint32_t x, std::uint32_t y) const {
     if (x == y || uses_[y].size() != 1 || !reads_only(maker_op(y).kind)) return false;
@@ -262,13 +264,12 @@ class Planner {
     }
     std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.first < b.first; });
     std::vector<bool> shared(uses.size());
-    std::size_t widest = 0;  // of those before: whose end is largest
+    std::size_t widest = 0;  // of the uses before, the one whose end is largest
     for (std::size_t u = 1; u < uses.size(); ++u) {
       if (uses[u].first < uses[widest].end) shared[u] = shared[widest] = plan_.shared_parameters = true;
       if (uses[u].end > uses[widest].end) widest = u;
     }
-    // Between two neighbours that overlap with a third one that reaches over both, all are shared: `widest`
-    // saw to it.
+    // When a third use reaches over two neighbours, `widest` makes sure that all three are marked as shared.
     std::size_t covered = 0;
     const auto zero = [this](std::size_t first, std::size_t end) {
       if (first < end) plan_.zeroed.push_back({first, end - first});

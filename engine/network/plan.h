@@ -1,10 +1,11 @@
 // What is decided once about a recorded network, before any sample is seen: which operations matter to the
-// loss, where values and gradients lie in the arena, and who replaces and who adds.
+// loss, where values and gradients lie in the arena, and which operation overwrites a gradient and which adds
+// to it.
 //
 // Values live from forward to backward. Gradients live only from the first consumer that writes them to the
-// operation that made the value; their places are taken again. Three things share places: a function computed
-// from its own result works in place; a sum is added into an operand that nobody else reads; the gradient of
-// a sum is that of its operands.
+// operation that made the value; then their places are reused. There are three ways to share a place: a
+// function whose derivative needs only its result works in place; a sum is added into an operand that nobody
+// else reads; the gradient of a sum is that of its operands.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +51,7 @@ struct Plan {
 // For blocks of at most `block` samples. Throws std::logic_error when the network has no loss.
 Plan make_plan(const Network& network, std::size_t block);
 
-// Lanes that `samples` samples take: a multiple of 4, and of `vector` where little is lost by it.
+// Lanes that `samples` samples take: 1, or a multiple of 4, and of `vector` / 2 where little is lost by it.
 std::size_t padded_lanes(const Plan& plan, std::size_t samples, std::size_t vector);
 
 }  // namespace gradwire

@@ -30,21 +30,21 @@ class Runner {
   using ExampleAt = std::function<Example<Real>(std::size_t k)>;
 
   // Mean loss over the samples; its gradient is written to `gradient`, shape (dim()). Both ranges stay the
-  // caller's. Throws DataError for a token, label, feature number or length that the network has no place
-  // for.
+  // caller's. Throws DataError for a token, label, feature number or length that does not fit the network.
   double loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                            std::span<Real> gradient);
 
   // x -= step * gradient of the mean loss; returns the loss before. When the samples fit one block and no
-  // parameter is read by two operations, each operation's parameters take their step as soon as they have
-  // been read, and no gradient array is touched; otherwise the runner keeps one of its own from the first
-  // such call on.
+  // parameter is read by two operations, each operation updates its parameters as soon as it has read them,
+  // and needs no gradient array; otherwise the runner keeps a gradient array of its own from the first such
+  // call on.
   double descend(std::span<Real> x, std::size_t count, const ExampleAt& example, Real step);
 
   // Mean loss alone.
   double loss(std::span<const Real> x, std::size_t count, const ExampleAt& example);
 
-  // What goes into the loss, sample by sample: `take(k, outputs)`, outputs of shape (positions, channels).
+  // Calls `take(k, outputs)` for each sample k with the input of the loss, outputs of shape (positions,
+  // channels).
   using TakeOutputs = std::function<void(std::size_t k, std::span<const Real> outputs)>;
   void outputs(std::span<const Real> x, std::size_t count, const ExampleAt& example, const TakeOutputs& take);
 

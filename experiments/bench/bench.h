@@ -13,7 +13,7 @@ namespace gradwire {
 
 struct BenchOptions {
   bool json = false;          // one JSON object instead of a table
-  bool small = false;         // tiny sizes: does it run at all; targets are not judged
+  bool small = false;         // tiny sizes, only to see that it runs; ignores targets
   std::uint32_t repeats = 0;  // of each measurement; 0: each benchmark's own number
   std::filesystem::path
       programs;                  // folder of gradwire-server and gradwire-client; empty: that of this program

@@ -222,8 +222,8 @@ void engine_kernels(Bench& bench) {
       }
       bench.row(row);
     }
-    // They agree to rounding, or one of them is wrong; SGD carries the differences on, so the first steps
-    // decide.
+    // The results must agree up to rounding, or one of them is wrong. SGD amplifies differences, so only the
+    // first steps are compared.
     TaskRun<float> first(network, windows, b, available.front()), last(network, windows, b, available.back());
     first.step();
     last.step();

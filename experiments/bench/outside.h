@@ -1,4 +1,4 @@
-// Programs from outside that a figure is compared with: started, and their own report read.
+// Starts programs from outside that a figure is compared with, and reads what they report.
 #pragma once
 
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace gradwire::bench {
 
-// What a program says of itself in a line "RESULT ... min_ms=... med_ms=... VmHWM_MB=...".
+// What a program reports in a line "RESULT ... min_ms=... med_ms=... VmHWM_MB=...".
 struct OutsideResult {
   double min_ms = 0, median_ms = 0;
   double peak_mb = 0;
   double process_ms = 0;  // from its start to its end, as seen from here
 };
 
-// Nothing when it cannot be run or says no such thing.
+// Nothing when the program cannot be run or prints no such line.
 std::optional<OutsideResult> run_outside(const std::vector<std::string>& command);
 
-// A figure and an outside program's, taken in turns: one by one times of `step` in milliseconds, and what the
-// program reports of as many. `command` empty: alone.
+// Our figure and that of an outside program, measured in turns: the milliseconds of each call of `step`, and
+// what the program reports of as many steps. Empty `command`: only ours.
 struct Duel {
   Series ours;
   std::optional<Series> theirs;

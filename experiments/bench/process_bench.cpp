@@ -9,7 +9,7 @@
 namespace gradwire::bench {
 namespace {
 
-// Beside the programs under test, or beside this one.
+// The path of the probe: beside the programs under test, or beside this one.
 std::filesystem::path probe(const Bench& bench) {
   std::error_code ignored;
   const std::filesystem::path folder =

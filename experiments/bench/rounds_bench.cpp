@@ -24,7 +24,7 @@ class GradientBank {
   std::vector<double> values_;
 };
 
-// Writes a gradient that was computed before: what then remains of a round is the framework.
+// Writes a gradient that was computed before: the rest of a round is the work of the framework.
 class ReadyOracle final : public Oracle<double> {
  public:
   ReadyOracle(const GradientBank& bank, std::size_t first) : bank_(bank), next_(first) {}

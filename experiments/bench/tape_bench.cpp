@@ -17,7 +17,7 @@ struct Derivatives {
   double g = 0, da = 0, db = 0;
 };
 
-// What the optimiser must neither know nor leave out.
+// A value that the optimiser must neither know nor remove.
 inline double hidden(double value) {
   asm volatile("" : "+m"(value));
   return value;
@@ -46,7 +46,7 @@ struct Tiny {
     return {e * e * 0.5, e - e * b, e - e * (a + 3 * square)};
   }
 
-  // As a tape has to leave them: every node's value and gradient in memory.
+  // Writes every node's value and gradient to memory, as a tape has to.
   static Derivatives stored(double a, double b, double* v, double* d) {
     v[0] = a, v[1] = b;
     v[2] = a + b;
@@ -173,7 +173,7 @@ template <class Graph, class T>
   return result;
 }
 
-// One gradient of f after the other; in a chain, each point waits for the gradient before.
+// One gradient of f after the other; in a chain, each point depends on the gradient before.
 template <class Graph, bool kChain, class F>
 [[gnu::noinline]] Derivatives repeat(std::uint32_t calls, F f) {
   Derivatives result;

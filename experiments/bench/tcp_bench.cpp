@@ -33,7 +33,7 @@ rounds = )" +
          std::to_string(rounds) + "\n";
 }
 
-// From a normal x0, so that what is sent is numbers and not zeros.
+// Starts from a normal x0, so that the messages hold numbers and not zeros.
 std::string memory_experiment(std::uint32_t clients, std::size_t d, std::uint32_t rounds,
                               const std::string& zstd) {
   return R"(name = "bench"

@@ -103,7 +103,7 @@ class Session {
   Watch watch_;
   Clock::time_point deadline_;
   ScratchFolder folder_;
-  std::vector<ChildProcess> processes_;  // the server, then the clients; they end before the folder goes
+  std::vector<ChildProcess> processes_;  // the server, then the clients; end before the folder is removed
   std::vector<std::uint64_t> peaks_;
 };
 

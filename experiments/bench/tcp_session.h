@@ -14,7 +14,7 @@ struct TcpFigures {
   std::vector<std::uint64_t> client_peak_bytes;
 };
 
-// Looking at the memory of all processes often takes time from them.
+// Reading the memory of all processes frequently slows them down.
 enum class Watch : std::uint8_t { kTime, kMemory };
 
 // Runs the experiment `toml` with `clients` client processes, client i with part i of the data. `programs`:
