@@ -12,7 +12,8 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 
-# ccache, where there is one; it does not know which processor -march=native meant, the name space does.
+# Uses ccache if it is installed. ccache does not know which processor -march=native means, so its namespace names the
+# processor.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   set(processor "")
@@ -42,19 +43,19 @@ endif()
 if(GRADWIRE_SANITIZE)
   add_compile_options(-fsanitize=${GRADWIRE_SANITIZE} -fno-omit-frame-pointer)
   if(GRADWIRE_SANITIZE MATCHES "undefined")
-    # Those left out, a fifth of the compiler's time, are of pointers that the address sanitizer stops at too.
+    # The checks left out take a fifth of the compile time; the address sanitizer catches these bad pointers, too.
     add_compile_options(-fno-sanitize-recover=undefined
                         -fno-sanitize=null,vptr,object-size,return,nonnull-attribute,returns-nonnull-attribute)
   endif()
   if(GRADWIRE_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Asio's fences, which the sanitizer does not model; each io_context here belongs to one thread.
+    # GCC warns of Asio's fences, which the sanitizer does not model; each io_context here belongs to one thread.
     add_compile_options(-Wno-tsan)
   endif()
   add_link_options(-fsanitize=${GRADWIRE_SANITIZE})
 endif()
 
-# More than a hundred test programs are linked: mold, where there is one, takes a tenth of the time. It is not for users'
-# programs, whose link-time optimisation is the compiler's.
+# More than a hundred test programs are linked: mold, if installed, takes a tenth of the time. Users' programs are linked
+# without mold, with the compiler's link-time optimisation.
 if(NOT GRADWIRE_LTO)
   include(CheckLinkerFlag)
   check_linker_flag(CXX -fuse-ld=mold GRADWIRE_HAS_MOLD)
@@ -77,6 +78,9 @@ function(gradwire_library name)
   # Also for users of the package: templates that they instantiate must give the bits that the programs give.
   target_compile_options(${name} PUBLIC -ffp-contract=off)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${ARG_PRIVATE})
+  if(GRADWIRE_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
   if(GRADWIRE_PRECOMPILE)
     target_precompile_headers(${name} PRIVATE <algorithm> <cmath> <functional> <map> <memory> <optional> <span> <string>
                               <vector>)
@@ -98,7 +102,7 @@ function(gradwire_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} gradwire_flags Threads::Threads)
   if(GRADWIRE_SANITIZE)
-    target_compile_options(${name} PRIVATE -O0)  # little but the parser of the command line, and that takes its time
+    target_compile_options(${name} PRIVATE -O0)  # little but the command line parser, which compiles slowly
   endif()
   if(GRADWIRE_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${name} PRIVATE -flto=auto)

@@ -18,8 +18,8 @@
 namespace gradwire {
 namespace {
 
-// The bits of |x|, a signed number that is never negative: every SIMD set compares those. For numbers that
-// are not NaN they order as |x| does; a NaN is larger than infinity.
+// The bits of |x| as a signed number that is never negative: every SIMD set can compare signed numbers. For
+// numbers that are not NaN they order as |x| does; a NaN is larger than infinity.
 template <class Real>
 auto magnitude(Real x) {
   using Bits = MagnitudeBits<Real>;
@@ -37,7 +37,7 @@ void select_one(View<Real> v, std::vector<std::uint32_t>& out) {
 
 template <class Bits>
 std::size_t count_at_least(std::span<const Bits> m, Bits t) {
-  constexpr std::size_t kBlock = std::size_t{1} << 20;  // no lane overflows
+  constexpr std::size_t kBlock = std::size_t{1} << 20;  // so short that no lane overflows
   std::size_t total = 0;
   for (std::size_t lo = 0; lo < m.size(); lo += kBlock) {
     Bits count = 0;  // a lane as wide as the data
@@ -47,7 +47,7 @@ std::size_t count_at_least(std::span<const Bits> m, Bits t) {
   return total;
 }
 
-// What is above `value` is selected, and the first `ties` entries that equal it.
+// Selects all entries above `value`, and the first `ties` entries that equal it.
 template <class Bits>
 struct Cut {
   Bits value;
@@ -90,21 +90,21 @@ std::uint32_t* append_reaching(const Bits* m, std::size_t lo, std::size_t hi, Bi
 // The places that the cut selects, ascending; `out` has room for one more.
 template <class Bits>
 void emit(std::span<const Bits> m, Cut<Bits> cut, std::uint32_t* out) {
-  std::size_t end = 0;  // of the part where what equals the value is taken
+  std::size_t end = 0;  // of the part where entries equal to the value are taken
   for (std::size_t ties = cut.ties; ties > 0; ++end) ties -= m[end] == cut.value;
   out = append_reaching(m.data(), 0, end, cut.value, out);
   if (cut.value < std::numeric_limits<Bits>::max())
     append_reaching(m.data(), end, m.size(), static_cast<Bits>(cut.value + 1), out);
 }
 
-// A magnitude that somewhat more than k entries of v reach, by a sample; nothing where sampling would not
-// pay.
+// A magnitude that somewhat more than k entries of v reach, estimated from a sample; nothing where sampling
+// does not pay.
 template <class Real>
 std::optional<MagnitudeBits<Real>> sampled_floor(View<Real> v, std::size_t k, std::size_t& expected) {
   constexpr std::size_t kSample = 2048;
   if (v.size() < 8 * kSample || k > v.size() / 16) return std::nullopt;
   std::array<MagnitudeBits<Real>, kSample> sample;
-  // Multiples of the golden ratio: no stride that could fall into step with the rows of a matrix.
+  // Multiples of the golden ratio, because a constant stride could match the length of a matrix row.
   std::uint64_t place = 0;
   for (auto& b : sample) {
     b = magnitude(v[static_cast<std::size_t>(((place >> 32) * v.size()) >> 32)]);
@@ -116,18 +116,18 @@ std::optional<MagnitudeBits<Real>> sampled_floor(View<Real> v, std::size_t k, st
   return cut_at<MagnitudeBits<Real>>(sample, rank).value;
 }
 
-constexpr std::size_t kBlock = 4096;
+constexpr std::size_t kFlagBlock = 4096;
 
-// The places of the entries that reach `floor`, which must be few. Their number, or nothing when they outgrow
-// `out`.
+// Writes the places of the entries that reach `floor`, which must be few. Returns their number, or nothing
+// when `out` is too small for them.
 template <class Real>
 std::optional<std::size_t> collect(View<Real> v, MagnitudeBits<Real> floor, std::span<std::uint32_t> out) {
   static_assert(std::endian::native == std::endian::little, "the first flag is the lowest byte");
-  std::array<std::uint8_t, kBlock> flags{};
+  std::array<std::uint8_t, kFlagBlock> flags{};
   std::size_t found = 0;
-  for (std::size_t lo = 0; lo < v.size(); lo += kBlock) {
-    if (found + kBlock > out.size()) return std::nullopt;
-    const std::size_t n = std::min(kBlock, v.size() - lo);
+  for (std::size_t lo = 0; lo < v.size(); lo += kFlagBlock) {
+    if (found + kFlagBlock > out.size()) return std::nullopt;
+    const std::size_t n = std::min(kFlagBlock, v.size() - lo);
     for (std::size_t j = 0; j < n; ++j) flags[j] = magnitude(v[lo + j]) >= floor ? 1 : 0;
     std::fill(flags.begin() + static_cast<std::ptrdiff_t>(n), flags.end(), std::uint8_t{0});
     for (std::size_t j = 0; j < n; j += 8) {
@@ -148,7 +148,7 @@ bool select_from_sample(View<Real> v, std::size_t k, Scratch<Real>& scratch,
   std::size_t expected = 0;
   const auto floor = sampled_floor(v, k, expected);
   if (!floor) return false;
-  const std::size_t room = 2 * expected + kBlock;
+  const std::size_t room = 2 * expected + kFlagBlock;
   if (scratch.order.size() < room) scratch.order.resize(room);
   if (scratch.magnitudes.size() < scratch.order.size()) scratch.magnitudes.resize(scratch.order.size());
   const auto found = collect<Real>(v, *floor, scratch.order);

@@ -16,7 +16,8 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-// "randk:k=10,scaled=true" is "randk:k=10": what is a default needs no mention, but for the first, the count.
+// "randk:k=10,scaled=true" becomes "randk:k=10": leaves out parameters that have their default, but not the
+// first, the count.
 std::string short_compressor(std::string spec) {
   for (const CompressorHelp& help : compressor_help()) {
     if (!spec.starts_with(help.name + ":")) continue;
@@ -49,7 +50,7 @@ void set_labels(std::vector<PlotCurve>& curves, std::span<const RunIdentity> run
   }
 }
 
-// Files of ours say so in their first lines.
+// Throws unless gradwire wrote the file: such a file says so in its first lines.
 void check_overwrite(const fs::path& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return;
@@ -60,7 +61,7 @@ void check_overwrite(const fs::path& file) {
                      ": exists and was not written by gradwire; name another file with --out");
 }
 
-void write_text(const fs::path& file, const std::string& text) {
+void write_drawing(const fs::path& file, const std::string& text) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   out.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
   if (!out) throw UsageError(file.string() + ": cannot be written; is the folder there, and is there space?");
@@ -102,8 +103,8 @@ void write_figure(const Figure& figure, const fs::path& svg) {
   check_overwrite(svg);
   check_overwrite(script);
   const fs::path folder = fs::absolute(svg).parent_path();
-  write_text(svg, draw_svg(figure));
-  write_text(script, draw_script(figure, folder));
+  write_drawing(svg, draw_svg(figure));
+  write_drawing(script, draw_script(figure, folder));
 }
 
 fs::path plot_command(const PlotRequest& request) {

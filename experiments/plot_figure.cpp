@@ -8,7 +8,8 @@
 namespace gradwire {
 namespace {
 
-// From this ratio of the largest to the smallest number on, an axis is logarithmic where that has a meaning.
+// An axis is logarithmic from this ratio of the largest to the smallest number on, where a logarithm makes
+// sense.
 constexpr double kLogRatioY = 20;
 // Runs whose last x differ by more are told apart only on a logarithmic axis.
 constexpr double kLogRatioX = 6;
@@ -73,13 +74,13 @@ bool wants_log_y(std::span<const PlotCurve> curves, const PlotColumn& y) {
   return positive && largest(curves, y) > kLogRatioY * low;
 }
 
-struct Unit {
+struct ByteUnit {
   double size;
   std::string_view name;
 };
-Unit byte_unit(double most) {
-  constexpr std::array<Unit, 4> kUnits = {{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}}};
-  for (const Unit& unit : kUnits)
+ByteUnit byte_unit(double most) {
+  constexpr std::array<ByteUnit, 4> kUnits = {{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}}};
+  for (const ByteUnit& unit : kUnits)
     if (most >= unit.size) return unit;
   return {1, "bytes"};
 }
@@ -106,7 +107,7 @@ PlotPanel make_panel(std::span<const PlotCurve> curves, const PlotColumn& x, con
   PlotPanel panel{&x, &y, wants_log_x(curves, x), wants_log_y(curves, y),
                   1,  1,  std::string(x.label),   std::string(y.label)};
   if (x.bytes) {
-    const Unit unit = byte_unit(largest(curves, x));
+    const ByteUnit unit = byte_unit(largest(curves, x));
     panel.x_unit = unit.size;
     panel.x_label.replace(panel.x_label.find("{}"), 2, unit.name);
   }

@@ -1,5 +1,6 @@
 #include "experiments/results_dir.h"
 
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <unistd.h>
@@ -59,11 +60,9 @@ ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
   if (!target_.has_filename()) target_ = target_.parent_path();  // "results/x/"
   try {
     check_target(target_, name);
-    work_ =
-        target_.parent_path() / ("." + target_.filename().string() + kUnfinished + std::to_string(getpid()));
-    fs::remove_all(work_);  // of a process that had this number before
-    made_parent_ = !fs::exists(work_.parent_path());
-    fs::create_directories(work_);
+    made_parent_ = !fs::exists(target_.parent_path());
+    fs::create_directories(target_.parent_path());
+    make_work_folder();
     lock_.emplace(work_);
     clear_abandoned();
   } catch (const fs::filesystem_error& error) {
@@ -72,8 +71,21 @@ ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
   }
 }
 
-// The folders of runs that were killed: they have a lock that nobody holds. One that was kept has none, and
-// one that is being made has not written into it yet.
+// A folder of this process's number. A killed process of the same number may have left one; a living process
+// may hold one, too: in another container that shares the folder of results.
+void ResultsDir::make_work_folder() {
+  constexpr std::int64_t kNumbers = 1'000'000'000;  // more than there are processes
+  for (std::int64_t number = getpid();; number += kNumbers) {
+    work_ =
+        target_.parent_path() / ("." + target_.filename().string() + kUnfinished + std::to_string(number));
+    if (lock_holder(work_)) continue;
+    fs::remove_all(work_);
+    if (fs::create_directory(work_)) return;
+  }
+}
+
+// Removes the folders of killed runs: they have a lock file that nobody holds. A folder that was kept has no
+// lock file; in a folder that is being made, the lock file is still empty.
 void ResultsDir::clear_abandoned() {
   const std::string start = "." + target_.filename().string() + kUnfinished;
   for (const fs::directory_entry& entry : fs::directory_iterator(work_.parent_path())) {

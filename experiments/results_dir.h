@@ -1,5 +1,5 @@
-// The folder of a run's results: filled out of sight, published at the end, and never at the cost of anything
-// else.
+// The folder of a run's results. The run fills a hidden folder and publishes it at the end; files of others
+// stay as they are.
 #pragma once
 
 #include <filesystem>
@@ -38,7 +38,7 @@ class ResultsDir {
   const std::filesystem::path& work() const { return work_; }
   const std::filesystem::path& target() const { return target_; }
 
-  // What runs that were killed had left beside it, and the constructor has removed.
+  // The folders of killed runs that the constructor found beside it and removed.
   const std::vector<std::filesystem::path>& cleared() const { return cleared_; }
 
   // Puts every file of the work folder into the target; other files there stay as they are.
@@ -47,10 +47,11 @@ class ResultsDir {
   void keep();
 
  private:
+  void make_work_folder();
   void clear_abandoned();
 
   std::filesystem::path target_, work_;
-  std::optional<FolderLock> lock_;  // says that somebody is at work in it
+  std::optional<FolderLock> lock_;  // says that the folder is in use
   std::vector<std::filesystem::path> cleared_;
   bool made_parent_ = false, keep_ = false;
 };

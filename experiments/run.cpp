@@ -45,7 +45,7 @@ void write_text(const fs::path& file, const std::string& text) {
 }
 
 void write_results(const fs::path& folder, const Prepared& prepared, const RunRequest& request,
-                   unsigned threads, const RunResult& result, std::optional<double> loss_at_start) {
+                   unsigned threads, const RunResult& result, const MetricsFile& metrics) {
   write_text(folder / "config.toml", to_toml(prepared.experiment));
   if (prepared.experiment.precision() == "fp32") {
     const std::vector<float> x(result.model.begin(), result.model.end());
@@ -62,8 +62,8 @@ void write_results(const fs::path& folder, const Prepared& prepared, const RunRe
   summary.warnings = prepared.warnings;
   summary.outcome = result.outcome;
   summary.rounds = result.rounds;
-  summary.last = result.last;
-  summary.loss_at_start = loss_at_start;
+  summary.last = metrics.last();
+  summary.loss_at_start = metrics.loss_at_start();
   summary.seconds = result.seconds;
   summary.processes = result.processes;
   write_text(folder / "summary.json", summary_json(summary));
@@ -150,9 +150,9 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
                              folder.work().string());
   }
   progress.finish();
-  const std::string rise = loss_rise(metrics.loss_at_start(), report.result.last.loss);
+  const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last());
   if (!rise.empty()) progress.note(LogLine::warning(rise));
-  write_results(folder.work(), prepared, request, threads, report.result, metrics.loss_at_start());
+  write_results(folder.work(), prepared, request, threads, report.result, metrics);
   folder.publish();
   report.folder = folder.target();
   report.trouble = trouble_of(prepared, report.result, report.folder, can_resume);

@@ -40,7 +40,7 @@ class RealWorker final : public Worker {
         runtime_(setup, client, oracle_),
         codec_(codec_context(*setup, zstd)),
         orders_{{Order(codec_.context()), Order(codec_.context())}},
-        // Of a client without state there is nothing to remember.
+        // A client without state has nothing to remember.
         memory_(facts_of(*setup).client_state == ClientState::kNone ? nullptr : memory),
         client_(client),
         keeps_replies_(runtime_.follows_replies()),
@@ -56,7 +56,7 @@ class RealWorker final : public Worker {
                             [this](std::string_view record) {
                               return keeps_replies_ ? recall(record) : answer_again(record);
                             }});
-    must(status);
+    throw_if_failed(status);
   }
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
@@ -96,17 +96,17 @@ class RealWorker final : public Worker {
   void compute() override {
     const Order& request = orders_[current_];
     const Envelope<Real>& envelope = request.envelope;
-    // Not those that come late: the last one remembered must be the one whose answer may be used.
+    // Late requests are not remembered: the last record must be of the request whose answer may be used.
     const bool keeps =
         memory_ != nullptr && envelope.request == Request::kRound && envelope.ticket >= newest_;
     if (keeps) newest_ = envelope.ticket;
-    if (keeps && !keeps_replies_) must(memory_->remember(request.bytes));
+    if (keeps && !keeps_replies_) throw_if_failed(memory_->remember(request.bytes));
     const bool jumps = runtime_.jumps(envelope);
     const Uplink<Real>* const uplink = runtime_.handle(envelope, scratch_);
     answer_ = uplink == nullptr ? nullptr : &codec_.encode(*uplink);
     if (keeps && keeps_replies_ && uplink != nullptr && uplink->answer == Answer::kReply) {
-      must(memory_->remember(record_of(envelope.committed)));
-      if (jumps) must(memory_->shorten(runtime_.save()));
+      throw_if_failed(memory_->remember(record_of(envelope.committed)));
+      if (jumps) throw_if_failed(memory_->shorten(runtime_.save()));
     }
   }
 
@@ -123,7 +123,7 @@ class RealWorker final : public Worker {
     computes_ = false;
     answer_ = nullptr;
     codec_.release_uplink();
-    if (memory_ != nullptr && memory_->is_long()) must(memory_->shorten(runtime_.save()));
+    if (memory_ != nullptr && memory_->is_long()) throw_if_failed(memory_->shorten(runtime_.save()));
   }
 
   void stop() override { oracle_.stop(); }
@@ -133,11 +133,7 @@ class RealWorker final : public Worker {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  static void must(const Status& status) {
-    if (!status) throw std::runtime_error(status.error().message);
-  }
-
-  // What is remembered of an answer: the ticket that its request said was committed, then the frame.
+  // The record of an answer: the ticket that its request named as committed, then the frame.
   const std::string& record_of(std::uint64_t committed) {
     record_.clear();
     put(record_, committed);
@@ -194,16 +190,16 @@ class RealWorker final : public Worker {
   ClientRuntime<Real> runtime_;
   Codec<Real> codec_;
   std::array<Order, 2> orders_;
-  std::size_t current_ = 0, last_ = 0;  // the one that was taken up; that received last
-  bool computes_ = false;               // so that the next one arrives in the other
+  std::size_t current_ = 0, last_ = 0;  // in orders_: the one taken up; the one received last
+  bool computes_ = false;               // true: the next request arrives in the other order
   Scratch<Real> scratch_;
   const Encoded* answer_ = nullptr;  // what was computed; null: there is no answer
   std::uint64_t answered_ = 0;
   std::uint64_t newest_ = 0;    // ticket of the last request that was remembered
   ClientMemory* const memory_;  // null: there is none, or nothing to remember
   const ClientId client_;
-  // Of a method whose state follows from its used answers, those are remembered: they are short where they
-  // are compressed, and nothing is computed again. Of others, requests are.
+  // True: the state follows from the used answers, so the answers are remembered: compressed ones are short,
+  // and nothing is computed again. False: the requests are remembered.
   const bool keeps_replies_;
   UplinkSlot<Real> recalled_;  // holds the answer remembered last
   std::string record_;         // work space

@@ -13,17 +13,13 @@ namespace gradwire {
 namespace {
 
 constexpr std::uint32_t kAbout = 1, kLedger = 2, kHalf = 3, kStage = 4;
-constexpr char kEndOfRun = 3;             // what such a record begins with; those of rounds: RoundRecords
-constexpr int kTicketsOfOneProcess = 32;  // bits: a restart begins above all that could have been issued
+constexpr char kEndOfRun = 3;             // first byte of a record of end(); RoundRecords has those of rounds
+constexpr int kTicketsOfOneProcess = 32;  // bits: a restart begins above all tickets ever issued
 
 std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
   for (const Section& s : sections)
     if (s.tag == tag) return s.bytes;
   return {};
-}
-
-void check(const Status& status) {
-  if (!status) throw std::runtime_error(status.error().message);
 }
 
 class BackgroundThread final : public Background {
@@ -132,8 +128,8 @@ template <class Real>
 std::size_t DurableRun<Real>::snapshot_now(RunStage stage, Outcome outcome) {
   Snapshot snapshot = new_snapshot(stage, outcome);
   snapshot.half = half_.save();
-  if (make_durable_) check(make_durable_());
-  check(journal_.snapshot(snapshot.sections()));
+  if (make_durable_) throw_if_failed(make_durable_());
+  throw_if_failed(journal_.snapshot(snapshot.sections()));
   return snapshot.half.size();
 }
 
@@ -158,7 +154,7 @@ void DurableRun<Real>::commit(const RoundCommit<Real>& commit) {
   if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may be of half a round");
   apply_seconds_since_ += std::chrono::duration<double>(Clock::now() - apply_begun_).count();
   const auto record = records_.encode(commit, half_, state_bytes_);
-  check(journal_.append(record));
+  throw_if_failed(journal_.append(record));
   records_since_ += 1;
   for (const std::string_view piece : record) bytes_since_ += piece.size();
   records_.release();
@@ -218,7 +214,7 @@ void DurableRun<Real>::end(RunStage stage, Outcome outcome) {
   if (stage != RunStage::kRounds) {
     const char record[] = {kEndOfRun, static_cast<char>(stage), static_cast<char>(outcome)};
     const std::string_view bytes(record, sizeof record);
-    check(journal_.append(std::span(&bytes, 1)));
+    throw_if_failed(journal_.append(std::span(&bytes, 1)));
   }
   snapshot_now(stage, outcome);
 }

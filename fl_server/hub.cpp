@@ -12,7 +12,6 @@ namespace {
 constexpr std::size_t kExtraSockets = 256;
 constexpr std::uint32_t kFullRetryMs = 1000;
 constexpr std::size_t kNamedMissing = 10;
-constexpr std::uint64_t kMostForRelay = 64 << 20;  // bytes, beside what its clients are told at the start
 
 }  // namespace
 
@@ -22,7 +21,7 @@ Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
       sockets(std::move(n)),
       live(options.clients, nullptr),
       coming(options.clients, nullptr) {
-  welcome(0);  // throws now, not in front of a client, when the experiment is too long for it
+  welcome(0);  // throws now, before any client connects, when the experiment is too long for it
   sockets->start(*this, options.times.tick(), options.handle_signals);
 }
 
@@ -32,8 +31,8 @@ std::size_t Hub::Impl::most_sockets() const {
   return std::min<std::size_t>(2 * std::size_t{options.clients} + kExtraSockets, sockets->most_sockets());
 }
 
-// Whoever has not said who it is makes room for the next one: clients have said it before a crowd of
-// strangers can send them away.
+// A peer that has not said who it is makes room for the next one: a client says who it is before a crowd of
+// strangers can push it out.
 void Hub::Impl::on_accepted(std::unique_ptr<Socket> socket) {
   if (counts.open >= most_sockets()) {
     if (newcomers.empty()) return;
@@ -81,7 +80,8 @@ std::string Hub::Impl::relay_welcome(const Session& relay) {
 
 // What each of its clients is told at the start, and the largest message twice.
 std::uint64_t Hub::Impl::most_for_relay() const {
-  return kMostForRelay + 2 * longest_payload + options.clients * (options.experiment.size() + start.size());
+  return options.most_for_relay_bytes + 2 * longest_payload +
+         options.clients * (options.experiment.size() + start.size());
 }
 
 void Hub::Impl::on_turned_away() {
@@ -103,15 +103,15 @@ void Hub::Impl::on_stop() {
 
 // ---- the handshake ----
 
-// Its network was slow, and the process has connected again meanwhile: that connection is good. Or somebody
-// on the way has sent its bytes twice.
+// True: the process of this session already has a newer connection, which is the good one. This session's
+// network was slow, or somebody on the way has sent its bytes twice.
 bool Hub::Impl::is_late(const Session& session, const Session* other) const {
   return other != nullptr && other != &session && other->same_process(session) &&
          other->ordinal() >= session.ordinal();
 }
 
-// A new connection speaks for the client: the old one is told and hung up on. For good, if that is another
-// process and this one has shown that it is there: else two would take turns for ever.
+// A new connection speaks for the client: tells the old one and disconnects it. For good, if the old one is
+// of another process and the new one has joined a run: else two processes would replace each other for ever.
 void Hub::Impl::replace(ClientId client, Session& session) {
   Session* old = std::exchange(live[client], &session);
   if (old == nullptr) return;
@@ -133,7 +133,7 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   }
   const Session* const relay = session.relay();
   newcomers.remove(relay != nullptr ? relay->id() : session.id());
-  // In a run a Hello replaces nobody: it may be an old one, of a connection that nobody is at any more.
+  // In a run a Hello replaces nobody: it may be stale, from a connection that its client has left.
   if (live[*client] != nullptr && !start.empty()) {
     if (Session* const other = std::exchange(coming[*client], &session); other != nullptr)
       other->give_way("a newer connection has said that it is client " + std::to_string(*client), false);
@@ -185,7 +185,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
   return Unit{};
 }
 
-// With those of the first client; clients that do not say are not compared.
+// Compares with the first other client; clients that do not name their kernels are not compared.
 void Hub::Impl::compare_kernels(ClientId client) const {
   const std::string& own = table.info(client).kernels;
   if (own.empty()) return;
@@ -234,7 +234,7 @@ Status Hub::Impl::on_reply(Session& session, std::uint64_t bytes) {
 
 Result<std::span<const std::span<std::byte>>> Hub::Impl::on_sum_header(Session& relay, const Prefix& prefix,
                                                                        std::span<const std::byte> header) {
-  if (events == nullptr) return std::span<const std::span<std::byte>>();  // its clients hear that it is over
+  if (events == nullptr) return std::span<const std::span<std::byte>>();  // its clients are told of the end
   return events->on_sum_header(relay.id(), prefix, header, [&](ClientId client) {
     const Session* session = live[client];
     return session != nullptr && session->state() == Session::State::kRounds && session->is_behind(relay);

@@ -1,5 +1,5 @@
-// The server's end of all its clients' connections: listens, shakes hands, numbers the clients, drops what
-// misbehaves. One thread; everything happens inside wait() and gather().
+// The server's end of all its clients' connections: listens, shakes hands, numbers the clients, disconnects
+// those that misbehave. One thread; everything happens inside wait() and gather().
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace gradwire {
 
-// Hears who comes and goes, for a record beside the run; from inside wait() and gather().
+// Is told who joins and leaves, for a record beside the run; from inside wait() and gather().
 class HubWatcher {
  public:
   virtual ~HubWatcher() = default;
   virtual void client_joined(ClientId client, const ClientInfo& info, const std::string& peer) = 0;
-  // `why` is empty where it was not lost: the server, or the client after its last message, hung up.
+  // `why` is empty when the client was not lost: the server disconnected it, or it left after its last
+  // message.
   virtual void client_gone(ClientId client, const std::string& why) = 0;
 };
 
@@ -32,7 +33,9 @@ struct HubOptions {
   ClientTable table{0};           // of n clients: who they were in an earlier process, if any
   HubWatcher* watcher = nullptr;  // may be null
   bool asks_constants = false;    // clients must say how smooth their functions are
-  std::function<Status(const ClientInfo&)> check;  // of one that joins; an error sends it away. May be empty
+  std::function<Status(const ClientInfo&)> check;  // of a new client; an error refuses it. May be empty
+  // What may wait for a relay, beside what its clients are told at the start and two messages of a round.
+  std::uint64_t most_for_relay_bytes = 64 << 20;
 };
 
 // What a hub tells the transport once the run has begun, from inside wait().
@@ -42,9 +45,9 @@ class HubEvents {
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       ClientId client, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_reply(ClientId client, std::uint64_t bytes) = 0;
-  // Instead of on_reply: the connection broke; so much of the payload is where on_reply_header said.
+  // Instead of on_reply: the connection is lost, and so much of the payload is where on_reply_header said.
   virtual void on_broken_reply(ClientId client, std::uint64_t payload_bytes) = 0;
-  // The same for a sum of replies from a relay. is_behind: the client is one of its site, and in the run.
+  // The same for a sum of replies from a relay. is_behind: the client is behind it, and in the run.
   virtual Result<std::span<const std::span<std::byte>>> on_sum_header(
       std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
       const std::function<bool(ClientId)>& is_behind) = 0;
@@ -57,7 +60,7 @@ class HubEvents {
 
 class Hub {
  public:
-  // Throws std::runtime_error (one line) when the experiment is too long to be told.
+  // Throws std::runtime_error (one line) when the experiment is too long for a Welcome.
   Hub(HubOptions options, std::unique_ptr<SocketLayer> sockets);
   ~Hub();
 
@@ -66,32 +69,31 @@ class Hub {
   const ClientTable& table() const;
   bool stopped() const;  // the operator asked to stop
 
-  // Until all clients have joined; false: stopped. Throws std::runtime_error that says who is missing.
+  // Waits until all clients have joined; false: stopped. After the deadline throws std::runtime_error that
+  // says who is missing.
   bool gather(std::chrono::milliseconds deadline);
 
-  // Sends `start` (a whole frame) to all clients, now and whenever one joins again. From now on replies of up
-  // to `max_payload` bytes are taken.
-  // takes_sums: relays may add up replies.
+  // Sends `start` (a whole frame) to all clients, now and whenever one joins again. From now on the hub
+  // accepts replies of up to `max_payload` bytes. takes_sums: relays may add up replies.
   void begin(std::string start, std::uint64_t max_payload, HubEvents& events, bool takes_sums = false);
   // No more events.
   void end();
-  // Both do nothing when the client is not connected.
+  // send() and send_soon() do nothing when the client is not connected.
   void send(ClientId client, Outgoing message);
   // The client is behind a relay, which keeps the last body: requests may have a short head.
   bool remembers_bodies(ClientId client) const;
-  // Tells relays that add up replies that all who are asked in this ticket, as of now, were sent it.
+  // Tells relays that add up replies: all clients that are asked now have been sent this ticket.
   void tell_asked(std::uint64_t ticket);
   void send_soon(ClientId client, const std::string& control_frame);
   // Works on the connections until done() or the deadline.
   void wait(SteadyTime deadline, const std::function<bool()>& done);
-  // Gives writes that are not through copies of what they borrow.
+  // Copies the buffers that unfinished writes still view.
   void own_pending();
 
-  // Until all clients have heard the last message that they were sent (a client says so),
-  // also those that must come back for it; at the latest after `deadline`.
-  // False: some have not.
+  // Waits until all clients have confirmed the last message that they were sent, also those that must
+  // reconnect to get it; at the latest until `deadline` is over. False: some have not confirmed it.
   bool finish(std::chrono::milliseconds deadline);
-  // Hangs up on all clients and tells them why. Unless that is `fatal` they come back, in retry_after_ms at
+  // Tells all clients why and disconnects them. Unless it is `fatal`, they reconnect, after retry_after_ms at
   // the earliest.
   void abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
 

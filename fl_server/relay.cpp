@@ -23,8 +23,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t kBackSoonMs = 500;  // for clients whose server is away
-constexpr milliseconds kLastWords{20'000};  // for a server that is away after a goodbye
+constexpr std::uint32_t kServerAwayMs = 500;  // for clients whose server is away
+constexpr milliseconds kLastWords{20'000};    // for a server that is away after a goodbye
 constexpr std::size_t kMostClients = 1 << 16;
 constexpr std::size_t kMostNewcomers = 1024;           // that have not said who they are
 constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // for the server to take them
@@ -83,7 +83,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void on_shut() override;
 
   milliseconds without_server() const;
-  // Clients are read while the server takes what they say.
+  // Pauses reading from the clients while the server is slow to take what they send.
   void pause_clients(bool pause);
   void connect();
   Status from_server();
@@ -94,7 +94,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
 
   const RelayOptions& options_;
   ConnectionCounts counts_;
-  const std::unique_ptr<SocketLayer> sockets_;              // connections end before it
+  const std::unique_ptr<SocketLayer> sockets_;              // connections are destroyed before it
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
   std::uint32_t channels_ = 0;                              // so far: none is used twice
   Newcomers newcomers_;                                     // by channel
@@ -111,6 +111,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   std::string last_trouble_;
   milliseconds retry_after_{0};
   std::optional<std::string> refused_;  // for good
+  bool another_start_helps_ = false;    // where refused_
   std::unique_ptr<RelaySums> sums_;     // null: all is passed on one by one
 
   bool stopped_ = false, is_over_ = false, said_goodbye_ = false, paused_ = false, said_short_ = false;
@@ -139,7 +140,7 @@ void Relay::on_accepted(std::unique_ptr<Socket> socket) {
   local->connection().start();
   local->connection().pause_reading(paused_);
   said_short_ = false;
-  if (!joined_) local->connection().refuse("this relay has no server at the moment", false, kBackSoonMs);
+  if (!joined_) local->connection().refuse("this relay has no server at the moment", false, kServerAwayMs);
 }
 
 void Relay::send_newcomer_away() {
@@ -203,8 +204,11 @@ Status Relay::from_server() {
       wire::ErrorMessage error;
       if (Status status = parse_control(header, error); !status) return status;
       const std::string message = "the server says: " + one_line(error.message());
-      if (error.fatal()) refused_ = message;
       retry_after_ = milliseconds(error.retry_after_ms());
+      if (error.fatal()) {
+        refused_ = message;
+        another_start_helps_ = retry_after_.count() > 0;
+      }
       upstream_->close(message);
       return Unit{};
     }
@@ -246,7 +250,8 @@ Status Relay::pass_down(Local& local) {
   return Unit{};
 }
 
-// A request whose body may be that of an earlier one, also of one whose client has left.
+// Puts its body into a request that refers to the body of an earlier one. Also for a client that has left:
+// later requests may refer to the body of this one.
 Status Relay::complete_round() {
   if (Status status = parse_control(std::as_bytes(std::span(parcel_.header)), round_); !status) return status;
   if (round_.has_same_body()) {
@@ -285,9 +290,9 @@ void Relay::on_closed(const std::string& why) {
   const auto wait = back_off_.next(std::exchange(retry_after_, milliseconds(0)));
   next_try_ = sockets_->now() + wait;
   for (const auto& [channel, local] : locals_) {
-    if (local->heard_goodbye) continue;  // it hangs up by itself
+    if (local->heard_goodbye) continue;  // it disconnects by itself
     local->server_closed = true;
-    local->connection().refuse("the relay has lost its server: " + why, refused_.has_value(), kBackSoonMs);
+    local->connection().refuse("the relay has lost its server: " + why, refused_.has_value(), kServerAwayMs);
   }
 }
 void Relay::on_shut() { upstream_.reset(); }
@@ -334,14 +339,14 @@ void Relay::run() {
   while (!over()) sockets_->wait(sockets_->now() + std::chrono::seconds(1), [this] { return over(); });
   if (stopped_ && !said_goodbye_) {
     for (const auto& [channel, local] : locals_)
-      local->connection().refuse("the relay was stopped", false, kBackSoonMs);
+      local->connection().refuse("the relay was stopped", false, kServerAwayMs);
     if (upstream_) upstream_->close("the relay was stopped");
     sockets_->wait(sockets_->now() + options_.times.linger, [&] { return counts_.open == 0; });
     return;
   }
   if (refused_) {
     sockets_->wait(sockets_->now() + options_.times.linger, [&] { return locals_.empty(); });
-    if (retry_after_.count() == 0) throw std::invalid_argument(*refused_);  // another start does not help
+    if (!another_start_helps_) throw std::invalid_argument(*refused_);
     throw std::runtime_error(*refused_);
   }
   if (!said_goodbye_)

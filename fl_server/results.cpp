@@ -16,7 +16,6 @@
 namespace gradwire {
 namespace {
 
-constexpr std::array<char, 8> kModelMagic = {'G', 'W', 'M', 'O', 'D', 'E', 'L', '1'};
 constexpr std::size_t kModelHeaderBytes = 24;  // magic, bytes per number, zero, d
 constexpr std::size_t kModelCrcBytes = 4;
 
@@ -41,10 +40,6 @@ std::vector<double> numbers(std::string_view bytes, std::uint64_t d) {
   return x;
 }
 
-void check(const Status& status) {
-  if (!status) throw std::runtime_error(status.error().message);
-}
-
 std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
@@ -59,7 +54,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   return cells;
 }
 
-// Of each of our columns: its place in a line of a file with such a header, or none.
+// For each of our columns: its place in the lines of a file with this header; past the end if it has none.
 std::vector<std::size_t> places_of_columns(std::string_view header) {
   const std::vector<std::string_view> theirs = cells_of(header);
   std::vector<std::size_t> places;
@@ -69,7 +64,7 @@ std::vector<std::size_t> places_of_columns(std::string_view header) {
   return places;
 }
 
-// A line in our columns. What it does not have is nothing (accuracy) or 0.
+// Converts a line to our columns. What it does not have becomes empty (accuracy) or 0.
 std::string in_our_columns(std::string_view line, const std::vector<std::size_t>& places) {
   constexpr std::size_t kAccuracy = 3;
   const std::vector<std::string_view> cells = cells_of(line);
@@ -102,7 +97,7 @@ std::string lines_before(std::string_view text, std::uint32_t first_round) {
   return kept;
 }
 
-// Of what lines_before() gives.
+// `lines`: from lines_before().
 std::optional<double> loss_of_row_0(std::string_view lines) {
   constexpr std::string_view kRow0 = "0,";
   lines.remove_prefix(kMetricsHeader.size() + 1);
@@ -111,6 +106,30 @@ std::optional<double> loss_of_row_0(std::string_view lines) {
       std::from_chars(lines.data() + kRow0.size(), lines.data() + lines.size(), loss).ec != std::errc())
     return std::nullopt;
   return loss;
+}
+
+template <class T>
+void read_number(std::string_view cell, T& value) {
+  std::from_chars(cell.data(), cell.data() + cell.size(), value);
+}
+
+// `lines`: from lines_before().
+std::optional<RoundRecord> last_row(std::string_view lines) {
+  lines.remove_suffix(1);
+  const std::size_t newline = lines.rfind('\n');
+  if (newline == std::string_view::npos) return std::nullopt;  // the header alone
+  const std::vector<std::string_view> cells = cells_of(lines.substr(newline + 1));
+  if (cells.size() != cells_of(kMetricsHeader).size()) return std::nullopt;
+  RoundRecord r;
+  std::size_t k = 0;
+  const auto read = [&](auto& value) { read_number(cells[k++], value); };
+  read(r.round), read(r.loss), read(r.grad_norm_sq);
+  if (const std::string_view accuracy = cells[k++]; !accuracy.empty())
+    read_number(accuracy, r.accuracy.emplace());
+  read(r.bits_up), read(r.bits_down), read(r.bytes_up), read(r.bytes_down), read(r.grad_calls),
+      read(r.replies);
+  read(r.seconds), read(r.bits_up_paper), read(r.bits_down_paper);
+  return r;
 }
 
 std::string read_all(const std::filesystem::path& file) {
@@ -127,10 +146,10 @@ std::string read_all(const std::filesystem::path& file) {
 
 void write_whole(Disk& disk, const std::string& name, std::string_view bytes) {
   const std::string draft = name + ".new";
-  check(disk.write(draft, std::span(&bytes, 1)));
-  check(disk.sync(draft));
-  check(disk.rename(draft, name));
-  check(disk.sync_folder());
+  throw_if_failed(disk.write(draft, std::span(&bytes, 1)));
+  throw_if_failed(disk.sync(draft));
+  throw_if_failed(disk.rename(draft, name));
+  throw_if_failed(disk.sync_folder());
 }
 
 void write_whole(const std::filesystem::path& file, std::string_view bytes) {
@@ -154,15 +173,17 @@ MetricsFile::MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint
   const std::string kept = lines_before(text, first_round);
   write_whole(*disk_, name_, kept);
   loss_at_start_ = loss_of_row_0(kept);
+  last_ = last_row(kept);
 }
 
 void MetricsFile::write(const RoundRecord& record) {
   if (record.round == 0) loss_at_start_ = record.loss;
+  last_ = record;
   // One write per line, so that a reader never sees half of one.
   const std::string line = metrics_line(record) + '\n';
   const std::string_view piece = line;
-  check(disk_->append(name_, std::span(&piece, 1)));
-  if (durability_ == Durability::kPower) check(disk_->sync(name_));
+  throw_if_failed(disk_->append(name_, std::span(&piece, 1)));
+  if (durability_ == Durability::kPower) throw_if_failed(disk_->sync(name_));
 }
 
 std::optional<std::uint32_t> last_round_of_metrics(const std::filesystem::path& file) {
@@ -195,7 +216,7 @@ std::string metrics_line(const RoundRecord& r) {
 template <class Real>
 void write_model(const std::filesystem::path& file, std::span<const Real> x) {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
-  std::string bytes(kModelMagic.data(), kModelMagic.size());
+  std::string bytes(kModelMagic);
   bytes.reserve(kModelHeaderBytes + x.size() * sizeof(Real) + kModelCrcBytes);
   put<std::uint32_t>(bytes, sizeof(Real));
   put<std::uint32_t>(bytes, 0);
@@ -214,8 +235,7 @@ template void write_model(const std::filesystem::path&, std::span<const double>)
 
 std::vector<double> read_model(const std::filesystem::path& file) {
   std::string bytes = read_all(file);
-  if (bytes.size() < kModelHeaderBytes + kModelCrcBytes ||
-      std::memcmp(bytes.data(), kModelMagic.data(), 8) != 0)
+  if (bytes.size() < kModelHeaderBytes + kModelCrcBytes || !bytes.starts_with(kModelMagic))
     fail(file, "is no model.bin of gradwire");
   const auto width = get<std::uint32_t>(bytes, 8);
   const auto d = get<std::uint64_t>(bytes, 16);

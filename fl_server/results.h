@@ -14,8 +14,8 @@
 
 namespace gradwire {
 
-// Readers see the old contents or the new ones, never a part; a loss of power after the return leaves the new
-// ones. Throws std::runtime_error.
+// Readers see the old contents or the new ones, never a part; after the return the new ones survive a loss of
+// power. Throws std::runtime_error.
 void write_whole(const std::filesystem::path& file, std::string_view bytes);
 void write_whole(Disk& disk, const std::string& name, std::string_view bytes);
 
@@ -24,14 +24,16 @@ void write_whole(Disk& disk, const std::string& name, std::string_view bytes);
 // it again.
 class MetricsFile {
  public:
-  // Of a file of an earlier process the lines of rounds before `first_round` stay, also under the header of
-  // another version; then the whole file is kept as set_aside(). Throws std::runtime_error.
+  // Keeps the lines that an earlier process wrote for rounds before `first_round`. If the file has the header
+  // of another version, its lines are converted, and the old file is kept as set_aside(). Throws
+  // std::runtime_error.
   explicit MetricsFile(const std::filesystem::path& file, std::uint32_t first_round = 0,
                        Durability durability = Durability::kProcess);
   MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint32_t first_round, Durability durability);
   void write(const RoundRecord& record);
   std::optional<double> loss_at_start() const { return loss_at_start_; }  // of row 0, where there is one
-  // Another thread may call it meanwhile.
+  const std::optional<RoundRecord>& last() const { return last_; }        // row of the file
+  // Another thread may call it beside write().
   Status sync() { return disk_->sync(name_); }
   const std::string& set_aside() const { return set_aside_; }  // a name; empty: nothing was
 
@@ -40,6 +42,7 @@ class MetricsFile {
   const std::string name_;
   const Durability durability_;
   std::optional<double> loss_at_start_;
+  std::optional<RoundRecord> last_;
   std::string set_aside_;
 };
 
@@ -54,6 +57,7 @@ inline constexpr std::string_view kMetricsHeader =
 
 // model.bin: 8 bytes magic "GWMODEL1", u32 bytes per number (4 or 8), u32 zero, u64 d, d numbers, u32 CRC32C
 // of all before.
+inline constexpr std::string_view kModelMagic = "GWMODEL1";
 template <class Real>
 void write_model(const std::filesystem::path& file, std::span<const Real> x);
 // Any precision is converted. Throws std::runtime_error (one line).

@@ -13,14 +13,14 @@ namespace {
 
 enum Kind : char { kReplies = 1, kState = 2 };
 
-// What every record begins with: the ledger but for its list of clients.
+// What every record begins with: the ledger without its list of clients.
 void scalars(auto& ledger, auto&& visit) {
   visit(ledger.ticket), visit(ledger.round);
   Totals::fields(ledger.totals, visit);
 }
 
 template <class T>
-void put(std::string& to, const T& value) {
+void put_raw(std::string& to, const T& value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 // False: there are not so many bytes.
@@ -97,7 +97,7 @@ std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<R
   } else {
     bytes_ += kState;
     const std::string ledger = save_ledger(commit.ledger);
-    put(bytes_, static_cast<std::uint64_t>(ledger.size()));
+    put_raw(bytes_, static_cast<std::uint64_t>(ledger.size()));
     bytes_ += ledger;
     state_ = half.save();
   }
@@ -109,12 +109,12 @@ template <class Real>
 void RoundRecords<Real>::encode_replies(const RoundCommit<Real>& commit) {
   bytes_ += kReplies;
   bytes_ += static_cast<char>(commit.used);
-  scalars(commit.ledger, [this](const auto& value) { put(bytes_, value); });
-  put(bytes_, static_cast<std::uint32_t>(commit.replies.size()));
+  scalars(commit.ledger, [this](const auto& value) { put_raw(bytes_, value); });
+  put_raw(bytes_, static_cast<std::uint32_t>(commit.replies.size()));
   for (const auto& up : commit.replies) {
     const Encoded& message = codec_.encode(up);
-    put(bytes_, up.client);
-    put(bytes_, message.bytes);
+    put_raw(bytes_, up.client);
+    put_raw(bytes_, message.bytes);
     bytes_.append(reinterpret_cast<const char*>(message.prefix.data()), message.prefix.size());
     bytes_ += message.header;
     for (const auto section : message.sections)

@@ -125,7 +125,6 @@ class RealRun final : public ServerRun {
     };
     hooks.on_record = [&](const RoundRecord& record) {
       metrics->write(record);
-      summary.last = record;
       if (registry_ != nullptr) registry_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
@@ -139,7 +138,8 @@ class RealRun final : public ServerRun {
       summary.outcome = outcome;
       summary.rounds = ledger_.round;
       summary.loss_at_start = metrics->loss_at_start();
-      const std::string rise = loss_rise(summary.loss_at_start, summary.last.loss);
+      summary.last = metrics->last();
+      const std::string rise = loss_rise(summary.loss_at_start, summary.last);
       if (!rise.empty() && options_.log) options_.log(LogLine::warning(rise));
       summary.seconds = ledger_.totals.seconds;
       summary.kernels = kernels(hub.table());

@@ -19,7 +19,6 @@ namespace {
 
 constexpr const char* kKey = "run.x0";
 constexpr std::string_view kFilePrefix = "file:";
-constexpr std::string_view kModelMagic = "GWMODEL1";
 constexpr std::size_t kLongestLine = 4096;
 
 // Box and Muller, "A note on the generation of random normal deviates", 1958.

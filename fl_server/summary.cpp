@@ -22,7 +22,7 @@ std::string host_name() {
   return name.data();
 }
 
-// A number where the text is one.
+// Writes a number if the text is one.
 void write_parameter_value(JsonWriter& json, std::string_view key, const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -77,17 +77,7 @@ void write_constants(JsonWriter& json, const Theory& theory) {
   json.end_object();
 }
 
-void write_result(JsonWriter& json, const Summary& s) {
-  const RoundRecord& r = s.last;
-  json.member("outcome", outcome_name(s.outcome));
-  json.member("rounds", s.rounds);
-  json.key("loss_at_start");
-  if (s.loss_at_start) {
-    json.value(*s.loss_at_start);
-  } else {
-    json.null();
-  }
-  json.key("last");
+void write_record(JsonWriter& json, const RoundRecord& r) {
   json.begin_object();
   json.member("round", r.round);
   json.member("loss", r.loss);
@@ -106,13 +96,31 @@ void write_result(JsonWriter& json, const Summary& s) {
   json.member("bytes_down", r.bytes_down);
   json.member("grad_calls", r.grad_calls);
   json.end_object();
+}
+
+void write_result(JsonWriter& json, const Summary& s) {
+  json.member("outcome", outcome_name(s.outcome));
+  json.member("rounds", s.rounds);
+  json.key("loss_at_start");
+  if (s.loss_at_start) {
+    json.value(*s.loss_at_start);
+  } else {
+    json.null();
+  }
+  json.key("last");
+  if (s.last) {
+    write_record(json, *s.last);
+  } else {
+    json.null();
+  }
   json.member("seconds", s.seconds);
 }
 
 }  // namespace
 
-std::string loss_rise(std::optional<double> at_start, double at_end) {
+std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last) {
   constexpr double kRounding = 1e-9;
+  const double at_end = last ? last->loss : std::nan("");
   if (!at_start || !std::isfinite(at_end) || !(at_end - *at_start > kRounding * std::abs(*at_start)))
     return "";
   return "the run ends with a loss of " + write_parameter(at_end) + ", above the " +
@@ -152,7 +160,7 @@ std::string summary_json(const Summary& s) {
   json.key("warnings");
   json.begin_array();
   for (const std::string& warning : s.warnings) json.value(warning);
-  if (const std::string rise = loss_rise(s.loss_at_start, s.last.loss); !rise.empty()) json.value(rise);
+  if (const std::string rise = loss_rise(s.loss_at_start, s.last); !rise.empty()) json.value(rise);
   json.end_array();
   write_result(json, s);
   json.key("processes");

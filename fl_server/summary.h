@@ -33,17 +33,17 @@ struct Summary {
   std::vector<std::string> warnings;
   Outcome outcome = Outcome::kFinished;
   std::uint32_t rounds = 0;             // that were done
-  RoundRecord last;                     // of the last evaluation
+  std::optional<RoundRecord> last;      // row of metrics.csv; nothing: there is none
   std::optional<double> loss_at_start;  // of row 0; empty: not evaluated
   double seconds = 0;                   // of all rounds
   std::vector<ProcessInfo> processes;
 };
 
-// With what loss_rise() says among the warnings.
+// The warnings include what loss_rise() says.
 std::string summary_json(const Summary& summary);
 
 // One line on a run whose loss at the end is above that at its start; empty where it is not, or not known.
-std::string loss_rise(std::optional<double> at_start, double at_end);
+std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last);
 
 // "finished", "reached_target", "stopped" or "diverged".
 std::string outcome_name(Outcome outcome);

@@ -35,7 +35,7 @@ constexpr auto make_tables() {
 constexpr auto kTables = make_tables();
 
 template <class T>
-T load(const std::byte* from) {
+T load_native(const std::byte* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
@@ -90,13 +90,13 @@ __attribute__((target("sse4.2"))) std::uint32_t update_sse42(const std::byte* p,
   for (; n >= 3 * kLaneBytes; n -= 3 * kLaneBytes, p += 3 * kLaneBytes) {
     std::uint64_t b = 0, c = 0;
     for (std::size_t i = 0; i < kLaneBytes; i += 8) {
-      a = _mm_crc32_u64(a, load<std::uint64_t>(p + i));
-      b = _mm_crc32_u64(b, load<std::uint64_t>(p + kLaneBytes + i));
-      c = _mm_crc32_u64(c, load<std::uint64_t>(p + 2 * kLaneBytes + i));
+      a = _mm_crc32_u64(a, load_native<std::uint64_t>(p + i));
+      b = _mm_crc32_u64(b, load_native<std::uint64_t>(p + kLaneBytes + i));
+      c = _mm_crc32_u64(c, load_native<std::uint64_t>(p + 2 * kLaneBytes + i));
     }
     a = advance(advance(a) ^ b) ^ c;
   }
-  for (; n >= 8; n -= 8, p += 8) a = _mm_crc32_u64(a, load<std::uint64_t>(p));
+  for (; n >= 8; n -= 8, p += 8) a = _mm_crc32_u64(a, load_native<std::uint64_t>(p));
   auto s = static_cast<std::uint32_t>(a);
   for (; n > 0; --n, ++p) s = _mm_crc32_u8(s, static_cast<unsigned char>(*p));
   return s;
@@ -110,7 +110,7 @@ std::uint32_t update(const std::byte* p, std::size_t n, std::uint32_t state) {
 #elif defined(__ARM_FEATURE_CRC32)
 
 std::uint32_t update(const std::byte* p, std::size_t n, std::uint32_t state) {
-  for (; n >= 8; n -= 8, p += 8) state = __crc32cd(state, load<std::uint64_t>(p));
+  for (; n >= 8; n -= 8, p += 8) state = __crc32cd(state, load_native<std::uint64_t>(p));
   for (; n > 0; --n, ++p) state = __crc32cb(state, static_cast<unsigned char>(*p));
   return state;
 }

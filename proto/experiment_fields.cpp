@@ -18,7 +18,7 @@ constexpr double kMaxLayers = 1000;
 constexpr double kMaxChannels = 1024;
 constexpr double kMaxSide = 4096;  // of an image
 constexpr double kMaxClasses = 65536;
-constexpr double kMaxDim = kMaxU32 - 1;  // coordinates have 32-bit numbers
+constexpr double kMaxDim = kMaxU32 - 1;  // indices of coordinates have 32 bits
 constexpr std::size_t kLongestName = 100;
 
 // ---- where a field is kept ----
@@ -43,16 +43,12 @@ T from_value(const TomlValue& v) {
 
 // ---- checks of text ----
 
-[[noreturn]] void fail(const Field& field, const std::string& message) {
-  throw ConfigError(field.path(), message);
-}
-
 void check_name(const Field& field, const std::string& name) {
   if (name.empty() || name.front() == '.' || name.find_first_of("/\\") != std::string::npos ||
       name.size() > kLongestName)
-    fail(field, "name " + describe(name) +
-                    " cannot be the name of a folder: no slashes, no dot in front, 1 to " +
-                    std::to_string(kLongestName) + " characters");
+    field.fail("name " + describe(name) +
+               " cannot be the name of a folder: no slashes, no dot in front, 1 to " +
+               std::to_string(kLongestName) + " characters");
 }
 
 void check_source(const Field& field, const std::string& source) {
@@ -61,16 +57,16 @@ void check_source(const Field& field, const std::string& source) {
   const std::string scheme = source.substr(0, colon);
   if (scheme == "libsvm" || scheme == "csv" || scheme == "idx" || scheme == "text") {
     if (colon != std::string::npos && colon + 1 < source.size()) return;
-    fail(field, std::string(field.key) + " '" + scheme + "' needs a path, as in " + scheme + ":PATH");
+    field.fail(std::string(field.key) + " '" + scheme + "' needs a path, as in " + scheme + ":PATH");
   }
-  fail(field, "unknown data source " + describe(source) +
-                  suggest(scheme, {"digits", "libsvm", "csv", "idx", "text", "synthetic"}));
+  field.fail("unknown data source " + describe(source) +
+             suggest(scheme, {"digits", "libsvm", "csv", "idx", "text", "synthetic"}));
 }
 
 void check_x0(const Field& field, const std::string& x0) {
   if (x0.empty() || x0 == "zeros" || x0 == "normal" || x0 == "model") return;
   if (x0.starts_with("file:") && x0.size() > 5) return;
-  fail(field, "unknown x0 " + describe(x0) + suggest(x0, {"zeros", "normal", "model", "file:PATH"}));
+  field.fail("unknown x0 " + describe(x0) + suggest(x0, {"zeros", "normal", "model", "file:PATH"}));
 }
 
 // ---- when a default is worth a line in a written file ----

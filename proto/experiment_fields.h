@@ -18,7 +18,7 @@ enum class FieldType : std::uint8_t {
   kText,           // a string
   kWord,           // one of `words`
   kInteger,        // in [low, high]
-  kNumber,         // in [low, high], ends open as said; an integer will do
+  kNumber,         // in [low, high], see low_open and high_open; an integer is accepted
   kFlag,           // true or false
   kIntegers,       // a list of integers in [low, high], at most kMaxListLength
   kWordOrInteger,  // one of `words`, or an integer in [low, high]
@@ -43,7 +43,7 @@ struct Field {
 
   std::string_view section = {}, key = {};  // section is empty for the keys before the first one
   TomlValue fallback = {};
-  // Where only some kinds of problem have the key: those, each with its default. For the other kinds the
+  // If only some kinds of problem have the key: these kinds, each with its default. For the other kinds the
   // value is `fallback`, which nothing reads.
   struct OfKind {
     std::string_view kind;
@@ -54,10 +54,11 @@ struct Field {
   std::string_view meaning = {};
   bool (*matters)(const proto::Experiment&) = nullptr;  // written also when it has its default; null: always
 
-  std::string path() const;                            // "problem.kind"
-  const OfKind* of_kind(std::string_view kind) const;  // null: the kind does not have it
-  std::string expected() const;                        // "an integer, 1 .. 1000000"
-  std::string fallback_text() const;                   // "1"
+  [[noreturn]] void fail(const std::string& message) const;  // throws ConfigError at path()
+  std::string path() const;                                  // "problem.kind"
+  const OfKind* of_kind(std::string_view kind) const;        // null: the kind does not have it
+  std::string expected() const;                              // "an integer, 1 .. 1000000"
+  std::string fallback_text() const;                         // "1"
 };
 
 // In the order in which to_toml() writes them: sections together.

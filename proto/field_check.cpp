@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::size_t kLongestWord = 100;
 
-[[noreturn]] void fail(const Field& field, const std::string& message) {
-  throw ConfigError(field.path(), message);
-}
-
 std::string range_text(const Field& f, const char* of) {
   const std::string low = number_text(f.low), high = number_text(f.high);
   if (f.high == kNoLimit)
@@ -54,15 +50,15 @@ bool is_one_of(const Field& f, const TomlValue& value) {
     std::vector<std::string> known = f.words;
     if (f.type == FieldType::kWordOrFlag) known.insert(known.end(), {"true", "false"});
     if (f.type == FieldType::kWordOrInteger) known.push_back(range_text(f, "an integer"));
-    fail(f, "unknown " + std::string(f.key) + " '" + text->substr(0, kLongestWord) + "'" +
-                suggest(*text, known));
+    f.fail("unknown " + std::string(f.key) + " '" + text->substr(0, kLongestWord) + "'" +
+           suggest(*text, known));
   }
-  fail(f, std::string(f.key) + " must be " + f.expected() + ", not " + describe(value));
+  f.fail(std::string(f.key) + " must be " + f.expected() + ", not " + describe(value));
 }
 
 bool fits(const Field& f, const TomlValue& value);
 
-// A flag or a number in quotes, where words stand beside it: "false".
+// Whether the value is a flag or a number in quotes ("false") that would fit without the quotes.
 bool fits_unquoted(const Field& f, const TomlValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr) return false;
@@ -95,6 +91,8 @@ bool fits(const Field& f, const TomlValue& value) {
 }
 
 }  // namespace
+
+void Field::fail(const std::string& message) const { throw ConfigError(path(), message); }
 
 std::string Field::path() const {
   return section.empty() ? std::string(key) : std::string(section) + "." + std::string(key);

@@ -76,7 +76,7 @@ class OpenFile {
   OpenFile& operator=(const OpenFile&) = delete;
   bool good() const { return fd_ >= 0; }
   int get() const { return fd_; }
-  // The errors of close() count: some file systems tell there that nothing was written.
+  // Errors of close() matter: some file systems report only there that a write failed.
   bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
@@ -184,29 +184,42 @@ bool make_folder(const fs::path& folder) {
   fs::create_directory(folder, error);
   if (!fs::is_directory(folder, error)) return false;
   (void)FolderDisk(above)
-      .sync_folder();  // one that may not be read, or knows no such thing, is good as it is
+      .sync_folder();  // ignores errors: we may not be allowed to read this folder, or it cannot sync
   return true;
 }
 
+namespace {
+
+// The open file is the one of that name: no other process has removed it meanwhile.
+bool is_still_there(int fd, const std::string& file) {
+  struct stat open_file = {}, named = {};
+  return ::fstat(fd, &open_file) == 0 && ::stat(file.c_str(), &named) == 0 &&
+         open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
+}  // namespace
+
 FolderLock::FolderLock(const fs::path& folder) {
   const std::string file = (folder / "lock").string();
-  fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
-  if (fd_ < 0) throw std::invalid_argument(file + ": cannot be made: " + reason());
-  // lock_holder() of another process may be looking.
-  bool locked = false;
-  for (int attempt = 0; attempt < kLockAttempts && !locked; ++attempt) {
+  // lock_holder() of another process may hold the lock for a moment, or the holder may just remove the file.
+  for (int attempt = 0; attempt < kLockAttempts && fd_ < 0; ++attempt) {
     if (attempt > 0) ::usleep(kLockPauseUs);
-    locked = ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
+    const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
+    if (fd < 0) throw std::invalid_argument(file + ": cannot be made: " + reason());
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still_there(fd, file)) {
+      fd_ = fd;
+    } else {
+      ::close(fd);
+    }
   }
-  if (!locked) {
-    ::close(fd_);
+  if (fd_ < 0) {
     throw std::runtime_error(folder.string() + ": is in use by process " +
                              lock_holder(folder).value_or("unknown") +
                              "; stop that one, or choose another folder");
   }
   const std::string own = std::to_string(::getpid());
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, own.data(), own.size(), 0) < 0) {
-    // The lock holds all the same; only its owner's number cannot be shown.
+    // The lock is held all the same; only the number of its owner cannot be shown.
   }
 }
 

@@ -17,9 +17,10 @@ bool LogLimit::take(const LogLine& line, std::uint64_t now_ms) {
   auto at = windows_.find(kind);
   if (at == windows_.end()) {
     if (windows_.size() >= rate_.kinds) kind = {};
-    at = windows_.try_emplace(kind, Window{.begin_ms = now_ms, .length_ms = rate_.window_ms, .last = {}})
-             .first;
-    first_end_ms_ = std::min(first_end_ms_, now_ms + rate_.window_ms);
+    const auto [place, is_new] =
+        windows_.try_emplace(kind, Window{.begin_ms = now_ms, .length_ms = rate_.window_ms, .last = {}});
+    at = place;
+    if (is_new) first_end_ms_ = std::min(first_end_ms_, now_ms + rate_.window_ms);
   }
   Window& window = at->second;
   ++window.lines;

@@ -2,6 +2,7 @@
 // throwing is not an option.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -10,7 +11,7 @@ namespace gradwire {
 
 struct Error {
   std::string message;     // one line
-  bool of_system = false;  // the disk or the system failed, not what was read: another try may go well
+  bool of_system = false;  // the disk or the system failed, not the data: a retry may succeed
 };
 
 template <class T>
@@ -34,5 +35,10 @@ class [[nodiscard]] Result {
 
 struct Unit {};
 using Status = Result<Unit>;
+
+// For callers that cannot go on after an error: throws std::runtime_error with its message.
+inline void throw_if_failed(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
 
 }  // namespace gradwire

@@ -19,7 +19,7 @@ std::optional<Number> read_all(std::string_view text) {
   return value;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out = "\"";
   for (const char c : text) {
@@ -65,7 +65,7 @@ std::string toml_literal(const TomlValue& value) {
         } else if constexpr (std::is_same_v<T, double>) {
           return float_literal(v);
         } else if constexpr (std::is_same_v<T, std::string>) {
-          return quoted(v);
+          return in_quotes(v);
         } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
           std::string list;
           for (const std::int64_t i : v) list += (list.empty() ? "" : ", ") + std::to_string(i);
@@ -80,7 +80,7 @@ std::string toml_literal(const TomlValue& value) {
 std::string describe(const TomlValue& value) {
   if (const auto* other = std::get_if<TomlOther>(&value)) return other->what;
   if (const auto* text = std::get_if<std::string>(&value); text != nullptr && text->size() > kLongestQuote)
-    return quoted(text->substr(0, kLongestQuote) + "...");
+    return in_quotes(text->substr(0, kLongestQuote) + "...");
   std::string literal = toml_literal(value);
   if (literal.size() > 2 * kLongestQuote) return literal.substr(0, kLongestQuote) + "...";
   return literal;

@@ -1,7 +1,8 @@
-// metrics.csv, model.bin, summary.json, and the folder that they come into.
+// metrics.csv, model.bin, summary.json, and their folder.
 #include "fl_server/results.h"
 
 #include <cmath>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -114,7 +115,7 @@ TEST(Metrics, ADamagedLineIsNamed) {
   }
 }
 
-// What a loss of power leaves is drawn; with enough seeds everything that can happen does.
+// The seed draws what a loss of power leaves; with enough seeds every case occurs.
 constexpr std::uint64_t kPowerLosses = 200;
 
 TEST(Metrics, ALossOfPowerCostsNoRecordOfARunThatIsToSurviveIt) {
@@ -166,13 +167,37 @@ TEST(Metrics, TheLossAtTheStartIsThatOfRow0AlsoWhenARunGoesOn) {
   EXPECT_EQ(MetricsFile(file, 0).loss_at_start(), std::nullopt);
 }
 
+TEST(Metrics, TheLastRowIsReadBackWhenARunGoesOn) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "metrics.csv";
+  RoundRecord row = record();
+  {
+    MetricsFile metrics(file);
+    EXPECT_FALSE(metrics.last());
+    metrics.write(row);
+    EXPECT_EQ(metrics_line(metrics.last().value()), metrics_line(row));
+  }
+  EXPECT_EQ(metrics_line(MetricsFile(file, row.round + 1).last().value()), metrics_line(row));
+  row.round += 5;
+  row.accuracy = std::nullopt;
+  MetricsFile(file, row.round).write(row);
+  EXPECT_EQ(metrics_line(MetricsFile(file, row.round + 1).last().value()), metrics_line(row));
+  EXPECT_FALSE(MetricsFile(file, 0).last());
+}
+
 TEST(Summary, SaysThatTheLossRose) {
-  EXPECT_NE(loss_rise(0.5, 264.25).find("a loss of 264.25, above the 0.5 that"), std::string::npos);
-  EXPECT_EQ(loss_rise(0.5, 0.5), "");
-  EXPECT_EQ(loss_rise(0.5, 0.5 * (1 + 1e-12)), "") << "rounding";
-  EXPECT_NE(loss_rise(-0.5, -0.4), "");
-  EXPECT_EQ(loss_rise(std::nullopt, 264.25), "") << "nothing was evaluated at the start";
-  EXPECT_EQ(loss_rise(0.5, std::nan("")), "") << "a run that diverged says that";
+  const auto rise = [](std::optional<double> at_start, double at_end) {
+    RoundRecord last;
+    last.loss = at_end;
+    return loss_rise(at_start, last);
+  };
+  EXPECT_NE(rise(0.5, 264.25).find("a loss of 264.25, above the 0.5 that"), std::string::npos);
+  EXPECT_EQ(rise(0.5, 0.5), "");
+  EXPECT_EQ(rise(0.5, 0.5 * (1 + 1e-12)), "") << "rounding";
+  EXPECT_NE(rise(-0.5, -0.4), "");
+  EXPECT_EQ(rise(std::nullopt, 264.25), "") << "nothing was evaluated at the start";
+  EXPECT_EQ(rise(0.5, std::nan("")), "") << "a run that diverged says that";
+  EXPECT_EQ(loss_rise(0.5, std::nullopt), "") << "nothing was evaluated";
 }
 
 TEST(Metrics, ARunThatGoesOnKeepsTheLinesUnderTheHeaderOfAnotherVersion) {
@@ -294,6 +319,8 @@ TEST(Summary, HasConstantsTotalsAndProcesses) {
         "\"pid\": 41", "\"step_size\": 0.5", "\"a \\\"quoted\\\" warning\"", "\"transport\": \"tcp\"",
         "\"precision\": \"fp64\""})
     EXPECT_NE(json.find(part), std::string::npos) << part << " in\n" << json;
+  s.last = std::nullopt;
+  EXPECT_NE(summary_json(s).find("\"last\": null"), std::string::npos);
 }
 
 // ---- the folder ----
@@ -324,6 +351,15 @@ TEST(ResultsDir, LeavesNothingBehindWhenTheRunFails) {
   const TemporaryFolder folder;
   { const ResultsDir results(folder.path() / "results/out/", "mine"); }
   EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(ResultsDir, LeavesTheFolderOfALivingRunWithTheSameProcessNumberAlone) {
+  const TemporaryFolder folder;
+  const ResultsDir first(folder.path() / "run", "x");
+  std::ofstream(first.work() / "metrics.csv") << "rows";
+  const ResultsDir second(folder.path() / "run", "x");  // as one in another container would have it
+  EXPECT_NE(first.work(), second.work());
+  EXPECT_TRUE(std::filesystem::exists(first.work() / "metrics.csv"));
 }
 
 TEST(ResultsDir, ReplacesResultsOfTheSameNameAndKeepsOtherFiles) {

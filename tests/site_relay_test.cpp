@@ -57,6 +57,33 @@ TEST_F(SiteRelayTest, AServerThatIsToldToStopTellsTheSite) {
   EXPECT_EQ(relay.wait(), 0) << relay.log();
 }
 
+// A server that accepts one relay and refuses it for good, once the relay has a client of its own.
+TEST_F(SiteRelayTest, ARefusalThatAnotherStartMayMendEndsItWithOneAlsoWhereItHasClients) {
+  for (const std::uint32_t retry_after_ms : {5000u, 0u}) {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof own;
+    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&own), size), 0);
+    ASSERT_EQ(::listen(listener, 4), 0);
+    ::getsockname(listener, reinterpret_cast<sockaddr*>(&own), &size);
+    address = "127.0.0.1:" + std::to_string(ntohs(own.sin_port));
+    Process relay = start_relay("site");
+    const int server_side = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    const int client_side = connect_to(address_of("site"));
+    const std::string hello = FakeClient::hello_frame("a");
+    ASSERT_EQ(::send(client_side, hello.data(), hello.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(hello.size()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the relay accepts its client
+    const std::string refusal = error_frame("the server ended the run", true, retry_after_ms);
+    ASSERT_EQ(::send(server_side, refusal.data(), refusal.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(refusal.size()));
+    EXPECT_EQ(relay.wait(), retry_after_ms > 0 ? 1 : 2) << relay.log();
+    for (const int fd : {listener, server_side, client_side}) ::close(fd);
+  }
+}
+
 TEST_F(SiteRelayTest, ARelayThatIsToldToStopLeavesWithZeroAndItsClientsGoOnElsewhere) {
   write_config_of("name = \"gd\"\nstep_size = 0.3\n", 5'000);
   Process server = start_server();

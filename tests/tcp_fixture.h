@@ -36,6 +36,7 @@ class TcpTransportTest : public ::testing::Test {
     options.clients = 2;
     options.experiment = "experiment";
     options.times = times;
+    options.most_for_relay_bytes = most_for_relay_bytes;
     options.log = [this](const LogLine& line) {
       lines.push_back((line.level == LogLevel::kWarning ? "warning: " : "") + line.text);
     };
@@ -145,6 +146,7 @@ class TcpTransportTest : public ::testing::Test {
   }
 
   bool takes_sums = false;
+  std::uint64_t most_for_relay_bytes = HubOptions().most_for_relay_bytes;
   std::vector<std::string> lines;
   std::unique_ptr<Hub> hub;
   CodecContext context;

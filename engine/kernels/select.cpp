@@ -24,7 +24,9 @@ namespace gradwire {
 #if defined(__x86_64__)
 GRADWIRE_DECLARE_TABLES(baseline)
 GRADWIRE_DECLARE_TABLES(avx2)
+#ifdef GRADWIRE_KERNELS_AVX512
 GRADWIRE_DECLARE_TABLES(avx512)
+#endif
 #elif defined(__aarch64__)
 GRADWIRE_DECLARE_TABLES(neon)
 #else
@@ -42,11 +44,13 @@ std::vector<const Kernels<Real>*> find_kernels() {
   // What the kernels are compiled for (x86-64-v3 and v4), and whether the system saves those registers.
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
+  [[maybe_unused]] const bool v4 = v3 && __builtin_cpu_supports("avx512f") &&
+                                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+                                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (v3) found.push_back(avx2::table<Real>());
+#ifdef GRADWIRE_KERNELS_AVX512
   if (v4) found.push_back(avx512::table<Real>());
+#endif
   return found;
 #elif defined(__aarch64__)
   return {neon::table<Real>()};

@@ -21,18 +21,19 @@ class Block {
 
   Block(const Network& network, Plan plan, const Kernels<Real>& kernels);
 
-  // Where the next sample goes; checked against the network. Throws DataError.
+  // push() adds a sample, after it checks that the sample fits the network. Throws DataError.
   void clear() { samples_ = 0; }
   void push(const Example<Real>& example);
   std::size_t samples() const { return samples_; }
 
-  // Values of all operations; returns the sum of the samples' losses. `seed` is the weight of each sample's
-  // loss in the gradient that backward() computes.
+  // Computes the values of all operations; returns the sum of the samples' losses. `seed` is the weight of
+  // each sample's loss in the gradient that backward() computes.
   double forward(const Real* x, Real seed);
-  // Gradients by parameters, replaced or added. `gradient` may be x itself when `add`: a descent step.
+  // Computes the gradient by the parameters and writes it to `gradient`, or adds it. `gradient` may be x
+  // itself when `add` is true: a descent step.
   void backward(const Real* x, Real* gradient, bool add);
 
-  // Of the loss's argument: sample, position, channel; after forward().
+  // Copies the loss's argument for one sample, [position][channel]; after forward().
   void copy_outputs(std::size_t sample, std::span<Real> outputs) const;
 
   const Plan& plan() const { return plan_; }
@@ -52,8 +53,8 @@ class Block {
   Index channels(std::uint32_t node) const { return static_cast<Index>(plan_.places[node].shape.size()); }
   Index numbers(std::uint32_t node) const { return channels(node) * lanes_; }
   bool as_rows(std::uint32_t node) const { return plan_.places[node].rows || lanes_ == 1; }
-  // Sample and position of a lane; lanes behind the last repeat lane 0, so that they are as finite as the
-  // samples.
+  // Sample and position of a lane; lanes behind the last repeat lane 0, so that they are finite whenever the
+  // samples are.
   std::size_t sample_of(Index lane) const {
     return lane < real_lanes_ ? static_cast<std::size_t>(lane) / plan_.positions : 0;
   }
@@ -62,7 +63,6 @@ class Block {
   }
 
   void check(const Example<Real>& example) const;
-  void gather_labels();
 
   // Data, as [lane][channel] in `rows`.
   template <class Row>

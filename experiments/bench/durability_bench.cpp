@@ -1,4 +1,4 @@
-// What it costs a round to be remembered.
+// What it costs to make a round durable.
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -14,14 +14,14 @@
 namespace gradwire::bench {
 namespace {
 
-constexpr std::uint32_t kClients = 4;
+constexpr std::uint32_t kFewClients = 4;
 constexpr double kNetworkBytesPerSecond = 1.25e9;
 
 // Rounds of EF21 with Top-K, K = 1 % of d, as far as the journal sees them.
 class Rounds {
  public:
   Rounds(std::size_t d, Durability durability)
-      : setup_(make_setup(ef21(d), kClients, std::vector<float>(d))),
+      : setup_(make_setup(ef21(d), kFewClients, std::vector<float>(d))),
         half_(make_server<float>(setup_)),
         disk_(folder_.path()),
         journal_(disk_, durability),
@@ -35,7 +35,7 @@ class Rounds {
     payload.dim = static_cast<std::uint32_t>(d);
     payload.indices = indices_;
     payload.values = values_;
-    for (ClientId c = 0; c < kClients; ++c) {
+    for (ClientId c = 0; c < kFewClients; ++c) {
       Uplink<float> up;
       up.client = c;
       up.parts = {payload};
@@ -49,7 +49,7 @@ class Rounds {
   struct Seconds {
     double before_apply, commit, plain;
   };
-  // Lasts as long as the model needs to one client with 10 Gbit/s: a disk has time between rounds, too.
+  // Takes as long as sending the model to one client at 10 Gbit/s: a disk has time between rounds, too.
   Seconds round() {
     ledger_.round += 1;
     Seconds seconds;
@@ -90,7 +90,7 @@ class Rounds {
   std::string as_many_bytes_;  // as the record of a round
 };
 
-// Seconds of the commit that `percent` of them are below.
+// The seconds that `percent` % of the commits do not exceed.
 double percentile(std::vector<double> seconds, std::size_t percent) {
   std::sort(seconds.begin(), seconds.end());
   return seconds[(seconds.size() * percent + 99) / 100 - 1];
@@ -133,7 +133,7 @@ void durability_commit(Bench& bench) {
     row.value = median.times(1e3);
     row.unit = "ms";
     row.versus = Versus{"the same bytes appended to a file", plain_median.times(1e3)};
-    row.note = "of EF21, Top-1 %, " + std::to_string(kClients) +
+    row.note = "of EF21, Top-1 %, " + std::to_string(kFewClients) +
                " replies, fp32; rounds as far apart as 10 Gbit/s take for one model";
     bench.row(row);
     row.name += ", 99th percentile";

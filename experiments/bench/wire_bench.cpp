@@ -11,11 +11,12 @@
 namespace gradwire::bench {
 namespace {
 
-constexpr StreamKey kKey{1, 0, 0, Purpose::kCompressor};  // of client 0 in round 0 of the run with seed 1
+constexpr StreamKey kFirstKey{1, 0, 0,
+                              Purpose::kCompressor};  // of client 0 in round 0 of the run with seed 1
 
 CodecContext context_for(const Compressor& compressor, std::size_t d, ZstdMode::Kind zstd) {
   CodecContext context;
-  context.seed = kKey.seed;
+  context.seed = kFirstKey.seed;
   context.dim = static_cast<std::uint32_t>(d);
   context.clients = 1;
   context.compressor = compressor;
@@ -77,7 +78,7 @@ std::vector<Real> digits_gradient(std::uint32_t hidden) {
 std::vector<float> mostly_zero_gradient(std::size_t d) {
   std::vector<float> gradient(d);
   const std::vector<float> values = normal_vector<float>(d / 200, 11);
-  Stream stream(kKey);
+  Stream stream(kFirstKey);
   for (const float v : values) gradient[stream.below(static_cast<std::uint32_t>(d))] = v;
   return gradient;
 }
@@ -90,7 +91,7 @@ void zstd_rows(Bench& bench, const std::string& kind, const std::vector<Real>& g
   Scratch<Real> scratch;
   Store<Real> store;
   Vec<Real> v = gradient;
-  const Uplink<Real> up = uplink_of(compress(compressor, v, kKey, scratch, store));
+  const Uplink<Real> up = uplink_of(compress(compressor, v, kFirstKey, scratch, store));
   Line<Real> plain(context_for(compressor, d, ZstdMode::Kind::kOff));
   Line<Real> automatic(context_for(compressor, d, ZstdMode::Kind::kAuto));
   Line<Real> always(context_for(compressor, d, ZstdMode::Kind::kLevel));
@@ -129,7 +130,7 @@ void small_message_rows(Bench& bench) {
   Scratch<double> scratch;
   Store<double> store;
   Vec<double> v = normal_vector<double>(kDim, 5);
-  const Uplink<double> up = uplink_of(compress(compressor, v, kKey, scratch, store));
+  const Uplink<double> up = uplink_of(compress(compressor, v, kFirstKey, scratch, store));
   Line<double> line(context_for(compressor, kDim, ZstdMode::Kind::kAuto));
   std::uint64_t counted = 0;
   const auto series = interleave(bench.repeats(15), {[&] { return line.encode_seconds(up, calls); },
