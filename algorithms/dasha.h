@@ -23,10 +23,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/gradients.h"
-#include "algorithms/mirror.h"
-#include "algorithms/params.h"
-#include "algorithms/server_base.h"
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/mirror.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/server_base.h"
 
 namespace gradwire {
 

@@ -9,10 +9,10 @@
 
 #include <algorithm>
 
-#include "algorithms/gradients.h"
-#include "algorithms/params.h"
-#include "algorithms/schedule.h"
-#include "algorithms/server_base.h"
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/schedule.h"
+#include "algorithms/support/server_base.h"
 
 namespace gradwire {
 

@@ -13,11 +13,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/gradients.h"
-#include "algorithms/mirror.h"
-#include "algorithms/params.h"
-#include "algorithms/server_base.h"
-#include "compressors/config_error.h"
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/mirror.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/server_base.h"
+#include "base/config_error.h"
 
 namespace gradwire {
 

@@ -10,7 +10,7 @@
 // method stalls; the default is EF21's step, so that the two methods are compared at equal steps.
 #pragma once
 
-#include "algorithms/ef21_core.h"
+#include "algorithms/support/ef21_core.h"
 
 namespace gradwire {
 

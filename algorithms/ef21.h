@@ -9,7 +9,7 @@
 // with Ψ = f − f* + (γ/θ) G (Theorem 2).
 #pragma once
 
-#include "algorithms/ef21_core.h"
+#include "algorithms/support/ef21_core.h"
 
 namespace gradwire {
 

@@ -6,7 +6,7 @@
 // Theory: γ < 1/((1+η) L/(2 (1−η)²) + (L~/(1−η)) √((2 β/θ) (1 + 2 η²/(1−η)²))).
 #pragma once
 
-#include "algorithms/ef21_core.h"
+#include "algorithms/support/ef21_core.h"
 
 namespace gradwire {
 

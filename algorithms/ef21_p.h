@@ -13,9 +13,9 @@
 
 #include <algorithm>
 
-#include "algorithms/down_compressor.h"
-#include "algorithms/ef21_core.h"
-#include "algorithms/replica.h"
+#include "algorithms/support/down_compressor.h"
+#include "algorithms/support/ef21_core.h"
+#include "algorithms/support/replica.h"
 
 namespace gradwire {
 

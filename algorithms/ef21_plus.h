@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-#include "algorithms/ef21_core.h"
+#include "algorithms/support/ef21_core.h"
 
 namespace gradwire {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/ef21_core.h"
+#include "algorithms/support/ef21_core.h"
 
 namespace gradwire {
 

@@ -3,7 +3,7 @@
 // error does not vanish with the step size.
 #pragma once
 
-#include "algorithms/ef21_core.h"
+#include "algorithms/support/ef21_core.h"
 
 namespace gradwire {
 

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "algorithms/ef21_core.h"
+#include "algorithms/support/ef21_core.h"
 
 namespace gradwire {
 

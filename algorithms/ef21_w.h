@@ -11,7 +11,7 @@
 // it is smallest, L_avg, for w_i = L_i / Σ L_j.
 #pragma once
 
-#include "algorithms/ef21_core.h"
+#include "algorithms/support/ef21_core.h"
 
 namespace gradwire {
 

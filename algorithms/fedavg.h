@@ -10,10 +10,10 @@
 
 #include <algorithm>
 
-#include "algorithms/local_steps.h"
-#include "algorithms/params.h"
-#include "algorithms/server_base.h"
-#include "algorithms/vector_ops.h"
+#include "algorithms/support/local_steps.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/server_base.h"
+#include "algorithms/support/vector_ops.h"
 
 namespace gradwire {
 

@@ -22,11 +22,11 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "algorithms/mirror.h"
-#include "algorithms/params.h"
-#include "algorithms/server_base.h"
-#include "algorithms/symmetric.h"
-#include "compressors/config_error.h"
+#include "algorithms/support/mirror.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/server_base.h"
+#include "algorithms/support/symmetric.h"
+#include "base/config_error.h"
 #include "engine/oracle.h"
 
 namespace gradwire {

@@ -5,7 +5,8 @@
 #include <memory>
 
 #include "algorithms/all.h"
-#include "algorithms/erased.h"
+#include "algorithms/methods.h"
+#include "algorithms/support/erased.h"
 
 namespace gradwire {
 

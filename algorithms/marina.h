@@ -18,9 +18,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/gradients.h"
-#include "algorithms/params.h"
-#include "algorithms/server_base.h"
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/server_base.h"
 
 namespace gradwire {
 

@@ -1,13 +1,14 @@
 // The registry: names, parameters, checks and theory of all methods, for both precisions at once.
+#include "algorithms/methods.h"
+
 #include <algorithm>
 #include <functional>
 
 #include "algorithms/all.h"
-#include "algorithms/down_compressor.h"
-#include "algorithms/method.h"
-#include "algorithms/options.h"
-#include "compressors/config_error.h"
-#include "compressors/nearest.h"
+#include "algorithms/support/down_compressor.h"
+#include "algorithms/support/options.h"
+#include "base/config_error.h"
+#include "base/nearest.h"
 #include "engine/oracle.h"
 
 namespace gradwire {

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "algorithms/dcgd.h"
-#include "compressors/config_error.h"
+#include "base/config_error.h"
 
 namespace gradwire {
 

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "algorithms/marina.h"
-#include "compressors/config_error.h"
+#include "base/config_error.h"
 
 namespace gradwire {
 

@@ -16,10 +16,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/gradients.h"
-#include "algorithms/local_steps.h"
-#include "algorithms/mirror.h"
-#include "algorithms/server_base.h"
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/local_steps.h"
+#include "algorithms/support/mirror.h"
+#include "algorithms/support/server_base.h"
 
 namespace gradwire {
 

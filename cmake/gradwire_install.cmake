@@ -7,10 +7,9 @@ install(TARGETS ${GRADWIRE_LIBRARIES} EXPORT gradwire ARCHIVE DESTINATION ${CMAK
         INCLUDES DESTINATION ${gradwire_include_dir})
 install(EXPORT gradwire NAMESPACE gradwire:: DESTINATION ${gradwire_cmake_dir} FILE gradwire-targets.cmake)
 
-foreach(room engine compressors algorithms proto fl_client fl_server experiments)
+foreach(room base engine compressors algorithms rounds proto fl_client fl_server experiments)
   install(DIRECTORY ${room} DESTINATION ${gradwire_include_dir} FILES_MATCHING PATTERN "*.h")
 endforeach()
-install(FILES ${GRADWIRE_GENERATED_HEADERS} DESTINATION ${gradwire_include_dir}/proto)
 
 configure_package_config_file(cmake/gradwire-config.cmake.in gradwire-config.cmake INSTALL_DESTINATION ${gradwire_cmake_dir})
 # 0.x: a minor version may change anything.

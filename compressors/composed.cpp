@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
+#include "base/config_error.h"
 #include "compressors/compress_finite.h"
 #include "compressors/compressor.h"
-#include "compressors/config_error.h"
 
 namespace gradwire {
 namespace {

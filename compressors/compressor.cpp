@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/config_error.h"
+#include "base/nearest.h"
 #include "compressors/compress_finite.h"
-#include "compressors/config_error.h"
-#include "compressors/nearest.h"
 #include "compressors/norms.h"
 
 namespace gradwire {

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "compressors/random.h"
+#include "base/stream.h"
 
 namespace gradwire {
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
-#include "engine/problem.h"
 #include "engine/upper_triangle.h"
 
 namespace gradwire {
+
+enum class Regularizer : std::uint8_t { kNone, kL2, kNonconvex };
 
 // Largest absolute eigenvalue of R's Hessian: R'' of the nonconvex one lies in [-lambda/2, 2 lambda].
 inline double regularizer_smoothness(Regularizer regularizer, double lambda) {

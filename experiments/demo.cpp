@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "experiments/plot.h"
+#include "experiments/plot/plot.h"
 #include "experiments/run.h"
 
 namespace gradwire {

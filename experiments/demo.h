@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "experiments/progress.h"
-#include "proto/logger.h"
+#include "experiments/support/progress.h"
+#include "proto/report/logger.h"
 
 namespace gradwire {
 

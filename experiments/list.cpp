@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "algorithms/method.h"
-#include "compressors/nearest.h"
-#include "engine/problem.h"
-#include "experiments/results_dir.h"
-#include "proto/experiment.h"
+#include "algorithms/methods.h"
+#include "base/nearest.h"
+#include "engine/problems/problem.h"
+#include "experiments/support/results_dir.h"
+#include "proto/config/experiment.h"
 
 namespace gradwire {
 namespace {

@@ -13,12 +13,12 @@
 #include "experiments/bench/bench.h"
 #include "experiments/demo.h"
 #include "experiments/list.h"
-#include "experiments/plot.h"
-#include "experiments/ranks.h"
-#include "experiments/results_dir.h"
+#include "experiments/plot/plot.h"
+#include "experiments/plot/ranks.h"
 #include "experiments/run.h"
-#include "proto/build_info.h"
-#include "proto/logger.h"
+#include "experiments/support/results_dir.h"
+#include "proto/report/build_info.h"
+#include "proto/report/logger.h"
 
 namespace gradwire {
 namespace {

@@ -4,12 +4,13 @@
 #include <stdexcept>
 #include <thread>
 
-#include "experiments/checkpoint.h"
-#include "experiments/plot.h"
-#include "experiments/prepare.h"
-#include "experiments/results_dir.h"
+#include "experiments/plot/plot.h"
+#include "experiments/simulate/checkpoint.h"
+#include "experiments/simulate/prepare.h"
+#include "experiments/support/results_dir.h"
 #include "experiments/tcp_run.h"
-#include "fl_server/results.h"
+#include "proto/report/metrics_file.h"
+#include "proto/store/model_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "experiments/progress.h"
-#include "experiments/simulate.h"
+#include "experiments/simulate/simulate.h"
+#include "experiments/support/progress.h"
 
 namespace gradwire {
 

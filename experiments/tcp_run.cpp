@@ -9,10 +9,10 @@
 #include <thread>
 #include <unistd.h>
 
-#include "experiments/child_process.h"
-#include "experiments/metrics_reader.h"
-#include "experiments/scratch_folder.h"
-#include "fl_server/results.h"
+#include "experiments/support/child_process.h"
+#include "experiments/support/metrics_reader.h"
+#include "experiments/support/scratch_folder.h"
+#include "proto/store/model_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "experiments/simulate.h"
+#include "experiments/simulate/simulate.h"
 
 namespace gradwire {
 

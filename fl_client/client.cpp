@@ -13,7 +13,7 @@
 #include "fl_client/connection.h"
 #include "fl_client/memory.h"
 #include "fl_client/stoppable_oracle.h"
-#include "proto/back_off.h"
+#include "proto/wire/back_off.h"
 
 namespace gradwire {
 namespace {

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/log.h"
 #include "fl_client/local_problem.h"
-#include "proto/log.h"
 
 namespace gradwire {
 

@@ -6,15 +6,15 @@
 #include <unistd.h>
 #include <utility>
 
-#include "algorithms/method.h"
+#include "algorithms/methods.h"
 #include "engine/kernels/select.h"
 #include "fl_client/client.h"
 #include "fl_client/worker.h"
-#include "proto/build_info.h"
-#include "proto/control_frame.h"
-#include "proto/experiment.h"
-#include "proto/problem_spec.h"
-#include "proto/wire.pb.h"
+#include "proto/config/experiment.h"
+#include "proto/config/problem_spec.h"
+#include "proto/report/build_info.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
 
 namespace gradwire {
 

@@ -11,10 +11,10 @@
 #include <span>
 #include <string>
 
+#include "base/log.h"
 #include "fl_client/link.h"
 #include "fl_client/local_problem.h"
-#include "proto/frame.h"
-#include "proto/log.h"
+#include "proto/wire/frame.h"
 
 namespace gradwire {
 

@@ -14,8 +14,8 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "proto/address.h"
-#include "proto/control_frame.h"
+#include "proto/wire/address.h"
+#include "proto/wire/control_frame.h"
 
 namespace gradwire {
 namespace {

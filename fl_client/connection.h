@@ -14,10 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.h"
 #include "fl_client/link.h"
-#include "proto/codec.h"
-#include "proto/frame.h"
-#include "proto/result.h"
+#include "proto/wire/codec.h"
+#include "proto/wire/frame.h"
 
 namespace gradwire {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "proto/codec.h"
-#include "proto/result.h"
+#include "base/result.h"
+#include "proto/wire/codec.h"
 
 namespace gradwire {
 

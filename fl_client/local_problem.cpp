@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
-#include "proto/experiment.pb.h"
-#include "proto/problem_spec.h"
+#include "proto/config/experiment.pb.h"
+#include "proto/config/problem_spec.h"
 
 namespace gradwire {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/data/source.h"
-#include "engine/problem.h"
+#include "engine/problems/problem.h"
 
 namespace gradwire {
 

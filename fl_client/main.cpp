@@ -8,11 +8,11 @@
 #include <string>
 
 #include "fl_client/client.h"
-#include "proto/address.h"
-#include "proto/build_info.h"
-#include "proto/client_name.h"
-#include "proto/duration_option.h"
-#include "proto/logger.h"
+#include "proto/config/duration_option.h"
+#include "proto/report/build_info.h"
+#include "proto/report/logger.h"
+#include "proto/wire/address.h"
+#include "proto/wire/client_name.h"
 
 namespace {
 

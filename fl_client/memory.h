@@ -12,9 +12,9 @@
 #include <string>
 #include <string_view>
 
-#include "proto/folder_disk.h"
-#include "proto/journal.h"
-#include "proto/log.h"
+#include "base/log.h"
+#include "proto/store/folder_disk.h"
+#include "proto/store/journal.h"
 
 namespace gradwire {
 

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "fl_client/memory.h"
-#include "fl_client/runtime.h"
 #include "fl_client/stoppable_oracle.h"
-#include "proto/codec_context.h"
-#include "proto/experiment.h"
-#include "proto/experiment.pb.h"
-#include "proto/little_endian.h"
-#include "proto/problem_spec.h"
-#include "proto/reply_tail.h"
+#include "proto/config/experiment.h"
+#include "proto/config/experiment.pb.h"
+#include "proto/config/problem_spec.h"
+#include "proto/wire/codec_context.h"
+#include "proto/wire/little_endian.h"
+#include "proto/wire/reply_tail.h"
+#include "rounds/runtime.h"
 
 namespace gradwire {
 namespace {

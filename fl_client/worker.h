@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
-#include "engine/problem.h"
+#include "base/result.h"
+#include "engine/problems/problem.h"
 #include "fl_client/link.h"
-#include "proto/frame.h"
-#include "proto/result.h"
+#include "proto/wire/frame.h"
 
 namespace gradwire {
 

@@ -10,11 +10,11 @@
 #include <unistd.h>
 #include <utility>
 
-#include "algorithms/method.h"
-#include "fl_server/start_point.h"
-#include "proto/control_frame.h"
-#include "proto/problem_spec.h"
-#include "proto/wire.pb.h"
+#include "algorithms/methods.h"
+#include "proto/config/problem_spec.h"
+#include "proto/config/start_point.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
 
 namespace gradwire {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/problem.h"
-#include "fl_server/client_table.h"
-#include "proto/experiment.h"
+#include "engine/problems/problem.h"
+#include "fl_server/net/client_table.h"
+#include "proto/config/experiment.h"
 
 namespace gradwire {
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <utility>
 
-#include "fl_server/round_loop.h"
-#include "fl_server/round_record.h"
-#include "proto/journal.h"
-#include "proto/log.h"
+#include "base/log.h"
+#include "proto/store/journal.h"
+#include "proto/store/round_record.h"
+#include "rounds/round_loop.h"
 
 namespace gradwire {
 

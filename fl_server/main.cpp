@@ -15,15 +15,15 @@
 #include <utility>
 
 #include "engine/dataset.h"
-#include "fl_server/relay.h"
-#include "fl_server/results.h"
+#include "fl_server/relay/relay.h"
 #include "fl_server/serve.h"
 #include "fl_server/status.h"
-#include "proto/build_info.h"
-#include "proto/duration_option.h"
-#include "proto/experiment.h"
-#include "proto/json_string.h"
-#include "proto/logger.h"
+#include "proto/config/duration_option.h"
+#include "proto/config/experiment.h"
+#include "proto/report/build_info.h"
+#include "proto/report/json_string.h"
+#include "proto/report/logger.h"
+#include "proto/report/metrics_file.h"
 
 namespace {
 

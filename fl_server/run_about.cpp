@@ -3,10 +3,10 @@
 #include <sstream>
 #include <utility>
 
-#include "fl_server/join.h"
-#include "proto/experiment.pb.h"
-#include "proto/state.pb.h"
-#include "proto/wire.pb.h"
+#include "fl_server/net/join.h"
+#include "proto/config/experiment.pb.h"
+#include "proto/store/state.pb.h"
+#include "proto/wire/wire.pb.h"
 
 namespace gradwire {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "fl_server/client_table.h"
-#include "proto/experiment.h"
-#include "proto/result.h"
+#include "base/result.h"
+#include "fl_server/net/client_table.h"
+#include "proto/config/experiment.h"
 
 namespace gradwire {
 

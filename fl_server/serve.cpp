@@ -8,17 +8,18 @@
 #include <system_error>
 #include <utility>
 
-#include "algorithms/params.h"
+#include "algorithms/support/params.h"
+#include "base/log.h"
 #include "fl_server/agreed.h"
-#include "fl_server/hub.h"
-#include "fl_server/results.h"
+#include "fl_server/net/hub.h"
+#include "fl_server/net/tcp_sockets.h"
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
 #include "fl_server/summary.h"
-#include "fl_server/tcp_sockets.h"
-#include "proto/folder_disk.h"
-#include "proto/journal.h"
-#include "proto/log.h"
+#include "proto/report/metrics_file.h"
+#include "proto/store/folder_disk.h"
+#include "proto/store/journal.h"
+#include "proto/store/whole_file.h"
 
 namespace gradwire {
 namespace {

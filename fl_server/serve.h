@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/connection.h"
-#include "fl_server/round_loop.h"
-#include "proto/log.h"
+#include "base/log.h"
+#include "fl_server/net/connection.h"
+#include "rounds/round_loop.h"
 
 namespace gradwire {
 

@@ -5,12 +5,14 @@
 #include <unistd.h>
 #include <utility>
 
-#include "algorithms/method.h"
-#include "fl_server/results.h"
-#include "fl_server/start_point.h"
+#include "algorithms/methods.h"
+#include "fl_server/net/tcp_transport.h"
 #include "fl_server/summary.h"
-#include "fl_server/tcp_transport.h"
-#include "proto/codec_context.h"
+#include "proto/config/start_point.h"
+#include "proto/report/metrics_file.h"
+#include "proto/store/model_file.h"
+#include "proto/store/whole_file.h"
+#include "proto/wire/codec_context.h"
 
 namespace gradwire {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "fl_server/agreed.h"
 #include "fl_server/durable_run.h"
-#include "fl_server/hub.h"
-#include "fl_server/registry.h"
+#include "fl_server/net/hub.h"
+#include "fl_server/registry/registry.h"
 #include "fl_server/serve.h"
 
 namespace gradwire {

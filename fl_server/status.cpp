@@ -12,13 +12,13 @@
 
 #include "fl_server/agreed.h"
 #include "fl_server/durable_run.h"
-#include "fl_server/json.h"
-#include "fl_server/registry_file.h"
+#include "fl_server/registry/registry_file.h"
 #include "fl_server/run_about.h"
 #include "fl_server/summary.h"
-#include "proto/experiment.pb.h"
-#include "proto/folder_disk.h"
-#include "proto/journal.h"
+#include "proto/config/experiment.pb.h"
+#include "proto/report/json.h"
+#include "proto/store/folder_disk.h"
+#include "proto/store/journal.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <unistd.h>
 
-#include "algorithms/params.h"
-#include "fl_server/json.h"
-#include "proto/build_info.h"
-#include "proto/experiment.h"
+#include "algorithms/support/params.h"
+#include "proto/config/experiment.h"
+#include "proto/report/build_info.h"
+#include "proto/report/json.h"
 
 namespace gradwire {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/spec.h"
-#include "fl_server/round_loop.h"
+#include "algorithms/support/spec.h"
+#include "rounds/round_loop.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "proto/address.h"
+#include "proto/wire/address.h"
 
 #include <gtest/gtest.h>
 #include <string>

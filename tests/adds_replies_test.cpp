@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "fl_server/reply_sum.h"
+#include "rounds/reply_sum.h"
 #include "tests/every_method.h"
 
 namespace gradwire::testing {

@@ -5,9 +5,10 @@
 #include <sstream>
 #include <thread>
 
-#include "experiments/child_process.h"
-#include "fl_server/results.h"
-#include "proto/build_info.h"
+#include "experiments/support/child_process.h"
+#include "proto/report/build_info.h"
+#include "proto/report/metrics_file.h"
+#include "proto/store/model_file.h"
 #include "tests/data_files.h"
 #include "tests/run_program.h"
 

@@ -6,9 +6,9 @@
 
 #include "engine/dataset.h"
 #include "fl_client/client_session.h"
-#include "proto/control_frame.h"
-#include "proto/experiment.h"
-#include "proto/wire.pb.h"
+#include "proto/config/experiment.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
 #include "tests/data_files.h"
 
 namespace gradwire {

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/address.h"
+#include "proto/wire/address.h"
 #include "tests/process_fixture.h"
 #include "tests/relay.h"
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "experiments/prepare.h"
-#include "proto/codec_context.h"
+#include "experiments/simulate/prepare.h"
+#include "proto/wire/codec_context.h"
 #include "tests/codec_support.h"
 #include "tests/every_method.h"
 #include "tests/simulated_network.h"

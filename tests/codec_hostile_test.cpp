@@ -5,9 +5,9 @@
 #include <limits>
 #include <zstd.h>
 
-#include "proto/byte_buffer.h"
-#include "proto/codec.h"
-#include "proto/wire.pb.h"
+#include "base/byte_buffer.h"
+#include "proto/wire/codec.h"
+#include "proto/wire/wire.pb.h"
 #include "tests/codec_support.h"
 #include "tests/count_allocations.h"
 

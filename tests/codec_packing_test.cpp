@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "proto/bits.h"
-#include "proto/codec_body.h"
-#include "proto/crc32c.h"
-#include "proto/wire.pb.h"
+#include "proto/wire/bits.h"
+#include "proto/wire/codec_body.h"
+#include "proto/wire/crc32c.h"
+#include "proto/wire/wire.pb.h"
 #include "tests/codec_support.h"
 #include "tests/compressor_support.h"
 

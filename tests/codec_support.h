@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/codec.h"
+#include "proto/wire/codec.h"
 
 namespace gradwire {
 

@@ -1,10 +1,10 @@
-#include "proto/codec.h"
+#include "proto/wire/codec.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "proto/bits.h"
+#include "proto/wire/bits.h"
 #include "tests/codec_support.h"
 
 namespace gradwire {

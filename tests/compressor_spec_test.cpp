@@ -4,8 +4,8 @@
 #include <string>
 #include <variant>
 
+#include "base/config_error.h"
 #include "compressors/compressor.h"
-#include "compressors/config_error.h"
 
 namespace gradwire {
 namespace {

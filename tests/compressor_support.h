@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/config_error.h"
 #include "compressors/compressor.h"
-#include "compressors/config_error.h"
 
 namespace gradwire {
 

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "fl_server/durable_run.h"
-#include "proto/codec_context.h"
-#include "proto/folder_disk.h"
+#include "proto/store/folder_disk.h"
+#include "proto/wire/codec_context.h"
 #include "tests/at_the_last.h"
 #include "tests/data_files.h"
 #include "tests/every_method.h"

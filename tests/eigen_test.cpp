@@ -1,4 +1,4 @@
-#include "engine/eigen.h"
+#include "engine/smoothness/eigen.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-#include "engine/random.h"
+#include "base/random.h"
 #include "tests/jacobi.h"
 
 namespace gradwire {

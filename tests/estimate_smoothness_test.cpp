@@ -1,4 +1,4 @@
-#include "engine/estimate_smoothness.h"
+#include "engine/problems/estimate_smoothness.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/problem.h"
-#include "experiments/simulate.h"
-#include "fl_server/results.h"
+#include "engine/problems/problem.h"
+#include "experiments/simulate/simulate.h"
 #include "tests/data_files.h"
 #include "tests/oracle_checks.h"
 #include "tests/run_program.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/experiment.h"
+#include "proto/config/experiment.h"
 #include "tests/experiment_text.h"
 
 namespace gradwire {

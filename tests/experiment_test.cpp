@@ -1,4 +1,4 @@
-#include "proto/experiment.h"
+#include "proto/config/experiment.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/problem.h"
-#include "proto/experiment_fields.h"
+#include "engine/problems/problem.h"
+#include "proto/config/experiment_fields.h"
 #include "tests/experiment_text.h"
 
 namespace gradwire {

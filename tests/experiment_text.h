@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/experiment.h"
+#include "proto/config/experiment.h"
 
 namespace gradwire {
 

@@ -5,8 +5,8 @@
 #include <sstream>
 #include <string>
 
-#include "proto/experiment.h"
-#include "proto/toml_reader.h"
+#include "proto/config/experiment.h"
+#include "proto/config/toml_reader.h"
 #include "tests/experiment_text.h"
 
 namespace gradwire {

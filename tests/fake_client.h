@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/codec.h"
-#include "proto/control_frame.h"
-#include "proto/wire.pb.h"
+#include "proto/wire/codec.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
 
 namespace gradwire {
 

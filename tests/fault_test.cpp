@@ -1,7 +1,7 @@
 // A lossy network and crashing clients must not change one bit.
 #include <gtest/gtest.h>
 
-#include "algorithms/fields.h"
+#include "base/state.h"
 #include "tests/every_method.h"
 #include "tests/federation.h"
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/method.h"
-#include "engine/random.h"
-#include "experiments/in_process.h"
-#include "fl_server/round_loop.h"
+#include "algorithms/methods.h"
+#include "base/random.h"
+#include "experiments/simulate/in_process.h"
+#include "rounds/round_loop.h"
 
 namespace gradwire::testing {
 

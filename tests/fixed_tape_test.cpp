@@ -1,4 +1,4 @@
-#include "engine/fixed_tape.h"
+#include "engine/tape/fixed_tape.h"
 
 #include <array>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/lanes.h"
-#include "engine/tape.h"
+#include "engine/tape/lanes.h"
+#include "engine/tape/tape.h"
 
 namespace gradwire {
 namespace {

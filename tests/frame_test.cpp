@@ -1,4 +1,4 @@
-#include "proto/frame.h"
+#include "proto/wire/frame.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proto/crc32c.h"
+#include "proto/wire/crc32c.h"
 
 namespace gradwire {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/problem.h"
+#include "engine/problems/problem.h"
 #include "engine/upper_triangle.h"
 #include "tests/oracle_checks.h"
 

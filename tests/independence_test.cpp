@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/replica.h"
-#include "algorithms/sampling.h"
+#include "algorithms/support/replica.h"
+#include "algorithms/support/sampling.h"
 #include "tests/federation.h"
 
 namespace gradwire {

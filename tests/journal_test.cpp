@@ -1,4 +1,4 @@
-#include "proto/journal.h"
+#include "proto/store/journal.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "proto/folder_disk.h"
+#include "proto/store/folder_disk.h"
 #include "tests/data_files.h"
 #include "tests/simulated_disk.h"
 

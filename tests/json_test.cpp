@@ -1,4 +1,4 @@
-#include "fl_server/json.h"
+#include "proto/report/json.h"
 
 #include <gtest/gtest.h>
 #include <limits>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/aligned.h"
+#include "base/aligned.h"
 #include "engine/kernels/select.h"
 #include "engine/network/network.h"
 

@@ -1,4 +1,4 @@
-#include "engine/lanes.h"
+#include "engine/tape/lanes.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include "engine/aligned.h"
+#include "base/aligned.h"
+#include "base/random.h"
 #include "engine/data/source.h"
 #include "engine/models/lenet.h"
 #include "engine/models/samples.h"
 #include "engine/network/network_oracle.h"
-#include "engine/random.h"
 #include "tests/sanitized.h"
 
 namespace gradwire {

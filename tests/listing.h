@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/fields.h"
-#include "algorithms/params.h"
-#include "algorithms/replica.h"
-#include "algorithms/sampling.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/replica.h"
+#include "algorithms/support/sampling.h"
+#include "base/state.h"
 #include "tests/theory.h"
 
 namespace gradwire::testing {

@@ -1,5 +1,5 @@
 // FedNL against a transcription of its listing with dense matrices, and the solvers that it uses.
-#include "algorithms/symmetric.h"
+#include "algorithms/support/symmetric.h"
 #include "compressors/symmetric_eigen.h"
 #include "engine/oracle.h"
 #include "tests/listing.h"

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "proto/experiment.h"
-#include "proto/problem_spec.h"
+#include "proto/config/experiment.h"
+#include "proto/config/problem_spec.h"
 #include "tests/data_files.h"
 
 namespace gradwire {

@@ -1,11 +1,11 @@
-#include "proto/logger.h"
+#include "proto/report/logger.h"
 
 #include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
 #include <vector>
 
-#include "proto/log_limit.h"
+#include "proto/report/log_limit.h"
 #include "tests/json_check.h"
 #include "tests/run_program.h"
 

@@ -5,9 +5,9 @@
 
 #include "fl_client/client.h"
 #include "fl_server/agreed.h"
-#include "fl_server/tcp_sockets.h"
-#include "fl_server/tcp_transport.h"
-#include "proto/codec_context.h"
+#include "fl_server/net/tcp_sockets.h"
+#include "fl_server/net/tcp_transport.h"
+#include "proto/wire/codec_context.h"
 
 namespace gradwire {
 namespace {

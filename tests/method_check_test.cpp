@@ -2,7 +2,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "compressors/config_error.h"
+#include "base/config_error.h"
 #include "tests/federation.h"
 
 namespace gradwire {

@@ -7,6 +7,7 @@
 
 #include "engine/models/samples.h"
 #include "engine/network/network_oracle.h"
+#include "engine/part.h"
 #include "tests/count_allocations.h"
 #include "tests/oracle_checks.h"
 

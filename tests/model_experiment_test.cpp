@@ -7,9 +7,9 @@
 #include "engine/models/char_mlp.h"
 #include "engine/models/gpt.h"
 #include "engine/models/lenet.h"
-#include "engine/problem.h"
+#include "engine/problems/problem.h"
 #include "experiments/list.h"
-#include "proto/problem_spec.h"
+#include "proto/config/problem_spec.h"
 #include "tests/experiment_text.h"
 
 namespace gradwire {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/simulate.h"
-#include "fl_server/results.h"
+#include "experiments/simulate/simulate.h"
+#include "proto/report/metrics_file.h"
 #include "tests/data_files.h"
 #include "tests/run_program.h"
 

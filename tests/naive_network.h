@@ -14,7 +14,7 @@
 
 #include "engine/network/example.h"
 #include "engine/network/network.h"
-#include "engine/tape.h"
+#include "engine/tape/tape.h"
 
 namespace gradwire {
 

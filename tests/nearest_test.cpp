@@ -1,4 +1,4 @@
-#include "compressors/nearest.h"
+#include "base/nearest.h"
 
 #include <gtest/gtest.h>
 #include <string>

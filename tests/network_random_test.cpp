@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/random.h"
+#include "base/random.h"
 #include "tests/network_checks.h"
 #include "tests/network_zoo.h"
 #include "tests/sanitized.h"

@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/random.h"
 #include "engine/network/runner.h"
-#include "engine/random.h"
 
 namespace gradwire {
 

@@ -1,8 +1,8 @@
-#include "fl_server/newcomers.h"
+#include "fl_server/net/newcomers.h"
 
 #include <gtest/gtest.h>
 
-#include "engine/random.h"
+#include "base/random.h"
 
 namespace gradwire {
 namespace {

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "base/random.h"
 #include "engine/dataset.h"
 #include "engine/oracle.h"
-#include "engine/random.h"
 
 namespace gradwire {
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "engine/least_squares.h"
+#include "engine/problems/least_squares.h"
 #include "tests/oracle_checks.h"
 
 namespace gradwire {

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/logistic.h"
+#include "engine/problems/logistic.h"
 #include "tests/oracle_checks.h"
 
 namespace gradwire {

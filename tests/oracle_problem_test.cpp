@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/problem.h"
+#include "engine/problems/problem.h"
 #include "tests/oracle_checks.h"
 
 namespace gradwire {

@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/eigen.h"
-#include "engine/quadratic.h"
+#include "engine/problems/quadratic.h"
+#include "engine/smoothness/eigen.h"
 #include "tests/oracle_checks.h"
 
 namespace gradwire {

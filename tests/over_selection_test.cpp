@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "algorithms/fields.h"
-#include "algorithms/sampling.h"
-#include "experiments/simulate.h"
+#include "algorithms/support/sampling.h"
+#include "base/state.h"
+#include "experiments/simulate/simulate.h"
 #include "tests/every_method.h"
 #include "tests/experiment_text.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "engine/data/source.h"
-#include "engine/random.h"
 #include "tests/data_files.h"
 
 namespace gradwire {

@@ -1,16 +1,16 @@
 // Axes, what a figure shows, and the two ways in which it is drawn.
-#include "experiments/plot.h"
+#include "experiments/plot/plot.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "experiments/plot_axis.h"
-#include "experiments/plot_script.h"
-#include "experiments/plot_svg.h"
-#include "experiments/results_dir.h"
-#include "fl_server/results.h"
+#include "experiments/plot/plot_axis.h"
+#include "experiments/plot/plot_script.h"
+#include "experiments/plot/plot_svg.h"
+#include "experiments/support/results_dir.h"
+#include "proto/report/metrics_file.h"
 #include "tests/data_files.h"
 
 namespace gradwire {

@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/simulate.h"
-#include "fl_server/results.h"
+#include "experiments/simulate/simulate.h"
+#include "proto/report/metrics_file.h"
+#include "proto/store/model_file.h"
 #include "tests/data_files.h"
 #include "tests/process.h"
 

@@ -1,11 +1,11 @@
-#include "compressors/random.h"
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <unordered_set>
 #include <vector>
+
+#include "base/stream.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "experiments/ranks.h"
+#include "experiments/plot/ranks.h"
 
 #include <gtest/gtest.h>
 #include <map>

@@ -2,8 +2,8 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "experiments/prepare.h"
-#include "experiments/simulate.h"
+#include "experiments/simulate/prepare.h"
+#include "experiments/simulate/simulate.h"
 #include "tests/data_files.h"
 #include "tests/test_data.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "fl_server/sqlite.h"
+#include "fl_server/registry/sqlite.h"
 #include "fl_server/status.h"
 #include "tests/json_check.h"
 #include "tests/process_fixture.h"

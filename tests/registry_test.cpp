@@ -1,6 +1,6 @@
 // The registry with everything that can be wrong with its file: rows may be late or missing, but no call
 // fails.
-#include "fl_server/registry.h"
+#include "fl_server/registry/registry.h"
 
 #include <chrono>
 #include <csignal>

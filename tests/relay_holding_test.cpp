@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "fl_server/relay_sums.h"
-#include "proto/codec.h"
-#include "proto/control_frame.h"
-#include "proto/experiment.h"
-#include "proto/wire.pb.h"
+#include "fl_server/relay/relay_sums.h"
+#include "proto/config/experiment.h"
+#include "proto/wire/codec.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
 
 namespace gradwire {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "fl_server/reply_sum.h"
+#include "rounds/reply_sum.h"
 #include "tests/trunk_fixture.h"
 
 namespace gradwire {

@@ -1,16 +1,17 @@
 // metrics.csv, model.bin, summary.json, and their folder.
-#include "fl_server/results.h"
-
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "experiments/metrics_reader.h"
-#include "experiments/progress.h"
-#include "experiments/results_dir.h"
+#include "experiments/support/metrics_reader.h"
+#include "experiments/support/progress.h"
+#include "experiments/support/results_dir.h"
 #include "fl_server/summary.h"
-#include "proto/experiment.h"
+#include "proto/config/experiment.h"
+#include "proto/report/metrics_file.h"
+#include "proto/store/model_file.h"
+#include "proto/store/whole_file.h"
 #include "tests/data_files.h"
 #include "tests/simulated_disk.h"
 

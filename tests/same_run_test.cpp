@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "algorithms/method.h"
-#include "experiments/simulate.h"
-#include "fl_server/results.h"
+#include "algorithms/methods.h"
+#include "experiments/simulate/simulate.h"
+#include "proto/report/metrics_file.h"
 #include "tests/data_files.h"
 #include "tests/run_program.h"
 

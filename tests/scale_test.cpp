@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "experiments/simulate.h"
-#include "proto/experiment.h"
+#include "experiments/simulate/simulate.h"
+#include "proto/config/experiment.h"
 #include "tests/federation.h"
 
 namespace gradwire {

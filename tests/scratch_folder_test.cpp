@@ -1,5 +1,5 @@
 // Folders for temporary files, also of processes that were killed.
-#include "experiments/scratch_folder.h"
+#include "experiments/support/scratch_folder.h"
 
 #include <cstdlib>
 #include <fstream>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/random.h"
-#include "proto/disk.h"
+#include "base/random.h"
+#include "proto/store/disk.h"
 
 namespace gradwire {
 

@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "engine/problem.h"
-#include "engine/random.h"
-#include "experiments/encoded_link.h"
+#include "base/random.h"
+#include "engine/problems/problem.h"
+#include "experiments/simulate/encoded_link.h"
 #include "fl_client/memory.h"
 #include "fl_client/worker.h"
-#include "fl_server/transport.h"
-#include "proto/codec_context.h"
-#include "proto/experiment.h"
+#include "proto/config/experiment.h"
+#include "proto/wire/codec_context.h"
+#include "rounds/transport.h"
 #include "tests/simulated_disk.h"
 
 namespace gradwire {

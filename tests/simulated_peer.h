@@ -11,8 +11,8 @@
 #include "fl_client/client.h"
 #include "fl_client/client_session.h"
 #include "fl_client/memory.h"
-#include "proto/back_off.h"
-#include "proto/control_frame.h"
+#include "proto/wire/back_off.h"
+#include "proto/wire/control_frame.h"
 #include "tests/simulated_streams.h"
 
 namespace gradwire {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/random.h"
-#include "fl_server/socket_layer.h"
+#include "base/random.h"
+#include "fl_server/net/socket_layer.h"
 #include "tests/simulated_disk.h"
 
 namespace gradwire {

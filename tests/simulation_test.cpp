@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include "experiments/prepare.h"
+#include "experiments/simulate/prepare.h"
 #include "fl_server/durable_run.h"
 #include "tests/at_the_last.h"
 #include "tests/sanitized.h"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include "fl_server/trunk.h"
+#include "fl_server/net/trunk.h"
 #include "tests/site_fixture.h"
 #include "tests/trunk_fixture.h"
 

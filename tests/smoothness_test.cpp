@@ -1,4 +1,4 @@
-#include "engine/smoothness.h"
+#include "engine/smoothness/smoothness.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/problem.h"
+#include "engine/problems/problem.h"
 #include "tests/jacobi.h"
 #include "tests/oracle_checks.h"
 

@@ -1,14 +1,14 @@
-#include "fl_server/start_point.h"
+#include "proto/config/start_point.h"
 
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include "compressors/config_error.h"
-#include "fl_server/results.h"
-#include "proto/experiment.h"
-#include "proto/problem_spec.h"
+#include "base/config_error.h"
+#include "proto/config/experiment.h"
+#include "proto/config/problem_spec.h"
+#include "proto/store/model_file.h"
 #include "tests/data_files.h"
 
 namespace gradwire {

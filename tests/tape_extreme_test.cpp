@@ -7,9 +7,9 @@
 #include <limits>
 #include <vector>
 
-#include "engine/fixed_tape.h"
-#include "engine/lanes.h"
-#include "engine/tape.h"
+#include "engine/tape/fixed_tape.h"
+#include "engine/tape/lanes.h"
+#include "engine/tape/tape.h"
 #include "tests/tape_operations.h"
 
 namespace gradwire::tape_tests {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/fixed_tape.h"
-#include "engine/lanes.h"
-#include "engine/random.h"
-#include "engine/tape.h"
+#include "base/random.h"
+#include "engine/tape/fixed_tape.h"
+#include "engine/tape/lanes.h"
+#include "engine/tape/tape.h"
 
 namespace gradwire {
 namespace {

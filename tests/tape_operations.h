@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/reductions.h"
-#include "engine/scalar_ops.h"
+#include "engine/tape/reductions.h"
+#include "engine/tape/scalar_ops.h"
 
 namespace gradwire::tape_tests {
 

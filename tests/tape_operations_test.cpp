@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/fixed_tape.h"
-#include "engine/lanes.h"
-#include "engine/tape.h"
+#include "engine/tape/fixed_tape.h"
+#include "engine/tape/lanes.h"
+#include "engine/tape/tape.h"
 
 namespace gradwire::tape_tests {
 namespace {

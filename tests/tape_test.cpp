@@ -1,4 +1,4 @@
-#include "engine/tape.h"
+#include "engine/tape/tape.h"
 
 #include <array>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/random.h"
+#include "base/random.h"
 #include "tests/count_allocations.h"
 
 namespace gradwire {

@@ -1,5 +1,5 @@
 // Replies whose connection breaks, and what clients are told of their replies.
-#include "proto/reply_tail.h"
+#include "proto/wire/reply_tail.h"
 #include "tests/tcp_fixture.h"
 
 namespace gradwire {

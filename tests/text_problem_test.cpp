@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "experiments/prepare.h"
+#include "experiments/simulate/prepare.h"
 #include "fl_client/local_problem.h"
-#include "proto/experiment.h"
-#include "proto/problem_spec.h"
+#include "proto/config/experiment.h"
+#include "proto/config/problem_spec.h"
 #include "tests/data_files.h"
 #include "tests/process.h"
 

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/aligned.h"
+#include "base/aligned.h"
+#include "base/random.h"
 #include "engine/models/char_mlp.h"
 #include "engine/models/gpt.h"
 #include "engine/models/samples.h"
 #include "engine/network/network_oracle.h"
-#include "engine/random.h"
 #include "engine/text.h"
 #include "tests/naive_network.h"
 #include "tests/sanitized.h"

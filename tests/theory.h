@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/fields.h"
+#include "base/state.h"
 #include "tests/federation.h"
 
 namespace gradwire::testing {

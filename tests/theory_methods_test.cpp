@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/ef21_pp.h"
-#include "algorithms/fields.h"
+#include "base/state.h"
 #include "tests/theory.h"
 
 namespace gradwire {

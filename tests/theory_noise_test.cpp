@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "algorithms/ef21_pp.h"
-#include "algorithms/params.h"
-#include "compressors/config_error.h"
+#include "algorithms/support/params.h"
+#include "base/config_error.h"
 #include "tests/theory.h"
 
 namespace gradwire {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/params.h"
+#include "algorithms/support/params.h"
 #include "tests/theory.h"
 
 namespace gradwire {

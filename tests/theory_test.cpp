@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "algorithms/fields.h"
+#include "base/state.h"
 
 namespace gradwire {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "algorithms/fields.h"
+#include "base/state.h"
 #include "tests/skewed.h"
 
 namespace gradwire {

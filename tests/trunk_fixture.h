@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "fl_server/trunk.h"
+#include "fl_server/net/trunk.h"
 #include "tests/tcp_fixture.h"
 
 namespace gradwire {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/method.h"
-#include "engine/problem.h"
-#include "fl_client/runtime.h"
-#include "fl_server/round_loop.h"
-#include "proto/experiment.h"
-#include "proto/problem_spec.h"
+#include "algorithms/methods.h"
+#include "engine/problems/problem.h"
+#include "proto/config/experiment.h"
+#include "proto/config/problem_spec.h"
+#include "rounds/round_loop.h"
+#include "rounds/runtime.h"
 
 namespace gradwire {
 

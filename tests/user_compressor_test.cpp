@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "compressors/config_error.h"
-#include "proto/codec_context.h"
+#include "base/config_error.h"
+#include "proto/wire/codec_context.h"
 #include "tests/theory.h"
 
 namespace gradwire {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "experiments/prepare.h"
+#include "experiments/simulate/prepare.h"
 #include "fl_server/agreed.h"
-#include "proto/problem_spec.h"
+#include "proto/config/problem_spec.h"
 #include "tests/experiment_text.h"
 #include "tests/skewed.h"
 

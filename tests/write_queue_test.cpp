@@ -1,9 +1,9 @@
 // Messages that wait to be written: which message replaces which, and what this costs.
-#include "fl_server/write_queue.h"
+#include "fl_server/net/write_queue.h"
 
 #include <gtest/gtest.h>
 
-#include "engine/random.h"
+#include "base/random.h"
 
 namespace gradwire {
 namespace {

@@ -12,49 +12,69 @@ import re
 import sys
 import tempfile
 
-# What the files of a room may include: rooms ("proto/") and single headers. Its own room always.
-MAY_INCLUDE = {
-    "engine": [],
-    "compressors": [],
-    "algorithms": ["compressors/", "engine/oracle.h", "engine/smoothness.h"],
-    "proto": ["algorithms/", "compressors/", "engine/oracle.h", "engine/smoothness.h", "engine/problem.h",
-              "engine/dataset.h", "engine/text.h"],
-    "fl_client": ["proto/", "algorithms/", "compressors/", "engine/"],
-    # The server needs the dimension and the start of a problem; it has no data readers and no tape.
-    "fl_server": ["proto/", "algorithms/", "compressors/", "engine/oracle.h", "engine/smoothness.h",
-                  "engine/problem.h", "engine/dataset.h", "engine/text.h"],
-    "experiments": ["fl_client/", "fl_server/", "proto/", "algorithms/", "compressors/", "engine/"],
-    "tests": ["experiments/", "fl_client/", "fl_server/", "proto/", "algorithms/", "compressors/", "engine/"],
-}
+# What the files of a folder may include: other folders, all that they may see, also through other headers. Its own always.
+# The order is the one of docs/architecture.md: nothing may include what stands below it.
+_ORACLES = "base engine engine/smoothness"
+_METHODS = f"{_ORACLES} compressors algorithms/support algorithms"
+_ROUNDS = f"{_METHODS} rounds"
+_PROTO = f"{_ROUNDS} proto/wire proto/store proto/config proto/report"
+_ENGINE = f"{_ORACLES} engine/tape engine/kernels engine/network engine/models engine/problems engine/data"
+_EXPERIMENTS = f"{_ENGINE} {_PROTO} fl_client fl_server experiments/support experiments/simulate experiments/plot experiments/bench"
+MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
+    "base": "",
+    "engine": "base",
+    "engine/tape": "base engine",
+    "engine/kernels": "",
+    "engine/smoothness": "base engine",
+    "engine/data": "base engine",
+    "engine/network": "base engine engine/kernels",
+    "engine/models": "base engine engine/kernels engine/network",
+    "engine/problems": f"{_ORACLES} engine/kernels engine/network engine/models",
+    "compressors": "base",
+    "algorithms/support": f"{_ORACLES} compressors",
+    "algorithms": f"{_ORACLES} compressors algorithms/support",
+    "rounds": _METHODS,
+    "proto/wire": _METHODS,
+    "proto/store": f"{_ROUNDS} proto/wire",
+    "proto/config": f"{_ROUNDS} engine/problems proto/wire proto/store",
+    "proto/report": f"{_ROUNDS} proto/wire proto/store",
+    "fl_client": f"{_ENGINE} {_PROTO}",
+    # The server asks what a problem's dimension and start are; it has no data readers and no tape.
+    "fl_server/net": f"{_ROUNDS} proto/wire",
+    "fl_server/registry": f"{_ROUNDS} proto/wire proto/store fl_server/net",
+    "fl_server/relay": f"{_ROUNDS} proto/wire proto/store proto/config engine/problems fl_server/net",
+    "fl_server": f"{_PROTO} engine/problems fl_server/net fl_server/registry fl_server/relay",
+    "experiments/support": f"{_PROTO} engine/problems",
+    "experiments/simulate": f"{_ENGINE} {_PROTO} fl_client fl_server experiments/support",
+    "experiments/plot": f"{_PROTO} engine/problems experiments/support",
+    "experiments/bench": f"{_ENGINE} {_PROTO} fl_client fl_server experiments/support experiments/simulate",
+    "experiments": _EXPERIMENTS,
+    "tests": f"{_EXPERIMENTS} experiments fl_server/net fl_server/registry fl_server/relay",
+}.items()}
+ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE}
 
-# Rooms where equal input must give equal output: no clock, thread, file, console, or generator with its own state.
-PURE_ROOMS = ("engine", "compressors", "algorithms", "proto")
+# Folders, with those in them, where equal input must give equal output: no clock, thread, file, console, or generator with its
+# own state.
+PURE = ("base", "engine", "compressors", "algorithms", "rounds", "proto/wire")
 IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "future", "chrono", "ctime", "time.h", "fstream",
           "iostream", "filesystem", "random"}
 # Rooms that fit any device: the C++ standard library alone.
-STANDARD_ONLY_ROOMS = ("engine", "compressors", "algorithms")
+STANDARD_ONLY_ROOMS = ("base", "engine", "compressors", "algorithms", "rounds")
 
 # (file prefix, include prefix): why.
 EXCEPTIONS = {
     ("engine/data/", "fstream"): "the readers of data sets open files",
     ("engine/data/", "filesystem"): "the readers of data sets open files",
     ("engine/data/", "zlib.h"): "data sets may be gzipped",
-    ("proto/experiment.", "fstream"): "reads the experiment file; the rest of proto is bytes in, messages out",
-    ("proto/experiment.", "filesystem"): "paths in an experiment are relative to its file",
-    ("proto/folder_disk.", "filesystem"): "what a process remembers is in the files of a folder",
-    ("proto/back_off.", "chrono"): "when to try again; results never depend on it",
-    ("proto/back_off.", "random"): "jitter; results never depend on it",
-    ("proto/folder_disk.", "mutex"): "a snapshot is written beside the log",
-    ("proto/logger.", "chrono"): "lines of a log have a time",
-    ("proto/logger.", "mutex"): "several threads of a program have something to say",
-    ("proto/logger.", "condition_variable"): "sums of lines come when they are due",
-    ("proto/logger.", "thread"): "sums of lines come when they are due",
+    ("proto/wire/back_off.", "chrono"): "when to try again; results never depend on it",
+    ("proto/wire/back_off.", "random"): "jitter; results never depend on it",
+    ("rounds/round_loop.", "chrono"): "rounds are timed; results never depend on it",
 }
 
 # Third-party includes in headers, (header, include prefix): why a .cpp cannot hide it.
 HEADER_EXCEPTIONS = {
-    ("proto/codec_", "proto/wire.pb.h"): "shared by the codec's own .cpp files; codec.h, which others include, hides it",
-    ("proto/experiment", "proto/experiment.pb.h"): "this message is the experiment; all who load or check one hold it",
+    ("proto/wire/codec_", "proto/wire/wire.pb.h"): "shared by the codec's own .cpp files; codec.h, which others include, hides it",
+    ("proto/config/experiment", "proto/config/experiment.pb.h"): "this message is the experiment; all who load or check one hold it",
 }
 
 DOCUMENTS = ("README.md", "docs/*.md")
@@ -85,7 +105,7 @@ class Tree:
         self.errors, self.warnings = [], []
         self.includes = {}  # file -> [(line, quoted, name)]
         self.lines = {}
-        for room in MAY_INCLUDE:
+        for room in sorted(ROOMS):
             for path in sorted((root / room).rglob("*")):
                 if path.suffix in (".h", ".cpp"):
                     self.read(path)
@@ -113,11 +133,13 @@ class Tree:
             for k, line in enumerate(document.read_text(encoding="utf-8").splitlines()):
                 for match in NAMED.finditer(line):
                     path = self.root / match[1] if match[1] else document.parent / match[2]
-                    ours = match[2] or match[1].split("/")[0] in (*MAY_INCLUDE, "cmake", "data", "docs", "tools")
+                    ours = match[2] or match[1].split("/")[0] in (*ROOMS, "cmake", "data", "docs", "tools")
                     if ours and not path.exists() and "NAME" not in match[0]:
                         self.error(name, k + 1, f"names {match[1] or match[2]}, which does not exist")
 
     def check_file(self, file):
+        if folder_of(file) not in MAY_INCLUDE:
+            return self.error(file, 1, f"folder {folder_of(file)} is new: say in MAY_INCLUDE of tools/check_layers.py what it may see")
         count = len(self.lines[file])
         if count > LINES_FAIL:
             self.error(file, count, f"{count} lines; split it (at most {LINES_FAIL})")
@@ -139,7 +161,7 @@ class Tree:
         if name not in self.includes and not self.generated(name):
             self.error(file, line, f'"{name}" is no file of this tree; write ROOM/FILE.h, or <...> for other libraries')
         elif not may_include(file, name):
-            self.error(file, line, f'{room_of(file)} may not include "{name}"')
+            self.error(file, line, f'{folder_of(file)} may not include "{name}"')
         elif name.endswith(".pb.h"):
             if room_of(file) in STANDARD_ONLY_ROOMS:
                 self.error(file, line, f"{room_of(file)} may not see protobuf")
@@ -150,8 +172,8 @@ class Tree:
         room = room_of(file)
         if excepted(file, name, EXCEPTIONS):
             return
-        if room in PURE_ROOMS and name in IMPURE:
-            self.error(file, line, f"{room} is a pure room: no <{name}>")
+        if name in IMPURE and any((folder_of(file) + "/").startswith(pure + "/") for pure in PURE):
+            self.error(file, line, f"{folder_of(file)} is pure: no <{name}>")
         if name in STANDARD or SYSTEM.search(name):
             return
         if room in STANDARD_ONLY_ROOMS:
@@ -172,7 +194,7 @@ class Tree:
                 if may_include(file, name):
                     todo.append(name)
                 elif may_include(via, name):  # else it is reported at `via`
-                    self.error(file, 1, f'{room_of(file)} may not see "{name}", included by {via}:{line}')
+                    self.error(file, 1, f'{folder_of(file)} may not see "{name}", included by {via}:{line}')
 
     def check_cycles(self):
         state = {}
@@ -200,9 +222,12 @@ def room_of(file):
     return file.split("/")[0]
 
 
+def folder_of(file):
+    return "tests" if room_of(file) == "tests" else file.rpartition("/")[0]
+
+
 def may_include(file, name):
-    room = room_of(file)
-    return any(name.startswith(p) if p.endswith("/") else name == p for p in [room + "/"] + MAY_INCLUDE[room])
+    return folder_of(name) in [folder_of(file)] + MAY_INCLUDE[folder_of(file)]
 
 
 def excepted(file, name, exceptions):
@@ -212,31 +237,41 @@ def excepted(file, name, exceptions):
 def self_test():
     """Each planted file breaks one rule; the message must name it. A clean tree must give none."""
     clean = {
+        "base/stream.h": "#pragma once\n#include <cstdint>\n",
         "engine/oracle.h": "#pragma once\n#include <vector>\n",
         "engine/data/csv.cpp": "#include <zlib.h>\n#include <fstream>\n",
-        "compressors/topk.h": "#pragma once\n#include <span>\n",
+        "compressors/topk.h": '#pragma once\n#include <span>\n#include "base/stream.h"\n',
         "algorithms/gd.h": '#pragma once\n#include "compressors/topk.h"\n#include "engine/oracle.h"\n',
-        "proto/wire.proto": "",
-        "proto/codec.cpp": '#include <zstd.h>\n#include "algorithms/gd.h"\n#include "proto/wire.pb.h"\n',
-        "fl_server/loop.cpp": '#include <thread>\n#include <asio.hpp>\n#include "algorithms/gd.h"\n',
+        "proto/wire/wire.proto": "",
+        "proto/wire/codec.cpp": '#include <zstd.h>\n#include "algorithms/gd.h"\n#include "proto/wire/wire.pb.h"\n',
+        "proto/store/disk.cpp": "#include <fstream>\n",
+        "fl_server/net/loop.cpp": '#include <thread>\n#include <asio.hpp>\n#include "algorithms/gd.h"\n',
         "docs/good.md": "See `engine/oracle.h`, [this](good.md), `results/demo/plot.svg`, `a/b.c` and `lib/x.a`.\n",
         "tests/gd_test.cpp": '#include <gtest/gtest.h>\n#include "algorithms/gd.h"\n',
     }
     planted = [
         ({"engine/bad.h": '#pragma once\n#include "compressors/topk.h"\n'}, "engine/bad.h:2: engine may not include"),
-        ({"algorithms/bad.h": '#pragma once\n\n#include "engine/tape.h"\n', "engine/tape.h": "#pragma once\n"},
+        ({"algorithms/bad.h": '#pragma once\n\n#include "engine/tape/tape.h"\n', "engine/tape/tape.h": "#pragma once\n"},
          "algorithms/bad.h:3: algorithms may not include"),
         ({"fl_client/bad.cpp": '#include "fl_server/l.h"\n', "fl_server/l.h": "#pragma once\n"},
          "fl_client/bad.cpp:1: fl_client may not include"),
-        ({"fl_server/bad.cpp": '#include "engine/problem.h"\n', "engine/tape.h": "#pragma once\n",
-          "engine/problem.h": '#pragma once\n#include "engine/tape.h"\n'},
-         'fl_server/bad.cpp:1: fl_server may not see "engine/tape.h", included by engine/problem.h:2'),
-        ({"compressors/bad.cpp": "#include <thread>\n"}, "compressors/bad.cpp:1: compressors is a pure room"),
-        ({"engine/bad.cpp": "#include <fstream>\n"}, "engine/bad.cpp:1: engine is a pure room"),
+        ({"fl_server/bad.cpp": '#include "engine/problems/problem.h"\n', "engine/tape/tape.h": "#pragma once\n",
+          "engine/problems/problem.h": '#pragma once\n#include "engine/models/gpt.h"\n',
+          "engine/models/gpt.h": "#pragma once\n"},
+         'fl_server/bad.cpp:1: fl_server may not see "engine/models/gpt.h", included by engine/problems/problem.h:2'),
+        # An arrow upwards between folders of one room, and a circle of two rooms.
+        ({"proto/wire/bad.cpp": '#include "proto/store/journal.h"\n', "proto/store/journal.h": "#pragma once\n"},
+         "proto/wire/bad.cpp:1: proto/wire may not include"),
+        ({"rounds/a.h": '#pragma once\n#include "proto/wire/b.h"\n', "proto/wire/b.h": '#pragma once\n#include "rounds/a.h"\n'},
+         "rounds/a.h:2: rounds may not include"),
+        ({"compressors/bad.cpp": "#include <thread>\n"}, "compressors/bad.cpp:1: compressors is pure"),
+        ({"engine/bad.cpp": "#include <fstream>\n"}, "engine/bad.cpp:1: engine is pure"),
+        ({"proto/wire/bad.cpp": "#include <chrono>\n"}, "proto/wire/bad.cpp:1: proto/wire is pure"),
         ({"algorithms/bad.cpp": "#include <asio/io_context.hpp>\n"}, "algorithms/bad.cpp:1: algorithms uses the standard"),
-        ({"engine/bad.cpp": '#include "proto/wire.pb.h"\n'}, "engine/bad.cpp:1: engine may not include"),
+        ({"engine/bad.cpp": '#include "proto/wire/wire.pb.h"\n'}, "engine/bad.cpp:1: engine may not include"),
         ({"fl_server/bad.h": "#pragma once\n#include <spdlog/spdlog.h>\n"}, "fl_server/bad.h:2: a header includes third"),
-        ({"proto/bad.h": '#pragma once\n#include "proto/wire.pb.h"\n'}, "proto/bad.h:2: a header includes generated"),
+        ({"proto/wire/bad.h": '#pragma once\n#include "proto/wire/wire.pb.h"\n'}, "proto/wire/bad.h:2: a header includes generated"),
+        ({"engine/attic/bad.h": "#pragma once\n"}, "engine/attic/bad.h:1: folder engine/attic is new"),
         ({"tests/bad.h": "int x;\n"}, "tests/bad.h:1: a header without #pragma once"),
         ({"tests/bad.cpp": '#include "gd.h"\n'}, 'tests/bad.cpp:1: "gd.h" is no file of this tree'),
         ({"tests/bad.cpp": "\n" * (LINES_FAIL + 1)}, f"tests/bad.cpp:{LINES_FAIL + 1}: {LINES_FAIL + 1} lines"),
@@ -246,6 +281,10 @@ def self_test():
         ({"README.md": "[a](docs/none.md)\n"}, "README.md:1: names docs/none.md, which does not exist"),
     ]
     failures = 0
+    for k, (folder, allowed) in enumerate(MAY_INCLUDE.items()):
+        for upwards in set(allowed) - set(list(MAY_INCLUDE)[:k]):
+            failures += 1
+            print(f"self-test: MAY_INCLUDE lets {folder} see {upwards}, which stands below it")
     for extra, expected in [({}, None)] + planted:
         with tempfile.TemporaryDirectory() as folder:
             for name, text in {**clean, **extra}.items():

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/random.h"
 #include "engine/data/source.h"
-#include "engine/random.h"
 
 namespace gradwire {
 namespace {

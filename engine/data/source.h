@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/dataset.h"
-#include "engine/problem.h"
+#include "engine/part.h"
 
 namespace gradwire {
 

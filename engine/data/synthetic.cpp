@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/random.h"
+#include "base/random.h"
 
 namespace gradwire {
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/random.h"
+#include "base/random.h"
 
 namespace gradwire {
 namespace {

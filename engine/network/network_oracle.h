@@ -8,7 +8,7 @@
 #include "engine/network/network.h"
 #include "engine/network/runner.h"
 #include "engine/oracle.h"
-#include "engine/problem.h"
+#include "engine/regularizer.h"
 
 namespace gradwire {
 

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <string_view>
 
-#include "compressors/nearest.h"
+#include "base/nearest.h"
 #include "experiments/bench/benchmarks.h"
 
 namespace gradwire {

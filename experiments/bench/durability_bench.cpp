@@ -6,10 +6,10 @@
 
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
-#include "experiments/scratch_folder.h"
+#include "experiments/support/scratch_folder.h"
 #include "fl_server/durable_run.h"
-#include "proto/codec_context.h"
-#include "proto/folder_disk.h"
+#include "proto/store/folder_disk.h"
+#include "proto/wire/codec_context.h"
 
 namespace gradwire::bench {
 namespace {

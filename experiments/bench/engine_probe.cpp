@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/aligned.h"
+#include "base/aligned.h"
 #include "engine/models/char_mlp.h"
 #include "engine/models/gpt.h"
 #include "engine/models/samples.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "experiments/bench/bench.h"
-#include "fl_server/json.h"
+#include "proto/report/json.h"
 
 namespace gradwire::bench {
 

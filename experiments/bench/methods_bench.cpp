@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "engine/data/synthetic.h"
-#include "engine/problem.h"
-#include "engine/quadratic.h"
+#include "engine/problems/problem.h"
+#include "engine/problems/quadratic.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "engine/data/synthetic.h"
-#include "engine/problem.h"
+#include "engine/problems/problem.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/fixed_tape.h"
-#include "engine/tape.h"
+#include "engine/tape/fixed_tape.h"
+#include "engine/tape/tape.h"
 #include "experiments/bench/benchmarks.h"
 
 namespace gradwire::bench {

@@ -4,10 +4,10 @@
 #include <iterator>
 #include <utility>
 
+#include "base/random.h"
 #include "engine/data/source.h"
 #include "engine/models/char_mlp.h"
 #include "engine/models/gpt.h"
-#include "engine/random.h"
 
 namespace gradwire::bench {
 namespace {

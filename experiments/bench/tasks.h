@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/aligned.h"
+#include "base/aligned.h"
 #include "engine/models/samples.h"
 #include "engine/network/runner.h"
 #include "engine/text.h"

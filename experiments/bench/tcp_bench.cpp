@@ -3,7 +3,7 @@
 
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/tcp_session.h"
-#include "experiments/simulate.h"
+#include "experiments/simulate/simulate.h"
 
 namespace gradwire::bench {
 namespace {

@@ -11,8 +11,8 @@
 #include <system_error>
 #include <thread>
 
-#include "experiments/child_process.h"
-#include "experiments/scratch_folder.h"
+#include "experiments/support/child_process.h"
+#include "experiments/support/scratch_folder.h"
 
 namespace gradwire::bench {
 namespace {

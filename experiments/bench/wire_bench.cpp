@@ -2,11 +2,11 @@
 #include <cstring>
 
 #include "compressors/compressor.h"
-#include "engine/problem.h"
+#include "engine/problems/problem.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
-#include "experiments/encoded_link.h"
-#include "proto/codec.h"
+#include "experiments/simulate/encoded_link.h"
+#include "proto/wire/codec.h"
 
 namespace gradwire::bench {
 namespace {

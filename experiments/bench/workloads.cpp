@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "base/random.h"
 #include "compressors/compressor.h"
-#include "engine/random.h"
 
 namespace gradwire::bench {
 namespace {

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/method.h"
+#include "algorithms/methods.h"
 #include "engine/data/source.h"
 #include "engine/dataset.h"
 #include "engine/oracle.h"
-#include "engine/smoothness.h"
-#include "experiments/in_process.h"
-#include "fl_server/round_loop.h"
+#include "engine/smoothness/smoothness.h"
+#include "experiments/simulate/in_process.h"
+#include "rounds/round_loop.h"
 
 namespace gradwire::bench {
 

@@ -1,10 +1,10 @@
 // A method with every hook, for the files beside this one: each of them spoils one, and must not compile.
 #pragma once
 
-#include "algorithms/erased.h"
-#include "algorithms/gradients.h"
-#include "algorithms/mirror.h"
-#include "algorithms/server_base.h"
+#include "algorithms/support/erased.h"
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/mirror.h"
+#include "algorithms/support/server_base.h"
 
 namespace gradwire {
 

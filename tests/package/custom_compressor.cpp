@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/method.h"
-#include "experiments/in_process.h"
-#include "fl_server/round_loop.h"
+#include "algorithms/methods.h"
+#include "experiments/simulate/in_process.h"
+#include "rounds/round_loop.h"
 
 using namespace gradwire;
 

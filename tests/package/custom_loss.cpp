@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/network/network_oracle.h"
-#include "engine/tape.h"
+#include "engine/tape/tape.h"
 
 template <class V>
 V huber(V error) {

@@ -8,11 +8,11 @@
 #include <memory>
 #include <vector>
 
-#include "algorithms/erased.h"
-#include "algorithms/gradients.h"
-#include "algorithms/server_base.h"
-#include "experiments/in_process.h"
-#include "fl_server/round_loop.h"
+#include "algorithms/support/erased.h"
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/server_base.h"
+#include "experiments/simulate/in_process.h"
+#include "rounds/round_loop.h"
 
 using namespace gradwire;
 

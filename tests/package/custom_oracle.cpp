@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/oracle.h"
-#include "engine/tape.h"
+#include "engine/tape/tape.h"
 
 class Poisson final : public gradwire::Oracle<double> {
  public:

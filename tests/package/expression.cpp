@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "engine/tape.h"
+#include "engine/tape/tape.h"
 
 int main() {
   gradwire::Tape<double> tape;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/method.h"
+#include "algorithms/methods.h"
 #include "engine/oracle.h"
-#include "experiments/in_process.h"
-#include "fl_server/round_loop.h"
+#include "experiments/simulate/in_process.h"
+#include "rounds/round_loop.h"
 
 // f_i(x) = ||x - a||^2 / 2.
 class Distance final : public gradwire::Oracle<double> {

@@ -11,7 +11,7 @@ endfunction()
 file(REMOVE_RECURSE "${WORK}")
 run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${WORK}/prefix")
 foreach(file bin/gradwire bin/gradwire-server bin/gradwire-client include/gradwire/engine/oracle.h
-        include/gradwire/proto/wire.pb.h share/licenses/gradwire/LICENSE)
+        include/gradwire/proto/wire/wire.pb.h share/licenses/gradwire/LICENSE)
   if(NOT EXISTS "${WORK}/prefix/${file}")
     message(FATAL_ERROR "${file} is not installed")
   endif()

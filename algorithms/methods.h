@@ -1,0 +1,79 @@
+// The closed set of methods as the rest of the program sees it: their facts and parameters, and who makes
+// their halves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/support/context.h"
+#include "algorithms/support/facts.h"
+#include "algorithms/support/halves.h"
+#include "algorithms/support/spec.h"
+#include "algorithms/support/symmetric.h"
+
+namespace gradwire {
+
+struct ParameterHelp {
+  std::string name, fallback, meaning;
+};
+
+struct MethodInfo {
+  Facts facts;
+  std::vector<ParameterHelp> parameters;  // with step_size first
+};
+
+// Length of the vectors that a method compresses, for models in R^d: d, or the entries of a triangle of a
+// Hessian.
+std::size_t compressed_dim(std::string_view method, std::size_t d);
+// The compressor of a spec, in a run of n clients in R^d. Throws ConfigError.
+Compressor uplink_compressor(const AlgorithmSpec& spec, std::size_t d, std::uint32_t n);
+// The compressor of its parameter `compressor_down`; nothing for methods that broadcast whole vectors.
+std::optional<Compressor> downlink_compressor(const AlgorithmSpec& spec, std::size_t d);
+
+// All methods, in the order of the list.
+std::span<const MethodInfo> methods();
+// Throws ConfigError("algorithm.name") that names the nearest known method.
+const MethodInfo& find_method(std::string_view name);
+
+// Checks everything that can be checked without data: name, parameter names and values, the compressor's
+// spelling, batch and participation. Throws ConfigError with the key at fault.
+void check_algorithm(const AlgorithmSpec& spec);
+
+// The constants that resolve() will read from theory.smoothness, in a run of n clients; needs no data.
+NeededConstants needed_constants(const AlgorithmSpec& spec, std::uint32_t n);
+
+// The spec with every number spelled out (17 digits): step sizes, the method's defaults, counts of the
+// compressor. Adds a line to `warnings` for each assumption of the theorem that does not hold. Throws
+// ConfigError. Idempotent.
+AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, std::vector<std::string>& warnings);
+// The same with this uplink compressor instead of spec.compressor: for a user's own compressor.
+AlgorithmSpec resolve(const AlgorithmSpec& spec, const Compressor& compressor, const Theory& theory,
+                      std::vector<std::string>& warnings);
+
+// The facts of the user's method, or of the method that setup.algorithm names.
+template <class Real>
+const Facts& facts_of(const Setup<Real>& setup) {
+  return setup.user_method ? setup.user_method->facts : find_method(setup.algorithm.name).facts;
+}
+
+// Whether replies of a round may arrive as a sum: a server that weights clients, or keeps a copy of each
+// client's state, needs them one by one.
+template <class Real>
+bool takes_sums(const Setup<Real>& setup) {
+  const Facts& facts = facts_of(setup);
+  const bool mirrors = setup.keep_mirrors && has(facts.client_state, ClientState::kMirrored);
+  return facts.adds_replies && setup.weights.empty() && !mirrors;
+}
+
+// REQUIRES: setup->algorithm is resolved.
+template <class Real>
+std::unique_ptr<ServerHalf<Real>> make_server(std::shared_ptr<const Setup<Real>> setup);
+template <class Real>
+std::unique_ptr<ClientHalf<Real>> make_client(std::shared_ptr<const Setup<Real>> setup);
+
+}  // namespace gradwire

@@ -1,0 +1,159 @@
+// What the halves of a method must have, checked where a method is listed or made: a hook that is missing,
+// misspelt or of another signature gives one compile error, instead of a client that starts again from
+// nothing.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "algorithms/support/context.h"
+#include "algorithms/support/facts.h"
+#include "algorithms/support/message.h"
+
+namespace gradwire {
+
+// Whether somebody else can give a client back what it lost.
+constexpr bool is_restorable(ClientState state) {
+  return has(state, ClientState::kMirrored) || has(state, ClientState::kRecomputable) ||
+         has(state, ClientState::kReplica);
+}
+
+// Members that may be missing, but must have the right signature if they are there.
+template <class Half>
+concept HasAccepts = requires {
+  &Half::accepts;
+};
+template <class Server>
+concept HasCohort = requires {
+  &Server::cohort;
+};
+template <class Server>
+concept HasResync = requires {
+  &Server::resync;
+};
+template <class Server>
+concept HasSuperseded = requires {
+  &Server::superseded;
+};
+template <class Server>
+concept HasRestored = requires {
+  &Server::restored;
+};
+template <class Client>
+concept HasAdopt = requires {
+  &Client::adopt;
+};
+
+// A client that commits from the used reply alone.
+template <class Client, class Real>
+concept CommitsReplies = requires(Client client, const Uplink<Real>& used) {
+  client.commit(used);
+};
+
+struct AnyVisitor {
+  template <class T>
+  void operator()(T&&) const {}
+};
+
+template <class Half, class Method, class Real>
+consteval bool is_half() {
+  static_assert(std::constructible_from<Half, const Setup<Real>&, const typename Method::Params&>,
+                "a half lacks its constructor from (const Setup<Real>&, const Params&)");
+  static_assert(
+      requires(Half & half, const Half& saved) {
+        Half::fields(half, AnyVisitor{});
+        Half::fields(saved, AnyVisitor{});
+      },
+      "a half lacks `static void fields(auto& self, auto&& visit)`, which visits its state");
+  return true;
+}
+
+template <class Method, class Real>
+consteval bool is_client() {
+  using Client = typename Method::Client;
+  constexpr ClientState state = Method::Params::facts.client_state;
+  static_assert(
+      requires(Client c, const Downlink<Real>& down, const ClientContext<Real>& context) {
+        { c.reply(down, context) } -> std::same_as<Uplink<Real>>;
+      },
+      "Client lacks `Uplink<Real> reply(const Downlink<Real>&, const ClientContext<Real>&)`");
+  static_assert(
+      CommitsReplies<Client, Real> || requires(Client c) { c.commit(); },
+      "Client lacks `void commit()` (or `void commit(const Uplink<Real>& used)`)");
+  static_assert(!CommitsReplies<Client, Real> || state == ClientState::kMirrored,
+                "commit(used) is for a client whose whole state follows from its used replies: "
+                "facts.client_state is kMirrored alone; others have commit()");
+  constexpr bool adopts =
+      requires(Client c, const Downlink<Real>& resync, const ClientContext<Real>& context) {
+    c.adopt(resync, context);
+  };
+  static_assert(adopts || !is_restorable(state),
+                "facts.client_state says that a lost client can be given its state back: Client needs "
+                "`void adopt(const Downlink<Real>& resync, const ClientContext<Real>&)`");
+  static_assert(
+      adopts || !HasAdopt<Client>,
+      "Client::adopt() must be `void adopt(const Downlink<Real>& resync, const ClientContext<Real>&)`");
+  static_assert(
+      !HasAccepts<Client> ||
+          requires(const Client c, const Downlink<Real>& down) {
+            { c.accepts(down, true) } -> std::same_as<bool>;
+          },
+      "Client::accepts() must be `bool accepts(const Downlink<Real>&, bool is_resync) const`");
+  return true;
+}
+
+template <class Method, class Real>
+consteval bool is_server() {
+  using Server = typename Method::Server;
+  constexpr Facts facts = Method::Params::facts;
+  static_assert(
+      requires(const Server s) {
+        { s.broadcast() } -> std::same_as<Downlink<Real>>;
+        { s.model() } -> std::convertible_to<View<Real>>;
+      },
+      "Server lacks `Downlink<Real> broadcast() const` or `View<Real> model() const`; ModelServer has both");
+  static_assert(
+      requires(Server s, std::span<const Uplink<Real>> uplinks) { s.apply(uplinks); },
+      "Server lacks `void apply(std::span<const Uplink<Real>>)` (or bool: whether they were used)");
+  static_assert(
+      !HasCohort<Server> || requires(const Server s, std::vector<ClientId>& out) { s.cohort(out); },
+      "Server::cohort() must be `void cohort(std::vector<ClientId>& out) const`");
+  constexpr bool resyncs = requires(const Server s, ClientId client, Answer lacks) {
+    { s.resync(client, lacks) } -> std::same_as<std::optional<Downlink<Real>>>;
+  };
+  static_assert(resyncs || !is_restorable(facts.client_state),
+                "facts.client_state says that a lost client can be given its state back: Server needs "
+                "`std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
+  static_assert(resyncs || !HasResync<Server>,
+                "Server::resync() must be `std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
+  static_assert(facts.asynchronous || !HasSuperseded<Server>,
+                "Server has superseded(), but facts.asynchronous is false: nobody would ask");
+  static_assert(
+      !HasSuperseded<Server> ||
+          requires(const Server s, std::uint32_t round) {
+            { s.superseded(round) } -> std::same_as<bool>;
+          },
+      "Server::superseded() must be `bool superseded(std::uint32_t round) const`");
+  static_assert(
+      !HasAccepts<Server> ||
+          requires(const Server s, const Uplink<Real>& up) {
+            { s.accepts(up) } -> std::same_as<bool>;
+          },
+      "Server::accepts() must be `bool accepts(const Uplink<Real>&) const`");
+  static_assert(
+      !HasRestored<Server> || requires(Server s) { s.restored(); },
+      "Server::restored() must be `void restored()`");
+  return true;
+}
+
+template <class Method, class Real>
+consteval bool is_method() {
+  return is_half<typename Method::Client, Method, Real>() &&
+         is_half<typename Method::Server, Method, Real>() && is_client<Method, Real>() &&
+         is_server<Method, Real>();
+}
+
+}  // namespace gradwire

@@ -1,0 +1,65 @@
+// What the halves of a method are given: the constants of one run, and for a client all that it may touch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "algorithms/support/message.h"
+#include "algorithms/support/spec.h"
+#include "compressors/compressor.h"
+#include "compressors/payload.h"
+#include "engine/oracle.h"
+
+namespace gradwire {
+
+// Calls body(lo, hi) for ranges that cover [0, size) once; may use threads. The bits never depend on the
+// split.
+using ForRanges =
+    std::function<void(std::size_t size, const std::function<void(std::size_t, std::size_t)>& body)>;
+
+// Splits into cache-sized ranges, one after the other.
+void for_ranges_serial(std::size_t size, const std::function<void(std::size_t, std::size_t)>& body);
+inline constexpr std::size_t kRangeReals = 16 * 1024;
+
+template <class Real>
+struct UserMethod;  // halves.h
+
+// Constants of one run; halves hold it by shared_ptr<const Setup>.
+template <class Real>
+struct Setup {
+  std::uint64_t seed = 1;
+  std::uint32_t n = 0;      // clients
+  std::size_t d = 0;        // dimension
+  Vec<Real> x0;             // shape (d); servers only
+  AlgorithmSpec algorithm;  // resolved
+  Compressor compressor;    // of the uplink, for dimension d
+  std::vector<double>
+      weights;  // of the clients in f and in the method's means, shape (n), sum 1; empty: 1/n each
+  bool keep_mirrors = false;  // the server can restore any client's mirrored state (n vectors of length d)
+  ForRanges ranges = for_ranges_serial;
+  std::shared_ptr<const UserMethod<Real>> user_method;  // null: algorithm.name is one of methods()
+
+  Real weight(ClientId i) const { return weights.empty() ? Real(1) / Real(n) : Real(weights[i]); }
+};
+
+// All that a client half may touch.
+template <class Real>
+struct ClientContext {
+  ClientId client = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t ticket = 0;
+  bool first = false;  // no reply of this client was ever used: send the initial message
+  Oracle<Real>& oracle;
+  const Compressor& compressor;
+  Scratch<Real>& scratch;
+
+  // The key of the random stream for part `part` of the message of round t.
+  StreamKey draw_key(std::uint32_t t, std::uint32_t part = 0) const {
+    return {seed, client, t, Purpose::kCompressor + part};
+  }
+};
+
+}  // namespace gradwire

@@ -1,0 +1,22 @@
+// The parameter `compressor_down` of methods that compress what the server sends.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "algorithms/support/spec.h"
+#include "base/config_error.h"
+#include "compressors/compressor.h"
+
+namespace gradwire {
+
+inline constexpr std::string_view kDownKey = "algorithm.compressor_down";
+
+// Reads the parameter for vectors of length d. Throws ConfigError(algorithm.compressor_down).
+Compressor parse_down(const std::string& spec, std::size_t d);
+
+// Spells the compressor out for the run's dimension and returns its quality. Throws ConfigError when the
+// compressor is not contractive.
+Quality resolve_contractive_down(std::string& spec, const Theory& theory);
+
+}  // namespace gradwire

@@ -1,0 +1,163 @@
+// Erases the halves of a method behind ClientHalf and ServerHalf.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "algorithms/support/concepts.h"
+#include "algorithms/support/halves.h"
+#include "algorithms/support/options.h"
+#include "algorithms/support/vector_ops.h"
+#include "base/state.h"
+
+namespace gradwire {
+
+template <class State>
+std::string save_state(const State& state) {
+  Sizer sizer;
+  State::fields(state, sizer);
+  Saver saver(sizer.bytes());  // reserves at once: a large model must not be copied while the string grows
+  State::fields(state, saver);
+  return saver.take();
+}
+template <class State>
+bool load_state(State& state, std::string_view bytes) {
+  Loader loader(bytes);
+  State::fields(state, loader);
+  return loader.done();
+}
+
+// How many vectors of length d a message has: one, unless the method says otherwise. A half whose messages
+// differ more has an accepts() of its own.
+template <class Method>
+constexpr std::size_t parts_down() {
+  if constexpr (requires { Method::kPartsDown; }) return Method::kPartsDown;
+  return 1;
+}
+template <class Method>
+constexpr std::size_t parts_up() {
+  if constexpr (requires { Method::kPartsUp; }) return Method::kPartsUp;
+  return 1;
+}
+
+template <class Method, class Real>
+class ErasedClient final : public ClientHalf<Real> {
+ public:
+  explicit ErasedClient(std::shared_ptr<const Setup<Real>> setup)
+      : setup_(std::move(setup)), half_(*setup_, parse_params<typename Method::Params>(setup_->algorithm)) {}
+
+  bool accepts(const Downlink<Real>& down, bool is_resync) const override {
+    if constexpr (requires { half_.accepts(down, is_resync); }) {
+      return half_.accepts(down, is_resync);
+    } else {
+      const std::size_t count = down.parts.size();
+      return (is_resync ? count <= 1 : count == parts_down<Method>()) && all_dense(down.parts, setup_->d);
+    }
+  }
+  Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
+    return half_.reply(down, context);
+  }
+  void commit(const Uplink<Real>& used) override {
+    if constexpr (kFollowsReplies) {
+      half_.commit(used);
+    } else {
+      half_.commit();
+    }
+  }
+  bool follows_replies() const override { return kFollowsReplies; }
+  void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) override {
+    if constexpr (requires { half_.adopt(resync, context); }) half_.adopt(resync, context);
+  }
+  std::string save() const override { return save_state(half_); }
+  bool load(std::string_view bytes) override { return load_state(half_, bytes); }
+
+ private:
+  static_assert(is_method<Method, Real>());
+  static constexpr bool kFollowsReplies = CommitsReplies<typename Method::Client, Real>;
+
+  std::shared_ptr<const Setup<Real>> setup_;
+  typename Method::Client half_;
+};
+
+template <class Method, class Real>
+class ErasedServer final : public ServerHalf<Real> {
+ public:
+  explicit ErasedServer(std::shared_ptr<const Setup<Real>> setup)
+      : setup_(std::move(setup)), half_(*setup_, parse_params<typename Method::Params>(setup_->algorithm)) {}
+
+  void cohort(std::vector<ClientId>& out) const override {
+    if constexpr (requires { half_.cohort(out); }) {
+      half_.cohort(out);
+    } else {
+      everyone(setup_->n, out);
+    }
+  }
+  Downlink<Real> broadcast() const override { return half_.broadcast(); }
+  bool accepts(const Uplink<Real>& up) const override {
+    if constexpr (requires { half_.accepts(up); }) {
+      return half_.accepts(up);
+    } else {
+      return up.parts.size() == parts_up<Method>() && all_of_length(up.parts, setup_->d);
+    }
+  }
+  bool apply(std::span<const Uplink<Real>> uplinks) override {
+    if constexpr (std::is_void_v<decltype(half_.apply(uplinks))>) {
+      half_.apply(uplinks);
+      return true;
+    } else {
+      return half_.apply(uplinks);
+    }
+  }
+  bool superseded(std::uint32_t round) const override {
+    if constexpr (requires { half_.superseded(round); }) {
+      return half_.superseded(round);
+    } else {
+      return false;
+    }
+  }
+  std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
+    // Nobody else knows the private part of the lost state.
+    if (lacks == Answer::kNeedsState && has(Method::Params::facts.client_state, ClientState::kPrivate))
+      return std::nullopt;
+    if constexpr (requires { half_.resync(client, lacks); }) {
+      return half_.resync(client, lacks);
+    } else {
+      return Downlink<Real>{};  // there is no state to restore
+    }
+  }
+  View<Real> model() const override { return half_.model(); }
+  std::string save() const override { return save_state(half_); }
+  bool load(std::string_view bytes) override {
+    if (!load_state(half_, bytes)) return false;
+    if constexpr (requires { half_.restored(); }) half_.restored();
+    return true;
+  }
+
+ private:
+  std::shared_ptr<const Setup<Real>> setup_;
+  typename Method::Server half_;
+};
+
+// Makes a method from a struct that is not in all.h, for Setup::user_method.
+template <class Method, class Real>
+std::shared_ptr<const UserMethod<Real>> user_method() {
+  using Params = typename Method::Params;
+  auto method = std::make_shared<UserMethod<Real>>();
+  method->facts = Params::facts;
+  method->resolve = [](const AlgorithmSpec& spec, const Theory& theory, std::vector<std::string>& warnings) {
+    Params params = parse_params<Params>(spec);
+    params.resolve(theory, warnings);
+    AlgorithmSpec resolved = spec;
+    store_params(params, resolved);
+    return resolved;
+  };
+  method->make_server = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ServerHalf<Real>> {
+    return std::make_unique<ErasedServer<Method, Real>>(std::move(setup));
+  };
+  method->make_client = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ClientHalf<Real>> {
+    return std::make_unique<ErasedClient<Method, Real>>(std::move(setup));
+  };
+  return method;
+}
+
+}  // namespace gradwire

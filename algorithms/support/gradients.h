@@ -1,0 +1,89 @@
+// The gradients that client halves ask their oracle for, and points that they remember from broadcasts.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/support/context.h"
+#include "algorithms/support/sampling.h"
+#include "algorithms/support/vector_ops.h"
+
+namespace gradwire {
+
+// The batch of `algorithm.batch` samples of round t and local step k; empty (all samples) for full gradients.
+template <class Real>
+Batch batch_of(const Setup<Real>& setup, const ClientContext<Real>& ctx, std::uint32_t t,
+               std::uint32_t k = 0) {
+  return draw_batch(ctx.seed, ctx.client, t, k, setup.algorithm.batch, ctx.oracle.sample_count(),
+                    ctx.scratch.order);
+}
+
+// out = ∇f_i(x; ξ) on the batch of round t; returns the loss.
+template <class Real>
+double gradient_at(const Setup<Real>& setup, const ClientContext<Real>& ctx, std::uint32_t t, View<Real> x,
+                   Vec<Real>& out) {
+  out.resize(x.size());
+  return ctx.oracle.loss_and_gradient(x, batch_of(setup, ctx, t), out);
+}
+
+// out = ∇f_i(x; B) − ∇f_i(y; B) on one batch B; returns the loss at x. `work` is scratch.
+template <class Real>
+double gradient_difference(const ClientContext<Real>& ctx, View<Real> x, View<Real> y, Batch batch,
+                           Vec<Real>& out, Vec<Real>& work) {
+  out.resize(x.size());
+  work.resize(x.size());
+  ctx.oracle.loss_and_gradient(y, batch, work);
+  const double loss = ctx.oracle.loss_and_gradient(x, batch, out);
+  axpy<Real>(Real(-1), work, out);
+  return loss;
+}
+
+// The last two points that were broadcast, by round: for methods whose clients need x^{t−1} beside x^t.
+template <class Real>
+struct LastPoints {
+  Vec<Real> x, x_prev;
+  std::uint32_t round = 0;  // of x
+
+  static void fields(auto& self, auto&& visit) {
+    visit(self.x);
+    visit(self.x_prev);
+    visit(self.round);
+  }
+
+  // Takes x^t. False: this client missed x^{t−1} (round 0 needs none). A repeated broadcast changes nothing.
+  bool follow(const Downlink<Real>& down) {
+    if (!x.empty() && round == down.round) return down.round == 0 || !x_prev.empty();
+    const bool next = !x.empty() && round + 1 == down.round;
+    if (down.round > 0 && !next) return false;
+    x_prev.swap(x);
+    if (!next) x_prev.clear();
+    set(down);
+    return true;
+  }
+  // Takes x^{t−1}, where t = `resync.round`. A message without parts means that there is none yet.
+  void adopt(const Downlink<Real>& resync) {
+    x.clear();
+    x_prev.clear();
+    round = 0;
+    if (resync.parts.size() == 0) return;
+    set(resync);
+    round = resync.round - 1;
+  }
+
+ private:
+  void set(const Downlink<Real>& down) {
+    const View<Real> values = down.parts[0].values;
+    x.assign(values.begin(), values.end());
+    round = down.round;
+  }
+};
+
+// The server's side: the resync message with x^{t−1}, in round t.
+template <class Real>
+Downlink<Real> previous_point(std::uint32_t t, const Vec<Real>& x_prev) {
+  Downlink<Real> down;
+  down.round = t;
+  if (t > 0) down.parts = {Payload<Real>::dense(x_prev)};
+  return down;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,67 @@
+// The two halves of a method, erased behind one abstract class each, so that loops, transports and
+// persistence are ordinary .cpp files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/support/context.h"
+#include "algorithms/support/facts.h"
+#include "algorithms/support/message.h"
+#include "algorithms/support/spec.h"
+
+namespace gradwire {
+
+// A client half. reply() makes a proposal and changes nothing permanent; commit() makes the last proposal,
+// which is `used`, permanent.
+template <class Real>
+class ClientHalf {
+ public:
+  virtual ~ClientHalf() = default;
+  // Whether a body (or a resync) has the parts that reply() (or adopt()) reads, of the right length: a peer
+  // may send anything.
+  virtual bool accepts(const Downlink<Real>& down, bool is_resync) const = 0;
+  virtual Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) = 0;
+  virtual void commit(const Uplink<Real>& used) = 0;
+  // Whether commit() reads only `used` and the state: then the used replies of a client give its state.
+  virtual bool follows_replies() const = 0;
+  virtual void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) = 0;
+  virtual std::string save() const = 0;
+  virtual bool load(std::string_view bytes) = 0;  // false: not a saved state of this method
+};
+
+template <class Real>
+class ServerHalf {
+ public:
+  virtual ~ServerHalf() = default;
+  virtual void cohort(std::vector<ClientId>& out) const = 0;  // ascending, unique; pure in (seed, round)
+  virtual Downlink<Real> broadcast() const = 0;               // the same when called twice
+  // Whether a reply has the parts that apply() reads, of the right length: a peer may send anything.
+  virtual bool accepts(const Uplink<Real>& uplink) const = 0;
+  virtual bool apply(std::span<const Uplink<Real>> uplinks) = 0;  // ascending clients; false: not used
+  virtual bool superseded(std::uint32_t round) const = 0;
+  virtual std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const = 0;
+  virtual View<Real> model() const = 0;
+  virtual std::string save() const = 0;
+  virtual bool load(std::string_view bytes) = 0;
+};
+
+// A method that is not one of methods(), but comes from a program outside this tree. user_method() of
+// algorithms/support/erased.h makes it from a struct like those that all.h lists. It runs wherever the
+// program itself has both ends.
+template <class Real>
+struct UserMethod {
+  Facts facts;
+  std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, std::vector<std::string>& warnings)>
+      resolve;
+  std::function<std::unique_ptr<ServerHalf<Real>>(std::shared_ptr<const Setup<Real>>)> make_server;
+  std::function<std::unique_ptr<ClientHalf<Real>>(std::shared_ptr<const Setup<Real>>)> make_client;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,71 @@
+// What the methods with local steps share: how long a client trains by itself in a round, and on which
+// batches.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "algorithms/support/context.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/sampling.h"
+#include "algorithms/support/schedule.h"
+#include "base/config_error.h"
+
+namespace gradwire {
+
+struct LocalSteps {
+  std::uint32_t steps = 1;   // K
+  std::uint32_t epochs = 0;  // > 0: passes over the client's samples in the place of K steps
+  StepSize step_size;        // gamma_l
+  Schedule schedule;         // of gamma_l
+
+  static void fields(auto& self, auto&& visit) {
+    visit("local_steps", self.steps, "K: gradient steps of a client in one round");
+    visit("local_epochs", self.epochs,
+          "passes of a client over its samples in one round, in shuffled batches; 0: local_steps");
+    visit("local_step_size", self.step_size, "gamma_l of the client's steps; theory: 1/(K L_max)");
+    Schedule::fields(self.schedule, visit);
+  }
+
+  // K; when the steps are counted in epochs, the K of an average client.
+  double count(const Theory& theory) const {
+    if (epochs == 0) return steps;
+    return epochs * (theory.batch == 0 ? 1 : std::max(1.0, std::ceil(theory.m() / theory.batch)));
+  }
+  void resolve(const Theory& theory, Warnings& warnings, auto&& theory_step) {
+    if (steps == 0 && epochs == 0)
+      throw ConfigError("algorithm.local_steps", "0 local steps train nothing; give at least 1");
+    if (steps > 1 && epochs > 0)
+      throw ConfigError("algorithm.local_epochs", "give local_steps or local_epochs, not both");
+    schedule.resolve(theory, warnings, !step_size.value);
+    if (!step_size.value) step_size.resolve(theory_step(count(theory)));
+  }
+};
+
+// Calls step(k, batch) for each local step k of round t.
+template <class Real>
+void each_local_step(const LocalSteps& local, std::uint32_t batch_size, std::uint32_t t,
+                     const ClientContext<Real>& ctx, auto&& step) {
+  const std::size_t m = ctx.oracle.sample_count();
+  std::vector<std::uint32_t>& order = ctx.scratch.order;
+  if (local.epochs == 0) {
+    for (std::uint32_t k = 0; k < local.steps; ++k)
+      step(k, draw_batch(ctx.seed, ctx.client, t, k, batch_size, m, order));
+    return;
+  }
+  std::uint32_t k = 0;
+  for (std::uint32_t epoch = 0; epoch < local.epochs; ++epoch) {
+    if (batch_size == 0) {
+      step(k++, Batch{});
+      continue;
+    }
+    shuffle_samples(ctx.seed, ctx.client, t, epoch, m, order);
+    for (std::size_t first = 0; first < m; first += batch_size)
+      step(k++, Batch(order).subspan(first, std::min<std::size_t>(batch_size, m - first)));
+  }
+}
+
+}  // namespace gradwire

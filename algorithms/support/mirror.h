@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "algorithms/support/context.h"
+#include "algorithms/support/message.h"
+#include "compressors/payload.h"
+
+namespace gradwire {
+
+// A server's copies of one d-vector per client, advanced by the same arithmetic as the client's own, so that
+// a client that lost its state can be given it back. Empty unless setup.keep_mirrors; a row is allocated at
+// its first use.
+template <class Real>
+class Mirror {
+ public:
+  explicit Mirror(const Setup<Real>& setup) : rows_(setup.keep_mirrors ? setup.n : 0) {}
+
+  void add(const Uplink<Real>& up, std::size_t k, Real scale) {
+    if (rows_.empty()) return;
+    Vec<Real>& row = rows_[up.client];
+    if (row.empty()) row.resize(up.parts[k].dim);
+    add_decoded<Real>(up.parts[k], scale, row);
+  }
+
+  // What to send to a client that lost the vector: nothing when no mirrors are kept; a message without parts
+  // when the client never had one (it starts at zero).
+  std::optional<Downlink<Real>> restore(ClientId i, std::uint32_t round) const {
+    if (rows_.empty()) return std::nullopt;
+    Downlink<Real> down;
+    down.round = round;
+    if (!rows_[i].empty()) down.parts = {Payload<Real>::dense(rows_[i])};
+    return down;
+  }
+
+  std::vector<Vec<Real>>& rows() { return rows_; }
+  const std::vector<Vec<Real>>& rows() const { return rows_; }
+
+ private:
+  std::vector<Vec<Real>> rows_;
+};
+
+// The client's side of Mirror::restore.
+template <class Real>
+void adopt_vector(const Downlink<Real>& resync, std::size_t d, Vec<Real>& v) {
+  v.assign(d, Real(0));
+  if (resync.parts.size() > 0) add_decoded<Real>(resync.parts[0], Real(1), v);
+}
+
+}  // namespace gradwire

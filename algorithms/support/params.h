@@ -1,0 +1,128 @@
+// Parameters of a method: one list of fields serves parsing, defaults, --help, and the resolved experiment.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/support/facts.h"
+#include "algorithms/support/spec.h"
+
+namespace gradwire {
+
+using Warnings = std::vector<std::string>;
+
+// A step size: a number, or a multiple of what theory allows.
+struct StepSize {
+  std::optional<double> value;  // set once resolved
+  double factor = 1;            // of the theory step
+
+  // The value becomes factor * theory unless it is a number already.
+  void resolve(double theory) {
+    if (!value) value = factor * theory;
+  }
+};
+
+// One word of a fixed list.
+template <class Words>
+struct Choice {
+  std::uint32_t index = 0;
+  bool is(std::string_view word) const { return Words::words[index] == word; }
+};
+
+// The constant mu of the PL condition ||grad f||^2 >= 2 mu (f - f*), for the theorem with a linear rate:
+// "none" (the step is that of the general theorem), "theory" (the problem's strong convexity, which is a PL
+// constant), or a number.
+struct PlConstant {
+  bool asked = false;
+  std::optional<double> value;
+
+  // Returns mu, or 0 for none. Throws ConfigError when the problem cannot have this PL constant.
+  double resolve(const Theory& theory);
+};
+// gamma of the theorem under PL: the general theorem's gamma with the error of the gradient estimate counted
+// twice, and at most rate/(2 mu), where that error shrinks by the factor 1 - rate per round. mu = 0: no PL.
+inline constexpr std::string_view kPlMeaning =
+    "constant of the PL condition, for its theorem's step and linear rate: none | theory (the problem's) | a "
+    "number";
+inline double error_weight(double mu) { return mu > 0 ? 2 : 1; }
+inline double pl_step(double step, double rate, double mu) {
+  return mu > 0 && rate / (2 * mu) < step ? rate / (2 * mu) : step;
+}
+
+// These convert between texts of the experiment file and values. Those that read throw ConfigError(key).
+void read_parameter(std::string_view text, const std::string& key, StepSize& out);
+void read_parameter(std::string_view text, const std::string& key, std::optional<double>& out);
+void read_parameter(std::string_view text, const std::string& key, PlConstant& out);
+void read_parameter(std::string_view text, const std::string& key, double& out);
+void read_parameter(std::string_view text, const std::string& key, std::uint32_t& out);
+void read_parameter(std::string_view text, const std::string& key, std::string& out);
+void read_parameter(std::string_view text, const std::string& key, std::vector<double>& out);
+std::uint32_t read_choice(std::string_view text, const std::string& key,
+                          std::span<const std::string_view> words);
+template <class Words>
+void read_parameter(std::string_view text, const std::string& key, Choice<Words>& out) {
+  out.index = read_choice(text, key, Words::words);
+}
+
+std::string write_parameter(double value);  // the shortest text that reads back to the same bits
+std::string write_parameter(const StepSize& value);
+std::string write_parameter(const PlConstant& value);
+std::string write_parameter(const std::optional<double>& value);
+std::string write_parameter(std::uint32_t value);
+std::string write_parameter(const std::string& value);
+std::string write_parameter(const std::vector<double>& value);  // "0.25 0.75"; empty: "theory"
+template <class Words>
+std::string write_parameter(const Choice<Words>& value) {
+  return std::string(Words::words[value.index]);
+}
+
+// Throws ConfigError unless p is a probability in (0, 1].
+void check_probability(double p, std::string_view name);
+void check_positive(double value, std::string_view name);
+
+// What a theorem requires of parameters that the user chose. A value that the theorem does not allow is an
+// error (ConfigError) when the step size comes from theory, and a warning when it is a number.
+class Assumptions {
+ public:
+  Assumptions(std::string_view method, const StepSize& step, const Theory& theory, Warnings& warnings)
+      : method_(method), from_theory_(!step.value), theory_(theory), warnings_(warnings) {}
+
+  // `formula` spells `most` out: "alpha = 0.5 is above 1/(1 + omega) = 0.2".
+  void at_most(std::string_view name, double value, double most, std::string_view formula) const;
+  // Requires that mu is at most the strong convexity of f, where that is known and not just bounded.
+  void convexity(std::string_view name, double mu) const;
+
+ private:
+  std::string method_;
+  bool from_theory_;
+  const Theory& theory_;
+  Warnings& warnings_;
+};
+
+// For theorems that tie a parameter to omega: a smaller parameter belongs to a compressor with a larger
+// omega, and a theorem for that larger omega covers this compressor too.
+Quality counted_as(const Quality& q, double larger_omega);
+
+// How many replies a round uses: those of all sampled clients, or with a quorum only the first ones.
+std::uint32_t replies_of(const Theory& theory);
+
+// Returns mu > 0: the given one, else the problem's. When there is none, throws a ConfigError that asks for a
+// number.
+double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name);
+
+// L_s and the largest L_ij of single samples; where they are not known, L_max.
+inline double sample_smoothness(const Smoothness& s) { return s.L_s > 0 ? s.L_s : s.L_max(); }
+inline double largest_sample_smoothness(const Smoothness& s) {
+  return s.L_sample_max > 0 ? s.L_sample_max : s.L_max();
+}
+
+// Returns the smoothness constants. When there are none, throws a ConfigError that asks for a number as the
+// value of `key`.
+const Smoothness& need_smoothness(const Theory& theory, const std::string& key);
+
+}  // namespace gradwire

@@ -1,0 +1,51 @@
+// A vector that clients hold as a function of the broadcasts: sent whole once, then as compressed changes.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/support/message.h"
+#include "algorithms/support/vector_ops.h"
+#include "compressors/compressor.h"
+
+namespace gradwire {
+
+template <class Real>
+struct Replica {
+  Vec<Real> value;
+  std::uint32_t round = 0;  // the round of `value`
+
+  static void fields(auto& self, auto&& visit) {
+    visit(self.value);
+    visit(self.round);
+  }
+
+  // Round 0 sends the whole value, each later round a change. False: this client missed a change. A repeated
+  // broadcast changes nothing.
+  bool follow(const Downlink<Real>& down, std::size_t part = 0) {
+    const Payload<Real>& p = down.parts[part];
+    if (!value.empty() && round == down.round) return true;
+    if (down.round == 0) {
+      value.assign(p.dim, Real(0));
+    } else if (value.empty() || round + 1 != down.round) {
+      return false;
+    }
+    add_decoded<Real>(p, Real(1), value);
+    round = down.round;
+    return true;
+  }
+  // Takes the whole value of round `resync.round`.
+  void adopt(const Downlink<Real>& resync, std::size_t part = 0) {
+    value.clear();
+    if (resync.parts.size() <= part) return;
+    value.assign(resync.parts[part].dim, Real(0));
+    add_decoded<Real>(resync.parts[part], Real(1), value);
+    round = resync.round;
+  }
+};
+
+// The key of the random stream that a server's compressed broadcast draws from.
+inline StreamKey downlink_key(std::uint64_t seed, std::uint32_t t, std::uint32_t part = 0) {
+  return {seed, kServerClient, t, Purpose::kCompressor + part};
+}
+
+}  // namespace gradwire

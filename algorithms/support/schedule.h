@@ -1,0 +1,45 @@
+// How a step size changes over the rounds: gamma_t = gamma * factor(t), t = 0, 1, ...
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string_view>
+
+#include "algorithms/support/params.h"
+#include "algorithms/support/spec.h"
+#include "base/config_error.h"
+
+namespace gradwire {
+
+struct ScheduleWords {
+  static constexpr std::array<std::string_view, 4> words = {"constant", "inverse_sqrt", "inverse", "cosine"};
+};
+
+struct Schedule {
+  Choice<ScheduleWords> kind;
+  std::uint32_t horizon = 0;  // T, of cosine
+
+  static void fields(auto& self, auto&& visit) {
+    visit("schedule", self.kind,
+          "of the step size: constant | inverse_sqrt (1/sqrt(t+1)) | inverse (1/(t+1)) | cosine");
+    visit("horizon", self.horizon, "T: rounds until the cosine schedule reaches 0; 0: run.rounds");
+  }
+  void resolve(const Theory& theory, Warnings& warnings, bool step_from_theory) {
+    if (kind.is("cosine") && horizon == 0) horizon = theory.rounds;
+    if (kind.is("cosine") && horizon == 0)
+      throw ConfigError("algorithm.horizon", "the cosine schedule needs the number of rounds; give it here");
+    if (!kind.is("constant") && step_from_theory)
+      warnings.push_back("the theorem behind the step size assumes a constant one; the schedule shrinks it");
+  }
+  double factor(std::uint32_t t) const {
+    const double k = t;
+    if (kind.is("inverse_sqrt")) return 1 / std::sqrt(k + 1);
+    if (kind.is("inverse")) return 1 / (k + 1);
+    if (kind.is("cosine")) return t >= horizon ? 0 : (1 + std::cos(std::numbers::pi * k / horizon)) / 2;
+    return 1;
+  }
+};
+
+}  // namespace gradwire

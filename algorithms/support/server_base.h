@@ -1,0 +1,32 @@
+// What most server halves have in common: the model x, its round, a sample of clients, x sent whole.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "algorithms/support/context.h"
+#include "algorithms/support/message.h"
+#include "algorithms/support/sampling.h"
+
+namespace gradwire {
+
+template <class Real>
+struct ModelServer {
+  const Setup<Real>& setup;
+  Vec<Real> x;
+  std::uint32_t t = 0;
+
+  explicit ModelServer(const Setup<Real>& s) : setup(s), x(s.x0) {}
+  static void fields(auto& self, auto&& visit) {
+    visit(self.x);
+    visit(self.t);
+  }
+
+  void cohort(std::vector<ClientId>& out) const {
+    sample_cohort(setup.seed, t, setup.n, setup.algorithm.participation, out);
+  }
+  Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x)}}; }
+  View<Real> model() const { return x; }
+};
+
+}  // namespace gradwire

@@ -1,0 +1,46 @@
+#include "base/nearest.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+namespace gradwire {
+namespace {
+
+// Levenshtein distance.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string suggest(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongestWord = 100;
+  const std::string* best = nullptr;
+  std::size_t best_distance = word.size() / 3 + 2;
+  if (word.size() <= kLongestWord) {
+    for (const std::string& k : known) {
+      const std::size_t dist = distance(word, k);
+      if (dist < best_distance) {
+        best_distance = dist;
+        best = &k;
+      }
+    }
+  }
+  if (best != nullptr) return "; did you mean '" + *best + "'?";
+  std::string list;
+  for (const std::string& k : known) list += (list.empty() ? "; known: " : ", ") + k;
+  return list;
+}
+
+}  // namespace gradwire

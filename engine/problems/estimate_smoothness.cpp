@@ -1,0 +1,184 @@
+#include "engine/problems/estimate_smoothness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+
+#include "base/random.h"
+#include "engine/dataset.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kClients = 64;  // examined at most
+constexpr std::size_t kSamplesPerClient = 256;
+constexpr std::size_t kSingleSamples = 64;  // of all clients together
+constexpr int kPowerSteps = 12;
+constexpr int kDescentSteps = 10;
+constexpr double kDifference = 1e-5;  // of the points whose gradients are compared, relative to ||x||
+
+using Gradient = std::function<void(std::span<const double> x, std::span<double> out)>;
+
+double norm(std::span<const double> v) {
+  return std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
+}
+
+double round_up_to_two_digits(double value) {
+  if (!(value > 0)) return value;
+  const double unit = std::pow(10, std::floor(std::log10(value)) - 1);
+  return std::ceil(value / unit) * unit;
+}
+
+// `count` of 0 .. size-1, ascending.
+std::vector<std::uint32_t> draw(std::size_t size, std::size_t count, Random random) {
+  std::vector<std::uint32_t> all(size);
+  std::iota(all.begin(), all.end(), 0u);
+  if (count >= size) return all;
+  random.shuffle(std::span(all));
+  all.resize(count);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+struct Looked {
+  Oracle<double>* oracle;
+  std::size_t client;
+  double weight;  // in the mean over those that are looked at
+  std::vector<std::uint32_t> samples;
+};
+
+class Estimate {
+ public:
+  Estimate(std::span<const std::unique_ptr<Oracle<double>>> oracles, std::span<const double> weights,
+           std::span<const double> x0, std::uint64_t seed)
+      : seed_(seed), x_(x0.begin(), x0.end()) {
+    double weight_sum = 0;
+    for (const std::uint32_t i : draw(oracles.size(), kClients, Random(seed, "estimate clients"))) {
+      Oracle<double>& oracle = *oracles[i];
+      const double weight = weights.empty() ? 1 : weights[i];
+      weight_sum += weight;
+      looked_.push_back(
+          {&oracle, i, weight,
+           draw(oracle.sample_count(), kSamplesPerClient, Random(seed, "estimate samples", i))});
+    }
+    for (Looked& one : looked_) one.weight /= weight_sum;
+    L_i_.resize(looked_.size());
+    sample_square_.resize(looked_.size());
+  }
+
+  void look() {
+    L_ = std::max(L_, curvature(mean_gradient()));
+    for (std::size_t k = 0; k < looked_.size(); ++k) {
+      L_i_[k] = std::max(L_i_[k], curvature(gradient_of(looked_[k], looked_[k].samples)));
+      look_at_samples(k);
+    }
+  }
+
+  void descend() {
+    std::vector<double> gradient(x_.size());
+    const Gradient of = mean_gradient();
+    for (int step = 0; step < kDescentSteps && L_ > 0; ++step) {
+      of(x_, gradient);
+      for (std::size_t j = 0; j < x_.size(); ++j) x_[j] -= gradient[j] / L_;
+    }
+  }
+
+  Smoothness result(std::size_t clients, std::span<const double> weights) const {
+    Smoothness s;
+    s.exact = false;
+    s.estimated = true;
+    s.weights.assign(weights.begin(), weights.end());
+    s.L_i.assign(clients, round_up_to_two_digits(*std::max_element(L_i_.begin(), L_i_.end())));
+    double square = 0;
+    for (std::size_t k = 0; k < looked_.size(); ++k) {
+      s.L_i[looked_[k].client] = round_up_to_two_digits(L_i_[k]);
+      // L_i of a mean of samples is at most the root mean square of their L_ij.
+      square += looked_[k].weight * std::max(sample_square_[k], L_i_[k] * L_i_[k]);
+    }
+    s.L = std::min(round_up_to_two_digits(L_), s.L_avg());
+    s.L_s = round_up_to_two_digits(std::sqrt(square));
+    s.L_sample_max = std::max(round_up_to_two_digits(sample_max_), s.L_max());
+    return s;
+  }
+
+ private:
+  Gradient gradient_of(const Looked& one, Batch batch) const {
+    return [oracle = one.oracle, batch](std::span<const double> x, std::span<double> out) {
+      oracle->loss_and_gradient(x, batch, out);
+    };
+  }
+
+  Gradient mean_gradient() const {
+    return [this](std::span<const double> x, std::span<double> out) {
+      std::vector<double> one(out.size());
+      std::fill(out.begin(), out.end(), 0.0);
+      for (const Looked& client : looked_) {
+        client.oracle->loss_and_gradient(x, client.samples, one);
+        for (std::size_t j = 0; j < out.size(); ++j) out[j] += client.weight * one[j];
+      }
+    };
+  }
+
+  // The spread of single samples of the k-th client.
+  void look_at_samples(std::size_t k) {
+    const std::vector<std::uint32_t>& samples = looked_[k].samples;
+    const std::size_t count =
+        std::min(samples.size(), std::max<std::size_t>(1, kSingleSamples / looked_.size()));
+    double sum = 0;
+    for (std::size_t s = 0; s < count; ++s) {
+      const double L_ij = curvature(gradient_of(looked_[k], std::span(samples).subspan(s, 1)));
+      sum += L_ij * L_ij;
+      sample_max_ = std::max(sample_max_, L_ij);
+    }
+    sample_square_[k] = std::max(sample_square_[k], sum / static_cast<double>(count));
+  }
+
+  // The largest ||H v||, ||v|| = 1, that the power method meets at x.
+  double curvature(const Gradient& gradient) const {
+    const std::size_t d = x_.size();
+    const double h = kDifference * std::max(1.0, norm(x_));
+    std::vector<double> at_x(d), v(d), moved(d), product(d);
+    gradient(x_, at_x);
+    Random random(seed_, "estimate direction");
+    for (double& entry : v) entry = random.normal();
+    double largest = 0;
+    for (int step = 0; step < kPowerSteps; ++step) {
+      const double length = norm(v);
+      if (!std::isfinite(length))
+        throw DataError("smoothness constants cannot be estimated: a gradient near x0 is not finite");
+      if (length == 0) break;
+      for (std::size_t j = 0; j < d; ++j) moved[j] = x_[j] + h * (v[j] / length);
+      gradient(moved, product);
+      for (std::size_t j = 0; j < d; ++j) v[j] = (product[j] - at_x[j]) / h;
+      largest = std::max(largest, norm(v));
+    }
+    if (!std::isfinite(largest))
+      throw DataError("smoothness constants cannot be estimated: a gradient near x0 is not finite");
+    return largest;
+  }
+
+  std::uint64_t seed_;
+  std::vector<double> x_;
+  std::vector<Looked> looked_;
+  double L_ = 0, sample_max_ = 0;
+  std::vector<double> L_i_, sample_square_;  // of those looked at
+};
+
+}  // namespace
+
+Smoothness estimate_smoothness(std::span<const std::unique_ptr<Oracle<double>>> oracles,
+                               std::span<const double> weights, std::span<const double> x0,
+                               std::uint64_t seed) {
+  if (oracles.empty() || x0.size() != oracles[0]->dim())
+    throw std::logic_error("estimate_smoothness: at least one oracle, of the length of x0");
+  Estimate estimate(oracles, weights, x0, seed);
+  estimate.look();
+  estimate.descend();
+  estimate.look();
+  return estimate.result(oracles.size(), weights);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,26 @@
+// Estimates of the constants that step-size theory needs, for functions without closed form.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/oracle.h"
+#include "engine/smoothness/smoothness.h"
+
+namespace gradwire {
+
+// Estimates the constants of f = sum_i weights[i] f_i (weights empty: 1/n each): the largest curvature met,
+// at x0 and at the end of ten steps of gradient descent from there. A curvature is ||H v|| after twelve steps
+// of the power method on differences of gradients, of f, of each f_i on at most 256 of its samples, and of
+// single samples; of more than 64 clients, 64 are drawn, and the others get the largest of the values of
+// these. mu = 0, convex = false, exact = false, estimated = true. Every value is a lower bound of the true
+// constant, rounded up to two digits so that processors whose gradients differ in their last bits agree.
+// Draws by `seed`; throws DataError where a gradient is not finite. REQUIRES: at least one oracle; x0 and the
+// oracles are of one length.
+Smoothness estimate_smoothness(std::span<const std::unique_ptr<Oracle<double>>> oracles,
+                               std::span<const double> weights, std::span<const double> x0,
+                               std::uint64_t seed);
+
+}  // namespace gradwire

@@ -1,0 +1,194 @@
+#include "engine/smoothness/gram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/smoothness/eigen.h"
+
+namespace gradwire {
+namespace {
+
+// The code forms the Gram matrix, or its twin A A^T, up to this size: this takes seconds and tens of
+// megabytes.
+constexpr std::size_t kDenseLimit = 1500;
+
+// Rows [i, i + kTile) of `matrix` += sum over the rows r of `block` (each of length n) of r_i r_j, for j <= i
+// + kTile - 1: the lower triangle, and a little more.
+template <std::size_t kTile>
+void add_outer_tile(std::span<const double> block, std::size_t n, std::size_t i, double* __restrict matrix) {
+  constexpr std::size_t kDepth = 4;  // rows of the block per pass over the tile
+  for (std::size_t start = 0; start < block.size(); start += kDepth * n) {
+    const double* __restrict r = &block[start];
+    double left[kTile][kDepth];
+    for (std::size_t t = 0; t < kTile; ++t) {
+      for (std::size_t depth = 0; depth < kDepth; ++depth) left[t][depth] = r[depth * n + i + t];
+    }
+    for (std::size_t j = 0; j < i + kTile; ++j) {
+      const double r0 = r[j], r1 = r[n + j], r2 = r[2 * n + j], r3 = r[3 * n + j];
+#pragma GCC unroll 4
+      for (std::size_t t = 0; t < kTile; ++t) {
+        matrix[(i + t) * n + j] += (left[t][0] * r0 + left[t][1] * r1) + (left[t][2] * r2 + left[t][3] * r3);
+      }
+    }
+  }
+}
+
+void add_outer_products(std::span<const double> block, std::size_t n, std::vector<double>& matrix) {
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4) add_outer_tile<4>(block, n, i, matrix.data());
+  for (; i < n; ++i) add_outer_tile<1>(block, n, i, matrix.data());
+}
+
+void add_outer_product(std::span<const std::uint32_t> column, std::span<const double> value, double scale,
+                       std::size_t n, std::vector<double>& matrix) {
+  for (std::size_t k = 0; k < column.size(); ++k) {
+    double* row = &matrix[column[k] * n];
+    const double factor = scale * value[k];
+    for (std::size_t l = 0; l <= k; ++l) row[column[l]] += factor * value[l];
+  }
+}
+
+// (columns x columns), both triangles.
+std::vector<double> dense_gram(const Gram& gram) {
+  constexpr std::size_t kBlockRows = 16;  // a multiple of four
+  constexpr std::size_t kDenseFraction =
+      8;  // rows with more than a share 1/8 of nonzeros are gathered in blocks
+  const std::size_t n = gram.columns;
+  std::vector<double> matrix(n * n), block(kBlockRows * n);
+  std::size_t filled = 0;
+  const auto flush = [&] {
+    add_outer_products(block, n, matrix);
+    std::fill(block.begin(), block.end(), 0.0);
+    filled = 0;
+  };
+  for (const auto& [data, scale] : gram.terms) {
+    for (std::size_t r = 0; r < data->rows(); ++r) {
+      const auto column = data->row_columns(r);
+      const auto value = data->row_values(r);
+      if (column.size() * kDenseFraction <= n) {
+        add_outer_product(column, value, scale, n, matrix);
+        continue;
+      }
+      double* row = &block[filled * n];
+      for (std::size_t k = 0; k < column.size(); ++k) row[column[k]] = std::sqrt(scale) * value[k];
+      if (++filled == kBlockRows) flush();
+    }
+  }
+  if (filled > 0) flush();
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < i; ++j) matrix[j * n + i] = matrix[i * n + j];
+  }
+  return matrix;
+}
+
+// B B^T, (rows x rows), B the rows of all terms, each scaled by the root of its term's scale: the same
+// nonzero eigenvalues as the Gram matrix.
+std::vector<double> dense_twin(const Gram& gram) {
+  const std::size_t n = gram.rows();
+  std::vector<double> matrix(n * n), dense(gram.columns);
+  std::size_t first = 0;
+  for (const auto& [data, scale] : gram.terms) {
+    for (std::size_t r = 0; r < data->rows(); ++r) {
+      const auto column = data->row_columns(r);
+      const auto value = data->row_values(r);
+      for (std::size_t k = 0; k < column.size(); ++k) dense[column[k]] = value[k];
+      std::size_t other = 0;
+      for (const auto& [other_data, other_scale] : gram.terms) {
+        for (std::size_t q = 0; q < other_data->rows(); ++q, ++other) {
+          double sum = 0;
+          const auto other_column = other_data->row_columns(q);
+          const auto other_value = other_data->row_values(q);
+          for (std::size_t k = 0; k < other_column.size(); ++k)
+            sum += other_value[k] * dense[other_column[k]];
+          matrix[(first + r) * n + other] = std::sqrt(scale) * std::sqrt(other_scale) * sum;
+        }
+      }
+      for (const std::uint32_t c : column) dense[c] = 0;
+    }
+    first += data->rows();
+  }
+  return matrix;
+}
+
+}  // namespace
+
+std::size_t Gram::rows() const {
+  std::size_t sum = 0;
+  for (const Term& term : terms) sum += term.rows->rows();
+  return sum;
+}
+
+void Gram::apply(std::span<const double> v, std::span<double> out) const {
+  std::fill(out.begin(), out.end(), 0.0);
+  for (const auto& [data, scale] : terms) {
+    for (std::size_t r = 0; r < data->rows(); ++r) {
+      const auto column = data->row_columns(r);
+      const auto value = data->row_values(r);
+      double sum = 0;
+      for (std::size_t k = 0; k < column.size(); ++k) sum += value[k] * v[column[k]];
+      sum *= scale;
+      for (std::size_t k = 0; k < column.size(); ++k) out[column[k]] += sum * value[k];
+    }
+  }
+}
+
+double Gram::largest_eigenvalue() const {
+  return gradwire::largest_eigenvalue(
+      columns, [this](std::span<const double> v, std::span<double> out) { apply(v, out); });
+}
+
+double Gram::smallest_eigenvalue(Smallest which) const {
+  const std::size_t row_count = rows();
+  const std::size_t size = std::min(columns, row_count);
+  if (size == 0 || size > kDenseLimit) return 0;
+  const bool rank_below_dim = row_count < columns;
+  if (which == Smallest::kOfAll && rank_below_dim) return 0;
+  const Tridiagonal t = tridiagonalize(rank_below_dim ? dense_twin(*this) : dense_gram(*this), size);
+  // An eigenvalue below this is a 0 with a rounding error (the rule of numerical rank).
+  const double zero = static_cast<double>(std::max(row_count, columns)) *
+                      std::numeric_limits<double>::epsilon() * eigenvalue(t, size - 1);
+  const std::size_t zeros = count_below(t, zero);
+  if (zeros == size || (which == Smallest::kOfAll && zeros > 0)) return 0;
+  return eigenvalue(t, zeros);
+}
+
+double largest_mean_square(std::span<const Gram> grams, std::span<const double> weights, double ridge) {
+  const std::size_t n = grams[0].columns;
+  std::vector<double> once(n), twice(n);
+  return largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {
+    std::fill(out.begin(), out.end(), 0.0);
+    for (std::size_t i = 0; i < grams.size(); ++i) {
+      grams[i].apply(v, once);
+      for (std::size_t j = 0; j < n; ++j) once[j] += ridge * v[j];
+      grams[i].apply(once, twice);
+      for (std::size_t j = 0; j < n; ++j) out[j] += weights[i] * (twice[j] + ridge * once[j]);
+    }
+  });
+}
+
+double largest_variance(std::span<const Gram> grams, std::span<const double> weights, double mean_square) {
+  const std::size_t n = grams[0].columns;
+  // Lanczos stops at a relative accuracy, which a variance that is 0 up to rounding cannot reach; with the
+  // shift it can.
+  const double shift = mean_square / 64;
+  std::vector<double> mean(n), once(n), twice(n);
+  const double shifted = largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {
+    std::fill(mean.begin(), mean.end(), 0.0);
+    for (std::size_t i = 0; i < grams.size(); ++i) {
+      grams[i].apply(v, once);
+      for (std::size_t j = 0; j < n; ++j) mean[j] += weights[i] * once[j];
+    }
+    // sum_i w_i G_i (G_i - mean) v: the difference is taken first, so little is cancelled.
+    for (std::size_t j = 0; j < n; ++j) out[j] = shift * v[j];
+    for (std::size_t i = 0; i < grams.size(); ++i) {
+      grams[i].apply(v, once);
+      for (std::size_t j = 0; j < n; ++j) once[j] -= mean[j];
+      grams[i].apply(once, twice);
+      for (std::size_t j = 0; j < n; ++j) out[j] += weights[i] * twice[j];
+    }
+  });
+  return std::max(0.0, shifted - shift);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,150 @@
+// The operands of an operation on any number of scalars, as engine/tape/reductions.h sees them: a list of
+// Var, wherever they lie, or a list of VarRange, read one behind the other.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "engine/tape/var.h"
+#include "engine/tape/var_range.h"
+
+namespace gradwire {
+
+template <class T>
+inline constexpr bool kIsVar = false;
+template <class Tape>
+inline constexpr bool kIsVar<Var<Tape>> = true;
+template <class T>
+inline constexpr bool kIsVarRange = false;
+template <class Tape>
+inline constexpr bool kIsVarRange<VarRange<Tape>> = true;
+
+// sum over i < n of f(i), in running sums side by side that vectorise.
+template <class T, class F>
+T running_sum(std::size_t n, F f) {
+  T total(0);
+  std::size_t i = 0;
+  if constexpr (std::is_arithmetic_v<T>) {
+    constexpr std::size_t kSums = 16;
+    if (n >= kSums) {
+      T sums[kSums] = {};
+      for (; i + kSums <= n; i += kSums) {
+        for (std::size_t k = 0; k < kSums; ++k) sums[k] += f(i + k);
+      }
+      for (std::size_t half = kSums / 2; half > 0; half /= 2) {
+        for (std::size_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+      }
+      total = sums[0];
+    }
+  }
+  for (; i < n; ++i) total += f(i);
+  return total;
+}
+
+// List: std::array or std::span, of Var or of VarRange.
+template <class List>
+class Operands {
+ public:
+  using Element = std::remove_cv_t<typename List::value_type>;
+  using Tape = std::remove_reference_t<decltype(std::declval<Element>().tape())>;
+  using Value = typename Tape::Value;
+  static constexpr bool kRanges = kIsVarRange<Element>;
+
+  GRADWIRE_INLINE explicit Operands(const List& list) : list_(list), size_(list.size()) {
+    if constexpr (kRanges) {
+      size_ = 0;
+      for (const Element& range : list_) size_ += range.size();
+    }
+    if (size_ == 0) [[unlikely]]
+      throw_empty();
+  }
+
+  GRADWIRE_INLINE std::size_t size() const { return size_; }
+  GRADWIRE_INLINE Value count() const { return Value(static_cast<double>(size_)); }
+  GRADWIRE_INLINE Tape& tape() const { return list_[0].tape(); }
+  GRADWIRE_INLINE std::span<const Element> list() const { return list_; }
+
+  // f(i, value), i ascending.
+  template <class F>
+  GRADWIRE_INLINE void for_each(F f) const {
+    std::size_t i = 0;
+    for (const Element& element : list_) {
+      if constexpr (kRanges) {
+        for (const Value& value : tape().values(element)) f(i++, value);
+      } else {
+        f(i++, element.value());
+      }
+    }
+  }
+  // f(i, value), i descending.
+  template <class F>
+  GRADWIRE_INLINE void for_each_backward(F f) const {
+    std::size_t i = size_;
+    for (std::size_t k = list_.size(); k-- > 0;) {
+      if constexpr (kRanges) {
+        const auto values = tape().values(list_[k]);
+        for (std::size_t j = values.size(); j-- > 0;) f(--i, values[j]);
+      } else {
+        f(--i, list_[k].value());
+      }
+    }
+  }
+
+  template <class F>
+  GRADWIRE_INLINE Value sum(F f) const {
+    Value total(0);
+    for (const Element& element : list_) {
+      if constexpr (kRanges) {
+        const std::span<const Value> values = tape().values(element);
+        total += running_sum<Value>(values.size(), [&](std::size_t i) { return f(values[i]); });
+      } else {
+        total += f(element.value());
+      }
+    }
+    return total;
+  }
+  GRADWIRE_INLINE Value sum() const {
+    return sum([](const Value& x) { return x; });
+  }
+
+  // The result of an operation whose derivatives are alpha + beta x_i.
+  GRADWIRE_INLINE Var<Tape> linear(const Value& value, const Value& alpha, const Value& beta) const {
+    return tape().record_linear(value, list(), alpha, beta);
+  }
+  // The result of one whose derivatives are whatever was written to derivatives()[0 .. size()).
+  GRADWIRE_INLINE Value* derivatives() const { return tape().derivatives(size_); }
+  GRADWIRE_INLINE Var<Tape> result(const Value& value) const {
+    return tape().record_all(value, size_, list());
+  }
+
+ private:
+  [[noreturn, gnu::noinline, gnu::cold]] static void throw_empty() {
+    throw std::logic_error("an operation on no numbers");
+  }
+
+  List list_;
+  std::size_t size_;
+};
+
+// Of handles one by one, of an array, or of anything else that converts to a span of them.
+template <class First, class... Rest>
+GRADWIRE_INLINE auto operands(const First& first, const Rest&... rest) {
+  if constexpr (kIsVar<First> || kIsVarRange<First>) {
+    static_assert((std::is_same_v<First, Rest> && ...), "all Var of one tape, or all VarRange");
+    return Operands(std::array<First, 1 + sizeof...(Rest)>{first, rest...});
+  } else {
+    static_assert(sizeof...(Rest) == 0, "one list, or handles one by one");
+    using Element = std::remove_cv_t<std::remove_pointer_t<decltype(first.data())>>;
+    if constexpr (requires { std::tuple_size<First>::value; }) {
+      return Operands(first);
+    } else {
+      return Operands(std::span<const std::remove_const_t<Element>>(first.data(), first.size()));
+    }
+  }
+}
+
+}  // namespace gradwire

@@ -1,0 +1,99 @@
+// The handle of a scalar on a tape, and how an operation records itself. Three tapes share the handle and the
+// operations of engine/tape/scalar_ops.h and engine/tape/reductions.h: Tape<double> (engine/tape/tape.h),
+// Tape<Lanes<double, 8>>, which runs one graph for eight points at once (engine/tape/lanes.h), and
+// FixedTape<double, N>, which the compiler turns into straight-line code (engine/tape/fixed_tape.h).
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+
+// For operations: when they are inlined, a handle stays in registers, and the checks of one operation serve
+// the next.
+#define GRADWIRE_INLINE [[gnu::always_inline]] inline
+
+namespace gradwire {
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void throw_no_tape() {
+  throw std::logic_error("a Var that belongs to no tape: make it with Tape::variable first");
+}
+// Throws for a Var that does not belong to this tape.
+[[noreturn, gnu::noinline, gnu::cold]] inline void throw_foreign(const void* owner) {
+  if (owner == nullptr) throw_no_tape();
+  throw std::logic_error("an operation on Vars of two tapes");
+}
+
+// Where a tape keeps the gradient of a scalar, and in which generation of the tape the scalar was recorded.
+// Both are in one word: a handle that is passed to a function goes through memory, and two halves that are
+// written separately but read together stall the processor.
+struct Place {
+  std::uint64_t word = 0;
+
+  // Adds the two parts: the compiler can undo a sum, so it knows the results of checks on what it has just
+  // recorded.
+  GRADWIRE_INLINE static Place at(std::uint32_t slot, std::uint32_t generation) {
+    return {(std::uint64_t{generation} << 32) + slot};
+  }
+  GRADWIRE_INLINE std::uint32_t slot() const { return static_cast<std::uint32_t>(word); }
+  GRADWIRE_INLINE std::uint32_t generation() const { return static_cast<std::uint32_t>(word >> 32); }
+  GRADWIRE_INLINE bool is_of(std::uint32_t generation) const {
+    return (word - (std::uint64_t{generation} << 32)) >> 32 == 0;
+  }
+};
+
+template <class Tape>
+class Var {
+ public:
+  using Value = typename Tape::Value;
+
+  Var() = default;  // belongs to no tape; any operation on it throws std::logic_error
+  GRADWIRE_INLINE Var(Tape* tape, const Value& value, Place place)
+      : place_(place), value_(value), tape_(tape) {}
+  // Written out, so that a handle is copied word by word and passed by address (see Place).
+  GRADWIRE_INLINE Var(const Var& other) : place_(other.place_), value_(other.value_), tape_(other.tape_) {}
+  GRADWIRE_INLINE Var& operator=(const Var& other) {
+    place_ = other.place_;
+    value_ = other.value_;
+    tape_ = other.tape_;
+    return *this;
+  }
+
+  GRADWIRE_INLINE const Value& value() const { return value_; }
+  // The gradient from the last backward(); for parameters, the sum since they were zeroed.
+  GRADWIRE_INLINE Value grad() const { return tape().gradient(*this); }
+
+  GRADWIRE_INLINE Place place() const { return place_; }
+  GRADWIRE_INLINE Tape* owner() const { return tape_; }
+  GRADWIRE_INLINE Tape& tape() const {
+    if (tape_ == nullptr) [[unlikely]]
+      throw_no_tape();
+    return *tape_;
+  }
+
+ private:
+  Place place_;
+  Value value_ = Value(0);  // travels in the handle, so that adding a number needs no record
+  Tape* tape_ = nullptr;
+};
+
+template <class Tape>
+using ValueOf = typename Tape::Value;
+
+// The result of an operation of one or two arguments: its value, and after each argument the derivative by
+// it.
+template <class Tape>
+GRADWIRE_INLINE Var<Tape> result(const ValueOf<Tape>& value, const Var<Tape>& a, const ValueOf<Tape>& da) {
+  return a.tape().record(value, a, da);
+}
+template <class Tape>
+GRADWIRE_INLINE Var<Tape> result(const ValueOf<Tape>& value, const Var<Tape>& a, const ValueOf<Tape>& da,
+                                 const Var<Tape>& b, const ValueOf<Tape>& db) {
+  return a.tape().record(value, a, da, b, db);
+}
+
+// The gradient of seed * root by everything it depends on; see the tape's backward().
+template <class Tape>
+GRADWIRE_INLINE void backward(const Var<Tape>& root, const ValueOf<Tape>& seed = ValueOf<Tape>(1)) {
+  root.tape().backward(root, seed);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,15 @@
+// A figure as a Python script for Matplotlib: to be changed by hand, and for PNG and PDF.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "experiments/plot/plot_figure.h"
+
+namespace gradwire {
+
+// The script stands alone; it reads each curve's metrics.csv, whose path it holds relative to `folder`, where
+// it will lie.
+std::string draw_script(const Figure& figure, const std::filesystem::path& folder);
+
+}  // namespace gradwire

@@ -1,0 +1,14 @@
+// A figure as SVG: a white page, fonts that stay readable at the width of a column, a legend above the
+// panels.
+#pragma once
+
+#include <string>
+
+#include "experiments/plot/plot_figure.h"
+
+namespace gradwire {
+
+// Equal figures give equal text. REQUIRES: at least one panel.
+std::string draw_svg(const Figure& figure);
+
+}  // namespace gradwire

@@ -1,0 +1,45 @@
+#include "experiments/plot/ranks.h"
+
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+
+namespace gradwire {
+namespace {
+
+struct Launcher {
+  const char* size;     // how many copies were started
+  const char* only_if;  // a variable that only the copies have; null: `size` is one
+};
+
+constexpr Launcher kLaunchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", nullptr},  // mpirun of Open MPI
+    {"PMI_SIZE", nullptr},              // mpiexec of MPICH, Intel MPI
+    {"MV2_COMM_WORLD_SIZE", nullptr},   // MVAPICH2
+    {"SLURM_STEP_NUM_TASKS", nullptr},  // srun; sbatch does not set it
+    {"SLURM_NTASKS", "SLURM_STEP_ID"},  // srun of old releases; sbatch sets the first alone
+};
+
+std::uint32_t number(const char* text) {
+  std::uint32_t value = 0;
+  if (text != nullptr) std::from_chars(text, text + std::strlen(text), value);
+  return value;
+}
+
+}  // namespace
+
+std::string trouble_of_ranks(const std::function<const char*(const char*)>& variable) {
+  for (const Launcher& launcher : kLaunchers) {
+    if (launcher.only_if != nullptr && variable(launcher.only_if) == nullptr) continue;
+    const std::uint32_t size = number(variable(launcher.size));
+    if (size > 1)
+      return "started as one of " + std::to_string(size) + " processes (" + launcher.size +
+             " is set, as by mpirun or srun), and each would make the whole run into the same folder; start "
+             "it once, with --threads N";
+    // srun of one task inside a job of several: ignore the variable of the job.
+    if (size == 1 && std::strcmp(launcher.size, "SLURM_STEP_NUM_TASKS") == 0) break;
+  }
+  return "";
+}
+
+}  // namespace gradwire

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "proto/wire/codec.h"
+
+namespace gradwire {
+
+// Both directions of one client's connection, without the connection: what was encoded is received into the
+// slots that a real connection uses. A message that does not survive is a bug of this program, so errors
+// throw.
+template <class Real>
+class EncodedLink {
+ public:
+  explicit EncodedLink(const CodecContext& context)
+      : limit_(max_payload_bytes(context, sizeof(Real))), envelopes_(context), uplinks_(context) {}
+
+  Envelope<Real> down(const Encoded& bytes) {
+    receive(bytes, envelopes_);
+    return checked(envelopes_.finish());
+  }
+  // draws: of the calling thread, as UplinkSlot::finish takes them.
+  Uplink<Real> up(const Encoded& bytes, ClientId client, BlockMemo* draws = nullptr) {
+    receive(bytes, uplinks_);
+    return checked(uplinks_.finish(client, draws));
+  }
+
+ private:
+  template <class T>
+  static T checked(Result<T> result) {
+    if (!result) throw std::logic_error("codec: " + result.error().message);
+    return std::move(*result);
+  }
+
+  template <class Slot>
+  void receive(const Encoded& bytes, Slot& slot) {
+    const auto prefix = checked(read_prefix(bytes.prefix, limit_));
+    const auto header = std::as_bytes(std::span(bytes.header));
+    checked(check_header(bytes.prefix, header));
+    std::size_t section = 0, offset = 0;
+    for (const std::span<std::byte> target : checked(slot.prepare(prefix, header))) {
+      for (std::size_t filled = 0; filled < target.size();) {
+        while (section < bytes.sections.size() && offset == bytes.sections[section].size())
+          ++section, offset = 0;
+        if (section == bytes.sections.size())
+          throw std::logic_error("codec: the payload is shorter than declared");
+        const std::size_t size = std::min(target.size() - filled, bytes.sections[section].size() - offset);
+        std::memcpy(target.data() + filled, bytes.sections[section].data() + offset, size);
+        filled += size;
+        offset += size;
+      }
+    }
+  }
+
+  std::uint64_t limit_;
+  EnvelopeSlot<Real> envelopes_;
+  UplinkSlot<Real> uplinks_;
+};
+
+}  // namespace gradwire

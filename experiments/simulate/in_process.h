@@ -1,0 +1,71 @@
+// Clients in this process: threads, a virtual clock, and seeded faults. Copies no payload; with `encoded`,
+// every message passes through the codec instead.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/methods.h"
+#include "engine/oracle.h"
+#include "proto/wire/codec.h"
+#include "rounds/runtime.h"
+#include "rounds/transport.h"
+
+namespace gradwire {
+
+// Shares of the messages, drawn from the seed: in every run the k-th message of a client has the same faults.
+struct Faults {
+  double lost_replies = 0, lost_requests = 0, duplicates = 0;
+  double crashes = 0;    // per request: the client loses its uncommitted proposal
+  double wiped = 0;      // per request: the client restarts without its state
+  bool shuffle = false;  // replies arrive in a drawn order instead of client order
+  bool any() const {
+    return lost_replies > 0 || lost_requests > 0 || duplicates > 0 || crashes > 0 || wiped > 0 || shuffle;
+  }
+};
+
+struct InProcessOptions {
+  unsigned threads = 1;
+  bool encoded = false;  // pass every message through the codec
+  Faults faults = {};
+  // Replies arrive in an order drawn from the seed, as with faults.shuffle. For rounds that end before all
+  // have answered: otherwise they would always miss the clients with the last numbers.
+  bool draw_arrival = false;
+  ZstdMode zstd = {};
+  // If the runtimes of all clients, or their last evaluations, would take more than this, memory is freed
+  // after each request: a client that keeps no state lends its runtime to the client that is asked next, and
+  // evaluations are not kept. No bit of a result depends on it. Not with faults.
+  std::size_t runtime_bytes = std::size_t{64} << 20;
+  std::size_t evaluation_bytes = std::size_t{512} << 20;
+};
+
+template <class Real>
+class InProcess final : public Transport<Real> {
+ public:
+  // One oracle per client; they must outlive this.
+  InProcess(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+            const InProcessOptions& options);
+  ~InProcess() override;
+
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
+  Event<Real> next(double deadline) override;
+  double now() const override;
+
+  ClientRuntime<Real>& runtime(ClientId client);  // for tests and tools
+
+  // The state of all clients, after each has learned which of its tickets was committed. To be called between
+  // rounds.
+  std::string save_clients(std::span<const std::uint64_t> committed);
+  // REQUIRES: no client was asked yet. False: the bytes are not saved clients of this run.
+  bool load_clients(std::string_view bytes);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gradwire

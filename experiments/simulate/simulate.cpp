@@ -1,0 +1,143 @@
+#include "experiments/simulate/simulate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+
+#include "base/state.h"
+#include "engine/kernels/select.h"
+#include "experiments/simulate/in_process.h"
+#include "experiments/support/thread_pool.h"
+#include "proto/config/start_point.h"
+#include "proto/store/round_record.h"
+
+namespace gradwire {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// With fewer ranges, threads cost more than they save.
+constexpr std::size_t kRangesWorthThreads = 8;
+
+InProcessOptions in_process_options(const proto::Experiment& e, bool encoded, unsigned threads) {
+  InProcessOptions options;
+  options.threads = threads;
+  options.encoded = encoded;
+  options.faults = {e.faults().lost_replies(), e.faults().lost_requests(), e.faults().duplicates(),
+                    e.faults().crashes(),      e.faults().wiped(),         e.faults().shuffle()};
+  options.draw_arrival = e.server().over_selection() > 0 || e.server().quorum() < 1;
+  const Result<ZstdMode> zstd = parse_zstd_mode(e.server().zstd());
+  if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
+  options.zstd = *zstd;
+  return options;
+}
+
+ForRanges ranges_on(std::shared_ptr<ThreadPool> pool) {
+  return
+      [pool = std::move(pool)](std::size_t size, const std::function<void(std::size_t, std::size_t)>& body) {
+        const std::size_t ranges = (size + kRangeReals - 1) / kRangeReals;
+        pool->for_each(ranges, [&](unsigned, std::size_t k) {
+          body(k * kRangeReals, std::min(size, (k + 1) * kRangeReals));
+        });
+      };
+}
+
+template <class Real>
+std::shared_ptr<Setup<Real>> make_setup(const Prepared& p, unsigned threads) {
+  auto setup = std::make_shared<Setup<Real>>();
+  setup->seed = p.experiment.seed();
+  setup->n = p.problem.clients;
+  setup->d = p.d;
+  setup->x0.assign(p.x0.begin(), p.x0.end());
+  setup->algorithm = algorithm_spec(p.experiment);
+  setup->compressor = uplink_compressor(setup->algorithm, p.d, setup->n);
+  setup->weights = p.weights;
+  setup->keep_mirrors = keep_mirrors(p.experiment, false);
+  if (threads > 1 && p.d >= kRangesWorthThreads * kRangeReals)
+    setup->ranges = ranges_on(std::make_shared<ThreadPool>(threads));
+  return setup;
+}
+
+void put(Saver& saver, const std::string& part) { saver(std::vector<char>(part.begin(), part.end())); }
+
+template <class Real>
+std::string save_simulation(const Ledger& ledger, const ServerHalf<Real>& server, InProcess<Real>& clients) {
+  Saver saver;
+  put(saver, save_ledger(ledger));
+  put(saver, server.save());
+  put(saver, clients.save_clients(ledger.committed));
+  return saver.take();
+}
+
+template <class Real>
+void load_simulation(const std::string& state, Ledger& ledger, ServerHalf<Real>& server,
+                     InProcess<Real>& clients) {
+  std::vector<char> parts[3];
+  Loader loader(state);
+  for (std::vector<char>& part : parts) loader(part);
+  const auto text = [&](int k) { return std::string_view(parts[k].data(), parts[k].size()); };
+  if (!loader.done() || !load_ledger(text(0), ledger) || !server.load(text(1)) ||
+      !clients.load_clients(text(2)))
+    throw std::runtime_error("the checkpoint does not fit the experiment; run without --resume");
+}
+
+template <class Real>
+RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const RunObserver& observer,
+                      const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
+  const auto setup = make_setup<Real>(p, threads);
+  const auto oracles = make_oracles<Real>(p.problem, p.agreement, p.parts);
+  std::vector<Oracle<Real>*> pointers;
+  for (const auto& oracle : oracles) pointers.push_back(oracle.get());
+  InProcess<Real> transport(setup, pointers, in_process_options(p.experiment, encoded, threads));
+  const auto server = make_server<Real>(setup);
+  RunResult result;
+  result.kernels = kernels_name();
+  LoopHooks<Real> hooks;
+  hooks.stop = &stop;
+  hooks.on_note = observer.on_note;
+  hooks.on_record = [&](const RoundRecord& record) {
+    result.last = record;
+    if (observer.on_record) observer.on_record(record);
+  };
+  hooks.on_round = [&](std::uint32_t rounds) {
+    result.rounds = rounds;
+    if (observer.on_round) observer.on_round(rounds);
+  };
+  Ledger ledger;
+  ledger.committed.resize(setup->n);
+  if (!checkpoints.state.empty()) load_simulation(checkpoints.state, ledger, *server, transport);
+  result.rounds = ledger.round;
+  const double seconds_before = ledger.totals.seconds;
+  double saved = seconds_before;
+  std::uint32_t saved_round = 0;
+  RoundLimits limits = round_limits(p.experiment);
+  limits.keep_clients = checkpoints.save != nullptr;
+  if (checkpoints.save)
+    hooks.on_commit = [&](const RoundCommit<Real>& commit) {
+      if (commit.ledger.totals.seconds - saved < checkpoints.seconds && !stop) return;
+      checkpoints.save(save_simulation<Real>(commit.ledger, *server, transport), commit.ledger.round);
+      saved = commit.ledger.totals.seconds;
+      saved_round = commit.ledger.round;
+    };
+  const auto started = Clock::now();
+  result.outcome = run_rounds(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+  if (result.outcome == Outcome::kStopped && checkpoints.save && saved_round != ledger.round)
+    checkpoints.save(save_simulation<Real>(ledger, *server, transport), ledger.round);
+  result.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - started).count();
+  const View<Real> x = server->model();
+  result.model.assign(x.begin(), x.end());
+  return result;
+}
+
+}  // namespace
+
+RunResult simulate(const Prepared& prepared, bool encoded, unsigned threads, const RunObserver& observer,
+                   const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
+  threads = std::clamp(threads, 1u, std::max(1u, prepared.problem.clients));
+  if (prepared.experiment.precision() == "fp32")
+    return simulate_as<float>(prepared, encoded, threads, observer, stop, checkpoints);
+  return simulate_as<double>(prepared, encoded, threads, observer, stop, checkpoints);
+}
+
+}  // namespace gradwire

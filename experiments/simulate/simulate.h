@@ -1,0 +1,45 @@
+// One experiment with all clients in this process.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "experiments/simulate/prepare.h"
+#include "fl_server/summary.h"
+#include "rounds/round_loop.h"
+
+namespace gradwire {
+
+enum class TransportKind : std::uint8_t { kMemory, kEncoded, kTcp };
+
+struct RunObserver {
+  std::function<void(const RoundRecord&)> on_record;   // evaluated rounds
+  std::function<void(std::uint32_t rounds)> on_round;  // after every round; not over TCP
+  Log on_note;                                         // one line
+};
+
+struct RunResult {
+  Outcome outcome = Outcome::kFinished;
+  std::uint32_t rounds = 0;  // that were done
+  RoundRecord last;          // of the last evaluation
+  double seconds = 0;
+  std::vector<double> model;  // shape (d); exact also for fp32
+  std::string kernels;        // that computed gradients
+  std::vector<ProcessInfo> processes;
+};
+
+// How a simulation saves all that another process needs to continue it.
+struct Checkpoints {
+  std::string state;    // to continue from; empty: start from the beginning
+  double seconds = 30;  // from one to the next, about; there is one more when the run is stopped
+  std::function<void(const std::string& state, std::uint32_t round)> save;
+};
+
+// `encoded`: every message passes through the codec. Throws std::runtime_error (one line).
+RunResult simulate(const Prepared& prepared, bool encoded, unsigned threads, const RunObserver& observer,
+                   const std::atomic<bool>& stop, const Checkpoints& checkpoints = {});
+
+}  // namespace gradwire

@@ -1,0 +1,63 @@
+// What a person, or a program, sees of a run while it goes on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "rounds/round_loop.h"
+
+namespace gradwire {
+
+enum class Verbosity : std::uint8_t {
+  kNormal,  // stderr: on a terminal one line that is rewritten, else lines at growing intervals
+  kQuiet,   // nothing
+  kJson,    // stdout: one object per evaluated round
+};
+
+class Progress {
+ public:
+  // All lines but the one that is rewritten go to `log`.
+  Progress(std::string name, std::uint32_t rounds, Verbosity verbosity, Log log);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void record(const RoundRecord& record);
+  void round(std::uint32_t done);  // between evaluations; cheap
+  void note(const LogLine& line);  // a line of its own
+  void finish();                   // shows the last state
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void show(Clock::time_point now, bool last);
+  std::string line(double elapsed, std::size_t width) const;
+
+  const std::string name_;
+  const std::uint32_t rounds_;
+  const Verbosity verbosity_;
+  const Log log_;
+  const bool terminal_;
+  const Clock::time_point started_ = Clock::now();
+  Clock::time_point next_show_ = started_;
+  std::chrono::duration<double> interval_{1};  // of log lines; grows
+  std::optional<RoundRecord> record_;
+  std::uint32_t done_ = 0, shown_ = 0;
+  bool line_open_ = false;
+  bool finished_ = false;
+};
+
+// One line of JSON without its newline; numbers that are not finite become null.
+std::string record_json(const RoundRecord& record);
+
+// "12.3 MB", "950 bytes"; "1.24 Gbit".
+std::string bytes_text(double bytes);
+std::string bits_text(double bits);
+// "8.1", "850", "5.2k": events per second.
+std::string rate_text(double per_second);
+
+}  // namespace gradwire

@@ -1,0 +1,25 @@
+// A private folder in the system's folder for temporary files; it is removed with everything in it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "proto/store/folder_disk.h"
+
+namespace gradwire {
+
+class ScratchFolder {
+ public:
+  // Also removes those that killed processes of this user left. Throws std::runtime_error (one line).
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::optional<FolderLock> lock_;  // as long as the process lives
+};
+
+}  // namespace gradwire

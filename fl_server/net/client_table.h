@@ -1,0 +1,78 @@
+// Who is which client. Pure: fed with what clients say, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/support/message.h"
+#include "base/result.h"
+
+namespace gradwire {
+
+// What a client says of itself and of its data when it joins.
+struct ClientInfo {
+  std::string name;  // never empty
+  std::string build;
+  std::string kernels;  // that compute its gradients; empty: it did not say
+  std::uint64_t pid = 0;
+  std::uint32_t columns = 0;  // largest feature index
+  std::uint64_t sample_count = 0;
+  std::uint64_t test_count = 0;
+  std::vector<double> labels;                   // distinct, ascending
+  std::string alphabet;                         // of text: distinct letters, ascending
+  std::optional<double> smoothness;             // L_i
+  std::optional<double> convexity;              // mu_i
+  std::optional<double> sample_smoothness;      // L_s
+  std::optional<double> sample_smoothness_max;  // L_sample_max
+
+  // A client that comes back must bring the data that it left with.
+  bool same_data(const ClientInfo& other) const {
+    return columns == other.columns && sample_count == other.sample_count && test_count == other.test_count &&
+           labels == other.labels && alphabet == other.alphabet;
+  }
+};
+
+// Numbers for names. A client whose data is part i of n is number i; any other gets the first free number. A
+// name that comes back gets its old number.
+class ClientTable {
+ public:
+  explicit ClientTable(std::uint32_t clients) : clients_(clients) {}
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(clients_.size()); }
+
+  // `name` may be empty: then the client gets a name of its own.
+  Result<ClientId> assign(const std::string& name, std::optional<std::uint32_t> part_index,
+                          std::optional<std::uint32_t> part_count);
+  // Forgets who has the number: allowed until the run begins.
+  void release(ClientId client);
+
+  // An error when this client came before with other data.
+  Status join(ClientId client, ClientInfo info);
+  bool joined(ClientId client) const { return clients_[client].joined; }
+  std::uint32_t joined_count() const { return joined_count_; }
+
+  const ClientInfo& info(ClientId client) const { return clients_[client].info; }
+  bool by_part(ClientId client) const { return clients_[client].by_part; }
+  // Restores a client as info() and by_part() described it in an earlier process. REQUIRES: the number is
+  // free.
+  Status restore(ClientId client, ClientInfo info, bool by_part);
+
+ private:
+  struct Entry {
+    bool taken = false;
+    bool by_part = false;
+    bool joined = false;
+    ClientInfo info;
+  };
+  Result<ClientId> assign_part(std::uint32_t index, std::uint32_t count);
+  Result<ClientId> take(ClientId client, const std::string& name, bool by_part);
+
+  std::vector<Entry> clients_;
+  std::map<std::string, ClientId> by_name_;
+  std::uint32_t joined_count_ = 0;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,317 @@
+#include "fl_server/net/connection.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "proto/wire/control_frame.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kReadBytes = 4096;        // a small message arrives in one read
+constexpr std::size_t kBytesPerWake = 1 << 20;  // then the other connections get their turn
+constexpr std::size_t kDiscardedPerWake = 1 << 16;
+
+bool has_magic(std::span<const std::byte, kPrefixBytes> prefix) {
+  std::uint32_t magic = 0;
+  for (std::size_t k = 0; k < sizeof magic; ++k) magic |= static_cast<std::uint32_t>(prefix[k]) << (8 * k);
+  return magic == kMagic;
+}
+
+}  // namespace
+
+Connection::Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,
+                       FrameHandler& handler, ConnectionCounts& counts)
+    : sockets_(sockets),
+      socket_(std::move(socket)),
+      times_(times),
+      handler_(handler),
+      counts_(counts),
+      buffer_(kReadBytes),
+      sent_(sockets.now()) {
+  silence_.restart(sent_);
+  counts_.open += 1;
+}
+
+Connection::~Connection() {
+  if (!socket_->is_open()) return;
+  socket_->close();
+  queue_.clear();
+  count_borrowing();
+  counts_.open -= 1;
+}
+
+void Connection::start() { socket_->start(*this); }
+const std::string& Connection::peer() const { return socket_->peer(); }
+
+// ---- reading ----
+
+void Connection::on_readable() {
+  if (open_) {
+    try {
+      return read_frames();
+    } catch (const std::bad_alloc&) {
+      return close("there is no memory for its message");
+    }
+  }
+  // Discards what a refused peer still sends, until it disconnects or the time to linger is over.
+  for (std::size_t dropped = 0; socket_->is_open() && dropped < kDiscardedPerWake;) {
+    const Socket::Moved moved = socket_->read(buffer_);
+    if (moved.got == Socket::Got::kNothing) return;
+    if (moved.got != Socket::Got::kSome) return shut();
+    dropped += moved.bytes;
+  }
+}
+
+void Connection::read_frames() {
+  for (std::size_t read = 0; open_ && !paused_ && read < kBytesPerWake;) {
+    const std::span<std::byte> to = room();
+    const bool into_buffer = to.data() >= buffer_.data() && to.data() < buffer_.data() + buffer_.size();
+    const Socket::Moved moved = socket_->read(to);
+    if (moved.got == Socket::Got::kNothing) return;
+    if (moved.got == Socket::Got::kEnd) return close("it closed the connection");
+    if (moved.got == Socket::Got::kFailed) return close(socket_->failure());
+    silence_.restart(sockets_.now());
+    read += moved.bytes;
+    if (into_buffer) {
+      end_ += moved.bytes;
+    } else {
+      note_payload(moved.bytes);
+    }
+    while (advance()) {
+    }
+    if (moved.bytes < to.size()) return;  // there is no more
+  }
+}
+
+// Where the next bytes go: straight into the target of a payload, or behind what is in the buffer.
+std::span<std::byte> Connection::room() {
+  if (stage_ == Stage::kPayload) return targets_[target_].subspan(target_done_);
+  if (begin_ > 0) {
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (stage_ == Stage::kHeader) buffer_.resize(std::max<std::size_t>(buffer_.size(), prefix_.header_len));
+  return std::span(buffer_).subspan(end_);
+}
+
+// Uses what is in the buffer; true: there is more to use.
+bool Connection::advance() {
+  if (!open_) return false;
+  switch (stage_) {
+    case Stage::kPrefix: return take_prefix();
+    case Stage::kHeader: return take_header();
+    case Stage::kPayload:
+    case Stage::kSkipped: take_payload(); return frame_is_whole();
+  }
+  return false;
+}
+
+bool Connection::take_prefix() {
+  if (end_ == begin_) return false;
+  if (frame_bytes_ == 0) arrival_ = silence_;
+  frame_bytes_ = std::max<std::uint64_t>(frame_bytes_, kPrefixBytes);
+  if (end_ - begin_ < kPrefixBytes) return false;
+  std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kPrefixBytes, raw_prefix_.begin());
+  if (!has_magic(raw_prefix_)) {
+    close("the peer does not speak gradwire");
+    return false;
+  }
+  const Result<Prefix> prefix = read_prefix(raw_prefix_, max_payload_, channels_);
+  if (!prefix) {
+    refuse(prefix.error().message, false, 0);
+    return false;
+  }
+  begin_ += kPrefixBytes;
+  prefix_ = *prefix;
+  frame_bytes_ = kPrefixBytes + prefix_.header_len + prefix_.payload_len;
+  stage_ = Stage::kHeader;
+  return true;
+}
+
+bool Connection::take_header() {
+  if (end_ - begin_ < prefix_.header_len) return false;
+  const auto header = std::span<const std::byte>(buffer_).subspan(begin_, prefix_.header_len);
+  begin_ += prefix_.header_len;
+  Status status = check_header(raw_prefix_, header);
+  if (status) {
+    const auto targets = handler_.on_header(prefix_, header);
+    if (targets) {
+      targets_ = *targets;
+    } else {
+      status = targets.error();
+    }
+  }
+  if (!status) refuse(status.error().message, false, 0);
+  if (!open_) return false;
+  target_ = target_done_ = 0;
+  payload_done_ = 0;
+  stage_ = prefix_.payload_len > 0 && targets_.empty() ? Stage::kSkipped : Stage::kPayload;
+  note_payload(0);  // skips empty targets
+  return true;
+}
+
+void Connection::take_payload() {
+  while (payload_done_ < prefix_.payload_len && begin_ < end_) {
+    const std::uint64_t left = prefix_.payload_len - payload_done_;
+    std::size_t here = static_cast<std::size_t>(std::min<std::uint64_t>(left, end_ - begin_));
+    if (stage_ == Stage::kPayload) {
+      const std::span<std::byte> target = targets_[target_].subspan(target_done_);
+      here = std::min(here, target.size());
+      std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), here, target.begin());
+    }
+    begin_ += here;
+    note_payload(here);
+  }
+}
+
+void Connection::note_payload(std::size_t bytes) {
+  payload_done_ += bytes;
+  if (stage_ == Stage::kSkipped) return;
+  target_done_ += bytes;
+  while (target_ < targets_.size() && target_done_ == targets_[target_].size()) {
+    target_ += 1;
+    target_done_ = 0;
+  }
+}
+
+bool Connection::frame_is_whole() {
+  if (payload_done_ < prefix_.payload_len) return false;
+  const bool skipped = stage_ == Stage::kSkipped;
+  frame_bytes_ = 0;
+  stage_ = Stage::kPrefix;
+  if (skipped) return true;
+  if (const Status status = handler_.on_frame(); !status) refuse(status.error().message, false, 0);
+  return true;
+}
+
+void Connection::pause_reading(bool pause) {
+  if (std::exchange(paused_, pause) == pause || !socket_->is_open()) return;
+  silence_.restart(sockets_.now());
+  arrival_ = silence_;
+  socket_->pause_reading(pause);
+}
+
+void Connection::skip_payload() {
+  if (stage_ == Stage::kPayload) stage_ = Stage::kSkipped;
+}
+
+// ---- writing ----
+
+void Connection::on_writable() {
+  waiting_ = false;
+  write();
+}
+
+void Connection::write() {
+  if (waiting_ || !socket_->is_open()) return;
+  for (;;) {
+    switch (queue_.write_once(*socket_)) {
+      case WriteQueue::Progress::kNothing:
+        count_borrowing();
+        waiting_ = true;
+        return socket_->want_write();
+      case WriteQueue::Progress::kFailed: return close(socket_->failure());
+      case WriteQueue::Progress::kSome: sent_ = sockets_.now(); break;
+      case WriteQueue::Progress::kAll:
+        sent_ = sockets_.now();
+        count_borrowing();
+        if (refused_) socket_->end_writing();
+        return;
+    }
+  }
+}
+
+void Connection::count_borrowing() {
+  if (const bool now = queue_.borrowing(); now != std::exchange(borrowing_, now))
+    counts_.borrowing += now ? 1 : -1;
+}
+
+void Connection::send(Outgoing message) {
+  if (!open_ || ending_) return;
+  ending_ = message.last;
+  if (!soon_.empty()) message.head.insert(0, std::exchange(soon_, {}));
+  if (queue_.empty()) {
+    stall_.restart(sockets_.now());
+    taken_ = queue_.taken();
+  }
+  queue_.push(std::move(message));
+  write();
+  if (open_ && queue_.bytes() > most_waiting_)
+    return close("more than " + std::to_string(most_waiting_ >> 20) +
+                 " MB wait for it to take them; it may come back");
+  count_borrowing();
+}
+
+void Connection::own_sections() {
+  queue_.own();
+  count_borrowing();
+}
+
+// ---- the end ----
+
+void Connection::shut() {
+  if (!socket_->is_open()) return;
+  socket_->close();
+  queue_.clear();
+  count_borrowing();
+  counts_.open -= 1;
+  sockets_.post([this] { handler_.on_shut(); });
+}
+
+void Connection::detach(const std::string& why) {
+  if (!std::exchange(open_, false)) return;
+  sockets_.post([this, why] { handler_.on_closed(why); });
+}
+
+void Connection::refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
+  if (!open_) return;
+  detach(message);
+  queue_.drop_waiting();
+  const bool can_tell = queue_.empty();  // else another frame is half written
+  if (can_tell) {
+    queue_.push(Outgoing::control(error_frame(message, fatal, retry_after_ms)));
+    refused_ = true;
+    refused_at_ = sockets_.now();
+    write();
+  }
+  const bool in_payload = stage_ == Stage::kPayload || stage_ == Stage::kSkipped;
+  if (!can_tell || in_payload || waiting_) return shut();
+  count_borrowing();
+}
+
+void Connection::close(const std::string& why) {
+  detach(why);
+  shut();
+}
+
+void Connection::check_time(SteadyTime now) {
+  if (!open_) {
+    if (refused_ && now - refused_at_ > times_.linger) shut();
+    return;
+  }
+  const auto frame_time =
+      times_.frame_grace + std::chrono::seconds(frame_bytes_ / WireTimes::kMinBytesPerSecond);
+  if (frame_bytes_ > 0 && !paused_ && arrival_.is_over(now, frame_time))
+    return refuse("a message took too long to arrive", false, 0);
+  if (writing() && stall_.is_over(now, times_.write_stall)) {
+    const std::uint64_t taken = queue_.taken() - std::exchange(taken_, queue_.taken());
+    if (taken * 1000 < WireTimes::kMinBytesPerSecond * static_cast<std::uint64_t>(times_.write_stall.count()))
+      return close("it read " + (taken == 0 ? "nothing" : "only " + std::to_string(taken) + " bytes") +
+                   " for " + std::to_string(times_.write_stall.count()) + " ms; it may come back");
+    stall_.restart(now);
+  }
+  if (!soon_.empty() && !writing()) send(Outgoing::control(std::exchange(soon_, {})));
+  if (!heartbeats_) return;
+  const auto silence = times_.heartbeat * times_.missed_heartbeats;
+  if (silence_.is_over(now, silence) && !paused_)
+    return close("no sign of life for " + std::to_string(silence.count()) +
+                 " ms: it, its machine or the network is down; it may come back");
+  if (!writing() && now - sent_ >= times_.heartbeat) send(Outgoing::control(heartbeat_frame()));
+}
+
+}  // namespace gradwire

@@ -1,0 +1,270 @@
+#include <algorithm>
+#include <utility>
+
+#include "fl_server/net/hub_impl.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+// Sockets, or channels, beyond two per client: room for newcomers that have not said who they are.
+constexpr std::size_t kExtraSockets = 256;
+constexpr std::uint32_t kFullRetryMs = 1000;
+constexpr std::size_t kNamedMissing = 10;
+
+}  // namespace
+
+Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
+    : options(std::move(o)),
+      table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
+      sockets(std::move(n)),
+      live(options.clients, nullptr),
+      coming(options.clients, nullptr) {
+  welcome(0);  // throws now, before any client connects, when the experiment is too long for it
+  sockets->start(*this, options.times.tick(), options.handle_signals);
+}
+
+// ---- sockets and time ----
+
+std::size_t Hub::Impl::most_sockets() const {
+  return std::min<std::size_t>(2 * std::size_t{options.clients} + kExtraSockets, sockets->most_sockets());
+}
+
+// A peer that has not said who it is makes room for the next one: a client says who it is before a crowd of
+// strangers can push it out.
+void Hub::Impl::on_accepted(std::unique_ptr<Socket> socket) {
+  if (counts.open >= most_sockets()) {
+    if (newcomers.empty()) return;
+    send_newcomer_away();
+  }
+  said_short = false;
+  Session& session = add_session();
+  newcomers.add(session.id(), socket->peer());
+  session.speak(std::make_unique<Connection>(*sockets, std::move(socket), options.times, session, counts))
+      .start();
+}
+
+void Hub::Impl::send_newcomer_away() {
+  const std::uint64_t id = newcomers.first_to_go();
+  log(LogLine::warning("too many connections do not say who they are, most come from " +
+                       newcomers.crowded_origin() + ": the oldest of them makes room"));
+  newcomers.remove(id);
+  sessions.at(id)->link().close("");
+}
+
+Session& Hub::Impl::add_session() {
+  const std::uint64_t id = ++sessions_so_far;
+  return *(sessions[id] = std::make_unique<Session>(id, *sockets, options.times, *this));
+}
+
+Channel Hub::Impl::on_channel(Session& relay, Connection& trunk, std::uint32_t channel) {
+  if (sessions.size() >= 4 * std::size_t{options.clients} + 2 * kExtraSockets) {
+    const std::string full = error_frame("the server takes no more connections", false, kFullRetryMs);
+    if (!trunk.writing()) trunk.send(Outgoing::control(gradwire::on_channel(full, channel)));
+    return {};
+  }
+  Session& session = add_session();
+  ChannelLink& link = session.speak(std::make_unique<ChannelLink>(*sockets, trunk, channel, session), relay);
+  return {&session, &link};
+}
+
+std::string Hub::Impl::relay_welcome(const Session& relay) {
+  wire::Relay message;
+  message.set_protocol(kWireVersion);
+  message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
+  message.set_max_payload(longest_payload);
+  if (takes_sums && relay.adds()) message.set_adds(true);
+  return control_frame(FrameType::kRelay, message);
+}
+
+// What each of its clients is told at the start, and the largest message twice.
+std::uint64_t Hub::Impl::most_for_relay() const {
+  return options.most_for_relay_bytes + 2 * longest_payload +
+         options.clients * (options.experiment.size() + start.size());
+}
+
+void Hub::Impl::on_turned_away() {
+  if (!newcomers.empty()) send_newcomer_away();
+  if (!std::exchange(said_short, true))
+    log("no file descriptors are left: connections are turned away; raise 'ulimit -n'");
+}
+
+void Hub::Impl::on_tick() {
+  const SteadyTime time = now();
+  for (const auto& [id, session] : sessions) session->check_time(time);
+}
+
+void Hub::Impl::on_stop() {
+  stopped = true;
+  log("stopping: the round is finished first");
+  if (events != nullptr) events->on_stop();
+}
+
+// ---- the handshake ----
+
+// True: the process of this session already has a newer connection, which is the good one. This session's
+// network was slow, or somebody on the way has sent its bytes twice.
+bool Hub::Impl::is_late(const Session& session, const Session* other) const {
+  return other != nullptr && other != &session && other->same_process(session) &&
+         other->ordinal() >= session.ordinal();
+}
+
+// A new connection speaks for the client: tells the old one and disconnects it. For good, if the old one is
+// of another process and the new one has joined a run: else two processes would replace each other for ever.
+void Hub::Impl::replace(ClientId client, Session& session) {
+  Session* old = std::exchange(live[client], &session);
+  if (old == nullptr) return;
+  log(LogLine(name(client) + ": " + session.link().peer() + " takes the place of " + old->link().peer())
+          .of_client(client));
+  old->give_way("another process has connected as client " + std::to_string(client),
+                !start.empty() && !old->same_process(session));
+}
+
+Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
+                                     std::optional<std::uint32_t> part_index,
+                                     std::optional<std::uint32_t> part_count) {
+  Result<ClientId> client = table.assign(who, part_index, part_count);
+  if (!client) return client;
+  if (ended && farewells.count(*client) == 0) return Error{"the run is over"};
+  if (is_late(session, live[*client]) || is_late(session, coming[*client])) {
+    session.link().refuse("there is a newer connection of this process", false, 0);
+    return Error{"it is late"};
+  }
+  const Session* const relay = session.relay();
+  newcomers.remove(relay != nullptr ? relay->id() : session.id());
+  // In a run a Hello replaces nobody: it may be stale, from a connection that its client has left.
+  if (live[*client] != nullptr && !start.empty()) {
+    if (Session* const other = std::exchange(coming[*client], &session); other != nullptr)
+      other->give_way("a newer connection has said that it is client " + std::to_string(*client), false);
+    return client;
+  }
+  const bool again = live[*client] != nullptr;
+  replace(*client, session);
+  if (!again) return client;
+  live[*client] = nullptr;
+  table.release(*client);
+  client = table.assign(who, part_index, part_count);
+  if (client) live[*client] = &session;
+  return client;
+}
+
+std::string Hub::Impl::welcome(ClientId client) {
+  wire::Welcome message;
+  message.set_client(client);
+  message.set_experiment(options.experiment);
+  message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
+  message.set_max_payload(longest_payload);
+  return control_frame(FrameType::kWelcome, message);
+}
+
+Status Hub::Impl::on_join(Session& session, ClientInfo info) {
+  const ClientId client = *session.client();
+  if (options.asks_constants && !info.smoothness)
+    return Error{"the run needs L_i and mu_i of every client, and " + name(client) +
+                 " does not say them; install the same release on both"};
+  const std::string detail = std::to_string(info.sample_count) + " samples";
+  const std::string process = session.link().peer() + ", process " + std::to_string(info.pid);
+  if (options.check)
+    if (Status status = options.check(info); !status) return status;
+  if (Status status = table.join(client, std::move(info)); !status) return status;
+  if (coming[client] == &session) coming[client] = nullptr;
+  if (live[client] != &session) replace(client, session);
+  const std::uint32_t left = table.size() - table.joined_count();
+  log(LogLine(name(client) + " (" + process + ") joined with " + detail +
+              (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
+          .of_client(client));
+  compare_kernels(client);
+  if (options.watcher != nullptr)
+    options.watcher->client_joined(client, table.info(client), session.link().peer());
+  if (!start.empty()) {
+    session.begin(start, longest_payload);
+    if (const auto last = farewells.find(client); last != farewells.end()) session.link().send(last->second);
+    if (events != nullptr) events->on_joined(client);
+  }
+  return Unit{};
+}
+
+// Compares with the first other client; clients that do not name their kernels are not compared.
+void Hub::Impl::compare_kernels(ClientId client) const {
+  const std::string& own = table.info(client).kernels;
+  if (own.empty()) return;
+  for (ClientId other = 0; other < table.size(); ++other) {
+    const std::string& theirs = table.info(other).kernels;
+    if (other == client || !table.joined(other) || theirs.empty()) continue;
+    if (theirs != own)
+      log(LogLine::warning(name(client) + " computes with kernels '" + own + "', " + name(other) + " with '" +
+                           theirs +
+                           "': results agree to rounding only, equal bits are promised for equal kernels")
+              .of_client(client));
+    return;
+  }
+}
+
+std::string Hub::Impl::missing() const {
+  std::string text;
+  std::size_t count = 0;
+  for (ClientId client = 0; client < table.size(); ++client) {
+    if (table.joined(client)) continue;
+    if (++count <= kNamedMissing) text += (count == 1 ? "" : ", ") + std::to_string(client);
+  }
+  return count > kNamedMissing ? text + " and " + std::to_string(count - kNamedMissing) + " more" : text;
+}
+
+void Hub::Impl::on_shut(Session& session) {
+  Session* const relay = session.relay();
+  newcomers.remove(session.id());
+  sessions.erase(session.id());
+  if (relay != nullptr && relay->carries_nobody()) newcomers.add(relay->id(), relay->link().peer());
+}
+
+// ---- the rounds ----
+
+Result<std::span<const std::span<std::byte>>> Hub::Impl::on_reply_header(Session& session,
+                                                                         const Prefix& prefix,
+                                                                         std::span<const std::byte> header) {
+  if (events == nullptr) return Error{"the run is over"};
+  return events->on_reply_header(*session.client(), prefix, header);
+}
+
+Status Hub::Impl::on_reply(Session& session, std::uint64_t bytes) {
+  if (events == nullptr) return Error{"the run is over"};
+  return events->on_reply(*session.client(), bytes);
+}
+
+Result<std::span<const std::span<std::byte>>> Hub::Impl::on_sum_header(Session& relay, const Prefix& prefix,
+                                                                       std::span<const std::byte> header) {
+  if (events == nullptr) return std::span<const std::span<std::byte>>();  // its clients are told of the end
+  return events->on_sum_header(relay.id(), prefix, header, [&](ClientId client) {
+    const Session* session = live[client];
+    return session != nullptr && session->state() == Session::State::kRounds && session->is_behind(relay);
+  });
+}
+
+Status Hub::Impl::on_sum(Session& relay, std::uint64_t bytes) {
+  return events != nullptr ? events->on_sum(relay.id(), bytes) : Status(Unit{});
+}
+
+void Hub::Impl::on_broken_reply(Session& session, std::uint64_t payload_bytes) {
+  if (events != nullptr) events->on_broken_reply(*session.client(), payload_bytes);
+}
+
+void Hub::Impl::on_closed(Session& session, const std::string& why) {
+  const auto client = session.client();
+  const bool speaks = client && live[*client] == &session;
+  if (session.state() == Session::State::kRelay && events != nullptr) events->on_relay_left(session.id());
+  if (!session.is_channel()) newcomers.add(session.id(), session.link().peer());  // it may still read why
+  if (client && coming[*client] == &session) coming[*client] = nullptr;
+  if (!session.link().ending() && !why.empty())
+    log(LogLine((speaks ? name(*client) + " (" + session.link().peer() + ")" : session.link().peer()) +
+                " is disconnected: " + why)
+            .of_client(speaks ? client : std::nullopt));
+  if (speaks) {
+    live[*client] = nullptr;
+    if (options.watcher != nullptr) options.watcher->client_gone(*client, session.link().ending() ? "" : why);
+    if (start.empty()) table.release(*client);
+    if (session.state() == Session::State::kRounds && events != nullptr) events->on_left(*client);
+  }
+}
+
+}  // namespace gradwire

@@ -1,0 +1,105 @@
+// The server's end of all its clients' connections: listens, shakes hands, numbers the clients, disconnects
+// those that misbehave. One thread; everything happens inside wait() and gather().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/log.h"
+#include "fl_server/net/client_table.h"
+#include "fl_server/net/connection.h"
+
+namespace gradwire {
+
+// Is told who joins and leaves, for a record beside the run; from inside wait() and gather().
+class HubWatcher {
+ public:
+  virtual ~HubWatcher() = default;
+  virtual void client_joined(ClientId client, const ClientInfo& info, const std::string& peer) = 0;
+  // `why` is empty when the client was not lost: the server disconnected it, or it left after its last
+  // message.
+  virtual void client_gone(ClientId client, const std::string& why) = 0;
+};
+
+struct HubOptions {
+  std::uint32_t clients = 0;  // n
+  std::string experiment;     // serialised, for the Welcome
+  WireTimes times;
+  bool handle_signals = false;    // SIGINT and SIGTERM stop the run, a second one the process
+  Log log;                        // one line; may be empty
+  ClientTable table{0};           // of n clients: who they were in an earlier process, if any
+  HubWatcher* watcher = nullptr;  // may be null
+  bool asks_constants = false;    // clients must say how smooth their functions are
+  std::function<Status(const ClientInfo&)> check;  // of a new client; an error refuses it. May be empty
+  // What may wait for a relay, beside what its clients are told at the start and two messages of a round.
+  std::uint64_t most_for_relay_bytes = 64 << 20;
+};
+
+// What a hub tells the transport once the run has begun, from inside wait().
+class HubEvents {
+ public:
+  virtual ~HubEvents() = default;
+  virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
+      ClientId client, const Prefix& prefix, std::span<const std::byte> header) = 0;
+  virtual Status on_reply(ClientId client, std::uint64_t bytes) = 0;
+  // Instead of on_reply: the connection is lost, and so much of the payload is where on_reply_header said.
+  virtual void on_broken_reply(ClientId client, std::uint64_t payload_bytes) = 0;
+  // The same for a sum of replies from a relay. is_behind: the client is behind it, and in the run.
+  virtual Result<std::span<const std::span<std::byte>>> on_sum_header(
+      std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
+      const std::function<bool(ClientId)>& is_behind) = 0;
+  virtual Status on_sum(std::uint64_t relay, std::uint64_t bytes) = 0;
+  virtual void on_relay_left(std::uint64_t relay) = 0;
+  virtual void on_joined(ClientId client) = 0;
+  virtual void on_left(ClientId client) = 0;
+  virtual void on_stop() = 0;
+};
+
+class Hub {
+ public:
+  // Throws std::runtime_error (one line) when the experiment is too long for a Welcome.
+  Hub(HubOptions options, std::unique_ptr<SocketLayer> sockets);
+  ~Hub();
+
+  std::string address() const;  // HOST:PORT as bound
+  SteadyTime now() const;
+  const ClientTable& table() const;
+  bool stopped() const;  // the operator asked to stop
+
+  // Waits until all clients have joined; false: stopped. After the deadline throws std::runtime_error that
+  // says who is missing.
+  bool gather(std::chrono::milliseconds deadline);
+
+  // Sends `start` (a whole frame) to all clients, now and whenever one joins again. From now on the hub
+  // accepts replies of up to `max_payload` bytes. takes_sums: relays may add up replies.
+  void begin(std::string start, std::uint64_t max_payload, HubEvents& events, bool takes_sums = false);
+  // No more events.
+  void end();
+  // send() and send_soon() do nothing when the client is not connected.
+  void send(ClientId client, Outgoing message);
+  // The client is behind a relay, which keeps the last body: requests may have a short head.
+  bool remembers_bodies(ClientId client) const;
+  // Tells relays that add up replies: all clients that are asked now have been sent this ticket.
+  void tell_asked(std::uint64_t ticket);
+  void send_soon(ClientId client, const std::string& control_frame);
+  // Works on the connections until done() or the deadline.
+  void wait(SteadyTime deadline, const std::function<bool()>& done);
+  // Copies the buffers that unfinished writes still view.
+  void own_pending();
+
+  // Waits until all clients have confirmed the last message that they were sent, also those that must
+  // reconnect to get it; at the latest until `deadline` is over. False: some have not confirmed it.
+  bool finish(std::chrono::milliseconds deadline);
+  // Tells all clients why and disconnects them. Unless it is `fatal`, they reconnect, after retry_after_ms at
+  // the earliest.
+  void abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gradwire

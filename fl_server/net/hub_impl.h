@@ -1,0 +1,77 @@
+// What a hub is made of; only its source files include this.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fl_server/net/hub.h"
+#include "fl_server/net/newcomers.h"
+#include "fl_server/net/session.h"
+
+namespace gradwire {
+
+struct Hub::Impl final : SessionOwner, SocketLayerHandler {
+  Impl(HubOptions o, std::unique_ptr<SocketLayer> n);
+
+  void on_accepted(std::unique_ptr<Socket> socket) override;
+  void on_turned_away() override;
+  void on_tick() override;
+  void on_stop() override;
+
+  SteadyTime now() const { return sockets->now(); }
+  void log(const LogLine& line) const {
+    if (options.log) options.log(line);
+  }
+  std::string name(ClientId client) const {
+    return "client " + std::to_string(client) + " '" + table.info(client).name + "'";
+  }
+  std::string missing() const;
+  void compare_kernels(ClientId client) const;
+  void replace(ClientId client, Session& session);
+  bool is_late(const Session& session, const Session* other) const;
+  Status come_again(ClientId client, Session& session);
+  Session& add_session();
+  std::size_t most_sockets() const;
+  void send_newcomer_away();
+
+  Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
+                            std::optional<std::uint32_t> part_count) override;
+  std::string welcome(ClientId client) override;
+  Status on_join(Session& session, ClientInfo info) override;
+  Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
+                                                                std::span<const std::byte> header) override;
+  Status on_reply(Session& session, std::uint64_t bytes) override;
+  void on_heard(Session& session) override { farewells.erase(*session.client()); }
+  void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
+  void on_closed(Session& session, const std::string& why) override;
+  Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
+                                                              std::span<const std::byte> header) override;
+  Status on_sum(Session& relay, std::uint64_t bytes) override;
+  std::string relay_welcome(const Session& relay) override;
+  std::uint64_t max_payload() const override { return longest_payload; }
+  std::uint64_t most_for_relay() const override;
+  Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) override;
+  void on_shut(Session& session) override;
+
+  HubOptions options;
+  ClientTable table;
+  ConnectionCounts counts;
+  const std::unique_ptr<SocketLayer> sockets;  // sessions are destroyed before it
+  std::string start;                           // the frame; empty until the run begins
+  std::uint64_t longest_payload = 0;           // max_payload()
+  HubEvents* events = nullptr;                 // null before the run and after it
+  bool stopped = false, ended = false, said_short = false, takes_sums = false;
+
+  std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
+  std::uint64_t sessions_so_far = 0;
+  Newcomers newcomers;         // also relays without clients, and refused peers that still read why
+  std::vector<Session*> live;  // by client: the connection that speaks for it, or null
+  // By client, once the run has begun: the connection that will speak for it once that has joined; or null.
+  std::vector<Session*> coming;
+  // By client: its last message, until the client confirms it; sent again to a client that reconnects for it.
+  std::map<ClientId, Outgoing> farewells;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,140 @@
+// What the server does with a hub: the start, the rounds, the goodbye.
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "fl_server/net/hub_impl.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::chrono::minutes kSayWhoIsMissing{1};
+constexpr std::chrono::milliseconds kQuietGoodbye{500};  // after that the log says that somebody takes long
+
+// now + wait, or the last time that the clock can tell.
+SteadyTime after(SteadyTime now, std::chrono::milliseconds wait) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(SteadyTime::max() - now);
+  return wait < left ? now + wait : SteadyTime::max();
+}
+
+}  // namespace
+
+Hub::Hub(HubOptions options, std::unique_ptr<SocketLayer> sockets)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(sockets))) {}
+Hub::~Hub() = default;
+std::string Hub::address() const { return impl_->sockets->address(); }
+SteadyTime Hub::now() const { return impl_->now(); }
+const ClientTable& Hub::table() const { return impl_->table; }
+bool Hub::stopped() const { return impl_->stopped; }
+
+bool Hub::gather(std::chrono::milliseconds deadline) {
+  Impl& m = *impl_;
+  const auto complete = [&] { return m.table.joined_count() == m.table.size(); };
+  const SteadyTime end = after(m.now(), deadline);
+  while (!m.stopped && !complete() && m.now() < end) {
+    const SteadyTime soon = std::min(end, m.now() + kSayWhoIsMissing);
+    m.sockets->wait(soon, [&] { return m.stopped || complete(); });
+    if (!m.stopped && !complete() && m.now() < end)
+      m.log("still waiting for clients " + m.missing() + " to join; start them with --server " +
+            m.sockets->address());
+  }
+  if (m.stopped) return false;
+  if (complete()) return true;
+  throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms only " +
+                           std::to_string(m.table.joined_count()) + " of " + std::to_string(m.table.size()) +
+                           " clients have joined; missing: " + m.missing() +
+                           "; start them, or give more time with --join-deadline-ms");
+}
+
+void Hub::begin(std::string start, std::uint64_t max_payload, HubEvents& events, bool takes_sums) {
+  Impl& m = *impl_;
+  m.takes_sums = takes_sums;
+  m.start = std::move(start);
+  m.longest_payload = max_payload;
+  m.events = &events;
+  for (const auto& [id, session] : m.sessions)
+    if (session->state() == Session::State::kRelay) session->tell_relay();
+  for (Session* session : m.live)
+    if (session != nullptr && session->state() == Session::State::kJoined)
+      session->begin(m.start, max_payload);
+}
+
+void Hub::end() {
+  impl_->events = nullptr;
+  for (const auto& [id, session] : impl_->sessions) session->link().skip_payload();
+}
+
+void Hub::send(ClientId client, Outgoing message) {
+  if (message.last) impl_->farewells[client] = message;
+  Session* session = impl_->live[client];
+  if (session == nullptr || session->state() != Session::State::kRounds) return;
+  session->link().send(std::move(message));
+}
+
+bool Hub::remembers_bodies(ClientId client) const {
+  const Session* session = impl_->live[client];
+  return session != nullptr && session->relay() != nullptr;
+}
+
+void Hub::tell_asked(std::uint64_t ticket) {
+  wire::Relay message;
+  message.set_protocol(kWireVersion);
+  message.set_asked(ticket);
+  Outgoing asked = Outgoing::control(control_frame(FrameType::kRelay, message));
+  asked.request = ticket;
+  for (const auto& [id, session] : impl_->sessions)
+    if (session->state() == Session::State::kRelay && session->adds()) session->link().send(asked);
+}
+
+void Hub::send_soon(ClientId client, const std::string& control_frame) {
+  Session* session = impl_->live[client];
+  if (session != nullptr) session->link().send_soon(control_frame);
+}
+
+void Hub::wait(SteadyTime deadline, const std::function<bool()>& done) {
+  impl_->sockets->wait(deadline, done);
+}
+
+void Hub::own_pending() {
+  if (impl_->counts.borrowing == 0) return;
+  for (const auto& [id, session] : impl_->sessions) session->link().own_sections();
+}
+
+bool Hub::finish(std::chrono::milliseconds deadline) {
+  Impl& m = *impl_;
+  m.events = nullptr;
+  m.ended = true;
+  for (const auto& [id, session] : m.sessions)
+    if (!session->link().ending() && session->client() && m.farewells.count(*session->client()) == 0)
+      session->link().refuse("the run is over", true, 0);
+  const SteadyTime end = m.now() + deadline;
+  const auto heard = [&] { return m.farewells.empty(); };
+  m.sockets->wait(std::min(end, m.now() + kQuietGoodbye), heard);
+  if (!heard()) {
+    m.log("waiting for " + std::to_string(m.farewells.size()) +
+          " clients to hear that the run is over, first " + m.name(m.farewells.begin()->first));
+    m.sockets->wait(end, heard);
+  }
+  wire::Relay over;
+  over.set_protocol(kWireVersion);
+  over.set_over(true);
+  for (const auto& [id, session] : m.sessions)
+    if (heard() && session->state() == Session::State::kRelay)
+      session->link().send(Outgoing::control(control_frame(FrameType::kRelay, over)));
+  m.sockets->wait(std::min(end, m.now() + kQuietGoodbye),
+                  [&] { return m.counts.open == 0; });  // they disconnect
+  return heard();
+}
+
+void Hub::abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
+  Impl& m = *impl_;
+  m.events = nullptr;
+  m.ended = true;
+  m.sockets->stop_accepting();  // a client that connects now fails, and tries again
+  for (const auto& [id, session] : m.sessions) session->link().refuse(message, fatal, retry_after_ms);
+  m.sockets->wait(m.now() + m.options.times.linger, [&] { return m.counts.open == 0; });
+}
+
+}  // namespace gradwire

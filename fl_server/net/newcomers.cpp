@@ -1,0 +1,52 @@
+#include "fl_server/net/newcomers.h"
+
+#include <arpa/inet.h>
+#include <array>
+#include <netinet/in.h>
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kNetworkBytes = 8;  // of the 16 of an IPv6 address
+
+}  // namespace
+
+std::string origin_of(const std::string& peer) {
+  const std::string host = peer.substr(0, peer.rfind(':'));
+  if (!host.starts_with('[')) return host;
+  in6_addr address{};
+  const std::string bare = host.substr(1, host.find_first_of("]%") - 1);
+  if (::inet_pton(AF_INET6, bare.c_str(), &address) != 1 || IN6_IS_ADDR_V4MAPPED(&address)) return bare;
+  for (std::size_t k = kNetworkBytes; k < sizeof address.s6_addr; ++k) address.s6_addr[k] = 0;
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+  return std::string(text.data()) + "/64";
+}
+
+void Newcomers::add(std::uint64_t id, const std::string& peer) {
+  const auto [place, is_new] = origins_.emplace(id, origin_of(peer));
+  if (!is_new) return;
+  std::set<std::uint64_t>& crowd = from_[place->second];
+  crowds_.erase({crowd.size(), place->second});
+  crowd.insert(id);
+  crowds_.emplace(crowd.size(), place->second);
+}
+
+void Newcomers::remove(std::uint64_t id) {
+  const auto found = origins_.find(id);
+  if (found == origins_.end()) return;
+  const std::string origin = std::move(found->second);
+  origins_.erase(found);
+  std::set<std::uint64_t>& crowd = from_[origin];
+  crowds_.erase({crowd.size(), origin});
+  crowd.erase(id);
+  if (crowd.empty()) {
+    from_.erase(origin);
+  } else {
+    crowds_.emplace(crowd.size(), origin);
+  }
+}
+
+std::uint64_t Newcomers::first_to_go() const { return *from_.at(crowded_origin()).begin(); }
+
+}  // namespace gradwire

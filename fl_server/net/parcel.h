@@ -1,0 +1,43 @@
+// A frame that a relay passes on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fl_server/net/write_queue.h"
+#include "proto/wire/frame.h"
+
+namespace gradwire {
+
+// A frame that arrives, kept whole to be passed on.
+struct Parcel {
+  Prefix prefix;
+  std::string header;
+  std::shared_ptr<std::vector<std::byte>> payload;
+  std::span<std::byte> place;
+
+  std::span<const std::span<std::byte>> begin(const Prefix& p, std::span<const std::byte> h) {
+    prefix = p;
+    header.assign(reinterpret_cast<const char*>(h.data()), h.size());
+    payload = std::make_shared<std::vector<std::byte>>(p.payload_len);
+    place = *payload;
+    return std::span(&place, 1);
+  }
+  Outgoing for_channel(std::uint32_t channel) const {
+    const auto bytes = std::as_bytes(std::span(header));
+    const auto raw = write_prefix(prefix.type, bytes, prefix.payload_len, prefix.payload_crc, channel);
+    Outgoing message;
+    message.head.assign(reinterpret_cast<const char*>(raw.data()), raw.size());
+    message.head += header;
+    if (!payload->empty()) message.sections = {*payload};
+    message.keep = payload;
+    return message;
+  }
+  std::uint64_t bytes() const { return kPrefixBytes + header.size() + prefix.payload_len; }
+};
+
+}  // namespace gradwire

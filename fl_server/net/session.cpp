@@ -1,0 +1,201 @@
+#include "fl_server/net/session.h"
+
+#include <utility>
+
+#include "fl_server/net/join.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+const char* name_of(FrameType type) {
+  switch (type) {
+    case FrameType::kHello: return "Hello";
+    case FrameType::kWelcome: return "Welcome";
+    case FrameType::kJoin: return "Join";
+    case FrameType::kStart: return "Start";
+    case FrameType::kRound: return "Round";
+    case FrameType::kReply: return "Reply";
+    case FrameType::kError: return "Error";
+    case FrameType::kHeartbeat: return "Heartbeat";
+    case FrameType::kReceived: return "Received";
+    case FrameType::kRelay: return "Relay";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Session::Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner)
+    : id_(id), sockets_(sockets), times_(times), owner_(owner) {
+  patience_.restart(sockets.now());
+}
+
+Session::~Session() = default;
+
+Connection& Session::speak(std::unique_ptr<Connection> connection) {
+  connection_ = connection.get();
+  link_ = std::move(connection);
+  return *connection_;
+}
+
+ChannelLink& Session::speak(std::unique_ptr<ChannelLink> channel, Session& relay) {
+  relay_ = &relay;
+  channel_ = channel.get();
+  link_ = std::move(channel);
+  return *channel_;
+}
+
+void Session::begin(const std::string& start, std::uint64_t max_payload) {
+  state_ = State::kRounds;
+  link_->set_max_payload(max_payload);
+  link_->send(Outgoing::control(start));
+}
+
+void Session::check_time(SteadyTime now) {
+  if (state_ == State::kHello && patience_.is_over(now, times_.handshake))
+    return link_->refuse(
+        "no Hello within " + std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
+        false, 0);
+  if (state_ == State::kData && patience_.is_over(now, times_.data))
+    return link_->refuse(
+        "no Join within " + std::to_string(times_.data.count()) + " ms: its data takes too long to read",
+        false, 0);
+  link_->check_time(now);
+}
+
+Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& prefix,
+                                                                 std::span<const std::byte> header) {
+  reply_bytes_ = 0;
+  in_channel_ = prefix.channel != 0 && channel_ == nullptr;
+  if (in_channel_) return trunk_->on_header(prefix, header);
+  if (prefix.type == FrameType::kReply && state_ == State::kRounds) {
+    reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
+    return owner_.on_reply_header(*this, prefix, header);
+  }
+  if (prefix.type == FrameType::kReply && adds_) {
+    reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
+    return owner_.on_sum_header(*this, prefix, header);
+  }
+  if (prefix.payload_len > 0) return Error{std::string(name_of(prefix.type)) + " has no payload"};
+  if (Status status = control(prefix.type, header); !status) return status.error();
+  return std::span<const std::span<std::byte>>();
+}
+
+void Session::give_way(const std::string& why, bool fatal) {
+  tell_broken_reply();
+  client_.reset();
+  link_->refuse(why, fatal, 0);
+}
+
+void Session::on_closed(const std::string& why) {
+  tell_broken_reply();
+  if (trunk_) trunk_->lost("its relay is lost: " + why);
+  owner_.on_closed(*this, why);
+}
+
+void Session::tell_broken_reply() {
+  if (client_ && reply_bytes_ > 0 && link_->payload_received() > 0)
+    owner_.on_broken_reply(*this, link_->payload_received());
+}
+
+void Session::on_shut() {
+  if (relay() != nullptr) relay_->trunk_->forget(channel_->channel());
+  owner_.on_shut(*this);
+}
+
+Status Session::on_frame() {
+  if (in_channel_) trunk_->on_frame();
+  if (adds_) return reply_bytes_ > 0 ? owner_.on_sum(*this, reply_bytes_) : Status(Unit{});
+  return reply_bytes_ > 0 ? owner_.on_reply(*this, reply_bytes_) : Status(Unit{});
+}
+
+Status Session::control(FrameType type, std::span<const std::byte> header) {
+  if (type == FrameType::kError) return error(header);
+  if (type == FrameType::kRelay && state_ == State::kHello && connection_ != nullptr) return relay(header);
+  if (type == FrameType::kHello && state_ == State::kHello) return hello(header);
+  if (type == FrameType::kJoin && state_ == State::kData) return join(header);
+  if (type == FrameType::kHeartbeat && state_ != State::kHello) return Unit{};
+  if (type == FrameType::kReceived && link_->ending()) {
+    owner_.on_heard(*this);
+    return Unit{};
+  }
+  return Error{std::string(name_of(type)) + " is out of place here"};
+}
+
+bool Session::refuse_version(const std::string& peer, std::uint32_t version) {
+  if (version == kWireVersion) return false;
+  link_->refuse("the " + peer + " speaks version " + std::to_string(version) +
+                    " of the protocol, the server " + std::to_string(kWireVersion) +
+                    ": install the same release on both",
+                true, 0);
+  return true;
+}
+
+Status Session::hello(std::span<const std::byte> header) {
+  wire::Hello hello;
+  if (Status status = parse_control(header, hello); !status) return status;
+  if (!hello.has_protocol() || !hello.has_client_name()) return Error{"Hello: protocol or name is missing"};
+  if (refuse_version("client", hello.protocol())) return Unit{};
+  process_ = hello.process();
+  ordinal_ = hello.connection();
+  std::optional<std::uint32_t> index, count;
+  if (hello.has_part_index()) index = hello.part_index();
+  if (hello.has_part_count()) count = hello.part_count();
+  const Result<ClientId> client = owner_.on_hello(*this, hello.client_name(), index, count);
+  if (!client) {
+    link_->refuse(client.error().message, true, 0);
+    return Unit{};
+  }
+  client_ = *client;
+  info_.build = one_line(hello.build());
+  info_.kernels = one_line(hello.kernels());
+  info_.pid = hello.pid();
+  state_ = State::kData;
+  patience_.restart(sockets_.now());
+  link_->expect_heartbeats();
+  link_->send(Outgoing::control(owner_.welcome(*client)));
+  return Unit{};
+}
+
+Status Session::join(std::span<const std::byte> header) {
+  wire::Join join;
+  if (Status status = parse_control(header, join); !status) return status;
+  const Result<ClientInfo> info = read_join(join, info_);
+  if (!info) return info.error();
+  state_ = State::kJoined;
+  const Status joined = owner_.on_join(*this, *info);
+  if (!joined) link_->refuse(joined.error().message, true, 0);
+  return Unit{};
+}
+
+Status Session::relay(std::span<const std::byte> header) {
+  wire::Relay message;
+  if (Status status = parse_control(header, message); !status) return status;
+  if (refuse_version("relay", message.protocol())) return Unit{};
+  state_ = State::kRelay;
+  adds_ = message.adds();
+  trunk_ = std::make_unique<Trunk>(
+      [this](std::uint32_t channel) { return owner_.on_channel(*this, *connection_, channel); });
+  connection_->carry_channels();
+  link_->expect_heartbeats();
+  tell_relay();
+  return Unit{};
+}
+
+void Session::tell_relay() {
+  link_->set_max_payload(owner_.max_payload());
+  connection_->limit_waiting(owner_.most_for_relay());
+  link_->send(Outgoing::control(owner_.relay_welcome(*this)));
+}
+
+// The client says why it leaves.
+Status Session::error(std::span<const std::byte> header) {
+  wire::ErrorMessage error;
+  if (Status status = parse_control(header, error); !status) return status;
+  link_->close("it says: " + one_line(error.message()));
+  return Unit{};
+}
+
+}  // namespace gradwire

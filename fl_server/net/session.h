@@ -1,0 +1,121 @@
+// One connection's way through the handshake: Hello, Join, then replies. A state machine fed with frames.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "fl_server/net/client_table.h"
+#include "fl_server/net/connection.h"
+#include "fl_server/net/trunk.h"
+
+namespace gradwire {
+
+class Session;
+
+// What sessions ask of their hub.
+class SessionOwner {
+ public:
+  virtual ~SessionOwner() = default;
+  // The number of a client that says hello; its Welcome is sent by welcome().
+  virtual Result<ClientId> on_hello(Session& session, const std::string& name,
+                                    std::optional<std::uint32_t> part_index,
+                                    std::optional<std::uint32_t> part_count) = 0;
+  virtual std::string welcome(ClientId client) = 0;  // a whole frame
+  // What the server tells the session's peer, a relay: a whole frame.
+  virtual std::string relay_welcome(const Session& relay) = 0;
+  virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
+  virtual std::uint64_t most_for_relay() const = 0;  // bytes that wait until a relay takes them
+  // A client of the relay connects. No link: there are too many.
+  virtual Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) = 0;
+  virtual Status on_join(Session& session, ClientInfo info) = 0;
+  virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
+      Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
+  virtual Status on_reply(Session& session, std::uint64_t bytes) = 0;
+  // The same for a relay's sum of replies.
+  virtual Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
+                                                                      std::span<const std::byte> header) = 0;
+  virtual Status on_sum(Session& relay, std::uint64_t bytes) = 0;
+  // The client has confirmed the last message.
+  virtual void on_heard(Session& session) = 0;
+  // Before on_closed: the connection ended in the middle of a reply; so much of its payload has arrived.
+  virtual void on_broken_reply(Session& session, std::uint64_t payload_bytes) = 0;
+  virtual void on_closed(Session& session, const std::string& why) = 0;
+  virtual void on_shut(Session& session) = 0;  // it may be destroyed
+};
+
+class Session final : public FrameHandler {
+ public:
+  enum class State : std::uint8_t { kHello, kData, kJoined, kRounds, kRelay };
+
+  // `id`: the owner's name for it.
+  Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner);
+  ~Session() override;
+  // Sets the session's link; to be called once, before anything else.
+  Connection& speak(std::unique_ptr<Connection> connection);
+  ChannelLink& speak(std::unique_ptr<ChannelLink> channel, Session& relay);
+
+  std::uint64_t id() const { return id_; }
+  FrameLink& link() { return *link_; }
+  State state() const { return state_; }
+  std::optional<ClientId> client() const { return client_; }
+  // From the Hello: whether both are known to be of one process, and which connection of it this is.
+  bool same_process(const Session& other) const { return process_ != 0 && process_ == other.process_; }
+  std::uint32_t ordinal() const { return ordinal_; }
+  // Another connection speaks for the client now.
+  void give_way(const std::string& why, bool fatal);
+
+  // The run has begun: Start, then rounds.
+  void begin(const std::string& start, std::uint64_t max_payload);
+  // Of a relay: tells it what its clients may send.
+  void tell_relay();
+  // Of a relay: it adds up replies where it may.
+  bool adds() const { return adds_; }
+  // Of a relay: it has no channels.
+  bool carries_nobody() const { return trunk_ && trunk_->empty(); }
+  bool is_channel() const { return channel_ != nullptr; }
+  // The relay whose channel it is; null: it is no channel, or the relay is lost.
+  Session* relay() const { return channel_ != nullptr && !channel_->is_lost() ? relay_ : nullptr; }
+  // It is a channel of this relay.
+  bool is_behind(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
+  void check_time(SteadyTime now);
+
+  Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
+                                                          std::span<const std::byte> header) override;
+  Status on_frame() override;
+  void on_closed(const std::string& why) override;
+  void on_shut() override;
+
+ private:
+  Status control(FrameType type, std::span<const std::byte> header);
+  Status hello(std::span<const std::byte> header);
+  Status join(std::span<const std::byte> header);
+  Status relay(std::span<const std::byte> header);
+  // Refuses a peer of another version of the protocol; false: it is of ours.
+  bool refuse_version(const std::string& peer, std::uint32_t version);
+  Status error(std::span<const std::byte> header);
+  void tell_broken_reply();
+
+  const std::uint64_t id_;
+  SocketLayer& sockets_;
+  const WireTimes& times_;
+  SessionOwner& owner_;
+  std::unique_ptr<FrameLink> link_;
+  Connection* connection_ = nullptr;  // link_, unless that is a channel
+  ChannelLink* channel_ = nullptr;    // link_, if that is a channel
+  Session* relay_ = nullptr;          // whose channel it is, until channel_ is lost; null: it is no channel
+  std::unique_ptr<Trunk> trunk_;      // of a relay
+  bool in_channel_ = false;           // what arrives is for one of its channels
+  State state_ = State::kHello;
+  Patience patience_;  // since state_ began
+  std::optional<ClientId> client_;
+  ClientInfo info_;  // from the Hello
+  std::uint64_t process_ = 0;
+  std::uint32_t ordinal_ = 0;
+  std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving, or a relay's sum of some; 0: none is
+  bool adds_ = false;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,260 @@
+#include "fl_server/net/tcp_sockets.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <optional>
+#include <stdexcept>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "fl_server/net/listener.h"
+#include "proto/wire/address.h"
+
+namespace gradwire {
+namespace {
+
+using Descriptor = asio::posix::stream_descriptor;
+
+constexpr std::size_t kMaxVectors = 16;  // of one system call
+constexpr int kAcceptsPerWake = 64;
+constexpr std::size_t kDescriptorsOfFiles = 64;  // and of all else that is no connection
+constexpr int kJobsWithoutTime =
+    10'000;  // in a wait whose deadline has passed; busy peers may bring more for ever
+
+std::string peer_of(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(fd, generic, &size) != 0 ||
+      ::getnameinfo(generic, size, host.data(), host.size(), port.data(), port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV))
+    return "unknown";
+  const std::string name = host.data();
+  return (address.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
+}
+
+// Raises the limit of descriptors as far as the system allows; returns how many of them are for sockets.
+std::size_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
+  const rlimit highest{limit.rlim_max, limit.rlim_max};
+  if (::setrlimit(RLIMIT_NOFILE, &highest) == 0) limit = highest;
+  return limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur / 2, kDescriptorsOfFiles);
+}
+
+// A socket that is being connected. If the name has several addresses, `turn` picks one: the next one may
+// answer where this one does not.
+Result<int> begin_connection(const std::string& address, std::size_t turn) {
+  const auto parsed = parse_address(address, AddressUse::kToConnect);
+  if (!parsed) return parsed.error();
+  const auto found = look_up(*parsed, AddressUse::kToConnect);
+  if (!found) return Error{address + ": " + found.error().message};
+  std::size_t count = 0;
+  for (const addrinfo* where = found->get(); where != nullptr; where = where->ai_next) ++count;
+  const addrinfo* where = found->get();
+  for (std::size_t k = turn % count; k > 0; --k) where = where->ai_next;
+  const int fd = ::socket(where->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && (::connect(fd, where->ai_addr, where->ai_addrlen) == 0 || errno == EINPROGRESS)) return fd;
+  const Error error{address + ": " + std::strerror(errno)};
+  if (fd >= 0) ::close(fd);
+  return error;
+}
+
+class TcpSocket final : public Socket {
+ public:
+  TcpSocket(asio::io_context& io, int fd, std::string peer) : descriptor_(io, fd), peer_(std::move(peer)) {
+    const int yes = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  }
+  ~TcpSocket() override { *alive_ = false; }
+
+  void start(SocketHandler& handler) override {
+    handler_ = &handler;
+    wait_readable();
+  }
+  Moved read(std::span<std::byte> to) override {
+    const ssize_t got = ::recv(descriptor_.native_handle(), to.data(), to.size(), MSG_DONTWAIT);
+    return got == 0 && !to.empty() ? Moved{Got::kEnd, 0} : moved(got);
+  }
+  Moved write(std::span<const std::span<const std::byte>> pieces) override {
+    std::array<iovec, kMaxVectors> vectors;
+    const std::size_t count = std::min(pieces.size(), kMaxVectors);
+    for (std::size_t k = 0; k < count; ++k)
+      vectors[k] = {const_cast<std::byte*>(pieces[k].data()), pieces[k].size()};
+    msghdr message{};
+    message.msg_iov = vectors.data();
+    message.msg_iovlen = count;
+    return moved(::sendmsg(descriptor_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
+  }
+  void pause_reading(bool pause) override {
+    paused_ = pause;
+    if (!pause && handler_ != nullptr && is_open() && !awaits_bytes_) wait_readable();
+  }
+  void want_write() override {
+    descriptor_.async_wait(Descriptor::wait_write, [this, alive = alive_](const asio::error_code& error) {
+      if (!error && *alive && is_open()) handler_->on_writable();
+    });
+  }
+  std::string failure() const override { return std::strerror(error_); }
+  void end_writing() override { ::shutdown(descriptor_.native_handle(), SHUT_WR); }
+  void close() override {
+    asio::error_code ignored;
+    descriptor_.close(ignored);
+  }
+  bool is_open() const override { return descriptor_.is_open(); }
+  const std::string& peer() const override { return peer_; }
+
+ private:
+  Moved moved(ssize_t bytes) {
+    if (bytes > 0) return {Got::kSome, static_cast<std::size_t>(bytes)};
+    if (bytes == 0 || errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return {Got::kNothing, 0};
+    error_ = errno;
+    return {Got::kFailed, 0};
+  }
+  void wait_readable() {
+    awaits_bytes_ = true;
+    descriptor_.async_wait(Descriptor::wait_read, [this, alive = alive_](const asio::error_code& error) {
+      if (error || !*alive || !is_open()) return;
+      awaits_bytes_ = false;
+      if (!paused_) handler_->on_readable();
+      if (*alive && is_open() && !paused_ && !awaits_bytes_) wait_readable();
+    });
+  }
+
+  Descriptor descriptor_;
+  const std::string peer_;
+  SocketHandler* handler_ = nullptr;
+  int error_ = 0;
+  bool paused_ = false, awaits_bytes_ = false;
+  // For handlers that Asio calls after this object is destroyed.
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+class TcpSockets final : public SocketLayer {
+ public:
+  TcpSockets(const std::string& address, bool signals)
+      : listener_(std::in_place, address), address_(listener_->address()) {
+    if (signals) keep_signals();
+  }
+
+  std::string address() const override { return address_; }
+  std::size_t most_sockets() const override { return most_sockets_; }
+  SteadyTime now() const override { return std::chrono::steady_clock::now(); }
+
+  void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) override {
+    handler_ = &handler;
+    const int fd = ::fcntl(listener_->fd(), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) throw std::runtime_error("--listen " + address_ + ": " + std::strerror(errno));
+    acceptor_.assign(fd);
+    accept_next();
+    tick_ = tick;
+    tick_again();
+    if (!signals) return;
+    keep_signals();
+    signals_.async_wait([this](const asio::error_code& error, int) {
+      if (error) return;
+      signals_.clear();  // the next one ends the process
+      handler_->on_stop();
+    });
+  }
+  void stop_accepting() override {
+    asio::error_code ignored;
+    acceptor_.close(ignored);
+    listener_.reset();
+  }
+  Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
+    const Result<int> fd = begin_connection(address, connections_++);
+    if (!fd) return fd.error();
+    return std::unique_ptr<Socket>(std::make_unique<TcpSocket>(io_, *fd, address));
+  }
+  void post(std::function<void()> job) override { asio::post(io_, std::move(job)); }
+  void wait(SteadyTime deadline, const std::function<bool()>& done) override {
+    if (deadline <= now())
+      for (int k = 0; k < kJobsWithoutTime && io_.poll_one() > 0; ++k) {
+      }
+    while (!done() && io_.run_one_until(deadline) > 0) {
+    }
+  }
+
+ private:
+  void keep_signals() {
+    signals_.add(SIGINT);
+    signals_.add(SIGTERM);
+  }
+  void accept_next() {
+    acceptor_.async_wait(Descriptor::wait_read, [this](const asio::error_code& error) {
+      if (error) return;
+      accept_ready();
+      if (!short_of_descriptors_) accept_next();  // else the tick does
+    });
+  }
+  void accept_ready() {
+    for (int k = 0; k < kAcceptsPerWake && listener_; ++k) {
+      int fd = -1;
+      const Listener::Taken taken = listener_->accept(fd);
+      if (taken == Listener::Taken::kNothing) return;
+      if (taken == Listener::Taken::kNoDescriptors) {
+        short_of_descriptors_ = true;
+        return handler_->on_turned_away();
+      }
+      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, peer_of(fd)));
+    }
+  }
+  void tick_again() {
+    timer_.expires_after(tick_);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (error) return;
+      handler_->on_tick();
+      if (std::exchange(short_of_descriptors_, false) && acceptor_.is_open()) accept_next();
+      tick_again();
+    });
+  }
+
+  std::optional<Listener> listener_;  // none: it accepts no more
+  const std::string address_;
+  const std::size_t most_sockets_ = raise_descriptor_limit();
+  std::size_t connections_ = 0;  // begun
+  SocketLayerHandler* handler_ = nullptr;
+  std::chrono::milliseconds tick_{0};
+  bool short_of_descriptors_ = false;
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  Descriptor acceptor_{io_};
+  asio::steady_timer timer_{io_};
+  asio::signal_set signals_{io_};
+};
+
+}  // namespace
+
+std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, bool keep_signals) {
+  try {
+    return std::make_unique<TcpSockets>(address, keep_signals);
+  } catch (const std::system_error& error) {  // of Asio
+    throw std::runtime_error("--listen " + address + ": " + error.code().message());
+  }
+}
+
+}  // namespace gradwire

@@ -1,0 +1,16 @@
+// TCP sockets of the operating system as a SocketLayer; one thread, Asio inside.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "fl_server/net/socket_layer.h"
+
+namespace gradwire {
+
+// Listens on HOST:PORT, [V6]:PORT or :PORT (all interfaces); port 0: any that is free. Throws
+// std::invalid_argument or std::runtime_error (one line). keep_signals: from now on SIGINT and SIGTERM
+// do not end the process, but wait for start().
+std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, bool keep_signals = false);
+
+}  // namespace gradwire

@@ -1,0 +1,259 @@
+#include "fl_server/net/tcp_transport.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "proto/wire/codec_body.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/reply_tail.h"
+#include "proto/wire/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr double kFarAway = 1e9;  // seconds; what the clock can add without overflow
+
+std::string head_of(const Encoded& message) {
+  std::string head;
+  head.reserve(kPrefixBytes + message.header.size());
+  head.assign(reinterpret_cast<const char*>(message.prefix.data()), kPrefixBytes);
+  return head += message.header;
+}
+
+template <class Real>
+Event<Real> event_of(typename Event<Real>::Kind kind, ClientId client) {
+  Event<Real> event;
+  event.kind = kind;
+  event.up.client = client;
+  return event;
+}
+
+}  // namespace
+
+template <class Real>
+TcpTransport<Real>::TcpTransport(Hub& hub, const CodecContext& context, std::string start, bool takes_sums)
+    : hub_(hub), codec_(context), inboxes_(context.clients), takes_sums_(takes_sums), sums_(context) {
+  hub_.begin(std::move(start), max_payload_bytes(context, sizeof(Real)), *this, takes_sums);
+}
+
+template <class Real>
+TcpTransport<Real>::~TcpTransport() {
+  hub_.end();
+}
+
+template <class Real>
+double TcpTransport<Real>::now() const {
+  return Seconds(hub_.now().time_since_epoch()).count();
+}
+
+template <class Real>
+void TcpTransport<Real>::encode_once(std::uint64_t ticket, const Downlink<Real>* body) {
+  if (body_ && body_ticket_ == ticket && body_source_ == body) return;
+  own_body();
+  body_ = codec_.encode_body(*body);
+  body_ticket_ = ticket;
+  body_source_ = body;
+  shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, !body_->sections.empty()});
+}
+
+// Makes one copy of the body for all clients that it has not reached yet.
+template <class Real>
+void TcpTransport<Real>::own_body() {
+  if (shared_.use_count() > 1) shared_->own();
+}
+
+template <class Real>
+std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& envelope) {
+  using Body = std::shared_ptr<const EncodedBody<Real>>;
+  Inbox& inbox = inboxes_[client];
+  if (envelope.ticket > inbox.asked) {
+    inbox.asked = envelope.ticket;
+    inbox.viewed = -1;
+    inbox.have = 0;
+  }
+  if (envelope.body != nullptr) encode_once(envelope.ticket, envelope.body);
+  const EncodedBody<Real>* const body = envelope.body == nullptr ? nullptr : body_.get();
+  const Body resync = envelope.resync == nullptr ? nullptr : codec_.encode_body(*envelope.resync);
+  const Encoded encoded = codec_.encode(envelope, body, resync.get(), inbox.have);
+  Outgoing message;
+  message.head = head_of(encoded);
+  if (body != nullptr) message.body = shared_;
+  if (resync) {
+    message.sections = resync->sections;
+    message.borrowed = !message.sections.empty();
+    message.keep = resync;
+  } else if (body != nullptr && hub_.remembers_bodies(client)) {
+    message.short_head = head_of(codec_.encode(envelope, nullptr, nullptr, inbox.have, true));
+  }
+  message.request = envelope.ticket;
+  message.last = envelope.request == Request::kGoodbye;
+  hub_.send(client, std::move(message));
+  newest_ = envelope.ticket;
+  asking_ = envelope.request == Request::kRound;
+  return encoded.bytes;  // as the client gets it, even if its relay got the short head
+}
+
+template <class Real>
+Event<Real> TcpTransport<Real>::next(double deadline) {
+  const double left = std::min(deadline - now(), kFarAway);
+  const auto until =
+      hub_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
+  if (std::exchange(asking_, false) && takes_sums_) hub_.tell_asked(newest_);
+  if (events_.empty()) sums_.release(newest_);  // else a sum of the request before may wait there
+  if (events_.empty()) hub_.wait(until, [this] { return !events_.empty(); });
+  own_body();
+  hub_.own_pending();  // from here on the caller may change what it sent
+  if (events_.empty()) return {};
+  Event<Real> event = events_.front();
+  events_.pop_front();
+  return event;
+}
+
+template <class Real>
+Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_header(
+    ClientId client, const Prefix& prefix, std::span<const std::byte> header) {
+  Inbox& inbox = inboxes_[client];
+  const std::uint64_t have = std::exchange(inbox.have, 0);
+  if (have > 0 && tail_start(header, std::as_bytes(std::span(inbox.header))) == have) {
+    inbox.rest = rest_of(inbox.places, have);
+    std::uint64_t room = 0;
+    for (const auto place : inbox.rest) room += place.size();
+    if (room != prefix.payload_len) return Error{"the rest of the reply is of another length"};
+    inbox.from = have;
+    return std::span<const std::span<std::byte>>(inbox.rest);
+  }
+  // The client was asked twice, and has sent the rest twice, or from another byte.
+  inbox.have = have;
+  if (tail_start(header, std::as_bytes(std::span(inbox.header))))
+    return std::span<const std::span<std::byte>>();
+  inbox.from = inbox.have = 0;
+  inbox.header.clear();
+  inbox.arriving = inbox.viewed == 0 ? 1 : 0;
+  auto& slot = inbox.slots[inbox.arriving];
+  if (!slot) slot = std::make_unique<UplinkSlot<Real>>(codec_.context());
+  const auto places = slot->prepare(prefix, header);
+  if (places && prefix.payload_len > kChunkBytes) {
+    inbox.header.assign(reinterpret_cast<const char*>(header.data()), header.size());
+    inbox.places = *places;
+  }
+  return places;
+}
+
+template <class Real>
+void TcpTransport<Real>::on_broken_reply(ClientId client, std::uint64_t payload_bytes) {
+  Inbox& inbox = inboxes_[client];
+  if (inbox.header.empty() || inbox.slots[inbox.arriving]->ticket() != inbox.asked) return;
+  inbox.have = (inbox.from + payload_bytes) / kChunkBytes * kChunkBytes;
+}
+
+template <class Real>
+void TcpTransport<Real>::ignore(const Event<Real>& event) {
+  if (event.covers.empty() && event.up.ticket == inboxes_[event.up.client].asked)
+    inboxes_[event.up.client].viewed = -1;
+  for (const ClientId client : event.covers)
+    if (inboxes_[client].viewed == kInSum) inboxes_[client].viewed = -1;
+}
+
+template <class Real>
+void TcpTransport<Real>::tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
+  wire::Received message;
+  message.set_ticket(ticket);
+  message.set_receipt(static_cast<wire::Receipt>(receipt));
+  hub_.send_soon(client, control_frame(FrameType::kReceived, message));
+}
+
+template <class Real>
+Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
+  Inbox& inbox = inboxes_[client];
+  Result<Uplink<Real>> uplink = inbox.slots[inbox.arriving]->finish(client, &draws_);
+  if (!uplink) return uplink.error();
+  Event<Real> event;
+  event.kind = Event<Real>::Kind::kReply;
+  event.bytes = bytes;
+  if (inbox.from > 0) {  // counted as one whole reply, without what was sent twice
+    event.bytes = kPrefixBytes + inbox.header.size();
+    for (const auto place : inbox.places) event.bytes += place.size();
+  }
+  event.up = *uplink;
+  const bool is_awaited = uplink->ticket == inbox.asked && uplink->answer == Answer::kReply;
+  event.repeated = is_awaited && inbox.viewed >= 0;
+  if (is_awaited && !event.repeated) {
+    inbox.viewed = inbox.arriving;
+  } else {
+    event.up.parts = {};  // late, repeated, or without content: nobody looks at it
+  }
+  events_.push_back(event);
+  return Unit{};
+}
+
+template <class Real>
+Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_sum_header(
+    std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
+    const std::function<bool(ClientId)>& is_behind) {
+  if (!takes_sums_) return Error{"this run takes no sums of replies"};
+  const auto places = sums_.prepare(relay, prefix, header);
+  if (!places) return places;
+  const std::span<const ClientId> covers = sums_.covers(relay);
+  // A client may have answered meanwhile, or connected another way: then the replies are taken one by one.
+  if (is_awaited(relay) && std::all_of(covers.begin(), covers.end(), is_behind)) return places;
+  turn_away(relay);
+  return std::span<const std::span<std::byte>>();
+}
+
+template <class Real>
+bool TcpTransport<Real>::is_awaited(std::uint64_t relay) const {
+  const std::span<const ClientId> covers = sums_.covers(relay);
+  return std::all_of(covers.begin(), covers.end(), [&](ClientId client) {
+    return inboxes_[client].viewed < 0 && inboxes_[client].asked == sums_.ticket(relay);
+  });
+}
+
+template <class Real>
+void TcpTransport<Real>::turn_away(std::uint64_t relay) {
+  const std::uint64_t ticket = sums_.ticket(relay);
+  for (const ClientId client : sums_.covers(relay))
+    tell(client, ticket, ticket < inboxes_[client].asked ? Receipt::kLate : Receipt::kRefused);
+  sums_.forget(relay);
+}
+
+template <class Real>
+Status TcpTransport<Real>::on_sum(std::uint64_t relay, std::uint64_t bytes) {
+  if (!sums_.is_arriving(relay)) return Unit{};
+  if (!is_awaited(relay)) {
+    turn_away(relay);
+    return Unit{};
+  }
+  const auto sum = sums_.finish(relay, newest_);
+  if (!sum) return sum.error();
+  Event<Real> event;
+  event.kind = Event<Real>::Kind::kReply;
+  event.bytes = bytes;
+  event.up = sum->up;
+  event.covers = sum->covers;
+  for (const ClientId client : event.covers) inboxes_[client].viewed = kInSum;
+  events_.push_back(event);
+  return Unit{};
+}
+
+template <class Real>
+void TcpTransport<Real>::on_joined(ClientId client) {
+  events_.push_back(event_of<Real>(Event<Real>::Kind::kJoined, client));
+}
+
+template <class Real>
+void TcpTransport<Real>::on_left(ClientId client) {
+  events_.push_back(event_of<Real>(Event<Real>::Kind::kLeft, client));
+}
+
+template <class Real>
+void TcpTransport<Real>::on_stop() {
+  events_.push_back(event_of<Real>(Event<Real>::Kind::kStopped, 0));
+}
+
+template class TcpTransport<float>;
+template class TcpTransport<double>;
+
+}  // namespace gradwire

@@ -1,0 +1,86 @@
+// Clients in processes of their own, over TCP.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fl_server/net/hub.h"
+#include "fl_server/net/sum_inbox.h"
+#include "proto/wire/codec.h"
+#include "rounds/transport.h"
+
+namespace gradwire {
+
+template <class Real>
+class TcpTransport : public Transport<Real>, private HubEvents {
+ public:
+  // Begins the run: `start` is the whole Start frame. takes_sums: relays may add up replies (takes_sums() of
+  // method.h). REQUIRES: hub.gather() returned true; one transport per hub.
+  TcpTransport(Hub& hub, const CodecContext& context, std::string start, bool takes_sums = false);
+  ~TcpTransport() override;
+
+  // A body is encoded once per ticket. What is sent to a client that is not connected is lost; kJoined
+  // tells when the client is back.
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
+  void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override;
+  void ignore(const Event<Real>& event) override;
+  Event<Real> next(double deadline) override;
+  double now() const override;
+
+ private:
+  // Two slots, so that a repetition can arrive while the loop still looks at the reply.
+  static constexpr int kInSum = 2;
+  struct Inbox {
+    std::unique_ptr<UplinkSlot<Real>> slots[2];
+    int arriving = 0;         // the slot of the reply that is arriving
+    int viewed = -1;          // the slot that the reply handed up views; kInSum: it was part of a sum
+    std::uint64_t asked = 0;  // the newest ticket sent
+    // Of the reply that is arriving, when it is longer than a chunk.
+    std::string header;                            // of the whole; empty: it is short
+    std::span<const std::span<std::byte>> places;  // of the whole payload
+    std::uint64_t from = 0;                        // byte of the payload where what arrives now begins
+    std::uint64_t have = 0;                        // bytes of it that are kept after its connection was lost
+    std::vector<std::span<std::byte>> rest;
+  };
+
+  Result<std::span<const std::span<std::byte>>> on_reply_header(ClientId client, const Prefix& prefix,
+                                                                std::span<const std::byte> header) override;
+  Status on_reply(ClientId client, std::uint64_t bytes) override;
+  void on_broken_reply(ClientId client, std::uint64_t payload_bytes) override;
+  Result<std::span<const std::span<std::byte>>> on_sum_header(
+      std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
+      const std::function<bool(ClientId)>& is_behind) override;
+  Status on_sum(std::uint64_t relay, std::uint64_t bytes) override;
+  // Whether all clients of the arriving sum are asked its ticket and have not answered.
+  bool is_awaited(std::uint64_t relay) const;
+  // Refuses the arriving sum; tells its clients on their channels.
+  void turn_away(std::uint64_t relay);
+  void on_relay_left(std::uint64_t relay) override { sums_.forget(relay); }
+  void on_joined(ClientId client) override;
+  void on_left(ClientId client) override;
+  void on_stop() override;
+
+  void encode_once(std::uint64_t ticket, const Downlink<Real>* body);
+  void own_body();
+
+  Hub& hub_;
+  Codec<Real> codec_;
+  std::vector<Inbox> inboxes_;  // by client
+  BlockMemo draws_;             // that the replies of all clients share
+  const bool takes_sums_;
+  SumInbox<Real> sums_;
+  std::uint64_t newest_ = 0;  // ticket
+  bool asking_ = false;       // relays are still to be told that all clients asked now were sent newest_
+  std::deque<Event<Real>> events_;
+  // The last body encoded, and what it was encoded from.
+  std::shared_ptr<const EncodedBody<Real>> body_;
+  std::shared_ptr<SharedBody> shared_;
+  std::uint64_t body_ticket_ = 0;
+  const Downlink<Real>* body_source_ = nullptr;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,172 @@
+#include "fl_server/net/write_queue.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kMaxPieces = 16;           // of one write
+constexpr std::uint64_t kBytesOfAMessage = 256;  // memory beside its bytes, about
+
+using Sections = std::vector<std::span<const std::byte>>;
+
+std::uint64_t size_of(const Sections& sections) {
+  std::uint64_t size = 0;
+  for (const auto section : sections) size += section.size();
+  return size;
+}
+
+std::uint64_t bytes_held(const Outgoing& message) {
+  return kBytesOfAMessage + message.head.size() + message.short_head.size() + size_of(message.sections);
+}
+
+bool is_void(const Outgoing& message) { return message.head.empty(); }
+
+std::shared_ptr<const void> copy(Sections& sections) {
+  auto copies = std::make_shared<std::vector<std::vector<std::byte>>>();
+  copies->reserve(sections.size());
+  for (auto& section : sections) section = copies->emplace_back(section.begin(), section.end());
+  return copies;
+}
+
+}  // namespace
+
+void SharedBody::own() {
+  if (!std::exchange(borrowed, false)) return;
+  keep = copy(sections);
+}
+
+// ---- what waits ----
+
+void WriteQueue::append(Outgoing message) {
+  queue_.emplace_back();
+  put(std::prev(queue_.end()), std::move(message));
+}
+
+// REQUIRES: the place is void.
+void WriteQueue::put(Place place, Outgoing message) {
+  *place = std::move(message);
+  messages_ += 1;
+  borrowing_ += place->borrowed ? 1 : 0;
+  bytes_ += bytes_held(*place);
+}
+
+void WriteQueue::make_void(Place place) {
+  if (is_void(*place)) return;
+  messages_ -= 1;
+  borrowing_ -= place->borrowed ? 1 : 0;
+  bytes_ -= bytes_held(*place);
+  const std::uint32_t channel = place->channel;
+  *place = {};
+  place->channel = channel;
+}
+
+void WriteQueue::make_requests_void() {
+  for (const auto& [channel, place] : waiting_) make_void(place);
+}
+
+void WriteQueue::push(Outgoing message) {
+  if (message.request == 0) return append(std::move(message));
+  if (std::exchange(newest_, message.request) != message.request) make_requests_void();
+  const std::uint32_t channel = message.channel;
+  const auto found = waiting_.find(channel);
+  if (found == waiting_.end()) {
+    append(std::move(message));
+    waiting_[channel] = std::prev(queue_.end());
+    return;
+  }
+  const Place place = found->second;
+  make_void(place);
+  // A channel keeps its position in the queue: else a slow relay would serve only the channels that are asked
+  // first. A message of the connection itself moves to the end, after all messages that it speaks of.
+  if (channel == 0) queue_.splice(queue_.end(), queue_, place);
+  put(place, std::move(message));
+}
+
+void WriteQueue::drop_waiting() {
+  const auto first = written_ > 0 ? std::next(queue_.begin()) : queue_.begin();
+  for (auto place = first; place != queue_.end(); ++place) make_void(place);
+  queue_.erase(first, queue_.end());
+  waiting_.clear();
+}
+
+void WriteQueue::clear() {
+  written_ = 0;
+  drop_waiting();
+}
+
+std::uint64_t WriteQueue::bytes() const {
+  return queue_.empty() ? 0 : bytes_ - std::min(written_, bytes_held(queue_.front()));
+}
+
+void WriteQueue::own() {
+  if (borrowing_ == 0) return;
+  for (Outgoing& message : queue_)
+    if (std::exchange(message.borrowed, false)) message.keep = copy(message.sections);
+  borrowing_ = 0;
+}
+
+// ---- writing ----
+
+bool WriteQueue::is_body_known(const Outgoing& message) const {
+  return !message.short_head.empty() && message.body != nullptr && message.body == last_body_.lock();
+}
+
+// The writing of the first message has begun: no other message replaces it any more.
+void WriteQueue::begin() {
+  Outgoing& first = queue_.front();
+  if (const auto found = waiting_.find(first.channel);
+      first.request != 0 && found != waiting_.end() && found->second == queue_.begin())
+    waiting_.erase(found);
+  if (first.short_head.empty()) return;
+  bytes_ -= bytes_held(first);
+  if (is_body_known(first)) {
+    first.head = std::move(first.short_head);
+    first.body = nullptr;
+  } else {
+    last_body_ = first.body;
+  }
+  first.short_head.clear();
+  bytes_ += bytes_held(first);
+}
+
+void WriteQueue::end_front() {
+  make_void(queue_.begin());
+  queue_.pop_front();
+  written_ = 0;
+  if (messages_ > 0) return;
+  queue_.clear();
+  waiting_.clear();
+}
+
+WriteQueue::Progress WriteQueue::write_once(Socket& socket) {
+  if (empty()) return Progress::kAll;
+  for (; is_void(queue_.front()); queue_.pop_front()) waiting_.erase(queue_.front().channel);
+  const Outgoing& first = queue_.front();
+  const bool is_short = is_body_known(first);
+  std::array<std::span<const std::byte>, kMaxPieces> pieces;
+  std::size_t count = 0;
+  std::uint64_t size = 0;
+  const auto add = [&](std::span<const std::byte> piece) {
+    const std::uint64_t end = size + piece.size();
+    const auto gone = static_cast<std::size_t>(written_ > size ? std::min(written_, end) - size : 0);
+    if (piece.size() > gone && count < kMaxPieces) pieces[count++] = piece.subspan(gone);
+    size = end;
+  };
+  add(std::as_bytes(std::span(is_short ? first.short_head : first.head)));
+  if (first.body != nullptr && !is_short)
+    for (const auto section : first.body->sections) add(section);
+  for (const auto section : first.sections) add(section);
+  const Socket::Moved moved = socket.write(std::span(pieces).first(count));
+  if (moved.got == Socket::Got::kNothing) return Progress::kNothing;
+  if (moved.got != Socket::Got::kSome) return Progress::kFailed;
+  if (written_ == 0) begin();
+  written_ += moved.bytes;
+  taken_ += moved.bytes;
+  if (written_ == size) end_front();
+  return empty() ? Progress::kAll : Progress::kSome;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,315 @@
+#include "fl_server/registry/registry_file.h"
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <system_error>
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kApplication = 0x47575247;  // "GWRG": no other program's database is written to
+constexpr std::int64_t kSchema = 1;
+constexpr int kBusyMs = 100;
+constexpr int kReadBusyMs = 2000;
+constexpr std::uintmax_t kCheckedBytes = std::uintmax_t{64} << 20;  // larger files are not read through
+constexpr int kMostSetAside = 100;
+
+constexpr const char* kTables = R"(
+CREATE TABLE IF NOT EXISTS runs(
+  run TEXT PRIMARY KEY, name TEXT NOT NULL, algorithm TEXT NOT NULL, clients INTEGER NOT NULL, dim INTEGER,
+  folder TEXT NOT NULL, began TEXT NOT NULL, ended TEXT, outcome TEXT, rounds INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS clients(
+  run TEXT NOT NULL, client INTEGER NOT NULL, name TEXT NOT NULL, peer TEXT NOT NULL, build TEXT NOT NULL,
+  kernels TEXT NOT NULL, samples INTEGER NOT NULL, connected INTEGER NOT NULL, first_joined TEXT NOT NULL,
+  last_joined TEXT NOT NULL, last_lost TEXT, why_lost TEXT, times_joined INTEGER NOT NULL,
+  times_lost INTEGER NOT NULL, replies_used INTEGER NOT NULL, replies_unused INTEGER NOT NULL,
+  PRIMARY KEY(run, client)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rounds(
+  run TEXT NOT NULL, round INTEGER NOT NULL, seconds REAL, replies INTEGER, bits_up REAL, bits_down REAL,
+  bytes_up INTEGER, bytes_down INTEGER, loss REAL, grad_norm_sq REAL, accuracy REAL,
+  PRIMARY KEY(run, round)
+) WITHOUT ROWID;
+)";
+
+constexpr const char* kWriteRound = R"(
+INSERT INTO rounds(run, round, seconds, replies, bits_up, bits_down, bytes_up, bytes_down)
+VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT DO UPDATE SET seconds = ?3, replies = ?4, bits_up = ?5, bits_down = ?6, bytes_up = ?7,
+  bytes_down = ?8)";
+constexpr const char* kWriteEvaluation = R"(
+INSERT INTO rounds(run, round, loss, grad_norm_sq, accuracy) VALUES(?1, ?2, ?3, ?4, ?5)
+ON CONFLICT DO UPDATE SET loss = ?3, grad_norm_sq = ?4, accuracy = ?5)";
+constexpr const char* kWriteClient = R"(
+INSERT INTO clients VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, nullif(?11, ''), nullif(?12, ''), ?13,
+  ?14, ?15, ?16)
+ON CONFLICT DO UPDATE SET name = ?3, peer = ?4, build = ?5, kernels = ?6, samples = ?7, connected = ?8,
+  last_joined = ?10, last_lost = coalesce(nullif(?11, ''), last_lost),
+  why_lost = coalesce(nullif(?12, ''), why_lost), times_joined = times_joined + ?13,
+  times_lost = times_lost + ?14, replies_used = replies_used + ?15, replies_unused = replies_unused + ?16)";
+// For a client that has not come back yet: counts its replies of rounds that were in the journal but not in
+// the registry.
+constexpr const char* kCountReplies = R"(
+UPDATE clients SET replies_used = replies_used + ?3, replies_unused = replies_unused + ?4
+WHERE run = ?1 AND client = ?2)";
+
+SqlValue number(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+SqlValue real(const std::optional<double>& value) {
+  return value ? SqlValue(*value) : SqlValue(std::monostate());
+}
+
+// The main file's name with "-wal" or "-shm" behind it.
+fs::path beside(const fs::path& file, const char* suffix) { return file.string() + suffix; }
+
+}  // namespace
+
+std::string registry_time() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  const std::time_t seconds = ms / 1000;
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> day{};
+  std::strftime(day.data(), day.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  const std::string thousandths = std::to_string(1000 + ms % 1000).substr(1);
+  return std::string(day.data()) + "." + thousandths + "Z";
+}
+
+std::string registry_id(std::uint64_t run) {
+  std::array<char, 20> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(run));
+  return text.data();
+}
+
+std::string registry_folder(const fs::path& state) {
+  const fs::path folder = fs::absolute(state).lexically_normal();
+  return folder.has_filename() ? folder.string() : folder.parent_path().string();
+}
+
+RegistryFile::RegistryFile(fs::path file, Durability durability, RegistryRun run)
+    : file_(std::move(file)), durability_(durability), run_(std::move(run)) {}
+RegistryFile::~RegistryFile() = default;
+
+// ---- opening ----
+
+Status RegistryFile::failed() {
+  locked_ = database_->failure() == Database::Failure::kLocked;
+  const std::string words = database_->message();
+  database_->clear();
+  if (locked_)
+    return Error{file_.string() + ": is locked by another program; the rounds go on, its rows wait"};
+  return Error{file_.string() + ": cannot be written (" + words +
+               "); the rounds go on, its rows wait until there is space and permission"};
+}
+
+Status RegistryFile::set_aside(const std::string& why) {
+  database_.reset();
+  if (std::exchange(was_set_aside_, true))
+    return Error{file_.string() + ": is damaged again (" + why + "); this process writes no more rows to it"};
+  fs::path kept = file_.string() + ".corrupt";
+  for (int k = 2; fs::exists(kept) && k < kMostSetAside; ++k)
+    kept = file_.string() + ".corrupt." + std::to_string(k);
+  std::error_code error, ignored;
+  fs::rename(file_, kept, error);
+  if (error) return Error{file_.string() + ": is damaged (" + why + ") and cannot be renamed; remove it"};
+  for (const char* suffix : {"-wal", "-shm"})
+    fs::rename(beside(file_, suffix), beside(kept, suffix), ignored);
+  note_ = file_.string() + ": is damaged (" + why + "); it is now " + kept.filename().string() +
+          ", and a new one is begun: what was in it is missing, no round is";
+  return Unit{};
+}
+
+void RegistryFile::make_tables() {
+  Database& db = *database_;
+  db.run("BEGIN IMMEDIATE");
+  db.run(kTables);
+  db.run(("PRAGMA application_id = " + std::to_string(kApplication)).c_str());
+  db.run(("PRAGMA user_version = " + std::to_string(kSchema)).c_str());
+  db.run("COMMIT");
+}
+
+Status RegistryFile::try_open() {
+  std::error_code ignored;
+  const std::uintmax_t bytes = fs::file_size(file_, ignored);
+  database_ = std::make_unique<Database>(file_, Database::Access::kWrite, kBusyMs);
+  Database& db = *database_;
+  const bool empty = db.number("SELECT count(*) FROM sqlite_master") == 0;
+  const std::int64_t application = db.number("PRAGMA application_id"),
+                     schema = db.number("PRAGMA user_version");
+  if (db.failure() == Database::Failure::kNone && !(empty && application == 0 && schema == 0)) {
+    const std::string none = "; this process writes no rows to it; choose another file with --registry";
+    if (application != kApplication)
+      return Error{file_.string() + ": is a database of another program" + none};
+    if (schema > kSchema) return Error{file_.string() + ": was made by a newer gradwire" + none};
+  }
+  db.run("PRAGMA journal_mode = WAL");
+  db.run("PRAGMA cache_size = -256");  // KiB: rounds are added at the end and not read again
+  db.run(durability_ == Durability::kPower ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+  if (!empty && (bytes <= kCheckedBytes || suspect_)) {
+    db.ask("PRAGMA quick_check(1)", {}, [&](const SqlRow& row) {
+      if (row.text(0) != "ok") damage_ = row.text(0);
+    });
+  }
+  if (empty) make_tables();
+  if (db.failure() == Database::Failure::kDamaged) damage_ = db.message();
+  return db.failure() == Database::Failure::kNone ? Status(Unit{}) : failed();
+}
+
+Status RegistryFile::open() {
+  if (database_) return Unit{};
+  locked_ = false;
+  damage_.clear();
+  Status status = try_open();
+  if (!damage_.empty()) {
+    status = set_aside(std::exchange(damage_, {}));
+    if (status) status = try_open();
+  }
+  suspect_ = false;
+  if (!status) database_.reset();
+  return status;
+}
+
+Result<std::uint32_t> RegistryFile::rounds() {
+  if (Status status = open(); !status) return status.error();
+  std::uint32_t rounds = 0;
+  database_->ask("SELECT rounds FROM runs WHERE run = ?1", {run_.id},
+                 [&](const SqlRow& row) { rounds = static_cast<std::uint32_t>(row.integer(0)); });
+  if (database_->failure() != Database::Failure::kNone) return failed().error();
+  return rounds;
+}
+
+// ---- writing ----
+
+void RegistryFile::write_run(const RegistryBatch& batch) {
+  Database& db = *database_;
+  const std::string now = registry_time();
+  // A folder holds one run at a time: older runs of it end here, and those that never began are deleted.
+  db.run(
+      "DELETE FROM clients WHERE run IN "
+      "(SELECT run FROM runs WHERE folder = ?1 AND run <> ?2 AND dim IS NULL)",
+      {run_.folder, run_.id});
+  db.run("DELETE FROM runs WHERE folder = ?1 AND run <> ?2 AND dim IS NULL", {run_.folder, run_.id});
+  db.run("UPDATE runs SET ended = ?3, outcome = 'replaced' WHERE folder = ?1 AND run <> ?2 AND ended IS NULL",
+         {run_.folder, run_.id, now});
+  db.run(
+      "INSERT INTO runs(run, name, algorithm, clients, folder, began) VALUES(?1, ?2, ?3, ?4, ?5, ?6) "
+      "ON CONFLICT DO UPDATE SET folder = ?5",
+      {run_.id, run_.name, run_.algorithm, number(run_.clients), run_.folder, now});
+  if (batch.dim) db.run("UPDATE runs SET dim = ?2 WHERE run = ?1", {run_.id, number(*batch.dim)});
+  if (!batch.goes_on_after) return;
+  db.run("UPDATE runs SET ended = NULL, outcome = NULL WHERE run = ?1", {run_.id});
+  db.run("UPDATE clients SET connected = 0 WHERE run = ?1", {run_.id});
+  db.run("DELETE FROM rounds WHERE run = ?1 AND round > ?2", {run_.id, number(*batch.goes_on_after)});
+}
+
+void RegistryFile::write_end(const RegistryBatch& batch) {
+  Database& db = *database_;
+  if (batch.round) db.run("UPDATE runs SET rounds = ?2 WHERE run = ?1", {run_.id, number(*batch.round)});
+  if (batch.outcome.empty()) return;
+  db.run("UPDATE runs SET ended = ?2, outcome = ?3 WHERE run = ?1",
+         {run_.id, registry_time(), batch.outcome});
+  db.run("UPDATE clients SET connected = 0 WHERE run = ?1", {run_.id});
+}
+
+void RegistryFile::write_rows(const RegistryBatch& batch) {
+  Database& db = *database_;
+  for (const RegistryClient& c : batch.clients) {
+    if (c.last_joined.empty()) {
+      db.run(kCountReplies, {run_.id, number(c.number), number(c.replies_used), number(c.replies_unused)});
+      continue;
+    }
+    db.run(kWriteClient,
+           {run_.id, number(c.number), c.name, c.peer, c.build, c.kernels, number(c.samples),
+            number(c.connected), c.first_joined, c.last_joined, c.last_lost, c.why_lost,
+            number(c.times_joined), number(c.times_lost), number(c.replies_used), number(c.replies_unused)});
+  }
+  for (const RegistryRound& r : batch.rounds) {
+    if (r.evaluation) {
+      db.run(kWriteEvaluation, {run_.id, number(r.round), r.loss, r.grad_norm_sq, real(r.accuracy)});
+    } else {
+      db.run(kWriteRound, {run_.id, number(r.round), r.seconds, number(r.replies), r.bits_up, r.bits_down,
+                           number(r.bytes_up), number(r.bytes_down)});
+    }
+  }
+}
+
+Status RegistryFile::write(const RegistryBatch& batch) {
+  for (bool again : {false, true}) {
+    if (Status status = open(); !status) return status;
+    database_->run("BEGIN IMMEDIATE");
+    write_run(batch);
+    write_rows(batch);
+    write_end(batch);
+    database_->run("COMMIT");
+    if (database_->failure() == Database::Failure::kNone) return Unit{};
+    if (database_->failure() != Database::Failure::kDamaged || again) break;
+    // Perhaps another server of this site has set it aside already: opens the file that has the name now.
+    suspect_ = true;
+    database_.reset();
+  }
+  return failed();
+}
+
+// ---- reading ----
+
+namespace {
+
+RegistryClient client_of(const SqlRow& row) {
+  const auto count = [&](int column) { return static_cast<std::uint64_t>(row.integer(column)); };
+  RegistryClient c;
+  c.number = static_cast<ClientId>(row.integer(0));
+  c.name = row.text(1);
+  c.peer = row.text(2);
+  c.build = row.text(3);
+  c.kernels = row.text(4);
+  c.samples = count(5);
+  c.connected = row.integer(6) != 0;
+  c.first_joined = row.text(7);
+  c.last_joined = row.text(8);
+  c.last_lost = row.text(9);
+  c.why_lost = row.text(10);
+  c.times_joined = count(11);
+  c.times_lost = count(12);
+  c.replies_used = count(13);
+  c.replies_unused = count(14);
+  return c;
+}
+
+}  // namespace
+
+Result<std::optional<RegistrySeen>> look_into_registry(const fs::path& file, const std::string& id,
+                                                       const std::string& folder) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return Error{file.string() + ": is not there"};
+  // Without a log beside it nobody writes the file, and reading it must not make one.
+  const auto access =
+      fs::exists(beside(file, "-wal"), ignored) ? Database::Access::kRead : Database::Access::kReadAlone;
+  Database db(file, access, kReadBusyMs);
+  const bool ours = db.number("PRAGMA application_id") == kApplication;
+  const bool newer = db.number("PRAGMA user_version") > kSchema;
+  if (db.failure() == Database::Failure::kNone && (!ours || newer))
+    return Error{file.string() + (ours ? ": was made by a newer gradwire" : ": is no registry of gradwire")};
+  std::optional<RegistrySeen> seen;
+  db.ask(
+      "SELECT run, began, ended, outcome FROM runs WHERE run = ?1 OR (?1 = '' AND folder = ?2) "
+      "ORDER BY began DESC LIMIT 1",
+      {id, folder}, [&](const SqlRow& row) {
+        seen = RegistrySeen{row.text(0), row.text(1), row.text(2), row.text(3), {}};
+      });
+  if (seen)
+    db.ask(
+        "SELECT client, name, peer, build, kernels, samples, connected, first_joined, last_joined, "
+        "last_lost, "
+        "why_lost, times_joined, times_lost, replies_used, replies_unused FROM clients WHERE run = ?1 "
+        "ORDER BY client",
+        {seen->id}, [&](const SqlRow& row) { seen->clients.push_back(client_of(row)); });
+  if (db.failure() != Database::Failure::kNone)
+    return Error{file.string() + ": cannot be read (" + db.message() + ")"};
+  return seen;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,371 @@
+#include "fl_server/relay/relay.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "fl_server/net/newcomers.h"
+#include "fl_server/net/tcp_sockets.h"
+#include "fl_server/relay/relay_local.h"
+#include "fl_server/relay/relay_sums.h"
+#include "proto/store/whole_file.h"
+#include "proto/wire/address.h"
+#include "proto/wire/back_off.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kServerAwayMs = 500;  // for clients whose server is away
+constexpr milliseconds kLastWords{20'000};    // for a server that is away after a goodbye
+constexpr std::size_t kMostClients = 1 << 16;
+constexpr std::size_t kMostNewcomers = 1024;           // that have not said who they are
+constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // for the server to take them
+
+class Relay final : public RelayRun, public SocketLayerHandler, public FrameHandler, public LocalOwner {
+ public:
+  Relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets)
+      : options_(options),
+        sockets_(std::move(sockets)),
+        back_off_(options.back_off_base, options.back_off_cap, options.jitter_seed),
+        last_contact_(sockets_->now()),
+        next_try_(last_contact_) {
+    if (options.aggregate)
+      sums_ = std::make_unique<RelaySums>([this](const Outgoing& message) { pass_up(message); },
+                                          [this](const LogLine& line) { log(line); });
+  }
+
+  void run();
+  void start() override;
+  bool over() const override;
+
+  void log(const LogLine& line) const {
+    if (options_.log) options_.log(line);
+  }
+  void pass_up(const Outgoing& message) {
+    if (!joined_) return;
+    upstream_->send(message);
+    if (upstream_->bytes_waiting() > kMostBytesWaiting) pause_clients(true);
+  }
+  void said_hello(std::uint32_t channel) override { newcomers_.remove(channel); }
+  void from_local(std::uint32_t channel, Parcel& parcel) override {
+    const bool is_reply = parcel.prefix.type == FrameType::kReply;
+    if (!(is_reply && sums_ && sums_->take(channel, parcel))) pass_up(parcel.for_channel(channel));
+  }
+  void local_left(Local& local, const std::string& why) override;
+  void erase(std::uint32_t channel) override {
+    newcomers_.remove(channel);
+    locals_.erase(channel);
+  }
+
+ private:
+  void on_accepted(std::unique_ptr<Socket> socket) override;
+  void send_newcomer_away();
+  void on_turned_away() override {
+    if (!newcomers_.empty()) send_newcomer_away();
+    if (!std::exchange(said_short_, true))
+      log("no file descriptors are left: clients are turned away; raise 'ulimit -n'");
+  }
+  void on_tick() override;
+  void on_stop() override { stopped_ = true; }
+
+  Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
+                                                          std::span<const std::byte> header) override;
+  Status on_frame() override;
+  void on_closed(const std::string& why) override;
+  void on_shut() override;
+
+  milliseconds without_server() const;
+  // Pauses reading from the clients while the server is slow to take what they send.
+  void pause_clients(bool pause);
+  void connect();
+  Status from_server();
+  Status joined(const wire::Relay& answer);
+  Status pass_down(Local& local);
+  Status complete_round();
+  void pass_round(Local& local);
+
+  const RelayOptions& options_;
+  ConnectionCounts counts_;
+  const std::unique_ptr<SocketLayer> sockets_;              // connections are destroyed before it
+  std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
+  std::uint32_t channels_ = 0;                              // so far: none is used twice
+  Newcomers newcomers_;                                     // by channel
+
+  // The connection to the server.
+  std::unique_ptr<Connection> upstream_;
+  bool joined_ = false;
+  Parcel parcel_;
+  wire::Round round_;  // the header in parcel_, when it is that of a Round
+  std::uint64_t max_payload_ = 0;
+  std::optional<Parcel> body_;  // the last Round that had a body; its header is that of the body
+  BackOff back_off_;
+  SteadyTime last_contact_, next_try_;
+  std::string last_trouble_;
+  milliseconds retry_after_{0};
+  std::optional<std::string> refused_;  // for good
+  bool another_start_helps_ = false;    // where refused_
+  std::unique_ptr<RelaySums> sums_;     // null: all is passed on one by one
+
+  bool stopped_ = false, is_over_ = false, said_goodbye_ = false, paused_ = false, said_short_ = false;
+};
+
+// ---- clients ----
+
+void Relay::local_left(Local& local, const std::string& why) {
+  if (sums_) sums_->left(local.channel(), local.server_closed);
+  if (local.said_hello() && !local.server_closed)
+    pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
+  newcomers_.add(local.channel(), local.connection().peer());  // it may still read why
+  if (!local.heard_goodbye && !why.empty())
+    log("client " + std::to_string(local.channel()) + " (" + local.connection().peer() +
+        ") is disconnected: " + why);
+}
+
+void Relay::on_accepted(std::unique_ptr<Socket> socket) {
+  const bool is_full = newcomers_.size() >= kMostNewcomers || counts_.open + 1 >= sockets_->most_sockets();
+  if (is_full && !newcomers_.empty()) send_newcomer_away();
+  if (locals_.size() >= kMostClients) return;
+  const std::uint32_t channel = ++channels_;
+  newcomers_.add(channel, socket->peer());
+  auto& local = locals_[channel] =
+      std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), options_.times, counts_);
+  local->connection().start();
+  local->connection().pause_reading(paused_);
+  said_short_ = false;
+  if (!joined_) local->connection().refuse("this relay has no server at the moment", false, kServerAwayMs);
+}
+
+void Relay::send_newcomer_away() {
+  const auto channel = static_cast<std::uint32_t>(newcomers_.first_to_go());
+  log(LogLine::warning("too many connections do not say who they are, most come from " +
+                       newcomers_.crowded_origin() + ": the oldest of them makes room"));
+  newcomers_.remove(channel);
+  locals_.at(channel)->connection().close("");
+}
+
+// ---- the server ----
+
+void Relay::pause_clients(bool pause) {
+  if (std::exchange(paused_, pause) == pause) return;
+  for (const auto& [channel, local] : locals_) local->connection().pause_reading(pause);
+}
+
+void Relay::connect() {
+  next_try_ = SteadyTime::max();
+  auto socket = sockets_->connect(options_.upstream);
+  if (!socket) return on_closed(socket.error().message);
+  upstream_ = std::make_unique<Connection>(*sockets_, std::move(*socket), options_.times, *this, counts_);
+  upstream_->carry_channels();
+  upstream_->start();
+  wire::Relay hello;
+  hello.set_protocol(kWireVersion);
+  if (sums_) hello.set_adds(true);
+  upstream_->send(Outgoing::control(control_frame(FrameType::kRelay, hello)));
+  upstream_->expect_heartbeats();
+}
+
+Result<std::span<const std::span<std::byte>>> Relay::on_header(const Prefix& prefix,
+                                                               std::span<const std::byte> header) {
+  last_contact_ = sockets_->now();
+  return parcel_.begin(prefix, header);
+}
+
+Status Relay::on_frame() {
+  const std::uint32_t channel = parcel_.prefix.channel;
+  if (channel == 0) return from_server();
+  if (parcel_.prefix.type == FrameType::kRound) {
+    if (Status status = complete_round(); !status) return status;
+  }
+  const auto local = locals_.find(channel);
+  if (local == locals_.end() || !local->second->connection().open()) return Unit{};  // it has left
+  return pass_down(*local->second);
+}
+
+Status Relay::from_server() {
+  const auto header = std::as_bytes(std::span(parcel_.header));
+  switch (parcel_.prefix.type) {
+    case FrameType::kHeartbeat: return Unit{};
+    case FrameType::kRelay: {
+      wire::Relay answer;
+      if (Status status = parse_control(header, answer); !status) return status;
+      if (!answer.has_asked()) return joined(answer);
+      if (sums_) sums_->asked_all(answer.asked());
+      return Unit{};
+    }
+    case FrameType::kError: {
+      wire::ErrorMessage error;
+      if (Status status = parse_control(header, error); !status) return status;
+      const std::string message = "the server says: " + one_line(error.message());
+      retry_after_ = milliseconds(error.retry_after_ms());
+      if (error.fatal()) {
+        refused_ = message;
+        another_start_helps_ = retry_after_.count() > 0;
+      }
+      upstream_->close(message);
+      return Unit{};
+    }
+    default: return Error{"a message of a client without its channel"};
+  }
+}
+
+Status Relay::joined(const wire::Relay& answer) {
+  if (answer.over()) {
+    is_over_ = said_goodbye_ = true;
+    upstream_->close("the run is over");
+    return Unit{};
+  }
+  max_payload_ = answer.max_payload();
+  upstream_->set_max_payload(max_payload_);
+  if (sums_ && max_payload_ > 0) sums_->allow(answer.adds());
+  if (std::exchange(joined_, true)) return Unit{};
+  back_off_.reset();
+  log("joined the server at " + options_.upstream + "; clients are welcome");
+  return Unit{};
+}
+
+Status Relay::pass_down(Local& local) {
+  if (sums_ && !sums_->watch(local.channel(), parcel_)) return Unit{};
+  const auto header = std::as_bytes(std::span(parcel_.header));
+  if (parcel_.prefix.type == FrameType::kRound) {
+    pass_round(local);
+    return Unit{};
+  }
+  if (parcel_.prefix.type == FrameType::kStart) local.connection().set_max_payload(max_payload_);
+  if (parcel_.prefix.type != FrameType::kError) {
+    local.connection().send(parcel_.for_channel(0));
+    return Unit{};
+  }
+  wire::ErrorMessage error;
+  if (Status status = parse_control(header, error); !status) return status;
+  local.server_closed = true;
+  local.connection().refuse(error.message(), error.fatal(), error.retry_after_ms());
+  return Unit{};
+}
+
+// Puts its body into a request that refers to the body of an earlier one. Also for a client that has left:
+// later requests may refer to the body of this one.
+Status Relay::complete_round() {
+  if (Status status = parse_control(std::as_bytes(std::span(parcel_.header)), round_); !status) return status;
+  if (round_.has_same_body()) {
+    if (!body_) return Error{"a Round refers to a body that did not come"};
+    round_.clear_same_body();
+    if (!round_.mutable_body()->ParseFromString(body_->header)) return Error{"a body is damaged"};
+    parcel_.header = round_.SerializeAsString();
+    parcel_.prefix.payload_len = body_->prefix.payload_len;
+    parcel_.prefix.payload_crc = body_->prefix.payload_crc;
+    parcel_.payload = body_->payload;
+  } else if (round_.has_body() && !round_.has_resync()) {
+    body_ = parcel_;
+    body_->header = round_.body().SerializeAsString();
+  }
+  return Unit{};
+}
+
+void Relay::pass_round(Local& local) {
+  Outgoing message = parcel_.for_channel(0);
+  message.request = round_.ticket();
+  message.last = round_.request() == wire::REQUEST_GOODBYE;
+  if (message.last) said_goodbye_ = local.heard_goodbye = true;
+  if (sums_) sums_->asked(local.channel(), round_, sockets_->now());
+  local.connection().send(std::move(message));
+}
+
+void Relay::on_closed(const std::string& why) {
+  if (joined_) {
+    if (!is_over_) log("the server is lost: " + why);
+    last_contact_ = sockets_->now();
+  }
+  joined_ = false;
+  body_.reset();
+  if (sums_) sums_->forget();
+  last_trouble_ = why;
+  const auto wait = back_off_.next(std::exchange(retry_after_, milliseconds(0)));
+  next_try_ = sockets_->now() + wait;
+  for (const auto& [channel, local] : locals_) {
+    if (local->heard_goodbye) continue;  // it disconnects by itself
+    local->server_closed = true;
+    local->connection().refuse("the relay has lost its server: " + why, refused_.has_value(), kServerAwayMs);
+  }
+}
+void Relay::on_shut() { upstream_.reset(); }
+
+// ---- time ----
+
+void Relay::on_tick() {
+  const SteadyTime now = sockets_->now();
+  if (upstream_) upstream_->check_time(now);
+  if (sums_) sums_->check_time(now);
+  if (paused_ && (!joined_ || upstream_->bytes_waiting() < kMostBytesWaiting / 2)) pause_clients(false);
+  for (const auto& [channel, local] : locals_) {
+    local->check_time(now);
+  }
+  if (!upstream_ && !is_over_ && now >= next_try_) connect();
+}
+
+milliseconds Relay::without_server() const {
+  return joined_ ? milliseconds(0)
+                 : std::chrono::duration_cast<milliseconds>(sockets_->now() - last_contact_);
+}
+
+bool Relay::over() const {
+  if (stopped_ || refused_ || without_server() > options_.give_up_after) return true;
+  if (is_over_ && locals_.empty()) return true;
+  return said_goodbye_ && !joined_ && without_server() > kLastWords;
+}
+
+void Relay::start() {
+  sockets_->start(*this, options_.times.tick(), options_.handle_signals);
+  log("listening on " + sockets_->address() + " for clients of " + options_.upstream +
+      (sums_ ? "; replies are added up where the method allows it: results differ in the last bits from "
+               "those of clients without a relay"
+             : "; messages are passed on one by one, results are those of clients without a relay"));
+  connect();
+}
+
+void Relay::run() {
+  start();
+  if (!options_.state.empty()) {
+    std::filesystem::create_directories(options_.state);
+    write_whole(options_.state / "address", sockets_->address() + "\n");
+  }
+  while (!over()) sockets_->wait(sockets_->now() + std::chrono::seconds(1), [this] { return over(); });
+  if (stopped_ && !said_goodbye_) {
+    for (const auto& [channel, local] : locals_)
+      local->connection().refuse("the relay was stopped", false, kServerAwayMs);
+    if (upstream_) upstream_->close("the relay was stopped");
+    sockets_->wait(sockets_->now() + options_.times.linger, [&] { return counts_.open == 0; });
+    return;
+  }
+  if (refused_) {
+    sockets_->wait(sockets_->now() + options_.times.linger, [&] { return locals_.empty(); });
+    if (!another_start_helps_) throw std::invalid_argument(*refused_);
+    throw std::runtime_error(*refused_);
+  }
+  if (!said_goodbye_)
+    throw std::runtime_error("no server at " + options_.upstream + " (" + last_trouble_ +
+                             "); giving up after " + std::to_string(without_server().count()) +
+                             " ms; check its address, or give it more time with --give-up-after-ms");
+  log("the run is over");
+}
+
+}  // namespace
+
+std::unique_ptr<RelayRun> make_relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets) {
+  return std::make_unique<Relay>(options, std::move(sockets));
+}
+
+void run_relay(const RelayOptions& options) {
+  if (const auto address = parse_address(options.upstream, AddressUse::kToConnect); !address)
+    throw std::invalid_argument("--upstream " + address.error().message);
+  Relay(options, listen_on_tcp(options.listen)).run();
+}
+
+}  // namespace gradwire

@@ -1,0 +1,78 @@
+// A client of a relay's site.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "fl_server/net/connection.h"
+#include "fl_server/net/parcel.h"
+
+namespace gradwire {
+
+class Local;
+
+// What a client's connection tells its relay.
+class LocalOwner {
+ public:
+  virtual ~LocalOwner() = default;
+  virtual void said_hello(std::uint32_t channel) = 0;
+  virtual void from_local(std::uint32_t channel, Parcel& parcel) = 0;
+  virtual void local_left(Local& local, const std::string& why) = 0;
+  virtual void erase(std::uint32_t channel) = 0;
+};
+
+class Local final : public FrameHandler {
+ public:
+  Local(LocalOwner& relay, std::uint32_t channel, SocketLayer& sockets, std::unique_ptr<Socket> socket,
+        const WireTimes& times, ConnectionCounts& counts)
+      : relay_(relay),
+        channel_(channel),
+        times_(times),
+        connection_(sockets, std::move(socket), times, *this, counts) {
+    patience_.restart(sockets.now());
+  }
+
+  Connection& connection() { return connection_; }
+  std::uint32_t channel() const { return channel_; }
+  bool said_hello() const { return said_hello_; }
+  bool heard_goodbye = false, server_closed = false;
+
+  void check_time(SteadyTime now) {
+    if (!said_hello_ && patience_.is_over(now, times_.handshake))
+      connection_.refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false, 0);
+    connection_.check_time(now);
+  }
+
+  Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
+                                                          std::span<const std::byte> header) override {
+    if (!said_hello_ && prefix.type != FrameType::kHello) return Error{"the first message is no Hello"};
+    if (prefix.payload_len > 0 && prefix.type != FrameType::kReply)
+      return Error{"only a Reply has a payload"};
+    if (!std::exchange(said_hello_, true)) {
+      connection_.expect_heartbeats();
+      relay_.said_hello(channel_);
+    }
+    return parcel_.begin(prefix, header);
+  }
+  Status on_frame() override {
+    if (parcel_.prefix.type != FrameType::kHeartbeat) relay_.from_local(channel_, parcel_);
+    parcel_.payload.reset();
+    return Unit{};
+  }
+  void on_closed(const std::string& why) override { relay_.local_left(*this, why); }
+  void on_shut() override { relay_.erase(channel_); }
+
+ private:
+  LocalOwner& relay_;
+  const std::uint32_t channel_;
+  const WireTimes& times_;
+  Patience patience_;  // since the client connected
+  bool said_hello_ = false;
+  Parcel parcel_;
+  Connection connection_;
+};
+
+}  // namespace gradwire

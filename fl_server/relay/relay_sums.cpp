@@ -1,0 +1,293 @@
+#include "fl_server/relay/relay_sums.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "algorithms/methods.h"
+#include "proto/config/experiment.h"
+#include "proto/config/experiment.pb.h"
+#include "proto/wire/codec_context.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
+#include "rounds/reply_sum.h"
+
+namespace gradwire {
+
+// Decodes replies as the server does, and encodes their sum.
+class RelaySums::Adder {
+ public:
+  virtual ~Adder() = default;
+  // Reads the header of a reply: who answers what. Nothing: it cannot be decoded.
+  virtual std::optional<Uplink<double>> head(const Parcel& parcel) = 0;
+  // The sum of those of the replies (ascending clients) that can be added; they become kAdded. Nothing: there
+  // is no sum, or it would save no bytes; then all stay kHeld.
+  virtual std::optional<Outgoing> add(std::span<Reply* const> replies) = 0;
+};
+
+namespace {
+
+using Stage = RelaySums::Reply::Stage;
+
+std::span<const std::byte> header_of(const Parcel& parcel) { return std::as_bytes(std::span(parcel.header)); }
+
+// A frame that owns its payload.
+Outgoing whole(const Encoded& message) {
+  Outgoing frame;
+  frame.head.assign(reinterpret_cast<const char*>(message.prefix.data()), message.prefix.size());
+  frame.head += message.header;
+  const auto payload = std::make_shared<std::vector<std::byte>>();
+  for (const auto section : message.sections) payload->insert(payload->end(), section.begin(), section.end());
+  if (!payload->empty()) frame.sections = {*payload};
+  frame.keep = payload;
+  return frame;
+}
+
+template <class Real>
+class RealAdder final : public RelaySums::Adder {
+ public:
+  explicit RealAdder(const CodecContext& context) : codec_(context), slot_(context) {}
+
+  std::optional<Uplink<double>> head(const Parcel& parcel) override {
+    if (!slot_.prepare(parcel.prefix, header_of(parcel))) return std::nullopt;
+    const Uplink<Real> said = slot_.announced();
+    Uplink<double> up;
+    up.ticket = said.ticket;
+    up.round = said.round;
+    up.client = said.client;
+    up.answer = said.answer;
+    return up;
+  }
+
+  std::optional<Outgoing> add(std::span<RelaySums::Reply* const> replies) override {
+    try {
+      if (auto sum = sum_of(replies)) return sum;
+    } catch (const std::bad_alloc&) {  // one by one they need less memory
+    }
+    for (RelaySums::Reply* const reply : replies) reply->stage = Stage::kHeld;
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Outgoing> sum_of(std::span<RelaySums::Reply* const> replies) {
+    sum_.clear();
+    std::uint64_t bytes = 0;
+    for (RelaySums::Reply* const reply : replies) {
+      if (!decode_and_add(*reply)) continue;
+      reply->stage = Stage::kAdded;
+      bytes += reply->parcel.bytes();
+    }
+    if (sum_.covers().size() >= 2 && sum_.is_finite()) {
+      const Encoded& message = codec_.encode(sum_.sum(), sum_.covers());
+      if (message.bytes < bytes) return whole(message);
+    }
+    return std::nullopt;
+  }
+  bool decode_and_add(const RelaySums::Reply& reply) {
+    const auto places = slot_.prepare(reply.parcel.prefix, header_of(reply.parcel));
+    if (!places) return false;
+    std::size_t at = 0;
+    for (const std::span<std::byte> place : *places) {
+      if (!place.empty()) std::memcpy(place.data(), reply.parcel.payload->data() + at, place.size());
+      at += place.size();
+    }
+    const Result<Uplink<Real>> up = slot_.finish(reply.client, &draws_);
+    return up && sum_.add(*up);
+  }
+
+  Codec<Real> codec_;
+  UplinkSlot<Real> slot_;
+  BlockMemo draws_;
+  ReplySum<Real> sum_;
+};
+
+template <class Real>
+std::unique_ptr<RelaySums::Adder> make_adder(const proto::Experiment& experiment, std::size_t d) {
+  const Result<ZstdMode> zstd = parse_zstd_mode(experiment.server().zstd());
+  if (!zstd) return nullptr;
+  Setup<Real> setup;
+  setup.seed = experiment.seed();
+  setup.n = experiment.clients().count();
+  setup.d = d;
+  setup.algorithm = algorithm_spec(experiment);
+  setup.compressor = uplink_compressor(setup.algorithm, d, setup.n);
+  return std::make_unique<RealAdder<Real>>(codec_context(setup, *zstd));
+}
+
+}  // namespace
+
+RelaySums::RelaySums(std::function<void(const Outgoing&)> up, Log log)
+    : up_(std::move(up)), log_(std::move(log)) {}
+RelaySums::~RelaySums() = default;
+
+// ---- what the server says ----
+
+void RelaySums::allow(bool allow) {
+  allowed_ = allow;
+  if (allow || std::exchange(said_exact_, true)) return;
+  log_(
+      "the server takes no sums (the method, server.mirrors or clients.weights need each reply): replies are "
+      "passed on one by one");
+}
+
+// Takes in the Start header that the clients get. If it cannot be read, the clients report the error.
+void RelaySums::begin(const std::string& start) {
+  if (start == start_) return;
+  start_ = start;
+  for (auto& [channel, reply] : replies_)  // they cannot be added any more
+    if (reply.stage == Reply::Stage::kHeld) pass_on(reply);
+  replies_.clear();
+  bytes_held_ = 0;
+  adder_.reset();
+  wire::Start message;
+  proto::Experiment experiment;
+  if (!parse_control(std::as_bytes(std::span(start)), message) ||
+      !experiment.ParseFromString(message.experiment()))
+    return;
+  try {
+    check_experiment(experiment);
+    adder_ = experiment.precision() == "fp32" ? make_adder<float>(experiment, message.dim())
+                                              : make_adder<double>(experiment, message.dim());
+  } catch (const std::exception&) {
+    return;
+  }
+  half_deadline_ = std::chrono::milliseconds(experiment.server().deadline_ms() / 2);
+}
+
+bool RelaySums::watch(std::uint32_t channel, const Parcel& parcel) {
+  const auto header = header_of(parcel);
+  if (parcel.prefix.type == FrameType::kStart) begin(parcel.header);
+  if (wire::Welcome welcome; parcel.prefix.type == FrameType::kWelcome && parse_control(header, welcome))
+    clients_[channel] = welcome.client();
+  wire::Received received;
+  return parcel.prefix.type != FrameType::kReceived || !parse_control(header, received) ||
+         heard(channel, received);
+}
+
+void RelaySums::asked(std::uint32_t channel, const wire::Round& round, SteadyTime now) {
+  if (round.ticket() > ticket_) {  // the held replies are too late
+    replies_.clear();
+    bytes_held_ = 0;
+    ticket_ = round.ticket();
+    round_ = round.body().round();
+    since_ = now;
+  }
+  const auto client = clients_.find(channel);
+  if (!allowed_ || !adder_ || round.ticket() != ticket_ || round.request() != wire::REQUEST_ROUND ||
+      client == clients_.end())
+    return;
+  if (const auto known = replies_.find(channel); known != replies_.end()) {
+    if (known->second.stage == Stage::kHeld) send_all();  // asked again: the server's deadline is over
+    return;
+  }
+  replies_[channel] = {Stage::kAwaited, channel, client->second, {}};
+  all_asked_ = false;
+}
+
+void RelaySums::asked_all(std::uint64_t ticket) {
+  if (ticket != ticket_) return;
+  all_asked_ = true;
+  send_when_complete();
+}
+
+// Takes in what became of a reply. The client need not know that a sum with its reply was refused.
+bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
+  const auto found = replies_.find(channel);
+  if (received.ticket() != ticket_ || found == replies_.end() || found->second.stage == Stage::kPassedOn)
+    return true;
+  const bool was_added = found->second.stage == Stage::kAdded;
+  if (received.receipt() != wire::RECEIPT_REFUSED) {
+    if (was_added) settle(found->second);
+    return true;
+  }
+  if (was_added) pass_on(found->second);
+  return false;
+}
+
+// ---- what clients say ----
+
+bool RelaySums::take(std::uint32_t channel, Parcel& parcel) {
+  const auto found = replies_.find(channel);
+  if (found == replies_.end()) return false;
+  Reply& reply = found->second;
+  // A duplicate, after its sum or the reply itself was sent: the server decides.
+  if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
+  const auto head = adder_->head(parcel);
+  // The client says what it lacks, or the reply is late: the client may still send the awaited reply.
+  if (head && (head->ticket != ticket_ || head->answer != Answer::kReply)) return false;
+  const bool is_sound = head && head->round == round_ && head->client == reply.client;
+  if (!is_sound && reply.stage == Stage::kHeld) return false;  // the held reply may be sound
+  if (is_sound && bytes_held_ + parcel.bytes() > kMostBytesHeld) send_all();
+  if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
+  if (!is_sound || bytes_held_ + parcel.bytes() > kMostBytesHeld) {
+    settle(reply);
+    send_when_complete();
+    return false;
+  }
+  if (reply.stage == Stage::kHeld) bytes_held_ -= reply.parcel.bytes();
+  reply.stage = Stage::kHeld;
+  reply.parcel = std::move(parcel);
+  bytes_held_ += reply.parcel.bytes();
+  send_when_complete();
+  return true;
+}
+
+void RelaySums::left(std::uint32_t channel, bool by_server) {
+  clients_.erase(channel);
+  const auto found = replies_.find(channel);
+  if (found == replies_.end()) return;
+  if (found->second.stage == Stage::kHeld && !by_server) pass_on(found->second);
+  settle(found->second);
+  replies_.erase(found);
+  send_when_complete();
+}
+
+void RelaySums::check_time(SteadyTime now) {
+  if (now - since_ >= half_deadline_) send_all();
+}
+
+void RelaySums::forget() {
+  allowed_ = false;
+  clients_.clear();
+  replies_.clear();
+  ticket_ = bytes_held_ = 0;
+}
+
+// ---- sending ----
+
+// Frees a reply for which nothing is left to do.
+void RelaySums::settle(Reply& reply) {
+  if (reply.stage == Stage::kHeld || reply.stage == Stage::kAdded) bytes_held_ -= reply.parcel.bytes();
+  reply.stage = Stage::kPassedOn;
+  reply.parcel = {};
+}
+
+void RelaySums::pass_on(Reply& reply) {
+  const Outgoing frame = reply.parcel.for_channel(reply.channel);
+  settle(reply);
+  up_(frame);
+}
+
+void RelaySums::send_when_complete() {
+  const bool waits = std::any_of(replies_.begin(), replies_.end(),
+                                 [](const auto& reply) { return reply.second.stage == Stage::kAwaited; });
+  if (all_asked_ && !waits) send_all();
+}
+
+void RelaySums::send_all() {
+  std::vector<Reply*> held;
+  for (auto& [channel, reply] : replies_)
+    if (reply.stage == Stage::kHeld) held.push_back(&reply);
+  std::stable_sort(held.begin(), held.end(), [](auto* a, auto* b) { return a->client < b->client; });
+  for (std::span<Reply* const> rest = held; !rest.empty();) {
+    const auto some = rest.first(std::min(rest.size(), kMostCovered));
+    rest = rest.subspan(some.size());
+    if (const auto sum = adder_->add(some)) up_(*sum);
+    for (Reply* const reply : some)
+      if (reply->stage == Stage::kHeld) pass_on(*reply);
+  }
+}
+
+}  // namespace gradwire

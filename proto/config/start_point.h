@@ -1,0 +1,31 @@
+// Constants of a run that follow from its experiment and from what the clients said: the same in a simulation
+// and in a server that sees no data.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "engine/problems/problem.h"
+#include "rounds/round_loop.h"
+
+namespace gradwire {
+
+namespace proto {
+class Experiment;
+}
+
+// run.x0, shape (d): zeros, normal (standard, a function of the seed), model, or file:PATH with PATH relative
+// to `base`. Throws ConfigError("run.x0").
+std::vector<double> start_point(const proto::Experiment& experiment, const Agreement& agreement,
+                                const std::filesystem::path& base);
+
+// clients.weights: the shares of the samples, shape (n); empty for equal weights.
+std::vector<double> client_weights(const proto::Experiment& experiment,
+                                   std::span<const std::uint64_t> sample_counts);
+
+// [run] and [server].
+RoundLimits round_limits(const proto::Experiment& experiment);
+
+}  // namespace gradwire

@@ -1,0 +1,41 @@
+// TOML text to a flat list of keys with their lines. The only user of the TOML library.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/config/toml_value.h"
+
+namespace gradwire {
+
+// The text is not TOML. what() is one line without a place; toml++ also refuses repeated keys and sections.
+class TomlError : public std::runtime_error {
+ public:
+  TomlError(std::uint32_t line, const std::string& message) : std::runtime_error(message), line_(line) {}
+  std::uint32_t line() const { return line_; }
+
+ private:
+  std::uint32_t line_;
+};
+
+// One key with its value, or the header of a section.
+struct TomlEntry {
+  std::string section;  // empty: the key stands before the first section
+  std::string key;
+  bool is_header = false;  // no key, no value: [section]
+  TomlValue value;
+  std::uint32_t line = 0;  // from 1
+};
+
+// In the order of the file. Sections are one level deep: what is nested deeper is a TomlOther. Throws
+// TomlError.
+std::vector<TomlEntry> read_toml(std::string_view text);
+
+// One value as it would stand to the right of a "="; nothing when it is not TOML.
+std::optional<TomlValue> read_toml_value(std::string_view text);
+
+}  // namespace gradwire

@@ -1,0 +1,34 @@
+// The files of one folder, as far as durability needs them. Abstract, so that tests can fill, tear and crash
+// a disk.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace gradwire {
+
+// Errors name the file, what is wrong, and what to do. Different threads may use different files.
+class Disk {
+ public:
+  using Pieces = std::span<const std::string_view>;
+
+  virtual ~Disk() = default;
+  virtual Result<std::vector<std::string>> list() = 0;  // the names of all files, ascending
+  virtual Result<std::string> read(const std::string& name) = 0;
+  // Creates the file, or truncates it. The written bytes survive the end of this process; they survive a loss
+  // of power only after sync(). A new name, or one that rename() gave, survives that only after
+  // sync_folder().
+  virtual Status write(const std::string& name, Pieces pieces) = 0;
+  // Creates the file if there is none. After an error the file may end with only a part of the pieces.
+  virtual Status append(const std::string& name, Pieces pieces) = 0;
+  virtual Status sync(const std::string& name) = 0;
+  virtual Status sync_folder() = 0;
+  virtual Status rename(const std::string& from, const std::string& to) = 0;
+  virtual Status remove(const std::string& name) = 0;
+};
+
+}  // namespace gradwire

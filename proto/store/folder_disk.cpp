@@ -1,0 +1,236 @@
+#include "proto/store/folder_disk.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <stdexcept>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace gradwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kMode = 0644;
+constexpr std::size_t kPiecesPerCall = 64;
+constexpr int kLockAttempts = 5;
+constexpr useconds_t kLockPauseUs = 10'000;
+constexpr std::size_t kLongestCall = std::size_t{1} << 30;  // Linux takes at most 2 GiB at once
+
+// errno in words, and what to do about it.
+std::string reason() {
+  const std::string text = std::strerror(errno);
+  switch (errno) {
+    case ENOSPC:
+    case EFBIG:
+    case EDQUOT: return text + "; make room, then start again: the run goes on where it was";
+    case EROFS:
+    case EACCES: return text + "; make it writable for this user, then start again";
+    case EMFILE:
+    case ENFILE: return text + "; raise 'ulimit -n', then start again";
+    default: return text;
+  }
+}
+
+bool write_all(int fd, Disk::Pieces pieces) {
+  std::size_t at = 0, offset = 0;  // the first byte that is not written: of which piece, where
+  while (at < pieces.size()) {
+    std::array<iovec, kPiecesPerCall> vectors;
+    std::size_t count = 0, bytes = 0;
+    for (std::size_t k = at; k < pieces.size() && count < kPiecesPerCall && bytes < kLongestCall; ++k) {
+      const std::string_view rest = pieces[k].substr(k == at ? offset : 0);
+      const std::size_t size = std::min(rest.size(), kLongestCall - bytes);
+      vectors[count++] = {const_cast<char*>(rest.data()), size};
+      bytes += size;
+    }
+    const ssize_t wrote = ::writev(fd, vectors.data(), static_cast<int>(count));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return false;
+    auto left = static_cast<std::size_t>(wrote);
+    while (at < pieces.size() && left >= pieces[at].size() - offset) {
+      left -= pieces[at].size() - offset;
+      ++at;
+      offset = 0;
+    }
+    offset += left;
+  }
+  return true;
+}
+
+}  // namespace
+
+class OpenFile {
+ public:
+  explicit OpenFile(int fd) : fd_(fd) {}
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  bool good() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+  // Errors of close() matter: some file systems report only there that a write failed.
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+FolderDisk::FolderDisk(fs::path folder) : folder_(std::move(folder)) {}
+
+Error FolderDisk::failed(const std::string& name, const char* what) const {
+  return {(folder_ / name).string() + ": cannot be " + what + ": " + reason(), true};
+}
+
+Result<std::vector<std::string>> FolderDisk::list() {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error))
+    if (at->is_regular_file(error)) names.push_back(at->path().filename().string());
+  if (error) {
+    errno = error.value();
+    return failed({}, "read");
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::string> FolderDisk::read(const std::string& name) {
+  const OpenFile file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file.good() || ::fstat(file.get(), &status) != 0) return failed(name, "read");
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t got = 0;
+  while (got < bytes.size()) {
+    const ssize_t more = ::read(file.get(), bytes.data() + got, std::min(bytes.size() - got, kLongestCall));
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return failed(name, "read");
+    if (more == 0) break;
+    got += static_cast<std::size_t>(more);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+Status FolderDisk::write(const std::string& name, Pieces pieces) {
+  OpenFile file(::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+  if (!file.good() || !write_all(file.get(), pieces) || !file.close()) return failed(name, "written");
+  return Unit{};
+}
+
+std::shared_ptr<const OpenFile> FolderDisk::open_log(const std::string& name) const {
+  const std::lock_guard lock(opening_);
+  return open_name_ == name ? open_ : nullptr;
+}
+
+Status FolderDisk::append(const std::string& name, Pieces pieces) {
+  std::shared_ptr<const OpenFile> file = open_log(name);
+  if (!file) {
+    file = std::make_shared<const OpenFile>(
+        ::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kMode));
+    if (!file->good()) return failed(name, "written");
+    const std::lock_guard lock(opening_);
+    open_name_ = name;
+    open_ = file;
+  }
+  if (!write_all(file->get(), pieces)) return failed(name, "written");
+  return Unit{};
+}
+
+Status FolderDisk::sync(const std::string& name) {
+  if (const auto file = open_log(name))
+    return ::fdatasync(file->get()) == 0 ? Status(Unit{}) : failed(name, "made durable");
+  const OpenFile file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.good() || ::fsync(file.get()) != 0) return failed(name, "made durable");
+  return Unit{};
+}
+
+Status FolderDisk::sync_folder() {
+  const OpenFile file(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file.good() || ::fsync(file.get()) != 0) return failed(".", "made durable");
+  return Unit{};
+}
+
+void FolderDisk::close_log(const std::string& name) {
+  const std::lock_guard lock(opening_);
+  if (open_name_ == name) open_.reset();
+}
+
+Status FolderDisk::rename(const std::string& from, const std::string& to) {
+  close_log(from);
+  if (::rename((folder_ / from).c_str(), (folder_ / to).c_str()) != 0) return failed(from, "renamed");
+  return Unit{};
+}
+
+Status FolderDisk::remove(const std::string& name) {
+  close_log(name);
+  if (::unlink((folder_ / name).c_str()) != 0 && errno != ENOENT) return failed(name, "removed");
+  return Unit{};
+}
+
+bool make_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return true;
+  const fs::path whole = fs::absolute(folder, error).lexically_normal();
+  const fs::path above = (whole.has_filename() ? whole : whole.parent_path()).parent_path();
+  if (above == whole || !make_folder(above)) return false;
+  fs::create_directory(folder, error);
+  if (!fs::is_directory(folder, error)) return false;
+  (void)FolderDisk(above)
+      .sync_folder();  // ignores errors: we may not be allowed to read this folder, or it cannot sync
+  return true;
+}
+
+namespace {
+
+// The open file is the one of that name: no other process has removed it meanwhile.
+bool is_still_there(int fd, const std::string& file) {
+  struct stat open_file = {}, named = {};
+  return ::fstat(fd, &open_file) == 0 && ::stat(file.c_str(), &named) == 0 &&
+         open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const fs::path& folder) {
+  const std::string file = (folder / "lock").string();
+  // lock_holder() of another process may hold the lock for a moment, or the holder may just remove the file.
+  for (int attempt = 0; attempt < kLockAttempts && fd_ < 0; ++attempt) {
+    if (attempt > 0) ::usleep(kLockPauseUs);
+    const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
+    if (fd < 0) throw std::invalid_argument(file + ": cannot be made: " + reason());
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still_there(fd, file)) {
+      fd_ = fd;
+    } else {
+      ::close(fd);
+    }
+  }
+  if (fd_ < 0) {
+    throw std::runtime_error(folder.string() + ": is in use by process " +
+                             lock_holder(folder).value_or("unknown") +
+                             "; stop that one, or choose another folder");
+  }
+  const std::string own = std::to_string(::getpid());
+  if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, own.data(), own.size(), 0) < 0) {
+    // The lock is held all the same; only the number of its owner cannot be shown.
+  }
+}
+
+std::optional<std::string> lock_holder(const fs::path& folder) {
+  const OpenFile file(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.good() || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
+  std::array<char, 32> holder{};
+  const ssize_t size = ::pread(file.get(), holder.data(), holder.size() - 1, 0);
+  return size > 0 ? std::string(holder.data()) : std::string("unknown");
+}
+
+FolderLock::~FolderLock() { ::close(fd_); }
+
+}  // namespace gradwire

@@ -1,0 +1,66 @@
+// A disk that is a folder of this machine's file system, and the lock on it. The one part of this room that
+// does I/O, here because both ends of a connection remember things.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/store/disk.h"
+
+namespace gradwire {
+
+class OpenFile;
+
+class FolderDisk final : public Disk {
+ public:
+  // The folder must be there.
+  explicit FolderDisk(std::filesystem::path folder);
+
+  Result<std::vector<std::string>> list() override;
+  Result<std::string> read(const std::string& name) override;
+  Status write(const std::string& name, Pieces pieces) override;
+  Status append(const std::string& name, Pieces pieces) override;
+  Status sync(const std::string& name) override;
+  Status sync_folder() override;
+  Status rename(const std::string& from, const std::string& to) override;
+  Status remove(const std::string& name) override;
+
+ private:
+  Error failed(const std::string& name, const char* what) const;
+  std::shared_ptr<const OpenFile> open_log(const std::string& name) const;  // null: it is not open
+
+  void close_log(const std::string& name);
+
+  const std::filesystem::path folder_;
+  mutable std::mutex opening_;
+  // The file that was appended to last stays open; another thread may be syncing it.
+  std::string open_name_;
+  std::shared_ptr<const OpenFile> open_;
+};
+
+// Creates the folder and its missing parents, so that they survive a loss of power. False: the path is no
+// folder and cannot become one.
+bool make_folder(const std::filesystem::path& folder);
+
+// One process at a time holds it; the system releases it when the process ends, however it ends.
+class FolderLock {
+ public:
+  // Makes `folder`/lock. Throws, in one line, std::runtime_error that names the process that holds it, or
+  // std::invalid_argument that says why the folder cannot be used.
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+// The number of the process that holds the lock of `folder`; nothing: nobody does.
+std::optional<std::string> lock_holder(const std::filesystem::path& folder);
+
+}  // namespace gradwire

@@ -1,0 +1,182 @@
+#include "proto/store/round_record.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/state.h"
+
+namespace gradwire {
+namespace {
+
+enum Kind : char { kReplies = 1, kState = 2 };
+
+// What every record begins with: the ledger without its list of clients.
+void scalars(auto& ledger, auto&& visit) {
+  visit(ledger.ticket), visit(ledger.round);
+  Totals::fields(ledger.totals, visit);
+}
+
+template <class T>
+void put_raw(std::string& to, const T& value) {
+  to.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+// False: there are not so many bytes.
+bool take(std::string_view& from, std::uint64_t size, std::string_view& out) {
+  if (size > from.size()) return false;
+  out = from.substr(0, size);
+  from.remove_prefix(size);
+  return true;
+}
+template <class T>
+bool take(std::string_view& from, T& value) {
+  std::string_view bytes;
+  if (!take(from, sizeof value, bytes)) return false;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return true;
+}
+
+CodecContext uncompressed(CodecContext context) {
+  context.zstd.kind = ZstdMode::Kind::kOff;
+  return context;
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+}  // namespace
+
+std::string save_ledger(const Ledger& ledger) {
+  Saver saver;
+  scalars(ledger, saver);
+  saver(ledger.committed);
+  return saver.take();
+}
+
+bool load_ledger(std::string_view bytes, Ledger& ledger) {
+  const std::size_t clients = ledger.committed.size();
+  Loader loader(bytes);
+  scalars(ledger, loader);
+  loader(ledger.committed);
+  return loader.done() && ledger.committed.size() == clients;
+}
+
+std::optional<Ledger> peek_ledger(std::string_view bytes) {
+  Ledger ledger;
+  bool good = true;
+  scalars(ledger, [&](auto& value) { good = good && take(bytes, value); });
+  return good ? std::optional(ledger) : std::nullopt;
+}
+
+std::optional<Ledger> peek_record(std::string_view record) {
+  char kind = 0, used = 0;
+  std::uint64_t size = 0;
+  if (!take(record, kind) || (kind != kState && kind != kReplies)) return std::nullopt;
+  const bool led = kind == kState ? take(record, size) : take(record, used);
+  return led ? peek_ledger(record) : std::nullopt;
+}
+
+template <class Real>
+RoundRecords<Real>::RoundRecords(CodecContext context) : codec_(uncompressed(std::move(context))) {}
+template <class Real>
+RoundRecords<Real>::~RoundRecords() = default;
+
+// ---- writing ----
+
+template <class Real>
+std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<Real>& commit,
+                                                             const ServerHalf<Real>& half,
+                                                             std::size_t state_bytes) {
+  std::size_t reply_bytes = 0;
+  for (const auto& up : commit.replies) reply_bytes += codec_.encoded_bytes(up);
+  bytes_.clear();
+  state_.clear();
+  if (reply_bytes <= state_bytes) {
+    encode_replies(commit);
+  } else {
+    bytes_ += kState;
+    const std::string ledger = save_ledger(commit.ledger);
+    put_raw(bytes_, static_cast<std::uint64_t>(ledger.size()));
+    bytes_ += ledger;
+    state_ = half.save();
+  }
+  pieces_ = {bytes_, state_};
+  return pieces_;
+}
+
+template <class Real>
+void RoundRecords<Real>::encode_replies(const RoundCommit<Real>& commit) {
+  bytes_ += kReplies;
+  bytes_ += static_cast<char>(commit.used);
+  scalars(commit.ledger, [this](const auto& value) { put_raw(bytes_, value); });
+  put_raw(bytes_, static_cast<std::uint32_t>(commit.replies.size()));
+  for (const auto& up : commit.replies) {
+    const Encoded& message = codec_.encode(up);
+    put_raw(bytes_, up.client);
+    put_raw(bytes_, message.bytes);
+    bytes_.append(reinterpret_cast<const char*>(message.prefix.data()), message.prefix.size());
+    bytes_ += message.header;
+    for (const auto section : message.sections)
+      bytes_.append(reinterpret_cast<const char*>(section.data()), section.size());
+  }
+}
+
+// ---- reading ----
+
+template <class Real>
+bool RoundRecords<Real>::replay(std::string_view record, ServerHalf<Real>& half, Ledger& ledger) {
+  if (record.empty()) return false;
+  const char kind = record[0];
+  record.remove_prefix(1);
+  if (kind == kReplies) return replay_replies(record, half, ledger);
+  std::uint64_t size = 0;
+  std::string_view saved;
+  return kind == kState && take(record, size) && take(record, size, saved) && load_ledger(saved, ledger) &&
+         half.load(record);
+}
+
+template <class Real>
+bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerHalf<Real>& half, Ledger& ledger) {
+  char used = 0;
+  Ledger after;
+  bool good = take(bytes, used);
+  scalars(after, [&](auto& value) { good = good && take(bytes, value); });
+  std::uint32_t count = 0;
+  if (!good || after.round != ledger.round + 1 || !take(bytes, count) || count > ledger.committed.size())
+    return false;
+  std::vector<Uplink<Real>> replies;
+  BlockMemo draws;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    ClientId client = 0;
+    std::uint64_t size = 0;
+    std::string_view message, prefix, header;
+    if (!take(bytes, client) || !take(bytes, size) || !take(bytes, size, message) ||
+        client >= ledger.committed.size() || !take(message, kPrefixBytes, prefix))
+      return false;
+    const auto read = read_prefix(bytes_of(prefix).template first<kPrefixBytes>(), message.size());
+    if (!read || !take(message, read->header_len, header)) return false;
+    if (slots_.size() <= k) slots_.push_back(std::make_unique<UplinkSlot<Real>>(codec_.context()));
+    const auto targets = slots_[k]->prepare(*read, bytes_of(header));
+    if (!targets) return false;
+    for (const std::span<std::byte> target : *targets) {
+      std::string_view part;
+      if (!take(message, target.size(), part)) return false;
+      if (!part.empty()) std::memcpy(target.data(), part.data(), part.size());
+    }
+    const auto uplink = slots_[k]->finish(client, &draws);
+    if (!uplink || !half.accepts(*uplink)) return false;
+    replies.push_back(*uplink);
+  }
+  if (half.apply(replies) != (used != 0)) return false;
+  after.committed = std::move(ledger.committed);
+  if (used != 0)
+    for (const auto& up : replies) after.committed[up.client] = up.ticket;
+  ledger = std::move(after);
+  return true;
+}
+
+template class RoundRecords<float>;
+template class RoundRecords<double>;
+
+}  // namespace gradwire

@@ -1,0 +1,55 @@
+// A committed round as bytes, and back into the server half: what the journal of a run holds.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/wire/codec.h"
+#include "rounds/round_loop.h"
+
+namespace gradwire {
+
+// Ledger <-> bytes.
+std::string save_ledger(const Ledger& ledger);
+bool load_ledger(std::string_view bytes, Ledger& ledger);
+
+// Reads what save_ledger() wrote, without the list of clients; nothing: save_ledger() did not write it.
+std::optional<Ledger> peek_ledger(std::string_view bytes);
+// The ledger as it is after the round of a record, without its list of clients; nothing: this is no record of
+// a round.
+std::optional<Ledger> peek_record(std::string_view record);
+
+// Two kinds of record: the replies of a round as they are on the wire, which replay() gives to apply(); or,
+// where that is shorter, the half and the ledger as they are after it.
+template <class Real>
+class RoundRecords {
+ public:
+  // Of the run's codec; records are never compressed.
+  explicit RoundRecords(CodecContext context);
+  ~RoundRecords();
+
+  // state_bytes: about the size of half.save(). The pieces of the record live until the next call.
+  std::span<const std::string_view> encode(const RoundCommit<Real>& commit, const ServerHalf<Real>& half,
+                                           std::size_t state_bytes);
+  // To be called when the record is written: frees the saved state.
+  void release() { state_ = {}; }
+  // False: the record is not of this run, or not of the round after ledger.round.
+  bool replay(std::string_view record, ServerHalf<Real>& half, Ledger& ledger);
+
+ private:
+  void encode_replies(const RoundCommit<Real>& commit);
+  bool replay_replies(std::string_view bytes, ServerHalf<Real>& half, Ledger& ledger);
+
+  Codec<Real> codec_;
+  std::vector<std::unique_ptr<UplinkSlot<Real>>> slots_;
+  std::string bytes_, state_;
+  std::array<std::string_view, 2> pieces_;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,38 @@
+#include "proto/wire/address.h"
+
+#include <charconv>
+#include <cstdint>
+#include <sys/socket.h>
+#include <system_error>
+
+namespace gradwire {
+
+Result<Address> parse_address(const std::string& text, AddressUse use) {
+  const Error wrong{text + ": write it as HOST:PORT, as in 127.0.0.1:7000"};
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || (colon == 0 && use == AddressUse::kToConnect)) return wrong;
+  Address address{text.substr(0, colon), text.substr(colon + 1)};
+  std::uint16_t number = 0;  // the resolver would accept larger ones, too
+  const char* end_of_text = address.port.data() + address.port.size();
+  const auto [end, error] = std::from_chars(address.port.data(), end_of_text, number);
+  if (error == std::errc::result_out_of_range) return Error{text + ": a port is a number of 0 to 65535"};
+  if (error != std::errc() || end != end_of_text) return wrong;
+  if (number == 0 && use == AddressUse::kToConnect)
+    return Error{text + ": no server is at port 0; where it listens is in the file 'address' of its --state"};
+  std::string& host = address.host;
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return address;
+}
+
+Result<AddressList> look_up(const Address& address, AddressUse use) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | (use == AddressUse::kToListen ? AI_PASSIVE : 0);
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
+                                      address.port.c_str(), &hints, &found))
+    return Error{::gai_strerror(error)};
+  return AddressList(found, &::freeaddrinfo);
+}
+
+}  // namespace gradwire

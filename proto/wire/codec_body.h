@@ -1,0 +1,36 @@
+// What codec.h only declares.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/byte_buffer.h"
+#include "proto/wire/codec.h"
+
+namespace gradwire {
+
+// Bytes of one part that do not lie in the sender's own vectors.
+struct PartSpace {
+  ByteBuffer indices, values;           // bit-packed
+  ByteBuffer index_frame, value_frame;  // the same or the plain values, compressed
+
+  void release_if_large() {
+    for (ByteBuffer* b : {&indices, &values, &index_frame, &value_frame}) b->release_if_large();
+  }
+};
+
+template <class Real>
+class EncodedBody {
+ public:
+  std::string header;  // a serialised wire::Body
+  std::vector<std::span<const std::byte>> sections;
+  std::uint64_t payload_len = 0;
+  std::uint32_t payload_crc = 0;
+  std::array<PartSpace, kMaxParts * kMaxLinks> spaces;
+};
+
+}  // namespace gradwire

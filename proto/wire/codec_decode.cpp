@@ -1,0 +1,298 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+
+#include "proto/wire/codec.h"
+#include "proto/wire/codec_reader.h"
+#include "proto/wire/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+static_assert(static_cast<int>(Answer::kReply) == wire::ANSWER_REPLY);
+static_assert(static_cast<int>(Answer::kNeedsState) == wire::ANSWER_NEEDS_STATE);
+static_assert(static_cast<int>(Answer::kNeedsBroadcast) == wire::ANSWER_NEEDS_BROADCAST);
+static_assert(static_cast<int>(Answer::kNotFinite) == wire::ANSWER_NOT_FINITE);
+static_assert(static_cast<int>(Request::kRound) == wire::REQUEST_ROUND);
+static_assert(static_cast<int>(Request::kEvaluate) == wire::REQUEST_EVALUATE);
+static_assert(static_cast<int>(Request::kGoodbye) == wire::REQUEST_GOODBYE);
+
+// The position of the first value that is not finite, or values.size().
+template <class Real>
+std::size_t first_non_finite(View<Real> values) {
+  using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
+  constexpr Bits kInfinity = sizeof(Real) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
+  constexpr Bits kSign = Bits{1} << (8 * sizeof(Real) - 1);
+  constexpr std::size_t kBlock = 4096;  // scanned without branches, so that the loop becomes vector code
+  for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
+    const std::size_t end = std::min(begin + kBlock, values.size());
+    Bits largest = 0;
+    for (std::size_t i = begin; i < end; ++i)
+      largest = std::max<Bits>(largest, std::bit_cast<Bits>(values[i]) & ~kSign);
+    if (largest < kInfinity) continue;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!std::isfinite(values[i])) return i;
+    }
+  }
+  return values.size();
+}
+
+}  // namespace
+
+template <class Real>
+struct EnvelopeSlot<Real>::Impl {
+  explicit Impl(const CodecContext& c) : context(c) {}
+
+  Status plan();
+  Status redraw();
+  Status check_evaluation() const;
+
+  CodecContext context;
+  FrameReader frame;
+  wire::Round header;
+  PartsReader<Real> body_parts, resync_parts;
+  Downlink<Real> body, resync;
+  BlockMemo draws;
+};
+
+template <class Real>
+Status EnvelopeSlot<Real>::Impl::plan() {
+  if (!header.has_request() || !header.has_ticket() || !header.has_committed()) {
+    return Error{"request, ticket or committed is missing or unknown"};
+  }
+  if (header.has_body() == (header.request() == wire::REQUEST_GOODBYE)) {
+    return Error{"a goodbye has no body, any other request has one"};
+  }
+  if (header.has_resync() && !header.has_body()) return Error{"a resync without a body"};
+  body_parts.forget();
+  resync_parts.forget();
+  if (header.has_body()) {
+    const wire::Body& b = header.body();
+    if (!b.has_round() || !b.has_flags()) return Error{"the body lacks its round or flags"};
+    if (Status s = body_parts.plan(b.parts(), context, context.compressor_down.has_value()); !s) return s;
+  }
+  if (header.has_resync()) {
+    const wire::Body& r = header.resync();
+    if (!r.has_round() || !r.has_flags()) return Error{"the resync lacks its round or flags"};
+    if (Status s = resync_parts.plan(r.parts(), context, context.compressor_down.has_value()); !s) return s;
+  }
+  if (header.request() == wire::REQUEST_EVALUATE) return check_evaluation();
+  return Unit{};
+}
+
+template <class Real>
+Status EnvelopeSlot<Real>::Impl::redraw() {
+  if (!context.compressor_down) return Unit{};
+  const StreamKey key{context.seed, kServerClient, header.body().round(), Purpose::kCompressor};
+  if (Status s = body_parts.redraw(*context.compressor_down, key, draws); !s) return s;
+  StreamKey resync_key = key;
+  resync_key.round = header.resync().round();
+  return resync_parts.redraw(*context.compressor_down, resync_key, draws);
+}
+
+template <class Real>
+Status EnvelopeSlot<Real>::Impl::check_evaluation() const {
+  const auto& parts = header.body().parts();
+  if (parts.size() != 1 || parts[0].shape() != wire::SHAPE_DENSE || parts[0].dim() != context.dim) {
+    return Error{"the body of an evaluation is one dense vector of the run's dimension"};
+  }
+  return Unit{};
+}
+
+template <class Real>
+EnvelopeSlot<Real>::EnvelopeSlot(const CodecContext& context) : impl_(std::make_unique<Impl>(context)) {}
+template <class Real>
+EnvelopeSlot<Real>::~EnvelopeSlot() = default;
+
+template <class Real>
+Result<std::span<const std::span<std::byte>>> EnvelopeSlot<Real>::prepare(const Prefix& prefix,
+                                                                          std::span<const std::byte> header) {
+  Impl& m = *impl_;
+  if (Status s = m.frame.parse(prefix, header, FrameType::kRound, m.header); !s) return s.error();
+  if (m.header.has_same_body()) return Error{"it is meant for a relay"};
+  if (Status s = m.plan(); !s) return s.error();
+  if (Status s = m.frame.check_length(m.body_parts.payload_bytes() + m.resync_parts.payload_bytes()); !s) {
+    return s.error();
+  }
+  m.body_parts.make_room(m.frame.targets());
+  m.resync_parts.make_room(m.frame.targets());
+  return m.frame.ready();
+}
+
+template <class Real>
+Result<Envelope<Real>> EnvelopeSlot<Real>::finish() {
+  Impl& m = *impl_;
+  if (Status s = m.frame.check_payload(); !s) return s.error();
+  if (Status s = m.body_parts.unpack(); !s) return s.error();
+  if (Status s = m.resync_parts.unpack(); !s) return s.error();
+  if (Status s = m.redraw(); !s) return s.error();
+  Envelope<Real> envelope;
+  envelope.request = static_cast<Request>(m.header.request());
+  envelope.ticket = m.header.ticket();
+  envelope.committed = m.header.committed();
+  if (m.header.has_body()) {
+    m.body = {m.header.body().round(), m.header.body().flags(), m.body_parts.view()};
+    envelope.body = &m.body;
+  }
+  if (m.header.has_resync()) {
+    m.resync = {m.header.resync().round(), m.header.resync().flags(), m.resync_parts.view()};
+    envelope.resync = &m.resync;
+  }
+  return envelope;
+}
+
+template <class Real>
+struct UplinkSlot<Real>::Impl {
+  explicit Impl(const CodecContext& c) : context(c) {}
+
+  Result<std::span<const std::span<std::byte>>> plan();
+  Status check_fields() const;
+  Status check_covers() const;
+  Status check_finite(const Uplink<Real>& uplink) const;
+
+  CodecContext context;
+  FrameReader frame;
+  wire::Reply header;
+  PartsReader<Real> parts;
+  BlockMemo draws;
+};
+
+// Makes room for the parts of the header, if header and frame agree on the length.
+template <class Real>
+Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::Impl::plan() {
+  if (Status s = parts.plan(header.parts(), context, true); !s) return s.error();
+  if (Status s = frame.check_length(parts.payload_bytes()); !s) return s.error();
+  parts.make_room(frame.targets());
+  return frame.ready();
+}
+
+template <class Real>
+Status UplinkSlot<Real>::Impl::check_fields() const {
+  if (!header.has_ticket() || !header.has_round() || !header.has_client() || !header.has_answer() ||
+      !header.has_loss() || !header.has_grad_calls()) {
+    return Error{"ticket, round, client, answer, loss or grad_calls is missing or unknown"};
+  }
+  if (header.has_correct() != header.has_tested() || header.correct() > header.tested()) {
+    return Error{"correct and tested do not fit together"};
+  }
+  if (header.has_from_byte()) return Error{"it is the rest of a message whose beginning is not here"};
+  return Unit{};
+}
+
+// For a sum: checks its list of clients, and that it is a reply of plain vectors, which can be added up.
+template <class Real>
+Status UplinkSlot<Real>::Impl::check_covers() const {
+  const auto& covers = header.covers();
+  if (covers.size() < 2 || static_cast<std::size_t>(covers.size()) > kMostCovered)
+    return Error{"a sum covers " + std::to_string(covers.size()) + " clients"};
+  for (int k = 1; k < covers.size(); ++k)
+    if (covers[k] <= covers[k - 1]) return Error{"the clients of a sum are not in ascending order"};
+  if (covers[covers.size() - 1] >= context.clients || covers[0] != header.client())
+    return Error{"a sum covers a client that the run does not have, or is not of its first one"};
+  if (header.answer() != wire::ANSWER_REPLY || header.has_tested())
+    return Error{"a sum of what cannot be added up"};
+  for (const wire::Part& part : header.parts()) {
+    const bool whole = part.shape() == wire::SHAPE_NOTHING || part.shape() == wire::SHAPE_DENSE;
+    if (!whole || part.packing() != wire::PACKING_PLAIN || part.continued())
+      return Error{"a sum is made of whole vectors"};
+  }
+  return Unit{};
+}
+
+template <class Real>
+Status UplinkSlot<Real>::Impl::check_finite(const Uplink<Real>& uplink) const {
+  const auto refuse = [&](const std::string& what) {
+    return Error{"client " + std::to_string(uplink.client) + ", round " + std::to_string(uplink.round) +
+                 ": " + what + " is not finite"};
+  };
+  if (!std::isfinite(uplink.loss)) return refuse("the loss");
+  for (std::size_t k = 0; k < uplink.parts.size(); ++k) {
+    for (const Payload<Real>* p = &uplink.parts[k]; p != nullptr; p = p->next) {
+      const std::size_t i = first_non_finite(p->values);
+      if (i < p->values.size()) return refuse("value " + std::to_string(i) + " of part " + std::to_string(k));
+    }
+  }
+  return Unit{};
+}
+
+template <class Real>
+UplinkSlot<Real>::UplinkSlot(const CodecContext& context) : impl_(std::make_unique<Impl>(context)) {}
+template <class Real>
+UplinkSlot<Real>::~UplinkSlot() = default;
+
+template <class Real>
+Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::prepare(const Prefix& prefix,
+                                                                        std::span<const std::byte> header) {
+  Impl& m = *impl_;
+  if (Status s = m.frame.parse(prefix, header, FrameType::kReply, m.header); !s) return s.error();
+  if (Status s = m.check_fields(); !s) return s.error();
+  if (m.header.covers_size() > 0) return Error{"a client answers for others"};
+  return m.plan();
+}
+
+template <class Real>
+Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::prepare_sum(
+    const Prefix& prefix, std::span<const std::byte> header) {
+  Impl& m = *impl_;
+  const std::size_t most_bytes = kMaxRoundHeaderBytes + kMostCovered * sizeof(ClientId);
+  if (Status s = m.frame.parse(prefix, header, FrameType::kReply, m.header, most_bytes); !s) return s.error();
+  if (Status s = m.check_fields(); !s) return s.error();
+  if (Status s = m.check_covers(); !s) return s.error();
+  return m.plan();
+}
+
+template <class Real>
+std::span<const ClientId> UplinkSlot<Real>::covers() const {
+  const auto& covers = impl_->header.covers();
+  return {covers.data(), static_cast<std::size_t>(covers.size())};
+}
+
+template <class Real>
+Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws) {
+  Impl& m = *impl_;
+  if (Status s = m.frame.check_payload(); !s) return s.error();
+  if (m.header.client() != client) {
+    return Error{"client " + std::to_string(client) + " answered in the name of client " +
+                 std::to_string(m.header.client())};
+  }
+  Uplink<Real> uplink = announced();
+  if (Status s = m.parts.unpack(); !s) return s.error();
+  const StreamKey key{m.context.seed, client, uplink.round, Purpose::kCompressor};
+  if (Status s = m.parts.redraw(m.context.compressor, key, draws != nullptr ? *draws : m.draws); !s)
+    return s.error();
+  uplink.parts = m.parts.view();
+  if (Status s = m.check_finite(uplink); !s) return s.error();
+  return uplink;
+}
+
+template <class Real>
+std::uint64_t EnvelopeSlot<Real>::have_bytes() const {
+  return impl_->header.have_bytes();
+}
+template <class Real>
+std::uint64_t UplinkSlot<Real>::ticket() const {
+  return impl_->header.ticket();
+}
+template <class Real>
+Uplink<Real> UplinkSlot<Real>::announced() const {
+  const wire::Reply& header = impl_->header;
+  Uplink<Real> uplink;
+  uplink.ticket = header.ticket();
+  uplink.round = header.round();
+  uplink.client = header.client();
+  uplink.answer = static_cast<Answer>(header.answer());
+  uplink.loss = header.loss();
+  uplink.grad_calls = header.grad_calls();
+  uplink.correct = header.correct();
+  uplink.tested = header.tested();
+  return uplink;
+}
+
+template class EnvelopeSlot<float>;
+template class EnvelopeSlot<double>;
+template class UplinkSlot<float>;
+template class UplinkSlot<double>;
+
+}  // namespace gradwire

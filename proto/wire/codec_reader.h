@@ -1,0 +1,268 @@
+// Receiving: the parts of one message, and the frame around them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/wire/codec.h"
+#include "proto/wire/codec_layout.h"
+#include "proto/wire/wire.pb.h"
+#include "proto/wire/wire_fields.h"
+#include "proto/wire/zstd_section.h"
+
+namespace gradwire {
+
+using Targets = std::vector<std::span<std::byte>>;
+
+// Sets the size of a kept vector; frees memory that only a much larger message needed.
+template <class T>
+void resize_kept(std::vector<T>& v, std::size_t size) {
+  const bool wasteful = v.capacity() * sizeof(T) > ByteBuffer::kKeptBytes && size < v.capacity() / 4;
+  if (wasteful || size > v.capacity())
+    std::vector<T>().swap(v);  // first free, then allocate, and copy nothing
+  v.resize(size);
+}
+
+// Receives one part into vectors that are kept from message to message.
+template <class Real>
+class PartReader {
+ public:
+  Status plan(const wire::Part& header, const CodecContext& context, bool may_be_seeded) {
+    auto layout = read_layout(header, context.longest(), sizeof(Real), may_be_seeded);
+    if (!layout) return layout.error();
+    layout_ = *layout;
+    return Unit{};
+  }
+  const Layout& layout() const { return layout_; }
+
+  // Called after plan() of all parts: makes room, and appends to `targets` where the bytes as sent go.
+  void make_room(Targets& targets) {
+    resize_kept(values_, layout_.count);
+    resize_kept(indices_, layout_.shape == Shape::kSparse ? layout_.count : 0);
+    push_target(raw_indices(), layout_.index_zstd, index_frame_, targets);
+    push_target(raw_values(), layout_.value_zstd, value_frame_, targets);
+  }
+
+  Status unpack() {
+    if (layout_.index_zstd != 0) {
+      if (Status s = decompress(layout_.index_zstd, index_frame_, raw_indices()); !s) return s;
+    }
+    if (layout_.value_zstd != 0) {
+      if (Status s = decompress(layout_.value_zstd, value_frame_, raw_values()); !s) return s;
+    }
+    if (layout_.shape == Shape::kSparse && !layout_.seeded) {
+      if (Status s = unpack_indices(raw_indices(), layout_.dim, indices_); !s) return s;
+    }
+    packed_ = {layout_.packing, layout_.levels, static_cast<Real>(layout_.unit)};
+    if (layout_.is_packed()) {
+      if (Status s = unpack_values<Real>(raw_values(), packed_, values_); !s) return s;
+    }
+    packed_indices_.release_if_large();
+    packed_values_.release_if_large();
+    return Unit{};
+  }
+
+  // Draws a seeded support again; called before view(). Null: no compressor makes this part.
+  Status redraw(const Compressor* compressor, const StreamKey& key, BlockMemo& draws) {
+    if (!layout_.seeded) return Unit{};
+    key_ = key;
+    if (compressor == nullptr || !redraw_support(*compressor, layout_.shape, layout_.count, layout_.dim, key,
+                                                 indices_, layout_.first, draws)) {
+      return Error{"the compressor of this run does not make such a seeded support"};
+    }
+    const bool fits =
+        layout_.shape == Shape::kRange ? layout_.first < layout_.dim : indices_.size() == layout_.count;
+    return fits ? Status(Unit{}) : Status(Error{"the seeded support does not fit the values"});
+  }
+
+  Payload<Real> view() const {
+    Payload<Real> p;
+    p.shape = layout_.shape;
+    p.packing = packed_.packing;
+    p.levels = packed_.levels;
+    p.unit = packed_.unit;
+    p.rows = layout_.rows;
+    p.seeded = layout_.seeded;
+    p.dim = layout_.dim;
+    p.first = layout_.first;
+    if (layout_.shape == Shape::kSparse) p.indices = indices_;
+    p.values = values_;
+    if (layout_.seeded) p.key = key_;
+    return p;
+  }
+
+ private:
+  std::span<std::byte> raw_indices() { return packed_indices_.take(layout_.index_bytes); }
+  std::span<std::byte> raw_values() {
+    if (layout_.is_packed()) return packed_values_.take(layout_.value_bytes);
+    return std::as_writable_bytes(std::span(values_));
+  }
+
+  static void push_target(std::span<std::byte> raw, std::uint64_t zstd_bytes, ByteBuffer& frame,
+                          Targets& targets) {
+    const std::span<std::byte> target = zstd_bytes != 0 ? frame.take(zstd_bytes) : raw;
+    if (!target.empty()) targets.push_back(target);
+  }
+
+  static Status decompress(std::uint64_t zstd_bytes, ByteBuffer& frame, std::span<std::byte> raw) {
+    Status status = decompress_section(frame.take(zstd_bytes), raw);
+    frame.release_if_large();
+    return status;
+  }
+
+  Layout layout_;
+  Packed<Real> packed_;
+  StreamKey key_;
+  std::vector<std::uint32_t> indices_;
+  Vec<Real> values_;
+  ByteBuffer packed_indices_, packed_values_;  // sections that are not the vectors themselves
+  ByteBuffer index_frame_, value_frame_;       // compressed sections, as received
+};
+
+// The parts of one Downlink or Uplink. Has one reader for each part of the header: a payload with a second
+// summand has two readers, one after the other.
+template <class Real>
+class PartsReader {
+ public:
+  template <class Repeated>
+  Status plan(const Repeated& headers, const CodecContext& context, bool may_be_seeded) {
+    count_ = 0;
+    if (static_cast<std::size_t>(headers.size()) > readers_.size())
+      return Error{"a message has too many parts"};
+    std::size_t part = 0, link = 0;
+    for (const wire::Part& header : headers) {
+      if (part == kMaxParts) return Error{"a message has too many parts"};
+      PartReader<Real>& reader = readers_[count_];
+      place_[count_] = {part, link};
+      if (Status s = reader.plan(header, context, may_be_seeded); !s) return in_part(count_, s);
+      if (link > 0 && reader.layout().dim != readers_[count_ - 1].layout().dim)
+        return in_part(count_, Error{"the second summand has another dimension than the first"});
+      ++count_;
+      link = reader.layout().continued ? link + 1 : 0;
+      part += link == 0 ? 1 : 0;
+      if (link == kMaxLinks) return in_part(count_ - 1, Error{"a part has too many summands"});
+    }
+    return link == 0 ? Status(Unit{}) : Status(Error{"the second summand of the last part is missing"});
+  }
+  void forget() { count_ = 0; }
+
+  std::uint64_t payload_bytes() const {
+    std::uint64_t bytes = 0;
+    for (std::size_t k = 0; k < count_; ++k) bytes += readers_[k].layout().sent_bytes();
+    return bytes;
+  }
+  void make_room(Targets& targets) {
+    for (std::size_t k = 0; k < count_; ++k) readers_[k].make_room(targets);
+  }
+  Status unpack() {
+    for (std::size_t k = 0; k < count_; ++k) {
+      if (Status s = readers_[k].unpack(); !s) return in_part(k, s);
+    }
+    return Unit{};
+  }
+  // `key` is that of part 0; the purposes of the others follow it.
+  Status redraw(const Compressor& compressor, const StreamKey& key, BlockMemo& draws) {
+    for (std::size_t k = 0; k < count_; ++k) {
+      const auto [part, link] = place_[k];
+      const Compressor* const c = chain_link(compressor, link);
+      if (Status s = readers_[k].redraw(c, part_key(key, part, link), draws); !s) return in_part(k, s);
+    }
+    return Unit{};
+  }
+  // Called after unpacking and redrawing; the result views this object.
+  Parts<Real> view() {
+    Parts<Real> parts;
+    for (std::size_t k = 0; k < count_; ++k) {
+      Payload<Real> p = readers_[k].view();
+      if (readers_[k].layout().continued) {
+        seconds_[place_[k].part] = readers_[k + 1].view();
+        p.next = &seconds_[place_[k].part];
+        ++k;
+      }
+      parts.push_back(p);
+    }
+    return parts;
+  }
+
+ private:
+  struct Place {
+    std::size_t part = 0, link = 0;
+  };
+
+  Error in_part(std::size_t k, const Status& s) const {
+    return Error{"part " + std::to_string(place_[k].part) + ": " + s.error().message};
+  }
+
+  std::array<PartReader<Real>, kMaxParts * kMaxLinks> readers_;
+  std::array<Place, kMaxParts * kMaxLinks> place_;
+  std::array<Payload<Real>, kMaxParts> seconds_;  // what `next` of a view points at
+  std::size_t count_ = 0;
+};
+
+// Checks the lengths in a header before protobuf trusts them.
+inline bool fits_part(std::span<const std::byte> part) {
+  return fields_fit(part, [](int, auto) { return true; });
+}
+inline bool fits(std::span<const std::byte> header, const wire::Reply&) {
+  std::size_t parts = 0;  // in the long header of a sum there would be room for very many
+  return fields_fit(header, [&](int field, auto part) {
+    return field != wire::Reply::kPartsFieldNumber || (++parts <= kMaxParts * kMaxLinks && fits_part(part));
+  });
+}
+inline bool fits(std::span<const std::byte> header, const wire::Round&) {
+  return fields_fit(header, [](int field, auto body) {
+    if (field != wire::Round::kBodyFieldNumber && field != wire::Round::kResyncFieldNumber) return true;
+    return fields_fit(
+        body, [](int inner, auto part) { return inner != wire::Body::kPartsFieldNumber || fits_part(part); });
+  });
+}
+
+// The frame around the parts: the checks that envelopes and uplinks share.
+class FrameReader {
+ public:
+  template <class Message>
+  Status parse(const Prefix& prefix, std::span<const std::byte> header, FrameType type, Message& message,
+               std::size_t most_bytes = kMaxRoundHeaderBytes) {
+    planned_ = false;
+    targets_.clear();
+    prefix_ = prefix;
+    if (prefix.type != type) return Error{"a message of this type was not expected now"};
+    if (header.size() != prefix.header_len) return Error{"the header has not the length of its prefix"};
+    if (header.size() > most_bytes) return Error{"the header is too long for a round message"};
+    if (!fits(header, message) || !message.ParseFromArray(header.data(), static_cast<int>(header.size()))) {
+      return Error{"the header is damaged"};
+    }
+    return Unit{};
+  }
+  // All sections are known now; nothing was allocated for them yet.
+  Status check_length(std::uint64_t payload_bytes) const {
+    if (payload_bytes == prefix_.payload_len) return Unit{};
+    return Error{"the payload has " + std::to_string(prefix_.payload_len) + " bytes where the header needs " +
+                 std::to_string(payload_bytes)};
+  }
+  Targets& targets() { return targets_; }
+  std::span<const std::span<std::byte>> ready() {
+    planned_ = true;
+    return targets_;
+  }
+  // Once per message.
+  Status check_payload() {
+    if (!std::exchange(planned_, false)) return Error{"no message was announced"};
+    std::uint32_t crc = 0;
+    for (const auto target : targets_) crc = crc32c(target, crc);
+    if (crc != prefix_.payload_crc) return Error{"the payload was damaged on its way (checksum)"};
+    return Unit{};
+  }
+
+ private:
+  Prefix prefix_;
+  Targets targets_;
+  bool planned_ = false;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,34 @@
+// Frames without a payload: the handshake, errors, heartbeats.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "proto/wire/frame.h"
+
+namespace google::protobuf {
+class MessageLite;
+}
+
+namespace gradwire {
+
+// Prefix and header, ready to be written. Throws std::length_error when the header is above kMaxHeaderBytes.
+std::string control_frame(FrameType type, const google::protobuf::MessageLite& header);
+std::string heartbeat_frame();
+std::string error_frame(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
+
+// Marks control frames, one after the other, as those of a channel. REQUIRES: they are complete; only the
+// payload of the last may be missing.
+std::string on_channel(std::string frames, std::uint32_t channel);
+
+// Reads the header of a control frame from a peer.
+Status parse_control(std::span<const std::byte> header, google::protobuf::MessageLite& message);
+
+// Makes text from a peer safe for a log or a terminal: one line of bounded length, without control
+// characters.
+std::string one_line(std::string_view text);
+
+}  // namespace gradwire

@@ -1,0 +1,65 @@
+// The 32-byte little-endian prefix in front of every message (docs/wire.md). Bytes in, numbers out; no I/O.
+//
+//   offset  field            rule
+//   0       magic u32        "GWR1"; wrong: close without an answer
+//   4       version u8, type u8, reserved u16 (zero)
+//   8       header_len u32   <= kMaxHeaderBytes, checked before any allocation
+//   12      header_crc u32   CRC32C over the prefix (with this field zero) and the header
+//   16      payload_len u64  <= the limit agreed for this connection, checked before any allocation
+//   24      payload_crc u32  CRC32C of the payload as sent
+//   28      channel u32      whose message it is, between a server and a relay; else zero
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+
+namespace gradwire {
+
+inline constexpr std::uint32_t kMagic = 0x31525747;  // "GWR1"
+inline constexpr std::uint8_t kWireVersion = 1;
+inline constexpr std::size_t kPrefixBytes = 32;
+inline constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
+
+enum class FrameType : std::uint8_t {
+  kHello = 1,      // client -> server: who I am
+  kWelcome = 2,    // server -> client: the experiment, your number
+  kJoin = 3,       // client -> server: my data in figures
+  kStart = 4,      // server -> client: what all agreed on; rounds follow
+  kRound = 5,      // server -> client: an Envelope
+  kReply = 6,      // client -> server: an Uplink
+  kError = 7,      // either way: one line, then close
+  kHeartbeat = 8,  // either way: I am alive
+  kReceived = 9,   // server -> client: what became of a reply; client -> server: the goodbye was heard
+  kRelay = 10,     // either way: this connection carries the clients of a site, each as a channel
+};
+
+struct Prefix {
+  FrameType type = FrameType::kError;
+  std::uint32_t header_len = 0;
+  std::uint32_t header_crc = 0;
+  std::uint64_t payload_len = 0;
+  std::uint32_t payload_crc = 0;
+  std::uint32_t channel = 0;
+};
+
+// CRC32C (Castagnoli) of `bytes`, continued from `crc` (0 to start): crc32c(b, crc32c(a)) == crc32c(a + b).
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
+
+// Writes the prefix of a message; fills in the header's checksum.
+std::array<std::byte, kPrefixBytes> write_prefix(FrameType type, std::span<const std::byte> header,
+                                                 std::uint64_t payload_len, std::uint32_t payload_crc,
+                                                 std::uint32_t channel = 0);
+
+// Checks magic, version, type, reserved fields and both limits; allocates nothing. `channels`: the message
+// may belong to a channel.
+Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::uint64_t max_payload_bytes,
+                           bool channels = false);
+
+// Checks the header against the checksum of the prefix it came with.
+Status check_header(std::span<const std::byte, kPrefixBytes> prefix, std::span<const std::byte> header);
+
+}  // namespace gradwire

@@ -1,0 +1,40 @@
+// One section of a payload as one zstd frame.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "base/byte_buffer.h"
+#include "base/result.h"
+#include "proto/wire/codec.h"
+
+struct ZSTD_CCtx_s;
+
+namespace gradwire {
+
+class SectionCompressor {
+ public:
+  // Whether compress() may do anything with a section of this size.
+  static bool applies(const ZstdMode& mode, std::size_t raw_bytes) {
+    return mode.kind != ZstdMode::Kind::kOff && raw_bytes >= kZstdMinBytes;
+  }
+  // The compressed section, in `to`; empty when the raw one should be sent: too small, or no gain.
+  std::span<const std::byte> compress(const ZstdMode& mode, std::span<const std::byte> raw, ByteBuffer& to);
+
+ private:
+  // Empty when the frame would be longer than `limit`.
+  std::span<const std::byte> frame(int level, std::span<const std::byte> raw, std::size_t limit,
+                                   ByteBuffer& to);
+
+  struct Free {
+    void operator()(ZSTD_CCtx_s* context) const;
+  };
+  std::unique_ptr<ZSTD_CCtx_s, Free> context_;  // made when first needed: most codecs never compress
+};
+
+// Decompresses `sent`, which must be exactly one zstd frame of exactly raw.size() bytes, as its own header
+// says. Never writes or allocates beyond that.
+Status decompress_section(std::span<const std::byte> sent, std::span<std::byte> raw);
+
+}  // namespace gradwire

@@ -1,0 +1,102 @@
+// The one synchronous round loop: simulation, TCP and a cluster differ only in the Transport handed to it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "algorithms/methods.h"
+#include "base/log.h"
+#include "rounds/transport.h"
+
+namespace gradwire {
+
+// What was sent and computed since the run began.
+struct Totals {
+  double bits_up = 0, bits_down = 0;              // by the wire definition, of all clients
+  double bits_up_paper = 0, bits_down_paper = 0;  // as papers count
+  std::uint64_t bytes_up = 0, bytes_down = 0;
+  std::uint64_t grad_calls = 0;
+  std::uint32_t replies = 0;  // used in the last round
+  double seconds = 0;         // at the end of the last round
+
+  static void fields(auto& self, auto&& visit) {
+    visit(self.bits_up), visit(self.bits_down), visit(self.bits_up_paper), visit(self.bits_down_paper);
+    visit(self.bytes_up), visit(self.bytes_down), visit(self.grad_calls), visit(self.replies);
+    visit(self.seconds);
+  }
+};
+
+// What the server process remembers beside the method's own state: where the run is, and 8 bytes of each
+// client. Part of its snapshot.
+struct Ledger {
+  std::uint64_t ticket = 0;  // the highest ever issued
+  // Per client: the ticket of its last reply that was used; 0: none was.
+  std::vector<std::uint64_t> committed;
+  std::uint32_t round = 0;  // k: the method's state is that of x^k
+  Totals totals;
+};
+
+struct RoundLimits {
+  std::uint32_t rounds = 0;
+  double quorum = 1;                 // share of the cohort whose replies end a round
+  double over_selection = 0;         // clients asked beyond the cohort, as a share of it
+  double deadline_seconds = 60;      // then whoever is missing is asked again
+  std::uint32_t attempts = 10;       // deadlines without a quorum before the run gives up
+  double first_wait_seconds = 0;     // the first request may take this long, if that is longer
+  std::uint32_t evaluate_every = 1;  // 0: never
+  double stop_at_grad_norm_sq = 0;   // 0: never
+  bool keep_clients = false;         // a run that is stopped goes on later: do not send the clients home
+};
+
+// Row k of the metrics: at x^k. Cumulative where the name has no "per round" meaning (docs/results.md).
+struct RoundRecord {
+  std::uint32_t round = 0;
+  double loss = 0, grad_norm_sq = 0;
+  std::optional<double> accuracy;
+  double bits_up = 0, bits_down = 0;              // per client on average, by the wire definition
+  double bits_up_paper = 0, bits_down_paper = 0;  // the same as papers count
+  std::uint64_t bytes_up = 0, bytes_down = 0;
+  double grad_calls = 0;      // per-sample gradients / n
+  std::uint32_t replies = 0;  // used in the round that led here
+  double seconds = 0;
+};
+
+// kDiverged: so many answers were not finite that no quorum is left.
+enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverged };
+
+// A round that the server half has taken in and that no client knows of yet.
+template <class Real>
+struct RoundCommit {
+  const Ledger& ledger;                   // as it is after the round
+  std::span<const Uplink<Real>> replies;  // that the half was given, ascending clients
+  bool used = false;                      // what its apply() said
+};
+
+template <class Real>
+struct LoopHooks {
+  std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
+  // The half is about to change; from on_commit until here it is only read.
+  std::function<void()> before_apply;
+  // Makes the round durable: called after the half took it in, before any client is told. Throws when it
+  // cannot.
+  std::function<void(const RoundCommit<Real>&)> on_commit;
+  std::function<void(std::uint32_t round)> on_round;  // after every round
+  // No round is left: called before any client is sent home.
+  std::function<void(Outcome)> on_over;
+  Log on_note;                              // who is awaited, who was resynchronised
+  const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop
+};
+
+// Runs rounds from ledger.round until the limits are reached. Throws std::runtime_error (one line) when a
+// round cannot be completed: no quorum after all attempts, or a client lost state that nobody can restore.
+template <class Real>
+Outcome run_rounds(ServerHalf<Real>& server, const Facts& facts, const Setup<Real>& setup,
+                   Transport<Real>& transport, Ledger& ledger, const RoundLimits& limits,
+                   const LoopHooks<Real>& hooks);
+
+}  // namespace gradwire

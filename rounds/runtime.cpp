@@ -1,0 +1,175 @@
+#include "rounds/runtime.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "base/state.h"
+#include "compressors/norms.h"
+
+namespace gradwire {
+namespace {
+
+// Only finite numbers may reach the server: one bad client must not poison the model.
+template <class Real>
+bool is_finite(const Uplink<Real>& up) {
+  if (!std::isfinite(up.loss)) return false;
+  for (std::size_t k = 0; k < up.parts.size(); ++k) {
+    for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
+      if (!all_finite(p->values)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+template <class Real>
+ClientRuntime<Real>::ClientRuntime(std::shared_ptr<const Setup<Real>> setup, ClientId client,
+                                   Oracle<Real>& oracle)
+    : setup_(std::move(setup)),
+      client_(client),
+      oracle_(oracle),
+      half_(make_client<Real>(setup_)),
+      stateless_(facts_of(*setup_).client_state == ClientState::kNone) {}
+
+template <class Real>
+bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
+  if (envelope.resync != nullptr && !half_->accepts(*envelope.resync, true)) return false;
+  switch (envelope.request) {
+    case Request::kRound: return envelope.body != nullptr && half_->accepts(*envelope.body, false);
+    case Request::kEvaluate:
+      return envelope.body != nullptr && envelope.body->parts.size() == 1 &&
+             envelope.body->parts[0].shape == Shape::kDense && envelope.body->parts[0].dim == setup_->d;
+    case Request::kGoodbye: return true;
+  }
+  return false;
+}
+
+template <class Real>
+const Uplink<Real>* ClientRuntime<Real>::handle(const Envelope<Real>& envelope, Scratch<Real>& scratch) {
+  if (envelope.ticket < last_.ticket || envelope.ticket < evaluation_.ticket) return nullptr;  // late
+  settle(envelope.committed);
+  switch (envelope.request) {
+    case Request::kRound: return reply(envelope, scratch);
+    case Request::kEvaluate: return evaluate(envelope);
+    case Request::kGoodbye: break;
+  }
+  return nullptr;
+}
+
+template <class Real>
+const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, Scratch<Real>& scratch) {
+  // Asked twice. A resync that comes with the repetition is for an answer that crossed it on the way.
+  if (pending_ && envelope.ticket == last_.ticket && envelope.committed == committed_) return &last_;
+  pending_ = false;  // an unused proposal is dropped: nothing to undo
+  const ClientContext<Real> context{client_, setup_->seed,       envelope.ticket, envelope.committed == 0,
+                                    oracle_, setup_->compressor, scratch};
+  // An earlier process of this client may have asked for the resync, perhaps for no more than a broadcast:
+  // such a resync does not restore this process.
+  const bool cried = last_.ticket == envelope.ticket && last_.answer == Answer::kNeedsState;
+  if (envelope.resync != nullptr && (stateless_ || cried || envelope.committed == committed_)) {
+    half_->adopt(*envelope.resync, context);
+    committed_ = envelope.committed;
+  }
+  if (stateless_) committed_ = envelope.committed;
+  if (envelope.committed == 0 && committed_ != 0) {
+    // The server has used no answer of this client: both start again from the initial state.
+    half_ = make_client<Real>(setup_);
+    committed_ = 0;
+  }
+  const std::uint64_t calls_before = oracle_.grad_calls();
+  if (envelope.committed != committed_) {
+    last_ = {};
+    last_.round = envelope.body->round;
+    last_.answer = Answer::kNeedsState;
+  } else {
+    last_ = half_->reply(*envelope.body, context);
+    pending_ = last_.answer == Answer::kReply;
+  }
+  if (pending_ && !is_finite(last_)) {
+    last_.answer = Answer::kNotFinite;
+    last_.loss = 0;
+    last_.parts = {};
+    pending_ = false;
+  }
+  last_.ticket = envelope.ticket;
+  last_.client = client_;
+  last_.grad_calls += oracle_.grad_calls() - calls_before;
+  return &last_;
+}
+
+template <class Real>
+const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope) {
+  if (envelope.ticket == evaluation_.ticket) return &evaluation_;
+  const View<Real> x = envelope.body->parts[0].values;
+  evaluation_ = {};
+  evaluation_.loss = oracle_.evaluate(x);
+  evaluation_.parts = {Payload<Real>::dense(oracle_.gradient())};
+  if (!is_finite(evaluation_)) {
+    evaluation_ = {};
+    evaluation_.answer = Answer::kNotFinite;
+  } else if (const auto score = oracle_.score(x)) {
+    evaluation_.correct = score->correct;
+    evaluation_.tested = score->tested;
+  }
+  evaluation_.ticket = envelope.ticket;
+  evaluation_.round = envelope.body->round;
+  evaluation_.client = client_;
+  return &evaluation_;
+}
+
+template <class Real>
+void ClientRuntime<Real>::settle(std::uint64_t ticket) {
+  if (!pending_ || ticket != last_.ticket) return;
+  half_->commit(last_);
+  committed_ = ticket;
+  pending_ = false;
+}
+
+template <class Real>
+void ClientRuntime<Real>::recall(std::uint64_t committed, const Uplink<Real>& answered) {
+  last_ = answered;
+  pending_ = committed == committed_;
+}
+
+template <class Real>
+void ClientRuntime<Real>::drop_proposal() {
+  pending_ = false;
+  last_ = {};
+  evaluation_ = {};
+}
+
+template <class Real>
+void ClientRuntime<Real>::forget_evaluation() {
+  evaluation_ = {};
+  oracle_.forget();
+}
+
+template <class Real>
+void ClientRuntime<Real>::rebind(ClientId client, Oracle<Real>& oracle) {
+  if (!stateless_) throw std::logic_error("a client half with state belongs to one client");
+  client_ = client;
+  oracle_.rebind(oracle);
+  drop_proposal();
+  committed_ = 0;
+}
+
+template <class Real>
+std::string ClientRuntime<Real>::save() const {
+  Saver saver;
+  saver(committed_);
+  return saver.take() + half_->save();
+}
+
+template <class Real>
+bool ClientRuntime<Real>::load(std::string_view bytes) {
+  if (bytes.size() < sizeof committed_ || !half_->load(bytes.substr(sizeof committed_))) return false;
+  Loader loader(bytes.substr(0, sizeof committed_));
+  loader(committed_);
+  drop_proposal();
+  return loader.done();
+}
+
+template class ClientRuntime<float>;
+template class ClientRuntime<double>;
+
+}  // namespace gradwire

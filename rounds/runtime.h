@@ -1,0 +1,73 @@
+// The whole client protocol around one client half: the same in simulation and in gradwire-client. No I/O.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "algorithms/methods.h"
+#include "rounds/memo_oracle.h"
+
+namespace gradwire {
+
+// Makes a client half safe against lost, repeated and superseded requests and lost commits: a proposal
+// becomes permanent only when the server says that it has used it; a ticket that is asked twice gets the same
+// reply twice.
+template <class Real>
+class ClientRuntime {
+ public:
+  // The oracle must outlive the runtime.
+  ClientRuntime(std::shared_ptr<const Setup<Real>> setup, ClientId client, Oracle<Real>& oracle);
+
+  // Whether an envelope from a peer has the parts that handle() reads. In-process envelopes need no check.
+  bool accepts(const Envelope<Real>& envelope) const;
+
+  // The answer to `envelope`; null when there is none (goodbye, or a request older than one already seen). It
+  // views this runtime until the next newer ticket.
+  const Uplink<Real>* handle(const Envelope<Real>& envelope, Scratch<Real>& scratch);
+
+  // True: answers and their tickets, in order, determine the client's state. A process that continues an
+  // earlier one calls, for each answer, settle() with the ticket that its request named as committed, then
+  // recall(). The parts must stay unchanged until the next settle() or handle() of a newer ticket.
+  // An answer that was computed from another state than the present one is no proposal: that state is lost.
+  bool follows_replies() const { return half_->follows_replies(); }
+  void recall(std::uint64_t committed, const Uplink<Real>& answered);
+  // True: `envelope` replaces the state by one that does not follow from earlier answers.
+  bool jumps(const Envelope<Real>& envelope) const {
+    return envelope.resync != nullptr || (envelope.committed == 0 && committed_ != 0);
+  }
+
+  // The server has used the answer to `ticket`: commits it, as the next request would.
+  void settle(std::uint64_t ticket);
+  // As after a crash that kept the disk: forgets what was proposed but not committed.
+  void drop_proposal();
+  // Forgets the last evaluation and frees its memory: two vectors of length d.
+  void forget_evaluation();
+  // Becomes the runtime of another client, as if made anew. REQUIRES: the method keeps no client state.
+  void rebind(ClientId client, Oracle<Real>& oracle);
+  std::uint64_t committed() const { return committed_; }  // ticket of the last reply that became permanent
+
+  // The committed state: all that must survive a restart.
+  std::string save() const;
+  bool load(std::string_view bytes);
+
+  const ClientHalf<Real>& half() const { return *half_; }
+
+ private:
+  const Uplink<Real>* evaluate(const Envelope<Real>& envelope);
+  const Uplink<Real>* reply(const Envelope<Real>& envelope, Scratch<Real>& scratch);
+
+  std::shared_ptr<const Setup<Real>> setup_;
+  ClientId client_;
+  MemoOracle<Real> oracle_;
+  std::unique_ptr<ClientHalf<Real>> half_;
+  bool stateless_;
+  std::uint64_t committed_ = 0;
+  bool pending_ = false;     // last_ is a proposal that waits for its commit
+  Uplink<Real> last_;        // the latest answer to a round
+  Uplink<Real> evaluation_;  // the latest answer to an evaluation
+};
+
+}  // namespace gradwire

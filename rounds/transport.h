@@ -1,0 +1,53 @@
+// The only thing in which a simulation, TCP and a cluster differ. An open set: in-process, TCP, ...
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "algorithms/support/message.h"
+
+namespace gradwire {
+
+// ACCEPTED and the opposites; the envelope's `committed` says COMMITTED.
+enum class Receipt : std::uint8_t { kAccepted = 0, kLate = 1, kRefused = 2 };
+
+template <class Real>
+struct Event {
+  enum class Kind : std::uint8_t {
+    kReply,    // `up`: an answer; its views live until that client is sent a newer ticket
+    kTimeout,  // the deadline passed and nothing came
+    kJoined,   // `up.client` is (again) reachable; whatever it was asked before may be lost
+    kLeft,     // `up.client` is gone for now
+    kStopped,  // the operator asked to stop
+  };
+  Kind kind = Kind::kTimeout;
+  std::uint64_t bytes = 0;  // kReply: encoded size, prefix + header + payload
+  Uplink<Real> up;
+  // kReply: `up` is the sum of the answers of these clients, ascending, the first of them up.client. Empty:
+  // it is that client's own. The view lives as long as those of `up`.
+  std::span<const ClientId> covers;
+  // kReply: a duplicate without parts: this client's reply to the same ticket was handed up before.
+  bool repeated = false;
+};
+
+template <class Real>
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Sends without waiting; a newer ticket supersedes the older, sending a ticket again is harmless. The
+  // envelope's body and resync, and what they view, may change once the following next() has returned: a
+  // transport that is still writing then has its own copy (one per body, not one per client). Returns the
+  // encoded size in bytes, counted even if lost.
+  virtual std::uint64_t send(ClientId client, const Envelope<Real>& envelope) = 0;
+  // Tells the client what became of its reply to `ticket`, perhaps only together with its next message.
+  virtual void tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
+    (void)client, (void)ticket, (void)receipt;
+  }
+  // This answer is not used: another one of the same clients may take its place.
+  virtual void ignore(const Event<Real>& event) { (void)event; }
+  // The next event, at the latest at `deadline` (in seconds, on now()'s clock).
+  virtual Event<Real> next(double deadline) = 0;
+  virtual double now() const = 0;  // seconds, wall or virtual; only loops ask
+};
+
+}  // namespace gradwire

@@ -1,0 +1,62 @@
+// How long the round loop waits for the answers to one request before it asks again, and when it gives up.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rounds/round_loop.h"
+
+namespace gradwire {
+
+// "3, 7, 12 and 5 more"
+inline std::string name_some(const std::vector<ClientId>& clients) {
+  constexpr std::size_t kNamed = 8;
+  std::string text;
+  for (std::size_t k = 0; k < std::min(kNamed, clients.size()); ++k)
+    text += (k == 0 ? "" : ", ") + std::to_string(clients[k]);
+  if (clients.size() > kNamed) text += " and " + std::to_string(clients.size() - kNamed) + " more";
+  return text;
+}
+
+class Waiting {
+ public:
+  // `now`: of the transport's clock. `first`: nobody has answered this process yet.
+  Waiting(const RoundLimits& limits, double now, bool first)
+      : limits_(limits),
+        begun_(now),
+        deadline_(now + limits.deadline_seconds),
+        patience_seconds_(first ? limits.first_wait_seconds : 0) {}
+
+  double deadline() const { return deadline_; }
+  // The deadline has passed. False: that was the last one.
+  bool goes_on(double now) {
+    attempts_ += 1;
+    if (attempts_ < limits_.attempts) {
+      deadline_ = now + limits_.deadline_seconds;
+      return true;
+    }
+    const double left = begun_ + patience_seconds_ - now;
+    deadline_ = now + std::min(left, std::max(limits_.deadline_seconds, kAskingAgainSeconds));
+    return left > 0;
+  }
+  // "after 10 deadlines of 60 s"
+  std::string so_far(double now) const {
+    if (patience_seconds_ > 0)
+      return "after " + std::to_string(static_cast<std::uint64_t>(now - begun_)) + " s";
+    return "after " + std::to_string(attempts_) + " deadlines of " +
+           std::to_string(limits_.deadline_seconds) + " s";
+  }
+
+ private:
+  static constexpr double kAskingAgainSeconds = 60;  // at least, after the first limits_.attempts deadlines
+
+  const RoundLimits& limits_;
+  const double begun_;
+  double deadline_;
+  const double patience_seconds_;
+  std::uint32_t attempts_ = 0;
+};
+
+}  // namespace gradwire
