@@ -4,7 +4,7 @@
 #include "tests/trunk_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#include <sanitizer/allocator_interface.h>
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes();  // GCC installs no header for it
 #endif
 
 namespace gradwire {
