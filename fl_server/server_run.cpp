@@ -10,6 +10,7 @@
 #include "fl_server/summary.h"
 #include "proto/config/start_point.h"
 #include "proto/report/metrics_file.h"
+#include "proto/report/run_clock.h"
 #include "proto/store/model_file.h"
 #include "proto/store/whole_file.h"
 #include "proto/wire/codec_context.h"
@@ -151,6 +152,7 @@ class RealRun final : public ServerRun {
       durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
     };
     hooks.on_over = write_results;
+    hooks.seconds = RunClock(ledger_.totals.seconds);
     const Outcome outcome = run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
     if (outcome == Outcome::kStopped) {
       write_results(outcome);

@@ -1,4 +1,5 @@
-// The one synchronous round loop: simulation, TCP and a cluster differ only in the Transport handed to it.
+// A run from its first round to its last: simulation, TCP and a cluster differ only in the Transport handed
+// to it.
 #pragma once
 
 #include <atomic>
@@ -11,35 +12,10 @@
 
 #include "algorithms/methods.h"
 #include "base/log.h"
+#include "rounds/ledger.h"
 #include "rounds/transport.h"
 
 namespace gradwire {
-
-// What was sent and computed since the run began.
-struct Totals {
-  double bits_up = 0, bits_down = 0;              // by the wire definition, of all clients
-  double bits_up_paper = 0, bits_down_paper = 0;  // as papers count
-  std::uint64_t bytes_up = 0, bytes_down = 0;
-  std::uint64_t grad_calls = 0;
-  std::uint32_t replies = 0;  // used in the last round
-  double seconds = 0;         // at the end of the last round
-
-  static void fields(auto& self, auto&& visit) {
-    visit(self.bits_up), visit(self.bits_down), visit(self.bits_up_paper), visit(self.bits_down_paper);
-    visit(self.bytes_up), visit(self.bytes_down), visit(self.grad_calls), visit(self.replies);
-    visit(self.seconds);
-  }
-};
-
-// What the server process remembers beside the method's own state: where the run is, and 8 bytes of each
-// client. Part of its snapshot.
-struct Ledger {
-  std::uint64_t ticket = 0;  // the highest ever issued
-  // Per client: the ticket of its last reply that was used; 0: none was.
-  std::vector<std::uint64_t> committed;
-  std::uint32_t round = 0;  // k: the method's state is that of x^k
-  Totals totals;
-};
 
 struct RoundLimits {
   std::uint32_t rounds = 0;
@@ -88,7 +64,9 @@ struct LoopHooks {
   std::function<void(std::uint32_t round)> on_round;  // after every round
   // No round is left: called before any client is sent home.
   std::function<void(Outcome)> on_over;
-  Log on_note;                              // who is awaited, who was resynchronised
+  Log on_note;  // who is awaited, who was resynchronised
+  // Of the run with its earlier processes, for records: wall or virtual. Empty: no time is written down.
+  std::function<double()> seconds;
   const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop
 };
 

@@ -45,8 +45,9 @@ class Transport {
   }
   // This answer is not used: another one of the same clients may take its place.
   virtual void ignore(const Event<Real>& event) { (void)event; }
-  // The next event, at the latest at `deadline` (in seconds, on now()'s clock).
-  virtual Event<Real> next(double deadline) = 0;
+  // The next event, at the latest at `deadline` (in seconds, on now()'s clock). It stays until the following
+  // next().
+  virtual const Event<Real>& next(double deadline) = 0;
   virtual double now() const = 0;  // seconds, wall or virtual; only loops ask
 };
 

@@ -28,9 +28,9 @@ class SiteTransport final : public Transport<Real> {
     asked_[client % sites_].insert(client);  // again where it lost its state
     return inner_.send(client, envelope);
   }
-  Event<Real> next(double deadline) override {
+  const Event<Real>& next(double deadline) override {
     for (;;) {
-      Event<Real> event = inner_.next(deadline);
+      const Event<Real>& event = inner_.next(deadline);
       if (event.kind != Event<Real>::Kind::kReply || !adds_ || event.up.answer != Answer::kReply)
         return event;
       const std::uint32_t site = event.up.client % sites_;
@@ -44,19 +44,20 @@ class SiteTransport final : public Transport<Real> {
   std::size_t sums = 0;  // so far
 
  private:
-  Event<Real> add(std::vector<Event<Real>>& waits, ReplySum<Real>& sum) {
+  const Event<Real>& add(std::vector<Event<Real>>& waits, ReplySum<Real>& sum) {
     std::sort(waits.begin(), waits.end(),
               [](const auto& a, const auto& b) { return a.up.client < b.up.client; });
     sum.clear();
     for (const Event<Real>& event : waits) EXPECT_TRUE(sum.add(event.up));
-    Event<Real> event = waits.front();
-    event.up = sum.sum();
-    event.covers = sum.covers();
+    sum_ = waits.front();
+    sum_.up = sum.sum();
+    sum_.covers = sum.covers();
     ++sums;
-    return event;
+    return sum_;
   }
 
   Transport<Real>& inner_;
+  Event<Real> sum_;
   const std::uint32_t sites_;
   std::vector<std::vector<Event<Real>>> waits_;
   std::vector<std::set<ClientId>> asked_;

@@ -201,15 +201,15 @@ TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
 class Flapping final : public Transport<double> {
  public:
   std::uint64_t send(ClientId, const Envelope<double>&) override { return 0; }
-  Event<double> next(double) override {
+  const Event<double>& next(double) override {
     clock_ += 0.01;
-    Event<double> event;
-    event.kind = (comes_ = !comes_) ? Event<double>::Kind::kJoined : Event<double>::Kind::kLeft;
-    return event;
+    event_.kind = (comes_ = !comes_) ? Event<double>::Kind::kJoined : Event<double>::Kind::kLeft;
+    return event_;
   }
   double now() const override { return clock_; }
 
  private:
+  Event<double> event_;
   double clock_ = 0;
   bool comes_ = false;
 };

@@ -22,24 +22,24 @@ class Impostor final : public Transport<double> {
     return clients_.send(client, envelope);
   }
   void ignore(const Event<double>&) override { ignored_ = true; }
-  Event<double> next(double deadline) override {
+  const Event<double>& next(double deadline) override {
     if (answers_ == 0) good_ = clients_.next(deadline);
     if (good_.kind != Event<double>::Kind::kReply) return good_;
-    Event<double> event = good_;
+    Event<double>& event = event_ = good_;
     switch (answers_++) {
       case 0: event.up.parts = {Payload<double>::dense(View<double>(wrong_))}; return event;
       case 1:
         event.repeated = !ignored_;
         if (event.repeated) event.up.parts = {};
         return event;
-      default: answers_ = 0; return {};
+      default: answers_ = 0; return event = {};
     }
   }
   double now() const override { return clients_.now(); }
 
  private:
   InProcess<double> clients_;
-  Event<double> good_;
+  Event<double> good_, event_;
   const Vec<double> wrong_ = Vec<double>(2);
   int answers_ = 0;
   bool ignored_ = false;

@@ -283,9 +283,9 @@ class SimulatedNetwork final : public Transport<Real> {
     return encoded.bytes;
   }
 
-  Event<Real> next(double deadline) override {
+  const Event<Real>& next(double deadline) override {
     if (events_left-- == 0) throw SimulatedCrash{};
-    Event<Real> event;
+    Event<Real>& event = event_ = {};
     SimulatedWorld::Arrival arrival;
     if (!world_.next(deadline, arrival)) return event;
     using Kind = SimulatedWorld::Arrival::Kind;
@@ -347,6 +347,7 @@ class SimulatedNetwork final : public Transport<Real> {
   Codec<Real> codec_;
   std::vector<Inbox> inboxes_;
   BlockMemo draws_;
+  Event<Real> event_;
   std::uint64_t arrived_ticket_ = 0;
   std::vector<ClientId> arrived_;
 };

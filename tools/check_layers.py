@@ -68,7 +68,6 @@ EXCEPTIONS = {
     ("engine/data/", "zlib.h"): "data sets may be gzipped",
     ("proto/wire/back_off.", "chrono"): "when to try again; results never depend on it",
     ("proto/wire/back_off.", "random"): "jitter; results never depend on it",
-    ("rounds/round_loop.", "chrono"): "rounds are timed; results never depend on it",
 }
 
 # Third-party includes in headers, (header, include prefix): why a .cpp cannot hide it.

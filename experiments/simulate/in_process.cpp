@@ -204,7 +204,7 @@ struct InProcess<Real>::Impl {
     }
   }
 
-  Event<Real> next(double deadline) {
+  const Event<Real>& next(double deadline) {
     if (queued > 0) {
       std::vector<Event<Real>> rest(arrived.begin() + static_cast<std::ptrdiff_t>(delivered), arrived.end());
       process();
@@ -212,7 +212,7 @@ struct InProcess<Real>::Impl {
     }
     if (delivered < arrived.size()) return arrived[delivered++];
     clock = deadline;
-    return {};
+    return nothing;
   }
 
   std::shared_ptr<const Setup<Real>> setup;
@@ -236,6 +236,7 @@ struct InProcess<Real>::Impl {
   std::vector<std::size_t> order;
   std::vector<Event<Real>> arrived, late;
   std::size_t delivered = 0;
+  const Event<Real> nothing;
   double clock = 0;               // virtual: moves only when nothing is left to deliver
   double last_batch_seconds = 0;  // per client, measured on one thread
 };
@@ -252,7 +253,7 @@ std::uint64_t InProcess<Real>::send(ClientId client, const Envelope<Real>& envel
   return impl_->send(client, envelope);
 }
 template <class Real>
-Event<Real> InProcess<Real>::next(double deadline) {
+const Event<Real>& InProcess<Real>::next(double deadline) {
   return impl_->next(deadline);
 }
 template <class Real>

@@ -52,7 +52,7 @@ class InProcess final : public Transport<Real> {
   ~InProcess() override;
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
-  Event<Real> next(double deadline) override;
+  const Event<Real>& next(double deadline) override;
   double now() const override;
 
   ClientRuntime<Real>& runtime(ClientId client);  // for tests and tools

@@ -1,7 +1,6 @@
 #include "experiments/simulate/simulate.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <stdexcept>
 
@@ -10,12 +9,11 @@
 #include "experiments/simulate/in_process.h"
 #include "experiments/support/thread_pool.h"
 #include "proto/config/start_point.h"
+#include "proto/report/run_clock.h"
 #include "proto/store/round_record.h"
 
 namespace gradwire {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // With fewer ranges, threads cost more than they save.
 constexpr std::size_t kRangesWorthThreads = 8;
@@ -108,8 +106,7 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
   ledger.committed.resize(setup->n);
   if (!checkpoints.state.empty()) load_simulation(checkpoints.state, ledger, *server, transport);
   result.rounds = ledger.round;
-  const double seconds_before = ledger.totals.seconds;
-  double saved = seconds_before;
+  double saved = ledger.totals.seconds;
   std::uint32_t saved_round = 0;
   RoundLimits limits = round_limits(p.experiment);
   limits.keep_clients = checkpoints.save != nullptr;
@@ -120,11 +117,11 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
       saved = commit.ledger.totals.seconds;
       saved_round = commit.ledger.round;
     };
-  const auto started = Clock::now();
+  hooks.seconds = RunClock(ledger.totals.seconds);
   result.outcome = run_rounds(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
   if (result.outcome == Outcome::kStopped && checkpoints.save && saved_round != ledger.round)
     checkpoints.save(save_simulation<Real>(ledger, *server, transport), ledger.round);
-  result.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - started).count();
+  result.seconds = hooks.seconds();
   const View<Real> x = server->model();
   result.model.assign(x.begin(), x.end());
   return result;

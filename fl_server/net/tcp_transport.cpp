@@ -97,7 +97,8 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
 }
 
 template <class Real>
-Event<Real> TcpTransport<Real>::next(double deadline) {
+const Event<Real>& TcpTransport<Real>::next(double deadline) {
+  if (std::exchange(handed_, false)) events_.pop_front();
   const double left = std::min(deadline - now(), kFarAway);
   const auto until =
       hub_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
@@ -106,10 +107,9 @@ Event<Real> TcpTransport<Real>::next(double deadline) {
   if (events_.empty()) hub_.wait(until, [this] { return !events_.empty(); });
   own_body();
   hub_.own_pending();  // from here on the caller may change what it sent
-  if (events_.empty()) return {};
-  Event<Real> event = events_.front();
-  events_.pop_front();
-  return event;
+  if (events_.empty()) return nothing_;
+  handed_ = true;
+  return events_.front();
 }
 
 template <class Real>

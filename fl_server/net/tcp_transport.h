@@ -28,7 +28,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
   void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override;
   void ignore(const Event<Real>& event) override;
-  Event<Real> next(double deadline) override;
+  const Event<Real>& next(double deadline) override;
   double now() const override;
 
  private:
@@ -76,6 +76,8 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   std::uint64_t newest_ = 0;  // ticket
   bool asking_ = false;       // relays are still to be told that all clients asked now were sent newest_
   std::deque<Event<Real>> events_;
+  bool handed_ = false;  // the caller has the first of events_
+  const Event<Real> nothing_;
   // The last body encoded, and what it was encoded from.
   std::shared_ptr<const EncodedBody<Real>> body_;
   std::shared_ptr<SharedBody> shared_;

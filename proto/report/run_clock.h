@@ -1,0 +1,21 @@
+#pragma once
+
+#include <chrono>
+
+namespace gradwire {
+
+// The seconds of a run, those of earlier processes included: LoopHooks::seconds.
+class RunClock {
+ public:
+  explicit RunClock(double seconds_before) : before_(seconds_before) {}
+
+  double operator()() const {
+    return before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  }
+
+ private:
+  double before_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace gradwire

@@ -1,0 +1,203 @@
+#include "rounds/driver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "algorithms/support/sampling.h"
+
+namespace gradwire {
+namespace {
+
+// Turns a copy of a sum into the answer of a client whose vectors are in the first client's answer.
+template <class Real>
+void empty(Uplink<Real>& slot, ClientId client) {
+  const Parts<Real> sum = slot.parts;
+  slot.client = client;
+  slot.loss = 0;
+  slot.grad_calls = 0;
+  slot.parts = {};
+  for (std::size_t k = 0; k < sum.size(); ++k) slot.parts.push_back(Payload<Real>::nothing(sum[k].dim));
+}
+
+}  // namespace
+
+template <class Real>
+void add_bits(const Parts<Real>& parts, double receivers, double& wire, double& paper) {
+  double wire_sum = 0, paper_sum = 0;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    wire_sum += wire_bits(parts[part]);
+    paper_sum += paper_bits(parts[part]);
+  }
+  wire += wire_sum * receivers;
+  paper += paper_sum * receivers;
+}
+template void add_bits(const Parts<float>&, double, double&, double&);
+template void add_bits(const Parts<double>&, double, double&, double&);
+
+template <class Real>
+Driver<Real>::Driver(const RunOf<Real>& run)
+    : run_(run),
+      totals_(run.ledger.totals),
+      exchange_(run.server, run.setup, run.transport, run.ledger, run.hooks.on_note) {
+  run_.ledger.committed.resize(run_.setup.n, 0);
+}
+
+template <class Real>
+Outcome Driver<Real>::run() {
+  Outcome outcome = Outcome::kFinished;
+  try {
+    outcome = rounds();
+  } catch (const RoundAbandoned&) {
+    totals_ = committed_totals_;
+    outcome = Outcome::kStopped;
+  }
+  if (outcome == Outcome::kStopped && run_.limits.keep_clients) return outcome;
+  if (run_.hooks.on_over) run_.hooks.on_over(outcome);
+  exchange_.goodbye();
+  return outcome;
+}
+
+template <class Real>
+Outcome Driver<Real>::rounds() {
+  const RoundLimits& limits = run_.limits;
+  for (std::uint32_t k = run_.ledger.round;; k = run_.ledger.round) {
+    committed_totals_ = totals_;
+    const bool last = k >= limits.rounds || stopped();
+    if (limits.evaluate_every > 0 && (last || k % limits.evaluate_every == 0)) {
+      if (!evaluate(k)) return Outcome::kDiverged;
+      if (record_.grad_norm_sq <= limits.stop_at_grad_norm_sq && limits.stop_at_grad_norm_sq > 0)
+        return Outcome::kReachedTarget;
+    }
+    if (last) return k < limits.rounds ? Outcome::kStopped : Outcome::kFinished;
+    if (!step(k)) return Outcome::kDiverged;
+  }
+}
+
+template <class Real>
+std::size_t Driver<Real>::quorum_of(std::size_t size) const {
+  return std::clamp<std::size_t>(ceil_share(run_.limits.quorum, size), 1, size);
+}
+
+template <class Real>
+void Driver<Real>::commit(std::span<const Uplink<Real>> replies) {
+  for (const Uplink<Real>& up : replies) {
+    totals_.bits_up += run_.facts.flag_bits_up;
+    totals_.bits_up_paper += run_.facts.flag_bits_up;
+    add_bits(up.parts, 1, totals_.bits_up, totals_.bits_up_paper);
+    totals_.grad_calls += up.grad_calls;
+  }
+  if (run_.hooks.before_apply) run_.hooks.before_apply();
+  const bool used = run_.server.apply(replies);
+  if (used)
+    for (const auto& up : replies) run_.ledger.committed[up.client] = up.ticket;
+  totals_.replies = static_cast<std::uint32_t>(replies.size());
+  if (run_.hooks.seconds) totals_.seconds = run_.hooks.seconds();
+  run_.ledger.round += 1;
+  if (run_.hooks.on_commit) run_.hooks.on_commit({run_.ledger, replies, used});
+  if (run_.hooks.on_round) run_.hooks.on_round(run_.ledger.round);
+}
+
+template <class Real>
+bool Driver<Real>::evaluate(std::uint32_t k) {
+  Downlink<Real> body;
+  body.round = k;
+  body.parts = {Payload<Real>::dense(run_.server.model())};
+  Evaluation<Real> evaluation(run_.setup);
+  const Totals before = totals_;  // evaluation is not counted
+  for (ClientId next = 0; next < run_.setup.n;) {
+    next = evaluation.next_window(next, asked_);
+    if (!collect(Request::kEvaluate, body, quorum_of(asked_.size()), k)) return false;
+    for (std::size_t i = 0; i < asked_.size(); ++i)
+      if (have_[i]) evaluation.add(slots_[i]);
+  }
+  totals_ = before;
+  const double seconds = run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds;
+  record_ = record_of(k, evaluation, totals_, run_.setup.n, seconds);
+  if (run_.hooks.on_record) run_.hooks.on_record(record_);
+  return std::isfinite(record_.loss) && std::isfinite(record_.grad_norm_sq);
+}
+
+template <class Real>
+bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k) {
+  using Kind = typename Exchange<Real>::Kind;
+  exchange_.close();
+  const std::uint64_t ticket = exchange_.new_ticket();
+  slots_.resize(asked_.size());
+  have_.assign(asked_.size(), 0);
+  for (const ClientId c : asked_) exchange_.ask(c, request, ticket, body);
+  std::size_t got = 0;
+  Waiting waiting(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
+  while (got < quorum) {
+    const auto arrival = exchange_.next(waiting.deadline());
+    switch (arrival.kind) {
+      case Kind::kStopped: stop_seen_ = true; break;
+      case Kind::kAgain: exchange_.repeat(arrival.event.up.client, body); break;
+      case Kind::kDeadline: ask_missing(body, k, waiting, got, quorum); break;
+      case Kind::kNotFinite:
+        if (!can_reach(quorum)) return false;
+        break;
+      case Kind::kReply: got += keep(arrival.event); break;
+    }
+  }
+  return true;
+}
+
+template <class Real>
+bool Driver<Real>::can_reach(std::size_t quorum) const {
+  const auto lost = std::count_if(asked_.begin(), asked_.end(),
+                                  [this](ClientId c) { return exchange_.has_no_finite_answer(c); });
+  return asked_.size() - static_cast<std::size_t>(lost) >= quorum;
+}
+
+// How many answers the event brought. A sum is the answer of its first client; those of the others have empty
+// parts.
+template <class Real>
+std::size_t Driver<Real>::keep(const Event<Real>& event) {
+  const std::size_t first = place(event.up.client);
+  slots_[first] = event.up;
+  have_[first] = 1;
+  for (const ClientId client : event.covers) {
+    if (client == event.up.client) continue;
+    Uplink<Real>& slot = slots_[place(client)];
+    slot = event.up;
+    empty(slot, client);
+    have_[place(client)] = 1;
+  }
+  return std::max<std::size_t>(1, event.covers.size());
+}
+
+// REQUIRES: `client` is in asked_.
+template <class Real>
+std::size_t Driver<Real>::place(ClientId client) const {
+  if (asked_.size() == run_.setup.n) return client;
+  return static_cast<std::size_t>(std::lower_bound(asked_.begin(), asked_.end(), client) - asked_.begin());
+}
+
+template <class Real>
+void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Waiting& waiting, std::size_t got,
+                               std::size_t quorum) {
+  std::vector<ClientId> missing;
+  for (const ClientId c : asked_)
+    if (exchange_.owes(c)) missing.push_back(c);
+  const std::string state = "round " + std::to_string(k) + ": " + std::to_string(got) + " of " +
+                            std::to_string(quorum) + " needed replies; waiting for clients " +
+                            name_some(missing);
+  if (stop_seen_) {  // hooks.stop is for simulations, whose deadlines take no time
+    note(state + "; stopping without them: this round is begun again when the run goes on");
+    throw RoundAbandoned();
+  }
+  const double now = run_.transport.now();
+  if (!waiting.goes_on(now))
+    throw std::runtime_error(state + " " + waiting.so_far(now) +
+                             "; start the missing clients, or lower server.quorum");
+  note(state + "; asking them again");
+  for (const ClientId c : missing) exchange_.repeat(c, body);
+}
+
+template class Driver<float>;
+template class Driver<double>;
+
+}  // namespace gradwire

@@ -1,0 +1,86 @@
+// What the drivers of a run share: rounds, evaluations, commits. A driver decides whom to ask, and when the
+// method takes in the replies; the Exchange does the asking.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rounds/evaluation.h"
+#include "rounds/exchange.h"
+#include "rounds/round_loop.h"
+#include "rounds/waiting.h"
+
+namespace gradwire {
+
+// All that a driver is given.
+template <class Real>
+struct RunOf {
+  ServerHalf<Real>& server;
+  const Facts& facts;
+  const Setup<Real>& setup;
+  Transport<Real>& transport;
+  Ledger& ledger;
+  const RoundLimits& limits;
+  const LoopHooks<Real>& hooks;
+};
+
+// Adds the bits of a message to both counts: by the wire definition, and as papers count.
+template <class Real>
+void add_bits(const Parts<Real>& parts, double receivers, double& wire, double& paper);
+
+template <class Real>
+class Driver {
+ public:
+  explicit Driver(const RunOf<Real>& run);
+  virtual ~Driver() = default;
+  Outcome run();
+
+ protected:
+  // From x^k to x^{k+1}; false: too many answers were not finite.
+  virtual bool step(std::uint32_t k) = 0;
+
+  // Asks asked_ (ascending) for `request` and waits for `quorum` answers, which land in slots_ and have_ by
+  // place in asked_. A client whose answer is not finite counts as missing. False: the others are too few.
+  bool collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k);
+  // The method takes in the replies (ascending clients), and they are durable before anybody is told.
+  void commit(std::span<const Uplink<Real>> replies);
+  // How many of `size` clients are enough.
+  std::size_t quorum_of(std::size_t size) const;
+
+  const RunOf<Real> run_;
+  Totals& totals_;
+  std::vector<ClientId> asked_;
+  std::vector<Uplink<Real>> slots_;
+  std::vector<char> have_;
+
+ private:
+  // The operator asked to stop, and clients that are needed to finish the round do not answer.
+  struct RoundAbandoned {};
+
+  Outcome rounds();
+  // Row k of the metrics; false: the loss or the gradient is not finite, or too many answers are not.
+  bool evaluate(std::uint32_t k);
+  bool stopped() const { return stop_seen_ || (run_.hooks.stop != nullptr && run_.hooks.stop->load()); }
+  bool can_reach(std::size_t quorum) const;
+  std::size_t keep(const Event<Real>& event);
+  std::size_t place(ClientId client) const;
+  void ask_missing(const Downlink<Real>& body, std::uint32_t k, Waiting& waiting, std::size_t got,
+                   std::size_t quorum);
+  void note(LogLine line) const {
+    if (run_.hooks.on_note) run_.hooks.on_note(std::move(line).in_round(run_.ledger.round));
+  }
+
+  Exchange<Real> exchange_;
+  bool stop_seen_ = false;
+  bool is_first_ = true;  // the next request is the first of this process
+  RoundRecord record_;
+  Totals committed_totals_;  // of the rounds before the one in progress
+};
+
+// One ticket for a whole cohort; the method takes in all replies of a round at once, ascending clients.
+template <class Real>
+Outcome run_synchronous(const RunOf<Real>& run);
+
+}  // namespace gradwire

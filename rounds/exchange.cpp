@@ -1,0 +1,198 @@
+#include "rounds/exchange.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "algorithms/methods.h"
+#include "rounds/evaluation.h"
+
+namespace gradwire {
+namespace {
+
+LogLine about(ClientId client, const char* what, int line = __builtin_LINE()) {
+  return LogLine("client " + std::to_string(client) + what, __FILE__, line).of_client(client);
+}
+
+}  // namespace
+
+template <class Real>
+Exchange<Real>::Exchange(const ServerHalf<Real>& server, const Setup<Real>& setup, Transport<Real>& transport,
+                         Ledger& ledger, const Log& on_note)
+    : server_(server),
+      setup_(setup),
+      transport_(transport),
+      ledger_(ledger),
+      on_note_(on_note),
+      seats_(setup.n) {
+  static_assert(sizeof(Seat) == 16);
+  close();
+}
+
+template <class Real>
+void Exchange<Real>::ask(ClientId client, Request request, std::uint64_t ticket, const Downlink<Real>& body) {
+  Seat& seat = seats_[client];
+  seat.ticket = ticket;
+  seat.round = body.round;
+  seat.request = request;
+  seat.state = Seat::kOwes;
+  ledger_.totals.bytes_down += send(client, body);
+}
+
+template <class Real>
+void Exchange<Real>::repeat(ClientId client, const Downlink<Real>& body) {
+  if (body.round != seats_[client].round)
+    throw std::logic_error("Exchange: a ticket is repeated with the body of another round");
+  send(client, body);
+}
+
+template <class Real>
+std::uint64_t Exchange<Real>::send(ClientId client, const Downlink<Real>& body) {
+  Seat& seat = seats_[client];
+  Envelope<Real> envelope;
+  envelope.request = seat.request;
+  envelope.ticket = seat.ticket;
+  envelope.committed = ledger_.committed[client];
+  envelope.body = &body;
+  const Answer lacks = std::exchange(seat.lacks, Answer::kReply);
+  seat.helped = lacks != Answer::kReply;
+  if (seat.helped) envelope.resync = state_for(client, lacks);
+  return transport_.send(client, envelope);
+}
+
+template <class Real>
+const Downlink<Real>* Exchange<Real>::state_for(ClientId client, Answer lacks) {
+  // All of the state where it is known: another process of the client may get it than the one that asked.
+  auto resync = server_.resync(client, Answer::kNeedsState);
+  if (!resync && lacks != Answer::kNeedsState) resync = server_.resync(client, lacks);
+  if (!resync)
+    throw std::runtime_error(
+        "client " + std::to_string(client) +
+        " lost its state, and the server has no copy of it; bring the client back "
+        "with its --state. If it has it, the server's journal has lost rounds that the "
+        "client knows of: begin anew (--no-resume), with server.mirrors = true where the "
+        "method can have mirrors, else with server.durability = \"power\"");
+  note(about(client, " lost its state and is given it back"));
+  resyncs_.push_back(*resync);
+  return &resyncs_.back();
+}
+
+template <class Real>
+typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
+  static const Event<Real> nothing;
+  for (;;) {
+    // Checked here too, because events may never cease when clients come and go.
+    if (transport_.now() > deadline) return {Kind::kDeadline, nothing};
+    const Event<Real>& event = transport_.next(deadline);
+    resyncs_.clear();
+    const ClientId client = event.up.client;
+    Kind kind = Kind::kReply;
+    switch (event.kind) {
+      case Event<Real>::Kind::kTimeout: return {Kind::kDeadline, event};
+      case Event<Real>::Kind::kStopped: return {Kind::kStopped, event};
+      case Event<Real>::Kind::kLeft: note(about(client, " left")); break;
+      case Event<Real>::Kind::kJoined:
+        note(about(client, " joined"));
+        if (client < setup_.n && awaits(client, seats_[client].ticket)) return {Kind::kAgain, event};
+        break;
+      case Event<Real>::Kind::kReply:
+        if (take(event, kind)) return {kind, event};
+        break;
+    }
+  }
+}
+
+template <class Real>
+bool Exchange<Real>::awaits(ClientId client, std::uint64_t ticket) const {
+  return client < setup_.n && seats_[client].ticket == ticket && is_open(client) &&
+         seats_[client].state != Seat::kAnswered;
+}
+
+template <class Real>
+bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
+  const Uplink<Real>& up = event.up;
+  if (up.client >= setup_.n) return false;
+  Seat& seat = seats_[up.client];
+  if (up.ticket != seat.ticket || !is_open(up.client)) {
+    tell(event, Receipt::kLate);
+    return false;
+  }
+  if (!event.covers.empty()) return take_sum(event);
+  const bool is_answered = seat.state == Seat::kAnswered;
+  if (event.repeated && !is_answered) return false;  // a duplicate of an answer that was ignored
+  const bool is_round = seat.request == Request::kRound;
+  if (is_answered) {
+    if (is_round) tell(event, Receipt::kAccepted);  // again: the client may not have heard
+    return false;
+  }
+  if (up.answer == Answer::kNotFinite) {
+    if (std::exchange(seat.state, Seat::kNotFinite) == Seat::kNotFinite) return false;
+    note(LogLine::warning("round " + std::to_string(ledger_.round) + ": the loss or gradient of client " +
+                          std::to_string(up.client) + " is not a finite number; it is counted as missing")
+             .of_client(up.client));
+    kind = Kind::kNotFinite;
+    return true;
+  }
+  if (up.answer != Answer::kReply) {
+    if (seat.helped) return false;
+    seat.lacks = up.answer;
+    kind = Kind::kAgain;
+    return true;
+  }
+  if (up.round != seat.round || !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, setup_))) {
+    note(about(up.client, " sent a message of the wrong shape or for another round; it is ignored"));
+    transport_.ignore(event);
+    if (is_round) tell(event, Receipt::kRefused);
+    return false;
+  }
+  seat.state = Seat::kAnswered;
+  ledger_.totals.bytes_up += event.bytes;
+  if (is_round) tell(event, Receipt::kAccepted);
+  return true;
+}
+
+// All that the sum covers have answered, or none.
+template <class Real>
+bool Exchange<Real>::take_sum(const Event<Real>& event) {
+  const Seat& first = seats_[event.up.client];
+  const bool good = first.request == Request::kRound && takes_sums(setup_) &&
+                    event.up.answer == Answer::kReply && event.up.round == first.round &&
+                    server_.accepts(event.up) &&
+                    std::all_of(event.covers.begin(), event.covers.end(),
+                                [&](ClientId c) { return awaits(c, event.up.ticket); });
+  tell(event, good ? Receipt::kAccepted : Receipt::kRefused);
+  if (!good) {
+    note("a sum of replies of " + std::to_string(event.covers.size()) + " clients, first " +
+         std::to_string(event.up.client) + ", is refused: they are taken one by one");
+    transport_.ignore(event);
+    return false;
+  }
+  for (const ClientId client : event.covers) seats_[client].state = Seat::kAnswered;
+  ledger_.totals.bytes_up += event.bytes;
+  return true;
+}
+
+template <class Real>
+void Exchange<Real>::tell(const Event<Real>& event, Receipt receipt) {
+  if (event.covers.empty()) transport_.tell(event.up.client, event.up.ticket, receipt);
+  for (const ClientId client : event.covers) transport_.tell(client, event.up.ticket, receipt);
+}
+
+template <class Real>
+void Exchange<Real>::goodbye() {
+  new_ticket();
+  for (ClientId c = 0; c < setup_.n; ++c) {
+    Envelope<Real> envelope;
+    envelope.request = Request::kGoodbye;
+    envelope.ticket = ledger_.ticket;
+    envelope.committed = ledger_.committed[c];
+    transport_.send(c, envelope);
+  }
+  transport_.next(transport_.now());  // lets the transport take them up
+}
+
+template class Exchange<float>;
+template class Exchange<double>;
+
+}  // namespace gradwire

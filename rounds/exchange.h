@@ -1,0 +1,91 @@
+// The server's conversation with its clients: who was asked what under which ticket, who owes an answer, and
+// what becomes of each answer. It knows no rounds and no sockets, and no clock but the transport's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "algorithms/support/halves.h"
+#include "base/log.h"
+#include "rounds/ledger.h"
+#include "rounds/transport.h"
+
+namespace gradwire {
+
+template <class Real>
+class Exchange {
+ public:
+  Exchange(const ServerHalf<Real>& server, const Setup<Real>& setup, Transport<Real>& transport,
+           Ledger& ledger, const Log& on_note);
+
+  // What a driver must see to. All else is dealt with here: answers that are late, repeated or misshapen,
+  // sums that overlap, who came and went.
+  enum class Kind : std::uint8_t {
+    kReply,      // event.up answers what its client was asked, for the first time; so do all in event.covers
+    kAgain,      // event.up.client owes an answer and is back, or lacks state: repeat() or ask() it
+    kNotFinite,  // event.up.client has no finite answer to what it was asked; said once
+    kDeadline,
+    kStopped,
+  };
+  struct Arrival {
+    Kind kind;
+    const Event<Real>& event;  // until the following next()
+  };
+
+  // Names a new request: to one client, or to all that are asked the same.
+  std::uint64_t new_ticket() { return ++ledger_.ticket; }
+  // Asks the client, counts the bytes; what it was asked before is superseded. `body` must stay as it is
+  // until the following next() has returned.
+  void ask(ClientId client, Request request, std::uint64_t ticket, const Downlink<Real>& body);
+  // Asks the same once more, with the state that the client said it lacks. Not counted. REQUIRES: the body
+  // that the client was asked with. Throws std::runtime_error when nobody can restore the state.
+  void repeat(ClientId client, const Downlink<Real>& body);
+  // Whatever was asked until now is over: answers to it are late.
+  void close() { first_open_ = ledger_.ticket + 1; }
+
+  // The state of what the client was asked last, unless that is over.
+  bool owes(ClientId client) const { return is_open(client) && seats_[client].state == Seat::kOwes; }
+  bool has_no_finite_answer(ClientId client) const {
+    return is_open(client) && seats_[client].state == Seat::kNotFinite;
+  }
+
+  // Waits for something to see to, at the latest until `deadline` on the transport's clock.
+  Arrival next(double deadline);
+  void goodbye();  // sends all clients home
+
+ private:
+  struct Seat {
+    enum State : std::uint8_t { kOwes, kNotFinite, kAnswered };
+    std::uint64_t ticket = 0;
+    std::uint32_t round = 0;  // of the body
+    Request request = Request::kRound;
+    State state = kAnswered;
+    Answer lacks = Answer::kReply;
+    bool helped = false;  // by the last sending: a client that repeats what it lacks is given it once
+  };
+
+  bool is_open(ClientId client) const { return seats_[client].ticket >= first_open_; }
+  // Whether an answer to `ticket` would be the client's first good one.
+  bool awaits(ClientId client, std::uint64_t ticket) const;
+  std::uint64_t send(ClientId client, const Downlink<Real>& body);
+  const Downlink<Real>* state_for(ClientId client, Answer lacks);
+  // True: the driver must see the event.
+  bool take(const Event<Real>& event, Kind& kind);
+  bool take_sum(const Event<Real>& event);
+  void tell(const Event<Real>& event, Receipt receipt);
+  void note(LogLine line) const {
+    if (on_note_) on_note_(std::move(line).in_round(ledger_.round));
+  }
+
+  const ServerHalf<Real>& server_;
+  const Setup<Real>& setup_;
+  Transport<Real>& transport_;
+  Ledger& ledger_;
+  const Log& on_note_;
+  std::uint64_t first_open_ = 1;        // ticket
+  std::vector<Seat> seats_;             // by client; 16 bytes each
+  std::deque<Downlink<Real>> resyncs_;  // until the following next() has returned
+};
+
+}  // namespace gradwire

@@ -1,0 +1,35 @@
+// What a server process remembers of a run beside the state of the method.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gradwire {
+
+// What was sent and computed since the run began.
+struct Totals {
+  double bits_up = 0, bits_down = 0;              // by the wire definition, of all clients
+  double bits_up_paper = 0, bits_down_paper = 0;  // as papers count
+  std::uint64_t bytes_up = 0, bytes_down = 0;
+  std::uint64_t grad_calls = 0;
+  std::uint32_t replies = 0;  // used in the last round
+  double seconds = 0;         // at the end of the last round
+
+  static void fields(auto& self, auto&& visit) {
+    visit(self.bits_up), visit(self.bits_down), visit(self.bits_up_paper), visit(self.bits_down_paper);
+    visit(self.bytes_up), visit(self.bytes_down), visit(self.grad_calls), visit(self.replies);
+    visit(self.seconds);
+  }
+};
+
+// What the server process remembers beside the method's own state: where the run is, and 8 bytes of each
+// client. Part of its snapshot.
+struct Ledger {
+  std::uint64_t ticket = 0;  // the highest ever issued
+  // Per client: the ticket of its last reply that was used; 0: none was.
+  std::vector<std::uint64_t> committed;
+  std::uint32_t round = 0;  // k: the method's state is that of x^k
+  Totals totals;
+};
+
+}  // namespace gradwire
