@@ -1,4 +1,5 @@
-// exp and tanh of whole vectors, errors of a few ulp (tests/kernel_math_test.cpp has the figures).
+// exp and tanh of whole vectors, errors of a few ulp (tests/engine/network/kernel_math_test.cpp has the
+// figures).
 #pragma once
 
 #include "engine/kernels/vec.h"

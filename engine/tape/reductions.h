@@ -4,8 +4,8 @@
 //   list                     std::vector, std::array or std::span of Var: wherever they lie
 //   range                    VarRange: used where it lies, nothing is copied (Tape only)
 //   range, range or list     several VarRange, read one behind the other (Tape only)
-// To add one, write one function here and one line in tests/tape_operations.h: the derivatives are either
-// alpha + beta x_i (linear), or written to derivatives() (result).
+// To add one, write one function here and one line in tests/engine/tape/tape_operations.h: the derivatives
+// are either alpha + beta x_i (linear), or written to derivatives() (result).
 #pragma once
 
 #include <array>

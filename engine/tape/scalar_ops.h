@@ -1,6 +1,6 @@
 // Operations of one and two scalars, each with its derivatives beside its value, for every tape of
-// engine/tape/var.h. To add one, write one function here and one line in tests/tape_operations.h. A user
-// function
+// engine/tape/var.h. To add one, write one function here and one line in tests/engine/tape/tape_operations.h.
+// A user function
 //   template <class V> V f(V a, V b) { V c = a + b; return sqr(c - a * b) / 2; }
 // runs on whichever tape made its arguments; k is a plain number (any arithmetic type, or a number per lane).
 //

@@ -1,0 +1,30 @@
+// A setting for each method of the list, in which the method sends all of its messages.
+#pragma once
+
+#include <string>
+
+#include "tests/algorithms/federation.h"
+
+namespace gradwire::testing {
+
+// One compressor that the method accepts and that is random where possible.
+inline std::string compressor_for(const Facts& facts) {
+  switch (facts.takes) {
+    case Takes::kIdentity: return "identity";
+    case Takes::kUnbiased:
+    case Takes::kEither: return "randk:k=3";
+    case Takes::kContractive: return "topk:k=2";
+  }
+  return "identity";
+}
+
+// With batches where there are any, and both directions compressed.
+inline AlgorithmSpec spec_for(const MethodInfo& method) {
+  AlgorithmSpec spec = spec_of(std::string(method.facts.name), compressor_for(method.facts), {}, "0.1");
+  if (method.facts.stochastic) spec.batch = 2;
+  for (const ParameterHelp& parameter : method.parameters)
+    if (parameter.name == "compressor_down") spec.parameters.emplace_back(parameter.name, "topk:k=3");
+  return spec;
+}
+
+}  // namespace gradwire::testing

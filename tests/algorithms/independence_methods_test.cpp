@@ -1,0 +1,248 @@
+// The draws of a method in one round, for one client, or for one message part are independent of its next
+// ones: for every method of the list, seen from outside.
+#include <algorithm>
+#include <functional>
+#include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/independence.h"
+
+namespace gradwire {
+namespace {
+
+using namespace testing;  // NOLINT: what tests of methods share
+
+// f_i(x) = ½‖x − b_i‖² over very many samples, which records the batches that it is asked for.
+class WatchedOracle final : public Oracle<double> {
+ public:
+  std::vector<std::vector<std::uint32_t>> asked;  // in order; empty: all samples
+  WatchedOracle(std::size_t d, std::size_t samples, double b) : d_(d), samples_(samples), b_(b) {}
+  std::size_t dim() const override { return d_; }
+  std::size_t sample_count() const override { return samples_; }
+  double loss_and_gradient(View<double> x, Batch batch, Out<double> gradient) override {
+    asked.emplace_back(batch.begin(), batch.end());
+    for (std::size_t j = 0; j < d_; ++j) gradient[j] = x[j] - b_ - 0.01 * static_cast<double>(j);
+    return 1;
+  }
+  bool hessian(View<double>, Out<double> upper) override {
+    std::fill(upper.begin(), upper.end(), 0.5);
+    return true;
+  }
+
+ private:
+  std::size_t d_, samples_;
+  double b_;
+};
+
+constexpr std::size_t kManySamples = 1'000'000'000;  // two batches of few are never the same by chance
+
+// The halves of a method, run in lockstep.
+class Lockstep {
+ public:
+  struct Reply {
+    Uplink<double> up;
+    std::vector<std::vector<std::uint32_t>> asked;
+  };
+  std::function<void(std::uint32_t t, const std::vector<ClientId>& cohort, const Downlink<double>& down,
+                     const std::vector<Reply>& replies)>
+      watch;
+
+  Lockstep(const AlgorithmSpec& spec, std::uint32_t n, std::size_t d, std::size_t samples = kManySamples)
+      : setup_(make_setup(spec, n, d)) {
+    server_ = make_server<double>(setup_);
+    for (ClientId i = 0; i < n; ++i) {
+      oracles_.push_back(std::make_unique<WatchedOracle>(d, samples, 1.0 + i));
+      clients_.push_back(make_client<double>(setup_));
+    }
+    scratch_.resize(n);
+    heard_.resize(n);
+  }
+
+  void run(std::uint32_t rounds) {
+    for (std::uint32_t t = 0; t < rounds; ++t) {
+      std::vector<ClientId> cohort;
+      server_->cohort(cohort);
+      const Downlink<double> down = server_->broadcast();
+      std::vector<Reply> replies;
+      for (const ClientId i : cohort) replies.push_back(ask(i, down));
+      if (watch) watch(t, cohort, down, replies);
+      std::vector<Uplink<double>> uplinks;
+      for (const Reply& reply : replies) uplinks.push_back(reply.up);
+      server_->apply(uplinks);
+      for (const Uplink<double>& up : uplinks) clients_[up.client]->commit(up), heard_[up.client] = true;
+    }
+  }
+
+ private:
+  static std::shared_ptr<const Setup<double>> make_setup(const AlgorithmSpec& spec, std::uint32_t n,
+                                                         std::size_t d) {
+    auto setup = Federation<double>(n, d).setup(spec);
+    setup->keep_mirrors = true;
+    return setup;
+  }
+  Reply ask(ClientId i, const Downlink<double>& down) {
+    const ClientContext<double> ctx{i,          setup_->seed, 1, !heard_[i], *oracles_[i], setup_->compressor,
+                                    scratch_[i]};
+    oracles_[i]->asked.clear();
+    Uplink<double> up = clients_[i]->reply(down, ctx);
+    if (up.answer != Answer::kReply) {
+      clients_[i]->adopt(server_->resync(i, up.answer).value(), ctx);
+      oracles_[i]->asked.clear();
+      up = clients_[i]->reply(down, ctx);
+    }
+    up.client = i;
+    EXPECT_EQ(up.answer, Answer::kReply);
+    EXPECT_TRUE(server_->accepts(up)) << setup_->algorithm.name << ": both ends draw the same";
+    return {up, oracles_[i]->asked};
+  }
+
+  std::shared_ptr<const Setup<double>> setup_;
+  std::unique_ptr<ServerHalf<double>> server_;
+  std::vector<std::unique_ptr<WatchedOracle>> oracles_;
+  std::vector<std::unique_ptr<ClientHalf<double>>> clients_;
+  std::vector<Scratch<double>> scratch_;
+  std::vector<char> heard_;
+};
+
+bool takes(const MethodInfo& method, std::string_view parameter) {
+  return std::any_of(method.parameters.begin(), method.parameters.end(),
+                     [&](const ParameterHelp& p) { return p.name == parameter; });
+}
+
+// With every kind of draw that the method has; coins are fair.
+AlgorithmSpec drawing(const MethodInfo& method, std::uint32_t batch, double participation) {
+  const Facts& facts = method.facts;
+  AlgorithmSpec spec = spec_of(std::string(facts.name), "identity", {}, "0.01");
+  if (facts.takes != Takes::kIdentity) spec.compressor = "randk:k=25%";
+  if (facts.takes == Takes::kContractive) spec.compressor += ",scaled=false";
+  if (facts.stochastic) spec.batch = batch;
+  if (facts.partial) spec.participation = participation;
+  if (takes(method, "p")) spec.parameters.emplace_back("p", "0.5");
+  if (takes(method, "local_steps")) spec.parameters.emplace_back("local_steps", "3");
+  if (takes(method, "compressor_down"))
+    spec.parameters.emplace_back("compressor_down", "randk:k=25%,scaled=false");
+  return spec;
+}
+
+// Where many outcomes are possible, the same outcome twice means that two draws were the same draw.
+TEST(Independence, NoMethodDrawsASupportABatchOrACohortTwice) {
+  constexpr std::uint32_t kN = 24, kRounds = 12;
+  for (const MethodInfo& method : methods()) {
+    const std::string name(method.facts.name);
+    std::map<std::vector<std::uint32_t>, std::string> supports, batches, cohorts;
+    const auto once = [&](auto& seen, const std::vector<std::uint32_t>& drawn, const std::string& where) {
+      const auto [it, fresh] = seen.emplace(drawn, where);
+      EXPECT_TRUE(fresh) << name << ": " << where << " draws what was drawn for " << it->second;
+    };
+    const auto parts = [&](const Parts<double>& message, const std::string& where) {
+      for (std::size_t k = 0; k < message.size(); ++k)
+        if (message[k].seeded)
+          once(supports, {message[k].indices.begin(), message[k].indices.end()},
+               where + ", part " + std::to_string(k));
+    };
+    bool in_pairs = false;  // batches: each is asked for at two points
+    for (const char* paired : {"vr_marina", "page", "vr_diana", "dasha_page", "dasha_mvr"})
+      in_pairs |= name == paired;
+    Lockstep lockstep(drawing(method, name == "page" ? kN : 4, 0.5), kN, 64);
+    lockstep.watch = [&](std::uint32_t t, const auto& cohort, const Downlink<double>& down,
+                         const auto& replies) {
+      const std::string round = "round " + std::to_string(t);
+      if (cohort.size() < kN) once(cohorts, cohort, round);
+      // Two samples of n/2 clients, which chance makes one in 2.7 million rounds.
+      EXPECT_TRUE(name != "cofig" || cohort.size() > kN / 2) << "the two samples are one";
+      parts(down.parts, round + ", server");
+      for (const auto& reply : replies) {
+        const std::string where = round + ", client " + std::to_string(reply.up.client);
+        parts(reply.up.parts, where);
+        std::size_t calls = 0, own = 0;
+        const std::vector<std::uint32_t>* last = nullptr;
+        for (const auto& batch : reply.asked) {
+          if (batch.empty()) continue;
+          ++calls;
+          if (in_pairs && last != nullptr && *last == batch) continue;
+          once(batches, batch, where + ", call " + std::to_string(++own));
+          last = &batch;
+        }
+        EXPECT_EQ(calls, in_pairs ? 2 * own : own) << name;
+      }
+    };
+    lockstep.run(kRounds);
+    EXPECT_EQ(supports.size() > 20, method.facts.takes != Takes::kIdentity) << name;
+    EXPECT_EQ(batches.size() > 20, method.facts.stochastic) << name;
+    EXPECT_EQ(cohorts.size() > 2, method.facts.partial || name == "page") << name;
+  }
+}
+
+TEST(Independence, NoMethodShufflesTheSamplesTwiceAlike) {
+  constexpr std::size_t kSamples = 64;
+  int shuffling = 0;
+  for (const MethodInfo& method : methods()) {
+    if (!takes(method, "local_epochs")) continue;
+    ++shuffling;
+    AlgorithmSpec spec = spec_of(std::string(method.facts.name), "identity", {{"local_epochs", "3"}}, "0.01");
+    spec.parameters.emplace_back("local_step_size", "0.01");
+    spec.batch = kSamples / 2;
+    std::map<std::vector<std::uint32_t>, std::string> orders;
+    Lockstep lockstep(spec, 6, 4, kSamples);
+    lockstep.watch = [&](std::uint32_t t, const auto&, const auto&, const auto& replies) {
+      for (const auto& reply : replies) {
+        const std::string where =
+            "round " + std::to_string(t) + ", client " + std::to_string(reply.up.client);
+        EXPECT_EQ(reply.asked.size(), 6u) << spec.name;
+        for (const auto& batch : reply.asked) {
+          const auto [it, fresh] = orders.emplace(batch, where);
+          EXPECT_TRUE(fresh) << spec.name << ": " << where << " has an order of " << it->second;
+        }
+      }
+    };
+    lockstep.run(8);
+  }
+  EXPECT_GT(shuffling, 4);
+}
+
+// What a round looks like from outside: who is asked, what each computes and sends, which vectors of the
+// broadcast are new. A coin of the method decides some of it.
+TEST(Independence, TheCoinsOfNeighbouringRoundsAgreeAsOftenAsChanceHasIt) {
+  constexpr std::uint32_t kRounds = 800;
+  std::set<std::string> tossing;
+  for (const MethodInfo& method : methods()) {
+    const std::string name(method.facts.name);
+    std::vector<std::string> looks;
+    std::vector<Vec<double>> before(kMaxParts);
+    Lockstep lockstep(drawing(method, 3, 1), 3, 4);
+    lockstep.watch = [&](std::uint32_t, const auto&, const Downlink<double>& down, const auto& replies) {
+      std::string look;
+      for (std::size_t k = 1; k < down.parts.size(); ++k) {
+        const Vec<double> now(down.parts[k].values.begin(), down.parts[k].values.end());
+        look += now == before[k] ? '=' : '#';
+        before[k] = now;
+      }
+      for (const auto& reply : replies) {
+        look += " client " + std::to_string(reply.up.client) + ":";
+        for (const auto& batch : reply.asked) look += " " + std::to_string(batch.size());
+        for (std::size_t k = 0; k < reply.up.parts.size(); ++k)
+          look += reply.up.parts[k].shape == Shape::kSparse ? 'c' : 'd';
+      }
+      looks.push_back(look);
+    };
+    lockstep.run(kRounds);
+    looks.erase(looks.begin(), looks.begin() + 3);  // the start
+    if (std::set<std::string>(looks.begin(), looks.end()).size() > 1) tossing.insert(name);
+    for (const std::size_t lag : {1u, 2u, 3u}) {
+      std::vector<std::pair<std::string, std::string>> pairs;
+      for (std::size_t t = lag; t < looks.size(); ++t) pairs.emplace_back(looks[t - lag], looks[t]);
+      expect_agreement_of_chance(pairs, name + ", " + std::to_string(lag) + " rounds on");
+    }
+  }
+  EXPECT_EQ(tossing, (std::set<std::string>{"proxskip", "vr_diana", "adiana", "marina", "vr_marina",
+                                            "pp_marina", "page", "dasha_page", "ef21_pp"}));
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,158 @@
+// Rounds in which not all clients answer, with unequal weights: the server's mean over the replies of a
+// uniform sample equals, on average over the samples, its mean over all replies.
+#include <algorithm>
+#include <bit>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/theory.h"
+
+namespace gradwire {
+namespace {
+
+using namespace testing;  // NOLINT: what tests of theorems share
+
+// Averages of trained models, by FedAvg's ratio. ProxSkip, FedNL and others ask for all replies.
+const std::set<std::string> kAverages = {"fedavg", "fedprox", "fedadagrad", "fedyogi", "fedadam", "scaffold"};
+// Remember each client's part, so that an absent one does not change it: nothing is a mean over the sample.
+const std::set<std::string> kRemember = {"ef21",    "ef21_w",  "ef21_sgd", "ef21_sgdm",
+                                         "ef21_pp", "ef21_bc", "ef21_hb",  "ef21_plus"};
+
+constexpr std::uint32_t kClients = 5;
+constexpr std::size_t kDim = 4;
+const std::vector<double> kWeights = {0.6, 0.05, 0.2, 0.1, 0.05};
+
+std::shared_ptr<Setup<double>> setup_of(const Federation<double>& federation, AlgorithmSpec spec) {
+  const auto setup = federation.setup(std::move(spec));
+  setup->weights = kWeights;
+  return setup;
+}
+
+// x^1 when the clients of `members` (bits) send what `sent` says in each part.
+Vec<double> model_after(std::shared_ptr<const Setup<double>> setup, unsigned members,
+                        const std::vector<Vec<double>>& sent) {
+  const auto server = make_server<double>(setup);
+  std::vector<Uplink<double>> uplinks;
+  for (ClientId i = 0; i < setup->n; ++i) {
+    if ((members >> i & 1) == 0) continue;
+    Uplink<double> up;
+    up.client = i;
+    up.parts = {Payload<double>::dense(sent[i])};
+    if (!server->accepts(up)) up.parts.push_back(Payload<double>::dense(sent[(i + 1) % setup->n]));
+    EXPECT_TRUE(server->accepts(up)) << setup->algorithm.name;
+    uplinks.push_back(up);
+  }
+  server->apply(uplinks);
+  server->broadcast();
+  return {server->model().begin(), server->model().end()};
+}
+
+AlgorithmSpec plain(const MethodInfo& method) {
+  AlgorithmSpec spec = spec_for(method);
+  spec.batch = 0;
+  if (method.facts.name == "ef21_p") spec.parameters = {{"compressor_down", "identity"}};
+  return spec;
+}
+
+TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
+  const Federation<double> federation(kClients, kDim);
+  std::vector<Vec<double>> sent;
+  Random random(1, "sent");
+  for (std::uint32_t i = 0; i < kClients; ++i) {
+    sent.emplace_back();
+    for (std::size_t j = 0; j < kDim; ++j) sent[i].push_back(random.normal());
+  }
+  std::set<std::string> checked;
+  for (const MethodInfo& method : methods()) {
+    const std::string name(method.facts.name);
+    if (method.facts.needs_all_replies || kAverages.contains(name) || kRemember.contains(name)) continue;
+    checked.insert(name);
+    const auto setup = setup_of(federation, plain(method));
+    const Vec<double> whole = model_after(setup, (1u << kClients) - 1, sent);
+    for (int size = 1; size < static_cast<int>(kClients); ++size) {
+      Vec<double> mean(kDim);
+      int subsets = 0;
+      for (unsigned members = 0; members < 1u << kClients; ++members)
+        subsets += std::popcount(members) == size;
+      for (unsigned members = 0; members < 1u << kClients; ++members) {
+        if (std::popcount(members) != size) continue;
+        const Vec<double> x = model_after(setup, members, sent);
+        for (std::size_t j = 0; j < kDim; ++j) mean[j] += x[j] / subsets;
+      }
+      for (std::size_t j = 0; j < kDim; ++j) EXPECT_NEAR(mean[j], whole[j], 1e-13) << name << " of " << size;
+    }
+  }
+  EXPECT_EQ(checked, (std::set<std::string>{"gd", "nesterov", "dcgd", "sgd_nice", "diana", "vr_diana",
+                                            "adiana", "frecon", "ef14", "ef21_p"}));
+}
+
+// The ratio: when all replies are equal, the result is that reply, whoever answers.
+TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
+  const Federation<double> federation(kClients, kDim);
+  const std::vector<Vec<double>> sent(kClients, Vec<double>(kDim, 0.5));
+  for (const MethodInfo& method : methods()) {
+    const std::string name(method.facts.name);
+    if (!kAverages.contains(name)) continue;
+    const auto setup = setup_of(federation, plain(method));
+    const Vec<double> whole = model_after(setup, (1u << kClients) - 1, sent);
+    for (unsigned members = 1; members < 1u << kClients; ++members) {
+      const Vec<double> x = model_after(setup, members, sent);
+      for (std::size_t j = 0; j < kDim; ++j) EXPECT_NEAR(x[j], whole[j], 1e-14) << name;
+    }
+  }
+}
+
+// COFIG draws two samples itself, so this test averages over seeds.
+TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
+  const Federation<double> federation(kClients, kDim);
+  AlgorithmSpec spec = spec_of("cofig", "identity", {}, "0.1");
+  const auto all = setup_of(federation, spec);
+  std::vector<Vec<double>> sent;
+  for (std::uint32_t i = 0; i < kClients; ++i) sent.emplace_back(kDim, i == 0 ? 3.0 : -1.0 * i);
+  const Vec<double> whole = model_after(all, (1u << kClients) - 1, sent);
+  spec.participation = 0.4;
+  constexpr int kSeeds = 4000;
+  double mean = 0, square = 0;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    const auto setup = setup_of(federation, spec);
+    setup->seed = static_cast<std::uint64_t>(seed);
+    const double step = model_after(setup, (1u << kClients) - 1, sent)[0] - federation.x0[0];
+    mean += step / kSeeds;
+    square += step * step / kSeeds;
+  }
+  EXPECT_NEAR(mean, whole[0] - federation.x0[0], 5 * std::sqrt((square - mean * mean) / kSeeds));
+}
+
+// With a ratio over the sample the methods would stop at a floor that no step size lowers.
+TEST(UnbiasedMean, TheNoiseOfSamplingFallsWithTheStepSize) {
+  Federation<double> federation(kClients, kDim);
+  Vec<double> optimum(kDim);
+  for (std::size_t j = 0; j < kDim; ++j) {
+    double a = 0, ab = 0;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      a += kWeights[i] * federation.oracles[i]->a[j];
+      ab += kWeights[i] * federation.oracles[i]->a[j] * federation.oracles[i]->b[j];
+    }
+    optimum[j] = ab / a;
+  }
+  for (const char* name : {"gd", "dcgd", "sgd_nice", "ef14"}) {
+    const auto distance = [&](const char* step, std::uint32_t rounds) {
+      AlgorithmSpec spec = spec_of(name, "identity", {}, step);
+      spec.participation = 0.4;
+      RoundLimits limits;
+      limits.evaluate_every = 0;
+      double mean = 0;
+      for (int seed = 1; seed <= 5; ++seed) {
+        const auto setup = setup_of(federation, spec);
+        setup->seed = static_cast<std::uint64_t>(seed);
+        mean += squared_distance(run<double>(federation, setup, rounds, {}, limits).model, optimum) / 5;
+      }
+      return mean;
+    };
+    EXPECT_LT(distance("0.002", 10'000), 0.1 * distance("0.1", 500)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,150 @@
+// A compressor outside the list: it runs wherever those of the list do, also through the codec.
+#include "compressors/user_compressor.h"
+
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/config_error.h"
+#include "proto/wire/codec_context.h"
+#include "tests/algorithms/theory.h"
+
+namespace gradwire {
+namespace {
+
+using namespace testing;  // NOLINT: what tests of methods share
+
+// RandK once more, as somebody else would write it.
+struct OwnRandK {
+  std::uint32_t k;
+  std::string spec() const { return "own_randk:k=" + std::to_string(k); }
+  Quality quality(std::size_t d) const { return Quality::of_unbiased(static_cast<double>(d) / k - 1, k); }
+  template <class Real>
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const {
+    draw_subset(key, k, static_cast<std::uint32_t>(v.size()), to.indices());
+    to.values().clear();
+    for (const std::uint32_t j : to.indices()) to.values().push_back(Real(v.size()) / Real(k) * v[j]);
+    to.sparse(static_cast<std::uint32_t>(v.size()));
+    to.set_seeded(key);
+    return to.view();
+  }
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+              std::vector<std::uint32_t>& indices, std::uint32_t&) const {
+    if (shape != Shape::kSparse || count != k) return false;
+    draw_subset(key, k, dim, indices);
+    return true;
+  }
+};
+
+// Signs times the largest absolute value, divided by d: contractive with alpha = 1/d^2; for double alone.
+struct OwnSigns {
+  static constexpr std::string_view name = "own_signs";
+  Quality quality(std::size_t d) const {
+    return Quality::of_contractive(1 / static_cast<double>(d * d), static_cast<double>(d));
+  }
+  const Payload<double>& operator()(Vec<double>& v, const StreamKey&, Scratch<double>&,
+                                    Store<double>& to) const {
+    double most = 0;
+    for (const double x : v) most = std::max(most, std::abs(x));
+    const double unit = most / static_cast<double>(v.size());
+    for (double& x : v) x = std::copysign(unit, x);
+    to.whole(v);
+    to.set_packing({Packing::kSigns, 0, unit});
+    return to.view();
+  }
+};
+
+std::shared_ptr<Setup<double>> setup_with(const Federation<double>& f, const Compressor& own,
+                                          AlgorithmSpec spec) {
+  auto setup = f.setup(spec_of("gd"));
+  setup->compressor = own;
+  Theory theory;
+  theory.n = f.n(), theory.d = f.d(), theory.samples = 4 * f.n();
+  theory.smoothness = &f.smoothness;
+  std::vector<std::string> warnings;
+  setup->algorithm = resolve(spec, own, theory, warnings);
+  return setup;
+}
+
+TEST(UserCompressor, RunsAsItsTwinOfTheListDoesStepsAndBitsAndCodecIncluded) {
+  const Federation<double> f(6, 15);
+  for (const char* name :
+       {"dcgd", "diana", "vr_diana", "adiana", "marina", "pp_marina", "dasha", "cofig", "frecon"}) {
+    const auto twin = f.setup(spec_of(name, "randk:k=3"));
+    const auto own = setup_with(f, user_compressor(OwnRandK{3}), spec_of(name));
+    EXPECT_EQ(own->algorithm.step_size, twin->algorithm.step_size) << name;
+    EXPECT_EQ(own->algorithm.compressor, "own_randk:k=3");
+    for (const bool encoded : {false, true}) {
+      const auto expected = run<double>(f, twin, 20, {.encoded = encoded});
+      const auto got = run<double>(f, own, 20, {.encoded = encoded});
+      EXPECT_EQ(got.model, expected.model) << name;
+      ASSERT_EQ(got.records.size(), expected.records.size());
+      EXPECT_EQ(got.records.back().bits_up, expected.records.back().bits_up) << name;
+      EXPECT_EQ(got.records.back().bytes_up, expected.records.back().bytes_up)
+          << name << ": the support is not sent";
+    }
+  }
+}
+
+TEST(UserCompressor, PayloadsWithAPackingPassThroughTheCodecBitForBit) {
+  const Federation<double> f(4, 9);
+  const auto setup = setup_with(f, user_compressor(OwnSigns{}), spec_of("ef21", "", {}, "theory"));
+  const auto plain = run<double>(f, setup, 30);
+  const auto encoded = run<double>(f, setup, 30, {.encoded = true});
+  EXPECT_EQ(plain.model, encoded.model);
+  EXPECT_LT(f.gap(plain.model), f.gap(f.x0));
+  EXPECT_EQ(plain.records.back().bytes_up, encoded.records.back().bytes_up);
+}
+
+TEST(UserCompressor, StandsInsideOfCompositions) {
+  const Federation<double> f(6, 15);
+  const Compressor own = user_compressor(OwnRandK{3}), twin = parse_compressor("randk:k=3", 15);
+  const std::vector<std::pair<Compressor, Compressor>> pairs = {
+      {Scaled{{own}}, Scaled{{twin}}},
+      {Over{{Natural{}, own}}, Over{{Natural{}, twin}}},
+      {Induced{{TopK{{2}}, own}}, Induced{{TopK{{2}}, twin}}},
+  };
+  for (const auto& [with_own, with_twin] : pairs) {
+    const Quality a = quality(with_own, 15, 6), b = quality(with_twin, 15, 6);
+    EXPECT_EQ(a.omega, b.omega);
+    EXPECT_EQ(a.alpha, b.alpha);
+    const AlgorithmSpec spec = spec_of(a.unbiased ? "diana" : "ef21");
+    EXPECT_EQ(run<double>(f, setup_with(f, with_own, spec), 20, {.encoded = true}).model,
+              run<double>(f, setup_with(f, with_twin, spec), 20, {.encoded = true}).model)
+        << to_spec(with_own);
+  }
+}
+
+TEST(UserCompressor, TheRightClassIsAskedForAsOfThoseOfTheList) {
+  const Federation<double> f(4, 9);
+  EXPECT_THROW(setup_with(f, user_compressor(OwnSigns{}), spec_of("marina")), ConfigError);
+  EXPECT_THROW(setup_with(f, user_compressor(OwnRandK{3}), spec_of("ef21")), ConfigError);
+  EXPECT_THROW(setup_with(f, user_compressor(OwnRandK{3}), spec_of("gd")), ConfigError);
+  EXPECT_THROW(parse_compressor("own_randk:k=3", 9), ConfigError) << "nothing reads its name back";
+}
+
+struct WrongLength : OwnSigns {
+  const Payload<double>& operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
+                                    Store<double>& to) const {
+    return to.nothing(1);
+  }
+};
+struct WrongQuality : OwnSigns {
+  Quality quality(std::size_t) const { return Quality::of_contractive(1.5, 1); }
+};
+
+TEST(UserCompressor, MistakesOfItsAuthorAreLogicErrors) {
+  Scratch<double> scratch;
+  Store<double> store;
+  Vec<double> v = {1, 2, 3};
+  EXPECT_THROW(compress(user_compressor(WrongLength{}), v, {}, scratch, store), std::logic_error);
+  EXPECT_THROW(quality(user_compressor(WrongQuality{}), 3), std::logic_error);
+  Scratch<float> narrow;
+  Store<float> store32;
+  Vec<float> v32 = {1, 2, 3};
+  EXPECT_THROW(compress(user_compressor(OwnSigns{}), v32, {}, narrow, store32), std::logic_error);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "engine/data/bytes.h"
+#include "engine/data/source.h"
+#include "tests/support/data_files.h"
+#include "tests/support/test_data.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kVariable = "GRADWIRE_DATA";
+
+// Changes the working directory until it is destroyed.
+class WorkingDirectory {
+ public:
+  explicit WorkingDirectory(const std::filesystem::path& path) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(path);
+  }
+  ~WorkingDirectory() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_;
+};
+
+TEST(Digits, AreFoundFromAnyDirectory) {
+  const ScopedEnvironment unset(kVariable, nullptr);
+  const TemporaryFolder folder;
+  const WorkingDirectory here(folder.path());
+  const Dataset data = read_source("digits", "/nonexistent", {});
+  EXPECT_EQ(data.rows(), 1797u);
+  EXPECT_EQ(data.columns, 64u);
+}
+
+TEST(Digits, ArePixelsBetweenZeroAndOneWithLabelsZeroToNine) {
+  const Dataset data = read_source("digits", "", {});
+  EXPECT_EQ(distinct_labels(data), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  double sum = 0;
+  for (const double pixel : data.value) {
+    EXPECT_GT(pixel, 0);
+    EXPECT_LE(pixel, 1);
+    EXPECT_EQ(pixel * 16, std::floor(pixel * 16));
+    sum += pixel;
+  }
+  std::array<int, 10> counts{};
+  for (const double label : data.label) ++counts[static_cast<std::size_t>(label)];
+  // Published facts: class sizes, and the sum of all pixels of the test part.
+  EXPECT_EQ(counts, (std::array<int, 10>{178, 182, 177, 183, 181, 182, 181, 179, 174, 180}));
+  EXPECT_EQ(sum * 16, 561718);
+  EXPECT_EQ(std::vector<std::uint32_t>(data.row_columns(0).begin(), data.row_columns(0).begin() + 4),
+            (std::vector<std::uint32_t>{2, 3, 4, 5}));
+  EXPECT_EQ(data.row_values(0)[1], 13 / 16.0);
+}
+
+TEST(Source, DimAddsColumnsAndNeverCutsThem) {
+  EXPECT_EQ(read_source("digits", "", {}, 70).columns, 70u);
+  EXPECT_EQ(data_error([] { read_source("digits", "", {}, 63); }),
+            "digits: has 64 features, more than the given dim 63; raise dim");
+}
+
+TEST(Source, RefusesUnknownKindsAndMissingPaths) {
+  EXPECT_EQ(data_error([] { read_source("a9a", "", {}); }),
+            "unknown data source 'a9a'; use digits, libsvm:PATH, csv:PATH, idx:DIR, text:PATH or synthetic");
+  for (const char* source : {"libsvm:", "csv:", "idx:", ""}) {
+    EXPECT_NE(data_error([&] { read_source(source, "", {}); }), "no error") << source;
+  }
+  EXPECT_NE(data_error([] { read_source("text:x", "", {}); }).find("needs labelled samples"),
+            std::string::npos);
+  EXPECT_NE(data_error([] { read_text("digits", "", TextForm::kRunning, 4); }).find("is not text"),
+            std::string::npos);
+}
+
+TEST(FindData, LooksBesideTheExperimentThenInGradwireData) {
+  const TemporaryFolder base, first, second;
+  const ScopedEnvironment set(kVariable, (first.path().string() + "::" + second.path().string()).c_str());
+  second.write("a9a", "1");
+  EXPECT_EQ(find_data("sets/a9a", base.path()), second.path() / "a9a");
+  second.write("sets/a9a", "1");
+  EXPECT_EQ(find_data("sets/a9a", base.path()), second.path() / "sets/a9a");
+  first.write("a9a", "1");
+  EXPECT_EQ(find_data("sets/a9a", base.path()), first.path() / "a9a");
+  EXPECT_EQ(find_data("/nonexistent/a9a", base.path()), first.path() / "a9a");
+  base.write("sets/a9a", "1");
+  EXPECT_EQ(find_data("sets/a9a", base.path()), base.path() / "sets/a9a");
+}
+
+TEST(FindData, FindsFoldersAndAbsolutePaths) {
+  const TemporaryFolder base, extra;
+  const ScopedEnvironment set(kVariable, extra.path().c_str());
+  extra.write("mnist/file", "1");
+  EXPECT_EQ(find_data("deep/mnist/", base.path()), extra.path() / "mnist");
+  const auto absolute = extra.write("b", "1");
+  EXPECT_EQ(find_data(absolute, base.path()), absolute);
+}
+
+TEST(FindData, NamesEachPlaceItLookedAt) {
+  {
+    const ScopedEnvironment set(kVariable, "/nowhere/one:/nowhere/two");
+    EXPECT_EQ(data_error([] { find_data("x/a9a", "/base"); }),
+              "data 'x/a9a' not found; looked at /base/x/a9a, /nowhere/one/x/a9a, /nowhere/one/a9a, "
+              "/nowhere/two/x/a9a, /nowhere/two/a9a; correct the path or $GRADWIRE_DATA");
+    EXPECT_EQ(data_error([] { find_data("a9a", "/base"); }),
+              "data 'a9a' not found; looked at /base/a9a, /nowhere/one/a9a, /nowhere/two/a9a; "
+              "correct the path or $GRADWIRE_DATA");
+  }
+  const ScopedEnvironment unset(kVariable, nullptr);
+  EXPECT_EQ(
+      data_error([] { find_data("a9a", "/base"); }),
+      "data 'a9a' not found; looked at /base/a9a; correct the path, or name a folder in $GRADWIRE_DATA");
+}
+
+TEST(Bytes, ReadsGzippedAndConcatenatedFiles) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 50000; ++i) text += std::to_string(i) + "\n";
+  EXPECT_EQ(read_file_bytes(folder.write("plain", text)), text);
+  EXPECT_EQ(read_file_bytes(folder.write("one.gz", gzip(text))), text);
+  EXPECT_EQ(read_file_bytes(folder.write("two.gz", gzip(text) + gzip("more"))), text + "more");
+  EXPECT_EQ(read_file_bytes(folder.write("empty", "")), "");
+  EXPECT_EQ(read_file_bytes(folder.write("empty.gz", gzip(""))), "");
+  EXPECT_EQ(read_file_prefix(folder.path() / "one.gz", 3), "0\n1");
+  const Dataset data = read_source("libsvm:a.gz", folder.write("a.gz", gzip("1 2:3\n")).parent_path(), {});
+  EXPECT_EQ(data.columns, 2u);
+}
+
+TEST(Bytes, RefusesDamagedAndCutGzipFiles) {
+  const TemporaryFolder folder;
+  const std::string whole = gzip("some text that is long enough to be cut");
+  for (std::size_t size = 2; size < whole.size(); ++size) {
+    const auto path = folder.write("cut.gz", whole.substr(0, size));
+    EXPECT_NE(data_error([&] { read_file_bytes(path); }).find("damaged or cut gzip"), std::string::npos)
+        << size;
+  }
+  std::string wrong_sum = whole;
+  wrong_sum[whole.size() - 6] ^= 1;
+  for (const std::string& bytes : {wrong_sum, whole + "x", whole + gzip("x").substr(0, 5)}) {
+    const auto path = folder.write("bad.gz", bytes);
+    EXPECT_NE(data_error([&] { read_file_bytes(path); }), "no error");
+  }
+}
+
+TEST(Bytes, StopsAtTheLimitWhateverTheFileInflatesTo) {
+  const TemporaryFolder folder;
+  const auto bomb = folder.write("bomb.gz", gzip(std::string(20'000'000, '\0')));
+  EXPECT_LT(std::filesystem::file_size(bomb), 30'000u);
+  EXPECT_NE(data_error([&] { read_file_bytes(bomb, 1000); }).find("holds more than 1000 bytes"),
+            std::string::npos);
+  const auto plain = folder.write("plain", std::string(1001, 'a'));
+  EXPECT_NE(data_error([&] { read_file_bytes(plain, 1000); }).find("holds more than 1000 bytes"),
+            std::string::npos);
+  EXPECT_EQ(read_file_bytes(plain, 1001).size(), 1001u);
+}
+
+TEST(Bytes, NamesWhatCannotBeRead) {
+  const TemporaryFolder folder;
+  EXPECT_NE(data_error([&] { read_file_bytes(folder.path()); }).find("is a folder"), std::string::npos);
+  EXPECT_NE(data_error([&] { read_file_bytes(folder.path() / "none"); }).find("cannot be opened"),
+            std::string::npos);
+}
+
+TEST(Text, IsReadAsItIsAndMustHoldAWindow) {
+  const TemporaryFolder folder;
+  const std::string text("caf\xc3\xa9\r\n\0z", 9);
+  folder.write("t", text);
+  folder.write("t.gz", gzip(text));
+  for (const char* source : {"text:t", "text:t.gz"}) {
+    const Windows windows = read_text(source, folder.path(), TextForm::kRunning, 2);
+    EXPECT_EQ(windows.alphabet(), std::string("\0\n\racfz\xa9\xc3", 9));
+    EXPECT_EQ(windows.size(), 7u);
+  }
+  EXPECT_EQ(data_error([&] { read_text("text:t", folder.path(), TextForm::kRunning, 9); }),
+            (folder.path() / "t").string() +
+                ": holds 9 letters, but problem.context = 9 needs 10 or more; lower problem.context");
+  folder.write("empty", "");
+  EXPECT_NE(data_error([&] {
+              read_text("text:empty", folder.path(), TextForm::kRunning, 1);
+            }).find("holds 0 letters"),
+            std::string::npos);
+  EXPECT_NE(
+      data_error([&] { read_text("text:empty", folder.path(), TextForm::kNames, 1); }).find("holds no names"),
+      std::string::npos);
+}
+
+TEST(Dataset, SelectsRowsInTheGivenOrder) {
+  Dataset data;
+  data.columns = 5;
+  data.row_start = {0, 2, 2, 3, 4};
+  data.column = {0, 4, 1, 2};
+  data.value = {1, 2, 3, 4};
+  data.label = {10, 11, 12, 13};
+  const std::vector<std::uint32_t> rows = {2, 0, 2};
+  const Dataset selected = select_rows(data, rows);
+  EXPECT_EQ(selected.columns, data.columns);
+  ASSERT_EQ(selected.rows(), 3u);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(selected.label[i], data.label[rows[i]]);
+    EXPECT_TRUE(std::ranges::equal(selected.row_columns(i), data.row_columns(rows[i])));
+    EXPECT_TRUE(std::ranges::equal(selected.row_values(i), data.row_values(rows[i])));
+  }
+  const std::vector<std::uint32_t> outside = {4};
+  EXPECT_THROW(select_rows(data, outside), std::logic_error);
+  EXPECT_EQ(select_rows(data, {}).rows(), 0u);
+}
+
+TEST(Dataset, ListsDistinctLabelsAscending) {
+  Dataset data;
+  data.label = {3, -1, 0.0, 3, -0.0, 2};
+  EXPECT_EQ(distinct_labels(data), (std::vector<double>{-1, 0, 2, 3}));
+  EXPECT_TRUE(distinct_labels(Dataset{}).empty());
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,168 @@
+#include <cmath>
+#include <gtest/gtest.h>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/problems/problem.h"
+#include "engine/upper_triangle.h"
+#include "tests/engine/oracle_checks.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kColumns = 6;
+constexpr std::size_t kRows = 141;  // more than a block of the oracle, and not a multiple of it
+
+struct Case {
+  const char* kind;
+  LinearLoss loss = LinearLoss::kLogistic;
+  Regularizer regularizer = Regularizer::kNone;
+  bool bias = false;
+  double share = 0.4;  // of nonzeros; 2: rows without gaps
+};
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.kind << " loss " << static_cast<int>(c.loss) << " regularizer " << static_cast<int>(c.regularizer)
+       << (c.bias ? " bias" : "") << " share " << c.share;
+}
+
+class Hessian : public testing::TestWithParam<Case> {
+ protected:
+  Hessian() {
+    spec_.kind = GetParam().kind;
+    spec_.loss = GetParam().loss;
+    spec_.regularizer = GetParam().regularizer;
+    spec_.bias = GetParam().bias;
+    spec_.lambda = 0.3;
+    part_.train = random_data(kRows, kColumns, GetParam().share, {0, 1});
+    if (spec_.kind == "quadratic") {
+      spec_.dim = kColumns;
+      spec_.heterogeneity = 0.5;
+      spec_.clients = 3;
+    }
+  }
+  template <class Real>
+  std::unique_ptr<Oracle<Real>> oracle() const {
+    return make_oracle<Real>(spec_, {.columns = kColumns, .labels = {0, 1}}, part_, 0);
+  }
+
+  ProblemSpec spec_;
+  Part part_;
+};
+
+class HessianOfRows : public Hessian {};
+
+constexpr auto kSquared = LinearLoss::kSigmoidSquared;
+INSTANTIATE_TEST_SUITE_P(Quadratic, Hessian, testing::Values(Case{"quadratic"}));
+const auto kLinear = testing::Values(
+    Case{"least_squares"}, Case{"least_squares", {}, Regularizer::kL2, true, 2},
+    Case{"least_squares", {}, Regularizer::kNonconvex}, Case{"logistic"},
+    Case{"logistic", {}, Regularizer::kL2, true}, Case{"logistic", {}, Regularizer::kNonconvex},
+    Case{"logistic", {}, Regularizer::kL2, false, 2}, Case{"logistic", kSquared},
+    Case{"logistic", kSquared, Regularizer::kL2},
+    Case{"logistic", kSquared, Regularizer::kNonconvex, true, 2},
+    // few pairs of nonzeros: scattered; all others are added up in dense blocks
+    Case{"logistic", LinearLoss::kLogistic, Regularizer::kNone, false, 0.05},
+    Case{"least_squares", LinearLoss::kLogistic, Regularizer::kL2, false, 0.05});
+INSTANTIATE_TEST_SUITE_P(Linear, Hessian, kLinear);
+INSTANTIATE_TEST_SUITE_P(Linear, HessianOfRows, kLinear);
+
+template <class Real>
+std::vector<Real> hessian_of(Oracle<Real>& oracle, const std::vector<double>& x) {
+  const std::vector<Real> point(x.begin(), x.end());
+  std::vector<Real> upper(upper_size(x.size()), Real(77));  // the oracle overwrites, it never adds
+  EXPECT_TRUE(oracle.hessian(point, upper));
+  return upper;
+}
+
+TEST_P(Hessian, EqualsTheCentralDifferencesOfGradients) {
+  const auto oracle = this->oracle<double>();
+  const std::size_t d = oracle->dim();
+  for (const double scale : {0.0, 1.0, 4.0}) {
+    std::vector<double> x = random_point(d, scale);
+    const std::vector<double> upper = hessian_of(*oracle, x);
+    for (std::size_t b = 0; b < d; ++b) {
+      const double center = x[b], step = 1e-5;
+      x[b] = center + step;
+      const auto above = evaluate(*oracle, x).gradient;
+      x[b] = center - step;
+      const auto below = evaluate(*oracle, x).gradient;
+      x[b] = center;
+      for (std::size_t a = 0; a <= b; ++a)
+        EXPECT_NEAR(upper[upper_row(a, d) + b], (above[a] - below[a]) / (2 * step), 1e-8) << a << ", " << b;
+    }
+  }
+}
+
+TEST_P(HessianOfRows, EqualsTheSumOverDenseRows) {
+  const auto oracle = this->oracle<double>();
+  const std::size_t d = oracle->dim();
+  const std::vector<double> x = random_point(d, 1);
+  std::vector<double> want(d * d);
+  DenseRows rows = dense_rows(part_.train);
+  for (std::size_t r = 0; r < kRows; ++r) {
+    if (spec_.bias) rows[r].push_back(1);
+    double z = 0;
+    for (std::size_t j = 0; j < d; ++j) z += rows[r][j] * x[j];
+    if (part_.train.label[r] == 0) z = -z;
+    const double s = 1 / (1 + std::exp(z));
+    const double curvature = spec_.kind == "least_squares" ? 1
+                             : spec_.loss == kSquared      ? 2 * s * s * (1 - s) * (2 - 3 * s)
+                                                           : s * (1 - s);
+    for (std::size_t a = 0; a < d; ++a)
+      for (std::size_t b = 0; b < d; ++b) want[a * d + b] += curvature * rows[r][a] * rows[r][b] / kRows;
+  }
+  for (std::size_t j = 0; j < d; ++j) {
+    const double square = x[j] * x[j];
+    if (spec_.regularizer == Regularizer::kL2) want[j * d + j] += 0.3;
+    if (spec_.regularizer == Regularizer::kNonconvex)
+      want[j * d + j] += 0.6 * (1 - 3 * square) / std::pow(1 + square, 3);
+  }
+  const std::vector<double> upper = hessian_of(*oracle, x);
+  for (std::size_t a = 0; a < d; ++a)
+    for (std::size_t b = a; b < d; ++b)
+      EXPECT_NEAR(upper[upper_row(a, d) + b], want[a * d + b], 1e-14) << a << ", " << b;
+}
+
+TEST_P(Hessian, RepeatsItsBitsAndFloatAgrees) {
+  const auto oracle = this->oracle<double>();
+  const auto narrow = this->oracle<float>();
+  const std::vector<double> x = random_point(oracle->dim(), 1), y = random_point(oracle->dim(), 1, 7);
+  const auto first = hessian_of(*oracle, x);
+  hessian_of(*oracle, y);
+  EXPECT_EQ(hessian_of(*oracle, x), first);
+  const auto rounded = hessian_of(*narrow, x);
+  for (std::size_t k = 0; k < first.size(); ++k) EXPECT_NEAR(rounded[k], first[k], 2e-6) << k;
+}
+
+TEST_P(Hessian, WrongLengthsAreLogicErrors) {
+  const auto oracle = this->oracle<double>();
+  const std::size_t d = oracle->dim();
+  std::vector<double> x(d), wrong(d + 1), upper(upper_size(d)), full(d * d);
+  EXPECT_THROW(oracle->hessian(wrong, upper), std::logic_error);
+  EXPECT_THROW(oracle->hessian(x, full), std::logic_error);
+}
+
+TEST(HessianOfANetwork, IsNotOffered) {
+  ProblemSpec spec;
+  spec.kind = "mlp";
+  const Part part{random_data(5, 3, 1, {0, 1}), {}};
+  const auto oracle = make_oracle<double>(spec, {.columns = 3, .labels = {0, 1}}, part, 0);
+  std::vector<double> x(oracle->dim()), upper(upper_size(oracle->dim()), 5.0);
+  EXPECT_FALSE(oracle->hessian(x, upper));
+  EXPECT_EQ(upper, std::vector<double>(upper.size(), 5.0));
+}
+
+TEST(UpperTriangle, RowsFollowEachOtherWithoutGaps) {
+  for (const std::size_t d : {1u, 2u, 7u}) {
+    std::size_t next = 0;
+    for (std::size_t a = 0; a < d; ++a)
+      for (std::size_t b = a; b < d; ++b) EXPECT_EQ(upper_row(a, d) + b, next++);
+    EXPECT_EQ(next, upper_size(d));
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,86 @@
+// A runner allocates when it is made, and never again.
+#include <cstddef>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <new>
+#include <vector>
+
+#include "tests/engine/network/network_checks.h"
+#include "tests/engine/network/network_zoo.h"
+#include "tests/support/count_allocations.h"
+
+// Aligned arrays count as well.
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
+  ++gradwire::allocations::count;
+  const std::size_t unit = static_cast<std::size_t>(alignment);
+  void* const p = std::aligned_alloc(unit, (size / unit + 1) * unit);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace gradwire {
+namespace {
+
+template <class Real>
+void expect_no_allocations(const NamedNetwork& each) {
+  constexpr std::size_t kCount = 37;
+  const RandomSamples<Real> samples(each.network, kCount, 1);
+  const typename Runner<Real>::ExampleAt at = samples.at();
+  const std::vector<double> point = random_parameters(each.network, 1);
+  std::vector<Real> x(point.begin(), point.end()), gradient(x.size());
+  for (const Kernels<Real>* kernels : available_kernels<Real>())
+    for (const std::size_t block : {0, 1, 5, 16}) {
+      SCOPED_TRACE(each.name + ", " + kernels->name + ", block " + std::to_string(block));
+      allocations::reset();
+      Runner<Real> runner(each.network, block, kernels);
+      EXPECT_GT(allocations::count, 0u);
+      std::size_t outputs = 0;
+      const typename Runner<Real>::TakeOutputs take = [&](std::size_t, std::span<const Real> y) {
+        outputs += y.size();
+      };
+
+      allocations::reset();
+      for (const std::size_t count : {std::size_t{1}, kCount, std::size_t{16}}) {
+        runner.loss_and_gradient(x, count, at, gradient);
+        runner.loss(x, count, at);
+      }
+      EXPECT_EQ(allocations::count, 0u) << "loss and gradient";
+
+      allocations::reset();
+      runner.outputs(x, kCount, at, take);
+      EXPECT_EQ(allocations::count, 0u) << "outputs";
+      EXPECT_EQ(outputs, kCount * runner.positions() * runner.output_channels());
+
+      // The first step in several blocks makes an array for the gradient.
+      runner.descend(x, kCount, at, Real(1e-3));
+      allocations::reset();
+      for (const std::size_t count : {std::size_t{1}, kCount, std::size_t{16}})
+        runner.descend(x, count, at, Real(1e-3));
+      EXPECT_EQ(allocations::count, 0u) << "a step";
+    }
+}
+
+TEST(NetworkAllocations, HappenAtConstructionOnly) {
+  for (const NamedNetwork& each : network_zoo()) {
+    expect_no_allocations<float>(each);
+    expect_no_allocations<double>(each);
+  }
+}
+
+TEST(NetworkAllocations, OfAFusedStepHoldNoGradient) {
+  Network net;
+  cross_entropy(affine(net.linear(1000, 300), net.features(1000)));
+  const RandomSamples<float> samples(net, 1, 1);
+  const Runner<float>::ExampleAt at = samples.at();
+  std::vector<float> x(net.dim());
+  Runner<float> runner(net);
+  allocations::reset();
+  runner.descend(x, 1, at, 0.1f);
+  EXPECT_EQ(allocations::count, 0u);
+  EXPECT_LT(runner.arena_bytes(), net.dim() * sizeof(float));
+}
+
+}  // namespace
+}  // namespace gradwire

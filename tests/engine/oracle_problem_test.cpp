@@ -1,0 +1,212 @@
+#include <cmath>
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/problems/problem.h"
+#include "tests/engine/oracle_checks.h"
+
+namespace gradwire {
+namespace {
+
+ProblemSpec spec_of(const std::string& kind) {
+  ProblemSpec spec;
+  spec.kind = kind;
+  if (kind == "quadratic") spec.dim = 5;
+  if (kind == "char_mlp" || kind == "cnn") spec.hidden = {3};
+  if (kind == "cnn") spec.filters = {2};
+  if (kind == "char_mlp" || kind == "gpt") spec.context = 4;
+  return spec;
+}
+
+DataForm form_of(const std::string& kind) {
+  for (const ProblemKind& k : problem_kinds())
+    if (k.name == kind) return k.data;
+  return DataForm::kNone;
+}
+
+// Six samples for each kind: images of 6 x 6, or text.
+Agreement agreement_for(const std::string& kind) {
+  if (form_of(kind) == DataForm::kText) return {.alphabet = "abc"};
+  return {.columns = kind == "cnn" ? 36u : 4u, .labels = {0, 1}};
+}
+Part part_for(const std::string& kind) {
+  Part part;
+  if (kind == "gpt") {
+    part.train_text = running_text("abcabacacb", "text", 4);
+  } else if (kind == "char_mlp") {
+    part.train_text = list_of_names("ab\nca", "text", 4);
+  } else {
+    part.train = random_data(6, agreement_for(kind).columns, 0.7, {0, 1});
+  }
+  return part;
+}
+
+// The error of check_agreement, "" when there is none.
+std::string complaint(const ProblemSpec& spec, const Agreement& agreement) {
+  try {
+    check_agreement(spec, agreement);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool mentions(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
+  std::set<std::string_view> names;
+  for (const ProblemKind& kind : problem_kinds()) {
+    SCOPED_TRACE(kind.name);
+    names.insert(kind.name);
+    const std::string name(kind.name);
+    const ProblemSpec spec = spec_of(name);
+    const Agreement agreement = agreement_for(name);
+    const Part part = part_for(name);
+    EXPECT_EQ(complaint(spec, agreement), "");
+    const auto wide = make_oracle<double>(spec, agreement, part, 0);
+    const auto narrow = make_oracle<float>(spec, agreement, part, 0);
+    EXPECT_EQ(wide->dim(), model_dim(spec, agreement));
+    EXPECT_EQ(wide->sample_count(), kind.needs_data() ? 6u : 1u);
+    const std::vector<double> start = model_start(spec, agreement);
+    ASSERT_EQ(start.size(), wide->dim());
+    expect_float_agrees(*narrow, *wide, start);
+    EXPECT_FALSE(wide->score(start).has_value()) << "no test samples";
+    if (kind.has_smoothness) {
+      EXPECT_GT(client_smoothness(spec, agreement, part, 0).L_i, 0);
+    } else {
+      EXPECT_THROW(client_smoothness(spec, agreement, part, 0), std::logic_error);
+    }
+  }
+  EXPECT_EQ(names, (std::set<std::string_view>{"quadratic", "least_squares", "logistic", "mlp", "char_mlp",
+                                               "gpt", "cnn"}));
+}
+
+TEST(Problem, TheOraclesOfAllClientsAreThoseOfEachByItself) {
+  for (const ProblemKind& kind : problem_kinds()) {
+    SCOPED_TRACE(kind.name);
+    const std::string name(kind.name);
+    ProblemSpec spec = spec_of(name);
+    spec.clients = 3;
+    spec.heterogeneity = 0.5;
+    const Agreement agreement = agreement_for(name);
+    std::vector<Part> parts(kind.needs_data() ? 3 : 0, part_for(name));
+    if (kind.data == DataForm::kRows) parts[2].train = random_data(7, agreement.columns, 0.7, {0, 1}, 9);
+    const auto oracles = make_oracles<double>(spec, agreement, parts);
+    ASSERT_EQ(oracles.size(), 3u);
+    const std::vector<double> x = random_point(model_dim(spec, agreement), 0.3);
+    for (std::uint32_t c = 0; c < 3; ++c) {
+      const auto own = make_oracle<double>(spec, agreement, parts.empty() ? Part{} : parts[c], c);
+      EXPECT_EQ(evaluate(*oracles[c], x).loss, evaluate(*own, x).loss);
+      EXPECT_EQ(evaluate(*oracles[c], x).gradient, evaluate(*own, x).gradient);
+    }
+    if (kind.needs_data()) {
+      parts.pop_back();
+      EXPECT_THROW(make_oracles<double>(spec, agreement, parts), std::logic_error);
+    }
+  }
+}
+
+TEST(Problem, StartsAreZeroExceptForTheQuadraticAndTheNetwork) {
+  const Agreement agreement{.columns = 3, .labels = {0, 1}};
+  EXPECT_EQ(model_start(spec_of("logistic"), agreement), std::vector<double>(3));
+  EXPECT_EQ(model_start(spec_of("least_squares"), agreement), std::vector<double>(3));
+  EXPECT_EQ(model_start(spec_of("quadratic"), agreement), (std::vector<double>{std::sqrt(5.0), 0, 0, 0, 0}));
+}
+
+TEST(Problem, LogisticSaysWhichLabelsItFound) {
+  const std::string three = complaint(spec_of("logistic"), {.columns = 3, .labels = {1, 2, 3.5}});
+  EXPECT_TRUE(mentions(three, "two labels") && mentions(three, "3: 1, 2, 3.5")) << three;
+  EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {1}}), "1: 1"));
+  EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {}}), "0: "));
+  EXPECT_TRUE(
+      mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {1, 2, 3, 4, 5, 6, 7}}), "5, ..."));
+}
+
+TEST(Problem, RefusesWhatDoesNotFitWithOneLine) {
+  const Agreement agreement{.columns = 4, .labels = {0, 1}};
+  EXPECT_TRUE(mentions(complaint(spec_of("logstic"), agreement), "unknown problem kind 'logstic'"));
+  EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 0, .labels = {0, 1}}), "no features"));
+
+  ProblemSpec spec = spec_of("logistic");
+  spec.dim = 3;
+  EXPECT_TRUE(mentions(complaint(spec, agreement), "problem.dim = 3"));
+  spec.dim = 9;
+  EXPECT_EQ(complaint(spec, agreement), "");
+  EXPECT_EQ(model_dim(spec, agreement), 9u);
+  spec.lambda = -1;
+  EXPECT_TRUE(mentions(complaint(spec, agreement), "lambda"));
+  spec.lambda = std::nan("");
+  EXPECT_TRUE(mentions(complaint(spec, agreement), "lambda"));
+
+  ProblemSpec quadratic = spec_of("quadratic");
+  quadratic.dim = 0;
+  EXPECT_TRUE(mentions(complaint(quadratic, {}), "problem.dim"));
+  quadratic = spec_of("quadratic");
+  quadratic.heterogeneity = -1;
+  EXPECT_TRUE(mentions(complaint(quadratic, {}), "heterogeneity"));
+  quadratic = spec_of("quadratic");
+  quadratic.regularizer = Regularizer::kL2;
+  EXPECT_TRUE(mentions(complaint(quadratic, {}), "regularizer"));
+
+  ProblemSpec mlp = spec_of("mlp");
+  mlp.hidden = {8, 0};
+  EXPECT_TRUE(mentions(complaint(mlp, agreement), "width 0"));
+  mlp.hidden = {4'000'000'000, 4'000'000'000};
+  EXPECT_TRUE(mentions(complaint(mlp, agreement), "width 4000000000"));
+  mlp.hidden = {1'000'000, 1'000'000};
+  EXPECT_TRUE(mentions(complaint(mlp, agreement), "parameters"));
+  mlp.hidden = {};
+  EXPECT_TRUE(mentions(complaint(mlp, {.columns = 4, .labels = {1}}), "2 to"));
+}
+
+TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
+  const Agreement agreement{.columns = 4, .labels = {0, 1}}, wider{.columns = 5, .labels = {0, 1}};
+  const Part part{random_data(6, 4, 0.7, {0, 1}), random_data(5, 4, 0.7, {0, 1}, 3)};
+  Part written = part;
+  for (Dataset* data : {&written.train, &written.test}) {
+    DenseRows rows = dense_rows(*data);
+    for (auto& row : rows) row.push_back(1);
+    *data = sparse_data(rows, data->label, 5);
+  }
+  const std::vector<double> x = random_point(5, 1);
+  for (const char* kind : {"logistic", "least_squares"}) {
+    ProblemSpec spec = spec_of(kind);
+    const auto want = make_oracle<double>(spec, wider, written, 0);
+    spec.bias = true;
+    EXPECT_EQ(model_dim(spec, agreement), 5u);
+    EXPECT_EQ(model_start(spec, agreement).size(), 5u);
+    const auto got = make_oracle<double>(spec, agreement, part, 0);
+    EXPECT_EQ(evaluate(*got, x).loss, evaluate(*want, x).loss);
+    EXPECT_EQ(evaluate(*got, x).gradient, evaluate(*want, x).gradient);
+    const auto score = got->score(x), wanted = want->score(x);
+    ASSERT_EQ(score.has_value(), wanted.has_value());
+    if (score) {
+      EXPECT_EQ(score->correct, wanted->correct);
+    }
+    // A feature that the model does not have must not become the bias.
+    const Part wide{random_data(6, 5, 1, {0, 1}), {}};
+    EXPECT_THROW(make_oracle<double>(spec, agreement, wide, 0), DataError);
+    // Behind all features that problem.dim names.
+    spec.dim = 9;
+    const auto spread = make_oracle<double>(spec, agreement, part, 0);
+    std::vector<double> far(10);
+    std::copy(x.begin(), x.begin() + 4, far.begin());
+    far[9] = x[4];
+    EXPECT_EQ(evaluate(*spread, far).loss, evaluate(*want, x).loss);
+  }
+}
+
+TEST(Problem, TestSamplesWithAFeatureTheModelDoesNotHaveAreRefused) {
+  const Agreement agreement{.columns = 3, .labels = {0, 1}};
+  const Part part{random_data(6, 3, 1, {0, 1}), random_data(6, 4, 1, {0, 1})};
+  for (const char* kind : {"logistic", "mlp"}) {
+    EXPECT_THROW(make_oracle<double>(spec_of(kind), agreement, part, 0), DataError) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

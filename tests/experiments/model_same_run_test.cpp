@@ -1,0 +1,119 @@
+// Thread count, transport and process boundaries change no bit of the training of a network.
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "experiments/simulate/simulate.h"
+#include "proto/report/metrics_file.h"
+#include "tests/support/data_files.h"
+#include "tests/support/run_program.h"
+
+namespace gradwire {
+namespace {
+
+struct Model {
+  std::string name, problem, rest;
+};
+
+const std::vector<Model>& models() {
+  static const std::vector<Model> all = {
+      {"gpt", "data = \"text:t\"\ncontext = 6\nwidth = 8\nlayers = 2\nheads = 2\ntest_share = 0.1\n",
+       "[algorithm]\nname = \"fedavg\"\nbatch = 5\nlocal_steps = 2\nlocal_step_size = 0.2\n"},
+      {"char_mlp", "data = \"text:names\"\ncontext = 4\nwidth = 5\nhidden = [7, 6]\ntest_share = 0.1\n",
+       "[algorithm]\nname = \"ef21\"\ncompressor = \"topk:k=5%\"\nstep_size = 0.5\n"},
+      {"cnn", "data = \"digits\"\nfilters = [3]\nhidden = [9]\ntest_share = 0.5\n",
+       "[algorithm]\nname = \"fedavg\"\nbatch = 7\nlocal_step_size = 0.2\n"},
+      {"mlp", "data = \"digits\"\nhidden = [9, 5]\nactivation = \"gelu\"\ntest_share = 0.5\n",
+       "[algorithm]\nname = \"diana\"\ncompressor = \"randk:k=20\"\nstep_size = 0.1\n"},
+  };
+  return all;
+}
+
+std::string config(const Model& model, const std::string& precision) {
+  const std::string partition = model.name == "gpt" ? "iid" : "dirichlet";
+  return "name = \"same\"\nprecision = \"" + precision + "\"\n[problem]\nkind = \"" + model.name + "\"\n" +
+         model.problem + "[clients]\ncount = 4\npartition = \"" + partition + "\"\nweights = \"samples\"\n" +
+         model.rest + "[run]\nrounds = 5\nevaluate_every = 2\n";
+}
+
+void write_texts(const TemporaryFolder& folder) {
+  std::string text, names;
+  for (int k = 0; k < 40; ++k) {
+    text += "the " + std::string(1, static_cast<char>('a' + k * k % 26)) + "at sat on the mat. ";
+    names += std::string(1, static_cast<char>('a' + k % 9)) +
+             (k % 3 == 0   ? "nna"
+              : k % 3 == 1 ? "bel"
+                           : "lia") +
+             "\n";
+  }
+  folder.write("t", text);
+  folder.write("names", names);
+}
+
+struct Trace {
+  std::string metrics;
+  std::vector<double> model;
+  bool operator==(const Trace&) const = default;
+};
+
+Trace trace(const Prepared& prepared, bool encoded, unsigned threads) {
+  Trace t;
+  RunObserver observer;
+  observer.on_record = [&](RoundRecord record) {
+    record.seconds = 0;
+    t.metrics += metrics_line(record) + "\n";
+  };
+  const std::atomic<bool> stop{false};
+  const RunResult result = simulate(prepared, encoded, threads, observer, stop);
+  EXPECT_TRUE(result.last.accuracy.has_value());
+  EXPECT_FALSE(result.kernels.empty());
+  t.model = result.model;
+  return t;
+}
+
+TEST(ModelSameRun, OneThreadFourThreadsAndTheCodecGiveTheSameBits) {
+  const TemporaryFolder folder;
+  write_texts(folder);
+  for (const Model& model : models()) {
+    for (const char* precision : {"fp64", "fp32"}) {
+      SCOPED_TRACE(model.name + " " + precision);
+      const Prepared prepared =
+          prepare(parse_experiment(config(model, precision), folder.path() / "same.toml"));
+      const Trace one = trace(prepared, false, 1);
+      EXPECT_NE(one.model, prepared.x0) << "nothing was learnt";
+      EXPECT_EQ(one, trace(prepared, false, 4));
+      EXPECT_EQ(one, trace(prepared, true, 1));
+      EXPECT_EQ(one, trace(prepared, true, 4));
+    }
+  }
+}
+
+TEST(ModelSameRun, RealProcessesOverTcpGiveTheSameBits) {
+  const TemporaryFolder folder;
+  write_texts(folder);
+  std::size_t number = 0;
+  for (const Model& model : models()) {
+    const std::string precision = number++ % 2 == 0 ? "fp32" : "fp64";
+    SCOPED_TRACE(model.name + " " + precision);
+    const std::string file = folder.write("same.toml", config(model, precision)).string();
+    const auto memory = run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "memory"});
+    ASSERT_EQ(memory.code, 0) << memory.err;
+    const auto tcp =
+        run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "tcp", "--transport", "tcp"});
+    ASSERT_EQ(tcp.code, 0) << tcp.err;
+    for (const char* name : {"model.bin", "config.toml"})
+      EXPECT_EQ(read_file(folder.path() / "memory" / name), read_file(folder.path() / "tcp" / name)) << name;
+    EXPECT_EQ(without_seconds(read_file(folder.path() / "memory/metrics.csv")),
+              without_seconds(read_file(folder.path() / "tcp/metrics.csv")));
+    const auto kernels = [&](const std::string& run) {
+      const std::string summary = read_file(folder.path() / run / "summary.json");
+      const std::size_t at = summary.find("\"kernels\": \"");
+      return at == std::string::npos ? "none" : summary.substr(at, summary.find('\n', at) - at);
+    };
+    EXPECT_EQ(kernels("memory"), kernels("tcp"));
+    EXPECT_GT(kernels("memory").size(), 14u);
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,220 @@
+// Thread count, transport and process boundaries change no bit of a result.
+#include <gtest/gtest.h>
+#include <set>
+
+#include "algorithms/methods.h"
+#include "experiments/simulate/simulate.h"
+#include "proto/report/metrics_file.h"
+#include "tests/support/data_files.h"
+#include "tests/support/run_program.h"
+
+namespace gradwire {
+namespace {
+
+// Small, but with all features: accuracy, unequal clients, weights.
+constexpr const char* kProblem = R"(
+[problem]
+kind = "logistic"
+data = "synthetic"
+samples = 90
+dim = 13
+test_share = 0.2
+regularizer = "nonconvex"
+lambda = 0.05
+
+[clients]
+count = 4
+partition = "dirichlet"
+dirichlet_alpha = 1.0
+weights = "samples"
+
+[run]
+rounds = 9
+evaluate_every = 2
+)";
+
+struct Choice {
+  std::string method, compressor;
+  Options numbers;  // in place of what theory would say
+};
+
+std::string config(const Choice& choice, const std::string& precision) {
+  std::string text = "name = \"same\"\nprecision = \"" + precision + "\"\n" + kProblem +
+                     "\n[algorithm]\nname = \"" + choice.method + "\"\ncompressor = \"" + choice.compressor +
+                     "\"\n";
+  for (const auto& [key, value] : choice.numbers) text += key + " = " + value + "\n";
+  if (find_method(choice.method).facts.stochastic) text += "batch = 5\n";
+  return text;
+}
+
+std::vector<std::string> compressor_specs() {
+  std::vector<std::string> specs;
+  for (const CompressorHelp& help : compressor_help())
+    specs.push_back(help.parameters.find("k=") == std::string::npos ? help.name : help.name + ":k=3");
+  return specs;
+}
+
+bool accepts(const Choice& choice) {
+  try {
+    prepare(parse_experiment(config(choice, "fp64"), "same.toml"));
+    return true;
+  } catch (const ExperimentError&) {
+    return false;
+  }
+}
+
+// Every pair of a method and a compressor that goes together: by theory, or else with numbers for what theory
+// would give.
+std::vector<Choice> choices() {
+  std::vector<Choice> all;
+  for (const MethodInfo& method : methods()) {
+    for (const std::string& compressor : compressor_specs()) {
+      Choice choice{std::string(method.facts.name), compressor, {}};
+      if (!accepts(choice)) {
+        choice.numbers = {{"step_size", "0.25"}};
+        for (const ParameterHelp& p : method.parameters)
+          if (p.name != "step_size" && (p.fallback.empty() || p.fallback == "theory"))
+            choice.numbers.emplace_back(p.name, "0.25");
+        if (!accepts(choice)) continue;
+      }
+      all.push_back(choice);
+    }
+  }
+  return all;
+}
+
+struct Trace {
+  std::string metrics;
+  std::vector<double> model;
+  bool operator==(const Trace&) const = default;
+};
+
+Trace trace(const Prepared& prepared, bool encoded, unsigned threads) {
+  Trace t;
+  RunObserver observer;
+  observer.on_record = [&](RoundRecord record) {
+    record.seconds = 0;
+    t.metrics += metrics_line(record) + "\n";
+  };
+  const std::atomic<bool> stop{false};
+  t.model = simulate(prepared, encoded, threads, observer, stop).model;
+  return t;
+}
+
+TEST(SameRun, EveryMethodTakesACompressor) {
+  std::set<std::string> covered;
+  for (const Choice& choice : choices()) covered.insert(choice.method);
+  EXPECT_EQ(covered.size(), methods().size());
+  EXPECT_GT(choices().size(), methods().size());
+}
+
+TEST(SameRun, OneThreadFourThreadsAndTheCodecGiveTheSameBits) {
+  for (const Choice& choice : choices()) {
+    for (const char* precision : {"fp64", "fp32"}) {
+      SCOPED_TRACE(choice.method + " " + choice.compressor + " " + precision);
+      const Prepared prepared = prepare(parse_experiment(config(choice, precision), "same.toml"));
+      const Trace one = trace(prepared, false, 1);
+      EXPECT_EQ(lines_of(one.metrics).size(), 6u);  // rounds 0, 2, ..., 8 and 9
+      EXPECT_NE(one.model, prepared.x0) << "nothing was learnt";
+      EXPECT_EQ(one, trace(prepared, false, 4));
+      EXPECT_EQ(one, trace(prepared, true, 1));
+      EXPECT_EQ(one, trace(prepared, true, 4));
+    }
+  }
+}
+
+TEST(SameRun, WithAPartOfTheClientsInEachRound) {
+  const std::vector<std::string> sampled = {"clients.participation=0.6"};
+  std::size_t tested = 0;
+  for (const Choice& choice : choices()) {
+    if (!find_method(choice.method).facts.partial) continue;
+    SCOPED_TRACE(choice.method + " " + choice.compressor);
+    const Prepared prepared = prepare(parse_experiment(config(choice, "fp64"), "same.toml", sampled));
+    const Trace one = trace(prepared, false, 1);
+    EXPECT_EQ(one, trace(prepared, false, 4));
+    EXPECT_EQ(one, trace(prepared, true, 2));
+    ++tested;
+  }
+  EXPECT_GT(tested, 0u);
+}
+
+TEST(SameRun, AnotherSeedGivesOtherBits) {
+  const Choice choice = choices().back();
+  const std::string text = config(choice, "fp64");
+  const std::vector<std::string> other_seed = {"seed=2"};
+  const Trace one = trace(prepare(parse_experiment(text, "same.toml")), false, 1);
+  EXPECT_NE(one, trace(prepare(parse_experiment(text, "same.toml", other_seed)), false, 1));
+}
+
+// One compressor for each method, the last that it takes; both precisions.
+std::vector<Choice> one_choice_each() {
+  std::vector<Choice> each;
+  for (const Choice& choice : choices()) {
+    if (!each.empty() && each.back().method == choice.method) each.pop_back();
+    each.push_back(choice);
+  }
+  return each;
+}
+
+// What follows `"key": "` in each place of the text.
+std::vector<std::string> members(const std::string& json, const std::string& key, const std::string& end) {
+  std::vector<std::string> values;
+  for (std::size_t at = 0; (at = json.find(key, at)) != std::string::npos;) {
+    at += key.size();
+    values.push_back(json.substr(at, json.find_first_of(end, at) - at));
+  }
+  return values;
+}
+
+void check_processes(const std::string& summary) {
+  const auto executables = members(summary, "\"executable\": \"", "\"");
+  const auto pids = members(summary, "\"pid\": ", ",\n");
+  ASSERT_EQ(executables.size(), 5u);
+  EXPECT_EQ(executables[0], std::filesystem::canonical(program("gradwire-server")).string());
+  for (std::size_t k = 1; k < executables.size(); ++k)
+    EXPECT_EQ(executables[k], std::filesystem::canonical(program("gradwire-client")).string());
+  EXPECT_EQ(std::set<std::string>(pids.begin(), pids.end()).size(), 5u);
+}
+
+TEST(SameRun, RealProcessesOverTcpGiveTheSameBits) {
+  const TemporaryFolder folder;
+  std::size_t number = 0;
+  for (const Choice& choice : one_choice_each()) {
+    const std::string precision = number++ % 2 == 0 ? "fp32" : "fp64";
+    SCOPED_TRACE(choice.method + " " + choice.compressor + " " + precision);
+    const std::string file = folder.write("same.toml", config(choice, precision)).string();
+    const auto memory = run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "memory"});
+    ASSERT_EQ(memory.code, 0) << memory.err;
+    const auto tcp =
+        run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "tcp", "--transport", "tcp"});
+    ASSERT_EQ(tcp.code, 0) << tcp.err;
+    EXPECT_EQ(without_seconds(read_file(folder.path() / "memory/metrics.csv")),
+              without_seconds(read_file(folder.path() / "tcp/metrics.csv")));
+    EXPECT_EQ(read_file(folder.path() / "memory/model.bin"), read_file(folder.path() / "tcp/model.bin"));
+    EXPECT_EQ(read_file(folder.path() / "memory/config.toml"), read_file(folder.path() / "tcp/config.toml"));
+    check_processes(read_file(folder.path() / "tcp/summary.json"));
+  }
+}
+
+TEST(SameRun, TheLossAndTheBiasTravelToTheClients) {
+  const TemporaryFolder folder;
+  std::string text = config({"gd", "identity", {{"step_size", "0.5"}}}, "fp64");
+  text.insert(text.find("dim = 13"), "loss = \"sigmoid_squared\"\nbias = true\n");
+  const std::string file = folder.write("same.toml", text).string();
+  for (const char* transport : {"memory", "tcp"}) {
+    const auto run =
+        run_gradwire(folder.path(), {"run", file, "--quiet", "--out", transport, "--transport", transport});
+    ASSERT_EQ(run.code, 0) << run.err;
+  }
+  EXPECT_NE(read_file(folder.path() / "tcp/summary.json").find("\"d\": 14"), std::string::npos);
+  EXPECT_EQ(without_seconds(read_file(folder.path() / "memory/metrics.csv")),
+            without_seconds(read_file(folder.path() / "tcp/metrics.csv")));
+  EXPECT_EQ(read_file(folder.path() / "memory/model.bin"), read_file(folder.path() / "tcp/model.bin"));
+  const auto other = run_gradwire(
+      folder.path(), {"run", file, "--quiet", "--out", "other", "--set", "problem.loss=logistic"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_NE(read_file(folder.path() / "memory/model.bin"), read_file(folder.path() / "other/model.bin"));
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,146 @@
+#include "fl_client/local_problem.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "proto/config/experiment.h"
+#include "proto/config/problem_spec.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+proto::Experiment experiment(const std::string& problem, const std::string& clients) {
+  return parse_experiment(
+             "[problem]\n" + problem + "\n[clients]\n" + clients + "\n[algorithm]\nname = \"gd\"\n", "t.toml")
+      .experiment;
+}
+
+bool equal(const Dataset& a, const Dataset& b) {
+  return a.columns == b.columns && a.row_start == b.row_start && a.column == b.column && a.value == b.value &&
+         a.label == b.label;
+}
+
+std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(DataChoice, ReadsSourceAndPart) {
+  const DataChoice both = parse_data_choice("libsvm:a9a#3/20");
+  EXPECT_EQ(both.source, "libsvm:a9a");
+  EXPECT_EQ(both.part->index, 3u);
+  EXPECT_EQ(both.part->count, 20u);
+  EXPECT_EQ(parse_data_choice("digits").source, "digits");
+  EXPECT_FALSE(parse_data_choice("digits").part);
+  EXPECT_EQ(parse_data_choice("#0/2").source, "");
+  EXPECT_EQ(parse_data_choice("").source, "");
+  EXPECT_EQ(parse_data_choice("none").source, "");
+}
+
+TEST(DataChoice, RefusesPartsThatAreNone) {
+  EXPECT_NE(message_of([] {
+              parse_data_choice("a#20/20");
+            }).find("parts are numbered from 0, so the last of 20 is #19/20"),
+            std::string::npos);
+  for (const char* text :
+       {"a#", "a#1", "a#x/3", "a#1/x", "a#1/0", "a#-1/3", "a#1/3 ", "a#1/3/5", "a#99999999999/3"})
+    EXPECT_NE(message_of([&] { parse_data_choice(text); }), "no error") << text;
+}
+
+TEST(LocalProblem, ABarePathIsOfTheKindOfTheExperimentsData) {
+  const auto libsvm = experiment("kind = \"logistic\"\ndata = \"libsvm:train.txt\"", "count = 2");
+  EXPECT_EQ(complete_source("my.txt", libsvm), "libsvm:my.txt");
+  EXPECT_EQ(complete_source("csv:my.csv", libsvm), "csv:my.csv");
+  EXPECT_EQ(complete_source("digits", libsvm), "digits");
+  EXPECT_EQ(complete_source("", libsvm), "libsvm:train.txt");
+  const auto digits = experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 2");
+  EXPECT_NE(message_of([&] { complete_source("my.txt", digits); }).find("write its kind in front"),
+            std::string::npos);
+}
+
+TEST(LocalProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
+  for (const char* partition : {"contiguous", "iid", "by_label", "dirichlet"}) {
+    const auto e = experiment("kind = \"mlp\"\ndata = \"digits\"\ntest_share = 0.1",
+                              "count = 7\npartition = \"" + std::string(partition) + "\"");
+    const std::vector<Part> parts = load_parts(e, ".");
+    ASSERT_EQ(parts.size(), 7u);
+    for (std::uint32_t i = 0; i < 7; ++i) {
+      const Part own = load_part(e, {"digits", DataChoice::Number{i, 7}}, "/");
+      EXPECT_TRUE(equal(own.train, parts[i].train) && equal(own.test, parts[i].test))
+          << partition << " " << i;
+      EXPECT_GT(own.test.rows(), 0u);
+    }
+  }
+}
+
+TEST(LocalProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
+  const TemporaryFolder folder;
+  std::ofstream out(folder.path() / "own.txt");
+  for (int k = 0; k < 10; ++k) out << (k % 2) << " 1:" << k + 1 << "\n";
+  out.close();
+  const auto e = experiment("kind = \"logistic\"\ndata = \"libsvm:x\"\ntest_share = 0.2", "count = 5");
+  const Part part = load_part(e, {"own.txt", std::nullopt}, folder.path());
+  EXPECT_EQ(part.train.rows(), 8u);
+  EXPECT_EQ(part.test.rows(), 2u);
+}
+
+TEST(LocalProblem, RefusesWhatDoesNotFitTheExperiment) {
+  const auto e = experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 7");
+  EXPECT_NE(message_of([&] {
+              load_part(e, {"digits", DataChoice::Number{1, 8}}, ".");
+            }).find("part 1 of 8, but the experiment has 7"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { load_part(e, {}, "."); }).find("--data is missing"), std::string::npos);
+  const auto quadratic = experiment("kind = \"quadratic\"\ndim = 5", "count = 3");
+  EXPECT_NE(message_of([&] {
+              load_part(quadratic, {"digits", {}}, ".");
+            }).find("has no data"),
+            std::string::npos);
+  EXPECT_EQ(load_part(quadratic, {"", DataChoice::Number{1, 3}}, ".").train.rows(), 0u);
+  EXPECT_TRUE(load_parts(quadratic, ".").empty());
+}
+
+TEST(LocalProblem, TheAgreementCoversAllPartsAndLeavesNumbersOut) {
+  Part a, b;
+  a.train.columns = 3;
+  a.train.label = {2, -1, 2};
+  b.train.columns = 2;
+  b.train.label = {5};
+  b.test.columns = 9;
+  b.test.label = {-1, 7};
+  const std::vector<Part> parts = {a, b};
+  ProblemSpec spec;
+  spec.kind = "mlp";
+  const Agreement classes = agreement_of(parts, spec);
+  EXPECT_EQ(classes.columns, 9u);
+  EXPECT_EQ(classes.labels, (std::vector<double>{-1, 2, 5, 7}));
+  spec.kind = "least_squares";
+  EXPECT_TRUE(agreement_of(parts, spec).labels.empty());
+}
+
+TEST(ProblemSpec, TakesEverythingFromTheExperiment) {
+  const auto e = parse_experiment(
+                     "seed = 9\n[problem]\nkind = \"logistic\"\ndata = \"digits\"\nregularizer = "
+                     "\"nonconvex\"\nlambda = 0.25\n"
+                     "loss = \"sigmoid_squared\"\nbias = true\ndim = 80\n[clients]\ncount = "
+                     "4\n[algorithm]\nname = \"gd\"\n",
+                     "t.toml")
+                     .experiment;
+  const ProblemSpec spec = problem_spec(e);
+  EXPECT_EQ(spec.kind, "logistic");
+  EXPECT_EQ(spec.regularizer, Regularizer::kNonconvex);
+  EXPECT_EQ(spec.lambda, 0.25);
+  EXPECT_EQ(spec.loss, LinearLoss::kSigmoidSquared);
+  EXPECT_TRUE(spec.bias);
+  EXPECT_EQ(spec.dim, 80u);
+  EXPECT_EQ(spec.clients, 4u);
+  EXPECT_EQ(spec.seed, 9u);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,341 @@
+// The real journal, round loop and clients on a simulated disk: servers die in the middle of any call.
+#include <chrono>
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "fl_server/durable_run.h"
+#include "proto/store/folder_disk.h"
+#include "proto/wire/codec_context.h"
+#include "tests/algorithms/every_method.h"
+#include "tests/proto/simulated_disk.h"
+#include "tests/simulated/at_the_last.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::spec_for;
+using testing::spec_of;
+
+struct Life {
+  Durability durability = Durability::kProcess;
+  std::uint64_t seed = 0;
+  std::uint64_t calls_between_crashes = 0;  // about; 0: none
+  bool announces_before_durable = false;    // a planted bug
+};
+
+template <class Real>
+struct Death {
+  std::string state;  // of the half at the end
+  Ledger ledger;
+  int crashes = 0;
+  bool regressed = false;  // a round was lost after a client had been told of it
+};
+
+// Servers on one disk, one after the other, until one has done `rounds` rounds; the clients live on.
+template <class Real>
+Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup<Real>> setup,
+                 std::uint32_t rounds, const Life& life) {
+  Death<Real> death;
+  SimulatedDisk disk(life.seed);
+  Random random(life.seed, "crashes");
+  InProcess<Real> clients(setup, federation.oracle_pointers(), {});
+  const Facts& facts = find_method(setup->algorithm.name).facts;
+  RoundLimits limits;
+  limits.rounds = rounds;
+  limits.evaluate_every = 7;
+  std::uint32_t announced = 0;
+  for (;;) {
+    AtTheLast beside;
+    auto half = make_server<Real>(setup);
+    Ledger ledger;
+    Journal journal(disk, life.durability);
+    SnapshotPolicy policy{.records = 6, .bytes_beside_state = 1 << 20};
+    DurableRun<Real> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about", policy);
+    LoopHooks<Real> hooks;
+    hooks.before_apply = [&] { durable.before_apply(); };
+    hooks.on_commit = [&](const RoundCommit<Real>& commit) {
+      if (life.announces_before_durable) announced = commit.ledger.round;
+      durable.commit(commit);
+      announced = commit.ledger.round;
+    };
+    if (life.calls_between_crashes > 0 && death.crashes < 12)
+      disk.crash_at = disk.calls() + random.below(2 * life.calls_between_crashes);
+    try {
+      const Result<bool> found =
+          journal.recover({.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
+                           .record = [&](std::string_view record) { return durable.replay(record); }});
+      EXPECT_TRUE(found) << (found ? "" : found.error().message);
+      if (!found) return death;
+      death.regressed |= ledger.round < announced;
+      durable.begin();
+      run_rounds<Real>(*half, facts, *setup, clients, ledger, limits, hooks);
+      durable.end(RunStage::kOver, Outcome::kFinished);
+      death.state = half->save();
+      death.ledger = ledger;
+      return death;
+    } catch (const SimulatedCrash&) {
+      death.crashes += 1;
+      life.durability == Durability::kPower ? disk.lose_power() : disk.lose_process();
+    }
+  }
+}
+
+template <class Real>
+void expect_same_end(const Death<Real>& got, const Death<Real>& want, const std::string& what) {
+  EXPECT_FALSE(got.regressed) << what << ": a round that was announced was lost";
+  EXPECT_EQ(got.state, want.state) << what;
+  EXPECT_EQ(got.ledger.round, want.ledger.round) << what;
+  EXPECT_EQ(got.ledger.totals.bits_up, want.ledger.totals.bits_up) << what;
+  EXPECT_EQ(got.ledger.totals.bytes_up, want.ledger.totals.bytes_up) << what;
+  EXPECT_EQ(got.ledger.totals.bytes_down, want.ledger.totals.bytes_down) << what;
+}
+
+template <class Real>
+void deaths_change_nothing(std::uint64_t seeds) {
+  const Federation<Real> federation(5, 9);
+  int crashes = 0;
+  for (const MethodInfo& method : methods()) {
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    const auto undisturbed = live<Real>(federation, setup, 40, {});
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      for (const Durability durability : {Durability::kProcess, Durability::kPower}) {
+        const auto disturbed = live<Real>(federation, setup, 40, {durability, seed, 25});
+        EXPECT_EQ(disturbed.ledger.totals.grad_calls, undisturbed.ledger.totals.grad_calls)
+            << method.facts.name;
+        expect_same_end(disturbed, undisturbed,
+                        std::string(method.facts.name) + ", seed " + std::to_string(seed));
+        crashes += disturbed.crashes;
+      }
+    }
+  }
+  EXPECT_GT(crashes, static_cast<int>(methods().size() * seeds));
+}
+
+TEST(DurableRun, ServersThatDieChangeNoBitOfAnyMethodInDouble) { deaths_change_nothing<double>(12); }
+TEST(DurableRun, ServersThatDieChangeNoBitOfAnyMethodInFloat) { deaths_change_nothing<float>(3); }
+
+TEST(DurableRun, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  setup->keep_mirrors = true;
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed)
+    found += live<double>(federation, setup, 40,
+                          {.seed = seed, .calls_between_crashes = 25, .announces_before_durable = true})
+                 .regressed;
+  EXPECT_GT(found, 0);
+}
+
+TEST(DurableRun, SnapshotsCopiedByAThreadBesideTheRoundsChangeNoBit) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  const Facts& facts = find_method("ef21").facts;
+  constexpr std::uint32_t kRounds = 60;
+  const TemporaryFolder folder;
+  FolderDisk disk(folder.path());
+  const auto context = codec_context(*setup, {});
+  RoundLimits limits;
+  limits.rounds = kRounds;
+  auto half = make_server<double>(setup);
+  Ledger ledger;
+  {
+    InProcess<double> clients(setup, federation.oracle_pointers(), {});
+    Journal journal(disk, Durability::kProcess);
+    const auto beside = background_thread();
+    DurableRun<double> durable(journal, *beside, context, *half, ledger, "about", {.records = 1});
+    durable.begin();
+    LoopHooks<double> hooks;
+    hooks.before_apply = [&] { durable.before_apply(); };
+    hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
+    run_rounds<double>(*half, facts, *setup, clients, ledger, limits, hooks);
+  }
+  auto recovered = make_server<double>(setup);
+  Ledger found;
+  Journal journal(disk, Durability::kProcess);
+  AtTheLast beside;
+  DurableRun<double> durable(journal, beside, context, *recovered, found, "about");
+  std::uint32_t replayed = 0;
+  ASSERT_TRUE(journal.recover(
+      {.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
+       .record = [&](std::string_view record) { return ++replayed, durable.replay(record); }}));
+  EXPECT_LT(replayed, kRounds) << "no snapshot was written";
+  EXPECT_EQ(recovered->save(), half->save());
+  found.ticket = ledger.ticket;  // the tickets of the last evaluation and the goodbyes belong to no round
+  EXPECT_EQ(save_ledger(found), save_ledger(ledger));
+}
+
+// A run on a disk of its own.
+class OnADisk {
+ public:
+  explicit OnADisk(const SnapshotPolicy& policy) : durable_(make(policy)) {}
+  void run(std::uint32_t rounds, std::chrono::milliseconds apply_takes) {
+    durable_->begin();
+    LoopHooks<double> hooks;
+    hooks.before_apply = [&] {
+      durable_->before_apply();
+      std::this_thread::sleep_for(apply_takes);
+    };
+    hooks.on_commit = [&](const RoundCommit<double>& commit) { durable_->commit(commit); };
+    RoundLimits limits;
+    limits.rounds = rounds;
+    limits.evaluate_every = 0;
+    run_rounds<double>(*half_, find_method("ef21").facts, *setup_, clients_, ledger_, limits, hooks);
+  }
+  // Of the next process.
+  void restart() {
+    journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
+    half_ = make_server<double>(setup_);
+    ledger_ = {};
+    durable_ = make({});
+    rounds_replayed = 0;
+    const auto found =
+        journal_->recover({.snapshot = [&](std::span<const Section> s) { return durable_->load(s); },
+                           .record =
+                               [&](std::string_view record) {
+                                 rounds_replayed += !peek_end(record);
+                                 return durable_->replay(record);
+                               }});
+    ASSERT_TRUE(found && *found);
+  }
+  DurableRun<double>& durable() { return *durable_; }
+  std::uint32_t round() const { return ledger_.round; }
+
+  SimulatedDisk disk{1};
+  std::uint32_t rounds_replayed = 0;
+
+ private:
+  std::unique_ptr<DurableRun<double>> make(const SnapshotPolicy& policy) {
+    return std::make_unique<DurableRun<double>>(*journal_, beside_, codec_context(*setup_, {}), *half_,
+                                                ledger_, "about", policy);
+  }
+
+  const Federation<double> federation_{5, 9};
+  const std::shared_ptr<Setup<double>> setup_ = federation_.setup(spec_of("ef21", "topk:k=2"));
+  InProcess<double> clients_{setup_, federation_.oracle_pointers(), {}};
+  std::unique_ptr<Journal> journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
+  AtTheLast beside_;
+  std::unique_ptr<ServerHalf<double>> half_ = make_server<double>(setup_);
+  Ledger ledger_;
+  std::unique_ptr<DurableRun<double>> durable_;
+};
+
+TEST(DurableRun, WritesSnapshotsWhereToApplyTheRoundsAgainWouldTakeLong) {
+  constexpr std::uint32_t kRounds = 60;
+  for (const double apply_seconds : {1e9, 0.01}) {
+    OnADisk run({.apply_seconds = apply_seconds});
+    run.run(kRounds, std::chrono::milliseconds(2));
+    run.restart();
+    EXPECT_EQ(run.round(), kRounds);
+    if (apply_seconds > 1) {
+      EXPECT_EQ(run.rounds_replayed, kRounds);
+    } else {
+      EXPECT_LT(run.rounds_replayed, kRounds / 2);
+    }
+  }
+}
+
+TEST(DurableRun, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
+  for (const RunStage stage : {RunStage::kFarewell, RunStage::kOver}) {
+    OnADisk run({});
+    run.run(5, std::chrono::milliseconds(0));
+    run.durable().end(RunStage::kFarewell, Outcome::kReachedTarget);
+    if (stage == RunStage::kOver) run.durable().end(stage, Outcome::kReachedTarget);
+    std::string newest;
+    const auto names = run.disk.list();
+    for (const std::string& name : *names)
+      if (name.starts_with("ckpt-")) newest = std::max(newest, name);
+    run.disk.contents(newest).resize(30);
+    run.restart();
+    EXPECT_EQ(run.durable().stage().stage, stage) << newest;
+    EXPECT_EQ(run.durable().stage().outcome, Outcome::kReachedTarget);
+    EXPECT_EQ(run.round(), 5u);
+    run.run(8, std::chrono::milliseconds(0));  // the run gets more rounds
+    run.restart();
+    EXPECT_EQ(run.durable().stage().stage, RunStage::kRounds);
+    EXPECT_EQ(run.round(), 8u);
+  }
+}
+
+TEST(DurableRun, CommitsNothingWhileItsHalfMayStillBeCopied) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("gd"));
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  SimulatedDisk disk(1);
+  Journal journal(disk, Durability::kProcess);
+  AtTheLast beside;
+  auto half = make_server<double>(setup);
+  Ledger ledger;
+  DurableRun<double> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about",
+                             {.records = 1});
+  durable.begin();
+  LoopHooks<double> hooks;  // without before_apply
+  hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
+  RoundLimits limits;
+  limits.rounds = 3;
+  EXPECT_THROW(run_rounds<double>(*half, find_method("gd").facts, *setup, clients, ledger, limits, hooks),
+               std::logic_error);
+}
+
+std::string joined(std::span<const std::string_view> pieces) {
+  std::string all;
+  for (const std::string_view piece : pieces) all += piece;
+  return all;
+}
+
+TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("gd"));
+  const CodecContext context = codec_context(*setup, {});
+  for (const std::size_t state_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
+    InProcess<double> clients(setup, federation.oracle_pointers(), {});
+    auto half = make_server<double>(setup), replayed = make_server<double>(setup);
+    Ledger ledger, copy;
+    copy.committed.resize(5);
+    RoundRecords<double> records(context), reader(context);
+    LoopHooks<double> hooks;
+    hooks.on_commit = [&](const RoundCommit<double>& commit) {
+      const std::string record = joined(records.encode(commit, *half, state_bytes));
+      EXPECT_EQ(record[0], state_bytes == 0 ? 2 : 1);
+      ASSERT_TRUE(reader.replay(record, *replayed, copy));
+      EXPECT_EQ(replayed->save(), half->save());
+      EXPECT_EQ(save_ledger(copy), save_ledger(ledger));
+    };
+    RoundLimits limits;
+    limits.rounds = 5;
+    run_rounds<double>(*half, find_method("gd").facts, *setup, clients, ledger, limits, hooks);
+  }
+}
+
+TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  auto half = make_server<double>(setup);
+  Ledger ledger;
+  RoundRecords<double> records(codec_context(*setup, {}));
+  std::string record;
+  LoopHooks<double> hooks;
+  hooks.on_commit = [&](const RoundCommit<double>& commit) {
+    record = joined(records.encode(commit, *half, 1 << 20));
+  };
+  RoundLimits limits;
+  limits.rounds = 1;
+  run_rounds<double>(*half, find_method("ef21").facts, *setup, clients, ledger, limits, hooks);
+  for (std::size_t size = 0; size < record.size(); ++size) {
+    auto other = make_server<double>(setup);
+    Ledger fresh;
+    fresh.committed.resize(5);
+    EXPECT_FALSE(records.replay(std::string_view(record).substr(0, size), *other, fresh)) << size;
+  }
+  auto other = make_server<double>(setup);
+  Ledger later;
+  later.committed.resize(5);
+  later.round = 1;
+  EXPECT_FALSE(records.replay(record, *other, later)) << "a round that is in the state already";
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,83 @@
+// A relay that reads slowly, or not at all, costs the server neither memory nor time.
+#include <fstream>
+
+#include "tests/fl_server/trunk_fixture.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes();  // GCC installs no header for it
+#endif
+
+namespace gradwire {
+namespace {
+
+using SlowRelayTest = TrunkTest;
+
+constexpr std::uint32_t kLarge = 2 << 20;  // 16 MB: more than sockets hold
+
+double held_mb() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // These keep what was freed for a while.
+  return static_cast<double>(__sanitizer_get_current_allocated_bytes()) / (1 << 20);
+#else
+  std::ifstream file("/proc/self/statm");
+  double pages = 0;
+  file >> pages >> pages;
+  return pages * 4096 / (1 << 20);
+#endif
+}
+
+TEST_F(SlowRelayTest, IsSentTheNewestRequestsAloneAndTheirBodyOnce) {
+  open(patient(), kLarge);
+  FakeClient relay = begin_behind_relay();
+  for (std::uint64_t ticket = 1; ticket <= 4; ++ticket) {
+    for (const std::uint32_t client : {0, 1}) transport->send(client, request(ticket));
+    EXPECT_EQ(next(0.01).kind, Kind::kTimeout);
+  }
+  const auto begun = relay.read_message();
+  ASSERT_TRUE(begun);
+  EXPECT_EQ(round_in(*begun).ticket(), 1u);
+  EXPECT_EQ(begun->payload.size(), 8u * kLarge);
+  const auto whole = relay.read_message(), same = relay.read_message();
+  ASSERT_TRUE(whole && same);
+  EXPECT_EQ(whole->prefix.channel, 2u) << "its turn came first";
+  EXPECT_EQ(same->prefix.channel, 1u);
+  EXPECT_EQ(round_in(*whole).ticket(), 4u);
+  EXPECT_EQ(round_in(*same).ticket(), 4u);
+  ASSERT_EQ(whole->payload.size(), 8u * kLarge);
+  double first = 0;
+  std::memcpy(&first, whole->payload.data(), sizeof first);
+  EXPECT_EQ(first, 4);
+  EXPECT_TRUE(round_in(*same).same_body());
+  EXPECT_EQ(same->payload.size(), 0u);
+}
+
+TEST_F(SlowRelayTest, DoesNotGrowTheServer) {
+  constexpr std::uint32_t kBig = 1 << 18;  // 2 MB
+  WireTimes times = patient();
+  open(times, 4 * kBig);
+  FakeClient relay = begin_behind_relay();
+  double before = 0;
+  for (std::uint64_t ticket = 1; ticket <= 200; ++ticket) {
+    for (const std::uint32_t client : {0, 1}) transport->send(client, request(ticket));
+    EXPECT_EQ(next(0).kind, Kind::kTimeout);
+    if (ticket == 20) before = held_mb();
+  }
+  EXPECT_LT(held_mb(), before + 60) << "1.4 GB were asked for";
+}
+
+TEST_F(SlowRelayTest, ThatOpensChannelsAndReadsNothingIsHungUpOn) {
+  most_for_relay_bytes = 1 << 20;
+  open();
+  begin();
+  FakeClient relay = join(64 << 10);
+  std::string hellos;
+  for (std::uint32_t channel = 1; channel <= 1000; ++channel)
+    hellos += on_channel(FakeClient::hello_frame("a"), channel);
+  for (int k = 0; k < 1000 && !logged("wait for it to take them"); ++k) relay.send(hellos);
+  EXPECT_TRUE(logged("wait for it to take them"));
+  expect_served(0, 1);
+  expect_served(1, 2);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,159 @@
+// A server of two clients written by hand.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fl_server/net/tcp_sockets.h"
+#include "fl_server/net/tcp_transport.h"
+#include "tests/support/fake_client.h"
+
+namespace gradwire {
+
+using std::chrono::milliseconds;
+using Kind = Event<double>::Kind;
+
+inline constexpr std::uint32_t kDim = 3;
+
+inline WireTimes patient() {
+  WireTimes times;
+  times.linger = milliseconds(20);
+  return times;
+}
+
+// A server of two clients and what they need to talk to it.
+class TcpTransportTest : public ::testing::Test {
+ protected:
+  void open(const WireTimes& times = patient(), std::uint32_t dim = kDim) {
+    HubOptions options;
+    options.clients = 2;
+    options.experiment = "experiment";
+    options.times = times;
+    options.most_for_relay_bytes = most_for_relay_bytes;
+    options.log = [this](const LogLine& line) {
+      lines.push_back((line.level == LogLevel::kWarning ? "warning: " : "") + line.text);
+    };
+    hub = std::make_unique<Hub>(options, listen_on_tcp("127.0.0.1:0"));
+    context = {1, dim, 2, parse_compressor("identity", dim), {ZstdMode::Kind::kOff, 0}};
+  }
+  void turn() {
+    hub->wait(std::chrono::steady_clock::now() + milliseconds(1), [] { return false; });
+  }
+  void turn_for(milliseconds time) {
+    hub->wait(std::chrono::steady_clock::now() + time, [] { return false; });
+  }
+  FakeClient connect(int receive_bytes = 0) {
+    return FakeClient(
+        hub->address(), [this] { turn(); }, receive_bytes);
+  }
+
+  // Both clients join and the run begins.
+  void begin() {
+    clients.clear();
+    for (const std::string name : {"a", "b"}) {
+      clients.push_back(connect());
+      ASSERT_EQ(clients.back().shake_hands(name), clients.size() - 1);
+    }
+    ASSERT_TRUE(hub->gather(milliseconds(2000)));
+    start();
+    for (FakeClient& client : clients) expect_start(client);
+  }
+  void start() {
+    wire::Start message;
+    message.set_dim(context.dim);
+    transport = std::make_unique<TcpTransport<double>>(*hub, context,
+                                                       control_frame(FrameType::kStart, message), takes_sums);
+  }
+  static void expect_start(FakeClient& client) {
+    const auto frame = client.read_message();
+    ASSERT_TRUE(frame);
+    ASSERT_EQ(frame->prefix.type, FrameType::kStart);
+  }
+  // A client that was away.
+  FakeClient come_back(const std::string& name) {
+    FakeClient client = connect();
+    EXPECT_TRUE(client.shake_hands(name));
+    expect_start(client);
+    return client;
+  }
+
+  Envelope<double> request(std::uint64_t ticket) {
+    down.round = static_cast<std::uint32_t>(ticket);
+    x.resize(context.dim);
+    std::iota(x.begin(), x.end(), static_cast<double>(ticket));
+    down.parts = {Payload<double>::dense(x)};
+    Envelope<double> envelope;
+    envelope.ticket = ticket;
+    envelope.body = &down;
+    return envelope;
+  }
+  std::string reply(std::uint32_t client, std::uint64_t ticket, double value) {
+    const Vec<double> values(context.dim, value);
+    Uplink<double> uplink;
+    uplink.ticket = ticket;
+    uplink.client = client;
+    uplink.parts = {Payload<double>::dense(values)};
+    Codec<double> codec(context);
+    return bytes_of(codec.encode(uplink));
+  }
+  // What a client was sent.
+  struct Received {
+    std::uint64_t ticket = 0;
+    Vec<double> x;
+    std::uint64_t have_bytes = 0;
+  };
+  std::optional<Received> receive(FakeClient& client) {
+    const auto frame = client.read_message();
+    if (!frame || frame->prefix.type != FrameType::kRound) return std::nullopt;
+    EnvelopeSlot<double> slot(context);
+    const auto targets = slot.prepare(frame->prefix, std::as_bytes(std::span(frame->header)));
+    if (!targets) return std::nullopt;
+    std::size_t at = 0;
+    for (const auto target : *targets) {
+      std::memcpy(target.data(), frame->payload.data() + at, target.size());
+      at += target.size();
+    }
+    const auto envelope = slot.finish();
+    if (!envelope) {
+      ADD_FAILURE() << envelope.error().message;
+      return std::nullopt;
+    }
+    const View<double> values = envelope->body->parts[0].values;
+    return Received{envelope->ticket, {values.begin(), values.end()}, slot.have_bytes()};
+  }
+  Event<double> next(double seconds = 5) { return transport->next(transport->now() + seconds); }
+  // The other client is served as ever.
+  void expect_served(std::uint32_t client, std::uint64_t ticket) {
+    transport->send(client, request(ticket));
+    ASSERT_TRUE(receive(clients[client]));
+    clients[client].send(reply(client, ticket, 7));
+    Event<double> event = next();
+    while (event.kind == Kind::kLeft) event = next();
+    ASSERT_EQ(event.kind, Kind::kReply);
+    EXPECT_EQ(event.up.client, client);
+    EXPECT_EQ(event.up.ticket, ticket);
+  }
+  bool logged(const std::string& text) const {
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  }
+
+  bool takes_sums = false;
+  std::uint64_t most_for_relay_bytes = HubOptions().most_for_relay_bytes;
+  std::vector<std::string> lines;
+  std::unique_ptr<Hub> hub;
+  CodecContext context;
+  std::unique_ptr<TcpTransport<double>> transport;  // ends before the hub
+  std::vector<FakeClient> clients;
+  Vec<double> x;
+  Downlink<double> down;
+};
+
+}  // namespace gradwire

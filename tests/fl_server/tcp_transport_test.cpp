@@ -1,0 +1,226 @@
+// The server's transport: rounds, and clients that come and go.
+#include "tests/fl_server/tcp_fixture.h"
+
+namespace gradwire {
+namespace {
+
+// ---- rounds ----
+
+TEST_F(TcpTransportTest, DeliversARequestAndItsReplyAndCountsTheirBytes) {
+  open();
+  begin();
+  const std::uint64_t sent = transport->send(1, request(5));
+  Codec<double> codec(context);
+  EXPECT_EQ(sent, codec.encode(request(5), codec.encode_body(down).get(), nullptr).bytes);
+  const auto received = receive(clients[1]);
+  ASSERT_TRUE(received);
+  EXPECT_EQ(received->ticket, 5u);
+  EXPECT_EQ(received->x, x);
+  const std::string answer = reply(1, 5, 2.5);
+  clients[1].send(answer);
+  const Event<double> event = next();
+  ASSERT_EQ(event.kind, Kind::kReply);
+  EXPECT_EQ(event.bytes, answer.size());
+  EXPECT_EQ(event.up.client, 1u);
+  ASSERT_EQ(event.up.parts.size(), 1u);
+  EXPECT_EQ(event.up.parts[0].values[2], 2.5);
+}
+
+TEST_F(TcpTransportTest, NextReturnsAtItsDeadlineWhileAClientTricklesBytes) {
+  open();
+  begin();
+  transport->send(0, request(1));
+  clients[0].send(reply(0, 1, 1).substr(0, 40));
+  const double before = transport->now();
+  EXPECT_EQ(next(0.05).kind, Kind::kTimeout);
+  EXPECT_GE(transport->now() - before, 0.05);
+  EXPECT_LT(transport->now() - before, 2);
+}
+
+TEST_F(TcpTransportTest, ARepeatedOrLateReplyLeavesTheOneThatIsLookedAtAlone) {
+  open();
+  begin();
+  transport->send(0, request(1));
+  clients[0].send(reply(0, 1, 11) + reply(0, 1, 12) + reply(0, 1, 13));
+  const Event<double> first = next();
+  ASSERT_EQ(first.up.parts.size(), 1u);
+  for (int k = 0; k < 2; ++k) {
+    const Event<double> repeated = next();
+    EXPECT_EQ(repeated.kind, Kind::kReply);
+    EXPECT_EQ(repeated.up.parts.size(), 0u);
+  }
+  EXPECT_EQ(first.up.parts[0].values[0], 11);
+  transport->send(0, request(2));
+  clients[0].send(reply(0, 1, 14));
+  clients[0].send(reply(0, 2, 21));
+  EXPECT_EQ(next().up.parts.size(), 0u) << "a late one is not looked at";
+  const Event<double> second = next();
+  EXPECT_EQ(second.up.ticket, 2u);
+  ASSERT_EQ(second.up.parts.size(), 1u);
+  EXPECT_EQ(second.up.parts[0].values[0], 21);
+}
+
+TEST_F(TcpTransportTest, KeepsWhatASlowReaderHasNotTakenWhenTheModelMovesOn) {
+  constexpr std::uint32_t kLarge = 2 << 20;  // 16 MB: more than sockets hold
+  open(patient(), kLarge);
+  begin();
+  const std::uint64_t bytes = transport->send(0, request(1));
+  transport->send(1, request(1));
+  EXPECT_GT(bytes, 8u * kLarge);
+  const Vec<double> sent = x;
+  EXPECT_EQ(next(0.05).kind, Kind::kTimeout);
+  std::fill(x.begin(), x.end(), -1);
+  for (FakeClient& client : clients) {
+    const auto received = receive(client);
+    ASSERT_TRUE(received);
+    EXPECT_TRUE(received->x == sent);
+  }
+}
+
+TEST_F(TcpTransportTest, ANewerRequestTakesThePlaceOfOneThatWaits) {
+  constexpr std::uint32_t kLarge = 2 << 20;
+  open(patient(), kLarge);
+  begin();
+  for (std::uint64_t ticket = 1; ticket <= 4; ++ticket) {
+    transport->send(0, request(ticket));
+    EXPECT_EQ(next(0.01).kind, Kind::kTimeout);
+  }
+  EXPECT_EQ(receive(clients[0]).value_or(Received{}).ticket, 1u) << "it was begun";
+  EXPECT_EQ(receive(clients[0]).value_or(Received{}).ticket, 4u);
+}
+
+TEST_F(TcpTransportTest, SaysGoodbyeUntilAllHaveHeardIt) {
+  open();
+  begin();
+  Envelope<double> goodbye;
+  goodbye.request = Request::kGoodbye;
+  goodbye.ticket = 9;
+  for (std::uint32_t c : {0, 1}) EXPECT_GT(transport->send(c, goodbye), 0u);
+  const auto hears = [](FakeClient& client) {
+    const auto frame = client.read_message();
+    ASSERT_TRUE(frame);
+    EXPECT_EQ(frame->prefix.type, FrameType::kRound);
+    client.send(heartbeat_frame());  // says nothing of the goodbye
+    wire::Received heard;
+    heard.set_ticket(9);
+    heard.set_receipt(wire::RECEIPT_ACCEPTED);
+    client.send(control_frame(FrameType::kReceived, heard));
+    client.hang_up();
+  };
+  hears(clients[1]);
+  clients[0].hang_up();  // before it could read
+  const double before = transport->now();
+  hub->finish(milliseconds(50));
+  EXPECT_GE(transport->now() - before, 0.05);
+  clients[0] = come_back("a");
+  hears(clients[0]);
+  hub->finish(milliseconds(10'000));
+  EXPECT_LT(transport->now() - before, 5);
+}
+
+// ---- coming and going ----
+
+TEST_F(TcpTransportTest, AClientThatComesBackGetsItsNumberAndTheLoopIsTold) {
+  open();
+  begin();
+  transport->send(0, request(3));
+  clients[0].hang_up();
+  Event<double> event = next();
+  EXPECT_EQ(event.kind, Kind::kLeft);
+  EXPECT_EQ(event.up.client, 0u);
+  EXPECT_GT(transport->send(0, request(4)), 0u) << "counted although it is lost";
+  clients[0] = come_back("a");
+  event = next();
+  EXPECT_EQ(event.kind, Kind::kJoined);
+  EXPECT_EQ(event.up.client, 0u);
+  transport->send(0, request(4));
+  EXPECT_EQ(receive(clients[0]).value_or(Received{}).ticket, 4u);
+  clients[0].send(reply(0, 4, 1));
+  EXPECT_EQ(next().kind, Kind::kReply);
+}
+
+TEST_F(TcpTransportTest, TheNewestConnectionOfAClientWinsAndTheOtherIsToldToEnd) {
+  open();
+  begin();
+  FakeClient second = come_back("b");
+  const auto refusal = clients[1].read_refusal();
+  ASSERT_TRUE(refusal);
+  EXPECT_TRUE(refusal->fatal());
+  EXPECT_EQ(next().kind, Kind::kJoined);
+  transport->send(1, request(1));
+  EXPECT_TRUE(receive(second));
+  second.send(reply(1, 1, 1));
+  EXPECT_EQ(next().kind, Kind::kReply);
+  expect_served(0, 2);
+}
+
+TEST_F(TcpTransportTest, AConnectionLostInAPayloadCostsNobodyElseAnything) {
+  open();
+  begin();
+  transport->send(0, request(1));
+  const std::string answer = reply(0, 1, 1);
+  clients[0].send(answer.substr(0, answer.size() - 5));
+  clients[0].hang_up();
+  EXPECT_EQ(next().kind, Kind::kLeft);
+  expect_served(1, 2);
+  clients[0] = come_back("a");
+  EXPECT_EQ(next().kind, Kind::kJoined);
+  expect_served(0, 3);
+}
+
+TEST_F(TcpTransportTest, RefusesAClientThatComesBackWithOtherData) {
+  open();
+  begin();
+  clients[0].hang_up();
+  EXPECT_EQ(next().kind, Kind::kLeft);
+  FakeClient other = connect();
+  other.send(FakeClient::hello_frame("a"));
+  ASSERT_TRUE(other.read_message());
+  other.send(FakeClient::join_frame(11));
+  const auto refusal = other.read_refusal();
+  ASSERT_TRUE(refusal);
+  EXPECT_TRUE(refusal->fatal());
+  EXPECT_NE(refusal->message().find("other data"), std::string::npos) << refusal->message();
+}
+
+TEST_F(TcpTransportTest, RefusesAThirdClientOfTwo) {
+  open();
+  begin();
+  FakeClient third = connect();
+  third.send(FakeClient::hello_frame("c"));
+  const auto refusal = third.read_refusal();
+  ASSERT_TRUE(refusal);
+  EXPECT_TRUE(refusal->fatal());
+  expect_served(0, 1);
+}
+
+TEST_F(TcpTransportTest, BeforeTheRunALostClientLeavesItsPlaceToAnother) {
+  open();
+  {
+    FakeClient first = connect();
+    ASSERT_EQ(first.shake_hands("a"), 0u);
+    FakeClient second = connect();
+    ASSERT_EQ(second.shake_hands("b"), 1u);
+  }
+  turn_for(milliseconds(50));
+  EXPECT_EQ(hub->table().joined_count(), 0u);
+  FakeClient third = connect();
+  EXPECT_EQ(third.shake_hands("c"), 0u);
+}
+
+TEST_F(TcpTransportTest, GatherSaysWhoIsMissing) {
+  open();
+  FakeClient client = connect();
+  ASSERT_EQ(client.shake_hands("x", 1, 2), 1u);
+  try {
+    hub->gather(milliseconds(50));
+    FAIL() << "no error";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("only 1 of 2 clients have joined; missing: 0;"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

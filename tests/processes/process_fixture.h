@@ -1,0 +1,130 @@
+// A server and its clients as processes, in a folder of this test.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "experiments/simulate/simulate.h"
+#include "proto/report/metrics_file.h"
+#include "proto/store/model_file.h"
+#include "tests/support/data_files.h"
+#include "tests/support/process.h"
+
+namespace gradwire {
+
+namespace fs = std::filesystem;
+
+inline constexpr std::uint32_t kClients = 3;
+
+inline constexpr const char* kConfig = R"(
+name = "processes"
+[problem]
+kind = "logistic"
+data = "synthetic"
+samples = 60
+dim = 11
+regularizer = "l2"
+lambda = 0.01
+[clients]
+count = 3
+partition = "dirichlet"
+dirichlet_alpha = 1.0
+weights = "samples"
+[algorithm]
+name = "ef21"
+compressor = "topk:k=2"
+step_size = 0.3
+[run]
+rounds = 200
+[server]
+deadline_ms = 500
+)";
+
+class ProcessTest : public ::testing::Test {
+ protected:
+  void write_config(const std::string& text = kConfig) { std::ofstream(folder.path() / "run.toml") << text; }
+  fs::path state() const { return folder.path() / "state"; }
+
+  Process start_server(const std::vector<std::string>& more = {}) {
+    fs::remove(state() / "address");
+    std::vector<std::string> arguments = {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Process server("gradwire-server", arguments, folder.path() / "server.log", server_is_denied);
+    EXPECT_TRUE(eventually([&] { return fs::exists(state() / "address"); })) << server.log();
+    std::ifstream(state() / "address") >> address;
+    return server;
+  }
+  // Where the clients look for it; `took_ms`: until it served again.
+  Process restart_server(const std::vector<std::string>& more = {}, double* took_ms = nullptr) {
+    const auto started = std::chrono::steady_clock::now();
+    fs::remove(state() / "address");
+    std::vector<std::string> arguments = {"run.toml", "--listen", address, "--state", "state"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Process server("gradwire-server", arguments, folder.path() / "server.log");
+    EXPECT_TRUE(eventually([&] { return fs::exists(state() / "address"); })) << server.log();
+    if (took_ms != nullptr)
+      *took_ms =
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count();
+    return server;
+  }
+  Process start_client(std::uint32_t part, const std::string& where,
+                       const std::string& source = "synthetic") {
+    const std::string data = source + "#" + std::to_string(part) + "/" + std::to_string(client_count);
+    std::vector<std::string> arguments = {"--server", where, "--data", data};
+    const std::string own = "client" + std::to_string(part);
+    if (clients_remember) arguments.insert(arguments.end(), {"--state", own});
+    return Process("gradwire-client", arguments, folder.path() / (own + ".log"));
+  }
+  std::vector<Process> start_clients(const std::string& where) {
+    std::vector<Process> clients;
+    for (std::uint32_t part = 0; part < client_count; ++part) clients.push_back(start_client(part, where));
+    return clients;
+  }
+  std::size_t records() const { return lines_of(read_file(state() / "metrics.csv")).size(); }
+
+  // The bits that the simulation gives.
+  void expect_same_as_simulated(const std::vector<std::string>& overrides = {}) {
+    const Prepared prepared = prepare(load_experiment(folder.path() / "run.toml", overrides));
+    const std::atomic<bool> never = false;
+    std::string metrics = std::string(kMetricsHeader) + "\n";
+    RunObserver observer;
+    observer.on_record = [&](const RoundRecord& record) { metrics += metrics_line(record) + "\n"; };
+    const RunResult simulated = simulate(prepared, false, 1, observer, never);
+    EXPECT_EQ(read_model(state() / "model.bin"), simulated.model);
+    EXPECT_EQ(without_seconds(read_file(state() / "metrics.csv")), without_seconds(metrics));
+  }
+  // When messages were lost, the server counts bytes that the simulation does not send.
+  void expect_model_as_simulated(const std::vector<std::string>& overrides) {
+    const std::atomic<bool> never = false;
+    const Prepared prepared = prepare(parse_experiment(kConfig, "run.toml", overrides));
+    EXPECT_EQ(read_model(state() / "model.bin"), simulate(prepared, false, 1, {}, never).model);
+  }
+  void expect_all_end_well(Process& server, std::vector<Process>& clients) {
+    EXPECT_EQ(server.wait(), 0) << server.log();
+    for (Process& client : clients) EXPECT_EQ(client.wait(), 0) << client.log();
+  }
+  // Starts a program that is to fail at once.
+  void expect_refusal(const std::string& name, const std::vector<std::string>& arguments, int code,
+                      const std::string& message) {
+    const fs::path log = folder.path() / "refusal.log";
+    fs::remove(log);
+    Process process(name, arguments, log);
+    EXPECT_EQ(process.wait(), code);
+    const std::string text = process.log();
+    EXPECT_NE(text.find(message), std::string::npos) << text;
+    EXPECT_EQ(lines_of(text).size(), 1u) << text;
+  }
+
+  TemporaryFolder folder;
+  std::string address;
+  bool clients_remember = false;  // each in a folder of its own
+  std::uint32_t client_count = kClients;
+  void (*server_is_denied)() = nullptr;  // something, in its process, before it begins
+};
+
+}  // namespace gradwire

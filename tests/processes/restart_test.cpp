@@ -1,0 +1,285 @@
+// Servers and clients that are killed at random instants: the run ends in the bits of one that was not.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <random>
+#include <sys/resource.h>
+
+#include "tests/processes/process_fixture.h"
+#include "tests/support/sanitized.h"
+
+namespace gradwire {
+namespace {
+
+// GRADWIRE_KILLS=200 for a long test.
+int kills() {
+  const char* text = std::getenv("GRADWIRE_KILLS");
+  return text != nullptr ? std::atoi(text) : 4;
+}
+
+// About the number of rounds between two kills.
+constexpr int kRoundsPerKill = kSanitized ? 300 : 1500;
+
+std::string config_of(const std::string& algorithm, int rounds) {
+  std::string text = kConfig;
+  const std::size_t begin = text.find("[algorithm]"), end = text.find("[server]");
+  return text.replace(
+      begin, end - begin,
+      "[algorithm]\n" + algorithm + "[run]\nevaluate_every = 50\nrounds = " + std::to_string(rounds) + "\n");
+}
+
+class RestartTest : public ProcessTest {
+ protected:
+  std::string more_of_server;  // lines of that section
+
+  // Kills one of all processes after a random time, until enough were killed or the run is over.
+  void run_with_kills(const std::string& algorithm, bool servers, bool clients_too, int count) {
+    write_config(config_of(algorithm, kRoundsPerKill * (count + 1)) + more_of_server);
+    std::mt19937 random(std::random_device{}());
+    Process server = start_server();
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 2; })) << server.log();
+    int killed = 0;
+    for (int k = 0; k < count; ++k) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 120'000));
+      const std::uint32_t victim = static_cast<std::uint32_t>(random()) % kClients;
+      if (servers && (!clients_too || random() % 2 == 0)) {
+        server.kill(SIGKILL);
+        if (server.wait() == 0) break;
+        ++killed;
+        double took_ms = 0;
+        server = restart_server({}, &took_ms);
+        if (kRoundsPerKill == 1500) {
+          EXPECT_LT(took_ms, 2000) << "from its start to serving again";
+        }
+      } else {
+        clients[victim].kill(SIGKILL);
+        if (clients[victim].wait() == 0) break;
+        ++killed;
+        clients[victim] = start_client(victim, address);
+      }
+    }
+    EXPECT_GT(killed, count / 2) << "the run was over too soon";
+    expect_all_end_well(server, clients);
+    expect_same_as_simulated();
+  }
+};
+
+TEST_F(RestartTest, OfServersChangesNoBitOfEf21) {
+  run_with_kills("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n", true, false, kills());
+}
+TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfMarina) {
+  run_with_kills("name = \"marina\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n", true, true, kills());
+}
+TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfDiana) {
+  run_with_kills("name = \"diana\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n", true, true, kills());
+}
+TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfScaffold) {
+  run_with_kills("name = \"scaffold\"\nlocal_steps = 3\nlocal_step_size = 0.1\n", true, true, kills());
+}
+TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfFedAvg) {
+  run_with_kills("name = \"fedavg\"\nbatch = 4\nlocal_steps = 3\nlocal_step_size = 0.1\n", true, true,
+                 kills());
+}
+// Only the client itself can restore its state.
+TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfEf14) {
+  clients_remember = true;
+  run_with_kills("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.1\n", true, true, kills());
+}
+TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfDashaMvr) {
+  clients_remember = true;
+  more_of_server = "durability = \"process\"\n";  // the default for ef14 is "power"
+  run_with_kills("name = \"dasha_mvr\"\ncompressor = \"randk:k=3\"\nstep_size = 0.1\nbatch = 4\n", true, true,
+                 kills());
+}
+
+TEST_F(ProcessTest, TheSecondServerOnOneFolderIsRefused) {
+  write_config();
+  Process server = start_server();
+  expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"}, 1,
+                 "is in use by process ");
+}
+
+TEST_F(ProcessTest, TheStatusOfARunCanBeSeenWhileItGoesOnAndAfterwards) {
+  write_config();
+  const auto status = [&] {
+    Process show("gradwire-server", {"status", "state"}, folder.path() / "status.log");
+    EXPECT_EQ(show.wait(), 0);
+    const std::string text = show.log();
+    fs::remove(folder.path() / "status.log");
+    return text;
+  };
+  const auto says = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  };
+  {
+    Process server = start_server({"--set", "run.rounds=1000000"});
+    says(status(), "waiting for its clients");
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+    const std::string text = status();
+    says(text, "run         processes: ef21, 3 clients\n");
+    says(text, "listening on " + address + "\n");
+    says(text, " of 1000000 committed\n");
+    says(text, "evaluation  loss 0.");
+  }
+  says(status(), "not running; started with the same arguments it goes on\n");
+  expect_refusal("gradwire-server", {"status", "."}, 1, "holds no run of gradwire-server");
+}
+
+TEST_F(ProcessTest, AFolderWithARunOfAnotherExperimentIsRefused) {
+  write_config();
+  {
+    Process server = start_server({"--set", "run.rounds=1000000"});
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+  }
+  expect_refusal(
+      "gradwire-server",
+      {"run.toml", "--listen", "127.0.0.1:0", "--state", "state", "--set", "algorithm.step_size=0.2"}, 2,
+      "holds a run of another experiment, which differs in 'step_size = 0.2'");
+}
+
+TEST_F(ProcessTest, ARunThatIsOverIsLeftAloneUnlessItIsToBeginAnew) {
+  write_config();
+  for (const bool anew : {false, true}) {
+    Process server =
+        start_server(anew ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
+    std::vector<Process> clients = start_clients(address);
+    expect_all_end_well(server, clients);
+    expect_same_as_simulated();
+    Process again("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"},
+                  folder.path() / "again.log");
+    EXPECT_EQ(again.wait(), 0);
+    EXPECT_NE(again.log().find("is over; --no-resume runs it again"), std::string::npos) << again.log();
+  }
+}
+
+TEST_F(ProcessTest, AFullDiskEndsTheServerWithAClearLineAndCostsNoRound) {
+  write_config();
+  Process server = start_server({"--set", "run.rounds=3000"});
+  std::vector<Process> clients = start_clients(address);
+  ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+  const rlimit no_more{4096, RLIM_INFINITY};
+  ASSERT_EQ(::prlimit(server.pid(), RLIMIT_FSIZE, &no_more, nullptr), 0);
+  EXPECT_EQ(server.wait(), 1) << server.log();
+  EXPECT_NE(server.log().find("cannot be written"), std::string::npos) << server.log();
+  server = restart_server({"--set", "run.rounds=3000"});
+  expect_all_end_well(server, clients);
+  expect_same_as_simulated({"run.rounds=3000"});
+}
+
+std::vector<fs::path> files_of_kind(const fs::path& folder, const std::string& kind) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with(kind)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+void damage(const fs::path& file) {
+  std::fstream(file, std::ios::in | std::ios::out).seekp(100).put('?').put('!');
+}
+
+// Damaged config.toml, only snapshot, and log: the loss costs time, and the server reports it.
+TEST_F(ProcessTest, WhatIsDamagedEarlyInARunCostsNoBit) {
+  write_config();
+  const std::string rounds = "run.rounds=" + std::to_string(2 * kRoundsPerKill);
+  {
+    Process server = start_server({"--set", rounds});
+    std::vector<Process> clients = start_clients(address);
+    const auto restart_with = [&](const std::string& said) {
+      const std::size_t before = records();
+      ASSERT_TRUE(eventually([&] { return records() > before + 30; })) << server.log();
+      server.kill(SIGKILL);
+      server.wait();
+      if (said == "config.toml") fs::resize_file(state() / "config.toml", 0);
+      if (said == "ckpt-000000000000.bin cannot be used") damage(state() / "ckpt-000000000000.bin");
+      if (said == "metrics.csv knows of round")
+        for (const fs::path& log : files_of_kind(state(), "log-")) fs::resize_file(log, 0);
+      server = restart_server({"--set", rounds});
+      EXPECT_TRUE(eventually([&] { return server.log().find(said) != std::string::npos; })) << server.log();
+    };
+    restart_with("ckpt-000000000000.bin cannot be used");
+    restart_with("config.toml");
+    EXPECT_TRUE(
+        eventually([&] { return read_file(state() / "config.toml").find("ef21") != std::string::npos; }));
+    restart_with("metrics.csv knows of round");
+    EXPECT_NE(server.log().find("is empty"), std::string::npos) << server.log();
+    expect_all_end_well(server, clients);
+  }
+  expect_same_as_simulated({rounds});
+}
+
+TEST_F(ProcessTest, ARunThatIsOverWaitsForNobodyThoughItsLastSnapshotIsDamaged) {
+  write_config();
+  Process server = start_server();
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  damage(files_of_kind(state(), "ckpt-").back());
+  Process again("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"},
+                folder.path() / "again.log");
+  EXPECT_EQ(again.wait(), 0);
+  EXPECT_NE(again.log().find("cannot be used: its"), std::string::npos) << again.log();
+  EXPECT_NE(again.log().find("is over; --no-resume runs it again"), std::string::npos) << again.log();
+}
+
+TEST_F(ProcessTest, ToBeginAnewRemovesNothingThatSomebodyElsePutThere) {
+  write_config();
+  fs::create_directories(state());
+  const std::vector<std::string> others = {"log-2024.bin", "ckpt-best.bin", "ckpt-000000000000.bin.mine"};
+  for (const std::string& name : others) std::ofstream(state() / name) << "somebody's";
+  for (const bool anew : {false, true}) {
+    Process server =
+        start_server(anew ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
+    std::vector<Process> clients = start_clients(address);
+    expect_all_end_well(server, clients);
+    for (const std::string& name : others) EXPECT_EQ(read_file(state() / name), "somebody's") << name;
+  }
+}
+
+TEST_F(ProcessTest, AServerThatIsBackWaitsForItsClientsAsLongAsOneThatBegins) {
+  write_config();
+  const std::vector<std::string> more = {"--set", "run.rounds=400", "--set", "server.deadline_ms=50"};
+  {
+    Process server = start_server(more);
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+    server.kill(SIGKILL);
+    server.wait();
+  }
+  std::vector<std::string> hasty = more;
+  hasty.insert(hasty.end(), {"--join-deadline-ms", "700"});
+  Process gives_up = start_server(hasty);
+  EXPECT_EQ(gives_up.wait(), 1);
+  EXPECT_NE(gives_up.log().find("start the missing clients"), std::string::npos) << gives_up.log();
+  Process server = start_server(more);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));  // twenty deadlines
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  expect_model_as_simulated({"run.rounds=400"});
+}
+
+TEST_F(ProcessTest, ADamagedSnapshotCostsNoRound) {
+  write_config();
+  const std::string rounds = "run.rounds=" + std::to_string(4 * kRoundsPerKill);
+  {
+    Process server = start_server({"--set", rounds});
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 100; })) << server.log();
+    server.kill(SIGTERM);  // writes a second snapshot
+    EXPECT_EQ(server.wait(), 0);
+    std::string newest;
+    for (const auto& entry : fs::directory_iterator(state()))
+      if (entry.path().filename().string().starts_with("ckpt-"))
+        newest = std::max(newest, entry.path().string());
+    std::fstream(newest, std::ios::in | std::ios::out).seekp(100).put('?').put('!');
+    server = restart_server({"--set", rounds});
+    expect_all_end_well(server, clients);
+    EXPECT_NE(server.log().find("cannot be used: its"), std::string::npos) << server.log();
+  }
+  expect_same_as_simulated({rounds});
+}
+
+}  // namespace
+}  // namespace gradwire

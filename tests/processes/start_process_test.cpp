@@ -1,0 +1,74 @@
+// Servers that start under unusual conditions: few descriptors, strange numbers, strange clients.
+#include <csignal>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "tests/processes/process_fixture.h"
+#include "tests/support/fake_client.h"
+
+namespace gradwire {
+namespace {
+
+using StartTest = ProcessTest;
+
+template <rlim_t count>
+void allow_descriptors() {
+  const rlimit limit{count, count};
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+TEST_F(StartTest, WithoutDescriptorsServersAndRelaysSaySoInOneLine) {
+  write_config();
+  void (*const denials[])() = {allow_descriptors<6>,  allow_descriptors<7>,  allow_descriptors<8>,
+                               allow_descriptors<9>,  allow_descriptors<10>, allow_descriptors<11>,
+                               allow_descriptors<12>, allow_descriptors<13>, allow_descriptors<14>};
+  for (const auto deny : denials) {
+    for (const bool relay : {false, true}) {
+      std::vector<std::string> arguments = {"--listen", "127.0.0.1:0", "--state", "few"};
+      if (relay) {
+        arguments.insert(arguments.end(), {"--upstream", "127.0.0.1:1", "--give-up-after-ms", "1"});
+      } else {
+        arguments.insert(arguments.end(), {"run.toml", "--join-deadline-ms", "1"});
+      }
+      const fs::path log = folder.path() / "few.log";
+      fs::remove(log);
+      Process process("gradwire-server", arguments, log, deny);
+      EXPECT_EQ(process.wait(), 1) << process.log();
+      EXPECT_EQ(process.log().find("Bad file descriptor"), std::string::npos) << process.log();
+      EXPECT_EQ(process.log().find("terminate"), std::string::npos) << process.log();
+    }
+  }
+}
+
+TEST_F(StartTest, ADeadlineOfTenYearsIsADeadline) {
+  write_config();
+  Process server = start_server({"--join-deadline-ms", "315360000000", "--set", "run.rounds=20"});
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+}
+
+TEST_F(StartTest, AClientThatSaysNonsenseOfItsDataIsSentAwayAlone) {
+  write_config();
+  Process server = start_server({"--set", "run.rounds=20"});
+  {
+    FakeClient stranger(address, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
+    stranger.send(FakeClient::hello_frame("stranger"));
+    ASSERT_TRUE(stranger.read_message());
+    wire::Join join;
+    join.set_columns(4'000'000'000);
+    join.set_sample_count(10);
+    join.set_test_count(0);
+    join.add_labels(-1);
+    join.add_labels(1);
+    stranger.send(control_frame(FrameType::kJoin, join));
+    const auto refusal = stranger.read_refusal();
+    ASSERT_TRUE(refusal) << server.log();
+    EXPECT_TRUE(refusal->fatal());
+    EXPECT_NE(refusal->message().find("4000000000 columns"), std::string::npos) << refusal->message();
+  }
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+}
+
+}  // namespace
+}  // namespace gradwire

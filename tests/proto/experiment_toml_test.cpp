@@ -1,0 +1,256 @@
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "proto/config/experiment.h"
+#include "proto/config/toml_reader.h"
+#include "tests/proto/experiment_text.h"
+
+namespace gradwire {
+namespace {
+
+void expect_round_trip(const proto::Experiment& e) {
+  const std::string text = to_toml(e);
+  const proto::Experiment back = parse_experiment(text, "elsewhere/b.toml").experiment;
+  EXPECT_EQ(back.SerializeAsString(), e.SerializeAsString()) << text;
+  EXPECT_EQ(to_toml(back), text);
+}
+
+TEST(ExperimentToml, ReadsBackToTheSameExperiment) {
+  expect_round_trip(parse(kGood).experiment);
+  expect_round_trip(parse(kQuadratic).experiment);
+  expect_round_trip(parse(kGood, {"problem.loss=sigmoid_squared", "problem.bias=true"}).experiment);
+  expect_round_trip(parse(kGood, {"name=a \"quoted\" \u00e9 name",
+                                  "seed=9223372036854775807",
+                                  "precision=fp32",
+                                  "problem.data=synthetic",
+                                  "problem.samples=5",
+                                  "problem.classes=0",
+                                  "problem.noise=1",
+                                  "problem.dim=4294967294",
+                                  "problem.test=csv:a b\"",
+                                  "clients.partition=dirichlet",
+                                  "clients.dirichlet_alpha=5e-324",
+                                  "clients.participation=0.30000000000000004",
+                                  "clients.weights=samples",
+                                  "algorithm.init=zero",
+                                  "run.rounds=4294967295",
+                                  "run.stop_at_grad_norm_sq=1.7976931348623157e308",
+                                  "run.x0=file:x.txt",
+                                  "server.quorum=0.1",
+                                  "server.over_selection=0.3",
+                                  "server.zstd=19",
+                                  "server.mirrors=false",
+                                  "faults.lost_replies=0.1",
+                                  "faults.shuffle=true"})
+                        .experiment);
+  expect_round_trip(
+      parse("[problem]\nkind = \"mlp\"\ndata = \"digits\"\nhidden = [3, 4]\ntest_share = 0.2\n[algorithm]\n"
+            "name = \"fedavg\"\nlocal_steps = 3\nlocal_step_size = 0.1\nbatch = 7\n[server]\nzstd = 4\n")
+          .experiment);
+}
+
+TEST(ExperimentToml, IsCanonical) {
+  EXPECT_EQ(to_toml(parse(kGood, {"algorithm.init=zero"}).experiment), R"(name = "a"
+seed = 7
+precision = "fp64"
+
+[problem]
+kind = "logistic"
+data = "libsvm:a9a"
+test_share = 0.0
+regularizer = "l2"
+lambda = 0.1
+
+[clients]
+count = 20
+partition = "contiguous"
+participation = 1.0
+weights = "equal"
+
+[algorithm]
+name = "ef21"
+compressor = "topk:k=1"
+step_size = "theory"
+batch = "full"
+init = "zero"
+
+[run]
+rounds = 50
+evaluate_every = 1
+stop_at_grad_norm_sq = 0.0
+x0 = "zeros"
+
+[server]
+quorum = 1.0
+over_selection = 0.0
+deadline_ms = 60000
+zstd = "auto"
+mirrors = "auto"
+durability = "auto"
+join_deadline_ms = 86400000
+)");
+}
+
+TEST(ExperimentToml, WritesResolvedAlgorithmsAsExactNumbers) {
+  proto::Experiment e = parse(kGood, {"algorithm.name=marina", "algorithm.compressor=randk:k=2"}).experiment;
+  AlgorithmSpec spec = algorithm_spec(e);
+  spec.step_size = "0.10000000000000001";
+  spec.parameters = {{"p", "0.33333333333333331"}};
+  set_algorithm(e, spec);
+  expect_round_trip(e);
+  const std::string text = to_toml(e);
+  EXPECT_NE(text.find("\nstep_size = 0.1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\np = 0.3333333333333333\n"), std::string::npos) << text;
+  EXPECT_EQ(std::stod(algorithm_spec(e).parameters.at(0).second), 1.0 / 3.0);
+}
+
+TEST(ExperimentToml, CarriesTheSpecOfTheAlgorithm) {
+  proto::Experiment e = default_experiment();
+  const AlgorithmSpec spec{"ef21", "topk:k=2", "theory*4", 5, 0.25, {{"init", "zero"}}};
+  set_algorithm(e, spec);
+  const AlgorithmSpec back = algorithm_spec(e);
+  EXPECT_EQ(back.name, spec.name);
+  EXPECT_EQ(back.compressor, spec.compressor);
+  EXPECT_EQ(back.step_size, spec.step_size);
+  EXPECT_EQ(back.batch, spec.batch);
+  EXPECT_EQ(back.participation, spec.participation);
+  EXPECT_EQ(back.parameters, spec.parameters);
+}
+
+TEST(TomlValues, TextSurvivesBeingWrittenAsANumber) {
+  for (const std::string text : {"true",
+                                 "false",
+                                 "1",
+                                 "-1",
+                                 "0",
+                                 "-0",
+                                 "007",
+                                 "0.1",
+                                 ".5",
+                                 "1.",
+                                 "1e+22",
+                                 "1e22",
+                                 "1e-07",
+                                 "5e-324",
+                                 "+1",
+                                 "nan",
+                                 "inf",
+                                 "0x10",
+                                 "",
+                                 "9223372036854775807",
+                                 "9223372036854775808",
+                                 "12345678901234567168",
+                                 "0.10000000000000001",
+                                 "1_0",
+                                 "1979-05-27",
+                                 "a\"b\\c\nd\x7f"}) {
+    const auto read = read_toml_value(toml_literal(value_of(text)));
+    ASSERT_TRUE(read.has_value()) << text;
+    EXPECT_EQ(text_of(*read), text);
+  }
+}
+
+TEST(TomlValues, NumbersReadBackToTheSameBits) {
+  for (const double value :
+       {0.0, 1.0, 0.1, 1.0 / 3.0, 1e22, 1.2345678901234567e19, 5e-324, 1.7976931348623157e308, -1e-12}) {
+    const auto read = read_toml_value(toml_literal(value));
+    ASSERT_TRUE(read.has_value()) << value;
+    EXPECT_EQ(std::get<double>(*read), value);
+  }
+}
+
+TEST(ExperimentPaths, BecomeAbsoluteWhenTheyExistBesideTheFile) {
+  const Folder folder;
+  folder.write("train", "");
+  folder.write("start.txt", "");
+  proto::Experiment e =
+      parse(kGood, {"problem.data=libsvm:train", "problem.test=csv:nowhere", "run.x0=file:start.txt"})
+          .experiment;
+  make_paths_absolute(e, folder.path);
+  EXPECT_EQ(e.problem().data(), "libsvm:" + (folder.path / "train").string());
+  EXPECT_EQ(e.problem().test(), "csv:nowhere");
+  EXPECT_EQ(e.run().x0(), "file:" + (folder.path / "start.txt").string());
+  const std::string once = e.SerializeAsString();
+  make_paths_absolute(e, "/");
+  EXPECT_EQ(e.SerializeAsString(), once);
+}
+
+TEST(ExperimentPaths, AreLeftAloneWhereThereIsNone) {
+  proto::Experiment e = parse(kGood, {"problem.data=digits", "run.x0=normal"}).experiment;
+  map_paths(e, [](const fs::path&) -> fs::path { return "changed"; });
+  EXPECT_EQ(e.problem().data(), "digits");
+  EXPECT_EQ(e.problem().test(), "");
+  EXPECT_EQ(e.run().x0(), "normal");
+}
+
+std::string text_of_file(const fs::path& file) {
+  std::ifstream in(file);
+  EXPECT_TRUE(in.is_open()) << file;
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST(ExperimentConfigs, AreAcceptedAndSayWhatTheyShow) {
+  std::set<std::string> found;
+  for (const auto& entry : fs::directory_iterator(kRoot / "experiments" / "configs")) {
+    if (entry.path().extension() != ".toml") continue;
+    const LoadedExperiment loaded = load_experiment(entry.path());
+    EXPECT_TRUE(text_of_file(entry.path()).starts_with("# ")) << entry.path();
+    expect_round_trip(loaded.experiment);
+    found.insert(entry.path().stem());
+  }
+  for (const char* name :
+       {"char_mlp_names", "demo_ef21", "demo_gd", "deploy_devices", "deploy_power", "deploy_silos",
+        "ef21_a9a", "fedavg_digits", "gpt_shakespeare", "lenet_mnist", "marina_phishing", "quadratics"})
+    EXPECT_TRUE(found.count(name)) << name;
+}
+
+TEST(ExperimentConfigs, ThoseForOperatorsAreWhatTheirCommentsSay) {
+  const auto server = [](const char* name) {
+    return load_experiment(kRoot / "experiments" / "configs" / name).experiment.server();
+  };
+  EXPECT_EQ(server("deploy_silos.toml").quorum(), 1);
+  EXPECT_LT(server("deploy_devices.toml").quorum(), 1);
+  EXPECT_EQ(server("deploy_devices.toml").deadline_ms(), 5000u);
+  EXPECT_EQ(server("deploy_power.toml").durability(), "power");
+}
+
+std::string without_pipes(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return text;
+}
+
+// docs/experiment_file.md has exactly these rows, one per key.
+std::string markdown_row(const KeyHelp& help) {
+  const std::string key = help.key.substr(help.key.find('.') + 1);
+  return without_pipes("`" + key + "`").insert(0, "| ") + " | " + without_pipes(help.type) + " | " +
+         without_pipes(help.fallback) + " | " + without_pipes(help.meaning) + " |";
+}
+
+TEST(ExperimentDocs, ListEveryKeyAsTheProgramKnowsIt) {
+  std::string expected, section = "?";
+  for (const KeyHelp& help : experiment_keys()) {
+    const std::size_t dot = help.key.find('.');
+    const std::string now = dot == std::string::npos ? "" : help.key.substr(0, dot);
+    if (now != section) expected += "\n";
+    section = now;
+    expected += markdown_row(help) + "\n";
+  }
+  std::istringstream page(text_of_file(kRoot / "docs" / "experiment_file.md"));
+  std::string actual, line, previous;
+  while (std::getline(page, line)) {
+    const bool is_row = line.starts_with("| `");
+    if (is_row && !previous.starts_with("| `")) actual += "\n";
+    if (is_row) actual += line + "\n";
+    previous = line;
+  }
+  EXPECT_EQ(actual, expected) << "the tables of docs/experiment_file.md should be:\n" << expected;
+}
+
+}  // namespace
+}  // namespace gradwire

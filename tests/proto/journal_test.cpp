@@ -1,0 +1,406 @@
+#include "proto/store/journal.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "proto/store/folder_disk.h"
+#include "tests/proto/simulated_disk.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+// A process whose state is how often it counted; every count is a record.
+class Counter {
+ public:
+  Counter(Disk& disk, Durability durability)
+      : journal_(disk, durability, [this](const std::string& line) { notes += line + "\n"; }) {}
+
+  Result<bool> recover() {
+    return journal_.recover({.snapshot =
+                                 [this](std::span<const Section> sections) {
+                                   if (sections.size() != 2 || sections[0].tag != 7) return false;
+                                   count = std::stoull(std::string(sections[0].bytes));
+                                   return true;
+                                 },
+                             .record =
+                                 [this](std::string_view record) {
+                                   const std::string want = "count " + std::to_string(count) + " of life ";
+                                   if (!record.starts_with(want)) return false;
+                                   const int life = std::stoi(std::string(record.substr(want.size())));
+                                   went_back |= life < newest_life_;
+                                   newest_life_ = life;
+                                   ++count;
+                                   return true;
+                                 }});
+  }
+  Status snapshot() {
+    const std::string text = std::to_string(count);
+    const Section sections[] = {{7, text}, {8, padding}};
+    return journal_.snapshot(sections);
+  }
+  Status add() {
+    const std::string text = std::to_string(count), lives = std::to_string(life);
+    const std::string_view pieces[] = {"count ", text, " of life ", lives};
+    Status status = journal_.append(pieces);
+    if (status) ++count;
+    return status;
+  }
+
+  Journal& journal() { return journal_; }
+
+  std::uint64_t count = 0;
+  int life = 1;            // which process this is
+  bool went_back = false;  // a record of an earlier process came after one of a later
+  std::string padding, notes;
+
+ private:
+  Journal journal_;
+  int newest_life_ = 0;
+};
+
+// Counts to `end`, with a snapshot before every `every`th.
+void count_to(Counter& counter, std::uint64_t end, std::uint64_t every) {
+  while (counter.count < end) {
+    if (counter.count % every == 0) {
+      ASSERT_TRUE(counter.snapshot());
+    }
+    ASSERT_TRUE(counter.add());
+  }
+}
+
+std::uint64_t recovered(Disk& disk) {
+  Counter counter(disk, Durability::kProcess);
+  const Result<bool> found = counter.recover();
+  EXPECT_TRUE(found) << (found ? "" : found.error().message);
+  EXPECT_TRUE(found && *found);
+  return counter.count;
+}
+
+TEST(Journal, RecoversEveryRecordSinceTheNewestSnapshot) {
+  SimulatedDisk disk;
+  Counter none(disk, Durability::kProcess);
+  const Result<bool> found = none.recover();
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(*found) << "an empty folder holds nothing";
+  Counter counter(disk, Durability::kProcess);
+  count_to(counter, 35, 10);
+  EXPECT_EQ(recovered(disk), 35u);
+}
+
+TEST(Journal, KeepsThreeGenerationsAndTheLogsBetweenThem) {
+  SimulatedDisk disk;
+  Counter counter(disk, Durability::kProcess);
+  count_to(counter, 95, 10);
+  EXPECT_EQ(*disk.list(),
+            (std::vector<std::string>{"ckpt-000000000070.bin", "ckpt-000000000080.bin",
+                                      "ckpt-000000000090.bin", "journal", "log-000000000070.bin",
+                                      "log-000000000080.bin", "log-000000000090.bin"}));
+}
+
+TEST(Journal, UsesThePreviousGenerationsWhereTheNewestAreDamagedAndLosesNothing) {
+  for (int damaged = 1; damaged <= 2; ++damaged) {
+    SimulatedDisk disk;
+    Counter counter(disk, Durability::kProcess);
+    count_to(counter, 95, 10);
+    disk.contents("ckpt-000000000090.bin")[20] ^= 4;
+    if (damaged == 2) disk.contents("ckpt-000000000080.bin").resize(30);
+    Counter next(disk, Durability::kProcess);
+    ASSERT_TRUE(next.recover());
+    EXPECT_EQ(next.count, 95u);
+    EXPECT_NE(next.notes.find("ckpt-000000000090.bin cannot be used"), std::string::npos) << next.notes;
+    EXPECT_NO_THROW(disk.contents("ckpt-000000000090.bin.corrupt")) << "damaged files are kept";
+    count_to(next, 120, 10);
+    EXPECT_EQ(recovered(disk), 120u);
+  }
+}
+
+TEST(Journal, SaysSoWhereNothingOfARunCanBeRead) {
+  SimulatedDisk disk;
+  Counter counter(disk, Durability::kProcess);
+  count_to(counter, 5, 10);
+  disk.contents("ckpt-000000000000.bin")[0] ^= 1;
+  disk.contents("ckpt-000000000000.copy").resize(9);
+  const Result<bool> found = Counter(disk, Durability::kProcess).recover();
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().message.find("no snapshot of the run can be read"), std::string::npos);
+}
+
+TEST(Journal, OfOneSnapshotKeepsACopyThatTakesItsPlace) {
+  for (const std::uint64_t rounds : {0, 5}) {
+    SimulatedDisk disk;
+    Counter counter(disk, Durability::kProcess);
+    ASSERT_TRUE(counter.snapshot());
+    count_to(counter, rounds, 10);
+    disk.contents("ckpt-000000000000.bin").resize(11);
+    Counter next(disk, Durability::kProcess);
+    const Result<bool> found = next.recover();
+    ASSERT_TRUE(found && *found) << next.notes;
+    EXPECT_EQ(next.count, rounds);
+    EXPECT_NE(next.notes.find("ckpt-000000000000.bin cannot be used"), std::string::npos) << next.notes;
+    ASSERT_TRUE(next.snapshot());
+    count_to(next, 21, 10);
+    const auto files = *disk.list();
+    EXPECT_EQ(std::count(files.begin(), files.end(), "ckpt-000000000000.copy"), 0) << "two more are there";
+    EXPECT_EQ(recovered(disk), 21u);
+  }
+}
+
+TEST(Journal, SaysThatALogIsEmpty) {
+  SimulatedDisk disk;
+  Counter counter(disk, Durability::kProcess);
+  count_to(counter, 5, 10);
+  disk.contents("log-000000000000.bin").clear();
+  Counter next(disk, Durability::kProcess);
+  ASSERT_TRUE(next.recover());
+  EXPECT_EQ(next.count, 0u);
+  EXPECT_NE(next.notes.find("log-000000000000.bin is empty"), std::string::npos) << next.notes;
+}
+
+void put_file(Disk& disk, const std::string& name) {
+  const std::string_view text = "somebody's";
+  ASSERT_TRUE(disk.write(name, std::span(&text, 1)));
+}
+
+TEST(Journal, RemovesWhatItWroteAndNothingElse) {
+  const std::vector<std::string> others = {"ckpt-000000000005.txt", "ckpt-1.bin",
+                                           "ckpt-best.bin.new",     "log-2024.bin",
+                                           "log-of-mine.corrupt",   "metrics.csv"};
+  SimulatedDisk disk;
+  for (const std::string& name : others) put_file(disk, name);
+  Counter counter(disk, Durability::kProcess);
+  count_to(counter, 25, 10);
+  disk.contents("ckpt-000000000020.bin")[3] ^= 1;
+  Counter next(disk, Durability::kProcess);
+  ASSERT_TRUE(next.recover());
+  EXPECT_EQ(next.count, 25u);
+  EXPECT_TRUE(*next.journal().is_there());
+  const Status removed = next.journal().remove();
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_EQ(*disk.list(), others);
+  EXPECT_FALSE(*next.journal().is_there());
+}
+
+TEST(Journal, RemovesNothingWhereNothingSaysThatItIsAJournals) {
+  SimulatedDisk disk;
+  put_file(disk, "log-000000000003.bin");
+  const Status removed = Journal(disk, Durability::kProcess).remove();
+  ASSERT_FALSE(removed);
+  EXPECT_NE(removed.error().message.find("log-000000000003.bin is named as a file of a run"),
+            std::string::npos)
+      << removed.error().message;
+  EXPECT_EQ(disk.list()->size(), 1u);
+}
+
+TEST(Journal, EndsAtTheFirstDamagedRecordWhereverItIs) {
+  SimulatedDisk whole;
+  Counter counter(whole, Durability::kProcess);
+  count_to(counter, 8, 100);
+  const std::string log = whole.contents("log-000000000000.bin");
+  const std::size_t record = log.size() / 8;
+  for (std::size_t at = 0; at < log.size(); ++at) {
+    SimulatedDisk cut = whole, flipped = whole;  // they share files: contents are replaced, not changed
+    const std::string_view part = std::string_view(log).substr(0, at);
+    ASSERT_TRUE(cut.write("log-000000000000.bin", std::span(&part, 1)));
+    EXPECT_EQ(recovered(cut), at / record) << at;
+    std::string damaged = log;
+    damaged[at] ^= 16;
+    const std::string_view view = damaged;
+    ASSERT_TRUE(flipped.write("log-000000000000.bin", std::span(&view, 1)));
+    EXPECT_EQ(recovered(flipped), at / record) << at;
+  }
+}
+
+TEST(Snapshot, EveryFlippedByteAndEveryTruncationIsDetected) {
+  std::string big(64 << 10, '\0'), frame, bytes;
+  for (std::size_t k = 0; k < big.size(); ++k) big[k] = static_cast<char>(k * k >> 7);
+  const Section sections[] = {{1, "about"}, {2, big}, {3, ""}};
+  for (const std::string_view piece : pack_snapshot(42, sections, frame)) bytes += piece;
+  const auto whole = unpack_snapshot(42, bytes);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ((*whole)[1].bytes, big);
+  EXPECT_FALSE(unpack_snapshot(43, bytes)) << "a file under another's name";
+  EXPECT_FALSE(unpack_snapshot(42, bytes + '\0'));
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    ASSERT_FALSE(unpack_snapshot(42, std::string_view(bytes).substr(0, at))) << at;
+    bytes[at] ^= static_cast<char>(1 << at % 8);
+    ASSERT_FALSE(unpack_snapshot(42, bytes)) << at;
+    bytes[at] ^= static_cast<char>(1 << at % 8);
+  }
+}
+
+// Crashes in the middle of call `at` and again during recovery; false: a committed record is lost.
+bool survives(SimulatedDisk& disk, Durability durability, std::uint64_t at, std::uint64_t again) {
+  std::uint64_t committed = 0;
+  const auto crash = [&] { durability == Durability::kPower ? disk.lose_power() : disk.lose_process(); };
+  disk.crash_at = at;
+  for (int life = 0; life < 3; ++life) {
+    try {
+      Counter counter(disk, durability);
+      const Result<bool> found = counter.recover();
+      if (!found) return false;
+      if (counter.count < committed || counter.count > committed + 1) return false;
+      if (!counter.snapshot()) return false;
+      committed = std::max(committed, counter.count);
+      while (counter.count < 30) {
+        if (counter.count % 7 == 0 && !counter.snapshot()) return false;
+        if (!counter.add()) return false;
+        committed = counter.count;
+      }
+      return true;
+    } catch (const SimulatedCrash&) {
+      crash();
+      disk.crash_at = disk.calls() + again;
+    }
+  }
+  disk.crash_at = UINT64_MAX;
+  return true;
+}
+
+TEST(Journal, LosesNoCommittedRecordWhereverTheProcessOrThePowerFails) {
+  for (const Durability durability : {Durability::kProcess, Durability::kPower}) {
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+      SimulatedDisk disk(seed);
+      ASSERT_TRUE(survives(disk, durability, seed % 100, seed % 13)) << "seed " << seed;
+    }
+  }
+}
+
+// With kProcess a loss of power may cost records, but none before a finished snapshot, and no lost record
+// comes back later. False: one of these failed.
+bool goes_on_from_its_snapshot(SimulatedDisk& disk, std::uint64_t at, std::uint64_t again) {
+  std::uint64_t sure = 0;
+  bool any = false;
+  disk.crash_at = at;
+  for (int life = 1; life <= 4; ++life) {
+    try {
+      Counter counter(disk, Durability::kProcess);
+      counter.life = life;
+      const Result<bool> found = counter.recover();
+      if (!found || counter.went_back || counter.count < sure || (any && !*found)) return false;
+      const auto snapshot = [&] {
+        if (!counter.snapshot()) return false;
+        sure = counter.count;
+        return any = true;
+      };
+      if (!snapshot()) return false;
+      while (counter.count < 30) {
+        if (counter.count % 7 == 0 && !snapshot()) return false;
+        if (!counter.add()) return false;
+      }
+      if (life == 4) return true;
+      disk.lose_power();
+    } catch (const SimulatedCrash&) {
+      disk.lose_power();
+    }
+    disk.crash_at = disk.calls() + again;
+  }
+  disk.crash_at = UINT64_MAX;
+  return true;
+}
+
+TEST(Journal, OfAProcessGoesOnFromItsLastSnapshotWhereverThePowerFails) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    SimulatedDisk disk(seed);
+    ASSERT_TRUE(goes_on_from_its_snapshot(disk, seed % 90, seed % 37)) << "seed " << seed;
+  }
+}
+
+TEST(Journal, OfAProcessWithoutSynchronisingTheFolderWouldLoseItsSnapshots) {
+  int lost = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SimulatedDisk disk(seed);
+    disk.forgets_folder_syncs = true;
+    lost += !goes_on_from_its_snapshot(disk, seed % 90, seed % 37);
+  }
+  EXPECT_GT(lost, 0) << "the simulated disk is too kind";
+}
+
+TEST(Journal, WithoutSynchronisingTheFolderWouldLoseThem) {
+  int lost = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    SimulatedDisk disk(seed);
+    disk.forgets_folder_syncs = true;
+    lost += !survives(disk, Durability::kPower, seed % 100, seed % 13);
+  }
+  EXPECT_GT(lost, 0) << "the simulated disk is too kind";
+}
+
+TEST(Journal, OnAFullDiskSaysSoAndGoesOnWhereItWasOnceThereIsRoom) {
+  for (std::size_t capacity = 200; capacity < 1200; capacity += 7) {
+    SimulatedDisk disk;
+    disk.capacity = capacity;
+    Counter counter(disk, Durability::kPower);
+    if (!counter.snapshot()) continue;
+    Status status = Unit{};
+    while (status && counter.count < 100) status = counter.add();
+    ASSERT_FALSE(status);
+    EXPECT_NE(status.error().message.find("No space left"), std::string::npos);
+    disk.capacity = SIZE_MAX;
+    EXPECT_EQ(recovered(disk), counter.count);
+  }
+}
+
+TEST(FolderDisk, HoldsAJournalAndNamesTheFileThatCannotBeWritten) {
+  const TemporaryFolder folder;
+  FolderDisk disk(folder.path());
+  Counter counter(disk, Durability::kPower);
+  counter.padding = std::string(100000, 'x');
+  count_to(counter, 35, 10);
+  EXPECT_EQ(recovered(disk), 35u);
+  FolderDisk nowhere(folder.path() / "nowhere");
+  const std::string_view text = "x";
+  const Status status = nowhere.write("file", std::span(&text, 1));
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("nowhere/file: cannot be written: No such file"), std::string::npos)
+      << status.error().message;
+}
+
+TEST(FolderLock, IsRefusedToTheSecondAndNamesTheFirst) {
+  const TemporaryFolder folder;
+  {
+    const FolderLock first(folder.path());
+    try {
+      const FolderLock second(folder.path());
+      FAIL() << "two processes would write into one folder";
+    } catch (const std::runtime_error& error) {
+      EXPECT_NE(std::string(error.what()).find("is in use by process " + std::to_string(::getpid())),
+                std::string::npos)
+          << error.what();
+    }
+  }
+  EXPECT_NO_THROW(FolderLock{folder.path()});
+}
+
+TEST(FolderLock, IsHeldByOneAlsoWhereHoldersRemoveTheFile) {
+  const TemporaryFolder folder;
+  std::atomic<int> holders = 0, held = 0, twice = 0;
+  const auto hold = [&] {
+    for (int k = 0; k < 100; ++k) {
+      try {
+        const FolderLock lock(folder.path());
+        if (holders.fetch_add(1) != 0) ++twice;
+        ++held;
+        std::this_thread::yield();
+        --holders;
+        std::filesystem::remove(folder.path() / "lock");
+      } catch (const std::runtime_error&) {  // in use
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 4; ++k) threads.emplace_back(hold);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(held, 50);
+  EXPECT_EQ(twice, 0);
+}
+
+}  // namespace
+}  // namespace gradwire

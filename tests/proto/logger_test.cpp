@@ -1,0 +1,214 @@
+#include "proto/report/logger.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <thread>
+#include <vector>
+
+#include "proto/report/log_limit.h"
+#include "tests/proto/json_check.h"
+#include "tests/support/run_program.h"
+
+namespace gradwire {
+namespace {
+
+constexpr LogRate kRate{.burst = 3, .window_ms = 100, .longest_window_ms = 400, .kinds = 8};
+
+LogLine stranger(int port) { return "10.0.0.9:" + std::to_string(port) + " is disconnected"; }
+LogLine of_client(std::uint32_t client) { return LogLine("is disconnected").of_client(client); }
+
+// ---- LogLimit ----
+
+TEST(LogLimit, TheFirstLinesOfAKindArePrintedAndTheRestIsSummedUp) {
+  LogLimit limit(kRate);
+  for (int k = 0; k < 10; ++k) EXPECT_EQ(limit.take(stranger(k), 5), k < 3) << k;
+  EXPECT_EQ(limit.next_sum_ms(), 105u);
+  EXPECT_TRUE(limit.sums(104).empty());
+  const auto sums = limit.sums(105);
+  ASSERT_EQ(sums.size(), 1u);
+  EXPECT_EQ(sums[0].text, "... 7 more such lines in 100 ms, the last: 10.0.0.9:9 is disconnected");
+  EXPECT_FALSE(limit.next_sum_ms());
+}
+
+TEST(LogLimit, AFloodOfStrangersHidesNothingThatIsSaidOfAClient) {
+  LogLimit limit(kRate);
+  for (int k = 0; k < 1000; ++k) limit.take(stranger(k), 0);
+  for (int k = 0; k < 1000; ++k) limit.take(of_client(1), 0);
+  EXPECT_TRUE(limit.take(of_client(2), 0));
+  EXPECT_TRUE(limit.take("another line", 0));
+  EXPECT_FALSE(limit.take(of_client(1), 0));
+}
+
+TEST(LogLimit, ErrorsAreNeverLeftOut) {
+  LogLimit limit(kRate);
+  LogLine error("the disk is full");
+  error.level = LogLevel::kError;
+  for (int k = 0; k < 100; ++k) EXPECT_TRUE(limit.take(error, 0));
+}
+
+TEST(LogLimit, WhatGoesOnForLongIsSaidEverMoreRarely) {
+  LogLimit limit(kRate);
+  constexpr std::uint64_t kEnd = 40'000;
+  std::uint64_t printed = 0, summed = 0, said = 0;
+  for (std::uint64_t ms = 0; ms < kEnd; ++ms) {
+    for (const LogLine& sum : limit.sums(ms)) {
+      ++printed;
+      summed += std::stoul(sum.text.substr(4));
+    }
+    ++said;
+    if (limit.take(stranger(1), ms)) {
+      ++printed;
+      ++summed;
+    }
+  }
+  for (const LogLine& sum : limit.sums(kEnd, true)) summed += std::stoul(sum.text.substr(4));
+  EXPECT_EQ(summed, said) << "every line is printed or counted";
+  EXPECT_LT(printed, 3 + 2 + kEnd / 400 + 2);
+}
+
+TEST(LogLimit, AfterAQuietWindowLinesArePrintedAgain) {
+  LogLimit limit(kRate);
+  for (int k = 0; k < 10; ++k) limit.take(stranger(k), 0);
+  EXPECT_EQ(limit.sums(100).size(), 1u);
+  EXPECT_FALSE(limit.take(stranger(1), 101)) << "the flood may go on";
+  EXPECT_EQ(limit.sums(300).at(0).text,
+            "... 1 more such line in 200 ms, the last: 10.0.0.9:1 is disconnected");
+  EXPECT_TRUE(limit.take(stranger(1), 301));
+  EXPECT_TRUE(limit.sums(501).empty());
+  EXPECT_TRUE(limit.take(stranger(1), 502));
+}
+
+TEST(LogLimit, ManyKindsTakeABoundedPlace) {
+  LogLimit limit(kRate);
+  std::uint64_t printed = 0;
+  for (std::uint32_t client = 0; client < 1000; ++client) printed += limit.take(of_client(client), 0) ? 1 : 0;
+  EXPECT_EQ(printed, kRate.kinds + kRate.burst);
+  const auto sums = limit.sums(100);
+  ASSERT_EQ(sums.size(), 1u);
+  EXPECT_NE(sums[0].text.find("989 more such lines"), std::string::npos) << sums[0].text;
+}
+
+// ---- Logger ----
+
+template <class Say>
+std::vector<std::string> lines_said(const Say& say) {
+  testing::internal::CaptureStderr();
+  say();
+  return lines_of(testing::internal::GetCapturedStderr());
+}
+
+TEST(LoggerTest, ALineOfTextHasItsTimeAndItsLevel) {
+  const auto lines = lines_said([] {
+    Logger logger("program");
+    logger.log("listening");
+    logger.log(LogLine::warning("a snapshot was not written"));
+    EXPECT_EQ(logger.fail("the disk is full", kFailed), 1);
+  });
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].substr(24), " info: listening");
+  EXPECT_EQ(lines[1].substr(24), " warning: a snapshot was not written");
+  EXPECT_EQ(lines[2].substr(24), " error: the disk is full");
+  for (const std::string& line : lines) {
+    EXPECT_EQ(line.substr(0, 2) + line[10] + line[23], "20TZ") << line;
+    EXPECT_EQ(without_time(line), line.substr(line.find(": ") + 2));
+  }
+}
+
+TEST(LoggerTest, ALineOfJsonHasItsLevelAndTheClientAndTheRoundWhereTheyAreKnown) {
+  const auto lines = lines_said([] {
+    Logger logger("program", LogFormat::kJson);
+    logger.log("listening");
+    logger.log(LogLine::warning("says \"\xff\n\x1b[2J\"").of_client(3).in_round(12));
+    logger.fail("no.toml: no such file", kBadUsage);
+  });
+  ASSERT_EQ(lines.size(), 3u);
+  for (const std::string& line : lines) {
+    EXPECT_TRUE(JsonCheck::is_object(line)) << line;
+    EXPECT_TRUE(line.starts_with("{\"time\": \"20")) << line;
+  }
+  EXPECT_TRUE(lines[0].ends_with(R"(Z", "level": "info", "message": "listening"})")) << lines[0];
+  EXPECT_TRUE(
+      lines[1].ends_with("Z\", \"level\": \"warning\", \"client\": 3, \"round\": 12, \"message\": \"says "
+                         "\\\"\xEF\xBF\xBD\\n\\u001b[2J\\\"\"}"))
+      << lines[1];
+  EXPECT_TRUE(lines[2].ends_with(R"("level": "error", "message": "no.toml: no such file"})")) << lines[2];
+}
+
+TEST(LoggerTest, TextOfAPeerForgesNoLineAndMovesNoCursor) {
+  const auto lines = lines_said([] {
+    Logger logger("program");
+    logger.log("client 'a\n2026-01-01T00:00:00.000Z info: b\x1b[2J\x7f\xc2\x9b\xc3\xa9\xff'");
+  });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(without_time(lines[0]), "client 'a?2026-01-01T00:00:00.000Z info: b?[2J??\xc3\xa9\xEF\xBF\xBD'");
+}
+
+TEST(LoggerTest, BadUsageIsAnsweredWithoutATime) {
+  const auto lines = lines_said([] {
+    Logger logger("program");
+    EXPECT_EQ(logger.fail("--listen is required", kBadUsage), 2);
+  });
+  EXPECT_EQ(lines, std::vector<std::string>{"program: --listen is required"});
+  EXPECT_EQ(without_time(lines.at(0)), lines.at(0));
+}
+
+TEST(LoggerTest, AQuietProgramSaysWhyItFails) {
+  const auto lines = lines_said([] {
+    Logger logger("program");
+    logger.set_quiet(true);
+    logger.log("listening");
+    logger.log(LogLine::warning("a snapshot was not written"));
+    logger.fail("the disk is full", kFailed);
+  });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(without_time(lines[0]), "the disk is full");
+}
+
+TEST(LoggerTest, ASumComesWhenItIsDueAlthoughNothingElseIsSaid) {
+  const auto lines = lines_said([] {
+    Logger logger("program", LogFormat::kText, kRate);
+    for (int k = 0; k < 10; ++k) logger.log(stranger(k));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    logger.log("the end");
+  });
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(without_time(lines[3]).substr(0, 25), "... 7 more such lines in ");
+  EXPECT_LT(lines[3].substr(0, 22), lines[4].substr(0, 22)) << "at its own time";
+}
+
+TEST(LoggerTest, WhatIsStillToBeSummedUpIsPrintedAtTheEnd) {
+  const auto lines = lines_said([] {
+    Logger logger("program", LogFormat::kText, {.burst = 3, .window_ms = 1'000'000});
+    for (int k = 0; k < 10; ++k) logger.log(stranger(k));
+  });
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(without_time(lines[3]).substr(0, 25), "... 7 more such lines in ");
+}
+
+TEST(LoggerTest, SeveralThreadsMayTalk) {
+  const auto lines = lines_said([] {
+    Logger logger("program", LogFormat::kText, {.burst = 5, .window_ms = 1});
+    std::vector<std::thread> threads;
+    for (std::uint32_t client = 0; client < 4; ++client)
+      threads.emplace_back([&logger, client] {
+        for (int k = 0; k < 2000; ++k) logger.log(of_client(client));
+      });
+    for (std::thread& thread : threads) thread.join();
+  });
+  for (const std::string& line : lines) EXPECT_TRUE(without_time(line).ends_with("is disconnected")) << line;
+}
+
+TEST(LoggerTest, ALogMayBeWrittenForStringsAndGivenThem) {
+  std::vector<std::string> taken;
+  const std::function<void(const std::string&)> old = [&](const std::string& line) { taken.push_back(line); };
+  const Log log = old;
+  log("one");
+  log(std::string("two"));
+  const std::function<void(const std::string&)> older = log;
+  older("three");
+  EXPECT_EQ(taken, (std::vector<std::string>{"one", "two", "three"}));
+  EXPECT_FALSE(Log(std::function<void(const std::string&)>()));
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,244 @@
+// The kinds that are networks, from the experiment file to the model.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "engine/models/char_mlp.h"
+#include "engine/models/gpt.h"
+#include "engine/models/lenet.h"
+#include "engine/problems/problem.h"
+#include "experiments/list.h"
+#include "proto/config/problem_spec.h"
+#include "tests/proto/experiment_text.h"
+
+namespace gradwire {
+namespace {
+
+std::string file_of(const std::string& kind, const std::string& keys = "") {
+  const std::string data = kind == "char_mlp" || kind == "gpt" ? "text:t" : "digits";
+  return "[problem]\nkind = \"" + kind + "\"\ndata = \"" + data + "\"\n" + keys +
+         "[algorithm]\nname = \"fedavg\"\nlocal_step_size = 0.1\n";
+}
+ProblemSpec spec_of(const std::string& kind, const std::string& keys = "") {
+  return problem_spec(parse(file_of(kind, keys)).experiment);
+}
+
+Agreement letters(std::size_t count) {
+  Agreement agreement;
+  for (std::size_t k = 0; k < count; ++k) agreement.alphabet += static_cast<char>('0' + k);
+  return agreement;
+}
+Agreement images(std::size_t features) {
+  return {.columns = features, .labels = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}};
+}
+
+// The error of check_agreement; empty when there is none.
+std::string complaint(const ProblemSpec& spec, const Agreement& agreement) {
+  try {
+    check_agreement(spec, agreement);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ModelExperiment, DefaultsAreThoseOfTheModels) {
+  EXPECT_EQ(model_dim(spec_of("gpt"), letters(65)), 46289u);
+  EXPECT_EQ(model_start(spec_of("gpt"), letters(65)), gpt().start(1));
+  EXPECT_EQ(model_dim(spec_of("char_mlp"), letters(26)), 1755u + 1052 * 128);
+  EXPECT_EQ(model_start(spec_of("char_mlp"), letters(26)), char_mlp().start(1));
+  EXPECT_EQ(model_dim(spec_of("cnn"), images(784)), 44426u);
+  EXPECT_EQ(model_start(spec_of("cnn"), images(784)), lenet().start(1));
+  const ProblemSpec spec = spec_of("gpt");
+  const GptShape shape;
+  EXPECT_EQ(spec.epsilon, shape.epsilon);
+  EXPECT_EQ(spec.tanh_logits, shape.tanh_logits);
+  EXPECT_EQ(spec.activation, "relu");
+  EXPECT_EQ(spec_of("mlp").activation, "tanh");
+  EXPECT_EQ(spec_of("char_mlp").activation, "tanh");
+  EXPECT_EQ(spec_of("cnn").activation, "relu");
+  EXPECT_EQ(spec_of("logistic").activation, "");
+}
+
+TEST(ModelExperiment, ASpecWithoutNumbersTakesThoseOfTheModel) {
+  ProblemSpec spec;
+  spec.kind = "gpt";
+  EXPECT_EQ(model_dim(spec, letters(65)), 46289u);
+  spec.kind = "char_mlp";
+  spec.hidden = {16};
+  EXPECT_EQ(model_dim(spec, letters(26)), 1755u + 1052 * 16);
+}
+
+TEST(ModelExperiment, EveryKeyReachesTheModel) {
+  const ProblemSpec gpt_spec = spec_of("gpt",
+                                       "context = 5\nwidth = 6\nlayers = 2\nheads = 3\nepsilon = 0\n"
+                                       "tanh_logits = false\nactivation = \"gelu\"\n");
+  EXPECT_EQ(gpt_spec.epsilon, 0);
+  EXPECT_FALSE(gpt_spec.tanh_logits);
+  EXPECT_EQ(gpt_spec.activation, "gelu");
+  EXPECT_EQ(complaint(gpt_spec, letters(7)), "");
+  const Network as_shape = gpt({.vocabulary = 7,
+                                .context = 5,
+                                .width = 6,
+                                .layers = 2,
+                                .heads = 3,
+                                .epsilon = 0,
+                                .tanh_logits = false});
+  EXPECT_EQ(model_start(gpt_spec, letters(7)), as_shape.start(1));
+
+  const ProblemSpec names = spec_of("char_mlp", "context = 3\nwidth = 2\nhidden = [7, 4]\n");
+  EXPECT_EQ(model_dim(names, letters(4)),
+            char_mlp({.vocabulary = 5, .context = 3, .width = 2, .hidden = {7, 4}}).dim());
+
+  const ProblemSpec cnn = spec_of("cnn", "filters = [3]\nhidden = []\nchannels = 3\nimage_height = 6\n");
+  EXPECT_EQ(complaint(cnn, images(3 * 6 * 8)), "");
+  EXPECT_EQ(model_dim(cnn, images(3 * 6 * 8)),
+            lenet({.image = {3, 6, 8}, .filters = {3}, .hidden = {}, .classes = 10}).dim());
+}
+
+TEST(ModelExperiment, IsWrittenWithEveryKeyOfItsKindAndReadsBack) {
+  for (const std::string kind : {"mlp", "char_mlp", "gpt", "cnn"}) {
+    const proto::Experiment e = parse(file_of(kind)).experiment;
+    EXPECT_EQ(e.run().x0(), "model") << kind;
+    const std::string text = to_toml(e);
+    EXPECT_EQ(parse_experiment(text, "elsewhere/a.toml").experiment.SerializeAsString(),
+              e.SerializeAsString())
+        << text;
+    const bool has_heads = text.find("\nheads = 6\n") != std::string::npos;
+    EXPECT_EQ(has_heads, kind == "gpt") << text;
+    const bool has_hidden = text.find("\nhidden = ") != std::string::npos;
+    EXPECT_EQ(has_hidden, kind != "gpt") << text;
+  }
+  EXPECT_NE(to_toml(parse(file_of("cnn")).experiment).find("\nfilters = [6, 16]\n"), std::string::npos);
+  const std::string plain = to_toml(parse(kGood).experiment);
+  for (const char* key : {"hidden", "context", "width", "activation", "tanh_logits", "filters"})
+    EXPECT_EQ(plain.find(key), std::string::npos) << key;
+}
+
+TEST(ModelExperiment, RefusesKeysOfOtherKinds) {
+  EXPECT_EQ(error_of(file_of("mlp"), {"problem.context=8"}),
+            "--set problem.context: context serves char_mlp and gpt, not kind 'mlp'");
+  EXPECT_EQ(error_of(file_of("char_mlp"), {"problem.heads=2"}),
+            "--set problem.heads: heads serves gpt, not kind 'char_mlp'");
+  EXPECT_EQ(error_of(file_of("gpt"), {"problem.hidden=[8]"}),
+            "--set problem.hidden: hidden serves mlp, char_mlp and cnn, not kind 'gpt'");
+  EXPECT_EQ(error_of(file_of("gpt"), {"problem.filters=[8]"}),
+            "--set problem.filters: filters serves cnn, not kind 'gpt'");
+  EXPECT_EQ(error_of(file_of("cnn"), {"problem.tanh_logits=true"}),
+            "--set problem.tanh_logits: tanh_logits serves char_mlp and gpt, not kind 'cnn'");
+  EXPECT_EQ(error_of(kGood, {"problem.activation=relu"}),
+            "--set problem.activation: activation serves mlp, char_mlp, gpt and cnn, not kind 'logistic'");
+  EXPECT_EQ(error_of(file_of("gpt"), {"problem.epsilonn=1"}),
+            "--set problem.epsilonn: unknown key 'epsilonn' in [problem]; did you mean 'epsilon'?");
+}
+
+TEST(ModelExperiment, RefusesNumbersOutOfRange) {
+  EXPECT_EQ(error_of(file_of("gpt", "context = 0\n")),
+            "dir/a.toml:4: context must be an integer, 1 to 4096, not 0");
+  EXPECT_EQ(error_of(file_of("gpt", "heads = 5\n")), "dir/a.toml:4: heads = 5 does not divide width = 24");
+  EXPECT_EQ(error_of(file_of("gpt", "width = 25\n")),
+            "dir/a.toml:1: problem.heads: heads = 6 does not divide width = 25");
+  EXPECT_EQ(error_of(file_of("gpt", "epsilon = -1\n")),
+            "dir/a.toml:4: epsilon must be a number, 0 or more, not -1");
+  EXPECT_EQ(error_of(file_of("cnn", "activation = \"swish\"\n")).substr(0, 45),
+            "dir/a.toml:4: unknown activation 'swish'; kno");
+  EXPECT_EQ(error_of(file_of("char_mlp", "hidden = []\n")),
+            "dir/a.toml:4: hidden needs a layer or more for kind 'char_mlp', as in hidden = [128]");
+  EXPECT_EQ(error_of(file_of("cnn", "filters = []\n")),
+            "dir/a.toml:4: filters needs a convolution or more, as in filters = [6, 16]");
+  EXPECT_EQ(error_of(file_of("mlp", "hidden = []\n")), "");
+  EXPECT_EQ(error_of(file_of("cnn", "hidden = []\n")), "");
+}
+
+TEST(ModelExperiment, RefusesDataOfTheOtherForm) {
+  EXPECT_EQ(error_of(file_of("gpt"), {"problem.data=digits"}),
+            "--set problem.data: kind 'gpt' reads text: write text:PATH, not 'digits'");
+  EXPECT_EQ(error_of(file_of("char_mlp"), {"problem.test=libsvm:a"}),
+            "--set problem.test: kind 'char_mlp' reads text: write text:PATH, not 'libsvm:a'");
+  EXPECT_EQ(
+      error_of(file_of("mlp"), {"problem.data=text:t"}),
+      "--set problem.data: kind 'mlp' needs labelled samples, but 'text:t' is text; kinds that read text are "
+      "char_mlp and gpt");
+  EXPECT_EQ(error_of("[problem]\nkind = \"gpt\"\n[algorithm]\nname = \"gd\"\nstep_size = 1\n"),
+            "dir/a.toml:1: problem.data: required for kind 'gpt', as in data = \"text:PATH\"");
+  EXPECT_EQ(error_of(file_of("gpt"), {"problem.data=text:"}),
+            "--set problem.data: data 'text' needs a path, as in text:PATH");
+  EXPECT_EQ(error_of(file_of("gpt"), {"problem.dim=7"}),
+            "--set problem.dim: dim has no use for kind 'gpt', which reads text");
+  EXPECT_EQ(error_of(file_of("gpt"), {"clients.partition=by_label"}),
+            "--set clients.partition: partition 'by_label' has no meaning for kind 'gpt', whose samples have "
+            "a label "
+            "at each position; use contiguous or iid");
+  EXPECT_EQ(error_of(file_of("char_mlp"), {"clients.partition=by_label"}), "");
+}
+
+TEST(ModelExperiment, RefusesImagesThatDoNotFit) {
+  EXPECT_EQ(
+      complaint(spec_of("cnn"), images(783)),
+      "783 features are no square image; set problem.image_height, problem.image_width and problem.channels");
+  EXPECT_EQ(
+      complaint(spec_of("cnn", "channels = 3\n"), images(3073)),
+      "3073 features are no square image of 3 channels; set problem.image_height, problem.image_width and "
+      "problem.channels");
+  EXPECT_EQ(complaint(spec_of("cnn", "channels = 3\n"), images(3072)), "");
+  EXPECT_EQ(complaint(spec_of("cnn", "image_height = 28\nimage_width = 20\n"), images(784)),
+            "784 features are no image of 28 x 20 pixels with problem.channels = 1; correct these, or set "
+            "problem.dim");
+  EXPECT_EQ(complaint(spec_of("cnn", "image_height = 1000\n"), images(784)),
+            "784 features are no image of 1000 x 0 pixels with problem.channels = 1; correct these, or set "
+            "problem.dim");
+  EXPECT_EQ(complaint(spec_of("cnn", "dim = 784\n"), images(780)), "");
+  EXPECT_EQ(complaint(spec_of("cnn"), images(64)),
+            "images of 8 x 8 pixels are too small for 2 convolutions 5 x 5 with pooling 2 x 2; shorten "
+            "problem.filters");
+  EXPECT_EQ(complaint(spec_of("cnn", "filters = [6]\n"), images(64)), "");
+  EXPECT_NE(complaint(spec_of("cnn"), {.columns = 784, .labels = {1}}).find("2 to 65536"), std::string::npos);
+  EXPECT_NE(complaint(spec_of("cnn"), {.columns = 0, .labels = {0, 1}}).find("no features"),
+            std::string::npos);
+}
+
+TEST(ModelExperiment, RefusesLettersThatDoNotFit) {
+  EXPECT_EQ(complaint(spec_of("gpt"), letters(1)),
+            "the text has 1 distinct letters; the model needs 2 or more");
+  EXPECT_EQ(complaint(spec_of("char_mlp"), letters(1)), "");
+  EXPECT_NE(complaint(spec_of("char_mlp"), letters(0)), "");
+  for (const char* alphabet : {"ba", "aa", "\xff\x01"})
+    EXPECT_EQ(complaint(spec_of("gpt"), {.alphabet = alphabet}),
+              "the alphabet that the clients agreed on does not ascend");
+}
+
+// A spec that did not pass check_experiment(), e.g. of a program of the user's own.
+TEST(ModelExperiment, ChecksASpecOfAnyOrigin) {
+  ProblemSpec spec = spec_of("gpt");
+  spec.heads = 5;
+  EXPECT_EQ(complaint(spec, letters(5)), "problem.heads = 5 does not divide problem.width = 24");
+  spec = spec_of("gpt");
+  spec.context = 5000;
+  EXPECT_EQ(complaint(spec, letters(5)), "problem.context = 5000 is not between 1 and 4096");
+  spec = spec_of("gpt");
+  spec.epsilon = std::nan("");
+  EXPECT_EQ(complaint(spec, letters(5)), "problem.epsilon must be a finite number, 0 or more");
+  spec = spec_of("gpt");
+  spec.activation = "swish";
+  EXPECT_EQ(complaint(spec, letters(5)),
+            "unknown problem.activation 'swish'; known are tanh, relu, sigmoid and gelu");
+  spec = spec_of("gpt");
+  spec.width = 1'000'000;
+  spec.heads = 1;
+  EXPECT_NE(complaint(spec, letters(5)).find("parameters"), std::string::npos);
+  spec = spec_of("char_mlp");
+  spec.hidden.clear();
+  EXPECT_NE(complaint(spec, letters(5)).find("problem.hidden is empty"), std::string::npos);
+  spec = spec_of("cnn");
+  spec.filters.clear();
+  EXPECT_NE(complaint(spec, images(784)).find("problem.filters is empty"), std::string::npos);
+}
+
+TEST(ModelExperiment, KindsAreListed) {
+  const std::string list = list_text("problems");
+  for (const char* kind : {"char_mlp", "gpt", "cnn"}) EXPECT_NE(list.find(kind), std::string::npos) << list;
+}
+
+}  // namespace
+}  // namespace gradwire

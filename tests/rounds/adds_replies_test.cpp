@@ -1,0 +1,170 @@
+// Facts::adds_replies, for every method: replies that arrive added up give the same model as replies that
+// arrive one by one.
+#include <gtest/gtest.h>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "rounds/reply_sum.h"
+#include "tests/algorithms/every_method.h"
+
+namespace gradwire::testing {
+namespace {
+
+// Clients in memory, those of a site with one reply for all of them: client c is of site c % sites.
+template <class Real>
+class SiteTransport final : public Transport<Real> {
+ public:
+  SiteTransport(Transport<Real>& inner, std::uint32_t sites) : inner_(inner), sites_(sites), sums_(sites) {}
+
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
+    if (envelope.ticket > ticket_) {
+      for (auto& site : waits_) site.clear();
+      waits_.resize(sites_);
+      asked_.assign(sites_, {});
+      ticket_ = envelope.ticket;
+      adds_ = envelope.request == Request::kRound;
+    }
+    asked_[client % sites_].insert(client);  // again where it lost its state
+    return inner_.send(client, envelope);
+  }
+  const Event<Real>& next(double deadline) override {
+    for (;;) {
+      const Event<Real>& event = inner_.next(deadline);
+      if (event.kind != Event<Real>::Kind::kReply || !adds_ || event.up.answer != Answer::kReply)
+        return event;
+      const std::uint32_t site = event.up.client % sites_;
+      auto& waits = waits_[site];
+      waits.push_back(event);
+      if (waits.size() == asked_[site].size()) return waits.size() == 1 ? event : add(waits, sums_[site]);
+    }
+  }
+  double now() const override { return inner_.now(); }
+
+  std::size_t sums = 0;  // so far
+
+ private:
+  const Event<Real>& add(std::vector<Event<Real>>& waits, ReplySum<Real>& sum) {
+    std::sort(waits.begin(), waits.end(),
+              [](const auto& a, const auto& b) { return a.up.client < b.up.client; });
+    sum.clear();
+    for (const Event<Real>& event : waits) EXPECT_TRUE(sum.add(event.up));
+    sum_ = waits.front();
+    sum_.up = sum.sum();
+    sum_.covers = sum.covers();
+    ++sums;
+    return sum_;
+  }
+
+  Transport<Real>& inner_;
+  Event<Real> sum_;
+  const std::uint32_t sites_;
+  std::vector<std::vector<Event<Real>>> waits_;
+  std::vector<std::set<ClientId>> asked_;
+  std::vector<ReplySum<Real>> sums_;
+  std::uint64_t ticket_ = 0;
+  bool adds_ = false;
+};
+
+struct End {
+  Vec<double> model;
+  std::vector<RoundRecord> records;
+  std::size_t sums = 0;
+};
+
+End run_in_sites(const Federation<double>& federation, const std::shared_ptr<Setup<double>>& setup,
+                 std::uint32_t sites, std::uint32_t rounds = 12) {
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  SiteTransport<double> transport(clients, sites);
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = rounds;
+  End end;
+  LoopHooks<double> hooks;
+  hooks.on_record = [&](const RoundRecord& record) { end.records.push_back(record); };
+  run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+  end.model.assign(server->model().begin(), server->model().end());
+  end.sums = transport.sums;
+  return end;
+}
+
+void expect_close(const Vec<double>& a, const Vec<double>& b, const std::string& what) {
+  ASSERT_EQ(a.size(), b.size());
+  double difference = 0, size = 0;
+  for (std::size_t j = 0; j < a.size(); ++j) {
+    difference = std::max(difference, std::abs(a[j] - b[j]));
+    size = std::max(size, std::abs(b[j]));
+  }
+  EXPECT_LE(difference, 1e-12 * size) << what;
+}
+
+TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryMethodThatSaysSo) {
+  const Federation<double> federation(7, 12);
+  std::size_t claims = 0;
+  for (const MethodInfo& method : methods()) {
+    if (!method.facts.adds_replies) continue;
+    ++claims;
+    const auto setup = federation.setup(spec_for(method));
+    const std::string name(method.facts.name);
+    ASSERT_TRUE(takes_sums(*setup)) << name;
+    const Trace<double> alone = run<double>(federation, setup, 12);
+    const End added = run_in_sites(federation, setup, 2);
+    EXPECT_GT(added.sums, 0u) << name;
+    expect_close(added.model, alone.model, name);
+    const RoundRecord &a = added.records.back(), &b = alone.records.back();
+    EXPECT_EQ(a.grad_calls, b.grad_calls) << name;
+    EXPECT_EQ(a.replies, b.replies) << name;
+  }
+  EXPECT_EQ(claims, 29u);
+}
+
+TEST(AddsReplies, AlsoWhereNotAllAreAsked) {
+  const Federation<double> federation(9, 12);
+  for (const MethodInfo& method : methods()) {
+    if (!method.facts.adds_replies || !method.facts.partial) continue;
+    AlgorithmSpec spec = spec_for(method);
+    spec.participation = 0.5;
+    const auto setup = federation.setup(spec);
+    SCOPED_TRACE(method.facts.name);
+    expect_close(run_in_sites(federation, setup, 2).model, run<double>(federation, setup, 12).model,
+                 std::string(method.facts.name));
+  }
+}
+
+TEST(AddsReplies, IsNotSaidOfMethodsThatLookAtEachReply) {
+  for (const char* name : {"ef21_w", "ef21_plus", "pp_marina", "cofig", "fednl"})
+    EXPECT_FALSE(find_method(name).facts.adds_replies) << name;
+}
+
+TEST(AddsReplies, AServerWithWeightsOrMirrorsTakesNoSums) {
+  const Federation<double> federation(4, 5);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2", {}, "0.1"));
+  EXPECT_TRUE(takes_sums(*setup));
+  setup->keep_mirrors = true;
+  EXPECT_FALSE(takes_sums(*setup));
+  const auto gd = federation.setup(spec_of("gd", "identity", {}, "0.1"));
+  gd->keep_mirrors = true;  // of clients that keep nothing
+  EXPECT_TRUE(takes_sums(*gd));
+  gd->weights = {0.1, 0.2, 0.3, 0.4};
+  EXPECT_FALSE(takes_sums(*gd));
+}
+
+TEST(AddsReplies, ASumIsRefusedWhereTheServerTakesNone) {
+  const Federation<double> federation(4, 5);
+  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.1"));
+  setup->weights = {0.1, 0.2, 0.3, 0.4};
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  SiteTransport<double> transport(clients, 1);
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 1;
+  limits.attempts = 1;
+  EXPECT_THROW(run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, {}),
+               std::runtime_error);
+  EXPECT_EQ(ledger.totals.bytes_up, 0u);
+}
+
+}  // namespace
+}  // namespace gradwire::testing

@@ -1,0 +1,220 @@
+// Clients whose state follows from their used replies: they save those replies.
+#include <gtest/gtest.h>
+#include <set>
+
+#include "experiments/simulate/prepare.h"
+#include "proto/wire/codec_context.h"
+#include "tests/algorithms/every_method.h"
+#include "tests/proto/codec_support.h"
+#include "tests/simulated/simulated_network.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::spec_for;
+
+Result<Uplink<double>> received(UplinkSlot<double>& slot, const CodecContext& context, ClientId client,
+                                const Packet& packet) {
+  const std::string whole = packet.head + packet.payload;
+  return receive(slot, context, client, std::as_bytes(std::span(whole)));
+}
+
+// One method in lockstep; the replies of every second round are not used. Each client has a second runtime
+// that computes nothing: it gets the replies as they travel.
+class Followed {
+ public:
+  Followed(const Federation<double>& federation, const MethodInfo& method)
+      : setup_(federation.setup(half_of_the_clients(spec_for(method), method.facts))),
+        context_(codec_context(*setup_, {})),
+        codec_(context_),
+        server_(make_server<double>(setup_)) {
+    for (ClientId i = 0; i < setup_->n; ++i) {
+      Oracle<double>& oracle = *federation.oracles[i];
+      clients_.push_back(std::make_unique<Client>(setup_, i, oracle, context_));
+    }
+  }
+
+  bool follows_replies() const { return clients_[0]->computes.follows_replies(); }
+  std::uint32_t used() const { return used_; }
+
+  void round(std::uint64_t ticket) {
+    std::vector<ClientId> cohort;
+    server_->cohort(cohort);
+    const Downlink<double> body = server_->broadcast();
+    std::vector<Uplink<double>> replies;
+    for (const ClientId i : cohort) {
+      Client& client = *clients_[i];
+      Envelope<double> envelope;
+      envelope.ticket = ticket;
+      envelope.committed = client.committed;
+      envelope.body = &body;
+      replies.push_back(*client.computes.handle(envelope, scratch_));
+      ASSERT_EQ(replies.back().answer, Answer::kReply);
+      client.follows.settle(client.committed);
+      const Packet packet = packet_of(codec_.encode(replies.back()));
+      const auto decoded = received(client.slot, context_, i, packet);
+      ASSERT_TRUE(decoded) << decoded.error().message;
+      client.follows.recall(client.committed, *decoded);
+    }
+    if (ticket % 2 == 0 || !server_->apply(replies)) return;
+    used_ += 1;
+    for (const ClientId i : cohort) clients_[i]->committed = ticket;
+  }
+  void expect_same_states(const std::string& method) {
+    for (auto& client : clients_) {
+      client->computes.settle(client->committed);
+      client->follows.settle(client->committed);
+      EXPECT_EQ(client->follows.save(), client->computes.save()) << method;
+    }
+  }
+
+ private:
+  static AlgorithmSpec half_of_the_clients(AlgorithmSpec spec, const Facts& facts) {
+    if (facts.partial) spec.participation = 0.5;
+    return spec;
+  }
+
+  struct Client {
+    Client(const std::shared_ptr<const Setup<double>>& setup, ClientId i, Oracle<double>& oracle,
+           const CodecContext& context)
+        : computes(setup, i, oracle), follows(setup, i, oracle), slot(context) {}
+    ClientRuntime<double> computes, follows;
+    UplinkSlot<double> slot;
+    std::uint64_t committed = 0;
+  };
+
+  std::shared_ptr<const Setup<double>> setup_;
+  CodecContext context_;
+  Codec<double> codec_;
+  std::unique_ptr<ServerHalf<double>> server_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  Scratch<double> scratch_;
+  std::uint32_t used_ = 0;
+};
+
+TEST(ClientReplies, ThatWereUsedMakeTheStateOfEveryMethodThatSaysSo) {
+  const Federation<double> federation(6, 9);
+  std::set<std::string> followed;
+  for (const MethodInfo& method : methods()) {
+    Followed run(federation, method);
+    if (!run.follows_replies()) continue;
+    followed.insert(std::string(method.facts.name));
+    for (std::uint64_t ticket = 1; ticket <= 40; ++ticket) run.round(ticket);
+    EXPECT_GE(run.used(), 10u);
+    run.expect_same_states(std::string(method.facts.name));
+  }
+  const std::set<std::string> expected = {"adiana",  "cofig",    "diana",  "ef21",   "ef21_hb", "ef21_plus",
+                                          "ef21_pp", "ef21_sgd", "ef21_w", "frecon", "scaffold"};
+  EXPECT_EQ(followed, expected) << "docs/reliability.md names them";
+}
+
+// A crash between an answer's record and the snapshot of the state that the server had just given back.
+TEST(ClientReplies, AreNotCommittedToAStateThatTheyWereNotComputedFrom) {
+  const Federation<double> federation(1, 9);
+  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2", {}, "0.1"));
+  ClientRuntime<double> before(setup, 0, *federation.oracles[0]), after(setup, 0, *federation.oracles[0]);
+  Scratch<double> scratch;
+  const Vec<double> x(9, 1.0), g_i(9, 0.5);
+  const Downlink<double> body{3, 0, {Payload<double>::dense(x)}}, resync{3, 0, {Payload<double>::dense(g_i)}};
+  Envelope<double> envelope{Request::kRound, 7, 5, &body, &resync};
+  const Uplink<double> answer = *before.handle(envelope, scratch);
+  ASSERT_EQ(answer.answer, Answer::kNeedsState);
+  const Uplink<double> restored = *before.handle(envelope, scratch);  // it has said kNeedsState
+  ASSERT_EQ(restored.answer, Answer::kReply);
+
+  after.settle(5);
+  after.recall(5, restored);  // computed from the restored state, which this runtime does not have
+  envelope = {Request::kRound, 8, 7, &body, nullptr};
+  EXPECT_EQ(before.handle(envelope, scratch)->answer, Answer::kReply);
+  EXPECT_EQ(after.handle(envelope, scratch)->answer, Answer::kNeedsState);
+}
+
+// A server of one client, without a network.
+class OneClient {
+ public:
+  OneClient(const std::string& algorithm, std::uint32_t dim)
+      : experiment_(prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = " + std::to_string(dim) +
+                                                 "\n[clients]\ncount = 1\n[algorithm]\n" + algorithm,
+                                             "one.toml"))
+                        .experiment),
+        setup_(setup_of(experiment_, dim)),
+        client_(experiment_, 0, true, 1),
+        context_(codec_context(*setup_, {})),
+        slot_(context_) {
+    server_ = make_server<double>(setup_);
+  }
+
+  SimulatedClient& client() { return client_; }
+  void round(bool uses) {
+    Codec<double> codec(context_);
+    const Downlink<double> body = server_->broadcast();
+    Envelope<double> envelope;
+    envelope.ticket = ++ticket_;
+    envelope.committed = committed_;
+    envelope.body = &body;
+    const Packet request = packet_of(codec.encode(envelope, codec.encode_body(body).get(), nullptr));
+    Packet reply;
+    ASSERT_TRUE(client_.answer(request, reply));
+    const auto uplink = received(slot_, context_, 0, reply);
+    ASSERT_TRUE(uplink) << uplink.error().message;
+    ASSERT_EQ(uplink->answer, Answer::kReply) << "ticket " << ticket_ << ": the client has lost its state";
+    if (!uses) return;
+    server_->apply(std::span(&*uplink, 1));
+    committed_ = ticket_;
+  }
+  Vec<double> model() const { return {server_->model().begin(), server_->model().end()}; }
+
+ private:
+  static std::shared_ptr<const Setup<double>> setup_of(const proto::Experiment& e, std::uint32_t dim) {
+    auto setup = std::make_shared<Setup<double>>();
+    setup->seed = e.seed();
+    setup->n = 1;
+    setup->d = dim;
+    setup->x0 = Vec<double>(dim);
+    setup->algorithm = algorithm_spec(e);
+    setup->compressor = uplink_compressor(setup->algorithm, dim, 1);
+    setup->keep_mirrors = true;
+    return setup;
+  }
+
+  proto::Experiment experiment_;
+  std::shared_ptr<const Setup<double>> setup_;
+  SimulatedClient client_;
+  CodecContext context_;
+  UplinkSlot<double> slot_;
+  std::unique_ptr<ServerHalf<double>> server_;
+  std::uint64_t ticket_ = 0, committed_ = 0;
+};
+
+constexpr const char* kEf21 = "name = \"ef21\"\ncompressor = \"topk:k=10\"\n";
+
+TEST(ClientReplies, OnDiskAreAsShortAsTheyAreCompressed) {
+  constexpr std::uint32_t kDim = 20'000;
+  constexpr std::size_t kStateBytes = 8 * kDim;
+  OneClient run(kEf21, kDim);
+  std::size_t most = 0;
+  for (int k = 0; k < 200; ++k) {
+    run.round(true);
+    most = std::max(most, run.client().bytes_on_disk());
+  }
+  // The client sends its first reply whole; every kept snapshot, and the one being written, has the state.
+  EXPECT_LT(most, 5 * kStateBytes) << "one request is as long as a state";
+}
+
+TEST(ClientReplies, BringAClientBackThatWasKilledAfterAnyRound) {
+  for (const std::string algorithm :
+       {kEf21, "name = \"diana\"\ncompressor = \"randk:k=10\"\n", "name = \"scaffold\"\nlocal_steps = 2\n"}) {
+    OneClient quiet(algorithm, 30), killed(algorithm, 30);
+    for (int k = 0; k < 100; ++k) {
+      const bool uses = k % 3 != 1;
+      quiet.round(uses);
+      killed.round(uses);
+      if (k % 2 == 0 || k % 7 == 0) killed.client().die(false);
+    }
+    EXPECT_EQ(killed.model(), quiet.model()) << algorithm;
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,250 @@
+// The server's conversation with its clients, against a transport that says what the test tells it to.
+#include "rounds/exchange.h"
+
+#include <deque>
+#include <gtest/gtest.h>
+#include <tuple>
+
+#include "tests/algorithms/federation.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::spec_of;
+
+struct Script final : Transport<double> {
+  std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
+    sent.emplace_back(client, envelope.ticket, envelope.resync != nullptr);
+    return 100;
+  }
+  void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override {
+    told.emplace_back(client, ticket, receipt);
+  }
+  void ignore(const Event<double>&) override { ++ignored; }
+  const Event<double>& next(double deadline) override {
+    event = {};
+    if (events.empty()) {
+      clock = deadline;
+    } else {
+      event = events.front();
+      events.pop_front();
+    }
+    return event;
+  }
+  double now() const override { return clock; }
+
+  std::deque<Event<double>> events;
+  std::vector<std::tuple<ClientId, std::uint64_t, bool>> sent;
+  std::vector<std::tuple<ClientId, std::uint64_t, Receipt>> told;
+  int ignored = 0;
+  Event<double> event;
+  double clock = 0;
+};
+
+std::shared_ptr<const Setup<double>> with_mirrors(const Federation<double>& federation, const char* method) {
+  auto setup = federation.setup(spec_of(method, "identity", {}, "0.1"));
+  setup->keep_mirrors = true;
+  return setup;
+}
+
+class ExchangeTest : public ::testing::Test {
+ protected:
+  using Kind = Exchange<double>::Kind;
+
+  explicit ExchangeTest(const char* method = "gd") : setup_(with_mirrors(federation_, method)) {
+    ledger_.committed.resize(3);
+    ledger_.ticket = 7;
+    body_.round = 4;
+    body_.parts = {Payload<double>::dense(View<double>(x_))};
+  }
+
+  void ask_all() {
+    const std::uint64_t ticket = exchange_.new_ticket();
+    for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, Request::kRound, ticket, body_);
+  }
+  Event<double> answer(ClientId client, std::uint64_t ticket, Answer kind = Answer::kReply) const {
+    Event<double> event;
+    event.kind = Event<double>::Kind::kReply;
+    event.bytes = 50;
+    event.up.client = client;
+    event.up.ticket = ticket;
+    event.up.round = 4;
+    event.up.answer = kind;
+    if (kind == Answer::kReply) event.up.parts = body_.parts;
+    return event;
+  }
+  static Event<double> joined(ClientId client) {
+    Event<double> event;
+    event.kind = Event<double>::Kind::kJoined;
+    event.up.client = client;
+    return event;
+  }
+  // What the driver is told when these come, up to the deadline.
+  std::vector<Kind> arrivals(std::vector<Event<double>> events) {
+    script_.events.assign(events.begin(), events.end());
+    std::vector<Kind> kinds;
+    for (;;) {
+      const auto arrival = exchange_.next(script_.clock + 1);
+      if (arrival.kind == Kind::kDeadline) return kinds;
+      kinds.push_back(arrival.kind);
+    }
+  }
+
+  const Federation<double> federation_{3, 2};
+  const std::shared_ptr<const gradwire::Setup<double>> setup_;  // not Setup() of the fixture
+  const std::unique_ptr<ServerHalf<double>> server_ = make_server<double>(setup_);
+  const Vec<double> x_ = Vec<double>(2);
+  Downlink<double> body_;
+  Script script_;
+  Ledger ledger_;
+  std::vector<std::string> notes_;
+  const Log on_note_ = [this](const LogLine& line) { notes_.push_back(line.text); };
+  Exchange<double> exchange_{*server_, *setup_, script_, ledger_, on_note_};
+};
+
+class ExchangeOfMirrors : public ExchangeTest {
+ protected:
+  ExchangeOfMirrors() : ExchangeTest("ef21") {}
+};
+
+TEST_F(ExchangeTest, CountsTheBytesOfFirstSendingsAndOfAnswersThatItTakes) {
+  ask_all();
+  exchange_.repeat(1, body_);
+  EXPECT_EQ(ledger_.totals.bytes_down, 300u);
+  EXPECT_EQ(arrivals({answer(0, 8), answer(0, 8), answer(2, 8)}), std::vector(2, Kind::kReply));
+  EXPECT_EQ(ledger_.totals.bytes_up, 100u);
+  EXPECT_TRUE(!exchange_.owes(0) && exchange_.owes(1) && !exchange_.owes(2));
+}
+
+TEST_F(ExchangeTest, TellsAClientThatRepeatsItselfThatItsReplyWasAccepted) {
+  ask_all();
+  arrivals({answer(0, 8), answer(0, 8)});
+  EXPECT_EQ(script_.told, (decltype(script_.told){{0, 8, Receipt::kAccepted}, {0, 8, Receipt::kAccepted}}));
+}
+
+TEST_F(ExchangeTest, CallsAnAnswerToAnOlderTicketOrToNoneLate) {
+  ask_all();
+  ask_all();
+  EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 10), answer(1, 0)}).empty());
+  EXPECT_EQ(script_.told, (decltype(script_.told){
+                              {1, 8, Receipt::kLate}, {1, 10, Receipt::kLate}, {1, 0, Receipt::kLate}}));
+  EXPECT_TRUE(exchange_.owes(1));
+}
+
+TEST_F(ExchangeTest, CallsAllAnswersLateOnceTheRequestIsOver) {
+  ask_all();
+  arrivals({answer(0, 8)});
+  exchange_.close();
+  EXPECT_TRUE(arrivals({answer(0, 8), answer(1, 8), joined(2)}).empty());
+  EXPECT_EQ(script_.told, (decltype(script_.told){
+                              {0, 8, Receipt::kAccepted}, {0, 8, Receipt::kLate}, {1, 8, Receipt::kLate}}));
+  EXPECT_FALSE(exchange_.owes(1) || exchange_.owes(2));
+}
+
+TEST_F(ExchangeTest, GivesEachClientATicketOfItsOwnWhereTheDriverWantsIt) {
+  for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, Request::kRound, exchange_.new_ticket(), body_);
+  EXPECT_EQ(arrivals({answer(2, 10), answer(0, 8), answer(1, 8)}), std::vector(2, Kind::kReply));
+  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kLate) << "client 1 was asked ticket 9";
+  exchange_.ask(0, Request::kRound, exchange_.new_ticket(), body_);
+  EXPECT_EQ(arrivals({answer(0, 8), answer(0, 11), answer(1, 9)}), std::vector(2, Kind::kReply));
+}
+
+TEST_F(ExchangeTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOneAfterIt) {
+  ask_all();
+  Event<double> empty = answer(1, 8), old = answer(1, 8);
+  empty.up.parts = {};
+  old.up.round = 3;
+  EXPECT_EQ(arrivals({empty, old, answer(1, 8)}), std::vector(1, Kind::kReply));
+  EXPECT_EQ(script_.ignored, 2);
+  EXPECT_EQ(script_.told,
+            (decltype(script_.told){
+                {1, 8, Receipt::kRefused}, {1, 8, Receipt::kRefused}, {1, 8, Receipt::kAccepted}}));
+}
+
+TEST_F(ExchangeTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterIt) {
+  ask_all();
+  const auto nan = answer(0, 8, Answer::kNotFinite);
+  EXPECT_EQ(arrivals({nan, nan}), std::vector(1, Kind::kNotFinite));
+  EXPECT_TRUE(exchange_.has_no_finite_answer(0) && !exchange_.owes(0));
+  EXPECT_EQ(arrivals({joined(0), answer(0, 8)}), (std::vector{Kind::kAgain, Kind::kReply}));
+  EXPECT_FALSE(exchange_.has_no_finite_answer(0));
+}
+
+TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {
+  ask_all();
+  Event<double> sum = answer(0, 8);
+  const std::vector<ClientId> covers{0, 70'000};
+  sum.covers = covers;
+  EXPECT_TRUE(arrivals({answer(3, 8), joined(4'000'000'000), sum}).empty());
+  EXPECT_TRUE(exchange_.owes(0));
+}
+
+TEST_F(ExchangeTest, TakesASumForAllThatItCoversOrForNone) {
+  ask_all();
+  const std::vector<ClientId> some{0, 2}, all{0, 1, 2};
+  Event<double> sum_of_some = answer(0, 8), sum_of_all = answer(0, 8);
+  sum_of_some.covers = some;
+  sum_of_all.covers = all;
+  EXPECT_EQ(arrivals({sum_of_some, sum_of_all}), std::vector(1, Kind::kReply));
+  EXPECT_TRUE(!exchange_.owes(0) && exchange_.owes(1) && !exchange_.owes(2));
+  EXPECT_EQ(script_.ignored, 1) << "the second covers clients that have answered";
+  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kRefused);
+}
+
+TEST_F(ExchangeTest, NeverSendsAnOldTicketWithANewBody) {
+  ask_all();
+  body_.round = 5;
+  EXPECT_THROW(exchange_.repeat(0, body_), std::logic_error);
+}
+
+TEST_F(ExchangeTest, EndsAtItsDeadlineThoughEventsNeverCease) {
+  ask_all();
+  script_.clock = 2;
+  script_.events.assign(3, joined(0));
+  EXPECT_EQ(exchange_.next(1).kind, Kind::kDeadline);
+  EXPECT_EQ(script_.events.size(), 3u);
+}
+
+TEST_F(ExchangeOfMirrors, GivesStateBackOnceForEachSending) {
+  ask_all();
+  script_.sent.clear();
+  const auto cry = answer(1, 8, Answer::kNeedsState);
+  script_.events = {cry};
+  ASSERT_EQ(exchange_.next(1).kind, Kind::kAgain);
+  exchange_.repeat(1, body_);
+  EXPECT_TRUE(arrivals({cry}).empty()) << "it was given the state";
+  exchange_.repeat(1, body_);  // the driver asks who is missing
+  EXPECT_EQ(arrivals({cry}), std::vector(1, Kind::kAgain));
+  EXPECT_EQ(script_.sent, (decltype(script_.sent){{1, 8, true}, {1, 8, false}}));
+}
+
+TEST(ExchangeWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
+  const Federation<double> federation(1, 2);
+  auto setup = federation.setup(spec_of("ef14", "identity", {}, "0.1"));
+  const auto server = make_server<double>(setup);
+  Script script;
+  Ledger ledger;
+  ledger.committed.resize(1);
+  const Log silent;
+  Exchange<double> exchange(*server, *setup, script, ledger, silent);
+  const Vec<double> x(2);
+  Downlink<double> body;
+  body.parts = {Payload<double>::dense(View<double>(x))};
+  exchange.ask(0, Request::kRound, exchange.new_ticket(), body);
+  Event<double> cry;
+  cry.kind = Event<double>::Kind::kReply;
+  cry.up.ticket = 1;
+  cry.up.answer = Answer::kNeedsState;
+  script.events = {cry};
+  ASSERT_EQ(exchange.next(1).kind, Exchange<double>::Kind::kAgain);
+  try {
+    exchange.repeat(0, body);
+    FAIL() << "nobody has the state";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("bring the client back with its --state"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,346 @@
+// A lossy network and crashing clients must not change one bit.
+#include <gtest/gtest.h>
+
+#include "base/state.h"
+#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/federation.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::run;
+using testing::spec_for;
+using testing::spec_of;
+using testing::Trace;
+
+Faults bad_network() {
+  Faults faults;
+  faults.lost_replies = 0.10;
+  faults.lost_requests = 0.05;
+  faults.duplicates = 0.10;
+  faults.crashes = 0.02;
+  faults.wiped = 0.02;
+  faults.shuffle = true;
+  return faults;
+}
+
+Faults bad_network_for(const Facts& facts) {
+  Faults faults = bad_network();
+  if (has(facts.client_state, ClientState::kPrivate)) faults.wiped = faults.crashes = 0;
+  return faults;
+}
+
+template <class Real>
+void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std::string& what) {
+  EXPECT_EQ(got.server_state, want.server_state) << what << ": state of the server";
+  EXPECT_EQ(got.client_states, want.client_states) << what << ": states of the clients";
+  ASSERT_EQ(got.records.size(), want.records.size()) << what;
+  for (std::size_t k = 0; k < got.records.size(); ++k) {
+    EXPECT_EQ(got.records[k].loss, want.records[k].loss) << what << " row " << k;
+    EXPECT_EQ(got.records[k].grad_norm_sq, want.records[k].grad_norm_sq) << what << " row " << k;
+    EXPECT_EQ(got.records[k].bits_up, want.records[k].bits_up) << what << " row " << k;
+    EXPECT_EQ(got.records[k].bytes_up, want.records[k].bytes_up) << what << " row " << k;
+    EXPECT_EQ(got.records[k].bytes_down, want.records[k].bytes_down) << what << " row " << k;
+  }
+}
+
+template <class Real>
+void faults_change_nothing() {
+  const Federation<Real> federation(8, 12);
+  for (const MethodInfo& method : methods()) {
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    const auto quiet = run<Real>(federation, setup, 150);
+    for (const unsigned threads : {1u, 4u}) {
+      for (const bool encoded : {false, true}) {
+        InProcessOptions options;
+        options.threads = threads;
+        options.encoded = encoded;
+        const std::string what = std::string(method.facts.name) + (encoded ? " encoded" : "") + ", " +
+                                 std::to_string(threads) + " threads";
+        expect_same_bits(run<Real>(federation, setup, 150, options), quiet, what);
+        options.faults = bad_network_for(method.facts);
+        expect_same_bits(run<Real>(federation, setup, 150, options), quiet, what + ", faults");
+      }
+    }
+  }
+}
+
+TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
+  const Federation<double> federation(8, 12);
+  for (const MethodInfo& method : methods()) {
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    const auto reload = [](std::uint32_t, ServerHalf<double>& server, InProcess<double>&, Ledger&) {
+      const std::string state = server.save();
+      ASSERT_TRUE(server.load(state));
+      EXPECT_EQ(server.save(), state);
+      EXPECT_FALSE(server.load(state.substr(0, state.size() - 1)));
+      ASSERT_TRUE(server.load(state));
+    };
+    expect_same_bits(run<double>(federation, setup, 50, {}, {}, reload), run<double>(federation, setup, 50),
+                     std::string(method.facts.name));
+  }
+}
+
+TEST(Faults, ChangeNoBitOfAnyMethodInDouble) { faults_change_nothing<double>(); }
+TEST(Faults, ChangeNoBitOfAnyMethodInFloat) { faults_change_nothing<float>(); }
+
+TEST(Faults, AreReallyInjected) {
+  const Federation<double> federation(8, 12);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  setup->keep_mirrors = true;
+  InProcessOptions options;
+  options.faults = bad_network();
+  const auto trace = run<double>(federation, setup, 150, options);
+  int asked_again = 0, restored = 0;
+  for (const std::string& note : trace.notes) {
+    asked_again += note.find("asking them again") != std::string::npos;
+    restored += note.find("given it back") != std::string::npos;
+  }
+  EXPECT_GT(asked_again, 50);
+  EXPECT_GT(restored, 5);
+}
+
+TEST(Faults, AWipedClientWithoutMirrorsEndsTheRunWithAClearLine) {
+  const Federation<double> federation(4, 12);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  InProcessOptions options;
+  options.faults.wiped = 0.1;
+  try {
+    run<double>(federation, setup, 100, options);
+    FAIL() << "the loss of g_i went unnoticed";
+  } catch (const std::runtime_error& e) {
+    EXPECT_NE(std::string(e.what()).find("lost its state, and the server has no copy of it"),
+              std::string::npos)
+        << e.what();
+    EXPECT_NE(std::string(e.what()).find("server.mirrors"), std::string::npos) << e.what();
+  }
+}
+
+// MARINA needs no mirror: one gradient at x^{t−1} restores a client.
+TEST(Faults, WipedMarinaClientsRecomputeTheirStateWithoutMirrors) {
+  const Federation<double> federation(8, 12);
+  const auto setup = federation.setup(spec_of("marina", "randk:k=3"));
+  InProcessOptions options;
+  options.faults = bad_network();
+  expect_same_bits(run<double>(federation, setup, 150, options), run<double>(federation, setup, 150),
+                   "marina");
+}
+
+TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
+  const Federation<double> federation(10, 12);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  setup->keep_mirrors = true;
+  InProcessOptions options;
+  options.faults = bad_network();
+  RoundLimits limits;
+  limits.quorum = 0.6;
+  int short_rounds = 0;
+  const auto trace =
+      run<double>(federation, setup, 300, options, limits,
+                  [&](std::uint32_t round, ServerHalf<double>& server, InProcess<double>&, Ledger&) {
+                    // The server's saved state: x, t, g, then the mirrors of g_i, each with its length.
+                    const std::string state = server.save();
+                    Loader loader(state);
+                    Vec<double> x, g;
+                    std::uint32_t t = 0;
+                    std::vector<Vec<double>> g_of;
+                    loader(x), loader(t), loader(g), loader(g_of);
+                    ASSERT_TRUE(loader.done());
+                    for (std::size_t j = 0; j < g.size(); ++j) {
+                      double mean = 0;
+                      for (const auto& row : g_of) mean += row.empty() ? 0 : row[j] / 10;
+                      EXPECT_NEAR(g[j], mean, 1e-12) << "round " << round;
+                    }
+                  });
+  for (std::size_t k = 1; k < trace.records.size(); ++k) short_rounds += trace.records[k].replies < 10;
+  EXPECT_GT(short_rounds, 100);
+  // The clients committed the state that the mirrors have.
+  Loader loader(trace.server_state);
+  Vec<double> x, g;
+  std::uint32_t t = 0;
+  std::vector<Vec<double>> g_of;
+  loader(x), loader(t), loader(g), loader(g_of);
+  Vec<double> mean(g.size());
+  std::size_t checked = 0;
+  for (std::size_t i = 0; i < trace.client_states.size(); ++i) {
+    Loader client(trace.client_states[i]);
+    Vec<double> g_i;
+    client(g_i);
+    // The goodbye that commits may itself have been lost; then the client is one step behind.
+    checked += g_i == g_of[i];
+  }
+  EXPECT_GE(checked, 7u);
+  EXPECT_LT(federation.gap(trace.model), 1e-3);
+}
+
+TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
+  const Federation<double> federation(4, 6);
+  const auto setup = federation.setup(spec_of("gd"));
+  InProcessOptions options;
+  options.faults.lost_replies = 1.0;
+  InProcess<double> transport(setup, federation.oracle_pointers(), options);
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 3;
+  limits.attempts = 4;
+  limits.evaluate_every = 0;
+  try {
+    run_rounds<double>(*server, find_method("gd").facts, *setup, transport, ledger, limits, {});
+    FAIL() << "a run without replies ended well";
+  } catch (const std::runtime_error& e) {
+    EXPECT_NE(std::string(e.what()).find("round 0: 0 of 4"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("clients 0, 1, 2, 3"), std::string::npos) << e.what();
+  }
+}
+
+// A client that connects and leaves again and again, and never answers.
+class Flapping final : public Transport<double> {
+ public:
+  std::uint64_t send(ClientId, const Envelope<double>&) override { return 0; }
+  const Event<double>& next(double) override {
+    clock_ += 0.01;
+    event_.kind = (comes_ = !comes_) ? Event<double>::Kind::kJoined : Event<double>::Kind::kLeft;
+    return event_;
+  }
+  double now() const override { return clock_; }
+
+ private:
+  Event<double> event_;
+  double clock_ = 0;
+  bool comes_ = false;
+};
+
+TEST(Quorum, UnreachableEndsTheRunThoughAClientComesAndGoesWithoutEnd) {
+  const Federation<double> federation(2, 6);
+  const auto setup = federation.setup(spec_of("gd"));
+  Flapping transport;
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 1;
+  limits.evaluate_every = 0;
+  EXPECT_THROW(run_rounds<double>(*server, find_method("gd").facts, *setup, transport, ledger, limits, {}),
+               std::runtime_error);
+  EXPECT_NEAR(transport.now(), limits.attempts * limits.deadline_seconds, 1);
+}
+
+// The server dies and comes back from a snapshot that is seven rounds old; the clients are ahead of it.
+template <class Real>
+std::string final_state_with_restart(const Federation<Real>& federation,
+                                     std::shared_ptr<const Setup<Real>> setup, std::uint32_t rounds,
+                                     bool restart) {
+  InProcess<Real> transport(setup, federation.oracle_pointers(), {});
+  auto server = make_server<Real>(setup);
+  const Facts facts = find_method(setup->algorithm.name).facts;
+  Ledger ledger, old_ledger;
+  std::string snapshot;
+  RoundLimits limits;
+  limits.evaluate_every = 0;
+  limits.rounds = restart ? 40 : rounds;
+  LoopHooks<Real> hooks;
+  hooks.on_round = [&](std::uint32_t k) {
+    if (k != 33) return;
+    snapshot = server->save();
+    old_ledger = ledger;
+  };
+  run_rounds<Real>(*server, facts, *setup, transport, ledger, limits, hooks);
+  if (restart) {
+    server = make_server<Real>(setup);
+    EXPECT_TRUE(server->load(snapshot));
+    old_ledger.ticket = ledger.ticket;  // tickets never repeat
+    limits.rounds = rounds;
+    run_rounds<Real>(*server, facts, *setup, transport, old_ledger, limits, {});
+  }
+  return server->save();
+}
+
+TEST(ServerRestart, FromAnOlderSnapshotEndsInTheSameBits) {
+  const Federation<double> federation(6, 12);
+  for (const MethodInfo& method : methods()) {
+    if (has(method.facts.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    EXPECT_EQ(final_state_with_restart<double>(federation, setup, 80, true),
+              final_state_with_restart<double>(federation, setup, 80, false))
+        << method.facts.name;
+  }
+}
+
+TEST(Divergence, IsNoticedAndNamesTheClient) {
+  const Federation<double> federation(4, 6);
+  const auto setup = federation.setup(spec_of("gd", "identity", {}, "1e200"));
+  const auto trace = run<double>(federation, setup, 50);
+  EXPECT_EQ(trace.outcome, Outcome::kDiverged);
+}
+
+// `broken` of four clients never have a finite gradient.
+Trace<double> run_with_broken_clients(std::uint32_t broken, double quorum, std::uint32_t evaluate_every) {
+  Federation<double> federation(4, 6);
+  for (std::uint32_t i = 0; i < broken; ++i) federation.oracles[i]->b[0] = std::nan("");
+  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.5"));
+  RoundLimits limits;
+  limits.quorum = quorum;
+  limits.evaluate_every = evaluate_every;
+  return run<double>(federation, setup, 30, {}, limits);
+}
+
+TEST(Divergence, IsNotWhatClientsMayEndTheRunWithWhoAreNotNeeded) {
+  for (const std::uint32_t evaluate_every : {0, 5}) {
+    const auto trace = run_with_broken_clients(2, 0.5, evaluate_every);
+    EXPECT_EQ(trace.outcome, Outcome::kFinished);
+    for (const double x : trace.model) EXPECT_TRUE(std::isfinite(x));
+    const auto names = [](const std::string& note) {
+      return note.find("gradient of client 1 is not a finite number; it is counted as missing") !=
+             std::string::npos;
+    };
+    EXPECT_TRUE(std::any_of(trace.notes.begin(), trace.notes.end(), names));
+    for (const RoundRecord& record : trace.records) EXPECT_EQ(record.replies, record.round > 0 ? 2u : 0u);
+  }
+}
+
+TEST(Divergence, IsWhenNoQuorumOfFiniteAnswersIsLeft) {
+  for (const std::uint32_t evaluate_every : {0, 5}) {
+    EXPECT_EQ(run_with_broken_clients(3, 0.5, evaluate_every).outcome, Outcome::kDiverged);
+    EXPECT_EQ(run_with_broken_clients(1, 1, evaluate_every).outcome, Outcome::kDiverged);
+    EXPECT_EQ(run_with_broken_clients(4, 0.25, evaluate_every).outcome, Outcome::kDiverged);
+  }
+}
+
+TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
+  const Federation<double> federation(2, 6);
+  const auto setup = federation.setup(spec_of("gd"));
+  const auto server = make_server<double>(setup);
+  for (const double seconds : {10.0, 5000.0}) {
+    Flapping transport;
+    Ledger ledger;
+    RoundLimits limits;
+    limits.rounds = 1;
+    limits.evaluate_every = 0;
+    limits.deadline_seconds = 5;
+    limits.first_wait_seconds = seconds;
+    EXPECT_THROW(run_rounds<double>(*server, find_method("gd").facts, *setup, transport, ledger, limits, {}),
+                 std::runtime_error);
+    EXPECT_NEAR(transport.now(), std::max(seconds, limits.attempts * limits.deadline_seconds), 1);
+  }
+}
+
+TEST(SavedState, CutShortOrTooLongIsRefused) {
+  const Federation<double> federation(3, 5);
+  for (const MethodInfo& method : methods()) {
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    const auto trace = run<double>(federation, setup, 5);
+    for (std::size_t size = 0; size < trace.server_state.size(); ++size)
+      EXPECT_FALSE(make_server<double>(setup)->load(trace.server_state.substr(0, size)))
+          << method.facts.name << size;
+    EXPECT_FALSE(make_server<double>(setup)->load(trace.server_state + "x"));
+    EXPECT_TRUE(make_server<double>(setup)->load(trace.server_state));
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

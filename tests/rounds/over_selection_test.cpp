@@ -1,0 +1,259 @@
+// Rounds that ask more clients than they use: the clients whose replies are used stay a uniform sample, and
+// the server ignores the other replies.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "algorithms/support/sampling.h"
+#include "base/state.h"
+#include "experiments/simulate/simulate.h"
+#include "tests/algorithms/every_method.h"
+#include "tests/proto/experiment_text.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::run;
+using testing::spec_for;
+using testing::spec_of;
+using testing::Trace;
+
+bool takes_over_selection(const Facts& facts) { return facts.partial && !facts.needs_all_replies; }
+
+RoundLimits asking_more(double share, double quorum = 1) {
+  RoundLimits limits;
+  limits.over_selection = share;
+  limits.quorum = quorum;
+  limits.evaluate_every = 0;
+  return limits;
+}
+
+InProcessOptions arriving_anyhow(unsigned threads = 1) {
+  InProcessOptions options;
+  options.threads = threads;
+  options.draw_arrival = true;
+  return options;
+}
+
+AlgorithmSpec sampled(AlgorithmSpec spec, double participation) {
+  spec.participation = participation;
+  return spec;
+}
+
+// Per round, the clients whose replies were used.
+std::vector<std::vector<ClientId>> used_clients(const Federation<double>& federation, std::uint32_t rounds,
+                                                const InProcessOptions& options, RoundLimits limits,
+                                                Ledger& ledger) {
+  const auto setup = federation.setup(sampled(spec_of("dcgd", "identity", {}, "0.01"), 0.2));
+  InProcess<double> clients(setup, federation.oracle_pointers(), options);
+  const auto server = make_server<double>(setup);
+  std::vector<std::vector<ClientId>> used;
+  LoopHooks<double> hooks;
+  hooks.on_commit = [&](const RoundCommit<double>& commit) {
+    used.emplace_back();
+    for (const auto& up : commit.replies) used.back().push_back(up.client);
+  };
+  limits.rounds = rounds;
+  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  return used;
+}
+
+// The largest deviation from the mean, of how often each client was used, in standard deviations.
+double worst_deviation(const std::vector<std::vector<ClientId>>& used, std::uint32_t n) {
+  std::vector<double> times(n);
+  double total = 0;
+  for (const auto& clients : used)
+    for (const ClientId c : clients) times[c] += 1, total += 1;
+  const double rounds = static_cast<double>(used.size()), p = total / (rounds * n);
+  double worst = 0;
+  for (const double count : times)
+    worst = std::max(worst, std::abs(count - rounds * p) / std::sqrt(rounds * p * (1 - p)));
+  return worst;
+}
+
+TEST(SpareClients, AreSoManyAndNoneTwice) {
+  for (const std::uint32_t n : {1u, 7u, 40u}) {
+    for (const double share : {0.0, 0.1, 0.3, 1.0, 2.5, 1e300}) {
+      std::vector<ClientId> members, wider;
+      sample_cohort(3, 5, n, 0.25, members);
+      wider = members;
+      add_spare_clients(3, 5, n, share, wider);
+      const double want = std::min<double>(
+          n, static_cast<double>(members.size()) + std::ceil(share * static_cast<double>(members.size())));
+      EXPECT_EQ(static_cast<double>(wider.size()), want) << n << " " << share;
+      EXPECT_EQ(std::set<ClientId>(wider.begin(), wider.end()).size(), wider.size());
+      EXPECT_TRUE(std::is_sorted(wider.begin(), wider.end()));
+      EXPECT_TRUE(std::includes(wider.begin(), wider.end(), members.begin(), members.end()));
+      EXPECT_LT(wider.back(), n);
+    }
+  }
+}
+
+TEST(SpareClients, AreAUniformSampleOfTheOthers) {
+  std::vector<std::vector<ClientId>> rounds(4000);
+  for (std::uint32_t k = 0; k < rounds.size(); ++k) {
+    rounds[k] = {2, 3, 11};
+    add_spare_clients(1, k, 13, 1, rounds[k]);
+    std::erase_if(rounds[k], [](ClientId c) { return c == 2 || c == 3 || c == 11; });
+    for (ClientId& c : rounds[k]) c -= c > 11 ? 3 : c > 3 ? 2 : 0;
+  }
+  EXPECT_LT(worst_deviation(rounds, 10), 5);
+}
+
+TEST(CeilShare, IsNotLedAstrayByTheLastBit) {
+  EXPECT_EQ(ceil_share(0.07, 100), 7u);
+  EXPECT_EQ(ceil_share(0.1, 30), 3u);
+  EXPECT_EQ(ceil_share(0.3, 10), 3u);
+  EXPECT_EQ(ceil_share(0.31, 10), 4u);
+  EXPECT_EQ(ceil_share(0, 10), 0u);
+  EXPECT_EQ(ceil_share(1, 1'000'000), 1'000'000u);
+}
+
+TEST(OverSelection, UsesAsManyRepliesAsWithoutAndAsksMore) {
+  const Federation<double> federation(20, 3);
+  const auto check = [&](RoundLimits limits, std::size_t used, std::uint32_t asked) {
+    Ledger ledger;
+    for (const auto& clients : used_clients(federation, 50, arriving_anyhow(), limits, ledger))
+      EXPECT_EQ(clients.size(), used);
+    EXPECT_EQ(ledger.totals.bits_down, 50.0 * asked * 3 * 64);
+    EXPECT_EQ(ledger.totals.bits_up, 50.0 * static_cast<double>(used) * 3 * 64);
+  };
+  check(asking_more(0), 4, 4);
+  check(asking_more(0.3), 4, 6);
+  check(asking_more(0.5, 0.7), 3, 6);
+  check(asking_more(100), 4, 20);
+}
+
+TEST(OverSelection, UsesAUniformSample) {
+  const Federation<double> federation(20, 3);
+  for (const double share : {0.3, 1.0, 100.0}) {
+    Ledger ledger;
+    EXPECT_LT(
+        worst_deviation(used_clients(federation, 4000, arriving_anyhow(), asking_more(share), ledger), 20), 5)
+        << share;
+  }
+  // Without a drawn order of arrival the clients with the last numbers are always late: this measure must
+  // show it.
+  Ledger ledger;
+  EXPECT_GT(worst_deviation(used_clients(federation, 4000, {}, asking_more(0.3), ledger), 20), 5);
+}
+
+TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain) {
+  const Federation<double> federation(12, 9);
+  for (const MethodInfo& method : methods()) {
+    if (!takes_over_selection(method.facts)) continue;
+    const auto setup = federation.setup(sampled(spec_for(method), 0.4));
+    RoundLimits limits = asking_more(0.5);
+    limits.evaluate_every = 5;
+    const auto once = run<double>(federation, setup, 40, arriving_anyhow(), limits);
+    InProcessOptions encoded = arriving_anyhow(3);
+    encoded.encoded = true;
+    for (const InProcessOptions& options : {arriving_anyhow(), arriving_anyhow(4), encoded}) {
+      const auto again = run<double>(federation, setup, 40, options, limits);
+      EXPECT_EQ(again.server_state, once.server_state) << method.facts.name;
+      EXPECT_EQ(again.client_states, once.client_states) << method.facts.name;
+      EXPECT_EQ(again.records.back().bits_up, once.records.back().bits_up) << method.facts.name;
+      EXPECT_EQ(again.records.back().bytes_up, once.records.back().bytes_up) << method.facts.name;
+    }
+  }
+}
+
+// Lost and repeated messages change which clients are first, but neither how many are used nor what a client
+// may commit: the mirrors of the server equal the clients' states.
+TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
+  const Federation<double> federation(12, 9);
+  for (const bool faults : {false, true}) {
+    const auto setup = federation.setup(sampled(spec_of("ef21", "topk:k=2"), 0.4));
+    setup->keep_mirrors = true;
+    InProcessOptions options = arriving_anyhow();
+    if (faults) options.faults = {.lost_replies = 0.1, .duplicates = 0.2};
+    const auto trace = run<double>(
+        federation, setup, 200, options, asking_more(0.6),
+        [&](std::uint32_t round, ServerHalf<double>& server, InProcess<double>& clients, Ledger& ledger) {
+          if (round == 1) return;  // everyone was asked, and used
+          EXPECT_EQ(ledger.totals.replies, 5u);
+          const std::string state = server.save();
+          Loader loader(state);
+          Vec<double> x, g;
+          std::uint32_t t = 0;
+          std::vector<Vec<double>> g_of;
+          loader(x), loader(t), loader(g), loader(g_of);
+          for (ClientId c = 0; c < setup->n; ++c) {
+            clients.runtime(c).settle(ledger.committed[c]);
+            const std::string own = clients.runtime(c).half().save();
+            Loader client(own);
+            Vec<double> g_i;
+            client(g_i);
+            ASSERT_EQ(g_i, g_of[c]) << "client " << c << " in round " << round;
+          }
+        });
+    EXPECT_LT(federation.gap(trace.model), 1e-2);
+  }
+}
+
+std::string after_thirty_rounds(const Federation<double>& federation, const MethodInfo& method, bool moved) {
+  const auto setup = federation.setup(sampled(spec_for(method), 0.4));
+  const auto make_clients = [&] {
+    return std::make_unique<InProcess<double>>(setup, federation.oracle_pointers(), arriving_anyhow());
+  };
+  auto clients = make_clients();
+  auto server = make_server<double>(setup);
+  Ledger ledger;
+  ledger.committed.resize(setup->n);
+  for (const std::uint32_t rounds : {15u, 30u}) {
+    RoundLimits limits = asking_more(0.5);
+    limits.evaluate_every = 4;
+    limits.rounds = rounds;
+    limits.keep_clients = true;
+    run_rounds<double>(*server, method.facts, *setup, *clients, ledger, limits, {});
+    if (rounds == 30 || !moved) continue;
+    const std::string of_server = server->save(), of_clients = clients->save_clients(ledger.committed);
+    server = make_server<double>(setup);
+    clients = make_clients();
+    EXPECT_TRUE(server->load(of_server) && clients->load_clients(of_clients));
+  }
+  return server->save() + clients->save_clients(ledger.committed);
+}
+
+TEST(OverSelection, GoesOnFromACheckpointToTheSameBits) {
+  const Federation<double> federation(12, 9);
+  int checked = 0;
+  for (const MethodInfo& method : methods()) {
+    if (!takes_over_selection(method.facts)) continue;
+    ++checked;
+    EXPECT_EQ(after_thirty_rounds(federation, method, true), after_thirty_rounds(federation, method, false))
+        << method.facts.name;
+  }
+  EXPECT_GT(checked, 10);
+}
+
+TEST(OverSelection, OfAnExperimentIsSimulatedToTheSameBitsByAnyNumberOfThreads) {
+  const std::string text = R"(
+[problem]
+kind = "quadratic"
+dim = 20
+heterogeneity = 0.5
+[clients]
+count = 10
+participation = 0.4
+[algorithm]
+name = "fedavg"
+local_steps = 2
+local_step_size = 0.1
+[run]
+rounds = 40
+[server]
+over_selection = 0.5
+)";
+  const std::atomic<bool> never = false;
+  const auto model = [&](unsigned threads, const std::vector<std::string>& overrides = {}) {
+    return simulate(prepare(parse_experiment(text, "a.toml", overrides)), false, threads, {}, never).model;
+  };
+  const auto once = model(1);
+  EXPECT_EQ(model(4), once);
+  EXPECT_NE(model(1, {"server.over_selection=0"}), once) << "who is used is another sample";
+}
+
+}  // namespace
+}  // namespace gradwire

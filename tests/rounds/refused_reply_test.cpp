@@ -1,0 +1,66 @@
+// A reply that the round loop refuses must not block a good one to the same ticket.
+#include <gtest/gtest.h>
+
+#include "tests/algorithms/federation.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::spec_of;
+
+// One client, whose first answer to each ticket has the wrong shape. As over TCP, another answer is looked at
+// only when the first is ignored.
+class Impostor final : public Transport<double> {
+ public:
+  Impostor(const std::shared_ptr<const Setup<double>>& setup, const Federation<double>& federation)
+      : clients_(setup, federation.oracle_pointers(), {}) {}
+
+  std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
+    ignored_ = false;
+    answers_ = 0;
+    return clients_.send(client, envelope);
+  }
+  void ignore(const Event<double>&) override { ignored_ = true; }
+  const Event<double>& next(double deadline) override {
+    if (answers_ == 0) good_ = clients_.next(deadline);
+    if (good_.kind != Event<double>::Kind::kReply) return good_;
+    Event<double>& event = event_ = good_;
+    switch (answers_++) {
+      case 0: event.up.parts = {Payload<double>::dense(View<double>(wrong_))}; return event;
+      case 1:
+        event.repeated = !ignored_;
+        if (event.repeated) event.up.parts = {};
+        return event;
+      default: answers_ = 0; return event = {};
+    }
+  }
+  double now() const override { return clients_.now(); }
+
+ private:
+  InProcess<double> clients_;
+  Event<double> good_, event_;
+  const Vec<double> wrong_ = Vec<double>(2);
+  int answers_ = 0;
+  bool ignored_ = false;
+};
+
+TEST(RefusedReply, LeavesItsPlaceToTheTrueOneInRoundsAndEvaluations) {
+  const Federation<double> federation(1, 5);
+  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.1"));
+  Impostor transport(setup, federation);
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 4;
+  limits.attempts = 2;
+  std::size_t refused = 0;
+  LoopHooks<double> hooks;
+  hooks.on_note = [&](const LogLine& line) { refused += line.text.find("wrong shape") != std::string::npos; };
+  EXPECT_EQ(run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks),
+            Outcome::kFinished);
+  EXPECT_EQ(refused, 9u) << "four rounds and five evaluations";
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,156 @@
+// gradwire run --resume: a simulation continues in another process, and ends in the bits of one that was not
+// interrupted.
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "tests/algorithms/every_method.h"
+#include "tests/support/data_files.h"
+#include "tests/support/process.h"
+#include "tests/support/sanitized.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::spec_for;
+
+namespace fs = std::filesystem;
+
+Faults some_faults(const Facts& facts) {
+  Faults faults{.lost_replies = 0.1, .lost_requests = 0.05, .duplicates = 0.1, .shuffle = true};
+  if (!has(facts.client_state, ClientState::kPrivate)) faults.crashes = faults.wiped = 0.02;
+  return faults;
+}
+
+// The state after 40 rounds; `moved`: in other objects after 20 of them.
+std::string after_forty_rounds(const Federation<double>& federation, const MethodInfo& method, bool moved) {
+  const auto setup = federation.setup(spec_for(method));
+  setup->keep_mirrors = true;
+  InProcessOptions options;
+  options.faults = some_faults(method.facts);
+  auto clients = std::make_unique<InProcess<double>>(setup, federation.oracle_pointers(), options);
+  auto server = make_server<double>(setup);
+  Ledger ledger;
+  ledger.committed.resize(setup->n);
+  for (const std::uint32_t rounds : {20u, 40u}) {
+    RoundLimits limits;
+    limits.rounds = rounds;
+    limits.evaluate_every = 3;
+    limits.keep_clients = true;
+    run_rounds<double>(*server, method.facts, *setup, *clients, ledger, limits, {});
+    if (rounds == 40 || !moved) continue;
+    const std::string saved_server = server->save(), saved_clients = clients->save_clients(ledger.committed);
+    server = make_server<double>(setup);
+    clients = std::make_unique<InProcess<double>>(setup, federation.oracle_pointers(), options);
+    EXPECT_TRUE(server->load(saved_server));
+    EXPECT_TRUE(clients->load_clients(saved_clients));
+    EXPECT_FALSE(InProcess<double>(setup, federation.oracle_pointers(), options)
+                     .load_clients(std::string_view(saved_clients).substr(1)));
+  }
+  return server->save() + clients->save_clients(ledger.committed);
+}
+
+TEST(Checkpoint, OfEveryMethodAndItsClientsGoesOnToTheSameBits) {
+  const Federation<double> federation(5, 9);
+  for (const MethodInfo& method : methods())
+    EXPECT_EQ(after_forty_rounds(federation, method, true), after_forty_rounds(federation, method, false))
+        << method.facts.name;
+}
+
+constexpr int kRounds = kSanitized ? 15000 : 100000;
+
+class ResumeFixture : public ::testing::Test {
+ protected:
+  ResumeFixture() {
+    std::string config = R"(
+name = "long"
+[problem]
+kind = "quadratic"
+dim = 60
+heterogeneity = 0.5
+[clients]
+count = 8
+[algorithm]
+name = "ef21"
+compressor = "topk:k=3"
+[run]
+rounds = ROUNDS
+evaluate_every = 500
+[faults]
+lost_replies = 0.02
+crashes = 0.01
+[server]
+mirrors = true
+)";
+    config.replace(config.find("ROUNDS"), 6, std::to_string(kRounds));
+    std::ofstream(folder.path() / "run.toml") << config;
+  }
+  Process run(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments = {"run", "run.toml", "--checkpoint-every", "0.05"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Process("gradwire", arguments, folder.path() / "log");
+  }
+  std::string read(const std::string& file) const { return read_file(folder.path() / file); }
+
+  TemporaryFolder folder;
+};
+
+class ResumeTest : public ResumeFixture, public ::testing::WithParamInterface<int> {};
+
+TEST_P(ResumeTest, GoesOnToTheBitsOfARunThatWasNotInterrupted) {
+  Process whole = run({"--out", "whole"});
+  EXPECT_EQ(whole.wait(), 0) << whole.log();
+  const fs::path checkpoint = folder.path() / ".cut.checkpoint";
+  // The newest snapshot, once there is one.
+  const auto newest = [&] {
+    std::string name;
+    std::error_code ignored;
+    for (fs::directory_iterator at(checkpoint, ignored), end; !ignored && at != end; at.increment(ignored)) {
+      const std::string file = at->path().filename().string();
+      if (file.starts_with("ckpt-") && file.ends_with(".bin")) name = std::max(name, file);
+    }
+    return name;
+  };
+  for (int k = 0; k < 3; ++k) {
+    const std::string before = newest();
+    Process cut = k == 0 ? run({"--out", "cut"}) : run({"--out", "cut", "--resume"});
+    ASSERT_TRUE(eventually([&] { return newest() != before; })) << cut.log();
+    cut.kill(GetParam());
+    cut.wait();
+  }
+  Process rest = run({"--out", "cut", "--resume"});
+  EXPECT_EQ(rest.wait(), 0) << rest.log();
+  EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
+  EXPECT_EQ(without_seconds(read("cut/metrics.csv")), without_seconds(read("whole/metrics.csv")));
+  EXPECT_FALSE(fs::exists(checkpoint)) << "a run that is over needs none";
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".cut")) << "left by a run that was killed";
+}
+INSTANTIATE_TEST_SUITE_P(Signals, ResumeTest, ::testing::Values(SIGINT, SIGKILL));
+
+TEST_F(ResumeFixture, SaysWhyItCannot) {
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& message, int code = 2) {
+    std::vector<std::string> arguments = {"run", "run.toml", "--resume"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto result = run_gradwire(folder.path(), arguments);
+    EXPECT_EQ(result.code, code);
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+    EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+  };
+  refused({}, "--resume: there is no checkpoint of this run in ");
+  refused({"--transport", "tcp", "--set", "faults.lost_replies=0", "--set", "faults.crashes=0"},
+          "--resume: runs over tcp cannot be resumed");
+  {
+    Process cut = run({"--out", "cut", "--set", "run.rounds=1000000000"});
+    ASSERT_TRUE(eventually([&] { return fs::exists(folder.path() / ".cut.checkpoint/metrics.csv"); }))
+        << cut.log();
+    refused({"--out", "cut"}, "is in use by process ", 1);
+    cut.kill(SIGINT);
+    EXPECT_EQ(cut.wait(), 1) << cut.log();
+  }
+  refused({"--out", "cut", "--set", "algorithm.step_size=0.01"}, "is of a run with other settings");
+}
+
+}  // namespace
+}  // namespace gradwire

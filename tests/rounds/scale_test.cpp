@@ -1,0 +1,107 @@
+// Many clients: memory that is given back changes no bit, and registered clients cost next to nothing.
+#include <atomic>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "experiments/simulate/simulate.h"
+#include "proto/config/experiment.h"
+#include "tests/algorithms/federation.h"
+
+namespace gradwire {
+namespace {
+
+using namespace testing;
+
+InProcessOptions lean(InProcessOptions options = {}) {
+  options.runtime_bytes = options.evaluation_bytes = 0;
+  return options;
+}
+
+template <class Real>
+void expect_equal(const Trace<Real>& a, const Trace<Real>& b) {
+  EXPECT_EQ(a.model, b.model);
+  EXPECT_EQ(a.server_state, b.server_state);
+  EXPECT_EQ(a.client_states, b.client_states);
+  ASSERT_EQ(a.records.size(), b.records.size());
+  for (std::size_t k = 0; k < a.records.size(); ++k) {
+    EXPECT_EQ(a.records[k].loss, b.records[k].loss) << k;
+    EXPECT_EQ(a.records[k].grad_norm_sq, b.records[k].grad_norm_sq) << k;
+    EXPECT_EQ(a.records[k].grad_calls, b.records[k].grad_calls) << k;
+    EXPECT_EQ(a.records[k].bytes_up, b.records[k].bytes_up) << k;
+    EXPECT_EQ(a.records[k].bytes_down, b.records[k].bytes_down) << k;
+  }
+}
+
+TEST(Scale, ClientsThatGiveTheirMemoryBackGiveTheSameBits) {
+  const Federation<double> federation(9, 12);
+  for (const char* method : {"gd", "dcgd", "fedavg", "diana", "marina", "ef21"}) {
+    const Facts facts = find_method(method).facts;
+    const char* compressor = facts.takes == Takes::kIdentity   ? "identity"
+                             : facts.takes == Takes::kUnbiased ? "randk:k=2"
+                                                               : "topk:k=2";
+    for (const double participation : {1.0, 0.4}) {
+      if (participation < 1 && !facts.partial) continue;
+      SCOPED_TRACE(std::string(method) + " " + std::to_string(participation));
+      AlgorithmSpec spec = spec_of(method, compressor);
+      spec.participation = participation;
+      const auto setup = federation.setup(spec);
+      RoundLimits limits;
+      limits.evaluate_every = 2;
+      const auto wasteful = run<double>(federation, setup, 12, {}, limits);
+      EXPECT_NE(wasteful.model, setup->x0);
+      expect_equal(wasteful, run<double>(federation, setup, 12, lean(), limits));
+      expect_equal(wasteful, run<double>(federation, setup, 12, lean({.threads = 3}), limits));
+      expect_equal(wasteful, run<double>(federation, setup, 12, lean({.encoded = true}), limits));
+    }
+  }
+}
+
+TEST(Scale, RuntimesOfStatelessClientsAreLent) {
+  const Federation<double> federation(20, 4);
+  AlgorithmSpec spec = spec_of("gd");
+  spec.participation = 0.2;
+  const auto setup = federation.setup(spec);
+  for (const bool lends : {false, true}) {
+    std::set<const void*> runtimes;
+    RoundLimits limits;
+    limits.evaluate_every = 0;
+    run<double>(federation, setup, 30, lends ? lean() : InProcessOptions{}, limits,
+                [&](std::uint32_t, ServerHalf<double>& server, InProcess<double>& transport, Ledger&) {
+                  // The round's cohort, as the method draws it.
+                  std::vector<ClientId> cohort;
+                  server.cohort(cohort);
+                  for (const ClientId c : cohort) runtimes.insert(&transport.runtime(c));
+                });
+    EXPECT_EQ(runtimes.size() <= 10, lends) << runtimes.size();
+  }
+}
+
+TEST(Scale, AHundredThousandClientsTakeTurns) {
+  const auto loaded = parse_experiment(
+      "[problem]\nkind = \"quadratic\"\ndim = 10\nlambda = 0.1\nheterogeneity = 0.1\n[clients]\ncount = "
+      "100000\n"
+      "participation = 0.001\n[algorithm]\nname = \"gd\"\n[run]\nrounds = 50\nevaluate_every = 50\nx0 = "
+      "\"model\"\n",
+      "t.toml");
+  std::vector<RoundRecord> records;
+  RunObserver observer;
+  observer.on_record = [&](const RoundRecord& record) { records.push_back(record); };
+  const std::atomic<bool> stop{false};
+  simulate(prepare(loaded), false, 2, observer, stop);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[1].replies, 100u);
+  EXPECT_DOUBLE_EQ(records[1].grad_calls, 0.05);
+  EXPECT_LT(records[1].grad_norm_sq, 0.1 * records[0].grad_norm_sq);
+}
+
+TEST(ClientRuntime, WithStateBelongsToOneClient) {
+  const Federation<double> federation(2, 4);
+  const auto oracles = federation.oracle_pointers();
+  ClientRuntime<double> stateless(federation.setup(spec_of("gd")), 0, *oracles[0]);
+  EXPECT_NO_THROW(stateless.rebind(1, *oracles[1]));
+  ClientRuntime<double> stateful(federation.setup(spec_of("ef21", "topk:k=1")), 0, *oracles[0]);
+  EXPECT_THROW(stateful.rebind(1, *oracles[1]), std::logic_error);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,355 @@
+// A federation on a simulated network: the real round loop talks to real workers, every message in its real
+// bytes, through a network that loses, delays, repeats and reorders, with clients that die and come back. One
+// virtual clock, one seed, no threads.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <queue>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "engine/problems/problem.h"
+#include "experiments/simulate/encoded_link.h"
+#include "fl_client/memory.h"
+#include "fl_client/worker.h"
+#include "proto/config/experiment.h"
+#include "proto/wire/codec_context.h"
+#include "rounds/transport.h"
+#include "tests/proto/simulated_disk.h"
+
+namespace gradwire {
+
+// Probabilities, per message unless said otherwise.
+struct Weather {
+  double lost = 0, repeated = 0;
+  double delay_seconds = 0.01;   // of most messages, at most
+  double slow = 0;               // of a message that takes up to half a minute, and so overtakes nobody
+  double client_dies = 0;        // when a request reaches it: somewhere in the middle of its work
+  double disk_lost = 0;          // of a client that dies: it comes back empty
+  bool clients_remember = true;  // on disk
+  double cut_off = 0;            // of a client, for up to a minute, when a request is sent to it
+};
+
+// A message whole, as it travels.
+struct Packet {
+  std::string head, payload;  // head: prefix and header
+};
+
+inline Packet packet_of(const Encoded& message) {
+  Packet packet;
+  packet.head.assign(reinterpret_cast<const char*>(message.prefix.data()), message.prefix.size());
+  packet.head += message.header;
+  for (const auto section : message.sections)
+    packet.payload.append(reinterpret_cast<const char*>(section.data()), section.size());
+  return packet;
+}
+
+// Gives out a packet's payload, and keeps what is written.
+class PacketLink final : public Link {
+ public:
+  explicit PacketLink(const Packet* arriving) : arriving_(arriving) {}
+  Status read_payload(std::span<const std::span<std::byte>> targets) override {
+    std::size_t at = 0;
+    for (const auto target : targets) {
+      if (target.size() > arriving_->payload.size() - at) return Error{"the payload is too short"};
+      std::memcpy(target.data(), arriving_->payload.data() + at, target.size());
+      at += target.size();
+    }
+    return Unit{};
+  }
+  Status write(const Encoded& message) override {
+    written = packet_of(message);
+    wrote = true;
+    return Unit{};
+  }
+  Status write(const std::string&) override { return Unit{}; }
+  void start_heartbeats(std::chrono::milliseconds) override {}
+
+  Packet written;
+  bool wrote = false;
+
+ private:
+  const Packet* arriving_;
+};
+
+// One client: its disk outlives its processes.
+class SimulatedClient {
+ public:
+  SimulatedClient(const proto::Experiment& experiment, ClientId number, bool remembers, std::uint64_t seed)
+      : experiment_(experiment),
+        number_(number),
+        remembers_(remembers),
+        seed_(seed),
+        disk_(std::make_unique<SimulatedDisk>(seed)) {}
+
+  // Throws SimulatedCrash where the process dies.
+  bool answer(const Packet& request, Packet& reply) {
+    if (!worker_) begin();
+    const auto bytes = std::as_bytes(std::span(request.head));
+    const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), worker_->max_payload());
+    if (!prefix) throw std::logic_error("client: " + prefix.error().message);
+    PacketLink link(&request);
+    const auto received = worker_->receive(link, *prefix, bytes.subspan(kPrefixBytes));
+    if (!received) throw std::logic_error("client: " + received.error().message);
+    if (*received == Worker::Received::kGoodbye) return false;
+    if (const Status status = worker_->take_up(); !status)
+      throw std::logic_error("client: " + status.error().message);
+    worker_->compute();
+    (void)worker_->send(link);
+    worker_->put_away();
+    reply = std::move(link.written);
+    return link.wrote;
+  }
+  // Dies after so many calls of its disk, if it makes so many.
+  void die_in(std::uint64_t calls) { disk_->crash_at = disk_->calls() + calls; }
+  std::size_t bytes_on_disk() const {
+    std::size_t bytes = 0;
+    const auto names = disk_->list();
+    for (const std::string& name : *names) bytes += disk_->contents(name).size();
+    return bytes;
+  }
+  bool is_to_die() const { return disk_->crash_at != UINT64_MAX; }
+  void die(bool with_its_disk) {
+    worker_.reset();
+    memory_.reset();
+    disk_->lose_process();
+    if (with_its_disk) disk_ = std::make_unique<SimulatedDisk>(seed_ + 1);
+  }
+
+ private:
+  void begin() {
+    if (remembers_) memory_.emplace(*disk_, std::function<void(const std::string&)>());
+    worker_ = make_worker(experiment_, {}, {}, number_, memory_ ? &*memory_ : nullptr, "run");
+  }
+
+  const proto::Experiment& experiment_;
+  const ClientId number_;
+  const bool remembers_;
+  const std::uint64_t seed_;
+  std::unique_ptr<SimulatedDisk> disk_;
+  std::optional<ClientMemory> memory_;
+  std::unique_ptr<Worker> worker_;
+};
+
+// Everything but the server. Servers come and go; the clients and the messages on their way stay.
+class SimulatedWorld {
+ public:
+  SimulatedWorld(const proto::Experiment& experiment, const Weather& weather, std::uint64_t seed)
+      : weather_(weather), random_(seed, "world") {
+    const std::uint32_t n = experiment.clients().count();
+    for (ClientId c = 0; c < n; ++c)
+      clients_.push_back(
+          std::make_unique<SimulatedClient>(experiment, c, weather.clients_remember, seed * 64 + c));
+    connected_.assign(n, true);
+  }
+
+  struct Arrival {
+    enum class Kind : std::uint8_t { kReply, kJoined, kLeft } kind;
+    ClientId client;
+    Packet packet;
+  };
+
+  double now() const { return now_; }
+  std::uint64_t deaths() const { return deaths_; }
+
+  void send(ClientId client, Packet packet) {
+    if (random_.uniform() < weather_.cut_off && connected_[client])
+      disconnect(client, 60 * random_.uniform());
+    if (!connected_[client]) return;
+    post(To::kClient, client, std::move(packet));
+  }
+  // No client is connected to a new server; all clients connect, one by one.
+  void server_begins() {
+    std::erase_if(later_, [](const Later& l) { return l.to != To::kConnect; });
+    std::make_heap(later_.begin(), later_.end());
+    for (ClientId c = 0; c < clients_.size(); ++c) {
+      if (connected_[c]) disconnect(c, random_.uniform());
+    }
+    arrivals_.clear();
+  }
+  // The next thing that the server sees until `deadline`; false: nothing.
+  bool next(double deadline, Arrival& arrival) {
+    while (arrivals_.empty()) {
+      if (later_.empty() || later_.front().time > deadline) {
+        now_ = std::max(now_, deadline);
+        return false;
+      }
+      std::pop_heap(later_.begin(), later_.end());
+      Later item = std::move(later_.back());
+      later_.pop_back();
+      now_ = item.time;
+      happen(item);
+    }
+    arrival = std::move(arrivals_.front());
+    arrivals_.erase(arrivals_.begin());
+    return true;
+  }
+
+ private:
+  enum class To : std::uint8_t { kClient, kServer, kConnect };
+  struct Later {
+    double time = 0;
+    std::uint64_t order = 0;
+    To to = To::kClient;
+    ClientId client = 0;
+    Packet packet;
+    bool operator<(const Later& other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+
+  void push(double delay, To to, ClientId client, Packet packet) {
+    later_.push_back({now_ + delay, ++order_, to, client, std::move(packet)});
+    std::push_heap(later_.begin(), later_.end());
+  }
+  double delay() {
+    const bool slow = random_.uniform() < weather_.slow;
+    return (slow ? 30 : weather_.delay_seconds) * random_.uniform();
+  }
+  void post(To to, ClientId client, Packet packet) {
+    if (random_.uniform() < weather_.repeated) push(delay(), to, client, packet);
+    if (random_.uniform() >= weather_.lost) push(delay(), to, client, std::move(packet));
+  }
+  void disconnect(ClientId client, double seconds) {
+    connected_[client] = false;
+    push(seconds, To::kConnect, client, {});
+    arrivals_.push_back({Arrival::Kind::kLeft, client, {}});
+  }
+
+  void happen(Later& item) {
+    switch (item.to) {
+      case To::kServer:
+        arrivals_.push_back({Arrival::Kind::kReply, item.client, std::move(item.packet)});
+        break;
+      case To::kConnect:
+        connected_[item.client] = true;
+        arrivals_.push_back({Arrival::Kind::kJoined, item.client, {}});
+        break;
+      case To::kClient: reach_client(item.client, item.packet); break;
+    }
+  }
+  void reach_client(ClientId client, const Packet& packet) {
+    SimulatedClient& c = *clients_[client];
+    const bool dies = random_.uniform() < weather_.client_dies;
+    if (dies) c.die_in(random_.below(4));
+    try {
+      Packet reply;
+      const bool replied = c.answer(packet, reply);
+      if (replied && connected_[client]) post(To::kServer, client, std::move(reply));
+      if (!dies) return;
+    } catch (const SimulatedCrash&) {
+    }
+    ++deaths_;
+    c.die(random_.uniform() < weather_.disk_lost);
+    if (connected_[client]) disconnect(client, random_.uniform());
+  }
+
+  const Weather weather_;
+  Random random_;
+  std::vector<std::unique_ptr<SimulatedClient>> clients_;
+  std::vector<bool> connected_;
+  std::vector<Later> later_;
+  std::vector<Arrival> arrivals_;
+  double now_ = 0;
+  std::uint64_t order_ = 0, deaths_ = 0;
+};
+
+// What one server process sees of the world.
+template <class Real>
+class SimulatedNetwork final : public Transport<Real> {
+ public:
+  SimulatedNetwork(SimulatedWorld& world, const CodecContext& context) : world_(world), codec_(context) {
+    world_.server_begins();
+    for (std::uint32_t c = 0; c < context.clients; ++c) {
+      inboxes_.emplace_back();
+      for (auto& slot : inboxes_.back().slots) slot = std::make_unique<UplinkSlot<Real>>(context);
+    }
+  }
+
+  // The server dies after so many events; it may also die in a call of its disk.
+  std::uint64_t events_left = UINT64_MAX;
+
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
+    Inbox& inbox = inboxes_[client];
+    if (envelope.ticket > inbox.asked) inbox.asked = envelope.ticket, inbox.viewed = -1;
+    const auto body = envelope.body == nullptr ? nullptr : codec_.encode_body(*envelope.body);
+    const auto resync = envelope.resync == nullptr ? nullptr : codec_.encode_body(*envelope.resync);
+    const Encoded encoded = codec_.encode(envelope, body.get(), resync.get());
+    world_.send(client, packet_of(encoded));
+    return encoded.bytes;
+  }
+
+  const Event<Real>& next(double deadline) override {
+    if (events_left-- == 0) throw SimulatedCrash{};
+    Event<Real>& event = event_ = {};
+    SimulatedWorld::Arrival arrival;
+    if (!world_.next(deadline, arrival)) return event;
+    using Kind = SimulatedWorld::Arrival::Kind;
+    event.up.client = arrival.client;
+    if (arrival.kind == Kind::kReply) {
+      take(arrival, event);
+    } else {
+      event.kind = arrival.kind == Kind::kJoined ? Event<Real>::Kind::kJoined : Event<Real>::Kind::kLeft;
+    }
+    return event;
+  }
+  double now() const override { return world_.now(); }
+
+  // The clients whose replies came, in the order in which they came, repetitions included.
+  const std::vector<ClientId>& arrived(std::uint64_t ticket) {
+    if (ticket != arrived_ticket_) arrived_.clear();
+    return arrived_;
+  }
+
+ private:
+  // As TcpTransport's.
+  struct Inbox {
+    std::unique_ptr<UplinkSlot<Real>> slots[2];
+    int viewed = -1;
+    std::uint64_t asked = 0;
+  };
+
+  void take(const SimulatedWorld::Arrival& arrival, Event<Real>& event) {
+    Inbox& inbox = inboxes_[arrival.client];
+    const int arriving = inbox.viewed == 0 ? 1 : 0;
+    UplinkSlot<Real>& slot = *inbox.slots[arriving];
+    const auto bytes = std::as_bytes(std::span(arrival.packet.head));
+    const auto prefix =
+        read_prefix(bytes.template first<kPrefixBytes>(), max_payload_bytes(codec_.context(), sizeof(Real)));
+    if (!prefix) throw std::logic_error("server: " + prefix.error().message);
+    const auto targets = slot.prepare(*prefix, bytes.subspan(kPrefixBytes));
+    if (!targets) throw std::logic_error("server: " + targets.error().message);
+    PacketLink link(&arrival.packet);
+    if (const Status status = link.read_payload(*targets); !status)
+      throw std::logic_error("server: " + status.error().message);
+    const auto uplink = slot.finish(arrival.client, &draws_);
+    if (!uplink) throw std::logic_error("server: " + uplink.error().message);
+    event.kind = Event<Real>::Kind::kReply;
+    event.bytes = arrival.packet.head.size() + arrival.packet.payload.size();
+    event.up = *uplink;
+    if (uplink->ticket == inbox.asked && uplink->answer == Answer::kReply) {
+      if (uplink->ticket != arrived_ticket_) arrived_.clear();
+      arrived_ticket_ = uplink->ticket;
+      arrived_.push_back(arrival.client);
+    }
+    if (inbox.viewed < 0 && uplink->ticket == inbox.asked && uplink->answer == Answer::kReply) {
+      inbox.viewed = arriving;
+    } else {
+      event.up.parts = {};
+    }
+  }
+
+  SimulatedWorld& world_;
+  Codec<Real> codec_;
+  std::vector<Inbox> inboxes_;
+  BlockMemo draws_;
+  Event<Real> event_;
+  std::uint64_t arrived_ticket_ = 0;
+  std::vector<ClientId> arrived_;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,281 @@
+// A client as a process of a simulation: the real session, worker and memory on a simulated wire and disk. It
+// dies, comes back, and tries again as the real client does.
+#pragma once
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fl_client/client.h"
+#include "fl_client/client_session.h"
+#include "fl_client/memory.h"
+#include "proto/wire/back_off.h"
+#include "proto/wire/control_frame.h"
+#include "tests/simulated/simulated_streams.h"
+
+namespace gradwire {
+
+// Probabilities are per request.
+struct PeerHabits {
+  bool remembers = true;  // on disk
+  double dies = 0;        // in the middle of its work
+  double disk_lost = 0;   // of one that dies
+  double compute_seconds = 0.1;
+  double reading_seconds = 0;  // before it looks at what has arrived: a slow reader
+};
+
+class SimulatedPeer {
+ public:
+  SimulatedPeer(SimulatedTime& time, Random& random, const StreamWeather& weather, const PeerHabits& habits,
+                Harbour& harbour, std::string name, std::uint64_t seed)
+      : time_(time),
+        random_(random),
+        weather_(weather),
+        habits_(habits),
+        harbour_(harbour),
+        name_(std::move(name)),
+        seed_(seed),
+        disk_(std::make_unique<SimulatedDisk>(seed)) {
+    begin();
+  }
+  ~SimulatedPeer() { hang_up(false); }
+
+  bool said_goodbye() const { return said_goodbye_; }
+  std::uint64_t deaths() const { return deaths_; }
+  std::uint64_t bytes_written() const { return bytes_written_; }
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  using Seconds = std::chrono::duration<double>;
+  static constexpr double kAnswerSeconds = 60;  // for the server to answer in the handshake, or to read bytes
+
+  // Sends what the session writes as fast as the wire takes it.
+  class OutLink final : public Link {
+   public:
+    OutLink(SimulatedPeer& peer, std::string_view payload) : peer_(peer), payload_(payload) {}
+    Status read_payload(std::span<const std::span<std::byte>> targets) override {
+      for (const auto target : targets) {
+        std::memcpy(target.data(), payload_.data(), target.size());
+        payload_.remove_prefix(target.size());
+      }
+      return Unit{};
+    }
+    Status write(const Encoded& message) override {
+      std::string text(reinterpret_cast<const char*>(message.prefix.data()), message.prefix.size());
+      text += message.header;
+      for (const auto s : message.sections) text.append(reinterpret_cast<const char*>(s.data()), s.size());
+      return write(text);
+    }
+    Status write(const std::string& frame) override {
+      peer_.outbox_ += frame;
+      return Unit{};
+    }
+    void start_heartbeats(std::chrono::milliseconds interval) override {
+      peer_.beat(Seconds(interval).count());
+    }
+
+   private:
+    SimulatedPeer& peer_;
+    std::string_view payload_;
+  };
+
+  // A process begins.
+  void begin() {
+    if (habits_.remembers) memory_.emplace(*disk_, std::function<void(const std::string&)>());
+    session_.emplace(ClientIdentity{name_, seed_ * 1000 + deaths_, {}, {}}, memory_ ? &*memory_ : nullptr);
+    back_off_.emplace(std::chrono::milliseconds(100), std::chrono::seconds(60), seed_ + deaths_);
+    connect_in(random_.uniform());
+  }
+  void die() {
+    deaths_ += 1;
+    hang_up(random_.below(2) == 0);
+    session_.reset();
+    memory_.reset();
+    disk_->lose_process();
+    if (random_.uniform() < habits_.disk_lost) disk_ = std::make_unique<SimulatedDisk>(seed_ + deaths_);
+    guarded(2 * random_.uniform(), [this] { begin(); });
+  }
+  // A job of this connection, or of this pause between two connections.
+  void guarded(double seconds, std::function<void()> job) {
+    time_.in(seconds, [this, epoch = epoch_, job = std::move(job)] {
+      if (epoch == epoch_) job();
+    });
+  }
+
+  void connect_in(double seconds) {
+    guarded(seconds, [this] { connect(); });
+  }
+  void connect() {
+    if (harbour_.server == nullptr) return lost(ClientEnding{false, "no server"});
+    epoch_ += 1;
+    wire_ = std::make_shared<Wire>(time_, random_, weather_);
+    wire_->told[Wire::kClient] = [this] {
+      flush();
+      if (wire_ == nullptr) return;
+      if (wire_->was_reset() || wire_->at_end(Wire::kClient)) return look();
+      look_in(habits_.reading_seconds * random_.uniform());
+    };
+    heard_ = time_.now();
+    harbour_.server->connect(wire_);
+    outbox_ = session_->hello();
+    flush();
+    wait_for_answer();
+  }
+  void hang_up(bool silently) {
+    epoch_ += 1;
+    if (wire_) wire_->close(Wire::kClient, silently);
+    wire_.reset();
+    inbox_.clear();
+    outbox_.clear();
+    computing_ = looks_soon_ = false;
+    silence_seconds_ = kAnswerSeconds;
+  }
+  void lost(const ClientEnding& ending) {
+    std::optional<ClientEnding> none;
+    if (!ending.goodbye && !end_work(nullptr, none)) return die();
+    hang_up(false);
+    if (ending.goodbye) {
+      said_goodbye_ = true;
+      return;
+    }
+    if (session_->answered()) back_off_->reset();
+    connect_in(Seconds(back_off_->next(ending.retry_after)).count());
+  }
+
+  // Gives up on a server that is silent, or reads nothing.
+  void wait_for_answer() {
+    guarded(silence_seconds_ / 4, [this] {
+      if (time_.now() - heard_ > silence_seconds_) return lost({false, "it is silent"});
+      wait_for_answer();
+    });
+  }
+  void beat(double interval) {
+    silence_seconds_ = 3 * interval;
+    guarded(interval, [this, interval] {
+      if (outbox_.empty()) outbox_ = heartbeat_frame();
+      flush();
+      beat(interval);
+    });
+  }
+
+  void flush() {
+    while (wire_ && !outbox_.empty()) {
+      const std::size_t taken = wire_->write(Wire::kClient, outbox_);
+      if (taken == 0) return;
+      bytes_written_ += taken;
+      outbox_.erase(0, taken);
+    }
+  }
+  void look_in(double seconds) {
+    if (std::exchange(looks_soon_, true)) return;
+    guarded(seconds, [this] {
+      looks_soon_ = false;
+      look();
+    });
+  }
+  // Reads what has arrived; also while it computes, but not while it writes.
+  void look() {
+    if (wire_ == nullptr) return;
+    if (wire_->was_reset()) return lost({false, "reset"});
+    if (!outbox_.empty()) {
+      if (wire_->at_end(Wire::kClient)) return lost({false, "it hung up"});
+      return look_in(0.05);
+    }
+    const std::string bytes = wire_->read(Wire::kClient, SIZE_MAX);
+    if (!bytes.empty()) heard_ = time_.now();
+    inbox_ += bytes;
+    const std::uint64_t epoch = epoch_;
+    try {
+      while (take_frame()) {
+        if (epoch != epoch_) return;
+      }
+    } catch (const SimulatedCrash&) {
+      return die();
+    } catch (const std::exception& error) {  // it ends for good
+      trouble_ = error.what();
+      return hang_up(false);
+    }
+    if (epoch != epoch_) return;
+    if (wire_->at_end(Wire::kClient)) return lost({false, "it hung up"});
+    if (session_->asked() && !computing_ && inbox_.empty()) compute();
+  }
+  // False: no message is complete.
+  bool take_frame() {
+    if (inbox_.size() < kPrefixBytes) return false;
+    const auto bytes = std::as_bytes(std::span(inbox_));
+    const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), session_->max_payload());
+    if (!prefix) throw std::logic_error("client: " + prefix.error().message);
+    const std::size_t head = kPrefixBytes + prefix->header_len;
+    if (inbox_.size() < head + prefix->payload_len) return false;
+    const std::string frame = inbox_.substr(0, head + prefix->payload_len);
+    inbox_.erase(0, frame.size());
+    if (prefix->type == FrameType::kRound && random_.uniform() < habits_.dies)
+      disk_->crash_at = disk_->calls() + random_.below(3);
+    OutLink link(*this, std::string_view(frame).substr(head));
+    const auto header = std::as_bytes(std::span(frame)).subspan(kPrefixBytes, prefix->header_len);
+    const auto ending = session_->take(link, *prefix, header);
+    flush();
+    if (ending) lost(*ending);
+    return true;
+  }
+  // As on a thread of its own, which finishes soon or late.
+  void compute() {
+    if (const auto ending = session_->begin_answer()) return lost(*ending);
+    computing_ = true;
+    computed_ = false;
+    if (random_.below(2) == 0 && !work()) return die();
+    guarded(habits_.compute_seconds * random_.uniform(), [this] {
+      OutLink link(*this, "");
+      std::optional<ClientEnding> ending;
+      if (!end_work(&link, ending)) return die();
+      if (ending) return lost(*ending);
+      flush();
+      look();
+    });
+  }
+  // False: the process dies in the middle of it.
+  bool work() {
+    if (std::exchange(computed_, true)) return true;
+    try {
+      if (disk_->crash_at != UINT64_MAX && random_.below(2) == 0) throw SimulatedCrash{};
+      session_->compute();
+    } catch (const SimulatedCrash&) {
+      return false;
+    }
+    return true;
+  }
+  bool end_work(Link* link, std::optional<ClientEnding>& ending) {
+    if (!std::exchange(computing_, false)) return true;
+    try {
+      if (!work()) return false;
+      ending = session_->finish_answer(link);
+    } catch (const SimulatedCrash&) {
+      return false;
+    }
+    return true;
+  }
+
+  SimulatedTime& time_;
+  Random& random_;
+  const StreamWeather& weather_;
+  const PeerHabits& habits_;
+  Harbour& harbour_;
+  const std::string name_;
+  const std::uint64_t seed_;
+  std::unique_ptr<SimulatedDisk> disk_;
+  std::optional<ClientMemory> memory_;
+  std::optional<ClientSession> session_;
+  std::optional<BackOff> back_off_;
+
+  std::shared_ptr<Wire> wire_;
+  std::string inbox_, outbox_;
+  bool computing_ = false, computed_ = false, looks_soon_ = false, said_goodbye_ = false;
+  double heard_ = 0, silence_seconds_ = kAnswerSeconds;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t deaths_ = 0, bytes_written_ = 0;
+  std::string trouble_;
+};
+
+}  // namespace gradwire

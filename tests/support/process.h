@@ -1,0 +1,93 @@
+// Programs as processes of their own, with their output in files. Destroying the object ends its process.
+#pragma once
+
+#include <chrono>
+#include <fcntl.h>
+#include <filesystem>
+#include <optional>
+#include <signal.h>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "tests/support/run_program.h"
+
+namespace gradwire {
+
+class Process {
+ public:
+  // Both streams go to `log`; the working directory is the log's. The child calls `in_child` before the
+  // program begins, e.g. to lower its limits.
+  Process(const std::string& name, const std::vector<std::string>& arguments, std::filesystem::path log,
+          void (*in_child)() = nullptr)
+      : log_(std::move(log)) {
+    const std::string path = program(name).string(), folder = log_.parent_path().string();
+    std::vector<char*> argv = {const_cast<char*>(path.c_str())};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int out = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    ::dup2(out, 1);
+    ::dup2(out, 2);
+    if (in_child != nullptr) in_child();
+    if (::chdir(folder.c_str()) == 0) ::execv(path.c_str(), argv.data());
+    ::_exit(127);
+  }
+  ~Process() {
+    kill(SIGKILL);
+    wait();
+  }
+  Process(Process&& other) noexcept
+      : log_(std::move(other.log_)), pid_(std::exchange(other.pid_, -1)), code_(other.code_) {}
+  Process& operator=(Process&& other) noexcept {
+    std::swap(log_, other.log_);
+    std::swap(pid_, other.pid_);
+    std::swap(code_, other.code_);
+    return *this;
+  }
+
+  pid_t pid() const { return pid_; }
+  void kill(int signal) const {
+    if (pid_ > 0 && !code_) ::kill(pid_, signal);
+  }
+  // The exit code, 128 + the number of a signal; -1 when it still runs after 30 s.
+  int wait() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (pid_ > 0 && !code_) {
+      int status = 0;
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+        code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      } else if (std::chrono::steady_clock::now() > end) {
+        return -1;
+      } else {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+    }
+    return code_.value_or(-1);
+  }
+  std::string log() const { return read_file(log_); }
+
+ private:
+  std::filesystem::path log_;
+  pid_t pid_ = -1;
+  std::optional<int> code_;
+};
+
+// Waits until `done()`; false after 30 s.
+template <class Done>
+bool eventually(const Done& done) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+}  // namespace gradwire
