@@ -128,7 +128,7 @@ bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::siz
   slots_.resize(asked_.size());
   have_.assign(asked_.size(), 0);
   for (const ClientId c : asked_) exchange_.ask(c, request, ticket, body);
-  std::size_t got = 0;
+  std::size_t got = 0, lost = 0;  // lost: at most so many have no finite answer
   Waiting waiting(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
   while (got < quorum) {
     const auto arrival = exchange_.next(waiting.deadline());
@@ -137,7 +137,7 @@ bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::siz
       case Kind::kAgain: exchange_.repeat(arrival.event.up.client, body); break;
       case Kind::kDeadline: ask_missing(body, k, waiting, got, quorum); break;
       case Kind::kNotFinite:
-        if (!can_reach(quorum)) return false;
+        if (asked_.size() - ++lost < quorum && !can_reach(quorum)) return false;
         break;
       case Kind::kReply: got += keep(arrival.event); break;
     }

@@ -114,11 +114,11 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
   const Uplink<Real>& up = event.up;
   if (up.client >= setup_.n) return false;
   Seat& seat = seats_[up.client];
+  if (!event.covers.empty()) return take_sum(event);
   if (up.ticket != seat.ticket || !is_open(up.client)) {
     tell(event, Receipt::kLate);
     return false;
   }
-  if (!event.covers.empty()) return take_sum(event);
   const bool is_answered = seat.state == Seat::kAnswered;
   if (event.repeated && !is_answered) return false;  // a duplicate of an answer that was ignored
   const bool is_round = seat.request == Request::kRound;
@@ -156,11 +156,17 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
 template <class Real>
 bool Exchange<Real>::take_sum(const Event<Real>& event) {
   const Seat& first = seats_[event.up.client];
+  const auto is_awaited = [&](ClientId c) { return awaits(c, event.up.ticket); };
+  if (event.up.ticket != first.ticket && std::none_of(event.covers.begin(), event.covers.end(), is_awaited)) {
+    tell(event, Receipt::kLate);
+    return false;
+  }
+  // Where a client is still awaited, the sum is refused, not late: then the relay sends the replies one by
+  // one.
   const bool good = first.request == Request::kRound && takes_sums(setup_) &&
                     event.up.answer == Answer::kReply && event.up.round == first.round &&
                     server_.accepts(event.up) &&
-                    std::all_of(event.covers.begin(), event.covers.end(),
-                                [&](ClientId c) { return awaits(c, event.up.ticket); });
+                    std::all_of(event.covers.begin(), event.covers.end(), is_awaited);
   tell(event, good ? Receipt::kAccepted : Receipt::kRefused);
   if (!good) {
     note("a sum of replies of " + std::to_string(event.covers.size()) + " clients, first " +

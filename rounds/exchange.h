@@ -36,7 +36,7 @@ class Exchange {
   // Names a new request: to one client, or to all that are asked the same.
   std::uint64_t new_ticket() { return ++ledger_.ticket; }
   // Asks the client, counts the bytes; what it was asked before is superseded. `body` must stay as it is
-  // until the following next() has returned.
+  // until next() has returned something other than kDeadline.
   void ask(ClientId client, Request request, std::uint64_t ticket, const Downlink<Real>& body);
   // Asks the same once more, with the state that the client said it lacks. Not counted. REQUIRES: the body
   // that the client was asked with. Throws std::runtime_error when nobody can restore the state.

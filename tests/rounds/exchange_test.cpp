@@ -16,6 +16,7 @@ using testing::spec_of;
 struct Script final : Transport<double> {
   std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
     sent.emplace_back(client, envelope.ticket, envelope.resync != nullptr);
+    resync = envelope.resync;
     return 100;
   }
   void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override {
@@ -23,7 +24,10 @@ struct Script final : Transport<double> {
   }
   void ignore(const Event<double>&) override { ++ignored; }
   const Event<double>& next(double deadline) override {
+    if (resync != nullptr) resync_parts = resync->parts.size();  // it lives until this call returns
+    resync = nullptr;
     event = {};
+    clock += seconds_of_an_event;
     if (events.empty()) {
       clock = deadline;
     } else {
@@ -38,8 +42,10 @@ struct Script final : Transport<double> {
   std::vector<std::tuple<ClientId, std::uint64_t, bool>> sent;
   std::vector<std::tuple<ClientId, std::uint64_t, Receipt>> told;
   int ignored = 0;
+  const Downlink<double>* resync = nullptr;
+  std::size_t resync_parts = 99;  // of none
   Event<double> event;
-  double clock = 0;
+  double clock = 0, seconds_of_an_event = 0;
 };
 
 std::shared_ptr<const Setup<double>> with_mirrors(const Federation<double>& federation, const char* method) {
@@ -53,8 +59,6 @@ class ExchangeTest : public ::testing::Test {
   using Kind = Exchange<double>::Kind;
 
   explicit ExchangeTest(const char* method = "gd") : setup_(with_mirrors(federation_, method)) {
-    ledger_.committed.resize(3);
-    ledger_.ticket = 7;
     body_.round = 4;
     body_.parts = {Payload<double>::dense(View<double>(x_))};
   }
@@ -74,12 +78,13 @@ class ExchangeTest : public ::testing::Test {
     if (kind == Answer::kReply) event.up.parts = body_.parts;
     return event;
   }
-  static Event<double> joined(ClientId client) {
+  static Event<double> of(Event<double>::Kind kind, ClientId client) {
     Event<double> event;
-    event.kind = Event<double>::Kind::kJoined;
+    event.kind = kind;
     event.up.client = client;
     return event;
   }
+  static Event<double> joined(ClientId client) { return of(Event<double>::Kind::kJoined, client); }
   // What the driver is told when these come, up to the deadline.
   std::vector<Kind> arrivals(std::vector<Event<double>> events) {
     script_.events.assign(events.begin(), events.end());
@@ -97,7 +102,7 @@ class ExchangeTest : public ::testing::Test {
   const Vec<double> x_ = Vec<double>(2);
   Downlink<double> body_;
   Script script_;
-  Ledger ledger_;
+  Ledger ledger_{.ticket = 7, .committed = std::vector<std::uint64_t>(3)};
   std::vector<std::string> notes_;
   const Log on_note_ = [this](const LogLine& line) { notes_.push_back(line.text); };
   Exchange<double> exchange_{*server_, *setup_, script_, ledger_, on_note_};
@@ -176,8 +181,63 @@ TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 70'000};
   sum.covers = covers;
-  EXPECT_TRUE(arrivals({answer(3, 8), joined(4'000'000'000), sum}).empty());
+  EXPECT_TRUE(arrivals({answer(3, 8), joined(4'000'000'000)}).empty());
+  EXPECT_TRUE(script_.told.empty());
+  EXPECT_TRUE(arrivals({sum}).empty());
   EXPECT_TRUE(exchange_.owes(0));
+}
+
+TEST_F(ExchangeTest, CallsAnAnswerLateThatNobodyAskedFor) {
+  exchange_.ask(0, Request::kRound, exchange_.new_ticket(), body_);
+  EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 0), joined(1)}).empty());
+  EXPECT_EQ(script_.told, (decltype(script_.told){{1, 8, Receipt::kLate}, {1, 0, Receipt::kLate}}));
+}
+
+TEST_F(ExchangeTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreLate) {
+  exchange_.ask(0, Request::kEvaluate, exchange_.new_ticket(), body_);
+  Event<double> empty = answer(0, 8), sum = answer(0, 8);
+  empty.up.parts = {};
+  const std::vector<ClientId> covers{0, 1};
+  sum.covers = covers;
+  EXPECT_EQ(arrivals({empty, answer(0, 8), answer(0, 8)}), std::vector(1, Kind::kReply));
+  EXPECT_TRUE(script_.told.empty());
+  EXPECT_EQ(script_.ignored, 1);
+  EXPECT_TRUE(arrivals({answer(0, 7), sum}).empty());
+  EXPECT_EQ(script_.told, (decltype(script_.told){
+                              {0, 7, Receipt::kLate}, {0, 8, Receipt::kRefused}, {1, 8, Receipt::kRefused}}));
+}
+
+TEST_F(ExchangeTest, PassesOverADuplicateOfAnAnswerThatItIgnored) {
+  ask_all();
+  Event<double> repeated = answer(0, 8);
+  repeated.up.parts = {};
+  repeated.repeated = true;
+  EXPECT_TRUE(arrivals({repeated}).empty());
+  EXPECT_TRUE(script_.told.empty() && script_.ignored == 0 && notes_.empty());
+}
+
+TEST_F(ExchangeTest, SaysWhoCameAndWentAndWhatItIgnored) {
+  ask_all();
+  Event<double> empty = answer(1, 8);
+  empty.up.parts = {};
+  arrivals({of(Event<double>::Kind::kLeft, 2), joined(2), empty, answer(0, 8, Answer::kNotFinite)});
+  EXPECT_EQ(
+      notes_,
+      (std::vector<std::string>{
+          "client 2 left", "client 2 joined",
+          "client 1 sent a message of the wrong shape or for another round; it is ignored",
+          "round 0: the loss or gradient of client 0 is not a finite number; it is counted as missing"}));
+}
+
+TEST_F(ExchangeTest, TellsTheDriverThatTheOperatorStops) {
+  EXPECT_EQ(arrivals({of(Event<double>::Kind::kStopped, 0)}), std::vector(1, Kind::kStopped));
+}
+
+TEST_F(ExchangeTest, SendsAllHomeWithATicketThatIsNew) {
+  ask_all();
+  script_.sent.clear();
+  exchange_.goodbye();
+  EXPECT_EQ(script_.sent, (decltype(script_.sent){{0, 9, false}, {1, 9, false}, {2, 9, false}}));
 }
 
 TEST_F(ExchangeTest, TakesASumForAllThatItCoversOrForNone) {
@@ -189,7 +249,25 @@ TEST_F(ExchangeTest, TakesASumForAllThatItCoversOrForNone) {
   EXPECT_EQ(arrivals({sum_of_some, sum_of_all}), std::vector(1, Kind::kReply));
   EXPECT_TRUE(!exchange_.owes(0) && exchange_.owes(1) && !exchange_.owes(2));
   EXPECT_EQ(script_.ignored, 1) << "the second covers clients that have answered";
-  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kRefused);
+  EXPECT_EQ(script_.told, (decltype(script_.told){{0, 8, Receipt::kAccepted},
+                                                  {2, 8, Receipt::kAccepted},
+                                                  {0, 8, Receipt::kRefused},
+                                                  {1, 8, Receipt::kRefused},
+                                                  {2, 8, Receipt::kRefused}}));
+  EXPECT_EQ(ledger_.totals.bytes_up, 50u) << "a sum is one message";
+}
+
+TEST_F(ExchangeTest, RefusesASumWhoseFirstClientWasNotAskedSoThatTheOthersAreTakenOneByOne) {
+  exchange_.ask(1, Request::kRound, exchange_.new_ticket(), body_);
+  Event<double> sum = answer(0, 8);
+  const std::vector<ClientId> covers{0, 1};
+  sum.covers = covers;
+  EXPECT_TRUE(arrivals({sum}).empty());
+  EXPECT_EQ(script_.told, (decltype(script_.told){{0, 8, Receipt::kRefused}, {1, 8, Receipt::kRefused}}));
+  EXPECT_EQ(script_.ignored, 1);
+  sum.up.ticket = 7;
+  EXPECT_TRUE(arrivals({sum}).empty());
+  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kLate);
 }
 
 TEST_F(ExchangeTest, NeverSendsAnOldTicketWithANewBody) {
@@ -204,6 +282,12 @@ TEST_F(ExchangeTest, EndsAtItsDeadlineThoughEventsNeverCease) {
   script_.events.assign(3, joined(0));
   EXPECT_EQ(exchange_.next(1).kind, Kind::kDeadline);
   EXPECT_EQ(script_.events.size(), 3u);
+  // Nor do those cease that no driver hears of.
+  script_.clock = 0;
+  script_.seconds_of_an_event = 0.4;
+  script_.events.assign(100, of(Event<double>::Kind::kLeft, 0));
+  EXPECT_EQ(exchange_.next(1).kind, Kind::kDeadline);
+  EXPECT_EQ(script_.events.size(), 97u);
 }
 
 TEST_F(ExchangeOfMirrors, GivesStateBackOnceForEachSending) {
@@ -214,6 +298,7 @@ TEST_F(ExchangeOfMirrors, GivesStateBackOnceForEachSending) {
   ASSERT_EQ(exchange_.next(1).kind, Kind::kAgain);
   exchange_.repeat(1, body_);
   EXPECT_TRUE(arrivals({cry}).empty()) << "it was given the state";
+  EXPECT_EQ(script_.resync_parts, 0u) << "no reply was used: the client starts from nothing";
   exchange_.repeat(1, body_);  // the driver asks who is missing
   EXPECT_EQ(arrivals({cry}), std::vector(1, Kind::kAgain));
   EXPECT_EQ(script_.sent, (decltype(script_.sent){{1, 8, true}, {1, 8, false}}));
