@@ -102,7 +102,7 @@ class ExchangeTest : public ::testing::Test {
   const Vec<double> x_ = Vec<double>(2);
   Downlink<double> body_;
   Script script_;
-  Ledger ledger_{.ticket = 7, .committed = std::vector<std::uint64_t>(3)};
+  Ledger ledger_{.ticket = 7, .committed = std::vector<std::uint64_t>(3), .round = 0, .totals = {}};
   std::vector<std::string> notes_;
   const Log on_note_ = [this](const LogLine& line) { notes_.push_back(line.text); };
   Exchange<double> exchange_{*server_, *setup_, script_, ledger_, on_note_};
