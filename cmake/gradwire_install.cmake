@@ -7,7 +7,8 @@ install(TARGETS ${GRADWIRE_LIBRARIES} EXPORT gradwire ARCHIVE DESTINATION ${CMAK
         INCLUDES DESTINATION ${gradwire_include_dir})
 install(EXPORT gradwire NAMESPACE gradwire:: DESTINATION ${gradwire_cmake_dir} FILE gradwire-targets.cmake)
 
-foreach(room base engine compressors algorithms rounds proto fl_client fl_server experiments)
+set(gradwire_rooms base engine compressors algorithms rounds proto fl_client fl_server experiments)
+foreach(room ${gradwire_rooms})
   install(DIRECTORY ${room} DESTINATION ${gradwire_include_dir} FILES_MATCHING PATTERN "*.h")
 endforeach()
 
@@ -18,6 +19,6 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config-version.cmake" DESTINATION ${gradwire_cmake_dir})
 
 install(DIRECTORY experiments/configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gradwire/configs FILES_MATCHING PATTERN "*.toml")
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire PATTERN "*.dox" EXCLUDE)
 install(FILES README.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/gradwire)
