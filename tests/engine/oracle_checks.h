@@ -63,15 +63,15 @@ inline std::vector<double> random_point(std::size_t dim, double scale, std::uint
 }
 
 template <class Real>
-struct Evaluation {
+struct Evaluated {
   Real loss;
   std::vector<Real> gradient;
 };
 
 template <class Real>
-Evaluation<Real> evaluate(Oracle<Real>& oracle, const std::vector<double>& x, Batch batch = {}) {
+Evaluated<Real> evaluate(Oracle<Real>& oracle, const std::vector<double>& x, Batch batch = {}) {
   const std::vector<Real> point(x.begin(), x.end());
-  Evaluation<Real> result{Real(0),
+  Evaluated<Real> result{Real(0),
                           std::vector<Real>(x.size(), Real(77))};  // the oracle overwrites, it never adds
   result.loss = oracle.loss_and_gradient(point, batch, result.gradient);
   return result;
@@ -80,7 +80,7 @@ Evaluation<Real> evaluate(Oracle<Real>& oracle, const std::vector<double>& x, Ba
 // Central differences in every coordinate.
 inline void expect_matches_finite_differences(Oracle<double>& oracle, std::vector<double> x,
                                               double tolerance = 1e-7) {
-  const Evaluation<double> at = evaluate(oracle, x);
+  const Evaluated<double> at = evaluate(oracle, x);
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double center = x[j], step = 1e-5 * std::max(1.0, std::abs(center));
     x[j] = center + step;
@@ -96,16 +96,16 @@ inline void expect_matches_finite_differences(Oracle<double>& oracle, std::vecto
 // The mean over single samples is the whole gradient; a batch with repeats is the mean over its entries;
 // equal calls give equal bits.
 inline void expect_batches_agree(Oracle<double>& oracle, const std::vector<double>& x) {
-  const Evaluation<double> full = evaluate(oracle, x);
+  const Evaluated<double> full = evaluate(oracle, x);
   const std::size_t m = oracle.sample_count();
-  std::vector<Evaluation<double>> single;
+  std::vector<Evaluated<double>> single;
   for (std::uint32_t r = 0; r < m; ++r) single.push_back(evaluate(oracle, x, std::vector<std::uint32_t>{r}));
   std::vector<std::uint32_t> repeated = {0, static_cast<std::uint32_t>(m - 1), 0,
                                          static_cast<std::uint32_t>(m / 2)};
   std::vector<std::uint32_t> everything;
   for (std::uint32_t r = 0; r < m; ++r) everything.push_back(r);
   for (const auto& batch : {repeated, everything}) {
-    const Evaluation<double> got = evaluate(oracle, x, batch);
+    const Evaluated<double> got = evaluate(oracle, x, batch);
     double loss = 0;
     std::vector<double> gradient(x.size());
     for (const std::uint32_t r : batch) {
@@ -117,10 +117,10 @@ inline void expect_batches_agree(Oracle<double>& oracle, const std::vector<doubl
     EXPECT_NEAR(got.loss, loss, 1e-12 * std::max(1.0, std::abs(loss)));
     for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(got.gradient[j], gradient[j], 1e-12) << j;
   }
-  const Evaluation<double> listed = evaluate(oracle, x, everything);
+  const Evaluated<double> listed = evaluate(oracle, x, everything);
   EXPECT_EQ(listed.loss, full.loss);
   EXPECT_EQ(listed.gradient, full.gradient);
-  const Evaluation<double> again = evaluate(oracle, x);
+  const Evaluated<double> again = evaluate(oracle, x);
   EXPECT_EQ(again.loss, full.loss);
   EXPECT_EQ(again.gradient, full.gradient);
 }

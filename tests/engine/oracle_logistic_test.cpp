@@ -110,7 +110,7 @@ TEST_P(Logistic, ScoresTheTestSamplesAndNeverPredictsAnUnknownLabel) {
 }
 
 template <class Real>
-Evaluation<Real> one_sample(double margin, LinearLoss loss = LinearLoss::kLogistic) {
+Evaluated<Real> one_sample(double margin, LinearLoss loss = LinearLoss::kLogistic) {
   Part part{sparse_data({{1.0}}, {1}, 1), {}};
   LogisticOracle<Real> oracle(part, 1, std::vector<double>{0, 1}, Regularizer::kNone, 0, loss);
   return evaluate(oracle, {margin});
