@@ -17,6 +17,7 @@
 #include "algorithms/ef21_sgdm.h"
 #include "algorithms/ef21_w.h"
 #include "algorithms/fedavg.h"
+#include "algorithms/fedbuff.h"
 #include "algorithms/fednl.h"
 #include "algorithms/fedopt.h"
 #include "algorithms/fedprox.h"
@@ -27,6 +28,7 @@
 #include "algorithms/page.h"
 #include "algorithms/pp_marina.h"
 #include "algorithms/proxskip.h"
+#include "algorithms/ringmaster.h"
 #include "algorithms/scaffold.h"
 #include "algorithms/sgd_nice.h"
 #include "algorithms/vr_diana.h"
@@ -37,9 +39,9 @@ namespace gradwire {
 template <template <class> class... M>
 struct MethodList {};
 
-using AllMethods =
-    MethodList<Gd, Nesterov, Dcgd, SgdNice, FedAvg, FedProx, Scaffold, FedAdagrad, FedYogi, FedAdam, ProxSkip,
-               Diana, VrDiana, Adiana, Marina, VrMarina, PpMarina, Page, Dasha, DashaPage, DashaMvr, Cofig,
-               Frecon, Ef14, Ef21, Ef21W, Ef21Sgd, Ef21Sgdm, Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus, FedNl>;
+using AllMethods = MethodList<Gd, Nesterov, Dcgd, SgdNice, FedAvg, FedProx, Scaffold, FedAdagrad, FedYogi,
+                              FedAdam, ProxSkip, Diana, VrDiana, Adiana, Marina, VrMarina, PpMarina, Page,
+                              Dasha, DashaPage, DashaMvr, Cofig, Frecon, Ef14, Ef21, Ef21W, Ef21Sgd, Ef21Sgdm,
+                              Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus, FedNl, Ringmaster, FedBuff>;
 
 }  // namespace gradwire

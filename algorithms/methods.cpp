@@ -106,6 +106,9 @@ void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& co
                  Warnings& warnings) {
   check_matrix(e, compressor);
   const Facts& facts = e.info.facts;
+  if (facts.asynchronous && std::holds_alternative<PermK>(compressor))
+    refuse("permk splits the coordinates among the replies of a round, and " + std::string(facts.name) +
+           " takes in each reply by itself; use randk");
   const bool identity = is_identity(compressor);
   if (facts.takes == Takes::kIdentity && !identity)
     refuse(std::string(facts.name) + " sends dense vectors and takes the compressor identity alone; for " +
@@ -129,8 +132,11 @@ void check_sampling(const Facts& facts, const AlgorithmSpec& spec) {
   if (!(spec.participation > 0 && spec.participation <= 1))
     throw ConfigError("clients.participation", "a share above 0 and at most 1 is needed");
   if (spec.participation < 1 && !facts.partial)
-    throw ConfigError("clients.participation",
-                      spec.name + " needs every client in every round; write participation = 1");
+    throw ConfigError(
+        "clients.participation",
+        spec.name +
+            (facts.asynchronous ? " keeps every client at work" : " needs every client in every round") +
+            "; write participation = 1");
 }
 
 }  // namespace
@@ -217,7 +223,7 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
     if (spec.participation < 1 && !facts.theory_knows_sampling)
       warnings.push_back(spec.name +
                          ": the theorem behind the step size assumes that every client takes part");
-    if (theory.quorum < 1 && !facts.needs_all_replies)
+    if (theory.quorum < 1 && !facts.needs_all_replies && !facts.asynchronous)
       warnings.push_back(
           spec.name +
           ": the theorem behind the step size assumes that the replies of a round are a uniform "

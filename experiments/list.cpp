@@ -77,9 +77,10 @@ std::string algorithms() {
   for (const MethodInfo& m : methods()) {
     const Facts& f = m.facts;
     out += "\n" + std::string(f.name) + ": " + std::string(f.summary) + "\n  " + std::string(f.reference) +
-           "; takes " + takes_text(f) + (f.stochastic ? "; batch" : "") +
-           (f.partial ? "; participation" : "") + (f.adds_replies ? "; relays may add up replies" : "") +
-           "\n  " + survival_text(f.client_state) + "\n";
+           "; takes " + takes_text(f) + (f.asynchronous ? "; asynchronous" : "") +
+           (f.stochastic ? "; batch" : "") + (f.partial ? "; participation" : "") +
+           (f.adds_replies ? "; relays may add up replies" : "") + "\n  " + survival_text(f.client_state) +
+           "\n";
     Table table;
     for (const ParameterHelp& p : m.parameters)
       table.row({p.name, p.fallback.empty() ? "-" : p.fallback, p.meaning});

@@ -33,10 +33,16 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
     throw UsageError(
         "--transport tcp: [faults] are made up in memory alone; use memory or encoded, or leave [faults] "
         "out");
+  if (request.transport == TransportKind::kTcp && !loaded.experiment.clients().seconds().empty())
+    throw UsageError(
+        "--transport tcp: clients.seconds are virtual, and there clients take the time that they take; use "
+        "memory or "
+        "encoded, or leave it out");
   if (request.transport == TransportKind::kTcp && request.resume)
     throw UsageError(
-        "--resume: runs over tcp cannot be resumed; leave --transport out, the bits are the same, or start "
-        "gradwire-server yourself, which resumes by itself");
+        "--resume: runs over tcp cannot be resumed; leave --transport out, or start gradwire-server "
+        "yourself, "
+        "which resumes by itself");
 }
 
 void write_text(const fs::path& file, const std::string& text) {

@@ -66,11 +66,9 @@ Outcome Driver<Real>::rounds() {
   for (std::uint32_t k = run_.ledger.round;; k = run_.ledger.round) {
     committed_totals_ = totals_;
     const bool last = k >= limits.rounds || stopped();
-    if (limits.evaluate_every > 0 && (last || k % limits.evaluate_every == 0)) {
-      if (!evaluate(k)) return Outcome::kDiverged;
-      if (record_.grad_norm_sq <= limits.stop_at_grad_norm_sq && limits.stop_at_grad_norm_sq > 0)
-        return Outcome::kReachedTarget;
-    }
+    if (limits.evaluate_every > 0 && (last || k % limits.evaluate_every == 0))
+      if (!evaluate(k, last)) return Outcome::kDiverged;
+    if (reached_target_) return Outcome::kReachedTarget;
     if (last) return k < limits.rounds ? Outcome::kStopped : Outcome::kFinished;
     if (!step(k)) return Outcome::kDiverged;
   }
@@ -101,11 +99,16 @@ void Driver<Real>::commit(std::span<const Uplink<Real>> replies) {
 }
 
 template <class Real>
-bool Driver<Real>::evaluate(std::uint32_t k) {
+bool Driver<Real>::evaluate_now(std::uint32_t k) {
+  Evaluation<Real> evaluation(run_.setup);
+  if (run_.hooks.evaluate) {
+    run_.hooks.evaluate(run_.server.model(), evaluation);
+    if (evaluation.answered() < quorum_of(run_.setup.n)) return false;
+    return record(k, evaluation, totals_, seconds());
+  }
   Downlink<Real> body;
   body.round = k;
   body.parts = {Payload<Real>::dense(run_.server.model())};
-  Evaluation<Real> evaluation(run_.setup);
   const Totals before = totals_;  // evaluation is not counted
   for (ClientId next = 0; next < run_.setup.n;) {
     next = evaluation.next_window(next, asked_);
@@ -114,10 +117,17 @@ bool Driver<Real>::evaluate(std::uint32_t k) {
       if (have_[i]) evaluation.add(slots_[i]);
   }
   totals_ = before;
-  const double seconds = run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds;
-  record_ = record_of(k, evaluation, totals_, run_.setup.n, seconds);
-  if (run_.hooks.on_record) run_.hooks.on_record(record_);
-  return std::isfinite(record_.loss) && std::isfinite(record_.grad_norm_sq);
+  return record(k, evaluation, totals_, seconds());
+}
+
+template <class Real>
+bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals,
+                          double seconds) {
+  const RoundRecord row = record_of(k, evaluation, totals, run_.setup.n, seconds);
+  if (run_.hooks.on_record) run_.hooks.on_record(row);
+  const double target = run_.limits.stop_at_grad_norm_sq;
+  reached_target_ = target > 0 && row.grad_norm_sq <= target;
+  return std::isfinite(row.loss) && std::isfinite(row.grad_norm_sq);
 }
 
 template <class Real>
@@ -129,7 +139,7 @@ bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::siz
   have_.assign(asked_.size(), 0);
   for (const ClientId c : asked_) exchange_.ask(c, request, ticket, body);
   std::size_t got = 0, lost = 0;  // lost: at most so many have no finite answer
-  Waiting waiting(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
+  Waiting waiting = new_waiting();
   while (got < quorum) {
     const auto arrival = exchange_.next(waiting.deadline());
     switch (arrival.kind) {

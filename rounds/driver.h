@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "rounds/evaluation.h"
@@ -40,47 +41,64 @@ class Driver {
  protected:
   // From x^k to x^{k+1}; false: too many answers were not finite.
   virtual bool step(std::uint32_t k) = 0;
+  // Makes row k of the metrics, now or later; false: the loss or the gradient is not finite, or too many
+  // answers are not. `last`: no step follows.
+  virtual bool evaluate(std::uint32_t k, bool last) = 0;
+
+  // Row k, now: of the answers of all clients at x^k.
+  bool evaluate_now(std::uint32_t k);
+  // Hands out row k; false: it is not finite.
+  bool record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double seconds);
+  double seconds() const { return run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds; }
 
   // Asks asked_ (ascending) for `request` and waits for `quorum` answers, which land in slots_ and have_ by
   // place in asked_. A client whose answer is not finite counts as missing. False: the others are too few.
   bool collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k);
   // The method takes in the replies (ascending clients), and they are durable before anybody is told.
   void commit(std::span<const Uplink<Real>> replies);
+  // How long to wait for what is asked now.
+  Waiting new_waiting() {
+    return Waiting(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
+  }
   // How many of `size` clients are enough.
   std::size_t quorum_of(std::size_t size) const;
 
+  bool is_stopping() const { return stop_seen_; }
+  void stop() { stop_seen_ = true; }
+  void note(LogLine line) const {
+    if (run_.hooks.on_note) run_.hooks.on_note(std::move(line).in_round(run_.ledger.round));
+  }
+
+  // The operator asked to stop, and clients that are needed to finish the round do not answer.
+  struct RoundAbandoned {};
+
   const RunOf<Real> run_;
   Totals& totals_;
+  Exchange<Real> exchange_;
   std::vector<ClientId> asked_;
   std::vector<Uplink<Real>> slots_;
   std::vector<char> have_;
 
  private:
-  // The operator asked to stop, and clients that are needed to finish the round do not answer.
-  struct RoundAbandoned {};
-
   Outcome rounds();
-  // Row k of the metrics; false: the loss or the gradient is not finite, or too many answers are not.
-  bool evaluate(std::uint32_t k);
   bool stopped() const { return stop_seen_ || (run_.hooks.stop != nullptr && run_.hooks.stop->load()); }
   bool can_reach(std::size_t quorum) const;
   std::size_t keep(const Event<Real>& event);
   std::size_t place(ClientId client) const;
   void ask_missing(const Downlink<Real>& body, std::uint32_t k, Waiting& waiting, std::size_t got,
                    std::size_t quorum);
-  void note(LogLine line) const {
-    if (run_.hooks.on_note) run_.hooks.on_note(std::move(line).in_round(run_.ledger.round));
-  }
 
-  Exchange<Real> exchange_;
   bool stop_seen_ = false;
-  bool is_first_ = true;  // the next request is the first of this process
-  RoundRecord record_;
-  Totals committed_totals_;  // of the rounds before the one in progress
+  bool is_first_ = true;         // the next request is the first of this process
+  bool reached_target_ = false;  // by the last row
+  Totals committed_totals_;      // of the rounds before the one in progress
 };
 
 // One ticket for a whole cohort; the method takes in all replies of a round at once, ascending clients.
 template <class Real>
 Outcome run_synchronous(const RunOf<Real>& run);
+// A ticket for each client; the method takes in each reply as it comes, and its client is given x at once.
+template <class Real>
+Outcome run_asynchronous(const RunOf<Real>& run);
 
 }  // namespace gradwire

@@ -45,6 +45,7 @@ class Evaluation {
     answered_ += 1;
   }
 
+  std::uint32_t answered() const { return answered_; }
   double loss() const { return loss_ / total(); }
   double grad_norm_sq() const {
     double sum = 0;

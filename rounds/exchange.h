@@ -44,7 +44,11 @@ class Exchange {
   // Whatever was asked until now is over: answers to it are late.
   void close() { first_open_ = ledger_.ticket + 1; }
 
-  // The state of what the client was asked last, unless that is over.
+  // What the client was asked last.
+  std::uint64_t ticket(ClientId client) const { return seats_[client].ticket; }
+  std::uint32_t round(ClientId client) const { return seats_[client].round; }
+  Request request(ClientId client) const { return seats_[client].request; }
+  // The state of that, unless it is over.
   bool owes(ClientId client) const { return is_open(client) && seats_[client].state == Seat::kOwes; }
   bool has_no_finite_answer(ClientId client) const {
     return is_open(client) && seats_[client].state == Seat::kNotFinite;

@@ -8,7 +8,8 @@ template <class Real>
 Outcome run_rounds(ServerHalf<Real>& server, const Facts& facts, const Setup<Real>& setup,
                    Transport<Real>& transport, Ledger& ledger, const RoundLimits& limits,
                    const LoopHooks<Real>& hooks) {
-  return run_synchronous<Real>({server, facts, setup, transport, ledger, limits, hooks});
+  const RunOf<Real> run{server, facts, setup, transport, ledger, limits, hooks};
+  return facts.asynchronous ? run_asynchronous(run) : run_synchronous(run);
 }
 
 template Outcome run_rounds(ServerHalf<float>&, const Facts&, const Setup<float>&, Transport<float>&, Ledger&,

@@ -54,6 +54,9 @@ struct RoundCommit {
 };
 
 template <class Real>
+class Evaluation;
+
+template <class Real>
 struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
   // The half is about to change; from on_commit until here it is only read.
@@ -67,6 +70,9 @@ struct LoopHooks {
   Log on_note;  // who is awaited, who was resynchronised
   // Of the run with its earlier processes, for records: wall or virtual. Empty: no time is written down.
   std::function<double()> seconds;
+  // Where all data are at hand: adds the finite answers of all clients at x, beside what the clients do.
+  // Empty: they are asked.
+  std::function<void(View<Real> x, Evaluation<Real>& to)> evaluate;
   const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop
 };
 

@@ -29,7 +29,8 @@ ClientRuntime<Real>::ClientRuntime(std::shared_ptr<const Setup<Real>> setup, Cli
       client_(client),
       oracle_(oracle),
       half_(make_client<Real>(setup_)),
-      stateless_(facts_of(*setup_).client_state == ClientState::kNone) {}
+      stateless_(facts_of(*setup_).client_state == ClientState::kNone),
+      asynchronous_(facts_of(*setup_).asynchronous) {}
 
 template <class Real>
 bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
@@ -61,8 +62,11 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
   // Asked twice. A resync that comes with the repetition is for an answer that crossed it on the way.
   if (pending_ && envelope.ticket == last_.ticket && envelope.committed == committed_) return &last_;
   pending_ = false;  // an unused proposal is dropped: nothing to undo
-  const ClientContext<Real> context{client_, setup_->seed,       envelope.ticket, envelope.committed == 0,
-                                    oracle_, setup_->compressor, scratch};
+  const ClientContext<Real> context{
+      client_,         setup_->seed,
+      envelope.ticket, envelope.committed == 0,
+      oracle_,         setup_->compressor,
+      scratch,         draw_number(asynchronous_, envelope.body->round, envelope.ticket)};
   // An earlier process of this client may have asked for the resync, perhaps for no more than a broadcast:
   // such a resync does not restore this process.
   const bool cried = last_.ticket == envelope.ticket && last_.answer == Answer::kNeedsState;

@@ -63,7 +63,7 @@ class ClientRuntime {
   ClientId client_;
   MemoOracle<Real> oracle_;
   std::unique_ptr<ClientHalf<Real>> half_;
-  bool stateless_;
+  bool stateless_, asynchronous_;
   std::uint64_t committed_ = 0;
   bool pending_ = false;     // last_ is a proposal that waits for its commit
   Uplink<Real> last_;        // the latest answer to a round

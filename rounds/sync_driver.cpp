@@ -29,6 +29,7 @@ class SyncDriver final : public Driver<Real> {
     this->commit(replies_);
     return true;
   }
+  bool evaluate(std::uint32_t k, bool) override { return this->evaluate_now(k); }
 
   std::vector<Uplink<Real>> replies_;
 };

@@ -76,6 +76,10 @@ consteval bool is_client() {
   using Client = typename Method::Client;
   constexpr ClientState state = Method::Params::facts.client_state;
   static_assert(
+      !Method::Params::facts.asynchronous || state == ClientState::kNone,
+      "facts.asynchronous is for methods whose clients keep no state: nobody could give it back to a "
+      "client that is given new work");
+  static_assert(
       requires(Client c, const Downlink<Real>& down, const ClientContext<Real>& context) {
         { c.reply(down, context) } -> std::same_as<Uplink<Real>>;
       },

@@ -55,6 +55,7 @@ struct ClientContext {
   Oracle<Real>& oracle;
   const Compressor& compressor;
   Scratch<Real>& scratch;
+  std::uint32_t draw = 0;  // draw_number() of the request: an asynchronous method draws with it in place of t
 
   // The key of the random stream for part `part` of the message of round t.
   StreamKey draw_key(std::uint32_t t, std::uint32_t part = 0) const {

@@ -13,6 +13,14 @@ namespace gradwire {
 
 using ClientId = std::uint32_t;  // 0 .. n-1
 
+// Keys the random draws of one request, the same at both ends. A synchronous method draws once per round; an
+// asynchronous one may ask a client twice at the same x, so its draws follow the ticket.
+inline std::uint32_t draw_number(bool asynchronous, std::uint32_t round, std::uint64_t ticket) {
+  if (!asynchronous) return round;
+  constexpr std::uint32_t kSpread = 0x9E3779B1;  // tickets of a restarted server differ in their upper half
+  return static_cast<std::uint32_t>(ticket) + kSpread * static_cast<std::uint32_t>(ticket >> 32);
+}
+
 inline constexpr std::size_t kMaxParts = 4;
 
 // The payloads of one message, in the order that the method's header gives; inline, so no message allocates.

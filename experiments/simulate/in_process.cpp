@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <stdexcept>
 
 #include "base/state.h"
-#include "experiments/simulate/encoded_link.h"
+#include "experiments/simulate/local_client.h"
 #include "experiments/support/thread_pool.h"
 #include "proto/wire/codec_context.h"
 
@@ -15,53 +14,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The faults of one request, drawn from the seed.
-struct Fate {
-  bool crashes = false, wiped = false, request_lost = false, reply_lost = false, repeated = false;
-  double delay = 0;  // place in the shuffled order
-};
-
-Fate draw_fate(const InProcessOptions& options, std::uint64_t seed, ClientId client, std::uint32_t request) {
-  Fate fate;
-  const Faults& faults = options.faults;
-  if (!faults.any() && !options.draw_arrival) return fate;
-  Stream stream({seed, client, request, Purpose::kFault});
-  fate.crashes = stream.uniform() < faults.crashes;
-  fate.wiped = stream.uniform() < faults.wiped;
-  fate.request_lost = stream.uniform() < faults.lost_requests;
-  fate.reply_lost = stream.uniform() < faults.lost_replies;
-  fate.repeated = stream.uniform() < faults.duplicates;
-  if (faults.shuffle || options.draw_arrival) fate.delay = stream.uniform();
-  return fate;
-}
-
 }  // namespace
 
 template <class Real>
 struct InProcess<Real>::Impl {
-  // What a client needs while it works.
-  struct Seat {
-    std::unique_ptr<ClientRuntime<Real>> runtime;
-    std::unique_ptr<ClientRuntime<Real>> grave;  // a wiped one, kept while its reply may be in flight
-    std::unique_ptr<EncodedLink<Real>> link;     // encoded only
-  };
   struct Client {
-    std::unique_ptr<Seat> seat;  // null: was never asked, or gave it back
+    std::unique_ptr<LocalClient<Real>> seat;  // null: was never asked, or gave it back
     std::uint32_t requests = 0;
   };
   struct Work {
     ClientId client = 0;
     Envelope<Real> envelope;
-    std::shared_ptr<const EncodedBody<Real>> body, resync;  // encoded only
+    typename LocalClient<Real>::Bytes bytes;
     Fate fate;
     bool answered = false;
     Event<Real> event;
   };
-  struct Worker {
-    Scratch<Real> scratch;
-    std::unique_ptr<Codec<Real>> codec;
-  };
-
   Impl(std::shared_ptr<const Setup<Real>> s, std::vector<Oracle<Real>*> o, const InProcessOptions& opt)
       : setup(std::move(s)),
         oracles(std::move(o)),
@@ -76,7 +44,7 @@ struct InProcess<Real>::Impl {
     const std::size_t vector_bytes = setup->n * setup->d * sizeof(Real);
     lends_seats = facts.client_state == ClientState::kNone && !facts.asynchronous && !options.faults.any() &&
                   3 * vector_bytes + setup->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
-    forgets = !options.faults.any() && 2 * vector_bytes > options.evaluation_bytes;
+    forgets = !facts.asynchronous && !options.faults.any() && 2 * vector_bytes > options.evaluation_bytes;
     for (auto& w : workers) w.codec = std::make_unique<Codec<Real>>(context);
   }
 
@@ -84,8 +52,7 @@ struct InProcess<Real>::Impl {
     Client& found = clients.at(c);
     if (found.seat) return found;
     if (spare.empty()) {
-      found.seat = std::make_unique<Seat>();
-      found.seat->runtime = std::make_unique<ClientRuntime<Real>>(setup, c, *oracles[c]);
+      found.seat = std::make_unique<LocalClient<Real>>(setup, c, *oracles[c]);
     } else {
       found.seat = std::move(spare.back());
       spare.pop_back();
@@ -121,8 +88,8 @@ struct InProcess<Real>::Impl {
       body_bytes = envelope.body != nullptr ? codec.body_bytes(*envelope.body) : 0;
       body = options.encoded && envelope.body != nullptr ? codec.encode_body(*envelope.body) : nullptr;
     }
-    work.body = body;
-    work.resync =
+    work.bytes.body = body;
+    work.bytes.resync =
         options.encoded && envelope.resync != nullptr ? codec.encode_body(*envelope.resync) : nullptr;
     return Codec<Real>::envelope_bytes(body_bytes,
                                        envelope.resync != nullptr ? codec.body_bytes(*envelope.resync) : 0);
@@ -133,13 +100,8 @@ struct InProcess<Real>::Impl {
     for (std::size_t k = 0; k < queued; ++k) {
       Work& work = queue[k];
       Client& to = client(work.client);
-      work.fate = draw_fate(options, setup->seed, work.client, to.requests++);
-      if (work.fate.wiped) {
-        to.seat->grave = std::move(to.seat->runtime);
-        to.seat->runtime = std::make_unique<ClientRuntime<Real>>(setup, work.client, *oracles[work.client]);
-      } else if (work.fate.crashes) {
-        to.seat->runtime->drop_proposal();
-      }
+      work.fate = draw_fate(options.faults, options.draw_arrival, setup->seed, work.client, to.requests++);
+      to.seat->suffer(work.fate, setup, work.client, *oracles[work.client]);
     }
     run_clients();
     deliver();
@@ -160,28 +122,9 @@ struct InProcess<Real>::Impl {
     }
   }
 
-  void answer(Work& work, Worker& worker) {
-    if (work.fate.request_lost) return;
-    Seat& to = *clients[work.client].seat;
-    Envelope<Real> envelope = work.envelope;
-    if (options.encoded) {
-      if (!to.link) to.link = std::make_unique<EncodedLink<Real>>(context);
-      envelope = to.link->down(codec.encode(work.envelope, work.body.get(), work.resync.get()));
-    }
-    const Uplink<Real>* reply = to.runtime->handle(envelope, worker.scratch);
-    if (reply == nullptr || work.fate.reply_lost) return;
-    work.answered = true;
-    work.event.kind = Event<Real>::Kind::kReply;
-    if (options.encoded) {
-      const Encoded& bytes = worker.codec->encode(*reply);
-      work.event.bytes = bytes.bytes;
-      work.event.up = to.link->up(bytes, work.client, &worker.scratch.blocks);
-    } else {
-      // Nobody counts the bytes of an evaluation, and to count them the codec may have to compress it.
-      const bool counted = work.envelope.request != Request::kEvaluate;
-      work.event.bytes = counted ? worker.codec->encoded_bytes(*reply) : 0;
-      work.event.up = *reply;
-    }
+  void answer(Work& work, LocalWorker<Real>& worker) {
+    work.answered = clients[work.client].seat->answer(work.client, work.envelope, options.encoded, work.bytes,
+                                                      work.fate, codec, worker, work.event);
   }
 
   void deliver() {
@@ -221,11 +164,11 @@ struct InProcess<Real>::Impl {
   CodecContext context;
   Codec<Real> codec;
   ThreadPool pool;
-  std::vector<Worker> workers;
+  std::vector<LocalWorker<Real>> workers;
   std::vector<Client> clients;
   bool lends_seats = false, forgets = false;
   std::vector<ClientId> seated, evaluated;  // clients whose seat or evaluation give_back() frees
-  std::vector<std::unique_ptr<Seat>> spare;
+  std::vector<std::unique_ptr<LocalClient<Real>>> spare;
 
   std::vector<Work> queue;  // the first `queued` are to be done
   std::size_t queued = 0;

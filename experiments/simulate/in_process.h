@@ -11,22 +11,12 @@
 
 #include "algorithms/methods.h"
 #include "engine/oracle.h"
+#include "experiments/simulate/faults.h"
 #include "proto/wire/codec.h"
 #include "rounds/runtime.h"
 #include "rounds/transport.h"
 
 namespace gradwire {
-
-// Shares of the messages, drawn from the seed: in every run the k-th message of a client has the same faults.
-struct Faults {
-  double lost_replies = 0, lost_requests = 0, duplicates = 0;
-  double crashes = 0;    // per request: the client loses its uncommitted proposal
-  double wiped = 0;      // per request: the client restarts without its state
-  bool shuffle = false;  // replies arrive in a drawn order instead of client order
-  bool any() const {
-    return lost_replies > 0 || lost_requests > 0 || duplicates > 0 || crashes > 0 || wiped > 0 || shuffle;
-  }
-};
 
 struct InProcessOptions {
   unsigned threads = 1;

@@ -1,13 +1,16 @@
 #include "experiments/simulate/simulate.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 
 #include "base/state.h"
 #include "engine/kernels/select.h"
 #include "experiments/simulate/in_process.h"
+#include "experiments/simulate/virtual_time.h"
 #include "experiments/support/thread_pool.h"
+#include "proto/config/client_seconds.h"
 #include "proto/config/start_point.h"
 #include "proto/report/run_clock.h"
 #include "proto/store/round_record.h"
@@ -59,8 +62,14 @@ std::shared_ptr<Setup<Real>> make_setup(const Prepared& p, unsigned threads) {
 
 void put(Saver& saver, const std::string& part) { saver(std::vector<char>(part.begin(), part.end())); }
 
-template <class Real>
-std::string save_simulation(const Ledger& ledger, const ServerHalf<Real>& server, InProcess<Real>& clients) {
+// Nobody is asked again on a virtual clock where nothing is lost: whoever is late is slow.
+void wait_for_whoever_is_slow(RoundLimits& limits, const Faults& faults) {
+  if (!faults.any()) limits.deadline_seconds = std::numeric_limits<double>::infinity();
+  limits.attempts = 100'000;
+}
+
+template <class Real, class Clients>
+std::string save_simulation(const Ledger& ledger, const ServerHalf<Real>& server, Clients& clients) {
   Saver saver;
   put(saver, save_ledger(ledger));
   put(saver, server.save());
@@ -68,9 +77,8 @@ std::string save_simulation(const Ledger& ledger, const ServerHalf<Real>& server
   return saver.take();
 }
 
-template <class Real>
-void load_simulation(const std::string& state, Ledger& ledger, ServerHalf<Real>& server,
-                     InProcess<Real>& clients) {
+template <class Real, class Clients>
+void load_simulation(const std::string& state, Ledger& ledger, ServerHalf<Real>& server, Clients& clients) {
   std::vector<char> parts[3];
   Loader loader(state);
   for (std::vector<char>& part : parts) loader(part);
@@ -80,18 +88,14 @@ void load_simulation(const std::string& state, Ledger& ledger, ServerHalf<Real>&
     throw std::runtime_error("the checkpoint does not fit the experiment; run without --resume");
 }
 
-template <class Real>
-RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const RunObserver& observer,
-                      const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
-  const auto setup = make_setup<Real>(p, threads);
-  const auto oracles = make_oracles<Real>(p.problem, p.agreement, p.parts);
-  std::vector<Oracle<Real>*> pointers;
-  for (const auto& oracle : oracles) pointers.push_back(oracle.get());
-  InProcess<Real> transport(setup, pointers, in_process_options(p.experiment, encoded, threads));
-  const auto server = make_server<Real>(setup);
+// The run of `ledger` and `server`, which may have been continued from a checkpoint.
+template <class Real, class Clients>
+RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger,
+                 const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
+                 const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
   RunResult result;
   result.kernels = kernels_name();
-  LoopHooks<Real> hooks;
+  result.rounds = ledger.round;
   hooks.stop = &stop;
   hooks.on_note = observer.on_note;
   hooks.on_record = [&](const RoundRecord& record) {
@@ -102,29 +106,66 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
     result.rounds = rounds;
     if (observer.on_round) observer.on_round(rounds);
   };
-  Ledger ledger;
-  ledger.committed.resize(setup->n);
-  if (!checkpoints.state.empty()) load_simulation(checkpoints.state, ledger, *server, transport);
-  result.rounds = ledger.round;
-  double saved = ledger.totals.seconds;
+  const bool is_virtual = hooks.seconds != nullptr;  // then this process alone is timed
+  const RunClock wall(is_virtual ? 0 : ledger.totals.seconds);
+  if (!is_virtual) hooks.seconds = wall;
+  double saved = wall();
   std::uint32_t saved_round = 0;
-  RoundLimits limits = round_limits(p.experiment);
-  limits.keep_clients = checkpoints.save != nullptr;
   if (checkpoints.save)
     hooks.on_commit = [&](const RoundCommit<Real>& commit) {
-      if (commit.ledger.totals.seconds - saved < checkpoints.seconds && !stop) return;
-      checkpoints.save(save_simulation<Real>(commit.ledger, *server, transport), commit.ledger.round);
-      saved = commit.ledger.totals.seconds;
+      if (wall() - saved < checkpoints.seconds && !stop) return;
+      checkpoints.save(save_simulation<Real>(commit.ledger, server, clients), commit.ledger.round);
+      saved = wall();
       saved_round = commit.ledger.round;
     };
-  hooks.seconds = RunClock(ledger.totals.seconds);
-  result.outcome = run_rounds(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+  result.outcome = run_rounds(server, facts_of(setup), setup, clients, ledger, limits, hooks);
   if (result.outcome == Outcome::kStopped && checkpoints.save && saved_round != ledger.round)
-    checkpoints.save(save_simulation<Real>(ledger, *server, transport), ledger.round);
-  result.seconds = hooks.seconds();
-  const View<Real> x = server->model();
+    checkpoints.save(save_simulation<Real>(ledger, server, clients), ledger.round);
+  result.seconds = wall();
+  const View<Real> x = server.model();
   result.model.assign(x.begin(), x.end());
   return result;
+}
+
+template <class Real>
+RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const RunObserver& observer,
+                      const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
+  const auto setup = make_setup<Real>(p, threads);
+  const auto oracles = make_oracles<Real>(p.problem, p.agreement, p.parts);
+  std::vector<Oracle<Real>*> pointers;
+  for (const auto& oracle : oracles) pointers.push_back(oracle.get());
+  const auto server = make_server<Real>(setup);
+  Ledger ledger;
+  ledger.committed.resize(setup->n);
+  RoundLimits limits = round_limits(p.experiment);
+  limits.keep_clients = checkpoints.save != nullptr;
+  const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
+  const std::string& speeds = p.experiment.clients().seconds();
+  if (speeds.empty() && !facts_of(*setup).asynchronous) {
+    InProcess<Real> clients(setup, pointers, options);
+    if (!checkpoints.state.empty()) load_simulation(checkpoints.state, ledger, *server, clients);
+    return run_on<Real>(clients, *setup, *server, ledger, limits, {}, observer, stop, checkpoints);
+  }
+  VirtualTimeOptions virtual_options;
+  virtual_options.threads = threads;
+  virtual_options.encoded = encoded;
+  virtual_options.faults = options.faults;
+  virtual_options.zstd = options.zstd;
+  virtual_options.seconds = [seed = setup->seed, seconds = parse_client_seconds(speeds)](
+                                ClientId i, std::uint64_t ticket) { return seconds.of(seed, i, ticket); };
+  VirtualTime<Real> clients(setup, pointers, virtual_options);
+  if (!checkpoints.state.empty()) {
+    load_simulation(checkpoints.state, ledger, *server, clients);
+    clients.set_clock(ledger.totals.seconds);
+    const bool depends = facts_of(*setup).asynchronous || limits.quorum < 1;  // on who was at work
+    if (depends && observer.on_note)
+      observer.on_note("all clients begin new work on the virtual clock: the run goes on with other bits");
+  }
+  wait_for_whoever_is_slow(limits, options.faults);
+  LoopHooks<Real> hooks;
+  hooks.seconds = [&clients] { return clients.now(); };
+  hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
+  return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, checkpoints);
 }
 
 }  // namespace

@@ -51,7 +51,14 @@ double TcpTransport<Real>::now() const {
 
 template <class Real>
 void TcpTransport<Real>::encode_once(std::uint64_t ticket, const Downlink<Real>* body) {
-  if (body_ && body_ticket_ == ticket && body_source_ == body) return;
+  // One body for all clients: of one ticket, or, where each has a ticket of its own, of what is sent until
+  // next() returns.
+  const bool is_shared = body_ticket_ == ticket || (codec_.context().asynchronous && !returned_since_);
+  if (body_ && body_source_ == body && is_shared) {
+    body_ticket_ = ticket;
+    return;
+  }
+  returned_since_ = false;
   own_body();
   body_ = codec_.encode_body(*body);
   body_ticket_ = ticket;
@@ -89,6 +96,7 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
     message.short_head = head_of(codec_.encode(envelope, nullptr, nullptr, inbox.have, true));
   }
   message.request = envelope.ticket;
+  message.alone = codec_.context().asynchronous;
   message.last = envelope.request == Request::kGoodbye;
   hub_.send(client, std::move(message));
   newest_ = envelope.ticket;
@@ -106,6 +114,7 @@ const Event<Real>& TcpTransport<Real>::next(double deadline) {
   if (events_.empty()) sums_.release(newest_);  // else a sum of the request before may wait there
   if (events_.empty()) hub_.wait(until, [this] { return !events_.empty(); });
   own_body();
+  returned_since_ = true;
   hub_.own_pending();  // from here on the caller may change what it sent
   if (events_.empty()) return nothing_;
   handed_ = true;

@@ -82,6 +82,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   std::shared_ptr<const EncodedBody<Real>> body_;
   std::shared_ptr<SharedBody> shared_;
   std::uint64_t body_ticket_ = 0;
+  bool returned_since_ = false;  // next() has: what body_source_ points to may have changed
   const Downlink<Real>* body_source_ = nullptr;
 };
 

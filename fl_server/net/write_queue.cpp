@@ -69,7 +69,7 @@ void WriteQueue::make_requests_void() {
 
 void WriteQueue::push(Outgoing message) {
   if (message.request == 0) return append(std::move(message));
-  if (std::exchange(newest_, message.request) != message.request) make_requests_void();
+  if (!message.alone && std::exchange(newest_, message.request) != message.request) make_requests_void();
   const std::uint32_t channel = message.channel;
   const auto found = waiting_.find(channel);
   if (found == waiting_.end()) {

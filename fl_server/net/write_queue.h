@@ -37,7 +37,8 @@ struct Outgoing {
   // it, and a message for the same channel replaces it.
   std::uint64_t request = 0;
   std::uint32_t channel = 0;
-  bool last = false;  // nothing follows; the client confirms it and disconnects
+  bool alone = false;  // its request is to one client: it discards nothing of other channels
+  bool last = false;   // nothing follows; the client confirms it and disconnects
 
   static Outgoing control(std::string frame) {
     Outgoing message;

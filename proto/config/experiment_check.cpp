@@ -143,6 +143,22 @@ void check_server(const proto::Experiment& e, const Facts& facts) {
                       "nobody is left; to go on without the slowest, lower server.quorum");
 }
 
+// What makes no sense where replies are taken in one by one, or where speeds give their order.
+void check_asynchronous(const proto::Experiment& e, const Facts& facts) {
+  const std::string name(facts.name);
+  if (e.faults().shuffle() && (facts.asynchronous || !e.clients().seconds().empty()))
+    throw ConfigError("faults.shuffle",
+                      "shuffle has no use on the virtual clock: clients.seconds says who is first");
+  if (!facts.asynchronous) return;
+  if (e.server().over_selection() > 0)
+    throw ConfigError("server.over_selection",
+                      name + " has no rounds, and waits for nobody: over_selection must be 0");
+  if (e.clients().weights() != "equal")
+    throw ConfigError("clients.weights", name +
+                                             " takes in each reply as it comes, whoever sent it: weights "
+                                             "must be equal");
+}
+
 void check_faults(const proto::Experiment& e, const Facts& facts) {
   const std::string name(facts.name);
   if (has(facts.client_state, ClientState::kPrivate)) {
@@ -174,6 +190,7 @@ void check_experiment(const proto::Experiment& e) {
                                             quote(e.problem().kind()) +
                                             " has none; use quadratic, least_squares or logistic");
   const Facts& facts = find_method(e.algorithm().name()).facts;
+  check_asynchronous(e, facts);
   check_server(e, facts);
   check_faults(e, facts);
 }

@@ -6,6 +6,7 @@
 #include "base/config_error.h"
 #include "base/nearest.h"
 #include "engine/problems/problem.h"
+#include "proto/config/client_seconds.h"
 
 namespace gradwire {
 namespace {
@@ -68,6 +69,8 @@ void check_x0(const Field& field, const std::string& x0) {
   if (x0.starts_with("file:") && x0.size() > 5) return;
   field.fail("unknown x0 " + describe(x0) + suggest(x0, {"zeros", "normal", "model", "file:PATH"}));
 }
+
+void check_seconds(const Field&, const std::string& seconds) { (void)parse_client_seconds(seconds); }
 
 // ---- when a default is worth a line in a written file ----
 
@@ -246,6 +249,12 @@ std::vector<Field> clients_fields() {
        .meaning = "share of the clients asked in a round: a uniform sample of round(share n), at least 1"},
       {.type = kWord, .words = {"equal", "samples"}, GRADWIRE_IN(clients, weights), .fallback = "equal",
        .meaning = "of the clients in f and in the method's means: 1/n each, or by their number of samples"},
+      {.type = kNumberOrText, .check_text = check_seconds, GRADWIRE_TEXT_IN(clients, seconds), .fallback = "",
+       .fallback_note = "none; asynchronous methods: 1",
+       .meaning = "simulations: what a request takes client i = 0, 1, ... on a virtual clock: a number, `sqrt` (the root "
+                  "of i + 1), `linear` (i + 1), or `lognormal:SIGMA` (drawn for each request, mean 1); `0.1*sqrt` "
+                  "scales them; metrics.csv then has virtual seconds",
+       .matters = never},
   };
 }
 

@@ -92,7 +92,7 @@ std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<R
   for (const auto& up : commit.replies) reply_bytes += codec_.encoded_bytes(up);
   bytes_.clear();
   state_.clear();
-  if (reply_bytes <= state_bytes) {
+  if (reply_bytes <= state_bytes + commit.ledger.committed.size() * sizeof(std::uint64_t)) {
     encode_replies(commit);
   } else {
     bytes_ += kState;

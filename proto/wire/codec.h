@@ -43,6 +43,7 @@ struct CodecContext {
   ZstdMode zstd{};
   std::optional<Compressor> compressor_down{};  // of methods that compress what they broadcast
   std::uint32_t max_dim = 0;                    // no vector of a message is longer; 0: dim
+  bool asynchronous = false;                    // the method: draw_number()
 
   std::uint32_t longest() const { return max_dim != 0 ? max_dim : dim; }
 };

@@ -18,6 +18,7 @@ CodecContext codec_context(const Setup<Real>& setup, const ZstdMode& zstd) {
   context.zstd = zstd;
   context.compressor_down = downlink_compressor(setup.algorithm, setup.d);
   context.max_dim = static_cast<std::uint32_t>(facts_of(setup).needs_hessian ? upper_size(setup.d) : setup.d);
+  context.asynchronous = facts_of(setup).asynchronous;
   return context;
 }
 

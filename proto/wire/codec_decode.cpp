@@ -259,7 +259,8 @@ Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws)
   }
   Uplink<Real> uplink = announced();
   if (Status s = m.parts.unpack(); !s) return s.error();
-  const StreamKey key{m.context.seed, client, uplink.round, Purpose::kCompressor};
+  const std::uint32_t draw = draw_number(m.context.asynchronous, uplink.round, uplink.ticket);
+  const StreamKey key{m.context.seed, client, draw, Purpose::kCompressor};
   if (Status s = m.parts.redraw(m.context.compressor, key, draws != nullptr ? *draws : m.draws); !s)
     return s.error();
   uplink.parts = m.parts.view();

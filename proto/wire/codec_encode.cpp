@@ -57,7 +57,9 @@ struct Redraws {
 
 template <class Real>
 Redraws redraws_of(const CodecContext& context, const Uplink<Real>& uplink) {
-  return {&context.compressor, {context.seed, uplink.client, uplink.round, Purpose::kCompressor}};
+  return {&context.compressor,
+          {context.seed, uplink.client, draw_number(context.asynchronous, uplink.round, uplink.ticket),
+           Purpose::kCompressor}};
 }
 template <class Real>
 Redraws redraws_of(const CodecContext& context, const Downlink<Real>& body) {

@@ -2,10 +2,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tests/algorithms/federation.h"
 
 namespace gradwire::testing {
+
+// Those whose runs do not depend on who answers first: all but the asynchronous ones, which have tests of
+// their own.
+inline std::vector<MethodInfo> synchronous_methods() {
+  std::vector<MethodInfo> list;
+  for (const MethodInfo& method : methods())
+    if (!method.facts.asynchronous) list.push_back(method);
+  return list;
+}
 
 // One compressor that the method accepts and that is random where possible.
 inline std::string compressor_for(const Facts& facts) {

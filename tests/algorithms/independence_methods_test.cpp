@@ -133,7 +133,7 @@ AlgorithmSpec drawing(const MethodInfo& method, std::uint32_t batch, double part
 // Where many outcomes are possible, the same outcome twice means that two draws were the same draw.
 TEST(Independence, NoMethodDrawsASupportABatchOrACohortTwice) {
   constexpr std::uint32_t kN = 24, kRounds = 12;
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     const std::string name(method.facts.name);
     std::map<std::vector<std::uint32_t>, std::string> supports, batches, cohorts;
     const auto once = [&](auto& seen, const std::vector<std::uint32_t>& drawn, const std::string& where) {
@@ -182,7 +182,7 @@ TEST(Independence, NoMethodDrawsASupportABatchOrACohortTwice) {
 TEST(Independence, NoMethodShufflesTheSamplesTwiceAlike) {
   constexpr std::size_t kSamples = 64;
   int shuffling = 0;
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     if (!takes(method, "local_epochs")) continue;
     ++shuffling;
     AlgorithmSpec spec = spec_of(std::string(method.facts.name), "identity", {{"local_epochs", "3"}}, "0.01");
@@ -211,7 +211,7 @@ TEST(Independence, NoMethodShufflesTheSamplesTwiceAlike) {
 TEST(Independence, TheCoinsOfNeighbouringRoundsAgreeAsOftenAsChanceHasIt) {
   constexpr std::uint32_t kRounds = 800;
   std::set<std::string> tossing;
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     const std::string name(method.facts.name);
     std::vector<std::string> looks;
     std::vector<Vec<double>> before(kMaxParts);

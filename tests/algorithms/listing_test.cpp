@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include "tests/algorithms/every_method.h"
+
 namespace gradwire {
 namespace {
 
@@ -166,7 +168,7 @@ const std::set<std::string> kNeverPlain = {"fedadagrad", "fedyogi", "fedadam", "
 TEST(EveryMethod, IsGradientDescentUnderTheIdentityCompressor) {
   const Federation<double> federation(4, 9);
   const auto reference = run<double>(federation, federation.setup(spec_of("gd", "identity", {}, "0.9")), 40);
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     if (kNeverPlain.contains(std::string(method.facts.name))) continue;
     const AlgorithmSpec spec = plain_spec(method);
     const auto trace = run<double>(federation, federation.setup(spec), 40);
@@ -184,7 +186,7 @@ TEST(Weights, AreThoseOfTheMeanInEveryMethod) {
     for (std::uint32_t i = 0; i < 3; ++i) g = g + weights[i] * list.grad(i, x);
     x = x - 0.9 * g;
   }
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     if (kNeverPlain.contains(std::string(method.facts.name))) continue;
     const AlgorithmSpec spec = plain_spec(method);
     const auto setup = federation.setup(spec);

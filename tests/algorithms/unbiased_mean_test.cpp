@@ -64,7 +64,7 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
     for (std::size_t j = 0; j < kDim; ++j) sent[i].push_back(random.normal());
   }
   std::set<std::string> checked;
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     const std::string name(method.facts.name);
     if (method.facts.needs_all_replies || kAverages.contains(name) || kRemember.contains(name)) continue;
     checked.insert(name);
@@ -91,7 +91,7 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
 TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
   const Federation<double> federation(kClients, kDim);
   const std::vector<Vec<double>> sent(kClients, Vec<double>(kDim, 0.5));
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     const std::string name(method.facts.name);
     if (!kAverages.contains(name)) continue;
     const auto setup = setup_of(federation, plain(method));

@@ -96,7 +96,7 @@ template <class Real>
 void deaths_change_nothing(std::uint64_t seeds) {
   const Federation<Real> federation(5, 9);
   int crashes = 0;
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     const auto setup = federation.setup(spec_for(method));
     setup->keep_mirrors = true;
     const auto undisturbed = live<Real>(federation, setup, 40, {});
@@ -111,7 +111,7 @@ void deaths_change_nothing(std::uint64_t seeds) {
       }
     }
   }
-  EXPECT_GT(crashes, static_cast<int>(methods().size() * seeds));
+  EXPECT_GT(crashes, static_cast<int>(testing::synchronous_methods().size() * seeds));
 }
 
 TEST(DurableRun, ServersThatDieChangeNoBitOfAnyMethodInDouble) { deaths_change_nothing<double>(12); }

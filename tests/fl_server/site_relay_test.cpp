@@ -44,6 +44,18 @@ TEST_F(SiteRelayTest, KillingRelaysServersAndClientsChangesNoBit) {
   expect_same_as_simulated();
 }
 
+TEST_F(SiteRelayTest, CarriesAnAsynchronousRunPastTheDeathsOfRelaysServersAndClients) {
+  constexpr int kSteps = 30'000;  // enough for all deaths
+  for (const bool adds : {false, true}) {
+    relays_add = adds;  // there is nothing to add up: replies come one by one
+    fs::remove_all(state());
+    write_config_of("name = \"ringmaster\"\ndelay_threshold = 10\nstep_size = 0.05\nbatch = 2\n", kSteps);
+    run_with_kills(6);
+    const auto rows = lines_of(read_file(state() / "metrics.csv"));
+    EXPECT_EQ(std::stoi(rows.back()), kSteps);
+  }
+}
+
 TEST_F(SiteRelayTest, AServerThatIsToldToStopTellsTheSite) {
   write_config_of("name = \"gd\"\nstep_size = 0.3\n", 1'000'000);
   Process server = start_server();

@@ -100,6 +100,16 @@ TEST_F(WriteQueueTest, RequestsOfAnOlderTicketAreVoidAlsoOfChannelsThatAreNotAsk
   EXPECT_EQ(queue.bytes(), 0u);
 }
 
+TEST_F(WriteQueueTest, ARequestToOneClientAloneReplacesOnlyWhatTheSameClientWasAsked) {
+  std::uint64_t ticket = 7;
+  for (const std::uint32_t channel : {1, 2, 3, 2}) {
+    Outgoing message = request(ticket++, channel, body("body]"));
+    message.alone = true;
+    queue.push(message);
+  }
+  EXPECT_EQ(write(), "[7@1:body][10@2:body][9@3:body]");
+}
+
 TEST_F(WriteQueueTest, ControlFramesAreNeverSupersededAndStayInOrder) {
   queue.push(Outgoing::control("start1 "));
   queue.push(request(7, 1, body("x]")));

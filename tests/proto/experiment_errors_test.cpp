@@ -219,6 +219,31 @@ TEST(ExperimentErrors, RefuseToWipeClientsThatNobodyCanRestore) {
             "");
 }
 
+TEST(ExperimentErrors, RefuseWhatMakesNoSenseWithoutRounds) {
+  const auto error = [](const std::string& override) {
+    return error_of(kGood, {"algorithm.name=ringmaster", "algorithm.compressor=identity",
+                            "algorithm.step_size=0.1", override});
+  };
+  EXPECT_EQ(error("clients.seconds=2*sqrt"), "");
+  EXPECT_EQ(error("clients.weights=samples"),
+            "--set clients.weights: ringmaster takes in each reply as it comes, whoever sent it: weights "
+            "must be equal");
+  EXPECT_EQ(error("server.over_selection=0.5"),
+            "--set server.over_selection: ringmaster has no rounds, and waits for nobody: over_selection "
+            "must be 0");
+  EXPECT_EQ(error("clients.participation=0.5"),
+            "--set clients.participation: ringmaster keeps every client at work; write participation = 1");
+  EXPECT_EQ(
+      error("faults.shuffle=true"),
+      "--set faults.shuffle: shuffle has no use on the virtual clock: clients.seconds says who is first");
+  EXPECT_EQ(
+      error("clients.seconds=fast"),
+      "--set clients.seconds: seconds 'fast': a number of seconds above 0, or a word is needed; known: sqrt, "
+      "linear, lognormal:SIGMA");
+  EXPECT_EQ(error("algorithm.outdated=drop"),
+            "--set algorithm.outdated: unknown word 'drop'; did you mean 'stop'?");
+}
+
 TEST(ExperimentErrors, RefuseNamesThatAreNoFolder) {
   const auto error = [](const std::string& literal) { return error_of("name = " + literal + "\n" + kGood); };
   EXPECT_EQ(error("\"a/b\""),

@@ -102,7 +102,7 @@ void expect_close(const Vec<double>& a, const Vec<double>& b, const std::string&
 TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryMethodThatSaysSo) {
   const Federation<double> federation(7, 12);
   std::size_t claims = 0;
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     if (!method.facts.adds_replies) continue;
     ++claims;
     const auto setup = federation.setup(spec_for(method));
@@ -121,7 +121,7 @@ TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryMethodThatSaysSo) {
 
 TEST(AddsReplies, AlsoWhereNotAllAreAsked) {
   const Federation<double> federation(9, 12);
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     if (!method.facts.adds_replies || !method.facts.partial) continue;
     AlgorithmSpec spec = spec_for(method);
     spec.participation = 0.5;

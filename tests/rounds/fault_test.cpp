@@ -48,7 +48,7 @@ void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std
 template <class Real>
 void faults_change_nothing() {
   const Federation<Real> federation(8, 12);
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     const auto setup = federation.setup(spec_for(method));
     setup->keep_mirrors = true;
     const auto quiet = run<Real>(federation, setup, 150);
@@ -69,7 +69,7 @@ void faults_change_nothing() {
 
 TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
   const Federation<double> federation(8, 12);
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     const auto setup = federation.setup(spec_for(method));
     setup->keep_mirrors = true;
     const auto reload = [](std::uint32_t, ServerHalf<double>& server, InProcess<double>&, Ledger&) {
@@ -260,7 +260,7 @@ std::string final_state_with_restart(const Federation<Real>& federation,
 
 TEST(ServerRestart, FromAnOlderSnapshotEndsInTheSameBits) {
   const Federation<double> federation(6, 12);
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     if (has(method.facts.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
     const auto setup = federation.setup(spec_for(method));
     setup->keep_mirrors = true;
@@ -330,7 +330,7 @@ TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
 
 TEST(SavedState, CutShortOrTooLongIsRefused) {
   const Federation<double> federation(3, 5);
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     const auto setup = federation.setup(spec_for(method));
     setup->keep_mirrors = true;
     const auto trace = run<double>(federation, setup, 5);

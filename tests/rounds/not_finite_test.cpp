@@ -85,7 +85,7 @@ const double kBadValues[] = {std::numeric_limits<double>::quiet_NaN(),
                              -std::numeric_limits<double>::infinity()};
 
 TEST(NotFinite, NoMethodGoesOnAfterAnEntryThatIsNoNumber) {
-  for (const MethodInfo& method : methods())
+  for (const MethodInfo& method : testing::synchronous_methods())
     for (std::size_t k = 0; k < std::size(kBadValues); ++k)
       expect_noticed(spec_for(method), 3 * k + 1, kBadValues[k]);
 }

@@ -141,7 +141,7 @@ TEST(OverSelection, UsesAUniformSample) {
 
 TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain) {
   const Federation<double> federation(12, 9);
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     if (!takes_over_selection(method.facts)) continue;
     const auto setup = federation.setup(sampled(spec_for(method), 0.4));
     RoundLimits limits = asking_more(0.5);
@@ -219,7 +219,7 @@ std::string after_thirty_rounds(const Federation<double>& federation, const Meth
 TEST(OverSelection, GoesOnFromACheckpointToTheSameBits) {
   const Federation<double> federation(12, 9);
   int checked = 0;
-  for (const MethodInfo& method : methods()) {
+  for (const MethodInfo& method : testing::synchronous_methods()) {
     if (!takes_over_selection(method.facts)) continue;
     ++checked;
     EXPECT_EQ(after_thirty_rounds(federation, method, true), after_thirty_rounds(federation, method, false))

@@ -53,7 +53,7 @@ std::string after_forty_rounds(const Federation<double>& federation, const Metho
 
 TEST(Checkpoint, OfEveryMethodAndItsClientsGoesOnToTheSameBits) {
   const Federation<double> federation(5, 9);
-  for (const MethodInfo& method : methods())
+  for (const MethodInfo& method : testing::synchronous_methods())
     EXPECT_EQ(after_forty_rounds(federation, method, true), after_forty_rounds(federation, method, false))
         << method.facts.name;
 }

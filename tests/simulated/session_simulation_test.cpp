@@ -5,333 +5,17 @@
 //   GRADWIRE_SEEDS=100000 build/release/tests/session_simulation_test     a long run
 //   GRADWIRE_SEED=17 build/release/tests/session_simulation_test          one seed, as a failure names it
 #include <cstdio>
-#include <cstdlib>
+#include <deque>
 #include <gtest/gtest.h>
 
-#include "fl_server/agreed.h"
-#include "fl_server/durable_run.h"
-#include "fl_server/net/hub.h"
-#include "fl_server/net/tcp_transport.h"
-#include "fl_server/relay/relay.h"
-#include "fl_server/run_about.h"
-#include "proto/wire/codec_context.h"
-#include "tests/simulated/at_the_last.h"
 #include "tests/simulated/seeds.h"
-#include "tests/simulated/simulated_peer.h"
-#include "tests/simulated/twin_federation.h"
+#include "tests/simulated/simulated_session.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
 
 constexpr std::uint64_t kSeeds = kSanitized ? 60 : 2000;
-constexpr std::uint32_t kClients = 5;
-constexpr std::uint32_t kRounds = 12;
-constexpr double kLongestRunSeconds = 300'000;
-
-struct Setting {
-  StreamWeather weather;
-  PeerHabits habits;
-  Durability durability = Durability::kProcess;
-  std::uint64_t events_between_deaths = 0;  // of servers, about; 0: they live
-  std::uint64_t calls_between_deaths = 0;   // of their disks
-  std::uint32_t behind_relay = 0;           // so many of the clients
-  double relay_dies_seconds = 0;            // between two deaths, about; 0: it lives
-  bool relay_adds = false;                  // up replies
-  double quorum = 1, over_selection = 0;
-};
-
-struct End {
-  std::vector<std::string> states;  // of the half, after each committed round
-  std::vector<Vec<double>> models;
-  std::vector<Totals> totals;
-  std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
-  std::size_t fewest_replies = SIZE_MAX;  // of a round, with a quorum
-  bool took_sums = false;
-  double seconds = 0;
-  std::string trouble;
-};
-
-// A relay and those of its clients that are to find it.
-struct SimulatedSite {
-  Harbour clients;
-  RelayOptions options;
-  std::unique_ptr<RelayRun> relay;
-};
-
-class Simulation {
- public:
-  // `quiet`: the run that this one must equal; null: this is it.
-  Simulation(const LoadedExperiment& loaded, const Setting& setting, std::uint64_t seed, const End* quiet)
-      : loaded_(loaded),
-        setting_(setting),
-        quiet_(quiet),
-        random_(seed, "streams"),
-        servers_(seed, "servers"),
-        disk_(seed),
-        talks_(std::getenv("GRADWIRE_SEED") != nullptr) {
-    for (std::uint32_t c = 0; c < kClients; ++c)
-      peers_.push_back(std::make_unique<SimulatedPeer>(time_, random_, setting_.weather, setting_.habits,
-                                                       c < setting.behind_relay ? site_.clients : harbour_,
-                                                       "c" + std::to_string(c), seed * 64 + c));
-    if (setting.behind_relay > 0) start_relay();
-  }
-
-  End run() {
-    while (!all_went_home() && end_.trouble.empty()) {
-      life();
-      if (all_heard_ && !all_went_home() && end_.trouble.empty())
-        end_.trouble = "the server thinks that all have heard its goodbye, but one has not";
-      if (all_heard_) break;
-      end_.server_deaths += 1;
-      setting_.durability == Durability::kPower ? disk_.lose_power() : disk_.lose_process();
-      harbour_.machine_died = false;
-      const double back = time_.now() + 30 * servers_.uniform();
-      while (time_.step(back)) {
-      }
-    }
-    for (const auto& peer : peers_) {
-      end_.client_deaths += peer->deaths();
-      end_.uplink_bytes += peer->bytes_written();
-      if (end_.trouble.empty()) end_.trouble = peer->trouble();
-    }
-    end_.seconds = time_.now();
-    return end_;
-  }
-
- private:
-  bool all_went_home() const {
-    return std::all_of(peers_.begin(), peers_.end(),
-                       [](const auto& p) { return p->said_goodbye() || !p->trouble().empty(); });
-  }
-  void start_relay() {
-    auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.weather, site_.clients);
-    sockets->upstream = &harbour_;
-    site_.options.jitter_seed = servers_.below(1u << 30);
-    site_.options.upstream = "server:1";
-    site_.options.aggregate = setting_.relay_adds;
-    site_.options.give_up_after = std::chrono::hours(10'000);
-    site_.options.log = [this](const std::string& line) {
-      if (talks_) std::printf("%9.3f relay: %s\n", time_.now(), line.c_str());
-    };
-    site_.relay = make_relay(site_.options, std::move(sockets));
-    site_.relay->start();
-    if (setting_.relay_dies_seconds == 0) return;
-    time_.in(2 * setting_.relay_dies_seconds * servers_.uniform(), [this] {
-      site_.relay.reset();
-      time_.in(5 * servers_.uniform(), [this] { start_relay(); });
-    });
-  }
-
-  // One server process.
-  void life() {
-    Journal journal(disk_, setting_.durability);
-    const bool may_die = end_.server_deaths < 8;
-    if (setting_.calls_between_deaths > 0 && may_die)
-      disk_.crash_at = disk_.calls() + servers_.below(2 * setting_.calls_between_deaths);
-    try {
-      const Result<bool> found =
-          journal.recover({.snapshot = [&](std::span<const Section> s) { return load(s, journal); },
-                           .record =
-                               [&](std::string_view record) {
-                                 const std::vector<std::uint64_t> before = ledger_.committed;
-                                 if (!durable_->replay(record)) return false;
-                                 if (twin_ && ledger_.round > twin_->rounds())  // died before it was checked
-                                   twin_->round_between(before, ledger_.committed);
-                                 return true;
-                               }});
-      if (!found) throw std::runtime_error(found.error().message);
-      if (*found && ledger_.round < committed_)
-        throw std::runtime_error("round " + std::to_string(committed_) + " was announced and is lost");
-      if (talks_)
-        std::printf("%9.3f a server begins%s, round %u, stage %d\n", time_.now(), *found ? " again" : "",
-                    ledger_.round, static_cast<int>(stage_));
-      all_heard_ = false;
-      if (*found && stage_ == RunStage::kOver) {
-        all_heard_ = true;
-        return;
-      }
-      auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.weather, harbour_);
-      if (setting_.events_between_deaths > 0 && may_die)
-        sockets->events_left = servers_.below(2 * setting_.events_between_deaths);
-      serve(*found, journal, std::move(sockets));
-    } catch (const SimulatedCrash&) {
-    } catch (const std::exception& error) {
-      end_.trouble = error.what();
-    }
-  }
-
-  void serve(bool resumed, Journal& journal, std::unique_ptr<SimulatedSockets> sockets) {
-    HubOptions options;
-    options.clients = kClients;
-    options.experiment = loaded_.experiment.SerializeAsString();
-    options.table = resumed ? about_.table : ClientTable(kClients);
-    options.log = [this](const std::string& line) {
-      if (talks_) std::printf("%9.3f %s\n", time_.now(), line.c_str());
-    };
-    Hub hub(options, std::move(sockets));
-    try {
-      if (!resumed) {
-        hub.gather(std::chrono::hours(10));
-        agreed_ = agree(loaded_, hub.table());
-        about_ = {loaded_.experiment, agreed_.experiment, start_frame(agreed_, servers_.below(1u << 30)),
-                  hub.table()};
-        make(journal);
-      }
-      if (stage_ == RunStage::kRounds) durable_->begin();
-      rounds(hub, options.log);
-      all_heard_ = hub.finish(std::chrono::seconds(20));
-      if (all_heard_) durable_->end(RunStage::kOver, Outcome::kFinished);
-    } catch (const SimulatedCrash&) {
-      harbour_.machine_died = setting_.durability == Durability::kPower;
-      throw;
-    }
-  }
-
-  void rounds(Hub& hub, const std::function<void(const std::string&)>& log) {
-    TcpTransport<double> transport(hub, codec_context(*setup_, {}), about_.start, takes_sums(*setup_));
-    RoundLimits limits;
-    limits.rounds = kRounds;
-    limits.evaluate_every = stage_ == RunStage::kRounds ? 5 : 0;  // afterwards clients have ended
-    limits.deadline_seconds = 30;
-    limits.attempts = 1000;
-    limits.quorum = setting_.quorum;
-    limits.over_selection = setting_.over_selection;
-    LoopHooks<double> hooks;
-    hooks.on_note = log;
-    hooks.before_apply = [this] { durable_->before_apply(); };
-    hooks.on_commit = [&](const RoundCommit<double>& commit) {
-      durable_->commit(commit);
-      if (has_quorum()) {
-        check_against_twin(commit);
-      } else {
-        check(commit.ledger);
-      }
-    };
-    hooks.on_over = [&](Outcome) {
-      if (stage_ == RunStage::kRounds) durable_->end(RunStage::kFarewell, Outcome::kFinished);
-    };
-    run_rounds<double>(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
-  }
-
-  bool has_quorum() const { return setting_.quorum < 1 || setting_.over_selection > 0; }
-
-  // The fast clients decide the state, but only through which replies were used.
-  void check_against_twin(const RoundCommit<double>& commit) {
-    committed_ = commit.ledger.round;
-    if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
-    twin_->round_of(commit.replies);
-    end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
-    const bool added = setting_.relay_adds && takes_sums(*setup_);
-    if (added ? difference_of(twin_->model()) <= 1e-9 : half_->save() == twin_->state()) return;
-    throw std::runtime_error("after round " + std::to_string(committed_) +
-                             " the state is not that of a federation in which the same clients answered");
-  }
-  // Of the model, in parts of its size.
-  double difference_of(View<double> expected) const {
-    double difference = 0, size = 0;
-    for (std::size_t j = 0; j < expected.size(); ++j) {
-      difference = std::max(difference, std::abs(half_->model()[j] - expected[j]));
-      size = std::max(size, std::abs(expected[j]));
-    }
-    return size > 0 ? difference / size : difference;
-  }
-
-  // After every committed round: nothing was lost, added twice, or counted differently.
-  void check(const Ledger& ledger) {
-    committed_ = ledger.round;
-    if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
-    if (quiet_ == nullptr) {
-      end_.states.push_back(half_->save());
-      end_.models.emplace_back(half_->model().begin(), half_->model().end());
-      end_.totals.push_back(ledger.totals);
-      return;
-    }
-    const std::string where = "after round " + std::to_string(ledger.round) + " ";
-    const Totals &a = ledger.totals, &b = quiet_->totals.at(ledger.round - 1);
-    if (setting_.relay_adds && takes_sums(*setup_)) return check_sums(where, a, b);
-    if (half_->save() != quiet_->states.at(ledger.round - 1))
-      throw std::runtime_error(where + "the state of the method is another one");
-    if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
-        a.bytes_down != b.bytes_down || a.grad_calls != b.grad_calls)
-      throw std::runtime_error(where + "the ledger of bits and bytes does not add up");
-  }
-
-  // Sums are rounded in another order, and are shorter.
-  void check_sums(const std::string& where, const Totals& a, const Totals& b) {
-    end_.took_sums = end_.took_sums || a.bytes_up < b.bytes_up;
-    if (!(difference_of(quiet_->models.at(committed_ - 1)) <= 1e-9))
-      throw std::runtime_error(where + "the model is another one");
-    if (a.bits_down != b.bits_down || a.bytes_down != b.bytes_down || a.grad_calls != b.grad_calls ||
-        a.replies != b.replies || a.bytes_up > b.bytes_up)
-      throw std::runtime_error(where + "the ledger of bytes does not add up");
-  }
-
-  bool load(std::span<const Section> sections, Journal& journal) {
-    const auto said = snapshot_about(sections);
-    if (!said) return false;
-    Result<RunAbout> about = load_about(said->about);
-    if (!about) return false;
-    about_ = std::move(*about);
-    stage_ = said->stage;
-    agreed_ = agreed_before(about_.asked, about_.resolved, about_.table);
-    make(journal);
-    return durable_->load(sections);
-  }
-
-  void make(Journal& journal) {
-    setup_ = std::make_shared<Setup<double>>();
-    setup_->seed = agreed_.experiment.seed();
-    setup_->n = kClients;
-    setup_->d = agreed_.d;
-    setup_->x0 = agreed_.x0;
-    setup_->algorithm = algorithm_spec(agreed_.experiment);
-    setup_->compressor = uplink_compressor(setup_->algorithm, agreed_.d, kClients);
-    setup_->keep_mirrors = true;
-    durable_.reset();
-    half_ = make_server<double>(setup_);
-    if (has_quorum() && !twin_)
-      twin_ = std::make_unique<TwinFederation>(setup_, agreed_.experiment, agreed_.agreement);
-    ledger_ = {};
-    durable_ = std::make_unique<DurableRun<double>>(
-        journal, beside_, codec_context(*setup_, {}), *half_, ledger_,
-        save_about(about_.asked, about_.resolved, about_.start, about_.table),
-        SnapshotPolicy{.records = 5, .bytes_beside_state = 1 << 20});
-  }
-
-  const LoadedExperiment& loaded_;
-  const Setting setting_;
-  const End* const quiet_;
-  SimulatedTime time_;
-  Harbour harbour_;
-  Random random_, servers_;
-  SimulatedDisk disk_;
-  const bool talks_;
-  std::vector<std::unique_ptr<SimulatedPeer>> peers_;
-
-  AtTheLast beside_;
-  RunAbout about_;
-  RunStage stage_ = RunStage::kRounds;
-  Agreed agreed_;
-  std::shared_ptr<Setup<double>> setup_;
-  std::unique_ptr<ServerHalf<double>> half_;
-  Ledger ledger_;
-  std::unique_ptr<DurableRun<double>> durable_;
-  std::unique_ptr<TwinFederation> twin_;  // of a run with a quorum
-  std::uint32_t committed_ = 0;
-  bool all_heard_ = false;
-  SimulatedSite site_;
-  End end_;
-};
-
-LoadedExperiment experiment_of(const std::string& algorithm, const std::string& dim,
-                               const std::string& clients = "") {
-  return parse_experiment("[problem]\nkind = \"quadratic\"\ndim = " + dim +
-                              "\nheterogeneity = 0.7\n[clients]\ncount = " + std::to_string(kClients) + "\n" +
-                              clients + "[algorithm]\n" + algorithm,
-                          "simulation.toml");
-}
-
 struct Method {
   const char* algorithm;
   const char* dim = "12";
@@ -360,7 +44,7 @@ class Quiet {
   Quiet() {
     for (const Method& method : kMethods) {
       loaded_.push_back(experiment_of(method.algorithm, method.dim));
-      ends_.push_back(Simulation(loaded_.back(), {}, 1, nullptr).run());
+      ends_.push_back(SimulatedSession(loaded_.back(), {}, 1, nullptr).run());
       EXPECT_EQ(ends_.back().trouble, "") << method.algorithm;
       EXPECT_EQ(ends_.back().states.size(), kRounds);
     }
@@ -373,31 +57,6 @@ class Quiet {
   std::vector<End> ends_;
 };
 
-// From calm to wild, drawn from the seed.
-Setting setting_of(std::uint64_t seed, bool is_private) {
-  Random random(seed, "setting");
-  const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };
-  Setting s;
-  s.weather.delay_seconds = random.uniform();
-  s.weather.cut = share(0.1);
-  s.weather.silent = share(0.02);
-  s.weather.stalled = share(0.05);
-  s.weather.window_bytes = std::size_t{512} << random.below(9);
-  s.habits.dies = share(0.1);
-  s.habits.remembers = is_private || random.below(2) == 0;
-  s.habits.disk_lost = is_private ? 0 : share(0.5);
-  s.habits.compute_seconds = share(20);
-  s.habits.reading_seconds = share(2);
-  s.durability = random.below(2) == 0 ? Durability::kProcess : Durability::kPower;
-  if (random.below(2) == 0) s.events_between_deaths = 100 + random.below(2000);
-  if (random.below(2) == 0) s.calls_between_deaths = 10 + random.below(60);
-  if (random.below(2) == 0) s.behind_relay = 1 + static_cast<std::uint32_t>(random.below(kClients));
-  if (s.behind_relay > 0) s.weather.cut /= 3;  // a break hits all behind it
-  if (random.below(2) == 0) s.relay_dies_seconds = 200 + 1000 * random.uniform();
-  s.relay_adds = random.below(2) == 0;
-  return s;
-}
-
 TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens) {
   const Quiet quiet;
   const auto [first, last, one] = seeds_asked(kSeeds);
@@ -406,7 +65,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens)
     const std::size_t k = method_of(seed);
     Setting setting = setting_of(seed, kMethods[k].is_private);
     if (k == kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
-    const End end = Simulation(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
+    const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/session_simulation_test";
     server_deaths += end.server_deaths;
@@ -438,7 +97,7 @@ TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClie
     Random random(seed, "quorum");
     setting.quorum = 0.2 + 0.2 * static_cast<double>(random.below(4));
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
-    const End end = Simulation(loaded[k], setting, seed, nullptr).run();
+    const End end = SimulatedSession(loaded[k], setting, seed, nullptr).run();
     ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/session_simulation_test";
     fewest = std::min(fewest, end.fewest_replies);
@@ -450,11 +109,11 @@ TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClie
 
 TEST(SessionSimulation, TheSameSeedIsTheSameRun) {
   const LoadedExperiment loaded = experiment_of(kMethods[0].algorithm, "12");
-  const End quiet = Simulation(loaded, {}, 1, nullptr).run();
+  const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Setting setting = setting_of(seed, false);
-    const End a = Simulation(loaded, setting, seed, &quiet).run();
-    const End b = Simulation(loaded, setting, seed, &quiet).run();
+    const End a = SimulatedSession(loaded, setting, seed, &quiet).run();
+    const End b = SimulatedSession(loaded, setting, seed, &quiet).run();
     EXPECT_EQ(a.seconds, b.seconds);
     EXPECT_EQ(a.uplink_bytes, b.uplink_bytes);
     EXPECT_EQ(a.client_deaths, b.client_deaths);
@@ -466,11 +125,11 @@ TEST(SessionSimulation, TheSameSeedIsTheSameRun) {
 TEST(SessionSimulation, AnUploadGoesOnWhereItsConnectionBroke) {
   const Method& big = kMethods[kBig];
   const LoadedExperiment loaded = experiment_of(big.algorithm, big.dim);
-  const End quiet = Simulation(loaded, {}, 1, nullptr).run();
+  const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
   Setting setting;
   setting.weather.cut = 0.08;
   setting.weather.window_bytes = 8192;
-  const End end = Simulation(loaded, setting, 3, &quiet).run();
+  const End end = SimulatedSession(loaded, setting, 3, &quiet).run();
   EXPECT_EQ(end.trouble, "");
   std::printf("sent %.2f times what a quiet run sends\n",
               static_cast<double>(end.uplink_bytes) / static_cast<double>(quiet.uplink_bytes));

@@ -4,231 +4,17 @@
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulation_test     a long run
 //   GRADWIRE_SEED=17 build/release/tests/simulation_test          one seed, as a failure names it
 #include <cstdio>
-#include <cstdlib>
+#include <deque>
 #include <gtest/gtest.h>
 
-#include "experiments/simulate/prepare.h"
-#include "fl_server/durable_run.h"
-#include "tests/simulated/at_the_last.h"
 #include "tests/simulated/seeds.h"
-#include "tests/simulated/simulated_network.h"
-#include "tests/simulated/twin_federation.h"
+#include "tests/simulated/simulated_run.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
 
 constexpr std::uint64_t kSeeds = kSanitized ? 150 : 2000;
-constexpr std::uint32_t kRounds = 16;
-
-// Errors that a careless server would make.
-enum class Bug { kNone, kAnnouncesBeforeDurable, kForgetsFolder, kAddsInArrivalOrder, kAddsBeforeAccepting };
-
-// A journal's disk that keeps the last record to itself until the next one comes.
-class LateDisk final : public Disk {
- public:
-  explicit LateDisk(Disk& disk) : disk_(disk) {}
-  Result<std::vector<std::string>> list() override { return disk_.list(); }
-  Result<std::string> read(const std::string& name) override { return disk_.read(name); }
-  Status write(const std::string& name, Pieces pieces) override { return disk_.write(name, pieces); }
-  Status append(const std::string& name, Pieces pieces) override {
-    Status status = Unit{};
-    const std::string_view before = kept_;
-    if (!kept_.empty()) status = disk_.append(name_, std::span(&before, 1));
-    name_ = name;
-    kept_.clear();
-    for (const std::string_view piece : pieces) kept_ += piece;
-    return status;
-  }
-  Status sync(const std::string&) override { return Unit{}; }
-  Status sync_folder() override { return disk_.sync_folder(); }
-  Status rename(const std::string& from, const std::string& to) override { return disk_.rename(from, to); }
-  Status remove(const std::string& name) override { return disk_.remove(name); }
-
- private:
-  Disk& disk_;
-  std::string name_, kept_;
-};
-
-template <class Real>
-class CarelessHalf final : public ServerHalf<Real> {
- public:
-  CarelessHalf(ServerHalf<Real>& half, SimulatedNetwork<Real>& network, Bug bug)
-      : half_(half), network_(network), bug_(bug) {}
-  void cohort(std::vector<ClientId>& out) const override { half_.cohort(out); }
-  Downlink<Real> broadcast() const override { return half_.broadcast(); }
-  bool accepts(const Uplink<Real>& up) const override { return half_.accepts(up); }
-  bool apply(std::span<const Uplink<Real>> uplinks) override {
-    const bool careless = bug_ == Bug::kAddsInArrivalOrder || bug_ == Bug::kAddsBeforeAccepting;
-    if (uplinks.empty() || !careless) return half_.apply(uplinks);
-    std::vector<Uplink<Real>> given;
-    for (const ClientId client : network_.arrived(uplinks[0].ticket)) {
-      const auto is_it = [client](const auto& up) { return up.client == client; };
-      const bool again = std::any_of(given.begin(), given.end(), is_it);
-      const auto up = std::find_if(uplinks.begin(), uplinks.end(), is_it);
-      if (up != uplinks.end() && (!again || bug_ == Bug::kAddsBeforeAccepting)) given.push_back(*up);
-    }
-    if (bug_ == Bug::kAddsBeforeAccepting)
-      std::stable_sort(given.begin(), given.end(),
-                       [](const auto& a, const auto& b) { return a.client < b.client; });
-    return half_.apply(given);
-  }
-  bool superseded(std::uint32_t round) const override { return half_.superseded(round); }
-  std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
-    return half_.resync(client, lacks);
-  }
-  View<Real> model() const override { return half_.model(); }
-  std::string save() const override { return half_.save(); }
-  bool load(std::string_view bytes) override { return half_.load(bytes); }
-
- private:
-  ServerHalf<Real>& half_;
-  SimulatedNetwork<Real>& network_;
-  const Bug bug_;
-};
-
-struct Setting {
-  Weather weather;
-  Durability durability = Durability::kProcess;
-  std::uint64_t events_between_deaths = 0;  // of servers, about; 0: they live
-  std::uint64_t calls_between_deaths = 0;   // of their disks
-  Bug bug = Bug::kNone;
-  double quorum = 1, over_selection = 0;
-};
-
-struct End {
-  std::string state;  // of the half
-  Ledger ledger;
-  std::uint64_t server_deaths = 0, client_deaths = 0;
-  std::size_t fewest_replies = SIZE_MAX;  // of a round, with a quorum
-  std::string trouble;
-};
-
-class Simulation {
- public:
-  Simulation(const proto::Experiment& experiment, const Setting& setting, std::uint64_t seed)
-      : setting_(setting), random_(seed, "servers"), disk_(seed), world_(experiment, setting.weather, seed) {
-    disk_.forgets_folder_syncs = setting.bug == Bug::kForgetsFolder;
-    setup_ = std::make_shared<Setup<double>>();
-    setup_->seed = experiment.seed();
-    setup_->n = experiment.clients().count();
-    setup_->d = experiment.problem().dim();
-    setup_->x0.assign(setup_->d, 0.5);
-    setup_->algorithm = algorithm_spec(experiment);
-    setup_->compressor = uplink_compressor(setup_->algorithm, setup_->d, setup_->n);
-    setup_->keep_mirrors = true;
-    if (setting.quorum < 1 || setting.over_selection > 0)
-      twin_ = std::make_unique<TwinFederation>(setup_, experiment, Agreement{});
-  }
-
-  End run() {
-    while (!life()) {
-      end_.server_deaths += 1;
-      setting_.durability == Durability::kPower ? disk_.lose_power() : disk_.lose_process();
-      if (end_.server_deaths > 500) end_.trouble = "the run never ends";
-      if (!end_.trouble.empty()) break;
-    }
-    end_.client_deaths = world_.deaths();
-    return end_;
-  }
-
- private:
-  // One server process; false: it died.
-  bool life() {
-    LateDisk late(disk_);
-    const bool lazy = setting_.bug == Bug::kAnnouncesBeforeDurable;
-    Journal journal(lazy ? static_cast<Disk&>(late) : disk_, setting_.durability);
-    AtTheLast beside;
-    const CodecContext context = codec_context(*setup_, {});
-    const auto half = make_server<double>(setup_);
-    Ledger ledger;
-    DurableRun<double> durable(journal, beside, context, *half, ledger, "about",
-                               {.records = 5, .bytes_beside_state = 1 << 20});
-    const bool may_die = end_.server_deaths < 10;
-    if (setting_.calls_between_deaths > 0 && may_die)
-      disk_.crash_at = disk_.calls() + random_.below(2 * setting_.calls_between_deaths);
-    try {
-      const Result<bool> found =
-          journal.recover({.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
-                           .record =
-                               [&](std::string_view record) {
-                                 const std::vector<std::uint64_t> before = ledger.committed;
-                                 if (!durable.replay(record)) return false;
-                                 if (twin_ && ledger.round > twin_->rounds())  // died before it was checked
-                                   twin_->round_between(before, ledger.committed);
-                                 return true;
-                               }});
-      if (!found) return fail(found.error().message);
-      if (ledger.round < announced_)
-        return fail("round " + std::to_string(announced_) + " was announced and is lost");
-      durable.begin();
-      SimulatedNetwork<double> network(world_, context);
-      if (setting_.events_between_deaths > 0 && may_die)
-        network.events_left = random_.below(2 * setting_.events_between_deaths);
-      CarelessHalf<double> careless(*half, network, setting_.bug);
-      rounds(careless, network, ledger, durable);
-      durable.end(RunStage::kOver, Outcome::kFinished);
-    } catch (const SimulatedCrash&) {
-      return false;
-    } catch (const std::exception& error) {
-      return fail(error.what());
-    }
-    end_.state = half->save();
-    end_.ledger = ledger;
-    return true;
-  }
-
-  void rounds(ServerHalf<double>& half, SimulatedNetwork<double>& network, Ledger& ledger,
-              DurableRun<double>& durable) {
-    RoundLimits limits;
-    limits.rounds = kRounds;
-    limits.evaluate_every = 6;
-    limits.deadline_seconds = 20;
-    limits.attempts = 60;  // of a network that loses a fifth of all messages
-    limits.quorum = setting_.quorum;
-    limits.over_selection = setting_.over_selection;
-    LoopHooks<double> hooks;
-    hooks.before_apply = [&] { durable.before_apply(); };
-    hooks.on_commit = [&](const RoundCommit<double>& commit) {
-      durable.commit(commit);
-      announced_ = commit.ledger.round;
-      if (twin_) check_against_twin(half, commit);
-    };
-    run_rounds<double>(half, facts_of(*setup_), *setup_, network, ledger, limits, hooks);
-  }
-
-  void check_against_twin(const ServerHalf<double>& half, const RoundCommit<double>& commit) {
-    twin_->round_of(commit.replies);
-    end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
-    if (half.save() != twin_->state())
-      throw std::runtime_error("after round " + std::to_string(commit.ledger.round) +
-                               " the state is not that of a federation in which the same clients answered");
-  }
-
-  bool fail(const std::string& what) {
-    end_.trouble = what;
-    return true;
-  }
-
-  const Setting setting_;
-  Random random_;
-  SimulatedDisk disk_;
-  SimulatedWorld world_;
-  std::shared_ptr<Setup<double>> setup_;
-  std::unique_ptr<TwinFederation> twin_;  // of a run with a quorum
-  std::uint32_t announced_ = 0;
-  End end_;
-};
-
-proto::Experiment experiment_of(const std::string& algorithm, const std::string& dim = "12",
-                                const std::string& clients = "") {
-  return prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = " + dim +
-                                      "\nheterogeneity = 0.7\n[clients]\n"
-                                      "count = 5\n" +
-                                      clients + "[algorithm]\n" + algorithm,
-                                  "simulation.toml"))
-      .experiment;
-}
 
 // The last two have state that nobody but the client knows.
 const std::vector<std::string>& algorithms() {
@@ -250,32 +36,13 @@ bool is_private(const std::string& algorithm) {
   return algorithm.find("ef14") != std::string::npos || algorithm.find("dasha_mvr") != std::string::npos;
 }
 
-// From calm to wild, drawn from the seed.
-Setting setting_of(std::uint64_t seed, bool is_private) {
-  Random random(seed, "setting");
-  const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };
-  Setting s;
-  s.weather.lost = share(0.2);
-  s.weather.repeated = share(0.3);
-  s.weather.delay_seconds = 5 * random.uniform();
-  s.weather.slow = share(0.1);
-  s.weather.cut_off = share(0.05);
-  s.weather.client_dies = share(0.1);
-  s.weather.clients_remember = is_private || random.below(2) == 0;
-  s.weather.disk_lost = is_private ? 0 : share(0.5);
-  s.durability = random.below(2) == 0 ? Durability::kProcess : Durability::kPower;
-  if (random.below(2) == 0) s.events_between_deaths = 20 + random.below(200);
-  if (random.below(2) == 0) s.calls_between_deaths = 10 + random.below(60);
-  return s;
-}
-
 class Quiet {
  public:
   const End& end(std::size_t k) {
     if (ends_.empty())
       for (const std::string& algorithm : algorithms()) {
         experiments_.push_back(experiment_of(algorithm));
-        ends_.push_back(Simulation(experiments_.back(), {}, 1).run());
+        ends_.push_back(SimulatedRun(experiments_.back(), {}, 1).run());
       }
     return ends_[k];
   }
@@ -305,7 +72,7 @@ TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = seed % algorithms().size();
     const End end =
-        Simulation(quiet.experiment(k), setting_of(seed, is_private(algorithms()[k])), seed).run();
+        SimulatedRun(quiet.experiment(k), setting_of(seed, is_private(algorithms()[k])), seed).run();
     ASSERT_EQ(difference(end, quiet.end(k)), "")
         << algorithms()[k] << "again: GRADWIRE_SEED=" << seed << " build/release/tests/simulation_test";
     server_deaths += end.server_deaths;
@@ -331,7 +98,7 @@ TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnsw
     Random random(seed, "quorum");
     setting.quorum = 0.3 + 0.2 * static_cast<double>(random.below(4));
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
-    const End end = Simulation(experiment, setting, seed).run();
+    const End end = SimulatedRun(experiment, setting, seed).run();
     ASSERT_EQ(end.trouble, "") << experiment.algorithm().name() << " again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulation_test";
     fewest = std::min(fewest, end.fewest_replies);
@@ -345,9 +112,9 @@ TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnsw
 TEST(Simulation, ClientsRememberRequestsOfHundredsOfKilobytes) {
   const proto::Experiment experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=9\"\nstep_size = 0.05\n", "60000");
-  const End quiet = Simulation(experiment, {}, 1).run();
+  const End quiet = SimulatedRun(experiment, {}, 1).run();
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const End end = Simulation(experiment, {.weather = {.client_dies = 0.3}}, seed).run();
+    const End end = SimulatedRun(experiment, {.weather = {.client_dies = 0.3}}, seed).run();
     EXPECT_EQ(difference(end, quiet), "");
     EXPECT_GT(end.client_deaths, 5u);
   }
@@ -356,7 +123,7 @@ TEST(Simulation, ClientsRememberRequestsOfHundredsOfKilobytes) {
 TEST(Simulation, AClientThatLosesWhatNobodyElseKnowsEndsTheRunWithAClearLine) {
   const proto::Experiment experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.05\n");
-  const End end = Simulation(experiment, {.weather = {.client_dies = 0.3, .disk_lost = 1}}, 1).run();
+  const End end = SimulatedRun(experiment, {.weather = {.client_dies = 0.3, .disk_lost = 1}}, 1).run();
   EXPECT_NE(end.trouble.find("lost its state, and the server has no copy of it"), std::string::npos)
       << end.trouble;
 }
@@ -368,7 +135,8 @@ std::uint64_t first_that_finds(Bug bug) {
     const std::size_t k = seed % algorithms().size();
     Setting setting = setting_of(seed, is_private(algorithms()[k]));
     setting.bug = bug;
-    const std::string found = difference(Simulation(quiet.experiment(k), setting, seed).run(), quiet.end(k));
+    const std::string found =
+        difference(SimulatedRun(quiet.experiment(k), setting, seed).run(), quiet.end(k));
     if (found.empty()) continue;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), found.c_str());
     return seed;

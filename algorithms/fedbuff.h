@@ -1,0 +1,112 @@
+// FedBuff — Nguyen, Malik, Zhan, Yousefpour, Rabbat, Malek, Huba, arXiv:2106.06639: buffered asynchronous
+// aggregation, Algorithms 1 and 2.
+//
+//   y = x^s;  K times:  y ← y − γ_l ∇f_i(y)           client i, sends Δ = y − x^s
+//   Δ̄ ← Δ̄ + Δ / √(1 + t − s)                          server, as soon as Δ comes; sends x^t to i
+//   after every `buffer` replies:  x^{t+1} = x^t + γ Δ̄ / buffer,  Δ̄ ← 0
+//
+// K = local_steps (or local_epochs passes), γ_l = local_step_size (1/(K L_max) by default, as in FedAvg), γ =
+// step_size (1 by default). Clients that are faster weigh more: the fixed point is not x* unless their data
+// are alike.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/support/local_steps.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/server_base.h"
+#include "algorithms/support/vector_ops.h"
+#include "base/config_error.h"
+
+namespace gradwire {
+
+struct FedBuffParams {
+  static constexpr Facts facts{
+      .name = "fedbuff",
+      .summary = "asynchronous local steps; the server averages every `buffer` changes, whoever sent them",
+      .reference = "Nguyen et al., arXiv:2106.06639",
+      .takes = Takes::kEither,
+      .partial = false,
+      .stochastic = true,
+      .asynchronous = true,
+  };
+  StepSize step_size{.value = 1.0};
+  std::uint32_t buffer = 10;
+  LocalSteps local;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the server's step along the mean of the buffer");
+    visit("buffer", self.buffer, "replies that make one step of the server");
+    LocalSteps::fields(self.local, visit);
+  }
+  void resolve(const Theory& theory, Warnings& warnings) {
+    if (buffer == 0) throw ConfigError("algorithm.buffer", "0 replies make no step; give at least 1");
+    step_size.resolve(1);
+    Theory of_steps = theory;  // the schedule counts the server's
+    of_steps.rounds = theory.rounds / buffer + (theory.rounds % buffer != 0);
+    local.resolve(of_steps, warnings, [&](double K) {
+      return 1 / (K * need_smoothness(theory, "algorithm.local_step_size").L_max());
+    });
+  }
+};
+
+template <class Real>
+struct FedBuff {
+  using Params = FedBuffParams;
+
+  struct Client {
+    const Setup<Real>& setup;
+    LocalSteps local;
+    Store<Real> delta;
+
+    Client(const Setup<Real>& s, const Params& p) : setup(s), local(p.local) {}
+    static void fields(auto&, auto&&) {}
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values;
+      const Real gamma_l = Real(*local.step_size.value * local.schedule.factor(down.round));
+      Vec<Real>& y = ctx.scratch.vec(0, x.size());
+      Vec<Real>& grad = ctx.scratch.vec(1, x.size());
+      std::copy(x.begin(), x.end(), y.begin());
+      double loss_at_x = 0;
+      each_local_step(local, setup.algorithm.batch, ctx.draw, ctx, [&](std::uint32_t k, Batch batch) {
+        const double loss = ctx.oracle.loss_and_gradient(y, batch, grad);
+        if (k == 0) loss_at_x = loss;
+        axpy<Real>(-gamma_l, grad, y);
+      });
+      axpy<Real>(Real(-1), x, y);
+      return reply_of(down, loss_at_x,
+                      compress(ctx.compressor, y, ctx.draw_key(ctx.draw), ctx.scratch, delta));
+    }
+    void commit() {}
+  };
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    using Base::t, Base::x;
+    Real gamma;
+    std::uint32_t size, count = 0;  // of the buffer: when full, and now
+    Vec<Real> sum;                  // Δ̄
+
+    Server(const Setup<Real>& s, const Params& p)
+        : Base(s), gamma(Real(*p.step_size.value)), size(p.buffer), sum(s.d) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.sum);
+      visit(self.count);
+    }
+
+    void apply(std::span<const Uplink<Real>> uplinks) {  // one
+      const Real staleness = Real(t - uplinks[0].round);
+      add_decoded<Real>(uplinks[0].parts[0], 1 / std::sqrt(1 + staleness), sum);
+      if (++count < size) return;
+      axpy<Real>(gamma / Real(size), sum, x);
+      std::fill(sum.begin(), sum.end(), Real(0));
+      count = 0;
+      ++t;
+    }
+  };
+};
+
+}  // namespace gradwire

@@ -1,0 +1,104 @@
+// Ringmaster ASGD — Maranjyan, Tyurin, Richtárik, arXiv:2501.16168, Algorithm 4; with outdated = "stop",
+// Algorithm 5.
+//
+//   g       = ∇f_i(x^{t−δ}; ξ)                        client i, at the x that it was given last
+//   δ < R:    x^{t+1} = x^t − γ g                     server, as soon as g comes; sends x^{t+1} to i
+//   δ ≥ R:    g is not used                           server, sends x^t to i
+//   stop:     whoever works at x^{t−R} or older is given x^t at once
+//
+// R = delay_threshold. Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ²): for γ = min(1/(2RL),
+// ε/(4Lσ²)) the mean of E‖∇f(x^k)‖² falls to ε (Theorem 4.1), and R = max(1, ⌈σ²/ε⌉) takes the least time
+// possible for any speeds of the clients (Theorem 4.2). γ = 1/(4RL), the step here, is in that range for
+// every ε ≥ σ²/R; without noise, γ = 1/(2RL).
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/server_base.h"
+#include "algorithms/support/vector_ops.h"
+#include "base/config_error.h"
+
+namespace gradwire {
+
+struct OutdatedWords {
+  static constexpr std::array<std::string_view, 2> words{"stop", "ignore"};
+};
+
+struct RingmasterParams {
+  static constexpr Facts facts{
+      .name = "ringmaster",
+      .summary = "asynchronous SGD that stops, or ignores, gradients of points R steps old",
+      .reference = "Maranjyan, Tyurin, Richtarik, arXiv:2501.16168",
+      .takes = Takes::kEither,
+      .partial = false,
+      .stochastic = true,
+      .asynchronous = true,
+      .theory_knows_batches = true,
+  };
+  StepSize step_size;
+  std::uint32_t delay_threshold = 0;
+  Choice<OutdatedWords> outdated;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size,
+          "gamma of a step along one gradient; theory: 1/(4 R L), without batches 1/(2 R L)");
+    visit("delay_threshold", self.delay_threshold,
+          "R: a gradient at a point R steps old is not used; 0: as many as there are clients");
+    visit("outdated", self.outdated,
+          "stop | ignore: whether the computation of such a gradient is stopped, or its result ignored");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    if (delay_threshold == 0) delay_threshold = theory.n;
+    if (step_size.value) return;
+    if (theory.compressor.alpha < 1)
+      throw ConfigError(
+          "algorithm.step_size",
+          "the theorem of ringmaster knows no compressor; give a number, or compressor = identity");
+    const double noise = theory.batch == 0 ? 2 : 4;
+    step_size.resolve(1 / (noise * delay_threshold * need_smoothness(theory, "algorithm.step_size").L));
+  }
+};
+
+template <class Real>
+struct Ringmaster {
+  using Params = RingmasterParams;
+
+  struct Client {
+    const Setup<Real>& setup;
+    Store<Real> g;
+
+    Client(const Setup<Real>& s, const Params&) : setup(s) {}
+    static void fields(auto&, auto&&) {}
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      Vec<Real>& grad = ctx.scratch.vec(0, setup.d);
+      const double loss = gradient_at(setup, ctx, ctx.draw, down.parts[0].values, grad);
+      return reply_of(down, loss, compress(ctx.compressor, grad, ctx.draw_key(ctx.draw), ctx.scratch, g));
+    }
+    void commit() {}
+  };
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    using Base::t, Base::x;
+    Real gamma;
+    std::uint32_t R;
+    bool stops;
+
+    Server(const Setup<Real>& s, const Params& p)
+        : Base(s), gamma(Real(*p.step_size.value)), R(p.delay_threshold), stops(p.outdated.is("stop")) {}
+
+    bool apply(std::span<const Uplink<Real>> uplinks) {  // one
+      if (t - uplinks[0].round >= R) return false;
+      add_decoded<Real>(uplinks[0].parts[0], -gamma, x);
+      ++t;
+      return true;
+    }
+    bool superseded(std::uint32_t round) const { return stops && t - round >= R; }
+  };
+};
+
+}  // namespace gradwire

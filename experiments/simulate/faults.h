@@ -1,0 +1,43 @@
+// The faults of a simulation. They are drawn from the seed: in every run the k-th request to a client has the
+// same faults.
+#pragma once
+
+#include <cstdint>
+
+#include "base/stream.h"
+
+namespace gradwire {
+
+// Shares of the messages.
+struct Faults {
+  double lost_replies = 0, lost_requests = 0, duplicates = 0;
+  double crashes = 0;    // per request: the client loses its uncommitted proposal
+  double wiped = 0;      // per request: the client restarts without its state
+  bool shuffle = false;  // replies arrive in a drawn order instead of client order
+  bool any() const {
+    return lost_replies > 0 || lost_requests > 0 || duplicates > 0 || crashes > 0 || wiped > 0 || shuffle;
+  }
+};
+
+// The faults of one request.
+struct Fate {
+  bool crashes = false, wiped = false, request_lost = false, reply_lost = false, repeated = false;
+  double delay = 0;  // place in a drawn order of arrival
+};
+
+// `request`: how many the client had before. `draw_arrival`: the order of arrival is drawn as with shuffle.
+inline Fate draw_fate(const Faults& faults, bool draw_arrival, std::uint64_t seed, std::uint32_t client,
+                      std::uint32_t request) {
+  Fate fate;
+  if (!faults.any() && !draw_arrival) return fate;
+  Stream stream({seed, client, request, Purpose::kFault});
+  fate.crashes = stream.uniform() < faults.crashes;
+  fate.wiped = stream.uniform() < faults.wiped;
+  fate.request_lost = stream.uniform() < faults.lost_requests;
+  fate.reply_lost = stream.uniform() < faults.lost_replies;
+  fate.repeated = stream.uniform() < faults.duplicates;
+  if (faults.shuffle || draw_arrival) fate.delay = stream.uniform();
+  return fate;
+}
+
+}  // namespace gradwire

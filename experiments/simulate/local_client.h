@@ -1,0 +1,74 @@
+// A client in this process, and the faults that are drawn for it: what the transports of simulations share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "experiments/simulate/encoded_link.h"
+#include "experiments/simulate/faults.h"
+#include "proto/wire/codec.h"
+#include "rounds/runtime.h"
+#include "rounds/transport.h"
+
+namespace gradwire {
+
+// What a thread needs that lets clients work.
+template <class Real>
+struct LocalWorker {
+  Scratch<Real> scratch;
+  std::unique_ptr<Codec<Real>> codec;
+};
+
+template <class Real>
+struct LocalClient {
+  std::unique_ptr<ClientRuntime<Real>> runtime;
+  std::unique_ptr<ClientRuntime<Real>> grave;  // a wiped one, kept while its reply may be in flight
+  std::unique_ptr<EncodedLink<Real>> link;     // where messages are encoded
+
+  LocalClient(std::shared_ptr<const Setup<Real>> setup, ClientId client, Oracle<Real>& oracle)
+      : runtime(std::make_unique<ClientRuntime<Real>>(std::move(setup), client, oracle)) {}
+
+  // What happens to the process of the client before it gets a request.
+  void suffer(const Fate& fate, std::shared_ptr<const Setup<Real>> setup, ClientId client,
+              Oracle<Real>& oracle) {
+    if (fate.wiped) {
+      grave = std::move(runtime);
+      runtime = std::make_unique<ClientRuntime<Real>>(std::move(setup), client, oracle);
+    } else if (fate.crashes) {
+      runtime->drop_proposal();
+    }
+  }
+
+  // The encoded parts of a request; null where messages are not encoded.
+  struct Bytes {
+    std::shared_ptr<const EncodedBody<Real>> body, resync;
+  };
+
+  // Answers the request; false: nothing comes back. The event views this client until its next newer ticket.
+  // `encoded`: request and reply pass through the codec.
+  bool answer(ClientId client, Envelope<Real> envelope, bool encoded, const Bytes& bytes, const Fate& fate,
+              const Codec<Real>& codec, LocalWorker<Real>& worker, Event<Real>& event) {
+    if (fate.request_lost) return false;
+    // Nobody counts the bytes of an evaluation, and to count them the codec may have to compress it.
+    const bool is_counted = envelope.request != Request::kEvaluate;
+    if (encoded) {
+      if (!link) link = std::make_unique<EncodedLink<Real>>(codec.context());
+      envelope = link->down(codec.encode(envelope, bytes.body.get(), bytes.resync.get()));
+    }
+    const Uplink<Real>* reply = runtime->handle(envelope, worker.scratch);
+    if (reply == nullptr || fate.reply_lost) return false;
+    event.kind = Event<Real>::Kind::kReply;
+    if (encoded) {
+      const Encoded& message = worker.codec->encode(*reply);
+      event.bytes = message.bytes;
+      event.up = link->up(message, client, &worker.scratch.blocks);
+    } else {
+      event.bytes = is_counted ? worker.codec->encoded_bytes(*reply) : 0;
+      event.up = *reply;
+    }
+    return true;
+  }
+};
+
+}  // namespace gradwire

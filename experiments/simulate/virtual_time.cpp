@@ -1,0 +1,342 @@
+#include "experiments/simulate/virtual_time.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "base/state.h"
+#include "compressors/norms.h"
+#include "experiments/simulate/kept_body.h"
+#include "experiments/simulate/local_client.h"
+#include "experiments/support/thread_pool.h"
+#include "proto/wire/codec_context.h"
+
+namespace gradwire {
+
+template <class Real>
+struct VirtualTime<Real>::Impl {
+  using Body = KeptBody<Real>;
+
+  enum class Stage : std::uint8_t { kIdle, kWorks, kComputed };
+  struct Client {
+    std::unique_ptr<LocalClient<Real>> local;  // null: was never asked
+    // The newest request.
+    Envelope<Real> envelope;  // views body and resync
+    Body* body = nullptr;
+    std::unique_ptr<Body> resync;  // made when first needed, then kept
+    Fate fate;
+    Stage stage = Stage::kIdle;
+    bool answered = false;  // of kComputed: there is something to deliver
+    Event<Real> event;
+    std::uint32_t requests = 0;
+  };
+  // A point of time at which a client is done, or its reply comes once more.
+  struct Done {
+    double at;
+    std::uint64_t order;  // ties: in the order of asking
+    std::uint64_t ticket;
+    ClientId client;
+    bool is_repetition;
+    // The heap of the standard library has its largest element in front.
+    bool operator<(const Done& o) const { return at != o.at ? at > o.at : order > o.order; }
+  };
+
+  Impl(std::shared_ptr<const Setup<Real>> s, std::vector<Oracle<Real>*> o, const VirtualTimeOptions& opt)
+      : setup(std::move(s)),
+        oracles(std::move(o)),
+        options(opt),
+        codec(codec_context(*setup, options.zstd)),
+        pool(std::max(1u, options.threads)),
+        workers(pool.size()),
+        clients(setup->n),
+        keeps_state(facts_of(*setup).client_state != ClientState::kNone) {
+    if (oracles.size() != setup->n) throw std::logic_error("VirtualTime needs one oracle per client");
+    for (auto& w : workers) w.codec = std::make_unique<Codec<Real>>(codec.context());
+  }
+
+  // ---- asking ----
+
+  std::uint64_t send(ClientId c, const Envelope<Real>& envelope) {
+    Client& to = clients.at(c);
+    const bool is_goodbye = envelope.request == Request::kGoodbye;
+    if (is_goodbye && !to.local) return Codec<Real>::envelope_bytes(0, 0);
+    Body* const body = envelope.body == nullptr ? nullptr : body_of(*envelope.body);
+    const std::uint64_t resync_bytes = envelope.resync == nullptr ? 0 : codec.body_bytes(*envelope.resync);
+    const std::uint64_t bytes = Codec<Real>::envelope_bytes(body == nullptr ? 0 : body->bytes, resync_bytes);
+    // It works at this already.
+    if (to.stage != Stage::kIdle && envelope.ticket == to.envelope.ticket && envelope.resync == nullptr) {
+      give_back(body);
+      return bytes;
+    }
+    if (!to.local) to.local = std::make_unique<LocalClient<Real>>(setup, c, *oracles[c]);
+    finish(to, c);
+    give_back(std::exchange(to.body, body));
+    to.envelope = envelope;
+    to.envelope.body = body == nullptr ? nullptr : &body->down();
+    to.envelope.resync = nullptr;
+    if (envelope.resync != nullptr) {
+      if (!to.resync) to.resync = std::make_unique<Body>();
+      to.resync->keep(*envelope.resync);
+      if (options.encoded) to.resync->encoded = codec.encode_body(to.resync->down());
+      to.envelope.resync = &to.resync->down();
+    }
+    to.fate = draw_fate(options.faults, false, setup->seed, c, to.requests++);
+    to.local->suffer(to.fate, setup, c, *oracles[c]);
+    to.stage = is_goodbye ? Stage::kIdle : Stage::kWorks;
+    if (is_goodbye) {
+      compute(to, c, workers[0]);
+      to.stage = Stage::kIdle;
+    } else if (!to.fate.request_lost) {
+      add_done(c, envelope.ticket, false);
+    } else {
+      to.stage = Stage::kIdle;
+    }
+    return bytes;
+  }
+
+  void add_done(ClientId c, std::uint64_t ticket, bool is_repetition) {
+    const double at = clock + options.seconds(c, ticket);
+    if (std::isinf(at)) return;
+    if (!(at >= clock)) throw std::logic_error("VirtualTime: a client takes less than no time");
+    heap.push_back({at, ++order, ticket, c, is_repetition});
+    std::push_heap(heap.begin(), heap.end());
+  }
+
+  // The body, kept once for all clients that are asked with it.
+  Body* body_of(const Downlink<Real>& down) {
+    if (newest == nullptr || !newest->is(down)) {
+      give_back(newest);
+      if (free_bodies.empty()) {
+        bodies.push_back(std::make_unique<Body>());
+        free_bodies.push_back(bodies.back().get());
+      }
+      newest = free_bodies.back();
+      free_bodies.pop_back();
+      newest->keep(down);
+      newest->bytes = codec.body_bytes(newest->down());
+      if (options.encoded) newest->encoded = codec.encode_body(newest->down());
+      newest->users = 1;
+    }
+    newest->users += 1;
+    return newest;
+  }
+  void give_back(Body* body) {
+    if (body != nullptr && --body->users == 0) free_bodies.push_back(body);
+  }
+
+  // ---- working ----
+
+  // Before a client is given something else: its state may depend on what it was asked, whoever computes
+  // ahead.
+  void finish(Client& client, ClientId c) {
+    if (!keeps_state || client.stage != Stage::kWorks) return;
+    compute(client, c, workers[0]);
+    ++computed;
+  }
+  void compute(Client& client, ClientId c, LocalWorker<Real>& worker) {
+    typename LocalClient<Real>::Bytes bytes;
+    if (client.body != nullptr) bytes.body = client.body->encoded;
+    if (client.envelope.resync != nullptr) bytes.resync = client.resync->encoded;
+    client.event = {};
+    client.answered = client.local->answer(c, client.envelope, options.encoded, bytes, client.fate, codec,
+                                           worker, client.event);
+    client.stage = Stage::kComputed;
+  }
+
+  // A repetition is on its way whatever its client does meanwhile.
+  bool is_current(const Done& done) const {
+    const Client& client = clients[done.client];
+    return done.is_repetition || (client.envelope.ticket == done.ticket && client.stage != Stage::kIdle);
+  }
+
+  // Computes the answer that comes first, and with several threads those that come next, as far as they are
+  // worth it.
+  void compute_first() {
+    const Done first = heap.front();
+    const auto started = std::chrono::steady_clock::now();
+    constexpr std::size_t kAhead = 4;  // answers per thread
+    const std::size_t ahead = pool.size() * kAhead;
+    std::size_t count = 1;
+    if (pool.size() == 1 || seconds_each * static_cast<double>(ahead) < options.worth_threads_seconds) {
+      compute(clients[first.client], first.client, workers[0]);
+    } else {
+      batch.clear();
+      taken.clear();
+      while (!heap.empty() && batch.size() < ahead && taken.size() < 4 * ahead) {
+        std::pop_heap(heap.begin(), heap.end());
+        taken.push_back(heap.back());
+        heap.pop_back();
+        const Done& done = taken.back();
+        if (!is_current(done)) {
+          taken.pop_back();
+        } else if (!done.is_repetition && clients[done.client].stage == Stage::kWorks) {
+          batch.push_back(done.client);
+        }
+      }
+      for (const Done& done : taken) {
+        heap.push_back(done);
+        std::push_heap(heap.begin(), heap.end());
+      }
+      count = std::max<std::size_t>(1, batch.size());
+      pool.for_each(batch.size(), [this](unsigned thread, std::size_t k) {
+        compute(clients[batch[k]], batch[k], workers[thread]);
+      });
+    }
+    computed += count;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+    seconds_each = took.count() * (count == 1 ? 1 : pool.size()) / static_cast<double>(count);
+  }
+
+  const Event<Real>& next(double deadline) {
+    while (!heap.empty()) {
+      const Done done = heap.front();
+      Client& client = clients[done.client];
+      if (!is_current(done)) {
+        pop();
+        continue;
+      }
+      if (done.at > deadline) break;
+      if (!done.is_repetition && client.stage == Stage::kWorks) {
+        compute_first();
+        continue;  // the order of the heap is as before
+      }
+      pop();
+      clock = std::max(clock, done.at);
+      if (done.is_repetition) {
+        repetition.kind = Event<Real>::Kind::kReply;
+        repetition.up.client = done.client;
+        repetition.up.ticket = done.ticket;
+        repetition.repeated = true;
+        return repetition;
+      }
+      client.stage = Stage::kIdle;
+      if (!client.answered) continue;
+      if (client.fate.repeated) add_done(done.client, done.ticket, true);
+      return client.event;
+    }
+    clock = std::max(clock, deadline);
+    return nothing;
+  }
+  void pop() {
+    std::pop_heap(heap.begin(), heap.end());
+    heap.pop_back();
+  }
+
+  // ---- evaluating ----
+
+  void evaluate(View<Real> x, Evaluation<Real>& to) {
+    std::vector<ClientId> window;
+    std::vector<Vec<Real>> gradients;
+    std::vector<Uplink<Real>> answers;
+    for (ClientId next = 0; next < setup->n;) {
+      next = to.next_window(next, window);
+      gradients.resize(window.size());
+      answers.assign(window.size(), {});
+      pool.for_each(window.size(), [&](unsigned, std::size_t k) {
+        Oracle<Real>& oracle = *oracles[window[k]];
+        gradients[k].resize(setup->d);
+        answers[k].client = window[k];
+        answers[k].loss = oracle.loss_and_gradient(x, {}, gradients[k]);
+        answers[k].parts = {Payload<Real>::dense(gradients[k])};
+        if (!std::isfinite(answers[k].loss) || !all_finite<Real>(gradients[k])) {
+          answers[k].answer = Answer::kNotFinite;
+        } else if (const auto score = oracle.score(x)) {
+          answers[k].correct = score->correct;
+          answers[k].tested = score->tested;
+        }
+      });
+      for (const Uplink<Real>& up : answers)
+        if (up.answer == Answer::kReply) to.add(up);
+    }
+  }
+
+  std::shared_ptr<const Setup<Real>> setup;
+  std::vector<Oracle<Real>*> oracles;
+  VirtualTimeOptions options;
+  Codec<Real> codec;
+  ThreadPool pool;
+  std::vector<LocalWorker<Real>> workers;
+  std::vector<Client> clients;
+  const bool keeps_state;
+
+  std::vector<std::unique_ptr<Body>> bodies;
+  std::vector<Body*> free_bodies;
+  Body* newest = nullptr;  // counts as a user
+
+  std::vector<Done> heap;
+  std::uint64_t order = 0, computed = 0;
+  double clock = 0;
+  double seconds_each = 0;  // wall, of one thread for one answer
+  std::vector<Done> taken;
+  std::vector<ClientId> batch;
+  Event<Real> repetition;
+  const Event<Real> nothing;
+};
+
+template <class Real>
+VirtualTime<Real>::VirtualTime(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+                               const VirtualTimeOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(setup), std::move(oracles), options)) {}
+template <class Real>
+VirtualTime<Real>::~VirtualTime() = default;
+
+template <class Real>
+std::uint64_t VirtualTime<Real>::send(ClientId client, const Envelope<Real>& envelope) {
+  return impl_->send(client, envelope);
+}
+template <class Real>
+const Event<Real>& VirtualTime<Real>::next(double deadline) {
+  return impl_->next(deadline);
+}
+template <class Real>
+double VirtualTime<Real>::now() const {
+  return impl_->clock;
+}
+template <class Real>
+void VirtualTime<Real>::set_clock(double seconds) {
+  impl_->clock = seconds;
+}
+template <class Real>
+void VirtualTime<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
+  impl_->evaluate(x, to);
+}
+template <class Real>
+std::uint64_t VirtualTime<Real>::computed() const {
+  return impl_->computed;
+}
+
+template <class Real>
+std::string VirtualTime<Real>::save_clients(std::span<const std::uint64_t> committed) {
+  Saver saver;
+  for (ClientId c = 0; c < impl_->clients.size(); ++c) {
+    auto& client = impl_->clients[c];
+    saver(client.requests);
+    impl_->finish(client, c);
+    if (client.local) client.local->runtime->settle(committed[c]);
+    const std::string state = client.local ? client.local->runtime->save() : "";
+    saver(std::vector<char>(state.begin(), state.end()));
+  }
+  return saver.take();
+}
+
+template <class Real>
+bool VirtualTime<Real>::load_clients(std::string_view bytes) {
+  Loader loader(bytes);
+  std::vector<char> state;
+  for (ClientId c = 0; c < impl_->clients.size(); ++c) {
+    auto& client = impl_->clients[c];
+    loader(client.requests);
+    loader(state);
+    if (state.empty()) continue;
+    client.local = std::make_unique<LocalClient<Real>>(impl_->setup, c, *impl_->oracles[c]);
+    if (!client.local->runtime->load({state.data(), state.size()})) return false;
+  }
+  return loader.done();
+}
+
+template class VirtualTime<float>;
+template class VirtualTime<double>;
+
+}  // namespace gradwire

@@ -1,0 +1,66 @@
+// Clients in this process on a virtual clock: a request takes a client as long as its speed says, and the
+// next reply is that of whoever is done first. Messages take no time. What is superseded before it is done is
+// computed only where the client keeps state, which may depend on it, or where other threads had nothing else
+// to do. No result depends on a wall clock, or on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/oracle.h"
+#include "experiments/simulate/faults.h"
+#include "proto/wire/codec.h"
+#include "rounds/evaluation.h"
+#include "rounds/runtime.h"
+#include "rounds/transport.h"
+
+namespace gradwire {
+
+struct VirtualTimeOptions {
+  // Seconds that client i takes for the request of a ticket: 0 or more; infinity: it never answers.
+  std::function<double(ClientId i, std::uint64_t ticket)> seconds;
+  unsigned threads = 1;
+  bool encoded = false;  // pass every message through the codec
+  Faults faults = {};    // but for shuffle: the speeds give the order
+  ZstdMode zstd = {};
+  // With several threads, answers are computed ahead if this many take at least so long, wall time.
+  double worth_threads_seconds = 100e-6;
+};
+
+template <class Real>
+class VirtualTime final : public Transport<Real> {
+ public:
+  // One oracle per client; they must outlive this.
+  VirtualTime(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+              const VirtualTimeOptions& options);
+  ~VirtualTime() override;
+
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
+  const Event<Real>& next(double deadline) override;
+  double now() const override;
+
+  // Of a run that goes on. REQUIRES: no client was asked yet.
+  void set_clock(double seconds);
+
+  // LoopHooks::evaluate: takes no virtual time.
+  void evaluate(View<Real> x, Evaluation<Real>& to);
+
+  std::uint64_t computed() const;  // answers so far, those computed ahead included
+
+  // The state of all clients, after each has learned which of its tickets was committed. Work that is not
+  // done is not part of it.
+  std::string save_clients(std::span<const std::uint64_t> committed);
+  // REQUIRES: no client was asked yet. False: the bytes are not saved clients of this run.
+  bool load_clients(std::string_view bytes);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gradwire

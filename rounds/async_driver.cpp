@@ -1,0 +1,271 @@
+// No rounds: every client works under a ticket of its own, and the method takes in each reply as it comes.
+// One reply counts as a round.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <optional>
+#include <queue>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "rounds/driver.h"
+
+namespace gradwire {
+namespace {
+
+template <class Real>
+class AsyncDriver final : public Driver<Real> {
+ public:
+  using Driver<Real>::Driver;
+
+ private:
+  using Kind = typename Exchange<Real>::Kind;
+  struct Work {
+    ClientId client;
+    std::uint32_t round;
+    std::uint64_t ticket;
+  };
+  struct Due {
+    double at;  // seconds, on the transport's clock
+    ClientId client;
+    bool operator<(const Due& o) const { return at > o.at; }  // the earliest is on top
+  };
+  using Driver<Real>::run_, Driver<Real>::totals_, Driver<Real>::exchange_;
+
+  // One reply, and new work for whoever needs some.
+  bool step(std::uint32_t k) override {
+    if (!begun_) begin();
+    Waiting waiting = this->new_waiting();
+    for (;;) {
+      const auto arrival = exchange_.next(waiting.deadline());
+      const ClientId client = arrival.event.up.client;
+      switch (arrival.kind) {
+        case Kind::kStopped: this->stop(); break;
+        case Kind::kAgain: ask_again(client); break;
+        case Kind::kDeadline: after_silence(k, waiting); break;
+        case Kind::kNotFinite:
+          if (!not_finite(client)) return false;
+          break;
+        case Kind::kReply:
+          misses_[client] = 0;
+          if (exchange_.request(client) == Request::kEvaluate) {
+            if (!row_answered(arrival.event)) return false;
+            give_work(client);
+            break;
+          }
+          failures_[client] = 0;
+          take_in(arrival.event.up);
+          return true;
+      }
+    }
+  }
+
+  void take_in(const Uplink<Real>& up) {
+    const ClientId client = up.client;
+    this->commit(std::span(&up, 1));
+    if (run_.ledger.round == run_.limits.rounds) return;
+    const std::uint32_t before = std::exchange(body_, run_.server.broadcast()).round;
+    give_task(client);
+    if (body_.round != before) {
+      for (const ClientId c : std::exchange(resting_, {})) give_task(c);
+    }
+    stop_superseded();
+    see_to_late();
+  }
+
+  void begin() {
+    begun_ = true;
+    body_ = run_.server.broadcast();
+    failures_.assign(run_.setup.n, 0);
+    misses_.assign(run_.setup.n, 0);
+    is_due_.assign(run_.setup.n, 0);
+    given_.assign(run_.setup.n, 0);
+    run_.server.cohort(workers_);
+    for (const ClientId client : workers_) give_work(client);
+  }
+
+  // ---- work ----
+
+  void give_work(ClientId client) {
+    add_bits(body_.parts, 1, totals_.bits_down, totals_.bits_down_paper);
+    const std::uint64_t ticket = exchange_.new_ticket();
+    exchange_.ask(client, Request::kRound, ticket, body_);
+    remember(client);
+  }
+  void remember(ClientId client) {
+    if (exchange_.request(client) == Request::kRound)
+      working_.push_back({client, body_.round, exchange_.ticket(client)});
+    given_[client] = run_.transport.now();
+    watch(client);
+  }
+
+  // For a client that is back, or lacks state. Where x has moved on it gets a new ticket: an old one never
+  // goes with another body.
+  void ask_again(ClientId client) {
+    const bool evaluates = exchange_.request(client) == Request::kEvaluate;
+    if (evaluates && row_ && exchange_.round(client) == row_->k) {
+      exchange_.repeat(client, row_->body);
+      remember(client);
+    } else if (!evaluates && exchange_.round(client) == body_.round) {
+      exchange_.repeat(client, body_);
+      remember(client);
+    } else {
+      give_task(client);
+    }
+  }
+
+  // Work is given in ascending rounds, so only the oldest can be superseded: O(1) for a reply.
+  void stop_superseded() {
+    while (!working_.empty()) {
+      const Work oldest = working_.front();
+      if (exchange_.ticket(oldest.client) == oldest.ticket && exchange_.owes(oldest.client)) {
+        if (oldest.round == body_.round || !run_.server.superseded(oldest.round)) return;
+        give_task(oldest.client);
+      }
+      working_.pop_front();
+    }
+  }
+
+  // A reply that is lost while others come is missed after so long. Each time it takes twice as long, so that
+  // a client that is only slow answers in the end.
+  double patience_seconds(ClientId client) const {
+    constexpr std::uint32_t kDoublings = 16;
+    return run_.limits.deadline_seconds * std::clamp<std::uint32_t>(run_.limits.attempts / 2, 1, 5) *
+           std::ldexp(1.0, static_cast<int>(std::min(misses_[client], kDoublings)));
+  }
+  void see_to_late() {
+    const double now = run_.transport.now();
+    while (!due_.empty() && due_.top().at <= now) {
+      const ClientId client = due_.top().client;
+      due_.pop();
+      is_due_[client] = 0;
+      if (!exchange_.owes(client)) continue;
+      if (given_[client] + patience_seconds(client) > now) {
+        watch(client);
+        continue;
+      }
+      misses_[client] += 1;
+      this->note(
+          LogLine("client " + std::to_string(client) + " has not answered for a long time; it is asked again")
+              .of_client(client));
+      ask_again(client);
+    }
+  }
+  // One place in the queue for each client that works, whatever it was asked since.
+  void watch(ClientId client) {
+    const double at = given_[client] + patience_seconds(client);
+    if (is_due_[client] || std::isinf(at)) return;
+    is_due_[client] = 1;
+    due_.push({at, client});
+  }
+
+  // Nobody has answered for a whole deadline.
+  void after_silence(std::uint32_t k, Waiting& waiting) {
+    std::vector<ClientId> missing;
+    for (const ClientId c : workers_)
+      if (exchange_.owes(c)) missing.push_back(c);
+    const std::string state =
+        "step " + std::to_string(k) + ": no reply; waiting for clients " + name_some(missing);
+    if (this->is_stopping()) {
+      this->note(state + "; stopping without them");
+      throw typename Driver<Real>::RoundAbandoned();
+    }
+    const double now = run_.transport.now();
+    if (!waiting.goes_on(now))
+      throw std::runtime_error(state + " " + waiting.so_far(now) + "; start the missing clients");
+    this->note(state + "; asking them again");
+    for (const ClientId c : missing)
+      if (exchange_.request(c) == Request::kRound && exchange_.round(c) == body_.round)
+        exchange_.repeat(c, body_);
+    stop_superseded();
+    see_to_late();
+  }
+
+  // The answer of a client is not finite: it is given new work once x has moved on, a few times. False: too
+  // few clients have finite answers.
+  bool not_finite(ClientId client) {
+    constexpr std::uint32_t kChances = 3;
+    if (exchange_.request(client) == Request::kEvaluate) {
+      give_work(client);
+      return !row_ || run_.setup.n - ++row_->failed >= this->quorum_of(run_.setup.n);
+    }
+    if (++failures_[client] < kChances) resting_.push_back(client);
+    const auto lost =
+        std::count_if(failures_.begin(), failures_.end(), [](std::uint32_t f) { return f > 0; });
+    return workers_.size() - static_cast<std::size_t>(lost) >= this->quorum_of(workers_.size());
+  }
+
+  // ---- evaluation ----
+
+  // Row k of the metrics. A client evaluates x^k when its gradient is done, before it is given new work: so
+  // nothing waits and nothing is stopped. One row at a time; a row in progress dies with its server.
+  struct Row {
+    std::uint32_t k;
+    Vec<Real> x;
+    Downlink<Real> body;
+    Evaluation<Real> evaluation;
+    Totals totals;
+    double seconds;
+    std::vector<char> asked;  // by client
+    std::size_t left;         // answers
+    std::size_t failed = 0;   // answers that were not finite
+  };
+
+  bool evaluate(std::uint32_t k, bool last) override {
+    if (!begun_ || last || run_.hooks.evaluate) return this->evaluate_now(k);
+    if (row_) return true;
+    const View<Real> x = run_.server.model();
+    row_.emplace(Row{k,
+                     Vec<Real>(x.begin(), x.end()),
+                     {},
+                     Evaluation<Real>(run_.setup),
+                     totals_,
+                     this->seconds(),
+                     std::vector<char>(run_.setup.n, 0),
+                     this->quorum_of(run_.setup.n)});
+    row_->body.round = k;
+    row_->body.parts = {Payload<Real>::dense(row_->x)};
+    return true;
+  }
+  void give_task(ClientId client) {
+    if (!row_ || row_->asked[client]) return give_work(client);
+    row_->asked[client] = 1;
+    const std::uint64_t bytes_down = totals_.bytes_down;  // evaluation is not counted
+    exchange_.ask(client, Request::kEvaluate, exchange_.new_ticket(), row_->body);
+    totals_.bytes_down = bytes_down;
+    remember(client);
+  }
+  bool row_answered(const Event<Real>& event) {
+    totals_.bytes_up -= event.bytes;
+    if (!row_ || event.up.round != row_->k) return true;  // of a row that had its quorum without this client
+    row_->evaluation.add(event.up);
+    if (--row_->left > 0) return true;
+    const bool is_finite = this->record(row_->k, row_->evaluation, row_->totals, row_->seconds);
+    row_.reset();
+    return is_finite;
+  }
+
+  bool begun_ = false;
+  Downlink<Real> body_;  // x as it is
+  std::vector<ClientId> workers_;
+  std::deque<Work> working_;  // ascending rounds
+  std::priority_queue<Due> due_;
+  std::vector<char> is_due_;             // by client: it has a place in due_
+  std::vector<double> given_;            // by client: when it was asked last
+  std::vector<ClientId> resting_;        // until x moves on: their answers were not finite
+  std::vector<std::uint32_t> failures_;  // by client: such answers, one after the other
+  std::vector<std::uint32_t> misses_;    // by client: how often it was late, one time after the other
+  std::optional<Row> row_;               // in progress
+};
+
+}  // namespace
+
+template <class Real>
+Outcome run_asynchronous(const RunOf<Real>& run) {
+  return AsyncDriver<Real>(run).run();
+}
+template Outcome run_asynchronous(const RunOf<float>&);
+template Outcome run_asynchronous(const RunOf<double>&);
+
+}  // namespace gradwire

@@ -1,0 +1,19 @@
+// error: facts.asynchronous is for methods whose clients keep no state
+#include "tests/hooks/method.h"
+
+namespace gradwire {
+struct AsynchronousParams : WholeParams {
+  static constexpr Facts facts{.name = "asynchronous",
+                               .summary = "differences to shifts",
+                               .reference = "this file",
+                               .asynchronous = true,
+                               .client_state = ClientState::kMirrored};
+};
+template <class Real>
+struct Asynchronous {
+  using Params = AsynchronousParams;
+  using Client = WholeClient<Real>;
+  using Server = WholeServer<Real>;
+};
+void all() { (void)user_method<Asynchronous<double>, double>(); }
+}  // namespace gradwire

@@ -1,0 +1,64 @@
+// Asynchronous methods over simulated streams, with relays: the run ends, no reply is added twice, nothing
+// that was committed is lost, and the state is that of the replies that were committed.
+//   GRADWIRE_SEEDS=100000 build/release/tests/asynchronous_session_test     a long run
+//   GRADWIRE_SEED=17 build/release/tests/asynchronous_session_test          one seed, as a failure names it
+#include <cstdio>
+#include <gtest/gtest.h>
+
+#include "tests/simulated/seeds.h"
+#include "tests/simulated/simulated_session.h"
+#include "tests/support/sanitized.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::uint64_t kSeeds = kSanitized ? 60 : 1000;
+
+// The last has messages larger than what a stalled socket takes.
+struct Method {
+  const char* algorithm;
+  const char* dim = "12";
+};
+constexpr Method kMethods[] = {
+    {"name = \"ringmaster\"\ndelay_threshold = 4\nstep_size = 0.05\n"},
+    {"name = \"ringmaster\"\noutdated = \"ignore\"\ncompressor = \"randk:k=3\"\nstep_size = 0.02\n"},
+    {"name = \"fedbuff\"\nbuffer = 3\nlocal_steps = 2\nlocal_step_size = 0.1\n"},
+    {"name = \"ringmaster\"\nstep_size = 0.02\n", "500"},
+};
+
+TEST(AsynchronousSession, EndsInTheStateOfTheRepliesThatWereCommittedWhateverHappens) {
+  std::vector<LoadedExperiment> loaded;
+  for (const Method& method : kMethods) loaded.push_back(experiment_of(method.algorithm, method.dim));
+  const auto [first, last, one] = seeds_asked(kSeeds);
+  std::uint64_t server_deaths = 0, client_deaths = 0;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const std::size_t k = seed % std::size(kMethods);
+    const End end = SimulatedSession(loaded[k], setting_of(seed, false), seed, nullptr).run();
+    ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
+                               << " build/release/tests/asynchronous_session_test";
+    server_deaths += end.server_deaths;
+    client_deaths += end.client_deaths;
+  }
+  if (one) return;
+  std::printf("%llu seeds, %llu deaths of servers, %llu of clients\n", static_cast<unsigned long long>(last),
+              static_cast<unsigned long long>(server_deaths), static_cast<unsigned long long>(client_deaths));
+  EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
+  EXPECT_GT(client_deaths, last / 2);
+}
+
+// Behind a relay whose line takes little at once, requests wait for one another; none may void those of
+// others.
+TEST(AsynchronousSession, BehindASlowRelayEveryClientWorks) {
+  const LoadedExperiment loaded = experiment_of("name = \"ringmaster\"\nstep_size = 0.02\n", "3000");
+  Setting setting;
+  setting.weather.window_bytes = 4096;
+  setting.weather.delay_seconds = 0.1;
+  setting.behind_relay = kClients;
+  const End end = SimulatedSession(loaded, setting, 1, nullptr).run();
+  EXPECT_EQ(end.trouble, "");
+  // A client that waits for what was voided is asked again after five deadlines.
+  EXPECT_LT(end.seconds, 150) << "somebody waited for a request that was thrown away";
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,76 @@
+// Asynchronous methods on a simulated network, disk and clock: whatever happens, the run ends, no reply is
+// added twice, nothing that was committed is lost, and the state is that of the replies that were committed.
+//   GRADWIRE_SEEDS=100000 build/release/tests/asynchronous_simulation_test     a long run
+//   GRADWIRE_SEED=17 build/release/tests/asynchronous_simulation_test          one seed, as a failure names
+//   it
+#include <cstdio>
+#include <gtest/gtest.h>
+
+#include "tests/simulated/seeds.h"
+#include "tests/simulated/simulated_run.h"
+#include "tests/support/sanitized.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::uint64_t kSeeds = kSanitized ? 150 : 2000;
+
+const std::vector<std::string>& algorithms() {
+  static const std::vector<std::string> all = {
+      "name = \"ringmaster\"\ndelay_threshold = 4\nstep_size = 0.05\n",
+      "name = \"ringmaster\"\ndelay_threshold = 3\noutdated = \"ignore\"\nstep_size = 0.05\n",
+      "name = \"ringmaster\"\ndelay_threshold = 6\ncompressor = \"randk:k=3\"\nstep_size = 0.02\n",
+      "name = \"fedbuff\"\nbuffer = 3\nlocal_steps = 2\nlocal_step_size = 0.1\n",
+  };
+  return all;
+}
+
+std::vector<proto::Experiment> experiments() {
+  std::vector<proto::Experiment> all;
+  for (const std::string& algorithm : algorithms()) all.push_back(experiment_of(algorithm));
+  return all;
+}
+
+TEST(AsynchronousSimulation, EndsInTheStateOfTheRepliesThatWereCommittedWhateverHappens) {
+  const auto all = experiments();
+  const auto [first, last, one] = seeds_asked(kSeeds);
+  std::uint64_t server_deaths = 0, client_deaths = 0;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const proto::Experiment& experiment = all[seed % all.size()];
+    const End end = SimulatedRun(experiment, setting_of(seed, false), seed).run();
+    ASSERT_EQ(end.trouble, "") << algorithms()[seed % all.size()] << "again: GRADWIRE_SEED=" << seed
+                               << " build/release/tests/asynchronous_simulation_test";
+    EXPECT_EQ(end.ledger.round, Setting{}.steps);
+    server_deaths += end.server_deaths;
+    client_deaths += end.client_deaths;
+  }
+  if (one) return;
+  EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
+  EXPECT_GT(client_deaths, last / 2);
+}
+
+TEST(AsynchronousSimulation, FindsAnOutdatedReplyThatIsApplied) {
+  const auto all = experiments();
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    Setting setting = setting_of(seed, false);
+    setting.bug = Bug::kAddsWhatIsOutdated;
+    const std::string found = SimulatedRun(all[seed % 3], setting, seed).run().trouble;
+    if (found.empty()) continue;
+    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), found.c_str());
+    return;
+  }
+  FAIL() << "no seed finds it";
+}
+
+TEST(AsynchronousSimulation, FindsACommitThatIsAnnouncedBeforeItIsDurable) {
+  const auto all = experiments();
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    Setting setting = setting_of(seed, false);
+    setting.bug = Bug::kAnnouncesBeforeDurable;
+    if (!SimulatedRun(all[seed % all.size()], setting, seed).run().trouble.empty()) return;
+  }
+  FAIL() << "no seed finds it";
+}
+
+}  // namespace
+}  // namespace gradwire

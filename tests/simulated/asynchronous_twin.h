@@ -1,0 +1,117 @@
+// An asynchronous method in memory: told which client's answer to which ticket made each step, it computes
+// that answer again, at the point that was sent with the ticket, and must reach the same state.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "algorithms/methods.h"
+#include "engine/problems/problem.h"
+#include "experiments/simulate/kept_body.h"
+#include "proto/config/experiment.h"
+#include "proto/config/problem_spec.h"
+#include "rounds/round_loop.h"
+#include "rounds/runtime.h"
+
+namespace gradwire {
+
+class AsynchronousTwin {
+ public:
+  // Of a problem without data.
+  AsynchronousTwin(const std::shared_ptr<const Setup<double>>& setup, const proto::Experiment& experiment)
+      : half_(make_server<double>(setup)), committed_(setup->n) {
+    for (ClientId c = 0; c < setup->n; ++c) {
+      oracles_.push_back(make_oracle<double>(problem_spec(experiment), {}, {}, c));
+      runtimes_.push_back(std::make_unique<ClientRuntime<double>>(setup, c, *oracles_.back()));
+    }
+  }
+
+  std::uint32_t steps() const { return steps_; }
+
+  void sent(ClientId client, const Envelope<double>& envelope) {
+    if (envelope.request != Request::kRound) return;
+    const auto [at, is_new] = sent_.try_emplace(envelope.ticket);
+    if (is_new) {
+      at->second.client = client;
+      at->second.body.keep(*envelope.body);
+    } else if (at->second.client != client || !at->second.body.is(*envelope.body)) {
+      throw std::runtime_error("ticket " + std::to_string(envelope.ticket) + " is sent with another body");
+    }
+  }
+  // The half has taken in one reply.
+  void check(const ServerHalf<double>& half, const RoundCommit<double>& commit) {
+    const Uplink<double>& up = commit.replies[0];
+    if (commit.replies.size() != 1) throw std::runtime_error("a step took in more than one reply");
+    if (!used_.insert(up.ticket).second) throw std::runtime_error("a reply was taken in twice");
+    if (step(up.client, up.ticket) != commit.used) throw std::runtime_error("used means something else");
+    if (half.save() != half_->save())
+      throw std::runtime_error("after step " + std::to_string(steps_) +
+                               " the state is not that of the replies that were committed");
+  }
+  // A step from a journal, which the server did not live to show.
+  void step_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after) {
+    for (ClientId c = 0; c < after.size(); ++c) {
+      if (after[c] == (before.empty() ? 0 : before[c])) continue;
+      used_.insert(after[c]);
+      step(c, after[c]);
+      return;
+    }
+    ++steps_;  // its reply was not used
+  }
+
+ private:
+  bool step(ClientId client, std::uint64_t ticket) {
+    ++steps_;
+    const auto found = sent_.find(ticket);
+    if (found == sent_.end() || found->second.client != client)
+      throw std::runtime_error("a reply to a ticket that this client was never sent");
+    Envelope<double> envelope;
+    envelope.ticket = ticket;
+    envelope.committed = committed_[client];
+    envelope.body = &found->second.body.down();
+    const Uplink<double>* up = runtimes_[client]->handle(envelope, scratch_);
+    if (up == nullptr || up->answer != Answer::kReply) throw std::runtime_error("the twin cannot answer");
+    const bool used = half_->apply(std::span(up, 1));
+    if (used) committed_[client] = ticket;
+    return used;
+  }
+
+  struct Sent {
+    ClientId client = 0;
+    KeptBody<double> body;
+  };
+  std::unique_ptr<ServerHalf<double>> half_;
+  std::vector<std::unique_ptr<Oracle<double>>> oracles_;
+  std::vector<std::unique_ptr<ClientRuntime<double>>> runtimes_;
+  std::vector<std::uint64_t> committed_;
+  Scratch<double> scratch_;
+  std::map<std::uint64_t, Sent> sent_;
+  std::set<std::uint64_t> used_;
+  std::uint32_t steps_ = 0;
+};
+
+// Shows the twin what is sent.
+class WitnessedTransport final : public Transport<double> {
+ public:
+  WitnessedTransport(Transport<double>& inner, AsynchronousTwin& twin) : inner_(inner), twin_(twin) {}
+  std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
+    twin_.sent(client, envelope);
+    return inner_.send(client, envelope);
+  }
+  void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override {
+    inner_.tell(client, ticket, receipt);
+  }
+  void ignore(const Event<double>& event) override { inner_.ignore(event); }
+  const Event<double>& next(double deadline) override { return inner_.next(deadline); }
+  double now() const override { return inner_.now(); }
+
+ private:
+  Transport<double>& inner_;
+  AsynchronousTwin& twin_;
+};
+
+}  // namespace gradwire

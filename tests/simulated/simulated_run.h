@@ -1,0 +1,277 @@
+// A run on a simulated network: the real loop, journal, codec and workers, in which anything may be lost,
+// late, repeated or dead.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "experiments/simulate/prepare.h"
+#include "fl_server/durable_run.h"
+#include "tests/simulated/asynchronous_twin.h"
+#include "tests/simulated/at_the_last.h"
+#include "tests/simulated/simulated_network.h"
+#include "tests/simulated/twin_federation.h"
+
+namespace gradwire {
+
+inline constexpr std::uint32_t kRounds = 16;  // of a synchronous method
+
+// Errors that a careless server would make.
+enum class Bug {
+  kNone,
+  kAnnouncesBeforeDurable,
+  kForgetsFolder,
+  kAddsInArrivalOrder,
+  kAddsBeforeAccepting,
+  kAddsWhatIsOutdated,  // of an asynchronous method: a reply whose point is too old
+};
+
+// A journal's disk that keeps the last record to itself until the next one comes.
+class LateDisk final : public Disk {
+ public:
+  explicit LateDisk(Disk& disk) : disk_(disk) {}
+  Result<std::vector<std::string>> list() override { return disk_.list(); }
+  Result<std::string> read(const std::string& name) override { return disk_.read(name); }
+  Status write(const std::string& name, Pieces pieces) override { return disk_.write(name, pieces); }
+  Status append(const std::string& name, Pieces pieces) override {
+    Status status = Unit{};
+    const std::string_view before = kept_;
+    if (!kept_.empty()) status = disk_.append(name_, std::span(&before, 1));
+    name_ = name;
+    kept_.clear();
+    for (const std::string_view piece : pieces) kept_ += piece;
+    return status;
+  }
+  Status sync(const std::string&) override { return Unit{}; }
+  Status sync_folder() override { return disk_.sync_folder(); }
+  Status rename(const std::string& from, const std::string& to) override { return disk_.rename(from, to); }
+  Status remove(const std::string& name) override { return disk_.remove(name); }
+
+ private:
+  Disk& disk_;
+  std::string name_, kept_;
+};
+
+template <class Real>
+class CarelessHalf final : public ServerHalf<Real> {
+ public:
+  CarelessHalf(ServerHalf<Real>& half, SimulatedNetwork<Real>& network, Bug bug)
+      : half_(half), network_(network), bug_(bug) {}
+  void cohort(std::vector<ClientId>& out) const override { half_.cohort(out); }
+  Downlink<Real> broadcast() const override { return half_.broadcast(); }
+  bool accepts(const Uplink<Real>& up) const override { return half_.accepts(up); }
+  bool apply(std::span<const Uplink<Real>> uplinks) override {
+    if (bug_ == Bug::kAddsWhatIsOutdated) {
+      Uplink<Real> fresh = uplinks[0];
+      fresh.round = half_.broadcast().round;
+      return half_.apply(std::span(&fresh, 1));
+    }
+    const bool careless = bug_ == Bug::kAddsInArrivalOrder || bug_ == Bug::kAddsBeforeAccepting;
+    if (uplinks.empty() || !careless) return half_.apply(uplinks);
+    std::vector<Uplink<Real>> given;
+    for (const ClientId client : network_.arrived(uplinks[0].ticket)) {
+      const auto is_it = [client](const auto& up) { return up.client == client; };
+      const bool again = std::any_of(given.begin(), given.end(), is_it);
+      const auto up = std::find_if(uplinks.begin(), uplinks.end(), is_it);
+      if (up != uplinks.end() && (!again || bug_ == Bug::kAddsBeforeAccepting)) given.push_back(*up);
+    }
+    if (bug_ == Bug::kAddsBeforeAccepting)
+      std::stable_sort(given.begin(), given.end(),
+                       [](const auto& a, const auto& b) { return a.client < b.client; });
+    return half_.apply(given);
+  }
+  bool superseded(std::uint32_t round) const override { return half_.superseded(round); }
+  std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
+    return half_.resync(client, lacks);
+  }
+  View<Real> model() const override { return half_.model(); }
+  std::string save() const override { return half_.save(); }
+  bool load(std::string_view bytes) override { return half_.load(bytes); }
+
+ private:
+  ServerHalf<Real>& half_;
+  SimulatedNetwork<Real>& network_;
+  const Bug bug_;
+};
+
+struct Setting {
+  Weather weather;
+  Durability durability = Durability::kProcess;
+  std::uint64_t events_between_deaths = 0;  // of servers, about; 0: they live
+  std::uint64_t calls_between_deaths = 0;   // of their disks
+  Bug bug = Bug::kNone;
+  double quorum = 1, over_selection = 0;
+  std::uint32_t steps = 60;  // of an asynchronous method
+};
+
+struct End {
+  std::string state;  // of the half
+  Ledger ledger;
+  std::uint64_t server_deaths = 0, client_deaths = 0;
+  std::size_t fewest_replies = SIZE_MAX;  // of a round, with a quorum
+  std::string trouble;
+};
+
+// One run: servers die and come back until the rounds are done.
+class SimulatedRun {
+ public:
+  SimulatedRun(const proto::Experiment& experiment, const Setting& setting, std::uint64_t seed)
+      : setting_(setting), random_(seed, "servers"), disk_(seed), world_(experiment, setting.weather, seed) {
+    disk_.forgets_folder_syncs = setting.bug == Bug::kForgetsFolder;
+    setup_ = std::make_shared<Setup<double>>();
+    setup_->seed = experiment.seed();
+    setup_->n = experiment.clients().count();
+    setup_->d = experiment.problem().dim();
+    setup_->x0.assign(setup_->d, 0.5);
+    setup_->algorithm = algorithm_spec(experiment);
+    setup_->compressor = uplink_compressor(setup_->algorithm, setup_->d, setup_->n);
+    setup_->keep_mirrors = true;
+    if (facts_of(*setup_).asynchronous) {
+      asynchronous_twin_ = std::make_unique<AsynchronousTwin>(setup_, experiment);
+    } else if (setting.quorum < 1 || setting.over_selection > 0) {
+      twin_ = std::make_unique<TwinFederation>(setup_, experiment, Agreement{});
+    }
+  }
+
+  End run() {
+    while (!life()) {
+      end_.server_deaths += 1;
+      setting_.durability == Durability::kPower ? disk_.lose_power() : disk_.lose_process();
+      if (end_.server_deaths > 500) end_.trouble = "the run never ends";
+      if (!end_.trouble.empty()) break;
+    }
+    end_.client_deaths = world_.deaths();
+    return end_;
+  }
+
+ private:
+  // One server process; false: it died.
+  bool life() {
+    LateDisk late(disk_);
+    const bool lazy = setting_.bug == Bug::kAnnouncesBeforeDurable;
+    Journal journal(lazy ? static_cast<Disk&>(late) : disk_, setting_.durability);
+    AtTheLast beside;
+    const CodecContext context = codec_context(*setup_, {});
+    const auto half = make_server<double>(setup_);
+    Ledger ledger;
+    DurableRun<double> durable(journal, beside, context, *half, ledger, "about",
+                               {.records = 5, .bytes_beside_state = 1 << 20});
+    const bool may_die = end_.server_deaths < 10;
+    if (setting_.calls_between_deaths > 0 && may_die)
+      disk_.crash_at = disk_.calls() + random_.below(2 * setting_.calls_between_deaths);
+    try {
+      const Result<bool> found =
+          journal.recover({.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
+                           .record =
+                               [&](std::string_view record) {
+                                 const std::vector<std::uint64_t> before = ledger.committed;
+                                 if (!durable.replay(record)) return false;
+                                 if (twin_ && ledger.round > twin_->rounds())  // died before it was checked
+                                   twin_->round_between(before, ledger.committed);
+                                 if (asynchronous_twin_ && ledger.round > asynchronous_twin_->steps())
+                                   asynchronous_twin_->step_between(before, ledger.committed);
+                                 return true;
+                               }});
+      if (!found) return fail(found.error().message);
+      if (ledger.round < announced_)
+        return fail("round " + std::to_string(announced_) + " was announced and is lost");
+      durable.begin();
+      SimulatedNetwork<double> network(world_, context);
+      if (setting_.events_between_deaths > 0 && may_die)
+        network.events_left = random_.below(2 * setting_.events_between_deaths);
+      CarelessHalf<double> careless(*half, network, setting_.bug);
+      rounds(careless, network, ledger, durable);
+      durable.end(RunStage::kOver, Outcome::kFinished);
+    } catch (const SimulatedCrash&) {
+      return false;
+    } catch (const std::exception& error) {
+      return fail(error.what());
+    }
+    end_.state = half->save();
+    end_.ledger = ledger;
+    return true;
+  }
+
+  void rounds(ServerHalf<double>& half, SimulatedNetwork<double>& network, Ledger& ledger,
+              DurableRun<double>& durable) {
+    RoundLimits limits;
+    limits.rounds = kRounds;
+    limits.evaluate_every = 6;
+    limits.deadline_seconds = 20;
+    limits.attempts = 60;  // of a network that loses a fifth of all messages
+    limits.quorum = setting_.quorum;
+    limits.over_selection = setting_.over_selection;
+    LoopHooks<double> hooks;
+    hooks.before_apply = [&] { durable.before_apply(); };
+    hooks.on_commit = [&](const RoundCommit<double>& commit) {
+      durable.commit(commit);
+      announced_ = commit.ledger.round;
+      if (twin_) check_against_twin(half, commit);
+      if (asynchronous_twin_) asynchronous_twin_->check(half, commit);
+    };
+    if (asynchronous_twin_) {
+      limits.rounds = setting_.steps;
+      WitnessedTransport witnessed(network, *asynchronous_twin_);
+      run_rounds<double>(half, facts_of(*setup_), *setup_, witnessed, ledger, limits, hooks);
+      return;
+    }
+    run_rounds<double>(half, facts_of(*setup_), *setup_, network, ledger, limits, hooks);
+  }
+
+  void check_against_twin(const ServerHalf<double>& half, const RoundCommit<double>& commit) {
+    twin_->round_of(commit.replies);
+    end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
+    if (half.save() != twin_->state())
+      throw std::runtime_error("after round " + std::to_string(commit.ledger.round) +
+                               " the state is not that of a federation in which the same clients answered");
+  }
+
+  bool fail(const std::string& what) {
+    end_.trouble = what;
+    return true;
+  }
+
+  const Setting setting_;
+  Random random_;
+  SimulatedDisk disk_;
+  SimulatedWorld world_;
+  std::shared_ptr<Setup<double>> setup_;
+  std::unique_ptr<TwinFederation> twin_;                 // of a run with a quorum
+  std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous method
+  std::uint32_t announced_ = 0;
+  End end_;
+};
+
+inline proto::Experiment experiment_of(const std::string& algorithm, const std::string& dim = "12",
+                                       const std::string& clients = "") {
+  return prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = " + dim +
+                                      "\nheterogeneity = 0.7\n[clients]\n"
+                                      "count = 5\n" +
+                                      clients + "[algorithm]\n" + algorithm,
+                                  "simulation.toml"))
+      .experiment;
+}
+
+// From calm to wild, drawn from the seed.
+inline Setting setting_of(std::uint64_t seed, bool is_private) {
+  Random random(seed, "setting");
+  const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };
+  Setting s;
+  s.weather.lost = share(0.2);
+  s.weather.repeated = share(0.3);
+  s.weather.delay_seconds = 5 * random.uniform();
+  s.weather.slow = share(0.1);
+  s.weather.cut_off = share(0.05);
+  s.weather.client_dies = share(0.1);
+  s.weather.clients_remember = is_private || random.below(2) == 0;
+  s.weather.disk_lost = is_private ? 0 : share(0.5);
+  s.durability = random.below(2) == 0 ? Durability::kProcess : Durability::kPower;
+  if (random.below(2) == 0) s.events_between_deaths = 20 + random.below(200);
+  if (random.below(2) == 0) s.calls_between_deaths = 10 + random.below(60);
+  return s;
+}
+
+}  // namespace gradwire

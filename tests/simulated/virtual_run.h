@@ -1,0 +1,88 @@
+// Runs of a small federation on the virtual clock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/stream.h"
+#include "experiments/simulate/virtual_time.h"
+#include "tests/algorithms/every_method.h"
+
+namespace gradwire {
+
+struct AsyncTrace {
+  std::vector<RoundRecord> rows;
+  std::vector<ClientId> used;  // whose reply made each step
+  Vec<double> model;
+  double seconds = 0;
+  std::uint64_t computed = 0, tickets = 0;
+  Outcome outcome = Outcome::kFinished;
+  Totals totals;
+};
+
+inline double linear(ClientId i, std::uint64_t) { return i + 1.0; }
+// Between 0.5 and 1.5, drawn for each request.
+inline double drawn(ClientId i, std::uint64_t ticket) {
+  return 0.5 + Stream({1, i, static_cast<std::uint32_t>(ticket), Purpose::kFault}).uniform();
+}
+
+// Computes ahead whatever it costs.
+inline VirtualTimeOptions on_threads(unsigned threads, VirtualTimeOptions options) {
+  options.threads = threads;
+  options.worth_threads_seconds = 0;
+  return options;
+}
+
+inline VirtualTimeOptions with(std::function<double(ClientId, std::uint64_t)> seconds) {
+  VirtualTimeOptions options;
+  options.seconds = std::move(seconds);
+  return options;
+}
+
+enum class Evaluate { kBeside, kByClients, kNever };
+
+inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
+                              std::shared_ptr<const Setup<double>> setup, std::uint32_t rounds,
+                              const VirtualTimeOptions& options, Evaluate evaluate = Evaluate::kBeside,
+                              RoundLimits limits = {}) {
+  VirtualTime<double> clients(setup, federation.oracle_pointers(), options);
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  limits.rounds = rounds;
+  limits.evaluate_every = evaluate == Evaluate::kNever ? 0 : 5;
+  AsyncTrace trace;
+  LoopHooks<double> hooks;
+  hooks.seconds = [&] { return clients.now(); };
+  if (evaluate == Evaluate::kBeside)
+    hooks.evaluate = [&](View<double> x, Evaluation<double>& to) { clients.evaluate(x, to); };
+  hooks.on_record = [&](const RoundRecord& row) { trace.rows.push_back(row); };
+  hooks.on_commit = [&](const RoundCommit<double>& commit) {
+    for (const auto& up : commit.replies) trace.used.push_back(up.client);
+    trace.totals = commit.ledger.totals;
+  };
+  trace.outcome = run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  trace.model.assign(server->model().begin(), server->model().end());
+  trace.seconds = trace.totals.seconds;
+  trace.computed = clients.computed();
+  trace.tickets = ledger.ticket;
+  return trace;
+}
+
+inline std::vector<AlgorithmSpec> asynchronous_specs() {
+  std::vector<AlgorithmSpec> specs;
+  for (const MethodInfo& method : methods()) {
+    if (!method.facts.asynchronous) continue;
+    AlgorithmSpec spec = testing::spec_for(method);
+    for (const ParameterHelp& p : method.parameters) {
+      if (p.name == "buffer") spec.parameters.emplace_back(p.name, "3");
+      if (p.name == "delay_threshold") spec.parameters.emplace_back(p.name, "4");
+      if (p.name == "local_step_size") spec.parameters.emplace_back(p.name, "0.1");
+    }
+    specs.push_back(spec);
+  }
+  return specs;
+}
+
+}  // namespace gradwire
