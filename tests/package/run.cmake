@@ -20,7 +20,7 @@ run("${WORK}/prefix/bin/gradwire" --version)
 run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
     "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_CXX_FLAGS=${FLAGS}" -DCMAKE_BUILD_TYPE=Debug)
 run(${CMAKE_COMMAND} --build "${WORK}/build")
-foreach(program outside compress expression custom_model custom_loss custom_oracle custom_method
+foreach(program outside compress expression custom_model custom_loss custom_oracle custom_method custom_asynchronous
         custom_compressor)
   run("${WORK}/build/${program}")
 endforeach()

@@ -1,0 +1,106 @@
+// An asynchronous method of one's own, in a program that knows gradwire as an installed package: the server
+// takes in each gradient as it comes, with a step that is smaller the older its point is. Runs on a virtual
+// clock, on which the slowest of eight clients takes eight times as long as the fastest.
+//
+// What makes a method asynchronous: its facts say so, apply() gets one reply at a time, and clients draw with
+// ctx.draw where a method with rounds draws with the round. A Server that has superseded() also says whose
+// work is to be stopped (algorithms/ringmaster.h).
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "algorithms/support/erased.h"
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/server_base.h"
+#include "experiments/simulate/virtual_time.h"
+#include "rounds/round_loop.h"
+
+using namespace gradwire;
+
+struct ImpatientParams {
+  static constexpr Facts facts{.name = "impatient",
+                               .summary = "steps of gamma / (1 + delay)",
+                               .reference = "this file",
+                               .partial = false,
+                               .stochastic = true,
+                               .asynchronous = true};
+  StepSize step_size;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of a gradient at the newest point");
+  }
+  void resolve(const Theory&, Warnings&) { step_size.resolve(0.2); }
+};
+
+template <class Real>
+struct Impatient {
+  using Params = ImpatientParams;
+
+  struct Client {
+    const Setup<Real>& setup;
+    Store<Real> g;
+
+    Client(const Setup<Real>& s, const Params&) : setup(s) {}
+    static void fields(auto&, auto&&) {}  // nothing to remember
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      Vec<Real>& grad = ctx.scratch.vec(0, setup.d);
+      const double loss = gradient_at(setup, ctx, ctx.draw, down.parts[0].values, grad);
+      return reply_of(down, loss, g.whole(grad));
+    }
+    void commit() {}
+  };
+
+  struct Server : ModelServer<Real> {
+    Real gamma;
+
+    Server(const Setup<Real>& s, const Params& p) : ModelServer<Real>(s), gamma(Real(*p.step_size.value)) {}
+    void apply(std::span<const Uplink<Real>> uplinks) {  // one
+      const Real delay = Real(this->t - uplinks[0].round);
+      add_decoded<Real>(uplinks[0].parts[0], -gamma / (1 + delay), this->x);
+      ++this->t;
+    }
+  };
+};
+
+// f(x) = (x - 3)^2 / 2, the same for all clients.
+class Distance final : public Oracle<double> {
+ public:
+  std::size_t dim() const override { return 1; }
+  std::size_t sample_count() const override { return 1; }
+  double loss_and_gradient(std::span<const double> x, Batch, std::span<double> gradient) override {
+    gradient[0] = x[0] - 3;
+    return gradient[0] * gradient[0] / 2;
+  }
+};
+
+int main() {
+  std::vector<Distance> clients(8);
+  std::vector<Oracle<double>*> oracles;
+  for (Distance& client : clients) oracles.push_back(&client);
+
+  auto setup = std::make_shared<Setup<double>>();
+  setup->n = 8;
+  setup->d = 1;
+  setup->x0 = {0.0};
+  setup->user_method = user_method<Impatient<double>, double>();
+  std::vector<std::string> warnings;
+  setup->algorithm =
+      setup->user_method->resolve({.name = "impatient"}, {.n = setup->n, .d = setup->d}, warnings);
+
+  VirtualTimeOptions options;
+  options.seconds = [](ClientId i, std::uint64_t) { return i + 1.0; };
+  VirtualTime<double> transport(setup, oracles, options);
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 400;
+  LoopHooks<double> hooks;
+  hooks.seconds = [&] { return transport.now(); };
+  hooks.evaluate = [&](View<double> x, Evaluation<double>& to) { transport.evaluate(x, to); };
+  run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+  std::printf("x = %.6f after %.0f virtual seconds (the minimum is at 3)\n", server->model()[0],
+              ledger.totals.seconds);
+  return std::fabs(server->model()[0] - 3) < 1e-6 ? 0 : 1;
+}
