@@ -76,7 +76,7 @@ HEADER_EXCEPTIONS = {
     ("proto/config/experiment", "proto/config/experiment.pb.h"): "this message is the experiment; all who load or check one hold it",
 }
 
-DOCUMENTS = ("README.md", "docs/*.md")
+DOCUMENTS = ("*.md", "docs/*.md")
 # `room/file.h` and [text](docs/file.md): a path from the root, or in a link from the document's own folder.
 NAMED = re.compile(r"`((?:[\w-]+/)+[\w-]+\.[a-z]{1,5})(?::\d+)?`|\]\(([\w./-]+)\)")
 
