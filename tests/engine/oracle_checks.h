@@ -72,7 +72,7 @@ template <class Real>
 Evaluated<Real> evaluate(Oracle<Real>& oracle, const std::vector<double>& x, Batch batch = {}) {
   const std::vector<Real> point(x.begin(), x.end());
   Evaluated<Real> result{Real(0),
-                          std::vector<Real>(x.size(), Real(77))};  // the oracle overwrites, it never adds
+                         std::vector<Real>(x.size(), Real(77))};  // the oracle overwrites, it never adds
   result.loss = oracle.loss_and_gradient(point, batch, result.gradient);
   return result;
 }
