@@ -36,7 +36,9 @@ class RestartTest : public ProcessTest {
 
   // Kills one of all processes after a random time, until enough were killed or the run is over.
   void run_with_kills(const std::string& algorithm, bool servers, bool clients_too, int count) {
-    std::string config = config_of(algorithm, kRoundsPerKill * (count + 1)) + more_of_server;
+    // A step takes one reply: many more of them go by between two kills.
+    const int steps = kRoundsPerKill * (count + 1) * (!is_asynchronous ? 1 : kSanitized ? 4 : 8);
+    std::string config = config_of(algorithm, steps) + more_of_server;
     if (is_asynchronous) config.erase(config.find("weights"), std::string("weights = \"samples\"\n").size());
     write_config(config);
     std::mt19937 random(std::random_device{}());
@@ -66,7 +68,7 @@ class RestartTest : public ProcessTest {
     EXPECT_GT(killed, count / 2) << "the run was over too soon";
     expect_all_end_well(server, clients);
     if (is_asynchronous) {
-      expect_all_steps(kRoundsPerKill * (count + 1));
+      expect_all_steps(steps);
     } else {
       expect_same_as_simulated();
     }
