@@ -155,11 +155,16 @@ struct VirtualTime<Real>::Impl {
   // worth it.
   void compute_first() {
     const Done first = heap.front();
+    if (pool.size() == 1) {  // no clock is asked
+      compute(clients[first.client], first.client, workers[0]);
+      ++computed;
+      return;
+    }
     const auto started = std::chrono::steady_clock::now();
     constexpr std::size_t kAhead = 4;  // answers per thread
     const std::size_t ahead = pool.size() * kAhead;
     std::size_t count = 1;
-    if (pool.size() == 1 || seconds_each * static_cast<double>(ahead) < options.worth_threads_seconds) {
+    if (seconds_each * static_cast<double>(ahead) < options.worth_threads_seconds) {
       compute(clients[first.client], first.client, workers[0]);
     } else {
       batch.clear();
