@@ -41,7 +41,7 @@ struct FedAvgParams {
   }
 };
 
-// A client that sends the change of its local training; mu = 0 except in FedProx.
+// A client that sends the change of its local training, in rounds or asynchronous; mu = 0 except in FedProx.
 template <class Real>
 struct LocalTrainer {
   const Setup<Real>& setup;
@@ -60,7 +60,7 @@ struct LocalTrainer {
     Vec<Real>& grad = ctx.scratch.vec(1, x.size());
     std::copy(x.begin(), x.end(), y.begin());
     double loss_at_x = 0;
-    each_local_step(local, setup.algorithm.batch, down.round, ctx, [&](std::uint32_t k, Batch batch) {
+    each_local_step(local, setup.algorithm.batch, ctx.draw, ctx, [&](std::uint32_t k, Batch batch) {
       const double loss = ctx.oracle.loss_and_gradient(y, batch, grad);
       if (k == 0) loss_at_x = loss;
       if (mu > 0) {
@@ -69,8 +69,7 @@ struct LocalTrainer {
       axpy<Real>(-gamma_l, grad, y);
     });
     axpy<Real>(Real(-1), x, y);
-    return reply_of(down, loss_at_x,
-                    compress(ctx.compressor, y, ctx.draw_key(down.round), ctx.scratch, delta));
+    return reply_of(down, loss_at_x, compress(ctx.compressor, y, ctx.draw_key(ctx.draw), ctx.scratch, delta));
   }
   void commit() {}
 };

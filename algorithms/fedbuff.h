@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/fedavg.h"
 #include "algorithms/support/local_steps.h"
 #include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
@@ -55,31 +56,8 @@ template <class Real>
 struct FedBuff {
   using Params = FedBuffParams;
 
-  struct Client {
-    const Setup<Real>& setup;
-    LocalSteps local;
-    Store<Real> delta;
-
-    Client(const Setup<Real>& s, const Params& p) : setup(s), local(p.local) {}
-    static void fields(auto&, auto&&) {}
-
-    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      const View<Real> x = down.parts[0].values;
-      const Real gamma_l = Real(*local.step_size.value * local.schedule.factor(down.round));
-      Vec<Real>& y = ctx.scratch.vec(0, x.size());
-      Vec<Real>& grad = ctx.scratch.vec(1, x.size());
-      std::copy(x.begin(), x.end(), y.begin());
-      double loss_at_x = 0;
-      each_local_step(local, setup.algorithm.batch, ctx.draw, ctx, [&](std::uint32_t k, Batch batch) {
-        const double loss = ctx.oracle.loss_and_gradient(y, batch, grad);
-        if (k == 0) loss_at_x = loss;
-        axpy<Real>(-gamma_l, grad, y);
-      });
-      axpy<Real>(Real(-1), x, y);
-      return reply_of(down, loss_at_x,
-                      compress(ctx.compressor, y, ctx.draw_key(ctx.draw), ctx.scratch, delta));
-    }
-    void commit() {}
+  struct Client : LocalTrainer<Real> {
+    Client(const Setup<Real>& s, const Params& p) : LocalTrainer<Real>(s, p.local) {}
   };
 
   struct Server : ModelServer<Real> {

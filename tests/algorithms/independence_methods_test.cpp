@@ -87,8 +87,8 @@ class Lockstep {
     return setup;
   }
   Reply ask(ClientId i, const Downlink<double>& down) {
-    const ClientContext<double> ctx{i,          setup_->seed, 1, !heard_[i], *oracles_[i], setup_->compressor,
-                                    scratch_[i]};
+    const ClientContext<double> ctx{
+        i, setup_->seed, 1, !heard_[i], *oracles_[i], setup_->compressor, scratch_[i], down.round};
     oracles_[i]->asked.clear();
     Uplink<double> up = clients_[i]->reply(down, ctx);
     if (up.answer != Answer::kReply) {
