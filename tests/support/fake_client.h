@@ -67,10 +67,10 @@ class FakeClient {
     while (sent < bytes.size()) {
       const ssize_t n = ::send(fd_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n > 0) sent += static_cast<std::size_t>(n);
-      if (n < 0 && errno != EAGAIN) return;  // the server has closed the connection
+      if (n < 0 && errno != EAGAIN) break;  // the server has closed the connection
       turn_();
     }
-    turn_();
+    turn_();  // also then: what the server says of it may still be to come
   }
 
   // The next frame; nothing when the server closes the connection, or sends nothing for 5 s.
@@ -153,6 +153,7 @@ class FakeClient {
       if (n > 0) received_.append(buffer.data(), static_cast<std::size_t>(n));
       if (n == 0 || (n < 0 && errno != EAGAIN)) {
         ended_ = true;
+        turn_();  // what the server says of it may still be to come
         return false;
       }
       turn_();
