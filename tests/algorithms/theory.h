@@ -11,6 +11,8 @@
 
 namespace gradwire::testing {
 
+inline constexpr int kSeeds = 20;  // a bound on a mean is checked on the mean of so many runs
+
 inline double gamma_of(const Setup<double>& setup) { return std::stod(setup.algorithm.step_size); }
 
 inline double parameter(const Setup<double>& setup, const std::string& name) {

@@ -11,8 +11,6 @@ namespace {
 
 using namespace testing;  // NOLINT: what tests of theorems share
 
-constexpr int kSeeds = 20;
-
 // E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T): the theorems of MARINA (2102.07845, 2.1, 3.1, 4.1; 2110.03300, 4), PAGE
 // (2008.10898, 1), DASHA (2202.01268, 6.1, 6.4), EF21 and its kin (2106.05203, 1 and 3; 2110.03294;
 // 2402.10774, 1), EF21-P and EF21-BC (as derived in their headers), all started with exact gradients.

@@ -17,10 +17,6 @@ namespace {
 
 using namespace testing;  // NOLINT: what tests of theorems share
 
-constexpr int kSeeds = 20;
-
-std::string text(double value) { return write_parameter(value); }
-
 double mean_average_gradient(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t rounds) {
   return mean_over_seeds(f, spec, rounds, kSeeds,
                          [](const Trace<double>& trace, const auto&) { return average_grad_norm_sq(trace); });
@@ -49,8 +45,9 @@ TEST(DashaMvrTheory, AverageGradientObeysTheBoundOnBatchesOfOneWithMomentum) {
     const double largest =
         1 /
         (k.L + std::sqrt(16 * ww / n * (std::pow(k.L_tilde(), 2) + (1 + 2 * b) * rest) + 4 * rest / (b * n)));
-    for (const std::string& step : {std::string("theory"), text(largest)}) {
-      const AlgorithmSpec spec = changed(spec_of("dasha_mvr", "randk:k=3", {{"b", text(b)}}, step), 1);
+    for (const std::string& step : {std::string("theory"), write_parameter(largest)}) {
+      const AlgorithmSpec spec =
+          changed(spec_of("dasha_mvr", "randk:k=3", {{"b", write_parameter(b)}}, step), 1);
       const double gamma = gamma_of(*f.setup(spec));
       EXPECT_LE(gamma, largest);
       constexpr std::uint32_t kRounds = 400;
@@ -66,7 +63,7 @@ TEST(DashaMvrTheory, AverageGradientObeysTheBoundOnBatchesOfOneWithMomentum) {
       }
       const double bound =
           2 * f.gap(f.x0) / (gamma * kRounds) + noise * (16 * ww * b * b * (1 + 2 * b) + 4 * b) / n;
-      expect_bound(mean, bound, 0.01, "b = " + text(b) + ", step " + step);
+      expect_bound(mean, bound, 0.01, "b = " + write_parameter(b) + ", step " + step);
     }
   }
 }
@@ -85,16 +82,18 @@ TEST(Ef21SgdmTheory, AverageGradientObeysTheBoundOnBatchesOfOne) {
       const double largest =
           1 / (k.L + std::sqrt(4 * (1 + eta * eta) * c.beta / c.theta * std::pow(k.L_tilde(), 2) +
                                2 * std::pow(k.L / eta, 2)));
-      for (const std::string& step : {std::string("theory"), text(largest)}) {
-        const AlgorithmSpec spec =
-            changed(spec_of("ef21_sgdm", "topk:k=" + text(coordinates), {{"eta", text(eta)}}, step), 1);
+      for (const std::string& step : {std::string("theory"), write_parameter(largest)}) {
+        const AlgorithmSpec spec = changed(spec_of("ef21_sgdm", "topk:k=" + write_parameter(coordinates),
+                                                   {{"eta", write_parameter(eta)}}, step),
+                                           1);
         const double gamma = gamma_of(*f.setup(spec));
         EXPECT_LE(gamma, largest);
         constexpr std::uint32_t kRounds = 1000;
         const double mean = mean_average_gradient(f, spec, kRounds);
         const double bound = 2 * f.gap(f.x0) / (gamma * kRounds) +
                              2 * noise * (eta / 6 + c.beta / c.theta * eta * eta * (1 + 2 * eta));
-        expect_bound(mean, bound, 0.01, spec.compressor + ", eta = " + text(eta) + ", step " + step);
+        expect_bound(mean, bound, 0.01,
+                     spec.compressor + ", eta = " + write_parameter(eta) + ", step " + step);
       }
     }
 }
@@ -109,16 +108,16 @@ TEST(Ef21HbTheory, AverageGradientObeysTheBound) {
       const ErrorFeedback c(coordinates / 15);
       const double largest = 1 / ((1 + eta) * f.smoothness.L / std::pow(1 - eta, 2) +
                                   f.smoothness.L_tilde() / (1 - eta) * c.xi());
-      for (const std::string& step : {std::string("theory"), text(largest)}) {
-        const auto setup =
-            f.setup(spec_of("ef21_hb", "topk:k=" + text(coordinates), {{"eta", text(eta)}}, step));
+      for (const std::string& step : {std::string("theory"), write_parameter(largest)}) {
+        const auto setup = f.setup(spec_of("ef21_hb", "topk:k=" + write_parameter(coordinates),
+                                           {{"eta", write_parameter(eta)}}, step));
         const double gamma = gamma_of(*setup);
         EXPECT_LE(gamma, largest) << setup->algorithm.compressor << " " << eta;
         constexpr std::uint32_t kRounds = 300;
         const double mean = average_grad_norm_sq(run<double>(f, setup, kRounds));
         const double bound = 2 * (1 - eta) * f.gap(f.x0) / (gamma * kRounds);
         expect_bound(mean, bound, 0.01,
-                     setup->algorithm.compressor + ", eta = " + text(eta) + ", step " + step);
+                     setup->algorithm.compressor + ", eta = " + write_parameter(eta) + ", step " + step);
       }
     }
 }

@@ -11,8 +11,6 @@ namespace {
 
 using namespace testing;  // NOLINT: what tests of theorems share
 
-constexpr int kSeeds = 20;
-
 TEST(GdTheory, GapShrinksByOneMinusGammaMuARound) {
   const Federation<double> f(6, 15);
   const auto setup = f.setup(spec_of("gd"));

@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing;  // NOLINT: what tests of theorems share
 
-constexpr int kSeeds = 10;
+constexpr int kWeightedSeeds = 10;
 
 // E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T), as in theory_methods_test.cpp.
 TEST(WeightedTheory, AverageGradientObeysTheTheoremOfEachMethodThatStartsExactly) {
@@ -81,10 +81,10 @@ TEST(WeightedTheory, DcgdReachesItsNeighbourhood) {
   for (const char* compressor : {"randk:k=3", "permk"}) {
     const double A = (std::string(compressor) == "permk" ? 1 : 4.0 / 12) * kSkew, mu = f.smoothness.mu;
     double mean = 0, gamma = 0;
-    for (int seed = 1; seed <= kSeeds; ++seed) {
+    for (int seed = 1; seed <= kWeightedSeeds; ++seed) {
       const auto setup = f.setup(spec_of("dcgd", compressor), static_cast<std::uint64_t>(seed));
       gamma = gamma_of(*setup);
-      mean += squared_distance(f.run(setup, kRounds, 0).model, f.optimum) / kSeeds;
+      mean += squared_distance(f.run(setup, kRounds, 0).model, f.optimum) / kWeightedSeeds;
     }
     EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * squared_distance(f.x0, f.optimum) +
                         2 * gamma * A / mu * f.gradients_sq(f.optimum))
@@ -99,10 +99,10 @@ TEST(WeightedTheory, SgdNiceReachesItsNeighbourhood) {
   const double sigma_sq = (n - tau) / (tau * (n - 1)) * f.gradients_sq(f.optimum, 2);
   constexpr int kRounds = 300;
   double mean = 0, gamma = 0;
-  for (int seed = 1; seed <= kSeeds; ++seed) {
+  for (int seed = 1; seed <= kWeightedSeeds; ++seed) {
     const auto setup = f.setup(changed(spec_of("sgd_nice"), 0, 0.25), static_cast<std::uint64_t>(seed));
     gamma = gamma_of(*setup);
-    mean += squared_distance(f.run(setup, kRounds, 0).model, f.optimum) / kSeeds;
+    mean += squared_distance(f.run(setup, kRounds, 0).model, f.optimum) / kWeightedSeeds;
   }
   EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * squared_distance(f.x0, f.optimum) +
                       2 * gamma * sigma_sq / mu);
@@ -114,7 +114,7 @@ TEST(WeightedTheory, DianasLyapunovFunctionShrinksLinearly) {
   const double omega = 4, A = omega / 12 * kSkew, alpha = 1 / (1 + omega), M = 4 * A / alpha;
   constexpr int kRounds = 150;
   double mean = 0, gamma = 0;
-  for (int seed = 1; seed <= kSeeds; ++seed) {
+  for (int seed = 1; seed <= kWeightedSeeds; ++seed) {
     const auto setup = f.setup(spec_of("diana", "randk:k=3"), static_cast<std::uint64_t>(seed));
     gamma = gamma_of(*setup);
     const auto trace = f.run(setup, kRounds, 0);
@@ -125,7 +125,7 @@ TEST(WeightedTheory, DianasLyapunovFunctionShrinksLinearly) {
       loader(h_i);
       v += M * gamma * gamma * f.weights[i] * squared_distance(h_i, f.gradient(i, f.optimum));
     }
-    mean += v / kSeeds;
+    mean += v / kWeightedSeeds;
   }
   const double v0 = squared_distance(f.x0, f.optimum) + M * gamma * gamma * f.gradients_sq(f.optimum);
   EXPECT_LE(mean, std::pow(std::max(1 - gamma * f.smoothness.mu, 1 - alpha / 2), kRounds) * v0);

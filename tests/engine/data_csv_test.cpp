@@ -11,7 +11,7 @@ namespace {
 using Columns = std::vector<std::uint32_t>;
 using Values = std::vector<double>;
 
-std::string error_of(const std::string& text) {
+std::string csv_error(const std::string& text) {
   return data_error([&] { parse_csv(text, "table.csv"); });
 }
 
@@ -36,30 +36,30 @@ TEST(Csv, SkipsAHeaderAByteOrderMarkAndBlankLines) {
 }
 
 TEST(Csv, AFirstLineWithANumberInItIsNoHeader) {
-  EXPECT_EQ(error_of("a,2,label\n1,2,3\n"),
+  EXPECT_EQ(csv_error("a,2,label\n1,2,3\n"),
             "table.csv:1: field 1, 'a', is not a number; columns must be numeric");
 }
 
 TEST(Csv, RefusesTextAndNumbersThatAreNotFinite) {
-  EXPECT_EQ(error_of("1,2\n1,x\n"), "table.csv:2: field 2, 'x', is not a number; columns must be numeric");
-  EXPECT_EQ(error_of("1,2\n1,\n"), "table.csv:2: field 2, '', is not a number; columns must be numeric");
-  EXPECT_EQ(error_of("h,l\n1,2\nnan,1\n"),
+  EXPECT_EQ(csv_error("1,2\n1,x\n"), "table.csv:2: field 2, 'x', is not a number; columns must be numeric");
+  EXPECT_EQ(csv_error("1,2\n1,\n"), "table.csv:2: field 2, '', is not a number; columns must be numeric");
+  EXPECT_EQ(csv_error("h,l\n1,2\nnan,1\n"),
             "table.csv:3: field 1, 'nan', is not finite; remove or replace it");
-  EXPECT_NE(error_of("1,inf\n"), "no error");
-  EXPECT_NE(error_of("1e999,1\n"), "no error");
-  EXPECT_NE(error_of("1;2\n3;4\n"), "no error");
+  EXPECT_NE(csv_error("1,inf\n"), "no error");
+  EXPECT_NE(csv_error("1e999,1\n"), "no error");
+  EXPECT_NE(csv_error("1;2\n3;4\n"), "no error");
 }
 
 TEST(Csv, RefusesUnequalNumbersOfFields) {
-  EXPECT_EQ(error_of("1,2,3\n1,2,3\n1,2\n"),
+  EXPECT_EQ(csv_error("1,2,3\n1,2,3\n1,2\n"),
             "table.csv:3: 2 fields where the first line has 3; make them equal");
-  EXPECT_EQ(error_of("a,b\n1,2,3\n"), "table.csv:2: 3 fields where the first line has 2; make them equal");
-  EXPECT_EQ(error_of("1\n"), "table.csv:1: one field; expected features and, last, a label");
+  EXPECT_EQ(csv_error("a,b\n1,2,3\n"), "table.csv:2: 3 fields where the first line has 2; make them equal");
+  EXPECT_EQ(csv_error("1\n"), "table.csv:1: one field; expected features and, last, a label");
 }
 
 TEST(Csv, RefusesAFileWithoutSamples) {
   for (const char* text : {"", "\n", "a,b\n"}) {
-    EXPECT_EQ(error_of(text), "table.csv: holds no samples; each line is FEATURE,...,FEATURE,LABEL");
+    EXPECT_EQ(csv_error(text), "table.csv: holds no samples; each line is FEATURE,...,FEATURE,LABEL");
   }
 }
 

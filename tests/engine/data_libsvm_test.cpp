@@ -19,7 +19,7 @@ namespace {
 using Columns = std::vector<std::uint32_t>;
 using Values = std::vector<double>;
 
-std::string error_of(const std::string& text, std::size_t dim = 0) {
+std::string libsvm_error(const std::string& text, std::size_t dim = 0) {
   return data_error([&] { parse_libsvm(text, "train.txt", dim); });
 }
 
@@ -92,10 +92,10 @@ TEST(Libsvm, ReadsUnderflowAsZeroAndRefusesOverflow) {
   }
   const std::string tiny_without_exponent = "0." + std::string(400, '0') + "1";
   EXPECT_EQ(parse_libsvm("1 1:" + tiny_without_exponent, "f").value.size(), 0u);
-  EXPECT_EQ(error_of("1 1:1e400"), "train.txt:1: the value '1e400' is not finite; remove or replace it");
-  EXPECT_EQ(error_of("-1e400"), "train.txt:1: the label '-1e400' is not finite; remove or replace it");
-  EXPECT_NE(error_of("1 1:0.1e999999999999999999999"), "no error");
-  EXPECT_NE(error_of("1 1:" + std::string(400, '9')), "no error");
+  EXPECT_EQ(libsvm_error("1 1:1e400"), "train.txt:1: the value '1e400' is not finite; remove or replace it");
+  EXPECT_EQ(libsvm_error("-1e400"), "train.txt:1: the label '-1e400' is not finite; remove or replace it");
+  EXPECT_NE(libsvm_error("1 1:0.1e999999999999999999999"), "no error");
+  EXPECT_NE(libsvm_error("1 1:" + std::string(400, '9')), "no error");
 }
 
 TEST(Libsvm, DoesNotStoreZerosButCountsTheirIndex) {
@@ -107,18 +107,18 @@ TEST(Libsvm, DoesNotStoreZerosButCountsTheirIndex) {
 TEST(Libsvm, DimSetsTheColumnsAndBoundsTheIndex) {
   EXPECT_EQ(parse_libsvm("1 2:1\n", "f", 7).columns, 7u);
   EXPECT_EQ(parse_libsvm("1 7:1\n", "f", 7).columns, 7u);
-  EXPECT_EQ(error_of("1 1:1\n1 8:1\n", 7),
+  EXPECT_EQ(libsvm_error("1 1:1\n1 8:1\n", 7),
             "train.txt:2: index 8 is above the given dim 7; raise dim or check the file");
 }
 
 TEST(Libsvm, RefusesIndexZeroWithFileAndLine) {
-  EXPECT_EQ(error_of("1 1:1\n\n-1 0:2\n"),
+  EXPECT_EQ(libsvm_error("1 1:1\n\n-1 0:2\n"),
             "train.txt:3: index 0 in '0:2'; indices start at 1: add 1 to each");
 }
 
 TEST(Libsvm, RefusesUnsortedAndRepeatedIndices) {
-  EXPECT_EQ(error_of("1 3:1 2:1\n"), "train.txt:1: index 2 after 3; sort the indices of each line");
-  EXPECT_EQ(error_of("1 1:1\n1 3:0 3:1\n"), "train.txt:2: index 3 is repeated; keep one of the two");
+  EXPECT_EQ(libsvm_error("1 3:1 2:1\n"), "train.txt:1: index 2 after 3; sort the indices of each line");
+  EXPECT_EQ(libsvm_error("1 1:1\n1 3:0 3:1\n"), "train.txt:2: index 3 is repeated; keep one of the two");
 }
 
 TEST(Libsvm, RefusesAnIndexAboveTheLimitAndAllocatesNothingForALargeOne) {
@@ -127,15 +127,15 @@ TEST(Libsvm, RefusesAnIndexAboveTheLimitAndAllocatesNothingForALargeOne) {
   EXPECT_EQ(data.column, Columns{4294967293u});
   EXPECT_LT(data.column.capacity() + data.value.capacity() + data.row_start.capacity(), 100u);
   for (const char* index : {"4294967295", "4294967296", "18446744073709551616", "99999999999999999999999"}) {
-    const std::string error = error_of(std::string("1 ") + index + ":1\n");
+    const std::string error = libsvm_error(std::string("1 ") + index + ":1\n");
     EXPECT_NE(error.find("train.txt:1: index in"), std::string::npos) << error;
   }
 }
 
 TEST(Libsvm, RefusesALineThatEndsInsideAPair) {
-  EXPECT_EQ(error_of("1 2:1 3:"), "train.txt:1: the pair '3:' has no value; complete or remove it");
-  EXPECT_EQ(error_of("1 2:1 3\n"), "train.txt:1: the pair '3' has no ':VALUE'; complete or remove it");
-  EXPECT_EQ(error_of("1 2:1 3: 4\n"), "train.txt:1: the pair '3:' has no value; complete or remove it");
+  EXPECT_EQ(libsvm_error("1 2:1 3:"), "train.txt:1: the pair '3:' has no value; complete or remove it");
+  EXPECT_EQ(libsvm_error("1 2:1 3\n"), "train.txt:1: the pair '3' has no ':VALUE'; complete or remove it");
+  EXPECT_EQ(libsvm_error("1 2:1 3: 4\n"), "train.txt:1: the pair '3:' has no value; complete or remove it");
 }
 
 TEST(Libsvm, RefusesNanInfinityAndText) {
@@ -144,28 +144,28 @@ TEST(Libsvm, RefusesNanInfinityAndText) {
                            "1 1:1:1", "1 qid:3 1:1", "1 a:1",       "1 -1:1",       "1 +1:1",     "1 1.5:1",
                            "1 :1",    "1 :",         "1 1:+-1",     "1 1:++1",      "1 1:1,2:1",  "1 1:--1",
                            "+",       "1,5 1:1",     "1 1:\xff\xfe"}) {
-    const std::string error = error_of(std::string("1 1:1\n") + line);
+    const std::string error = libsvm_error(std::string("1 1:1\n") + line);
     EXPECT_EQ(error.rfind("train.txt:2: ", 0), 0u) << line << " gave " << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
   }
 }
 
 TEST(Libsvm, KeepsErrorsToOneShortPrintableLine) {
-  const std::string error = error_of("1 1:" + std::string(100000, '\x01') + "\n");
+  const std::string error = libsvm_error("1 1:" + std::string(100000, '\x01') + "\n");
   EXPECT_LT(error.size(), 200u);
   for (const char c : error) EXPECT_TRUE(c >= 0x20 && c < 0x7f);
 }
 
 TEST(Libsvm, RefusesAnEmptyFile) {
   for (const char* text : {"", "\n", " \r\n\n", "# only a comment\n"}) {
-    EXPECT_EQ(error_of(text), "train.txt: holds no samples; each line is LABEL INDEX:VALUE ...");
+    EXPECT_EQ(libsvm_error(text), "train.txt: holds no samples; each line is LABEL INDEX:VALUE ...");
   }
 }
 
 TEST(Libsvm, EveryCutOfAFileIsReadOrRefused) {
   const std::string text = "+1 1:0.5 3:-2e-3 # c\r\n-1 10:1e5\n";
   for (std::size_t size = 0; size <= text.size(); ++size) {
-    const std::string error = error_of(text.substr(0, size));
+    const std::string error = libsvm_error(text.substr(0, size));
     EXPECT_TRUE(error == "no error" || error.starts_with("train.txt:")) << error;
   }
 }

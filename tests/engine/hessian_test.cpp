@@ -16,19 +16,19 @@ namespace {
 constexpr std::size_t kColumns = 6;
 constexpr std::size_t kRows = 141;  // more than a block of the oracle, and not a multiple of it
 
-struct Case {
+struct HessianCase {
   const char* kind;
   LinearLoss loss = LinearLoss::kLogistic;
   Regularizer regularizer = Regularizer::kNone;
   bool bias = false;
   double share = 0.4;  // of nonzeros; 2: rows without gaps
 };
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const HessianCase& c, std::ostream* out) {
   *out << c.kind << " loss " << static_cast<int>(c.loss) << " regularizer " << static_cast<int>(c.regularizer)
        << (c.bias ? " bias" : "") << " share " << c.share;
 }
 
-class Hessian : public testing::TestWithParam<Case> {
+class Hessian : public testing::TestWithParam<HessianCase> {
  protected:
   Hessian() {
     spec_.kind = GetParam().kind;
@@ -54,18 +54,18 @@ class Hessian : public testing::TestWithParam<Case> {
 
 class HessianOfRows : public Hessian {};
 
-constexpr auto kSquared = LinearLoss::kSigmoidSquared;
-INSTANTIATE_TEST_SUITE_P(Quadratic, Hessian, testing::Values(Case{"quadratic"}));
+constexpr auto kSquaredLoss = LinearLoss::kSigmoidSquared;
+INSTANTIATE_TEST_SUITE_P(Quadratic, Hessian, testing::Values(HessianCase{"quadratic"}));
 const auto kLinear = testing::Values(
-    Case{"least_squares"}, Case{"least_squares", {}, Regularizer::kL2, true, 2},
-    Case{"least_squares", {}, Regularizer::kNonconvex}, Case{"logistic"},
-    Case{"logistic", {}, Regularizer::kL2, true}, Case{"logistic", {}, Regularizer::kNonconvex},
-    Case{"logistic", {}, Regularizer::kL2, false, 2}, Case{"logistic", kSquared},
-    Case{"logistic", kSquared, Regularizer::kL2},
-    Case{"logistic", kSquared, Regularizer::kNonconvex, true, 2},
+    HessianCase{"least_squares"}, HessianCase{"least_squares", {}, Regularizer::kL2, true, 2},
+    HessianCase{"least_squares", {}, Regularizer::kNonconvex}, HessianCase{"logistic"},
+    HessianCase{"logistic", {}, Regularizer::kL2, true}, HessianCase{"logistic", {}, Regularizer::kNonconvex},
+    HessianCase{"logistic", {}, Regularizer::kL2, false, 2}, HessianCase{"logistic", kSquaredLoss},
+    HessianCase{"logistic", kSquaredLoss, Regularizer::kL2},
+    HessianCase{"logistic", kSquaredLoss, Regularizer::kNonconvex, true, 2},
     // few pairs of nonzeros: scattered; all others are added up in dense blocks
-    Case{"logistic", LinearLoss::kLogistic, Regularizer::kNone, false, 0.05},
-    Case{"least_squares", LinearLoss::kLogistic, Regularizer::kL2, false, 0.05});
+    HessianCase{"logistic", LinearLoss::kLogistic, Regularizer::kNone, false, 0.05},
+    HessianCase{"least_squares", LinearLoss::kLogistic, Regularizer::kL2, false, 0.05});
 INSTANTIATE_TEST_SUITE_P(Linear, Hessian, kLinear);
 INSTANTIATE_TEST_SUITE_P(Linear, HessianOfRows, kLinear);
 
@@ -109,7 +109,7 @@ TEST_P(HessianOfRows, EqualsTheSumOverDenseRows) {
     if (part_.train.label[r] == 0) z = -z;
     const double s = 1 / (1 + std::exp(z));
     const double curvature = spec_.kind == "least_squares" ? 1
-                             : spec_.loss == kSquared      ? 2 * s * s * (1 - s) * (2 - 3 * s)
+                             : spec_.loss == kSquaredLoss  ? 2 * s * s * (1 - s) * (2 - 3 * s)
                                                            : s * (1 - s);
     for (std::size_t a = 0; a < d; ++a)
       for (std::size_t b = 0; b < d; ++b) want[a * d + b] += curvature * rows[r][a] * rows[r][b] / kRows;

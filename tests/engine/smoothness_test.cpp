@@ -54,7 +54,7 @@ Matrix naive_gram(const std::vector<Part>& parts, const std::vector<double>& wei
   return gram;
 }
 
-struct Case {
+struct SmoothnessCase {
   const char* kind;
   Regularizer regularizer;
   double curvature;      // of the loss
@@ -75,21 +75,22 @@ double squared_curvature() {
   for (double z = best - 1e-3, end = best + 1e-3; z <= end; z += 1e-7) attempt(z);
   return largest;
 }
-class Constants : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, Constants,
-    testing::Values(Case{"logistic", Regularizer::kNone, 0.25, 0},
-                    Case{"logistic", Regularizer::kL2, 0.25, 1},
-                    Case{"logistic", Regularizer::kNonconvex, 0.25, 2},
-                    Case{"logistic", Regularizer::kNone, squared_curvature(), 0, LinearLoss::kSigmoidSquared},
-                    Case{"logistic", Regularizer::kL2, squared_curvature(), 1, LinearLoss::kSigmoidSquared},
-                    Case{"least_squares", Regularizer::kNone, 1, 0},
-                    Case{"least_squares", Regularizer::kL2, 1, 1},
-                    Case{"least_squares", Regularizer::kNonconvex, 1, 2}));
+class Constants : public testing::TestWithParam<SmoothnessCase> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, Constants,
+                         testing::Values(SmoothnessCase{"logistic", Regularizer::kNone, 0.25, 0},
+                                         SmoothnessCase{"logistic", Regularizer::kL2, 0.25, 1},
+                                         SmoothnessCase{"logistic", Regularizer::kNonconvex, 0.25, 2},
+                                         SmoothnessCase{"logistic", Regularizer::kNone, squared_curvature(),
+                                                        0, LinearLoss::kSigmoidSquared},
+                                         SmoothnessCase{"logistic", Regularizer::kL2, squared_curvature(), 1,
+                                                        LinearLoss::kSigmoidSquared},
+                                         SmoothnessCase{"least_squares", Regularizer::kNone, 1, 0},
+                                         SmoothnessCase{"least_squares", Regularizer::kL2, 1, 1},
+                                         SmoothnessCase{"least_squares", Regularizer::kNonconvex, 1, 2}));
 
 TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
   const double lambda = 0.3;
-  const Case& c = GetParam();
+  const SmoothnessCase& c = GetParam();
   const Problem p = c.problem();
   const double ridge = c.largest_ridge * lambda;
   const auto mu_of = [&](const std::vector<double>& spectrum) {
@@ -119,7 +120,7 @@ TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
 }
 
 TEST_P(Constants, BoundTheQuotientsOfGradients) {
-  const Case& c = GetParam();
+  const SmoothnessCase& c = GetParam();
   const Problem p = c.problem();
   for (std::uint32_t i = 0; i < 3; ++i) {
     const auto oracle = make_oracle<double>(p.spec, p.agreement, p.parts[i], i);
@@ -142,7 +143,7 @@ TEST_P(Constants, BoundTheQuotientsOfGradients) {
 }
 
 TEST_P(Constants, OfSamplesAreThoseOfFunctionsWithOneSample) {
-  const Case& c = GetParam();
+  const SmoothnessCase& c = GetParam();
   const Problem p = c.problem();
   const std::vector<double> weights = {0.2, 0.5, 0.3};
   double mean_square = 0, largest = 0;
@@ -189,7 +190,7 @@ Matrix naive_mean_square(const std::vector<Part>& parts, const std::vector<doubl
 }
 
 TEST_P(Constants, HessianVariancesAreTheSpectraOfDenseMatricesWhereHessiansAreConstant) {
-  const Case& c = GetParam();
+  const SmoothnessCase& c = GetParam();
   const Problem p = c.problem();
   for (const std::vector<double>& weights : {std::vector<double>{}, std::vector<double>{0.2, 0.5, 0.3}}) {
     const Smoothness got = smoothness(p.spec, p.agreement, p.parts, weights);

@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/simulate/simulate.h"
-#include "proto/report/metrics_file.h"
+#include "tests/experiments/trace.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 
@@ -50,27 +49,6 @@ void write_texts(const TemporaryFolder& folder) {
   folder.write("names", names);
 }
 
-struct Trace {
-  std::string metrics;
-  std::vector<double> model;
-  bool operator==(const Trace&) const = default;
-};
-
-Trace trace(const Prepared& prepared, bool encoded, unsigned threads) {
-  Trace t;
-  RunObserver observer;
-  observer.on_record = [&](RoundRecord record) {
-    record.seconds = 0;
-    t.metrics += metrics_line(record) + "\n";
-  };
-  const std::atomic<bool> stop{false};
-  const RunResult result = simulate(prepared, encoded, threads, observer, stop);
-  EXPECT_TRUE(result.last.accuracy.has_value());
-  EXPECT_FALSE(result.kernels.empty());
-  t.model = result.model;
-  return t;
-}
-
 TEST(ModelSameRun, OneThreadFourThreadsAndTheCodecGiveTheSameBits) {
   const TemporaryFolder folder;
   write_texts(folder);
@@ -79,7 +57,9 @@ TEST(ModelSameRun, OneThreadFourThreadsAndTheCodecGiveTheSameBits) {
       SCOPED_TRACE(model.name + " " + precision);
       const Prepared prepared =
           prepare(parse_experiment(config(model, precision), folder.path() / "same.toml"));
-      const Trace one = trace(prepared, false, 1);
+      const RunTrace one = trace(prepared, false, 1);
+      EXPECT_TRUE(one.result.last.accuracy.has_value());
+      EXPECT_FALSE(one.result.kernels.empty());
       EXPECT_NE(one.model, prepared.x0) << "nothing was learnt";
       EXPECT_EQ(one, trace(prepared, false, 4));
       EXPECT_EQ(one, trace(prepared, true, 1));

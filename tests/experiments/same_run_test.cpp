@@ -3,8 +3,7 @@
 #include <set>
 
 #include "algorithms/methods.h"
-#include "experiments/simulate/simulate.h"
-#include "proto/report/metrics_file.h"
+#include "tests/experiments/trace.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 
@@ -88,24 +87,6 @@ std::vector<Choice> choices() {
   return all;
 }
 
-struct Trace {
-  std::string metrics;
-  std::vector<double> model;
-  bool operator==(const Trace&) const = default;
-};
-
-Trace trace(const Prepared& prepared, bool encoded, unsigned threads) {
-  Trace t;
-  RunObserver observer;
-  observer.on_record = [&](RoundRecord record) {
-    record.seconds = 0;
-    t.metrics += metrics_line(record) + "\n";
-  };
-  const std::atomic<bool> stop{false};
-  t.model = simulate(prepared, encoded, threads, observer, stop).model;
-  return t;
-}
-
 TEST(SameRun, EveryMethodTakesACompressor) {
   std::set<std::string> covered;
   for (const Choice& choice : choices()) covered.insert(choice.method);
@@ -118,7 +99,7 @@ TEST(SameRun, OneThreadFourThreadsAndTheCodecGiveTheSameBits) {
     for (const char* precision : {"fp64", "fp32"}) {
       SCOPED_TRACE(choice.method + " " + choice.compressor + " " + precision);
       const Prepared prepared = prepare(parse_experiment(config(choice, precision), "same.toml"));
-      const Trace one = trace(prepared, false, 1);
+      const RunTrace one = trace(prepared, false, 1);
       EXPECT_EQ(lines_of(one.metrics).size(), 6u);  // rounds 0, 2, ..., 8 and 9
       EXPECT_NE(one.model, prepared.x0) << "nothing was learnt";
       EXPECT_EQ(one, trace(prepared, false, 4));
@@ -135,7 +116,7 @@ TEST(SameRun, WithAPartOfTheClientsInEachRound) {
     if (!find_method(choice.method).facts.partial) continue;
     SCOPED_TRACE(choice.method + " " + choice.compressor);
     const Prepared prepared = prepare(parse_experiment(config(choice, "fp64"), "same.toml", sampled));
-    const Trace one = trace(prepared, false, 1);
+    const RunTrace one = trace(prepared, false, 1);
     EXPECT_EQ(one, trace(prepared, false, 4));
     EXPECT_EQ(one, trace(prepared, true, 2));
     ++tested;
@@ -147,7 +128,7 @@ TEST(SameRun, AnotherSeedGivesOtherBits) {
   const Choice choice = choices().back();
   const std::string text = config(choice, "fp64");
   const std::vector<std::string> other_seed = {"seed=2"};
-  const Trace one = trace(prepare(parse_experiment(text, "same.toml")), false, 1);
+  const RunTrace one = trace(prepare(parse_experiment(text, "same.toml")), false, 1);
   EXPECT_NE(one, trace(prepare(parse_experiment(text, "same.toml", other_seed)), false, 1));
 }
 

@@ -15,13 +15,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t kDim = 40;
+constexpr std::uint32_t kHeldDim = 40;
 
 // Three clients, 2, 5 and 7 of 8, on the channels 12, 15 and 17; the deadline is 1 s.
 class RelayHoldingTest : public ::testing::Test {
  protected:
   RelayHoldingTest() {
-    context = {1, kDim, 8, parse_compressor("identity", kDim), {ZstdMode::Kind::kOff, 0}};
+    context = {1, kHeldDim, 8, parse_compressor("identity", kHeldDim), {ZstdMode::Kind::kOff, 0}};
     sums.allow(true);
     for (const std::uint32_t client : {2, 5, 7}) {
       wire::Welcome welcome;
@@ -33,7 +33,7 @@ class RelayHoldingTest : public ::testing::Test {
   }
   static std::string start(const std::string& seed) {
     wire::Start start;
-    start.set_dim(kDim);
+    start.set_dim(kHeldDim);
     start.set_experiment(
         parse_experiment("seed = " + seed +
                              "\n[problem]\nkind = \"quadratic\"\ndim = 40\n"
@@ -62,7 +62,7 @@ class RelayHoldingTest : public ::testing::Test {
   }
   std::string reply(ClientId client, double value, std::uint64_t ticket = 3, Answer answer = Answer::kReply,
                     std::uint64_t tested = 0) {
-    const Vec<double> values(kDim, value);
+    const Vec<double> values(kHeldDim, value);
     Uplink<double> up;
     up.ticket = ticket;
     up.round = 9;
@@ -232,7 +232,7 @@ TEST_F(RelayHoldingTest, DamagedRepliesAreLeftToTheServer) {
 }
 
 TEST_F(RelayHoldingTest, RandomHeadersAreLeftToTheServer) {
-  for (std::size_t at = kPrefixBytes; at < reply(2, 1).size() - kDim * sizeof(double); ++at) {
+  for (std::size_t at = kPrefixBytes; at < reply(2, 1).size() - kHeldDim * sizeof(double); ++at) {
     std::string damaged = reply(2, 1);
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
     take(damaged, 12);

@@ -41,14 +41,14 @@ std::vector<std::uint32_t> draw(Random& random, std::size_t count, std::size_t s
   return batch;
 }
 
-struct Task {
+struct Training {
   std::size_t batch;
   double step;
   int steps;
 };
 
 // Mean loss over `judged` samples after training from a start of this seed.
-double trained_loss(const Network& net, const Windows& windows, const Task& task, std::size_t judged,
+double trained_loss(const Network& net, const Windows& windows, const Training& task, std::size_t judged,
                     std::uint64_t seed) {
   NetworkOracle<float> oracle(net, std::make_unique<TextSamples<float>>(windows));
   const std::vector<double> start = net.start(seed);
@@ -90,7 +90,7 @@ TEST(TextTraining, RunningTextIsLearntAsFarAsByPyTorch) {
 // Trains twice, by the runner in doubles and by the scalar tape, and expects the same losses all the way.
 // Returns the mean loss of all samples before and after.
 std::pair<double, double> train_beside_the_twin(const Network& net, const Windows& windows,
-                                                const Task& task) {
+                                                const Training& task) {
   const TextSamples<double> samples(windows);
   NetworkOracle<double> oracle(net, std::make_unique<TextSamples<double>>(windows));
   std::vector<double> x = net.start(1), twin = x, gradient(x.size());

@@ -1,0 +1,33 @@
+// What a run says and makes, for tests that compare runs.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "experiments/simulate/simulate.h"
+#include "proto/report/metrics_file.h"
+
+namespace gradwire {
+
+struct RunTrace {
+  std::string metrics;  // its rows, all at second 0
+  std::vector<double> model;
+  RunResult result;
+  bool operator==(const RunTrace& other) const { return metrics == other.metrics && model == other.model; }
+};
+
+inline RunTrace trace(const Prepared& prepared, bool encoded, unsigned threads) {
+  RunTrace t;
+  RunObserver observer;
+  observer.on_record = [&](RoundRecord record) {
+    record.seconds = 0;
+    t.metrics += metrics_line(record) + "\n";
+  };
+  const std::atomic<bool> stop{false};
+  t.result = simulate(prepared, encoded, threads, observer, stop);
+  t.model = t.result.model;
+  return t;
+}
+
+}  // namespace gradwire
