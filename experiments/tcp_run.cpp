@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "experiments/support/child_process.h"
-#include "experiments/support/metrics_reader.h"
 #include "experiments/support/scratch_folder.h"
+#include "proto/report/columns.h"
 #include "proto/store/model_file.h"
 
 namespace gradwire {

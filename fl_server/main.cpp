@@ -21,7 +21,7 @@
 #include "proto/config/duration_option.h"
 #include "proto/config/experiment.h"
 #include "proto/report/build_info.h"
-#include "proto/report/json_string.h"
+#include "proto/report/json.h"
 #include "proto/report/logger.h"
 #include "proto/report/metrics_file.h"
 
@@ -46,26 +46,6 @@ Clients of a site that has one way out connect to a relay in place of the server
   gradwire-server --upstream HOST:7000 --listen 0.0.0.0:7001
 Exit codes: 0 done, or stopped; 2 the command line, the experiment or the data must be mended; 1 anything else)";
 
-// One JSON object per evaluated round: the columns of metrics.csv.
-std::string record_json(const gradwire::RoundRecord& record) {
-  std::string_view names = gradwire::kMetricsHeader;
-  const std::string line = gradwire::metrics_line(record);
-  std::string_view values = line;
-  const auto take = [](std::string_view& from) {
-    const std::string_view word = from.substr(0, from.find(','));
-    from.remove_prefix(std::min(from.size(), word.size() + 1));
-    return word;
-  };
-  std::string json = "{";
-  while (!names.empty()) {
-    const std::string_view value = take(values);
-    const bool number = value.find_first_not_of("0123456789+-.e") == std::string_view::npos && !value.empty();
-    json += (json.size() > 1 ? ", " : "") + gradwire::json_string(take(names)) + ": ";
-    json += number ? value : "null";
-  }
-  return json + "}";
-}
-
 // Shows the evaluated rounds: with --json all of them, on stdout; else one from time to time in the log.
 class Rounds {
  public:
@@ -74,7 +54,7 @@ class Rounds {
   void record(const gradwire::RoundRecord& record) {
     if (quiet_) return;
     if (json_) {
-      std::printf("%s\n", record_json(record).c_str());
+      std::printf("%s\n", gradwire::json_line(record).c_str());
       std::fflush(stdout);
       return;
     }

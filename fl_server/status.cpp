@@ -5,17 +5,18 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "algorithms/support/params.h"
 #include "fl_server/agreed.h"
 #include "fl_server/durable_run.h"
 #include "fl_server/registry/registry_file.h"
 #include "fl_server/run_about.h"
 #include "fl_server/summary.h"
 #include "proto/config/experiment.pb.h"
+#include "proto/report/columns.h"
 #include "proto/report/json.h"
 #include "proto/store/folder_disk.h"
 #include "proto/store/journal.h"
@@ -95,16 +96,9 @@ std::string last_line(const fs::path& file) {
   return last;
 }
 
-// Cells of the last row of metrics.csv; nothing: there is no row yet.
-struct LastEvaluation {
-  std::string round, loss, grad_norm_sq, accuracy;
-};
-std::optional<LastEvaluation> last_evaluation(const fs::path& metrics) {
-  std::istringstream line(last_line(metrics));
-  LastEvaluation last;
-  for (std::string* cell : {&last.round, &last.loss, &last.grad_norm_sq, &last.accuracy})
-    if (!std::getline(line, *cell, ',')) return std::nullopt;
-  return last.round == "round" ? std::nullopt : std::optional(last);
+// Nothing: there is no row yet.
+std::optional<RoundRecord> last_evaluation(const fs::path& state) {
+  return parse_metrics_line(last_line(state / "metrics.csv"));
 }
 
 // All that the folder says.
@@ -186,63 +180,43 @@ std::string stage_name(const Found& found) {
   return "";
 }
 
-void text_member(JsonWriter& json, const char* name, const std::string& text) {
-  json.key(name);
-  if (text.empty()) return json.null();
-  json.value(text);
-}
+// null where there is nothing to say.
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-void number_member(JsonWriter& json, const char* name, const std::string& text) {
-  json.key(name);
-  if (text.empty()) return json.null();
-  json.value(std::strtod(text.c_str(), nullptr));
-}
-
-void write_run(JsonWriter& json, const Found& found) {
+void add_run(Json& json, const Found& found) {
   const proto::Experiment& e = found.run->about.resolved;
   const Totals& totals = found.run->ledger.totals;
-  json.member("run", registry_id(run_of(found.run->about.start)));
-  json.member("name", e.name());
-  json.member("algorithm", e.algorithm().name());
-  json.member("clients_wanted", e.clients().count());
-  json.member("round", found.run->ledger.round);
-  json.member("rounds", e.run().rounds());
-  text_member(json, "outcome", found.run->stage == RunStage::kRounds ? "" : outcome_name(found.run->outcome));
-  json.key("evaluation");
-  if (const auto last = last_evaluation(found.state / "metrics.csv")) {
-    json.begin_object();
-    number_member(json, "round", last->round);
-    number_member(json, "loss", last->loss);
-    number_member(json, "grad_norm_sq", last->grad_norm_sq);
-    number_member(json, "accuracy", last->accuracy);
-    json.end_object();
-  } else {
-    json.null();
-  }
-  json.member("bytes_up", totals.bytes_up);
-  json.member("bytes_down", totals.bytes_down);
-  json.member("seconds", totals.seconds);
-  json.member("durability", survives_power(e) ? "power" : "process");
+  json["run"] = registry_id(run_of(found.run->about.start));
+  json["name"] = e.name();
+  json["algorithm"] = e.algorithm().name();
+  json["clients_wanted"] = e.clients().count();
+  json["round"] = found.run->ledger.round;
+  json["rounds"] = e.run().rounds();
+  json["outcome"] = found.run->stage == RunStage::kRounds ? Json() : Json(outcome_name(found.run->outcome));
+  const std::optional<RoundRecord> last = last_evaluation(found.state);
+  json["evaluation"] = last ? Json(*last) : Json();
+  json["bytes_up"] = totals.bytes_up;
+  json["bytes_down"] = totals.bytes_down;
+  json["seconds"] = totals.seconds;
+  json["durability"] = survives_power(e) ? "power" : "process";
 }
 
-void write_client(JsonWriter& json, const RegistryClient& c) {
-  json.begin_object();
-  json.member("client", c.number);
-  json.member("name", c.name);
-  json.member("connected", c.connected);
-  json.member("peer", c.peer);
-  json.member("build", c.build);
-  json.member("kernels", c.kernels);
-  json.member("samples", c.samples);
-  json.member("first_joined", c.first_joined);
-  json.member("last_joined", c.last_joined);
-  text_member(json, "last_lost", c.last_lost);
-  text_member(json, "why_lost", c.why_lost);
-  json.member("times_joined", c.times_joined);
-  json.member("times_lost", c.times_lost);
-  json.member("replies_used", c.replies_used);
-  json.member("replies_unused", c.replies_unused);
-  json.end_object();
+Json client_json(const RegistryClient& c) {
+  return {{"client", c.number},
+          {"name", c.name},
+          {"connected", c.connected},
+          {"peer", c.peer},
+          {"build", c.build},
+          {"kernels", c.kernels},
+          {"samples", c.samples},
+          {"first_joined", c.first_joined},
+          {"last_joined", c.last_joined},
+          {"last_lost", text_or_null(c.last_lost)},
+          {"why_lost", text_or_null(c.why_lost)},
+          {"times_joined", c.times_joined},
+          {"times_lost", c.times_lost},
+          {"replies_used", c.replies_used},
+          {"replies_unused", c.replies_unused}};
 }
 
 }  // namespace
@@ -273,8 +247,9 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
                                : server + "; started with the same arguments it goes on");
   row("round",
       std::to_string(found.run->ledger.round) + " of " + std::to_string(e.run().rounds()) + " committed");
-  const auto last = last_evaluation(state / "metrics.csv");
-  row("evaluation", last ? "loss " + last->loss + " at round " + last->round : "none yet");
+  const auto last = last_evaluation(state);
+  row("evaluation",
+      last ? "loss " + write_parameter(last->loss) + " at round " + std::to_string(last->round) : "none yet");
   row("received", std::to_string(totals.bytes_up) + " bytes");
   row("sent", std::to_string(totals.bytes_down) + " bytes");
   row("time", std::to_string(static_cast<long long>(totals.seconds)) + " s of rounds");
@@ -285,30 +260,20 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
 
 std::string status_json(const fs::path& state, const fs::path& registry) {
   const Found found = find(state, registry);
-  JsonWriter json;
-  json.begin_object();
-  json.member("stage", stage_name(found));
-  json.key("server");
-  if (found.holder) {
-    json.begin_object();
-    number_member(json, "pid", *found.holder);
-    text_member(json, "address", found.address);
-    json.end_object();
-  } else {
-    json.null();
-  }
-  if (found.run) write_run(json, found);
-  json.key("clients");
+  Json json = {{"stage", stage_name(found)}, {"server", nullptr}};
+  if (found.holder)
+    json["server"] = {{"pid", std::strtoull(found.holder->c_str(), nullptr, 10)},
+                      {"address", text_or_null(found.address)}};
+  if (found.run) add_run(json, found);
+  json["clients"] = nullptr;
   if (found.registry) {
-    json.begin_array();
-    for (const RegistryClient& client : found.registry->clients) write_client(json, client);
-    json.end_array();
+    json["clients"] = Json::array();
+    for (const RegistryClient& client : found.registry->clients)
+      json["clients"].push_back(client_json(client));
   } else {
-    json.null();
-    json.member("clients_unknown", found.no_registry);
+    json["clients_unknown"] = found.no_registry;
   }
-  json.end_object();
-  return json.take();
+  return json_text(json);
 }
 
 }  // namespace gradwire

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string_view>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "algorithms/support/params.h"
 #include "proto/config/experiment.h"
@@ -22,98 +24,49 @@ std::string host_name() {
   return name.data();
 }
 
-// Writes a number if the text is one.
-void write_parameter_value(JsonWriter& json, std::string_view key, const std::string& text) {
+// A number if the text is one.
+Json parameter_json(const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size()) {
-    json.member(key, number);
-  } else {
-    json.member(key, text);
-  }
+  return error == std::errc{} && end == text.data() + text.size() ? Json(number) : Json(text);
 }
 
-void write_algorithm(JsonWriter& json, const AlgorithmSpec& spec) {
-  json.key("algorithm");
-  json.begin_object();
-  json.member("name", spec.name);
-  json.member("compressor", spec.compressor);
-  write_parameter_value(json, "step_size", spec.step_size);
-  if (spec.batch == 0) {
-    json.member("batch", "full");
-  } else {
-    json.member("batch", spec.batch);
-  }
-  json.member("participation", spec.participation);
-  for (const auto& [key, value] : spec.parameters) write_parameter_value(json, key, value);
-  json.end_object();
+Json algorithm_json(const AlgorithmSpec& spec) {
+  Json json = {{"name", spec.name},
+               {"compressor", spec.compressor},
+               {"step_size", parameter_json(spec.step_size)},
+               {"batch", spec.batch == 0 ? Json("full") : Json(spec.batch)},
+               {"participation", spec.participation}};
+  for (const auto& [key, value] : spec.parameters) json[key] = parameter_json(value);
+  return json;
 }
 
-void write_constants(JsonWriter& json, const Theory& theory) {
-  json.key("constants");
-  json.begin_object();
-  json.member("omega", theory.compressor.omega);
-  json.member("alpha", theory.compressor.alpha);
-  json.member("zeta", theory.compressor.zeta);
-  if (theory.smoothness != nullptr) {
-    const Smoothness& s = *theory.smoothness;
-    json.member("L", s.L);
-    json.member("L_tilde", s.L_tilde());
-    json.member("L_avg", s.L_avg());
-    json.member("L_max", s.L_max());
-    json.member("mu", s.mu);
-    json.member("L_exact", s.exact);
-    json.member("L_estimated", s.estimated);
-    if (s.L_plus) json.member("L_plus", *s.L_plus);
-    if (s.L_pm) json.member("L_pm", *s.L_pm);
-    json.member("L_s", s.L_s);
-    json.member("L_sample_max", s.L_sample_max);
-    if (s.L_i.size() > kMaxListed) return json.end_object();
-    json.key("L_i");
-    json.begin_array();
-    for (const double L_i : s.L_i) json.value(L_i);
-    json.end_array();
-  }
-  json.end_object();
+Json constants_json(const Theory& theory) {
+  Json json = {{"omega", theory.compressor.omega},
+               {"alpha", theory.compressor.alpha},
+               {"zeta", theory.compressor.zeta}};
+  if (theory.smoothness == nullptr) return json;
+  const Smoothness& s = *theory.smoothness;
+  json["L"] = s.L;
+  json["L_tilde"] = s.L_tilde();
+  json["L_avg"] = s.L_avg();
+  json["L_max"] = s.L_max();
+  json["mu"] = s.mu;
+  json["L_exact"] = s.exact;
+  json["L_estimated"] = s.estimated;
+  if (s.L_plus) json["L_plus"] = *s.L_plus;
+  if (s.L_pm) json["L_pm"] = *s.L_pm;
+  json["L_s"] = s.L_s;
+  json["L_sample_max"] = s.L_sample_max;
+  if (s.L_i.size() <= kMaxListed) json["L_i"] = s.L_i;
+  return json;
 }
 
-void write_record(JsonWriter& json, const RoundRecord& r) {
-  json.begin_object();
-  json.member("round", r.round);
-  json.member("loss", r.loss);
-  json.member("grad_norm_sq", r.grad_norm_sq);
-  json.key("accuracy");
-  if (r.accuracy) {
-    json.value(*r.accuracy);
-  } else {
-    json.null();
-  }
-  json.member("bits_up", r.bits_up);
-  json.member("bits_down", r.bits_down);
-  json.member("bits_up_paper", r.bits_up_paper);
-  json.member("bits_down_paper", r.bits_down_paper);
-  json.member("bytes_up", r.bytes_up);
-  json.member("bytes_down", r.bytes_down);
-  json.member("grad_calls", r.grad_calls);
-  json.end_object();
-}
-
-void write_result(JsonWriter& json, const Summary& s) {
-  json.member("outcome", outcome_name(s.outcome));
-  json.member("rounds", s.rounds);
-  json.key("loss_at_start");
-  if (s.loss_at_start) {
-    json.value(*s.loss_at_start);
-  } else {
-    json.null();
-  }
-  json.key("last");
-  if (s.last) {
-    write_record(json, *s.last);
-  } else {
-    json.null();
-  }
-  json.member("seconds", s.seconds);
+Json processes_json(const Summary& s) {
+  Json json = Json::array();
+  for (const ProcessInfo& p : s.processes)
+    json.push_back({{"role", p.role}, {"pid", p.pid}, {"executable", p.executable}});
+  return json;
 }
 
 }  // namespace
@@ -140,41 +93,31 @@ std::string outcome_name(Outcome outcome) {
 
 std::string summary_json(const Summary& s) {
   const proto::Experiment& e = *s.experiment;
-  JsonWriter json;
-  json.begin_object();
-  json.member("name", e.name());
-  json.member("version", version());
-  json.member("build", build_info());
-  json.member("kernels", s.kernels);
-  json.member("host", host_name());
-  json.member("seed", e.seed());
-  json.member("precision", e.precision());
-  json.member("problem", e.problem().kind());
-  json.member("data", e.problem().data());
-  json.member("clients", s.theory.n);
-  json.member("d", std::uint64_t{s.theory.d});
-  json.member("transport", s.transport);
-  json.member("threads", std::uint32_t{s.threads});
-  write_algorithm(json, algorithm_spec(e));
-  write_constants(json, s.theory);
-  json.key("warnings");
-  json.begin_array();
-  for (const std::string& warning : s.warnings) json.value(warning);
-  if (const std::string rise = loss_rise(s.loss_at_start, s.last); !rise.empty()) json.value(rise);
-  json.end_array();
-  write_result(json, s);
-  json.key("processes");
-  json.begin_array();
-  for (const ProcessInfo& p : s.processes) {
-    json.begin_object();
-    json.member("role", p.role);
-    json.member("pid", p.pid);
-    json.member("executable", p.executable);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  return json.take();
+  std::vector<std::string> warnings = s.warnings;
+  if (std::string rise = loss_rise(s.loss_at_start, s.last); !rise.empty())
+    warnings.push_back(std::move(rise));
+  return json_text({{"name", e.name()},
+                    {"version", version()},
+                    {"build", build_info()},
+                    {"kernels", s.kernels},
+                    {"host", host_name()},
+                    {"seed", e.seed()},
+                    {"precision", e.precision()},
+                    {"problem", e.problem().kind()},
+                    {"data", e.problem().data()},
+                    {"clients", s.theory.n},
+                    {"d", s.theory.d},
+                    {"transport", s.transport},
+                    {"threads", s.threads},
+                    {"algorithm", algorithm_json(algorithm_spec(e))},
+                    {"constants", constants_json(s.theory)},
+                    {"warnings", warnings},
+                    {"outcome", outcome_name(s.outcome)},
+                    {"rounds", s.rounds},
+                    {"loss_at_start", s.loss_at_start ? Json(*s.loss_at_start) : Json()},
+                    {"last", s.last ? Json(*s.last) : Json()},
+                    {"seconds", s.seconds},
+                    {"processes", processes_json(s)}});
 }
 
 }  // namespace gradwire

@@ -7,6 +7,8 @@
 #include <ostream>
 #include <thread>
 
+#include "proto/report/json.h"
+
 namespace gradwire::bench {
 namespace {
 
@@ -56,6 +58,26 @@ bool met(const Row& row) {
   return figure <= row.target->at_most;
 }
 
+Json row_json(const Row& row, bool small) {
+  Json json = {
+      {"name", row.name}, {"unit", row.unit}, {"min", row.value.min()}, {"median", row.value.median()}};
+  if (row.versus) {
+    const Series& other = row.versus->value;
+    json["versus"] = row.versus->what;
+    json["versus_min"] = other.min();
+    json["versus_median"] = other.median();
+    json["ratio_min"] = row.value.min() / other.min();
+    json["ratio_median"] = row.value.median() / other.median();
+  }
+  if (row.target) {
+    json[row.target->of == Target::Of::kValue ? "target_median" : "target_ratio_median"] =
+        row.target->at_most;
+    if (!small) json["met"] = met(row);
+  }
+  if (!row.note.empty()) json["note"] = row.note;
+  return json;
+}
+
 }  // namespace
 
 double Series::min() const { return *std::min_element(values_.begin(), values_.end()); }
@@ -91,7 +113,13 @@ std::vector<Series> interleave(std::uint32_t repeats, const std::vector<Body>& b
   return series;
 }
 
-Bench::Bench(const BenchOptions& options, std::ostream& out) : options_(options), out_(out) {}
+struct Bench::Rows {
+  Json json = Json::array();
+};
+
+Bench::Bench(const BenchOptions& options, std::ostream& out)
+    : options_(options), out_(out), rows_(std::make_unique<Rows>()) {}
+Bench::~Bench() = default;
 
 std::uint32_t Bench::repeats(std::uint32_t usual) const {
   if (options_.repeats > 0) return options_.repeats;
@@ -99,18 +127,8 @@ std::uint32_t Bench::repeats(std::uint32_t usual) const {
 }
 
 void Bench::begin() {
+  if (options_.json) return;
   const std::uint32_t threads = std::thread::hardware_concurrency();
-  if (options_.json) {
-    json_.begin_object();
-    json_.member("processor", processor());
-    json_.member("threads", threads);
-    json_.member("compiler", compiler());
-    json_.member("build", build_kind());
-    json_.member("small", options_.small);
-    json_.key("rows");
-    json_.begin_array();
-    return;
-  }
   out_ << processor() << ", " << threads << " threads; " << compiler() << "; " << build_kind() << "\n"
        << padded("name", 44) << padded("min", 9, true) << padded("median", 10, true) << "  "
        << padded("unit", 12) << padded("compared with", 34) << padded("min", 9, true)
@@ -119,10 +137,13 @@ void Bench::begin() {
 
 void Bench::end() {
   if (options_.json) {
-    json_.end_array();
-    json_.member("checksum", checksum_);
-    json_.end_object();
-    out_ << json_.take();
+    out_ << json_text({{"processor", processor()},
+                       {"threads", std::thread::hardware_concurrency()},
+                       {"compiler", compiler()},
+                       {"build", build_kind()},
+                       {"small", options_.small},
+                       {"rows", rows_->json},
+                       {"checksum", checksum_}});
   } else {
     out_ << "checksum " << checksum_ << "\n";
   }
@@ -131,7 +152,7 @@ void Bench::end() {
 
 void Bench::row(const Row& row) {
   if (options_.json) {
-    json_row(row);
+    rows_->json.push_back(row_json(row, options_.small));
   } else {
     text_row(row);
     out_.flush();
@@ -140,10 +161,7 @@ void Bench::row(const Row& row) {
 
 void Bench::skip(const std::string& name, const std::string& why) {
   if (options_.json) {
-    json_.begin_object();
-    json_.member("name", name);
-    json_.member("skipped", why);
-    json_.end_object();
+    rows_->json.push_back({{"name", name}, {"skipped", why}});
   } else {
     out_ << padded(name, 44) << "skipped: " << why << "\n";
     out_.flush();
@@ -171,29 +189,6 @@ void Bench::text_row(const Row& row) {
   line.erase(line.find_last_not_of(' ') + 1);
   out_ << line << "\n";
   if (!row.note.empty()) out_ << "    " << row.note << "\n";
-}
-
-void Bench::json_row(const Row& row) {
-  json_.begin_object();
-  json_.member("name", row.name);
-  json_.member("unit", row.unit);
-  json_.member("min", row.value.min());
-  json_.member("median", row.value.median());
-  if (row.versus) {
-    const Series& other = row.versus->value;
-    json_.member("versus", row.versus->what);
-    json_.member("versus_min", other.min());
-    json_.member("versus_median", other.median());
-    json_.member("ratio_min", row.value.min() / other.min());
-    json_.member("ratio_median", row.value.median() / other.median());
-  }
-  if (row.target) {
-    json_.member(row.target->of == Target::Of::kValue ? "target_median" : "target_ratio_median",
-                 row.target->at_most);
-    if (!options_.small) json_.member("met", met(row));
-  }
-  if (!row.note.empty()) json_.member("note", row.note);
-  json_.end_object();
 }
 
 }  // namespace gradwire::bench

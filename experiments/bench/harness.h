@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "experiments/bench/bench.h"
-#include "proto/report/json.h"
 
 namespace gradwire::bench {
 
@@ -70,6 +70,7 @@ struct Row {
 class Bench {
  public:
   Bench(const BenchOptions& options, std::ostream& out);
+  ~Bench();
 
   const BenchOptions& options() const { return options_; }
   bool small() const { return options_.small; }
@@ -94,12 +95,12 @@ class Bench {
 
  private:
   void text_row(const Row& row);
-  void json_row(const Row& row);
 
   const BenchOptions& options_;
   std::ostream& out_;
   double checksum_ = 0;
-  JsonWriter json_;
+  struct Rows;  // of --json
+  std::unique_ptr<Rows> rows_;
 };
 
 }  // namespace gradwire::bench

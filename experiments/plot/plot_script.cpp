@@ -57,7 +57,7 @@ if __name__ == "__main__":
 std::string truth(bool value) { return value ? "True" : "False"; }
 
 // A JSON string without surrogate escapes is a Python string.
-std::string literal(std::string_view text) { return json_string(text); }
+std::string literal(std::string_view text) { return json_line(text); }
 
 std::string number(double value) {
   std::string text = std::to_string(value);

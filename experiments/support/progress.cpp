@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "proto/report/json.h"
 
 namespace gradwire {
 namespace {
@@ -45,13 +46,6 @@ std::size_t terminal_width() {
   return size.ws_col;
 }
 
-// The shortest text that reads back to the same bits.
-std::string json_number(double value) {
-  if (!std::isfinite(value)) return "null";
-  std::array<char, 32> text;
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
-
 }  // namespace
 
 std::string bytes_text(double bytes) { return scaled(bytes, "B", "bytes"); }
@@ -61,28 +55,6 @@ std::string rate_text(double per_second) {
   if (per_second >= 9995) return format("%.0fk", per_second / 1000);
   if (per_second >= 999.5) return format("%.1fk", per_second / 1000);
   return format(per_second >= 9.95 ? "%.0f" : "%.1f", per_second);
-}
-
-std::string record_json(const RoundRecord& r) {
-  const std::pair<const char*, std::string> members[] = {
-      {"round", std::to_string(r.round)},
-      {"loss", json_number(r.loss)},
-      {"grad_norm_sq", json_number(r.grad_norm_sq)},
-      {"accuracy", r.accuracy ? json_number(*r.accuracy) : "null"},
-      {"bits_up", json_number(r.bits_up)},
-      {"bits_down", json_number(r.bits_down)},
-      {"bytes_up", std::to_string(r.bytes_up)},
-      {"bytes_down", std::to_string(r.bytes_down)},
-      {"grad_calls", json_number(r.grad_calls)},
-      {"replies", std::to_string(r.replies)},
-      {"seconds", json_number(r.seconds)},
-      {"bits_up_paper", json_number(r.bits_up_paper)},
-      {"bits_down_paper", json_number(r.bits_down_paper)},
-  };
-  std::string text;
-  for (const auto& [name, value] : members)
-    text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
-  return text + "}";
 }
 
 Progress::Progress(std::string name, std::uint32_t rounds, Verbosity verbosity, Log log)
@@ -100,7 +72,7 @@ void Progress::record(const RoundRecord& record) {
   record_ = record;
   done_ = record.round;
   if (verbosity_ == Verbosity::kJson) {
-    const std::string text = record_json(record) + "\n";
+    const std::string text = json_line(record) + "\n";
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
     return;

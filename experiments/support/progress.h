@@ -51,9 +51,6 @@ class Progress {
   bool finished_ = false;
 };
 
-// One line of JSON without its newline; numbers that are not finite become null.
-std::string record_json(const RoundRecord& record);
-
 // "12.3 MB", "950 bytes"; "1.24 Gbit".
 std::string bytes_text(double bytes);
 std::string bits_text(double bits);

@@ -14,7 +14,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include "proto/report/json_string.h"
+#include "proto/report/json.h"
+#include "proto/report/printable.h"
 
 namespace gradwire {
 namespace {
@@ -41,7 +42,7 @@ std::string members(const LogLine& line) {
   std::string json;
   if (line.client) json += "\"client\": " + std::to_string(*line.client) + ", ";
   if (line.round) json += "\"round\": " + std::to_string(*line.round) + ", ";
-  return json + "\"message\": " + json_string(line.text);
+  return json + "\"message\": " + json_line(line.text);
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 #include "proto/report/metrics_file.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <fstream>
 #include <utility>
 
+#include "proto/report/columns.h"
 #include "proto/store/whole_file.h"
 
 namespace gradwire {
@@ -26,7 +25,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 std::vector<std::size_t> places_of_columns(std::string_view header) {
   const std::vector<std::string_view> theirs = cells_of(header);
   std::vector<std::size_t> places;
-  for (const std::string_view name : cells_of(kMetricsHeader))
+  for (const std::string_view name : cells_of(metrics_header()))
     places.push_back(
         static_cast<std::size_t>(std::find(theirs.begin(), theirs.end(), name) - theirs.begin()));
   return places;
@@ -48,7 +47,7 @@ std::string_view first_line(std::string_view text) { return text.substr(0, text.
 
 // The header and the lines of earlier rounds, up to the first that is torn or that will be written again.
 std::string lines_before(std::string_view text, std::uint32_t first_round) {
-  std::string kept = std::string(kMetricsHeader) + '\n';
+  std::string kept = metrics_header() + '\n';
   const std::string_view header = first_line(text);
   if (header.size() == text.size() || !header.starts_with("round,")) return kept;
   const std::vector<std::size_t> places = places_of_columns(header);
@@ -58,7 +57,7 @@ std::string lines_before(std::string_view text, std::uint32_t first_round) {
     const auto [after, error] = std::from_chars(text.data(), text.data() + end, round);
     if (error != std::errc() || *after != ',' || round >= first_round) break;
     const std::string_view line = text.substr(0, end);
-    kept += header == kMetricsHeader ? std::string(line) : in_our_columns(line, places);
+    kept += header == metrics_header() ? std::string(line) : in_our_columns(line, places);
     kept += '\n';
     text.remove_prefix(end + 1);
   }
@@ -68,7 +67,7 @@ std::string lines_before(std::string_view text, std::uint32_t first_round) {
 // `lines`: from lines_before().
 std::optional<double> loss_of_row_0(std::string_view lines) {
   constexpr std::string_view kRow0 = "0,";
-  lines.remove_prefix(kMetricsHeader.size() + 1);
+  lines.remove_prefix(metrics_header().size() + 1);
   double loss = 0;
   if (!lines.starts_with(kRow0) ||
       std::from_chars(lines.data() + kRow0.size(), lines.data() + lines.size(), loss).ec != std::errc())
@@ -76,28 +75,12 @@ std::optional<double> loss_of_row_0(std::string_view lines) {
   return loss;
 }
 
-template <class T>
-void read_number(std::string_view cell, T& value) {
-  std::from_chars(cell.data(), cell.data() + cell.size(), value);
-}
-
 // `lines`: from lines_before().
 std::optional<RoundRecord> last_row(std::string_view lines) {
   lines.remove_suffix(1);
   const std::size_t newline = lines.rfind('\n');
   if (newline == std::string_view::npos) return std::nullopt;  // the header alone
-  const std::vector<std::string_view> cells = cells_of(lines.substr(newline + 1));
-  if (cells.size() != cells_of(kMetricsHeader).size()) return std::nullopt;
-  RoundRecord r;
-  std::size_t k = 0;
-  const auto read = [&](auto& value) { read_number(cells[k++], value); };
-  read(r.round), read(r.loss), read(r.grad_norm_sq);
-  if (const std::string_view accuracy = cells[k++]; !accuracy.empty())
-    read_number(accuracy, r.accuracy.emplace());
-  read(r.bits_up), read(r.bits_down), read(r.bytes_up), read(r.bytes_down), read(r.grad_calls),
-      read(r.replies);
-  read(r.seconds), read(r.bits_up_paper), read(r.bits_down_paper);
-  return r;
+  return parse_metrics_line(lines.substr(newline + 1));
 }
 
 }  // namespace
@@ -110,7 +93,7 @@ MetricsFile::MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint
     : disk_(std::move(disk)), name_(std::move(name)), durability_(durability) {
   const Result<std::string> before = first_round > 0 ? disk_->read(name_) : std::string();
   const std::string_view text = before ? std::string_view(*before) : std::string_view();
-  if (text.find('\n') != std::string_view::npos && first_line(text) != kMetricsHeader) {
+  if (text.find('\n') != std::string_view::npos && first_line(text) != metrics_header()) {
     set_aside_ = name_ + ".before";
     write_whole(*disk_, set_aside_, text);
   }
@@ -143,18 +126,6 @@ std::optional<std::uint32_t> last_round_of_metrics(const std::filesystem::path& 
   std::uint32_t round = 0;
   const auto [end, error] = std::from_chars(text.data() + start + 1, text.data() + text.size(), round);
   return error == std::errc() && *end == ',' ? std::optional(round) : std::nullopt;
-}
-
-std::string metrics_line(const RoundRecord& r) {
-  std::array<char, 32> accuracy{};
-  if (r.accuracy) std::snprintf(accuracy.data(), accuracy.size(), "%.17g", *r.accuracy);
-  std::array<char, 400> line;
-  const int size = std::snprintf(
-      line.data(), line.size(), "%u,%.17g,%.17g,%s,%.17g,%.17g,%llu,%llu,%.17g,%u,%.17g,%.17g,%.17g", r.round,
-      r.loss, r.grad_norm_sq, accuracy.data(), r.bits_up, r.bits_down,
-      static_cast<unsigned long long>(r.bytes_up), static_cast<unsigned long long>(r.bytes_down),
-      r.grad_calls, r.replies, r.seconds, r.bits_up_paper, r.bits_down_paper);
-  return std::string(line.data(), static_cast<std::size_t>(size));
 }
 
 }  // namespace gradwire

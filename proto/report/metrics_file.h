@@ -43,10 +43,4 @@ class MetricsFile {
 // The round of the last whole line of a metrics.csv; nothing: there is none.
 std::optional<std::uint32_t> last_round_of_metrics(const std::filesystem::path& file);
 
-// The line of a record without its newline; 17 significant digits.
-std::string metrics_line(const RoundRecord& record);
-inline constexpr std::string_view kMetricsHeader =
-    "round,loss,grad_norm_sq,accuracy,bits_up,bits_down,bytes_up,bytes_down,grad_calls,replies,seconds,"
-    "bits_up_paper,bits_down_paper";
-
 }  // namespace gradwire

@@ -7,7 +7,7 @@
 
 #include "experiments/support/child_process.h"
 #include "proto/report/build_info.h"
-#include "proto/report/metrics_file.h"
+#include "proto/report/columns.h"
 #include "proto/store/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
@@ -151,7 +151,7 @@ TEST_F(Cli, ARunWritesAllItsResults) {
     EXPECT_TRUE(exists(std::string("results/small/") + file)) << file;
   const auto rows = lines_of(read("results/small/metrics.csv"));
   ASSERT_EQ(rows.size(), 5u);  // the header; rounds 0, 5, 10 and the last
-  EXPECT_EQ(rows[0], kMetricsHeader);
+  EXPECT_EQ(rows[0], metrics_header());
   EXPECT_EQ(rows[4].substr(0, 3), "12,");
   EXPECT_EQ(read_model(path() / "results/small/model.bin").size(), 2u);
   EXPECT_NE(read("results/small/summary.json").find("\"outcome\": \"finished\""), std::string::npos);

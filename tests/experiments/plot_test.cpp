@@ -10,7 +10,7 @@
 #include "experiments/plot/plot_script.h"
 #include "experiments/plot/plot_svg.h"
 #include "experiments/support/results_dir.h"
-#include "proto/report/metrics_file.h"
+#include "proto/report/columns.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {
@@ -254,7 +254,7 @@ void write_run(const TemporaryFolder& folder, const std::string& name, const std
                                           "\"\ncompressor = \"" + compressor + "\"\n");
   PlotCurve c = curve(name, 20, 64, falling);
   if (accuracy) add_accuracy(c);
-  std::string text = std::string(kMetricsHeader) + "\n";
+  std::string text = metrics_header() + "\n";
   for (const RoundRecord& r : c.records) text += metrics_line(r) + "\n";
   folder.write(name + "/metrics.csv", text);
 }
@@ -298,7 +298,7 @@ TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
   const fs::path mine = folder.write("mine.svg", "<svg>a drawing of my own</svg>");
   EXPECT_NE(usage_error({{a}, mine, "", ""}).find("was not written by gradwire"), std::string::npos);
   folder.write("empty/config.toml", "name = \"e\"\n");
-  folder.write("empty/metrics.csv", std::string(kMetricsHeader) + "\n");
+  folder.write("empty/metrics.csv", metrics_header() + "\n");
   EXPECT_NE(usage_error({{folder.path() / "empty"}, "", "", ""}).find("has no rows"), std::string::npos);
   EXPECT_EQ(usage_error({{a}, "", "", ""}), "no error");
   EXPECT_EQ(usage_error({{a}, "", "", ""}), "no error") << "its own files it replaces";

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiments/simulate/simulate.h"
-#include "proto/report/metrics_file.h"
+#include "proto/report/columns.h"
 
 namespace gradwire {
 

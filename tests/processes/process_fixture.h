@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "experiments/simulate/simulate.h"
-#include "proto/report/metrics_file.h"
+#include "proto/report/columns.h"
 #include "proto/store/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
@@ -91,7 +91,7 @@ class ProcessTest : public ::testing::Test {
   void expect_same_as_simulated(const std::vector<std::string>& overrides = {}) {
     const Prepared prepared = prepare(load_experiment(folder.path() / "run.toml", overrides));
     const std::atomic<bool> never = false;
-    std::string metrics = std::string(kMetricsHeader) + "\n";
+    std::string metrics = metrics_header() + "\n";
     RunObserver observer;
     observer.on_record = [&](const RoundRecord& record) { metrics += metrics_line(record) + "\n"; };
     const RunResult simulated = simulate(prepared, false, 1, observer, never);

@@ -5,12 +5,14 @@
 
 #include "fl_server/registry/sqlite.h"
 #include "fl_server/status.h"
+#include "proto/report/json.h"
 #include "tests/processes/process_fixture.h"
-#include "tests/proto/json_check.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
+
+bool is_json_object(const std::string& text) { return Json::parse(text, nullptr, false).is_object(); }
 
 class RegistryProcessTest : public ProcessTest {
  protected:
@@ -32,22 +34,12 @@ class RegistryProcessTest : public ProcessTest {
   }
   void expect_json_lines(const std::string& text) {
     EXPECT_FALSE(text.empty());
-    for (const std::string& line : lines_of(text)) EXPECT_TRUE(JsonCheck::is_object(line)) << line;
+    for (const std::string& line : lines_of(text)) EXPECT_TRUE(is_json_object(line)) << line;
   }
 };
 
 void expect_says(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
-}
-
-TEST(JsonCheck, TellsJsonFromWhatIsAlmost) {
-  for (const char* good :
-       {"{}", "{\"a\": [1, -2.5e3, true, null, {\"b\": \"\\u00e9\\n\"}]}\n", " {\"a\":[]}"})
-    EXPECT_TRUE(JsonCheck::is_object(good)) << good;
-  for (const char* bad :
-       {"", "[]", "1", "{", "{}x", "{\"a\"}", "{\"a\": }", "{\"a\": 1,}", "{a: 1}", "{\"a\": nan}",
-        "{\"a\": \"\n\"}", "{\"a\": \"\\x\"}", "{\"a\": [1 2]}", "{\"a\": 1.}", "{}{}"})
-    EXPECT_FALSE(JsonCheck::is_object(bad)) << bad;
 }
 
 // Rounds of about a millisecond, so that two kills come before the end; fewer than make a second snapshot.
@@ -99,7 +91,7 @@ TEST_F(RegistryProcessTest, TellsOfAClientThatWasKilledAndCameBack) {
   expect_says(text, "clients     3 connected, 0 not\n            0 '");
   const auto [json, code] = said_by("gradwire-server", {"status", "state", "--json"});
   EXPECT_EQ(code, 0);
-  EXPECT_TRUE(JsonCheck::is_object(json)) << json;
+  EXPECT_TRUE(is_json_object(json)) << json;
   expect_says(json, "\"stage\": \"rounds\"");
   expect_says(json, "\"address\": \"" + address + "\"");
   expect_says(json, "\"times_lost\": 1");
@@ -142,7 +134,7 @@ TEST_F(RegistryProcessTest, StatusNeedsNoPermissionToWrite) {
     ::waitpid(child, &status, 0);
     const std::string text = read_file(out);
     EXPECT_EQ(status, 0) << text;
-    EXPECT_TRUE(JsonCheck::is_object(text)) << text;
+    EXPECT_TRUE(is_json_object(text)) << text;
     expect_says(text, "\"client\": 2");
     fs::permissions(state(), fs::perms(0755));
   };

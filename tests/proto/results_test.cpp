@@ -5,10 +5,11 @@
 #include <limits>
 
 #include "experiments/support/metrics_reader.h"
-#include "experiments/support/progress.h"
 #include "experiments/support/results_dir.h"
 #include "fl_server/summary.h"
 #include "proto/config/experiment.h"
+#include "proto/report/columns.h"
+#include "proto/report/json.h"
 #include "proto/report/metrics_file.h"
 #include "proto/store/model_file.h"
 #include "proto/store/whole_file.h"
@@ -84,19 +85,19 @@ TEST(Metrics, EveryLineIsThereAsSoonAsItWasWritten) {
 TEST(Metrics, ALineThatIsStillBeingWrittenIsLeftOut) {
   const TemporaryFolder folder;
   const std::string line = metrics_line(record());
-  const std::string text = std::string(kMetricsHeader) + "\n" + line + "\n" + line.substr(0, 40);
+  const std::string text = metrics_header() + "\n" + line + "\n" + line.substr(0, 40);
   EXPECT_EQ(read_metrics(folder.write("metrics.csv", text)).size(), 1u);
 }
 
 TEST(Metrics, ColumnsThatALaterVersionAppendsArePassedOver) {
   const TemporaryFolder folder;
-  const std::string text = std::string(kMetricsHeader) + ",more\n" + metrics_line(record()) + ",5\n";
+  const std::string text = metrics_header() + ",more\n" + metrics_line(record()) + ",5\n";
   EXPECT_EQ(metrics_line(read_metrics(folder.write("metrics.csv", text)).at(0)), metrics_line(record()));
 }
 
 TEST(Metrics, AFileOfAVersionWithoutThePapersBitsIsReadToo) {
   const TemporaryFolder folder;
-  const std::string header(kMetricsHeader), line = metrics_line(record());
+  const std::string header = metrics_header(), line = metrics_line(record());
   const std::string text =
       header.substr(0, header.find(",bits_up_paper")) + "\n" + line.substr(0, line.find(",6172.25")) + "\n";
   const RoundRecord r = read_metrics(folder.write("metrics.csv", text)).at(0);
@@ -106,8 +107,7 @@ TEST(Metrics, AFileOfAVersionWithoutThePapersBitsIsReadToo) {
 
 TEST(Metrics, ADamagedLineIsNamed) {
   const TemporaryFolder folder;
-  const auto file =
-      folder.write("metrics.csv", std::string(kMetricsHeader) + "\n" + metrics_line(record()) + "\n1,x\n");
+  const auto file = folder.write("metrics.csv", metrics_header() + "\n" + metrics_line(record()) + "\n1,x\n");
   try {
     read_metrics(file);
     FAIL() << "no error";
@@ -127,7 +127,7 @@ TEST(Metrics, ALossOfPowerCostsNoRecordOfARunThatIsToSurviveIt) {
       MetricsFile out(disk, "metrics.csv", 0, durability);
       out.write(record());
       disk->lose_power();
-      const std::string whole = std::string(kMetricsHeader) + "\n" + metrics_line(record()) + "\n";
+      const std::string whole = metrics_header() + "\n" + metrics_line(record()) + "\n";
       const auto left = disk->read("metrics.csv");
       if (durability == Durability::kPower) {
         ASSERT_EQ(left ? *left : left.error().message, whole);
@@ -140,13 +140,12 @@ TEST(Metrics, ALossOfPowerCostsNoRecordOfARunThatIsToSurviveIt) {
 
 TEST(Metrics, ARunThatGoesOnKeepsTheLinesOfTheRoundsBefore) {
   const TemporaryFolder folder;
-  const std::string text =
-      std::string(kMetricsHeader) + "\n" + metrics_line(record()) + "\n8,1\n9,1\n" + "10";
+  const std::string text = metrics_header() + "\n" + metrics_line(record()) + "\n8,1\n9,1\n" + "10";
   const fs::path file = folder.write("metrics.csv", text);
   MetricsFile goes_on(file, 9);
   EXPECT_EQ(read_file(file), text.substr(0, text.find("9,1")));
   MetricsFile anew(file);
-  EXPECT_EQ(read_file(file), std::string(kMetricsHeader) + "\n");
+  EXPECT_EQ(read_file(file), metrics_header() + "\n");
 }
 
 TEST(Metrics, TheLossAtTheStartIsThatOfRow0AlsoWhenARunGoesOn) {
@@ -203,7 +202,7 @@ TEST(Summary, SaysThatTheLossRose) {
 
 TEST(Metrics, ARunThatGoesOnKeepsTheLinesUnderTheHeaderOfAnotherVersion) {
   const TemporaryFolder folder;
-  const std::string header(kMetricsHeader), line = metrics_line(record());
+  const std::string header = metrics_header(), line = metrics_line(record());
   const std::string old_header = header.substr(0, header.find(",bits_up_paper"));
   const std::string old_line = line.substr(0, line.find(",6172.25"));
   struct Case {
@@ -252,11 +251,10 @@ TEST(Json, ARecordIsOneLineAndWhatIsNotFiniteIsNull) {
   RoundRecord r = record();
   r.loss = std::numeric_limits<double>::quiet_NaN();
   r.accuracy.reset();
-  EXPECT_EQ(record_json(r),
-            "{\"round\":7,\"loss\":null,\"grad_norm_sq\":1e-28,\"accuracy\":null,\"bits_up\":12345.5,\"bits_"
-            "down\":64,"
-            "\"bytes_up\":18446744073709551615,\"bytes_down\":2,\"grad_calls\":3.25,\"replies\":20,"
-            "\"seconds\":0.5,\"bits_up_paper\":6172.25,\"bits_down_paper\":32}");
+  EXPECT_EQ(json_line(r),
+            "{\"round\":7,\"loss\":null,\"grad_norm_sq\":1e-28,\"accuracy\":null,\"bits_up\":12345.5,"
+            "\"bits_down\":64.0,\"bytes_up\":18446744073709551615,\"bytes_down\":2,\"grad_calls\":3.25,"
+            "\"replies\":20,\"seconds\":0.5,\"bits_up_paper\":6172.25,\"bits_down_paper\":32.0}");
 }
 
 template <class Real>
@@ -330,7 +328,7 @@ constexpr const char* kConfig = "name = \"mine\"\n[algorithm]\nname = \"gd\"\n";
 
 fs::path old_results(const TemporaryFolder& folder, const std::string& config = kConfig) {
   folder.write("out/config.toml", config);
-  folder.write("out/metrics.csv", std::string(kMetricsHeader) + "\n");
+  folder.write("out/metrics.csv", metrics_header() + "\n");
   folder.write("out/notes.txt", "keep me");
   return folder.path() / "out";
 }

@@ -1,7 +1,4 @@
-#include "proto/report/json_string.h"
-
-#include <array>
-#include <cstdio>
+#include "proto/report/printable.h"
 
 namespace gradwire {
 namespace {
@@ -23,36 +20,7 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
-void append_escaped(std::string& out, char c) {
-  switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\n': out += "\\n"; return;
-    case '\t': out += "\\t"; return;
-    default: break;
-  }
-  if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) {
-    out += c;
-    return;
-  }
-  std::array<char, 8> code{};
-  std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned char>(c));
-  out += code.data();
-}
-
 }  // namespace
-
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) out += "\xEF\xBF\xBD";
-    if (length == 1) append_escaped(out, text[0]);
-    if (length > 1) out += text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return out + "\"";
-}
 
 std::string printable(std::string_view text) {
   std::string out;

@@ -5,9 +5,6 @@
 
 namespace gradwire {
 
-// `text` in quotes; bytes that are not UTF-8 become U+FFFD.
-std::string json_string(std::string_view text);
-
 // `text` fit for a terminal and for one line of a log: control characters become '?', bytes that are not
 // UTF-8 U+FFFD.
 std::string printable(std::string_view text);

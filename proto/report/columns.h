@@ -1,0 +1,42 @@
+// The columns of metrics.csv: the one list of them. Rows in summary.json and rows printed by --json have the
+// same members.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rounds/round_loop.h"
+
+namespace gradwire {
+
+// Calls visit(name, member) for each column in its order. Record: RoundRecord or const RoundRecord. New
+// columns go to the end: files of older versions lack them.
+template <class Record, class Visit>
+void metric_columns(Record& record, Visit&& visit) {
+  visit("round", record.round);
+  visit("loss", record.loss);
+  visit("grad_norm_sq", record.grad_norm_sq);
+  visit("accuracy", record.accuracy);
+  visit("bits_up", record.bits_up);
+  visit("bits_down", record.bits_down);
+  visit("bytes_up", record.bytes_up);
+  visit("bytes_down", record.bytes_down);
+  visit("grad_calls", record.grad_calls);
+  visit("replies", record.replies);
+  visit("seconds", record.seconds);
+  visit("bits_up_paper", record.bits_up_paper);
+  visit("bits_down_paper", record.bits_down_paper);
+}
+
+// The names, with commas between them.
+const std::string& metrics_header();
+
+// The line of a record without its newline; 17 significant digits.
+std::string metrics_line(const RoundRecord& record);
+
+// Parses a line without its newline. It may lack the last columns, as older versions did, and have more, as
+// later ones may. Nothing: not a line of metrics.csv.
+std::optional<RoundRecord> parse_metrics_line(std::string_view line);
+
+}  // namespace gradwire
