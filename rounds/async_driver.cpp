@@ -55,15 +55,15 @@ class AsyncDriver final : public Driver<Real> {
             break;
           }
           failures_[client] = 0;
-          take_in(arrival.event.up);
+          take_in(arrival.event);
           return true;
       }
     }
   }
 
-  void take_in(const Uplink<Real>& up) {
-    const ClientId client = up.client;
-    this->commit(std::span(&up, 1));
+  void take_in(const Event<Real>& event) {
+    const ClientId client = event.up.client;
+    this->commit(std::span(&event.up, 1), std::span(&event.frame, 1));
     if (run_.ledger.round == run_.limits.rounds) return;
     const std::uint32_t before = std::exchange(body_, run_.server.broadcast()).round;
     give_task(client);

@@ -80,7 +80,7 @@ std::size_t Driver<Real>::quorum_of(std::size_t size) const {
 }
 
 template <class Real>
-void Driver<Real>::commit(std::span<const Uplink<Real>> replies) {
+void Driver<Real>::commit(std::span<const Uplink<Real>> replies, std::span<const Frame> frames) {
   for (const Uplink<Real>& up : replies) {
     totals_.bits_up += run_.facts.flag_bits_up;
     totals_.bits_up_paper += run_.facts.flag_bits_up;
@@ -94,7 +94,7 @@ void Driver<Real>::commit(std::span<const Uplink<Real>> replies) {
   totals_.replies = static_cast<std::uint32_t>(replies.size());
   if (run_.hooks.seconds) totals_.seconds = run_.hooks.seconds();
   run_.ledger.round += 1;
-  if (run_.hooks.on_commit) run_.hooks.on_commit({run_.ledger, replies, used});
+  if (run_.hooks.on_commit) run_.hooks.on_commit({run_.ledger, replies, used, frames});
   if (run_.hooks.on_round) run_.hooks.on_round(run_.ledger.round);
 }
 
@@ -136,6 +136,7 @@ bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::siz
   exchange_.close();
   const std::uint64_t ticket = exchange_.new_ticket();
   slots_.resize(asked_.size());
+  frames_.resize(asked_.size());
   have_.assign(asked_.size(), 0);
   for (const ClientId c : asked_) exchange_.ask(c, request, ticket, body);
   std::size_t got = 0, lost = 0;  // lost: at most so many have no finite answer
@@ -168,12 +169,14 @@ template <class Real>
 std::size_t Driver<Real>::keep(const Event<Real>& event) {
   const std::size_t first = place(event.up.client);
   slots_[first] = event.up;
+  frames_[first] = event.frame;
   have_[first] = 1;
   for (const ClientId client : event.covers) {
     if (client == event.up.client) continue;
     Uplink<Real>& slot = slots_[place(client)];
     slot = event.up;
     empty(slot, client);
+    frames_[place(client)] = {};
     have_[place(client)] = 1;
   }
   return std::max<std::size_t>(1, event.covers.size());

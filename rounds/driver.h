@@ -51,11 +51,12 @@ class Driver {
   bool record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double seconds);
   double seconds() const { return run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds; }
 
-  // Asks asked_ (ascending) for `request` and waits for `quorum` answers, which land in slots_ and have_ by
-  // place in asked_. A client whose answer is not finite counts as missing. False: the others are too few.
+  // Asks asked_ (ascending) for `request` and waits for `quorum` answers, which land in slots_, frames_ and
+  // have_ by place in asked_. A client whose answer is not finite counts as missing. False: the others are
+  // too few.
   bool collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k);
   // The method takes in the replies (ascending clients), and they are durable before anybody is told.
-  void commit(std::span<const Uplink<Real>> replies);
+  void commit(std::span<const Uplink<Real>> replies, std::span<const Frame> frames);
   // How long to wait for what is asked now.
   Waiting new_waiting() {
     return Waiting(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
@@ -77,6 +78,7 @@ class Driver {
   Exchange<Real> exchange_;
   std::vector<ClientId> asked_;
   std::vector<Uplink<Real>> slots_;
+  std::vector<Frame> frames_;
   std::vector<char> have_;
 
  private:

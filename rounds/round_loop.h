@@ -51,6 +51,7 @@ struct RoundCommit {
   const Ledger& ledger;                   // as it is after the round
   std::span<const Uplink<Real>> replies;  // that the half was given, ascending clients
   bool used = false;                      // what its apply() said
+  std::span<const Frame> frames = {};     // of the replies, where the transport has them
 };
 
 template <class Real>

@@ -11,27 +11,39 @@ class SyncDriver final : public Driver<Real> {
   using Driver<Real>::Driver;
 
  private:
-  using Driver<Real>::run_, Driver<Real>::totals_, Driver<Real>::asked_;
+  using Driver<Real>::run_, Driver<Real>::totals_, Driver<Real>::asked_, Driver<Real>::slots_,
+      Driver<Real>::frames_;
 
   bool step(std::uint32_t k) override {
     run_.server.cohort(asked_);
-    replies_.clear();
     const Downlink<Real> body = run_.server.broadcast();
+    std::size_t got = 0;
     if (!asked_.empty()) {
       const bool all = run_.facts.needs_all_replies;
       const std::size_t needed = all ? asked_.size() : this->quorum_of(asked_.size());
       if (!all) add_spare_clients(run_.setup.seed, k, run_.setup.n, run_.limits.over_selection, asked_);
       add_bits(body.parts, static_cast<double>(asked_.size()), totals_.bits_down, totals_.bits_down_paper);
       if (!this->collect(Request::kRound, body, needed, k)) return false;
-      for (std::size_t i = 0; i < asked_.size(); ++i)
-        if (this->have_[i]) replies_.push_back(this->slots_[i]);
+      got = put_together();
     }
-    this->commit(replies_);
+    this->commit(std::span(slots_).first(got), std::span(frames_).first(got));
     return true;
   }
   bool evaluate(std::uint32_t k, bool) override { return this->evaluate_now(k); }
 
-  std::vector<Uplink<Real>> replies_;
+  // Moves the replies that came to the front, in their order; returns their number.
+  std::size_t put_together() {
+    std::size_t got = 0;
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+      if (!this->have_[i]) continue;
+      if (got < i) {
+        slots_[got] = slots_[i];
+        frames_[got] = frames_[i];
+      }
+      ++got;
+    }
+    return got;
+  }
 };
 
 }  // namespace

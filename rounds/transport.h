@@ -1,6 +1,7 @@
 // The only thing in which a simulation, TCP and a cluster differ. An open set: in-process, TCP, ...
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -10,6 +11,9 @@ namespace gradwire {
 
 // ACCEPTED and the opposites; the envelope's `committed` says COMMITTED.
 enum class Receipt : std::uint8_t { kAccepted = 0, kLate = 1, kRefused = 2 };
+
+// A message as it came: its bytes in order, in pieces.
+using Frame = std::span<const std::span<const std::byte>>;
 
 template <class Real>
 struct Event {
@@ -26,6 +30,9 @@ struct Event {
   // kReply: `up` is the sum of the answers of these clients, ascending, the first of them up.client. Empty:
   // it is that client's own. The view lives as long as those of `up`.
   std::span<const ClientId> covers;
+  // kReply: the bytes that brought `up`, for a journal. Empty: the transport has none, or `up` is a sum. They
+  // live as long as the views of `up`.
+  Frame frame;
   // kReply: a duplicate without parts: this client's reply to the same ticket was handed up before.
   bool repeated = false;
 };

@@ -47,6 +47,7 @@ constexpr Benchmark kBenchmarks[] = {
     {"wire/codec", "messages to bytes and back", bench::wire_codec},
     {"wire/zstd", "what zstd gains for each kind of payload", bench::wire_zstd},
     {"durability/commit", "what it costs a round to survive its server", bench::durability_commit},
+    {"durability/record", "50 large replies on their way into the journal", bench::durability_record},
     {"tcp/rounds", "rounds over loopback with 20 client processes", bench::tcp_rounds},
     {"tcp/memory", "peak memory of a client with 16 million parameters", bench::tcp_memory},
 };

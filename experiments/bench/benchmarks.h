@@ -28,6 +28,7 @@ void methods_fednl(Bench& bench);
 void wire_codec(Bench& bench);
 void wire_zstd(Bench& bench);
 void durability_commit(Bench& bench);
+void durability_record(Bench& bench);
 void tcp_rounds(Bench& bench);
 void tcp_memory(Bench& bench);
 

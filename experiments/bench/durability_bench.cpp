@@ -1,11 +1,15 @@
 // What it costs to make a round durable.
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
+#include "experiments/simulate/encoded_link.h"
 #include "experiments/support/scratch_folder.h"
 #include "fl_server/durable_run.h"
 #include "proto/store/folder_disk.h"
@@ -90,6 +94,75 @@ class Rounds {
   std::string as_many_bytes_;  // as the record of a round
 };
 
+// Keeps nothing, so that what is left is what the processor does.
+class NoDisk final : public Disk {
+ public:
+  Result<std::vector<std::string>> list() override { return std::vector<std::string>(); }
+  Result<std::string> read(const std::string&) override { return std::string(); }
+  Status write(const std::string&, Pieces) override { return Unit{}; }
+  Status append(const std::string&, Pieces) override { return Unit{}; }
+  Status sync(const std::string&) override { return Unit{}; }
+  Status sync_folder() override { return Unit{}; }
+  Status rename(const std::string&, const std::string&) override { return Unit{}; }
+  Status remove(const std::string&) override { return Unit{}; }
+};
+
+// Replies of one round of DCGD, as they lie in the server when they have arrived.
+class Arrived {
+ public:
+  Arrived(const std::string& compressor, std::uint32_t d, std::uint32_t clients)
+      : setup_(make_setup(dcgd(compressor), clients, std::vector<double>(d))),
+        context_(codec_context(*setup_, {ZstdMode::Kind::kOff, 0})),
+        half_(make_server<double>(setup_)),
+        records_(context_),
+        journal_(disk_, Durability::kProcess) {
+    Codec<double> codec(context_);
+    Scratch<double> scratch;
+    Store<double> store;
+    for (ClientId c = 0; c < clients; ++c) {
+      Vec<double> v = normal_vector<double>(d, c + 1);
+      Uplink<double> up;
+      up.client = c;
+      up.parts = {
+          compress(context_.compressor, v, {setup_->seed, c, 0, Purpose::kCompressor}, scratch, store)};
+      links_.push_back(std::make_unique<EncodedLink<double>>(context_, true));
+      replies_.push_back(links_.back()->up(codec.encode(up), c));
+      frames_.push_back(links_.back()->frame());
+    }
+    ledger_.committed.resize(clients);
+    if (!journal_.snapshot({})) throw std::logic_error("a disk that keeps nothing fails");
+  }
+
+  double seconds(bool as_they_came) {
+    const std::span<const Frame> frames =
+        as_they_came ? std::span<const Frame>(frames_) : std::span<const Frame>();
+    return seconds_of([&] {
+      const auto record = records_.encode({ledger_, replies_, true, frames}, *half_, std::size_t{1} << 40);
+      if (!journal_.append(record)) throw std::logic_error("a disk that keeps nothing fails");
+    });
+  }
+
+ private:
+  static AlgorithmSpec dcgd(const std::string& compressor) {
+    AlgorithmSpec spec;
+    spec.name = "dcgd";
+    spec.compressor = compressor;
+    spec.step_size = "0.1";
+    return spec;
+  }
+
+  const std::shared_ptr<const Setup<double>> setup_;
+  const CodecContext context_;
+  const std::unique_ptr<ServerHalf<double>> half_;
+  Ledger ledger_;
+  RoundRecords<double> records_;
+  NoDisk disk_;
+  Journal journal_;
+  std::vector<std::unique_ptr<EncodedLink<double>>> links_;
+  std::vector<Uplink<double>> replies_;
+  std::vector<Frame> frames_;
+};
+
 // The seconds that `percent` % of the commits do not exceed.
 double percentile(std::vector<double> seconds, std::size_t percent) {
   std::sort(seconds.begin(), seconds.end());
@@ -149,6 +222,25 @@ void durability_commit(Bench& bench) {
     copy.unit = "ms";
     copy.note = "left at the end of the longest round, which waits for it";
     bench.row(copy);
+  }
+}
+
+void durability_record(Bench& bench) {
+  constexpr std::uint32_t kReplies = 50;
+  const std::uint32_t d = bench.size(100'000u, 100u);
+  for (const char* compressor : {"identity", "natural", "qsgd:s=4,p=2"}) {
+    Arrived round(compressor, d, kReplies);
+    const auto series = interleave(
+        bench.repeats(9), {[&] { return round.seconds(true); }, [&] { return round.seconds(false); }});
+    Row row;
+    row.name = "durability/record " + std::string(compressor);
+    row.value = series[0].times(1e3);
+    row.unit = "ms";
+    row.versus = Versus{"the replies encoded anew", series[1].times(1e3)};
+    row.target = {Target::Of::kRatio, 1.0 / 3};
+    row.note = std::to_string(kReplies) + " replies of d = " + std::to_string(d) +
+               " as they came, with the checksum of the journal, on a disk that keeps nothing";
+    bench.row(row);
   }
 }
 

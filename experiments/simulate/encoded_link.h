@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proto/wire/codec.h"
+#include "rounds/transport.h"
 
 namespace gradwire {
 
@@ -14,8 +15,11 @@ namespace gradwire {
 template <class Real>
 class EncodedLink {
  public:
-  explicit EncodedLink(const CodecContext& context)
-      : limit_(max_payload_bytes(context, sizeof(Real))), envelopes_(context), uplinks_(context) {}
+  // keeps_frames: for frame().
+  explicit EncodedLink(const CodecContext& context, bool keeps_frames = false)
+      : limit_(max_payload_bytes(context, sizeof(Real))),
+        envelopes_(context),
+        uplinks_(context, keeps_frames) {}
 
   Envelope<Real> down(const Encoded& bytes) {
     receive(bytes, envelopes_);
@@ -26,6 +30,7 @@ class EncodedLink {
     receive(bytes, uplinks_);
     return checked(uplinks_.finish(client, draws));
   }
+  Frame frame() const { return uplinks_.frame(); }  // of the last up()
 
  private:
   template <class T>

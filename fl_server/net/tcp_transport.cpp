@@ -80,6 +80,8 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
     inbox.asked = envelope.ticket;
     inbox.viewed = -1;
     inbox.have = 0;
+    for (auto& slot : inbox.slots)
+      if (slot) slot->release();
   }
   if (envelope.body != nullptr) encode_once(envelope.ticket, envelope.body);
   const EncodedBody<Real>* const body = envelope.body == nullptr ? nullptr : body_.get();
@@ -142,7 +144,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
   inbox.header.clear();
   inbox.arriving = inbox.viewed == 0 ? 1 : 0;
   auto& slot = inbox.slots[inbox.arriving];
-  if (!slot) slot = std::make_unique<UplinkSlot<Real>>(codec_.context());
+  if (!slot) slot = std::make_unique<UplinkSlot<Real>>(codec_.context(), true);
   const auto places = slot->prepare(prefix, header);
   if (places && prefix.payload_len > kChunkBytes) {
     inbox.header.assign(reinterpret_cast<const char*>(header.data()), header.size());
@@ -191,6 +193,7 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   event.repeated = is_awaited && inbox.viewed >= 0;
   if (is_awaited && !event.repeated) {
     inbox.viewed = inbox.arriving;
+    event.frame = inbox.slots[inbox.arriving]->frame();
   } else {
     event.up.parts = {};  // late, repeated, or without content: nobody looks at it
   }

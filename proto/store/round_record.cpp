@@ -1,6 +1,5 @@
 #include "proto/store/round_record.h"
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -42,6 +41,17 @@ CodecContext uncompressed(CodecContext context) {
   context.zstd.kind = ZstdMode::Kind::kOff;
   return context;
 }
+
+template <class Real>
+Frame frame_of(const RoundCommit<Real>& commit, std::size_t reply) {
+  return reply < commit.frames.size() ? commit.frames[reply] : Frame();
+}
+std::uint64_t size_of(Frame frame) {
+  std::uint64_t bytes = 0;
+  for (const auto piece : frame) bytes += piece.size();
+  return bytes;
+}
+constexpr std::size_t kLeastInserted = 4096;  // bytes; what is smaller is copied faster
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -88,10 +98,11 @@ template <class Real>
 std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<Real>& commit,
                                                              const ServerHalf<Real>& half,
                                                              std::size_t state_bytes) {
-  std::size_t reply_bytes = 0;
-  for (const auto& up : commit.replies) reply_bytes += codec_.encoded_bytes(up);
+  const std::uint64_t reply_bytes = bytes_of_replies(commit);
   bytes_.clear();
   state_.clear();
+  inserted_.clear();
+  pieces_.clear();
   if (reply_bytes <= state_bytes + commit.ledger.committed.size() * sizeof(std::uint64_t)) {
     encode_replies(commit);
   } else {
@@ -101,8 +112,28 @@ std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<R
     bytes_ += ledger;
     state_ = half.save();
   }
-  pieces_ = {bytes_, state_};
+  std::size_t from = 0;
+  const auto put = [&](std::string_view piece) {
+    if (!piece.empty()) pieces_.push_back(piece);
+  };
+  for (const Inserted& i : inserted_) {
+    put(std::string_view(bytes_).substr(from, i.after - from));
+    put({reinterpret_cast<const char*>(i.bytes.data()), i.bytes.size()});
+    from = i.after;
+  }
+  put(std::string_view(bytes_).substr(from));
+  put(state_);
   return pieces_;
+}
+
+template <class Real>
+std::uint64_t RoundRecords<Real>::bytes_of_replies(const RoundCommit<Real>& commit) {
+  std::uint64_t bytes = 0;
+  for (std::size_t k = 0; k < commit.replies.size(); ++k) {
+    const Frame frame = frame_of(commit, k);
+    bytes += frame.empty() ? codec_.encoded_bytes(commit.replies[k]) : size_of(frame);
+  }
+  return bytes;
 }
 
 template <class Real>
@@ -111,14 +142,26 @@ void RoundRecords<Real>::encode_replies(const RoundCommit<Real>& commit) {
   bytes_ += static_cast<char>(commit.used);
   scalars(commit.ledger, [this](const auto& value) { put_raw(bytes_, value); });
   put_raw(bytes_, static_cast<std::uint32_t>(commit.replies.size()));
-  for (const auto& up : commit.replies) {
-    const Encoded& message = codec_.encode(up);
-    put_raw(bytes_, up.client);
+  const auto copy = [this](std::span<const std::byte> piece) {
+    bytes_.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  };
+  for (std::size_t k = 0; k < commit.replies.size(); ++k) {
+    put_raw(bytes_, commit.replies[k].client);
+    if (const Frame frame = frame_of(commit, k); !frame.empty()) {
+      put_raw(bytes_, size_of(frame));
+      for (const auto piece : frame) {
+        if (piece.size() < kLeastInserted)
+          copy(piece);
+        else
+          inserted_.push_back({bytes_.size(), piece});
+      }
+      continue;
+    }
+    const Encoded& message = codec_.encode(commit.replies[k]);
     put_raw(bytes_, message.bytes);
-    bytes_.append(reinterpret_cast<const char*>(message.prefix.data()), message.prefix.size());
+    copy(message.prefix);
     bytes_ += message.header;
-    for (const auto section : message.sections)
-      bytes_.append(reinterpret_cast<const char*>(section.data()), section.size());
+    for (const auto section : message.sections) copy(section);
   }
 }
 

@@ -1,7 +1,6 @@
 // A committed round as bytes, and back into the server half: what the journal of a run holds.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -25,12 +24,13 @@ std::optional<Ledger> peek_ledger(std::string_view bytes);
 // a round.
 std::optional<Ledger> peek_record(std::string_view record);
 
-// Two kinds of record: the replies of a round as they are on the wire, which replay() gives to apply(); or,
-// where that is shorter, the half and the ledger as they are after it.
+// Two kinds of record: the replies of a round as they came, or as they would be on the wire without
+// compression, which replay() gives to apply(); or, where that is shorter, the half and the ledger as they
+// are after it.
 template <class Real>
 class RoundRecords {
  public:
-  // Of the run's codec; records are never compressed.
+  // Of the run's codec.
   explicit RoundRecords(CodecContext context);
   ~RoundRecords();
 
@@ -43,13 +43,20 @@ class RoundRecords {
   bool replay(std::string_view record, ServerHalf<Real>& half, Ledger& ledger);
 
  private:
+  std::uint64_t bytes_of_replies(const RoundCommit<Real>& commit);
   void encode_replies(const RoundCommit<Real>& commit);
   bool replay_replies(std::string_view bytes, ServerHalf<Real>& half, Ledger& ledger);
 
   Codec<Real> codec_;
   std::vector<std::unique_ptr<UplinkSlot<Real>>> slots_;
   std::string bytes_, state_;
-  std::array<std::string_view, 2> pieces_;
+  // Bytes of a reply that stay where they are: they come after the first `after` of bytes_.
+  struct Inserted {
+    std::size_t after;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<Inserted> inserted_;
+  std::vector<std::string_view> pieces_;
 };
 
 }  // namespace gradwire

@@ -118,7 +118,8 @@ class EnvelopeSlot {
 template <class Real>
 class UplinkSlot {
  public:
-  explicit UplinkSlot(const CodecContext& context);
+  // keeps_frames: for frame().
+  explicit UplinkSlot(const CodecContext& context, bool keeps_frames = false);
   ~UplinkSlot();
   Result<std::span<const std::span<std::byte>>> prepare(const Prefix& prefix,
                                                         std::span<const std::byte> header);
@@ -132,6 +133,11 @@ class UplinkSlot {
   // The uplink, as sent by `client` (another number in the header is an error). `draws` caches the draws that
   // the uplinks of all clients share (PermK); null: the slot uses its own cache.
   Result<Uplink<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
+  // The message that finish() returned last, as it came, but for its channel, which is 0. The views live
+  // until release() or the next prepare.
+  std::span<const std::span<const std::byte>> frame() const;
+  // Frees large memory that only frame() needs. The uplink stays.
+  void release();
   std::uint64_t ticket() const;  // of the message prepared last
   // The uplink without parts, as its header describes it.
   Uplink<Real> announced() const;

@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "proto/wire/codec.h"
 #include "proto/wire/codec_reader.h"
@@ -145,14 +148,19 @@ Result<Envelope<Real>> EnvelopeSlot<Real>::finish() {
 
 template <class Real>
 struct UplinkSlot<Real>::Impl {
-  explicit Impl(const CodecContext& c) : context(c) {}
+  Impl(const CodecContext& c, bool keep) : context(c), keeps_frames(keep) {}
 
   Result<std::span<const std::span<std::byte>>> plan();
+  void keep_header(std::span<const std::byte> bytes);
+  void keep_frame();
   Status check_fields() const;
   Status check_covers() const;
   Status check_finite(const Uplink<Real>& uplink) const;
 
   CodecContext context;
+  const bool keeps_frames;
+  std::string head;  // prefix and header, as they came
+  std::vector<std::span<const std::byte>> pieces;
   FrameReader frame;
   wire::Reply header;
   PartsReader<Real> parts;
@@ -166,6 +174,25 @@ Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::Impl::plan() {
   if (Status s = frame.check_length(parts.payload_bytes()); !s) return s.error();
   parts.make_room(frame.targets());
   return frame.ready();
+}
+
+template <class Real>
+void UplinkSlot<Real>::Impl::keep_header(std::span<const std::byte> bytes) {
+  pieces.clear();
+  if (!keeps_frames) return;
+  head.assign(kPrefixBytes, '\0');
+  head.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+template <class Real>
+void UplinkSlot<Real>::Impl::keep_frame() {
+  if (!keeps_frames) return;
+  const auto header_bytes = std::as_bytes(std::span(head)).subspan(kPrefixBytes);
+  const Prefix& prefix = frame.prefix();
+  const auto raw = write_prefix(FrameType::kReply, header_bytes, prefix.payload_len, prefix.payload_crc);
+  std::memcpy(head.data(), raw.data(), raw.size());
+  pieces.assign(1, std::as_bytes(std::span(head)));
+  pieces.insert(pieces.end(), frame.targets().begin(), frame.targets().end());
 }
 
 template <class Real>
@@ -218,7 +245,8 @@ Status UplinkSlot<Real>::Impl::check_finite(const Uplink<Real>& uplink) const {
 }
 
 template <class Real>
-UplinkSlot<Real>::UplinkSlot(const CodecContext& context) : impl_(std::make_unique<Impl>(context)) {}
+UplinkSlot<Real>::UplinkSlot(const CodecContext& context, bool keeps_frames)
+    : impl_(std::make_unique<Impl>(context, keeps_frames)) {}
 template <class Real>
 UplinkSlot<Real>::~UplinkSlot() = default;
 
@@ -229,6 +257,7 @@ Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::prepare(const Pr
   if (Status s = m.frame.parse(prefix, header, FrameType::kReply, m.header); !s) return s.error();
   if (Status s = m.check_fields(); !s) return s.error();
   if (m.header.covers_size() > 0) return Error{"a client answers for others"};
+  m.keep_header(header);
   return m.plan();
 }
 
@@ -258,14 +287,25 @@ Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws)
                  std::to_string(m.header.client())};
   }
   Uplink<Real> uplink = announced();
-  if (Status s = m.parts.unpack(); !s) return s.error();
+  if (Status s = m.parts.unpack(m.keeps_frames); !s) return s.error();
   const std::uint32_t draw = draw_number(m.context.asynchronous, uplink.round, uplink.ticket);
   const StreamKey key{m.context.seed, client, draw, Purpose::kCompressor};
   if (Status s = m.parts.redraw(m.context.compressor, key, draws != nullptr ? *draws : m.draws); !s)
     return s.error();
   uplink.parts = m.parts.view();
   if (Status s = m.check_finite(uplink); !s) return s.error();
+  m.keep_frame();
   return uplink;
+}
+
+template <class Real>
+std::span<const std::span<const std::byte>> UplinkSlot<Real>::frame() const {
+  return impl_->pieces;
+}
+template <class Real>
+void UplinkSlot<Real>::release() {
+  impl_->pieces.clear();
+  impl_->parts.release();
 }
 
 template <class Real>

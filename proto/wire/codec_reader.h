@@ -48,12 +48,13 @@ class PartReader {
     push_target(raw_values(), layout_.value_zstd, value_frame_, targets);
   }
 
-  Status unpack() {
+  // keep: the bytes as they were sent stay until release().
+  Status unpack(bool keep) {
     if (layout_.index_zstd != 0) {
-      if (Status s = decompress(layout_.index_zstd, index_frame_, raw_indices()); !s) return s;
+      if (Status s = decompress_section(index_frame_.take(layout_.index_zstd), raw_indices()); !s) return s;
     }
     if (layout_.value_zstd != 0) {
-      if (Status s = decompress(layout_.value_zstd, value_frame_, raw_values()); !s) return s;
+      if (Status s = decompress_section(value_frame_.take(layout_.value_zstd), raw_values()); !s) return s;
     }
     if (layout_.shape == Shape::kSparse && !layout_.seeded) {
       if (Status s = unpack_indices(raw_indices(), layout_.dim, indices_); !s) return s;
@@ -62,9 +63,14 @@ class PartReader {
     if (layout_.is_packed()) {
       if (Status s = unpack_values<Real>(raw_values(), packed_, values_); !s) return s;
     }
-    packed_indices_.release_if_large();
-    packed_values_.release_if_large();
+    if (layout_.index_zstd != 0) packed_indices_.release_if_large();
+    if (layout_.value_zstd != 0) packed_values_.release_if_large();
+    if (!keep) release();
     return Unit{};
+  }
+  void release() {
+    for (ByteBuffer* buffer : {&packed_indices_, &packed_values_, &index_frame_, &value_frame_})
+      buffer->release_if_large();
   }
 
   // Draws a seeded support again; called before view(). Null: no compressor makes this part.
@@ -107,12 +113,6 @@ class PartReader {
                           Targets& targets) {
     const std::span<std::byte> target = zstd_bytes != 0 ? frame.take(zstd_bytes) : raw;
     if (!target.empty()) targets.push_back(target);
-  }
-
-  static Status decompress(std::uint64_t zstd_bytes, ByteBuffer& frame, std::span<std::byte> raw) {
-    Status status = decompress_section(frame.take(zstd_bytes), raw);
-    frame.release_if_large();
-    return status;
   }
 
   Layout layout_;
@@ -159,11 +159,14 @@ class PartsReader {
   void make_room(Targets& targets) {
     for (std::size_t k = 0; k < count_; ++k) readers_[k].make_room(targets);
   }
-  Status unpack() {
+  Status unpack(bool keep = false) {
     for (std::size_t k = 0; k < count_; ++k) {
-      if (Status s = readers_[k].unpack(); !s) return in_part(k, s);
+      if (Status s = readers_[k].unpack(keep); !s) return in_part(k, s);
     }
     return Unit{};
+  }
+  void release() {
+    for (std::size_t k = 0; k < count_; ++k) readers_[k].release();
   }
   // `key` is that of part 0; the purposes of the others follow it.
   Status redraw(const Compressor& compressor, const StreamKey& key, BlockMemo& draws) {
@@ -246,6 +249,7 @@ class FrameReader {
                  std::to_string(payload_bytes)};
   }
   Targets& targets() { return targets_; }
+  const Prefix& prefix() const { return prefix_; }
   std::span<const std::span<std::byte>> ready() {
     planned_ = true;
     return targets_;

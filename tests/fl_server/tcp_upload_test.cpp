@@ -44,6 +44,10 @@ class TcpUploadTest : public TcpTransportTest {
     const Event<double> event = next();
     ASSERT_EQ(event.kind, Kind::kReply);
     EXPECT_EQ(event.bytes, reply(0, 1, value).size()) << "counted as if it had come at once";
+    std::string frame;
+    for (const auto piece : event.frame)
+      frame.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    EXPECT_TRUE(frame == reply(0, 1, value)) << "kept as if it had come at once";
     ASSERT_EQ(event.up.parts.size(), 1u);
     EXPECT_EQ(event.up.parts[0].values.size(), kLongDim);
     for (const double v : event.up.parts[0].values) ASSERT_EQ(v, value);

@@ -29,6 +29,12 @@ inline Bytes flatten(const Encoded& message) {
   return out;
 }
 
+inline Bytes flatten(std::span<const std::span<const std::byte>> pieces) {
+  Bytes out;
+  for (const auto piece : pieces) out.insert(out.end(), piece.begin(), piece.end());
+  return out;
+}
+
 // Bit packing, bit by bit.
 inline Bytes naive_pack(std::span<const std::uint32_t> fields, std::uint32_t bits) {
   Bytes out((fields.size() * bits + 7) / 8);

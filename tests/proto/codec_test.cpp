@@ -110,6 +110,11 @@ class CodecOf : public ::testing::Test {
     const auto got = receive(slot, context, sent.client, bytes);
     ASSERT_TRUE(got) << got.error().message;
     expect_same(*got, sent);
+    UplinkSlot<Real> keeper(context, true);
+    ASSERT_TRUE(receive(keeper, context, sent.client, bytes));
+    EXPECT_TRUE(same_bits<std::byte>(flatten(keeper.frame()), bytes)) << "it is not kept as it came";
+    keeper.release();
+    EXPECT_TRUE(keeper.frame().empty());
   }
 };
 using Reals = ::testing::Types<float, double>;
