@@ -4,6 +4,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
+#include "experiments/support/metrics_reader.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
@@ -92,6 +93,50 @@ mirrors = true
     return Process("gradwire", arguments, folder.path() / "log");
   }
   std::string read(const std::string& file) const { return read_file(folder.path() / file); }
+  fs::path checkpoint() const { return folder.path() / ".cut.checkpoint"; }
+
+  void run_whole(std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"--out", "whole"});
+    Process whole = run(more);
+    EXPECT_EQ(whole.wait(), 0) << whole.log();
+  }
+  // A run that is stopped by the signal three times, each time after it has written a checkpoint.
+  void run_cut(int signal, std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"--out", "cut"});
+    for (int k = 0; k < 3; ++k) {
+      const std::string before = newest_checkpoint();
+      Process cut = run(more);
+      ASSERT_TRUE(eventually([&] { return newest_checkpoint() != before; })) << cut.log();
+      cut.kill(signal);
+      cut.wait();
+      if (k == 0) more.push_back("--resume");
+    }
+    Process rest = run(more);
+    EXPECT_EQ(rest.wait(), 0) << rest.log();
+  }
+  // Each row of `whole` is there, once, and no row is earlier than the one before it.
+  void expect_rows_in_order() const {
+    const auto whole = read_metrics(folder.path() / "whole/metrics.csv");
+    const auto cut = read_metrics(folder.path() / "cut/metrics.csv");
+    ASSERT_EQ(cut.size(), whole.size());
+    for (std::size_t k = 0; k < cut.size(); ++k) {
+      EXPECT_EQ(cut[k].round, whole[k].round);
+      if (k > 0) {
+        EXPECT_GT(cut[k].seconds, cut[k - 1].seconds) << "round " << cut[k].round;
+      }
+    }
+  }
+  // The newest snapshot; empty while there is none.
+  std::string newest_checkpoint() const {
+    std::string name;
+    std::error_code ignored;
+    for (fs::directory_iterator at(checkpoint(), ignored), end; !ignored && at != end;
+         at.increment(ignored)) {
+      const std::string file = at->path().filename().string();
+      if (file.starts_with("ckpt-") && file.ends_with(".bin")) name = std::max(name, file);
+    }
+    return name;
+  }
 
   TemporaryFolder folder;
 };
@@ -99,33 +144,33 @@ mirrors = true
 class ResumeTest : public ResumeFixture, public ::testing::WithParamInterface<int> {};
 
 TEST_P(ResumeTest, GoesOnToTheBitsOfARunThatWasNotInterrupted) {
-  Process whole = run({"--out", "whole"});
-  EXPECT_EQ(whole.wait(), 0) << whole.log();
-  const fs::path checkpoint = folder.path() / ".cut.checkpoint";
-  // The newest snapshot, once there is one.
-  const auto newest = [&] {
-    std::string name;
-    std::error_code ignored;
-    for (fs::directory_iterator at(checkpoint, ignored), end; !ignored && at != end; at.increment(ignored)) {
-      const std::string file = at->path().filename().string();
-      if (file.starts_with("ckpt-") && file.ends_with(".bin")) name = std::max(name, file);
-    }
-    return name;
-  };
-  for (int k = 0; k < 3; ++k) {
-    const std::string before = newest();
-    Process cut = k == 0 ? run({"--out", "cut"}) : run({"--out", "cut", "--resume"});
-    ASSERT_TRUE(eventually([&] { return newest() != before; })) << cut.log();
-    cut.kill(GetParam());
-    cut.wait();
-  }
-  Process rest = run({"--out", "cut", "--resume"});
-  EXPECT_EQ(rest.wait(), 0) << rest.log();
+  run_whole();
+  run_cut(GetParam());
   EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
   EXPECT_EQ(without_seconds(read("cut/metrics.csv")), without_seconds(read("whole/metrics.csv")));
-  EXPECT_FALSE(fs::exists(checkpoint)) << "a run that is over needs none";
+  EXPECT_FALSE(fs::exists(checkpoint())) << "a run that is over needs none";
   for (const auto& entry : fs::directory_iterator(folder.path()))
     EXPECT_FALSE(entry.path().filename().string().starts_with(".cut")) << "left by a run that was killed";
+}
+
+TEST_P(ResumeTest, OnTheVirtualClockGoesOnAtTheSecondWhereItStopped) {
+  const std::vector<std::string> speeds = {"--set", "clients.seconds=sqrt"};
+  run_whole(speeds);
+  run_cut(GetParam(), speeds);
+  EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
+  EXPECT_EQ(without_seconds(read("cut/metrics.csv")), without_seconds(read("whole/metrics.csv")));
+  expect_rows_in_order();
+}
+
+TEST_P(ResumeTest, OfAnAsynchronousMethodGoesOnWithNewWork) {
+  const std::vector<std::string> asynchronous = {
+      "--set", "algorithm.name=ringmaster",    "--set", "algorithm.compressor=identity",
+      "--set", "algorithm.delay_threshold=20", "--set", "algorithm.step_size=0.001",
+      "--set", "clients.seconds=sqrt"};
+  run_whole(asynchronous);
+  run_cut(GetParam(), asynchronous);
+  expect_rows_in_order();
+  EXPECT_NE(read("log").find("all clients begin new work on the virtual clock"), std::string::npos);
 }
 INSTANTIATE_TEST_SUITE_P(Signals, ResumeTest, ::testing::Values(SIGINT, SIGKILL));
 

@@ -49,6 +49,17 @@ TEST(AsynchronousSimulation, EndsInTheStateOfTheRepliesThatWereCommittedWhatever
   EXPECT_GT(client_deaths, last / 2);
 }
 
+TEST(AsynchronousSimulation, WhereNothingIsLostNoEvaluationStopsAClientsWork) {
+  const proto::Experiment experiment =
+      experiment_of(algorithms()[1]);  // what is outdated is ignored, not stopped
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    Setting setting;
+    setting.weather.delay_seconds = 5;
+    setting.nobody_is_stopped = true;
+    EXPECT_EQ(SimulatedRun(experiment, setting, seed).run().trouble, "") << "seed " << seed;
+  }
+}
+
 TEST(AsynchronousSimulation, FindsAnOutdatedReplyThatIsApplied) {
   const auto all = experiments();
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {

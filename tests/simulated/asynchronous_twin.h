@@ -23,7 +23,7 @@ class AsynchronousTwin {
  public:
   // Of a problem without data.
   AsynchronousTwin(const std::shared_ptr<const Setup<double>>& setup, const proto::Experiment& experiment)
-      : half_(make_server<double>(setup)), committed_(setup->n) {
+      : half_(make_server<double>(setup)), committed_(setup->n), owes_(setup->n) {
     for (ClientId c = 0; c < setup->n; ++c) {
       oracles_.push_back(make_oracle<double>(problem_spec(experiment), {}, {}, c));
       runtimes_.push_back(std::make_unique<ClientRuntime<double>>(setup, c, *oracles_.back()));
@@ -31,9 +31,18 @@ class AsynchronousTwin {
   }
 
   std::uint32_t steps() const { return steps_; }
+  // Until this step an evaluation of a client that works is an error. REQUIRES: nothing is lost, and the
+  // method stops nobody's work.
+  void nobody_is_stopped_before(std::uint32_t step) { nobody_stopped_before_ = step; }
 
+  void answered(ClientId client, std::uint64_t ticket) {
+    if (owes_[client] == ticket) owes_[client] = 0;
+  }
   void sent(ClientId client, const Envelope<double>& envelope) {
+    if (envelope.request == Request::kEvaluate && owes_[client] != 0 && steps_ < nobody_stopped_before_)
+      throw std::runtime_error("an evaluation stops the work of client " + std::to_string(client));
     if (envelope.request != Request::kRound) return;
+    owes_[client] = envelope.ticket;
     const auto [at, is_new] = sent_.try_emplace(envelope.ticket);
     if (is_new) {
       at->second.client = client;
@@ -88,6 +97,8 @@ class AsynchronousTwin {
   std::vector<std::unique_ptr<Oracle<double>>> oracles_;
   std::vector<std::unique_ptr<ClientRuntime<double>>> runtimes_;
   std::vector<std::uint64_t> committed_;
+  std::vector<std::uint64_t> owes_;  // by client: the ticket of a gradient, or 0
+  std::uint32_t nobody_stopped_before_ = 0;
   Scratch<double> scratch_;
   std::map<std::uint64_t, Sent> sent_;
   std::set<std::uint64_t> used_;
@@ -106,7 +117,11 @@ class WitnessedTransport final : public Transport<double> {
     inner_.tell(client, ticket, receipt);
   }
   void ignore(const Event<double>& event) override { inner_.ignore(event); }
-  const Event<double>& next(double deadline) override { return inner_.next(deadline); }
+  const Event<double>& next(double deadline) override {
+    const Event<double>& event = inner_.next(deadline);
+    if (event.kind == Event<double>::Kind::kReply) twin_.answered(event.up.client, event.up.ticket);
+    return event;
+  }
   double now() const override { return inner_.now(); }
 
  private:

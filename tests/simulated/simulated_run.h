@@ -104,7 +104,8 @@ struct Setting {
   std::uint64_t calls_between_deaths = 0;   // of their disks
   Bug bug = Bug::kNone;
   double quorum = 1, over_selection = 0;
-  std::uint32_t steps = 60;  // of an asynchronous method
+  std::uint32_t steps = 60;        // of an asynchronous method
+  bool nobody_is_stopped = false;  // before the last step: see AsynchronousTwin
 };
 
 struct End {
@@ -131,6 +132,7 @@ class SimulatedRun {
     setup_->keep_mirrors = true;
     if (facts_of(*setup_).asynchronous) {
       asynchronous_twin_ = std::make_unique<AsynchronousTwin>(setup_, experiment);
+      if (setting.nobody_is_stopped) asynchronous_twin_->nobody_is_stopped_before(setting.steps);
     } else if (setting.quorum < 1 || setting.over_selection > 0) {
       twin_ = std::make_unique<TwinFederation>(setup_, experiment, Agreement{});
     }
