@@ -125,7 +125,7 @@ function(gradwire_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   # The libraries under test are built as users get them; the test code itself need not be fast, and compiles in half the
   # time. No LTO: linking forty programs with it would take longer than all the rest.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(GRADWIRE_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_link_options(${name} PRIVATE -fno-lto)
   endif()

@@ -4,6 +4,7 @@
 #include "base/state.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/algorithms/federation.h"
+#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -45,13 +46,15 @@ void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std
   }
 }
 
+constexpr std::uint32_t kRounds = kSanitized ? 40 : 150;
+
 template <class Real>
 void faults_change_nothing() {
   const Federation<Real> federation(8, 12);
   for (const MethodInfo& method : testing::synchronous_methods()) {
     const auto setup = federation.setup(spec_for(method));
     setup->keep_mirrors = true;
-    const auto quiet = run<Real>(federation, setup, 150);
+    const auto quiet = run<Real>(federation, setup, kRounds);
     for (const unsigned threads : {1u, 4u}) {
       for (const bool encoded : {false, true}) {
         InProcessOptions options;
@@ -59,9 +62,9 @@ void faults_change_nothing() {
         options.encoded = encoded;
         const std::string what = std::string(method.facts.name) + (encoded ? " encoded" : "") + ", " +
                                  std::to_string(threads) + " threads";
-        expect_same_bits(run<Real>(federation, setup, 150, options), quiet, what);
+        expect_same_bits(run<Real>(federation, setup, kRounds, options), quiet, what);
         options.faults = bad_network_for(method.facts);
-        expect_same_bits(run<Real>(federation, setup, 150, options), quiet, what + ", faults");
+        expect_same_bits(run<Real>(federation, setup, kRounds, options), quiet, what + ", faults");
       }
     }
   }

@@ -59,7 +59,7 @@ TEST(Checkpoint, OfEveryMethodAndItsClientsGoesOnToTheSameBits) {
         << method.facts.name;
 }
 
-constexpr int kRounds = kSanitized ? 15000 : 100000;
+constexpr int kRounds = kSanitized ? 6000 : 100000;
 
 class ResumeFixture : public ::testing::Test {
  protected:
