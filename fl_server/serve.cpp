@@ -15,7 +15,7 @@
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
-#include "fl_server/summary.h"
+#include "proto/report/summary.h"
 #include "proto/report/metrics_file.h"
 #include "proto/store/folder_disk.h"
 #include "proto/store/journal.h"

@@ -7,7 +7,7 @@
 
 #include "algorithms/methods.h"
 #include "fl_server/net/tcp_transport.h"
-#include "fl_server/summary.h"
+#include "proto/report/summary.h"
 #include "proto/config/start_point.h"
 #include "proto/report/metrics_file.h"
 #include "proto/report/run_clock.h"

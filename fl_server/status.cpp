@@ -14,7 +14,7 @@
 #include "fl_server/durable_run.h"
 #include "fl_server/registry/registry_file.h"
 #include "fl_server/run_about.h"
-#include "fl_server/summary.h"
+#include "proto/report/summary.h"
 #include "proto/config/experiment.pb.h"
 #include "proto/report/columns.h"
 #include "proto/report/json.h"

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "experiments/simulate/prepare.h"
-#include "fl_server/summary.h"
+#include "proto/report/summary.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {

@@ -6,7 +6,7 @@
 
 #include "experiments/support/metrics_reader.h"
 #include "experiments/support/results_dir.h"
-#include "fl_server/summary.h"
+#include "proto/report/summary.h"
 #include "proto/config/experiment.h"
 #include "proto/report/columns.h"
 #include "proto/report/json.h"

@@ -1,4 +1,4 @@
-#include "fl_server/summary.h"
+#include "proto/report/summary.h"
 
 #include <array>
 #include <charconv>

@@ -1,0 +1,140 @@
+#include "proto/store/round_record.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiments/simulate/encoded_link.h"
+#include "proto/wire/codec_context.h"
+#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/federation.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+using testing::spec_of;
+
+std::string joined(std::span<const std::string_view> pieces) {
+  std::string all;
+  for (const std::string_view piece : pieces) all += piece;
+  return all;
+}
+
+TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("gd"));
+  const CodecContext context = codec_context(*setup, {});
+  for (const std::size_t state_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
+    InProcess<double> clients(setup, federation.oracle_pointers(), {});
+    auto half = make_server<double>(setup), replayed = make_server<double>(setup);
+    Ledger ledger, copy;
+    copy.committed.resize(5);
+    RoundRecords<double> records(context), reader(context);
+    LoopHooks<double> hooks;
+    hooks.on_commit = [&](const RoundCommit<double>& commit) {
+      const std::string record = joined(records.encode(commit, *half, state_bytes));
+      EXPECT_EQ(record[0], state_bytes == 0 ? 2 : 1);
+      ASSERT_TRUE(reader.replay(record, *replayed, copy));
+      EXPECT_EQ(replayed->save(), half->save());
+      EXPECT_EQ(save_ledger(copy), save_ledger(ledger));
+    };
+    RoundLimits limits;
+    limits.rounds = 5;
+    run_rounds<double>(*half, find_method("gd").facts, *setup, clients, ledger, limits, hooks);
+  }
+}
+
+// Commits of a run whose replies came over a wire, with the bytes that brought them.
+template <class OnCommit>
+void rounds_of_frames(const Federation<double>& federation, std::shared_ptr<const Setup<double>> setup,
+                      const CodecContext& context, OnCommit on_commit) {
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  auto half = make_server<double>(setup);
+  Ledger ledger;
+  Codec<double> codec(context);
+  std::vector<std::unique_ptr<EncodedLink<double>>> links;
+  for (std::uint32_t c = 0; c < setup->n; ++c)
+    links.push_back(std::make_unique<EncodedLink<double>>(context, true));
+  LoopHooks<double> hooks;
+  hooks.on_commit = [&](const RoundCommit<double>& commit) {
+    std::vector<Frame> frames;
+    for (const Uplink<double>& up : commit.replies) {
+      links[up.client]->up(codec.encode(up), up.client);
+      frames.push_back(links[up.client]->frame());
+    }
+    on_commit(RoundCommit<double>{commit.ledger, commit.replies, commit.used, frames}, *half);
+  };
+  RoundLimits limits;
+  limits.rounds = 5;
+  run_rounds<double>(*half, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+}
+
+TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
+  const Federation<double> federation(5, 2000);
+  for (const char* compressor : {"identity", "natural", "randk:k=7", "randseqk:k=900", "qsgd:s=4,p=2"}) {
+    const auto setup = federation.setup(spec_of("dcgd", compressor));
+    const CodecContext context = codec_context(*setup, {ZstdMode::Kind::kOff, 0});
+    RoundRecords<double> records(context), anew(context);
+    rounds_of_frames(federation, setup, context,
+                     [&](const RoundCommit<double>& commit, const ServerHalf<double>& half) {
+                       const std::string as_they_came = joined(records.encode(commit, half, 1 << 20));
+                       const RoundCommit<double> without{commit.ledger, commit.replies, commit.used};
+                       EXPECT_TRUE(as_they_came == joined(anew.encode(without, half, 1 << 20))) << compressor;
+                     });
+  }
+}
+
+TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameState) {
+  const Federation<double> federation(5, 2000);
+  const auto setup = federation.setup(spec_of("dcgd", "natural"));
+  const CodecContext context = codec_context(*setup, {ZstdMode::Kind::kLevel, 3});
+  auto replayed = make_server<double>(setup);
+  Ledger copy;
+  copy.committed.resize(5);
+  RoundRecords<double> records(context), anew(context), reader(context);
+  int rounds = 0;
+  rounds_of_frames(federation, setup, context,
+                   [&](const RoundCommit<double>& commit, const ServerHalf<double>& half) {
+                     const std::string record = joined(records.encode(commit, half, 1 << 20));
+                     const RoundCommit<double> without{commit.ledger, commit.replies, commit.used};
+                     EXPECT_LT(record.size(), joined(anew.encode(without, half, 1 << 20)).size());
+                     ASSERT_TRUE(reader.replay(record, *replayed, copy));
+                     EXPECT_EQ(replayed->save(), half.save());
+                     EXPECT_EQ(save_ledger(copy), save_ledger(commit.ledger));
+                     ++rounds;
+                   });
+  EXPECT_EQ(rounds, 5);
+}
+
+TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  auto half = make_server<double>(setup);
+  Ledger ledger;
+  RoundRecords<double> records(codec_context(*setup, {}));
+  std::string record;
+  LoopHooks<double> hooks;
+  hooks.on_commit = [&](const RoundCommit<double>& commit) {
+    record = joined(records.encode(commit, *half, 1 << 20));
+  };
+  RoundLimits limits;
+  limits.rounds = 1;
+  run_rounds<double>(*half, find_method("ef21").facts, *setup, clients, ledger, limits, hooks);
+  for (std::size_t size = 0; size < record.size(); ++size) {
+    auto other = make_server<double>(setup);
+    Ledger fresh;
+    fresh.committed.resize(5);
+    EXPECT_FALSE(records.replay(std::string_view(record).substr(0, size), *other, fresh)) << size;
+  }
+  auto other = make_server<double>(setup);
+  Ledger later;
+  later.committed.resize(5);
+  later.round = 1;
+  EXPECT_FALSE(records.replay(record, *other, later)) << "a round that is in the state already";
+}
+
+}  // namespace
+}  // namespace gradwire
