@@ -1,5 +1,6 @@
 #include "proto/report/json.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -16,7 +17,7 @@ TEST(Json, TextIsIndentedInTheOrderInWhichMembersWereAdded) {
 
 TEST(Json, NumbersReadBackToTheSameBitsAndWhatIsNotFiniteIsNull) {
   for (const double x : {0.1, -1e-300, 1.7976931348623157e308, 5e-324, 3.0})
-    EXPECT_EQ(std::stod(json_line(x)), x);
+    EXPECT_EQ(std::strtod(json_line(x).c_str(), nullptr), x);
   EXPECT_EQ(json_line(std::numeric_limits<double>::quiet_NaN()), "null");
   EXPECT_EQ(json_line(-std::numeric_limits<double>::infinity()), "null");
 }

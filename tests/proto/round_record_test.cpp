@@ -14,7 +14,6 @@ namespace gradwire {
 namespace {
 
 using testing::Federation;
-using testing::spec_of;
 
 std::string joined(std::span<const std::string_view> pieces) {
   std::string all;
@@ -24,7 +23,7 @@ std::string joined(std::span<const std::string_view> pieces) {
 
 TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(spec_of("gd"));
+  const auto setup = federation.setup(testing::spec_of("gd"));
   const CodecContext context = codec_context(*setup, {});
   for (const std::size_t state_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
     InProcess<double> clients(setup, federation.oracle_pointers(), {});
@@ -74,7 +73,7 @@ void rounds_of_frames(const Federation<double>& federation, std::shared_ptr<cons
 TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
   const Federation<double> federation(5, 2000);
   for (const char* compressor : {"identity", "natural", "randk:k=7", "randseqk:k=900", "qsgd:s=4,p=2"}) {
-    const auto setup = federation.setup(spec_of("dcgd", compressor));
+    const auto setup = federation.setup(testing::spec_of("dcgd", compressor));
     const CodecContext context = codec_context(*setup, {ZstdMode::Kind::kOff, 0});
     RoundRecords<double> records(context), anew(context);
     rounds_of_frames(federation, setup, context,
@@ -88,7 +87,7 @@ TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
 
 TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameState) {
   const Federation<double> federation(5, 2000);
-  const auto setup = federation.setup(spec_of("dcgd", "natural"));
+  const auto setup = federation.setup(testing::spec_of("dcgd", "natural"));
   const CodecContext context = codec_context(*setup, {ZstdMode::Kind::kLevel, 3});
   auto replayed = make_server<double>(setup);
   Ledger copy;
@@ -110,7 +109,7 @@ TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameStat
 
 TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
   InProcess<double> clients(setup, federation.oracle_pointers(), {});
   auto half = make_server<double>(setup);
   Ledger ledger;

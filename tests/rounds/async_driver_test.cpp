@@ -92,6 +92,27 @@ TEST(Asynchronous, AClientEvaluatesWhenItsGradientIsDone) {
   EXPECT_LT(rows.back().loss, rows.front().loss);
 }
 
+TEST(Asynchronous, CommitsNoReplyThatTheMethodDidNotUse) {
+  const Federation<double> federation(6, 5);
+  const auto setup = federation.setup(
+      spec_of("ringmaster", "identity", {{"delay_threshold", "2"}, {"outdated", "ignore"}}, "0.05"));
+  VirtualTime<double> clients(setup, federation.oracle_pointers(), with(drawn));
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 200;
+  LoopHooks<double> hooks;
+  int used = 0, unused = 0;
+  hooks.on_commit = [&](const RoundCommit<double>& commit) {
+    const Uplink<double>& up = commit.replies[0];
+    EXPECT_EQ(commit.ledger.committed[up.client] == up.ticket, commit.used) << "step " << commit.ledger.round;
+    ++(commit.used ? used : unused);
+  };
+  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  EXPECT_GT(used, 10);
+  EXPECT_GT(unused, 10);
+}
+
 TEST(Asynchronous, NeverSendsAnOldTicketWithANewBody) {
   VirtualTimeOptions options = with(drawn);
   options.faults = {.lost_replies = 0.3, .lost_requests = 0.3, .duplicates = 0.3};

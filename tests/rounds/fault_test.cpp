@@ -46,7 +46,7 @@ void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std
   }
 }
 
-constexpr std::uint32_t kRounds = kSanitized ? 40 : 150;
+constexpr std::uint32_t kFaultRounds = kSanitized ? 40 : 150;
 
 template <class Real>
 void faults_change_nothing() {
@@ -54,7 +54,7 @@ void faults_change_nothing() {
   for (const MethodInfo& method : testing::synchronous_methods()) {
     const auto setup = federation.setup(spec_for(method));
     setup->keep_mirrors = true;
-    const auto quiet = run<Real>(federation, setup, kRounds);
+    const auto quiet = run<Real>(federation, setup, kFaultRounds);
     for (const unsigned threads : {1u, 4u}) {
       for (const bool encoded : {false, true}) {
         InProcessOptions options;
@@ -62,9 +62,9 @@ void faults_change_nothing() {
         options.encoded = encoded;
         const std::string what = std::string(method.facts.name) + (encoded ? " encoded" : "") + ", " +
                                  std::to_string(threads) + " threads";
-        expect_same_bits(run<Real>(federation, setup, kRounds, options), quiet, what);
+        expect_same_bits(run<Real>(federation, setup, kFaultRounds, options), quiet, what);
         options.faults = bad_network_for(method.facts);
-        expect_same_bits(run<Real>(federation, setup, kRounds, options), quiet, what + ", faults");
+        expect_same_bits(run<Real>(federation, setup, kFaultRounds, options), quiet, what + ", faults");
       }
     }
   }

@@ -59,7 +59,7 @@ TEST(Checkpoint, OfEveryMethodAndItsClientsGoesOnToTheSameBits) {
         << method.facts.name;
 }
 
-constexpr int kRounds = kSanitized ? 6000 : 100000;
+constexpr int kResumedRounds = kSanitized ? 6000 : 100000;
 
 class ResumeFixture : public ::testing::Test {
  protected:
@@ -84,7 +84,7 @@ crashes = 0.01
 [server]
 mirrors = true
 )";
-    config.replace(config.find("ROUNDS"), 6, std::to_string(kRounds));
+    config.replace(config.find("ROUNDS"), 6, std::to_string(kResumedRounds));
     std::ofstream(folder.path() / "run.toml") << config;
   }
   Process run(const std::vector<std::string>& more) const {
@@ -166,7 +166,7 @@ TEST_P(ResumeTest, OfAnAsynchronousMethodGoesOnWithNewWork) {
   const std::vector<std::string> asynchronous = {
       "--set", "algorithm.name=ringmaster",    "--set", "algorithm.compressor=identity",
       "--set", "algorithm.delay_threshold=20", "--set", "algorithm.step_size=0.001",
-      "--set", "clients.seconds=sqrt"};
+      "--set", "clients.seconds=sqrt",         "--set", "run.rounds=" + std::to_string(10 * kResumedRounds)};
   run_whole(asynchronous);
   run_cut(GetParam(), asynchronous);
   expect_rows_in_order();

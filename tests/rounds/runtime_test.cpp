@@ -1,0 +1,55 @@
+#include "rounds/runtime.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/federation.h"
+
+namespace gradwire {
+namespace {
+
+// Counts the gradients that are asked for.
+class Counting final : public Oracle<double> {
+ public:
+  explicit Counting(Oracle<double>& inner) : inner_(inner) {}
+  std::size_t dim() const override { return inner_.dim(); }
+  std::size_t sample_count() const override { return inner_.sample_count(); }
+  double loss_and_gradient(View<double> x, Batch batch, Out<double> gradient) override {
+    ++calls;
+    return inner_.loss_and_gradient(x, batch, gradient);
+  }
+  int calls = 0;
+
+ private:
+  Oracle<double>& inner_;
+};
+
+TEST(ClientRuntime, ATicketThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce) {
+  const testing::Federation<double> federation(3, 9);
+  AlgorithmSpec spec = testing::spec_of("ef21_sgd", "topk:k=2");
+  spec.batch = 1;  // no memory of gradients helps
+  const auto setup = federation.setup(spec);
+  Counting oracle(*federation.oracles[1]);
+  ClientRuntime<double> client(setup, 1, oracle);
+  const auto server = make_server<double>(setup);
+  const Downlink<double> body = server->broadcast();
+  Envelope<double> request;
+  request.ticket = 1;
+  request.body = &body;
+  Scratch<double> scratch;
+  const Uplink<double>* first = client.handle(request, scratch);
+  ASSERT_NE(first, nullptr);
+  ASSERT_EQ(first->answer, Answer::kReply);
+  const int calls = oracle.calls;
+  EXPECT_GT(calls, 0);
+  const double grad_calls = first->grad_calls, loss = first->loss;
+  const Uplink<double>* again = client.handle(request, scratch);
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(oracle.calls, calls);
+  EXPECT_EQ(again->grad_calls, grad_calls);
+  EXPECT_EQ(again->loss, loss);
+  EXPECT_EQ(again->ticket, 1u);
+}
+
+}  // namespace
+}  // namespace gradwire
