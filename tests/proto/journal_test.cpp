@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "proto/store/folder_disk.h"
+#include "proto/wire/frame.h"
 #include "tests/proto/simulated_disk.h"
 #include "tests/support/data_files.h"
 #include "tests/support/sanitized.h"
@@ -198,6 +200,23 @@ TEST(Journal, RemovesNothingWhereNothingSaysThatItIsAJournals) {
             std::string::npos)
       << removed.error().message;
   EXPECT_EQ(disk.list()->size(), 1u);
+}
+
+TEST(Journal, ARecordIsAMagicTheChecksumOfAllThatFollowsItsNumberItsLengthAndItsBytes) {
+  SimulatedDisk disk;
+  Counter counter(disk, Durability::kProcess);
+  count_to(counter, 1, 100);
+  const std::string log = disk.contents("log-000000000000.bin"), bytes = "count 0 of life 1";
+  ASSERT_EQ(log.size(), 24 + bytes.size());
+  EXPECT_EQ(log.substr(24), bytes);
+  std::uint32_t crc = 0;
+  std::uint64_t number = 1, length = 0;
+  std::memcpy(&crc, log.data() + 4, sizeof crc);
+  std::memcpy(&number, log.data() + 8, sizeof number);
+  std::memcpy(&length, log.data() + 16, sizeof length);
+  EXPECT_EQ(number, 0u);
+  EXPECT_EQ(length, bytes.size());
+  EXPECT_EQ(crc, crc32c(std::as_bytes(std::span(log).subspan(8))));
 }
 
 TEST(Journal, EndsAtTheFirstDamagedRecordWhereverItIs) {

@@ -9,7 +9,10 @@ int main() {
 name = "inside another program"
 [problem]
 kind = "logistic"
-data = "digits"
+data = "synthetic"
+samples = 500
+dim = 20
+classes = 2
 [clients]
 count = 10
 [algorithm]
