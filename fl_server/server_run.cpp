@@ -7,10 +7,10 @@
 
 #include "algorithms/methods.h"
 #include "fl_server/net/tcp_transport.h"
-#include "proto/report/summary.h"
 #include "proto/config/start_point.h"
 #include "proto/report/metrics_file.h"
 #include "proto/report/run_clock.h"
+#include "proto/report/summary.h"
 #include "proto/store/model_file.h"
 #include "proto/store/whole_file.h"
 #include "proto/wire/codec_context.h"

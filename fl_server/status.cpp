@@ -14,10 +14,10 @@
 #include "fl_server/durable_run.h"
 #include "fl_server/registry/registry_file.h"
 #include "fl_server/run_about.h"
-#include "proto/report/summary.h"
 #include "proto/config/experiment.pb.h"
 #include "proto/report/columns.h"
 #include "proto/report/json.h"
+#include "proto/report/summary.h"
 #include "proto/store/folder_disk.h"
 #include "proto/store/journal.h"
 

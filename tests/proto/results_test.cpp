@@ -6,11 +6,11 @@
 
 #include "experiments/support/metrics_reader.h"
 #include "experiments/support/results_dir.h"
-#include "proto/report/summary.h"
 #include "proto/config/experiment.h"
 #include "proto/report/columns.h"
 #include "proto/report/json.h"
 #include "proto/report/metrics_file.h"
+#include "proto/report/summary.h"
 #include "proto/store/model_file.h"
 #include "proto/store/whole_file.h"
 #include "tests/proto/simulated_disk.h"
