@@ -78,10 +78,10 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
   Inbox& inbox = inboxes_[client];
   if (envelope.ticket > inbox.asked) {
     inbox.asked = envelope.ticket;
+    // Not the other slot: an answer to an older ticket may be arriving there.
+    if (inbox.viewed >= 0 && inbox.viewed != kInSum) inbox.slots[inbox.viewed]->release();
     inbox.viewed = -1;
     inbox.have = 0;
-    for (auto& slot : inbox.slots)
-      if (slot) slot->release();
   }
   if (envelope.body != nullptr) encode_once(envelope.ticket, envelope.body);
   const EncodedBody<Real>* const body = envelope.body == nullptr ? nullptr : body_.get();
@@ -196,6 +196,7 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
     event.frame = inbox.slots[inbox.arriving]->frame();
   } else {
     event.up.parts = {};  // late, repeated, or without content: nobody looks at it
+    inbox.slots[inbox.arriving]->release();
   }
   events_.push_back(event);
   return Unit{};
