@@ -1,4 +1,5 @@
 // Replies whose connection breaks, and what clients are told of their replies.
+#include "base/byte_buffer.h"
 #include "proto/wire/reply_tail.h"
 #include "tests/fl_server/tcp_fixture.h"
 
@@ -169,6 +170,44 @@ std::string payload_of(const Encoded& message) {
   std::string text;
   for (const auto s : message.sections) text.append(reinterpret_cast<const char*>(s.data()), s.size());
   return text;
+}
+
+// A packed reply, larger than the buffers that are kept from message to message.
+std::string packed_reply(const CodecContext& context, std::uint64_t ticket) {
+  const Vec<double> values(context.dim, 0.5);
+  Uplink<double> uplink;
+  uplink.ticket = ticket;
+  Payload<double> packed = Payload<double>::dense(values);
+  packed.packing = Packing::kNatural;
+  uplink.parts = {packed};
+  Codec<double> codec(context);
+  return bytes_of(codec.encode(uplink));
+}
+
+TEST_F(TcpTransportTest, AnOldReplyThatIsArrivingIsReadToItsEndWhenANewerRequestIsSent) {
+  open(patient(), 400'000);
+  begin();
+  transport->send(0, request(1));
+  ASSERT_TRUE(receive(clients[0]));
+  const std::string old = packed_reply(context, 1), newer = packed_reply(context, 2);
+  ASSERT_GT(old.size(), ByteBuffer::kKeptBytes);
+  clients[0].send(old.substr(0, old.size() / 2));
+  turn_for(milliseconds(20));
+  transport->send(0, request(2));
+  ASSERT_TRUE(receive(clients[0]));
+  clients[0].send(old.substr(old.size() / 2));
+  const Event<double> late = next();
+  ASSERT_EQ(late.kind, Kind::kReply);
+  EXPECT_EQ(late.up.ticket, 1u);
+  EXPECT_TRUE(late.frame.empty());
+  clients[0].send(newer);
+  const Event<double> event = next();
+  ASSERT_EQ(event.kind, Kind::kReply);
+  EXPECT_EQ(event.up.ticket, 2u);
+  std::string frame;
+  for (const auto piece : event.frame)
+    frame.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  EXPECT_TRUE(frame == newer);
 }
 
 TEST(ReplyTail, IsTheSameHeaderAndWhatIsLeftOfThePayload) {
