@@ -21,6 +21,7 @@ constexpr std::size_t kTableEntry = 4 + 4 + 8;      // tag, checksum, length
 constexpr std::size_t kRecordHead = 4 + 4 + 8 + 8;  // magic, checksum, number, length
 constexpr std::string_view kDraft = ".new", kCorrupt = ".corrupt";
 constexpr const char* kMarker = "journal";
+constexpr const char* kRemovedMarker = "journal.removed";  // the marker while the files are removed
 constexpr std::string_view kMarkerText =
     "The files ckpt-*.bin, ckpt-*.copy and log-*.bin of this folder are written by gradwire.\n";
 
@@ -114,8 +115,10 @@ Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_v
 struct Journal::Names {
   std::vector<std::uint64_t> snapshots, copies, logs;  // ascending
   std::vector<std::string> drafts;                     // of snapshots that were never finished
+  std::vector<std::string> all;                        // every file of a journal but the markers
   bool corrupt = false;                                // a snapshot was set aside
   bool marked = false;
+  bool removed = false;  // a process that removed the journal was killed before it was done
 };
 
 Journal::Journal(Disk& disk, Durability durability, Log note)
@@ -131,32 +134,42 @@ Result<Journal::Names> Journal::names() {
     if (const auto number = number_in(name, log_name)) found.logs.push_back(*number);
     if (is_snapshot(without(name, kDraft))) found.drafts.push_back(name);
     found.corrupt |= is_snapshot(without(name, kCorrupt));
+    if (is_of_a_journal(name)) found.all.push_back(name);
     found.marked |= name == kMarker;
+    found.removed |= name == kRemovedMarker;
   }
   for (auto* numbers : {&found.snapshots, &found.copies, &found.logs})
     std::sort(numbers->begin(), numbers->end());
+  found.removed &= !found.marked;  // with both, a loss of power came before the first file was removed
   return found;
 }
 
 Result<bool> Journal::is_there() {
   const auto found = names();
   if (!found) return found.error();
+  if (found->removed) return false;
   return !found->snapshots.empty() || !found->copies.empty() || !found->logs.empty() || found->corrupt;
 }
 
 Status Journal::remove() {
   const auto found = names();
   if (!found) return found.error();
-  const auto files = disk_.list();
-  if (!files) return files.error();
-  for (const std::string& name : *files) {
-    if (!is_of_a_journal(name)) continue;
-    if (!found->marked)
-      return Error{name + " is named as a file of a run, but no file '" + kMarker +
-                   "' beside it says that gradwire wrote it; move it away, or choose another folder"};
-    if (Status status = disk_.remove(name); !status) return status;
+  if (!found->marked && !found->removed && !found->all.empty())
+    return Error{found->all.front() + " is named as a file of a run, but no file '" + kMarker +
+                 "' beside it says that gradwire wrote it; move it away, or choose another folder"};
+  if (found->marked) {
+    if (Status status = disk_.rename(kMarker, kRemovedMarker); !status) return status;
+    if (Status status = disk_.sync_folder(); !status) return status;
   }
-  if (Status status = disk_.remove(kMarker); !status) return status;
+  return remove_files(*found);
+}
+
+// REQUIRES: the marker is renamed, or there is no file of a journal.
+Status Journal::remove_files(const Names& names) {
+  for (const std::string& name : names.all)
+    if (Status status = disk_.remove(name); !status) return status;
+  if (Status status = disk_.sync_folder(); !status) return status;
+  if (Status status = disk_.remove(kRemovedMarker); !status) return status;
   return disk_.sync_folder();
 }
 
@@ -171,6 +184,10 @@ Status Journal::set_aside(const std::string& name, const std::string& why) {
 Result<bool> Journal::recover(const Reader& reader) {
   const auto found = names();
   if (!found) return found.error();
+  if (found->removed) {
+    if (Status status = remove_files(*found); !status) return status.error();
+    return false;
+  }
   for (const std::string& draft : found->drafts)
     if (Status status = disk_.remove(draft); !status) return status.error();
   for (const auto& [numbers, name_of] :

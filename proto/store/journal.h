@@ -4,7 +4,7 @@
 //   ckpt-S.bin   the state before record S: header, table of sections, sections, each with its checksum
 //   ckpt-S.copy  the same once more, while it is the only snapshot
 //   log-S.bin    records S, S + 1, ...: each with its number, length and checksum
-//   journal      says that these files are a journal's
+//   journal      says that these files are a journal's; journal.removed: and that they are being removed
 //
 // A snapshot is written to a file of another name, made durable, and only then renamed. The last three
 // snapshots are kept, with the logs that lead from each to the next. So a damaged snapshot costs time, not
@@ -74,7 +74,8 @@ class Journal {
 
   // Whether the disk has files of a journal.
   Result<bool> is_there();
-  // Removes the files of a journal, and no others. Error: nothing says that these files are a journal's.
+  // Removes the files of a journal, and no others. Killed in the middle: nothing is there any more, and the
+  // next recover() or remove() removes the rest. Error: nothing says that these files are a journal's.
   Status remove();
 
  private:
@@ -84,6 +85,7 @@ class Journal {
   Result<bool> recover_from(const std::string& name, std::uint64_t number, const Names& names,
                             const Reader& reader);
   Status read_records(const Names& names, const Reader& reader);
+  Status remove_files(const Names& names);
   Status mark();
   Status write_durably(const std::string& name, std::span<const std::string_view> pieces);
   Status prune();

@@ -191,6 +191,48 @@ TEST(Journal, RemovesWhatItWroteAndNothingElse) {
   EXPECT_FALSE(*next.journal().is_there());
 }
 
+// Counts to 25 with a snapshot that is set aside, then removes all and crashes in the middle of `call` of it.
+// False: it was done before.
+bool crash_while_removing(SimulatedDisk& disk, std::uint64_t call) {
+  Counter counter(disk, Durability::kProcess);
+  count_to(counter, 25, 10);
+  disk.contents("ckpt-000000000020.bin")[3] ^= 1;
+  Counter next(disk, Durability::kProcess);
+  EXPECT_TRUE(next.recover());
+  disk.crash_at = disk.calls() + call;
+  try {
+    EXPECT_TRUE(next.journal().remove());
+  } catch (const SimulatedCrash&) {
+    return true;
+  }
+  return false;
+}
+
+TEST(Journal, ThatIsRemovedIsThereWholeOrNotAtAllWhereverTheRemovalEnds) {
+  for (const bool power : {false, true})
+    for (std::uint64_t call = 0;; ++call) {
+      SimulatedDisk disk(call + 1);
+      put_file(disk, "metrics.csv");
+      const bool crashed = crash_while_removing(disk, call);
+      power ? disk.lose_power() : disk.lose_process();
+      Counter next(disk, Durability::kProcess);
+      const Result<bool> there = next.journal().is_there();
+      const Result<bool> found = next.recover();
+      ASSERT_TRUE(found) << "call " << call << ": " << found.error().message;
+      EXPECT_EQ(*found, *there);
+      EXPECT_EQ(next.count, *found ? 25u : 0u);
+      if (!*found) {
+        EXPECT_EQ(*disk.list(), std::vector<std::string>{"metrics.csv"}) << "call " << call;
+      }
+      count_to(next, 40, 10);
+      Counter last(disk, Durability::kProcess);
+      ASSERT_TRUE(last.recover());
+      EXPECT_EQ(last.count, 40u);
+      if (!crashed) break;
+      ASSERT_LT(call, 100u);
+    }
+}
+
 TEST(Journal, RemovesNothingWhereNothingSaysThatItIsAJournals) {
   SimulatedDisk disk;
   put_file(disk, "log-000000000003.bin");
