@@ -46,7 +46,8 @@ void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std
   }
 }
 
-constexpr std::uint32_t kFaultRounds = kSanitized ? 40 : 150;
+// At the end every client that was wiped has been asked again, so that it has its state.
+constexpr std::uint32_t kFaultRounds = kSanitized ? 60 : 150;
 
 template <class Real>
 void faults_change_nothing() {
