@@ -2,8 +2,9 @@
 #include <fstream>
 
 #include "tests/fl_server/trunk_fixture.h"
+#include "tests/support/sanitized.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if GRADWIRE_SANITIZED
 extern "C" std::size_t __sanitizer_get_current_allocated_bytes();  // GCC installs no header for it
 #endif
 
@@ -15,7 +16,7 @@ using SlowRelayTest = TrunkTest;
 constexpr std::uint32_t kLarge = 2 << 20;  // 16 MB: more than sockets hold
 
 double held_mb() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if GRADWIRE_SANITIZED
   // These keep what was freed for a while.
   return static_cast<double>(__sanitizer_get_current_allocated_bytes()) / (1 << 20);
 #else

@@ -1,5 +1,5 @@
 # Installs this build into a folder of its own, builds the outside project against it, and runs its programs.
-# cmake -D BUILD=... -D SOURCE=... -D WORK=... -D CXX=... -D FLAGS=... -P run.cmake
+# cmake -D BUILD=... -D SOURCE=... -D WORK=... -D CXX=... -P run.cmake
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)
   if(NOT code EQUAL 0)
@@ -18,16 +18,12 @@ foreach(file bin/gradwire bin/gradwire-server bin/gradwire-client include/gradwi
 endforeach()
 run("${WORK}/prefix/bin/gradwire" --version)
 run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
-    "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_CXX_FLAGS=${FLAGS}" -DCMAKE_BUILD_TYPE=Debug)
+    "-DCMAKE_CXX_COMPILER=${CXX}" -DCMAKE_BUILD_TYPE=Debug)
 run(${CMAKE_COMMAND} --build "${WORK}/build")
 foreach(program outside compress expression custom_model custom_loss custom_oracle custom_method custom_asynchronous
         custom_compressor)
   run("${WORK}/build/${program}")
 endforeach()
-
-if(FLAGS)
-  return()  # what follows is about what is found, not about what it does
-endif()
 
 # Components, where neither SQLite nor Asio can be found: of the packages' descriptions there is that of zstd alone.
 execute_process(COMMAND pkg-config --variable=pcfiledir libzstd OUTPUT_VARIABLE descriptions OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -36,7 +32,7 @@ foreach(component engine simulation)
   set(build "${WORK}/components-${component}")
   run(${CMAKE_COMMAND} -E env "PKG_CONFIG_LIBDIR=${WORK}/pkgconfig" ${CMAKE_COMMAND} -S "${SOURCE}/components" -B "${build}"
       -G Ninja "-DCOMPONENT=${component}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}"
-      "-DCMAKE_CXX_FLAGS=${FLAGS}" -DCMAKE_BUILD_TYPE=Debug)
+      -DCMAKE_BUILD_TYPE=Debug)
   run(${CMAKE_COMMAND} --build "${build}")
   run("${build}/program")
 endforeach()

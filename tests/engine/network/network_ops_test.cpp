@@ -12,6 +12,7 @@
 
 #include "tests/engine/network/network_checks.h"
 #include "tests/engine/network/network_zoo.h"
+#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -23,12 +24,14 @@ const Comparison kFew{.counts = {1, 3}, .blocks = {1, 2, 0}};
 // A vector of `width` numbers that a gradient flows into.
 Tensor some(Network& net, std::size_t width) { return affine(net.linear(3, width), net.features(3)); }
 
+constexpr std::size_t kManyNumbers = kSlowed ? 60 : 600;
+
 // Checks networks of all widths and positions (of the large ones some), each with what `build` makes of it.
 template <class Build>
 void expect_agrees_everywhere(Build&& build, const Comparison& comparison = kFew) {
   for (const std::size_t positions : kPositions)
     for (const std::size_t width : kWidths) {
-      if (positions * width > 600 && (positions + width) % 3 != 0) continue;  // the twin is slow
+      if (positions * width > kManyNumbers && (positions + width) % 3 != 0) continue;  // the twin is slow
       SCOPED_TRACE(std::to_string(positions) + " positions, width " + std::to_string(width));
       Network net(positions);
       build(net, width);

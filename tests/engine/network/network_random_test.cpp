@@ -168,7 +168,7 @@ std::string describe(const Network& net) {
   return text;
 }
 
-constexpr std::uint64_t kNetworks = kSanitized ? 100 : 250;
+constexpr std::uint64_t kNetworks = kSlowed ? 100 : 250;
 
 TEST(RandomNetworks, AgreeWithTheTwin) {
   std::map<OpKind, int> seen;
@@ -181,7 +181,7 @@ TEST(RandomNetworks, AgreeWithTheTwin) {
     if (testing::Test::HasFailure()) break;
   }
   for (int kind = 0; kind <= static_cast<int>(OpKind::kCustomLoss); ++kind)
-    EXPECT_GE(seen[static_cast<OpKind>(kind)], kSanitized ? 4 : 10) << "operation " << kind;
+    EXPECT_GE(seen[static_cast<OpKind>(kind)], kSlowed ? 4 : 10) << "operation " << kind;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "engine/tape/fixed_tape.h"
 #include "engine/tape/lanes.h"
 #include "engine/tape/tape.h"
+#include "tests/support/sanitized.h"
 
 namespace gradwire::tape_tests {
 namespace {
@@ -32,7 +33,7 @@ struct LaneAccess<Lanes<R, N>> {
 template <class Tape>
 class TapeOperations : public testing::Test {};
 
-#ifdef __SANITIZE_ADDRESS__
+#if GRADWIRE_SANITIZED
 // One of each kind: the others are the same templates, and each costs an instrumented build half a minute.
 using Tapes = testing::Types<Tape<double>, FixedTape<Lanes<float, 8>, 16>>;
 #else
