@@ -49,6 +49,16 @@ TEST(StreamOf, FirstDrawsArePinned) {
   EXPECT_EQ(integers.below(123), 38u);
 }
 
+TEST(StreamOf, ABlockIsTheNextDrawsAndTheDrawAfterItFollows) {
+  Stream one({7, 3, 5, Purpose::kCoin}), blocks = one;
+  for (const std::size_t size : {1u, 0u, 5u, 64u, 3u}) {
+    std::vector<std::uint64_t> block(size);
+    blocks.fill(block);
+    for (const std::uint64_t draw : block) EXPECT_EQ(draw, one.next());
+    EXPECT_EQ(blocks.next(), one.next()) << "after a block of " << size;
+  }
+}
+
 TEST(StreamOf, KeysThatDifferAnywhereShareNoDraw) {
   std::unordered_set<std::uint64_t> seen;
   std::size_t drawn = 0;

@@ -7,6 +7,7 @@
 
 #include "experiments/simulate/encoded_link.h"
 #include "proto/wire/codec_context.h"
+#include "rounds/runtime.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/algorithms/federation.h"
 
@@ -105,6 +106,34 @@ TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameStat
                      ++rounds;
                    });
   EXPECT_EQ(rounds, 5);
+}
+
+TEST(RoundRecords, OfAReplyThatTheMethodDidNotUseSayNoClientThatItWasUsed) {
+  const Federation<double> federation(2, 9);
+  const auto setup =
+      federation.setup(testing::spec_of("ringmaster", "identity", {{"delay_threshold", "1"}}, "0.1"));
+  auto half = make_server<double>(setup), replayed = make_server<double>(setup);
+  const Downlink<double> body = half->broadcast();
+  RoundRecords<double> records(codec_context(*setup, {}));
+  Ledger ledger, copy;
+  ledger.committed.resize(2);
+  copy.committed.resize(2);
+  Scratch<double> scratch;
+  for (ClientId client = 0; client < 2; ++client) {
+    ClientRuntime<double> runtime(setup, client, *federation.oracles[client]);
+    const Envelope<double> request{Request::kRound, client + 1u, 0, &body, nullptr};
+    const Uplink<double> reply = *runtime.handle(request, scratch);
+    const bool used = half->apply(std::span(&reply, 1));
+    EXPECT_EQ(used, client == 0) << "the second gradient is one step too old";
+    ledger.ticket = client + 1;
+    ledger.round = client + 1;
+    if (used) ledger.committed[client] = reply.ticket;
+    const std::string record =
+        joined(records.encode(RoundCommit<double>{ledger, std::span(&reply, 1), used}, *half, 1 << 20));
+    ASSERT_TRUE(records.replay(record, *replayed, copy));
+    EXPECT_EQ(replayed->save(), half->save());
+    EXPECT_EQ(save_ledger(copy), save_ledger(ledger));
+  }
 }
 
 TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {

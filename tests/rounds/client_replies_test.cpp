@@ -1,6 +1,7 @@
 // Clients whose state follows from their used replies: they save those replies.
 #include <gtest/gtest.h>
 #include <set>
+#include <utility>
 
 #include "experiments/simulate/prepare.h"
 #include "proto/wire/codec_context.h"
@@ -153,15 +154,21 @@ class OneClient {
     envelope.ticket = ++ticket_;
     envelope.committed = committed_;
     envelope.body = &body;
-    const Packet request = packet_of(codec.encode(envelope, codec.encode_body(body).get(), nullptr));
+    request_before_ =
+        std::exchange(request_, packet_of(codec.encode(envelope, codec.encode_body(body).get(), nullptr)));
     Packet reply;
-    ASSERT_TRUE(client_.answer(request, reply));
+    ASSERT_TRUE(client_.answer(request_, reply));
     const auto uplink = received(slot_, context_, 0, reply);
     ASSERT_TRUE(uplink) << uplink.error().message;
     ASSERT_EQ(uplink->answer, Answer::kReply) << "ticket " << ticket_ << ": the client has lost its state";
     if (!uses) return;
     server_->apply(std::span(&*uplink, 1));
     committed_ = ticket_;
+  }
+  // The network delivers the request before the last one again.
+  bool answers_late_request() {
+    Packet reply;
+    return client_.answer(request_before_, reply);
   }
   Vec<double> model() const { return {server_->model().begin(), server_->model().end()}; }
 
@@ -184,6 +191,7 @@ class OneClient {
   CodecContext context_;
   UplinkSlot<double> slot_;
   std::unique_ptr<ServerHalf<double>> server_;
+  Packet request_, request_before_;
   std::uint64_t ticket_ = 0, committed_ = 0;
 };
 
@@ -214,6 +222,15 @@ TEST(ClientReplies, BringAClientBackThatWasKilledAfterAnyRound) {
     }
     EXPECT_EQ(killed.model(), quiet.model()) << algorithm;
   }
+}
+
+// This client remembers requests. The late ones are enough for a snapshot, which keeps the last record alone.
+TEST(ClientRequests, ThatComeLateDoNotTakeThePlaceOfTheOneWhoseAnswerIsUsed) {
+  OneClient run("name = \"ef21_sgdm\"\ncompressor = \"topk:k=10\"\n", 30);
+  for (int k = 0; k < 3; ++k) run.round(true);
+  for (int k = 0; k < 100; ++k) EXPECT_FALSE(run.answers_late_request());
+  run.client().die(false);
+  run.round(true);  // says that the answer of before was used
 }
 
 }  // namespace

@@ -51,5 +51,28 @@ TEST(ClientRuntime, ATicketThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce) {
   EXPECT_EQ(again->ticket, 1u);
 }
 
+// With a quorum, or after messages that were lost, a client hears of the run in a later round.
+TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
+  const testing::Federation<double> federation(3, 9);
+  for (const char* method : {"ef21", "ef21_plus", "ef21_hb", "ef21_sgd"}) {
+    for (const char* init : {"gradient", "compressed"}) {
+      const AlgorithmSpec spec = testing::spec_of(method, "topk:k=2", {{"init", init}});
+      const auto setup = federation.setup(spec);
+      ClientRuntime<double> client(setup, 1, *federation.oracles[1]);
+      Downlink<double> body = make_server<double>(setup)->broadcast();
+      body.round = 4;
+      Envelope<double> request;
+      request.ticket = 9;
+      request.body = &body;
+      Scratch<double> scratch;
+      const Uplink<double>* reply = client.handle(request, scratch);
+      ASSERT_NE(reply, nullptr);
+      ASSERT_EQ(reply->answer, Answer::kReply);
+      EXPECT_EQ(reply->parts[0].shape == Shape::kDense, std::string(init) == "gradient")
+          << method << " " << init;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gradwire

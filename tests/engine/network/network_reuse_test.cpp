@@ -99,6 +99,23 @@ TEST(NetworkReuse, OfBranchesAndTheirSums) {
           }
 }
 
+// The backward of an activation may write over the gradient of the sum, which the layer made before it still
+// reads.
+TEST(NetworkReuse, OfASumOfALayerAndAnActivationThatRunsInPlace) {
+  for (const bool swapped : {false, true})
+    for (const bool first : {false, true}) {
+      SCOPED_TRACE(std::string(swapped ? "swapped" : "") + (first ? " first" : ""));
+      Network net(2);
+      const Tensor x = tanh(affine(net.linear(3, 6), net.features(3)));
+      Tensor plain, bent;
+      if (first) bent = tanh(affine(net.linear(6, 6), x));
+      plain = affine(net.linear(6, 6), x);
+      if (!first) bent = tanh(affine(net.linear(6, 6), x));
+      custom_loss(swapped ? bent + plain : plain + bent, log_cosh_loss);
+      expect_agrees(net, {.counts = {1, 3}, .blocks = {1, 2}});
+    }
+}
+
 TEST(NetworkReuse, OfATensorByOneOperationAtOnePosition) {
   for (const auto& [source_name, source] : sources())
     for (const auto& [name, use] : uses()) {
