@@ -59,7 +59,8 @@ TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
       const AlgorithmSpec spec = testing::spec_of(method, "topk:k=2", {{"init", init}});
       const auto setup = federation.setup(spec);
       ClientRuntime<double> client(setup, 1, *federation.oracles[1]);
-      Downlink<double> body = make_server<double>(setup)->broadcast();
+      const auto server = make_server<double>(setup);
+      Downlink<double> body = server->broadcast();  // views the server
       body.round = 4;
       Envelope<double> request;
       request.ticket = 9;
