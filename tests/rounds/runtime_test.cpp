@@ -24,6 +24,13 @@ class Counting final : public Oracle<double> {
   Oracle<double>& inner_;
 };
 
+Envelope<double> request_of(const Downlink<double>& body, std::uint64_t ticket) {
+  Envelope<double> request;
+  request.ticket = ticket;
+  request.body = &body;
+  return request;
+}
+
 TEST(ClientRuntime, ATicketThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce) {
   const testing::Federation<double> federation(3, 9);
   AlgorithmSpec spec = testing::spec_of("ef21_sgd", "topk:k=2");
@@ -33,9 +40,7 @@ TEST(ClientRuntime, ATicketThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce) {
   ClientRuntime<double> client(setup, 1, oracle);
   const auto server = make_server<double>(setup);
   const Downlink<double> body = server->broadcast();
-  Envelope<double> request;
-  request.ticket = 1;
-  request.body = &body;
+  const Envelope<double> request = request_of(body, 1);
   Scratch<double> scratch;
   const Uplink<double>* first = client.handle(request, scratch);
   ASSERT_NE(first, nullptr);
@@ -62,11 +67,8 @@ TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
       const auto server = make_server<double>(setup);
       Downlink<double> body = server->broadcast();  // views the server
       body.round = 4;
-      Envelope<double> request;
-      request.ticket = 9;
-      request.body = &body;
       Scratch<double> scratch;
-      const Uplink<double>* reply = client.handle(request, scratch);
+      const Uplink<double>* reply = client.handle(request_of(body, 9), scratch);
       ASSERT_NE(reply, nullptr);
       ASSERT_EQ(reply->answer, Answer::kReply);
       EXPECT_EQ(reply->parts[0].shape == Shape::kDense, std::string(init) == "gradient")
