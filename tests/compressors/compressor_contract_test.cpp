@@ -13,7 +13,6 @@
 #include "compressors/compressor.h"
 #include "tests/compressors/compressor_support.h"
 #include "tests/support/count_allocations.h"
-#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -184,7 +183,7 @@ struct Mean {
   long double error() const { return std::sqrt(std::max(0.0L, sum_sq / n - value() * value()) / n); }
 };
 
-constexpr int kDraws = kSanitized ? 1500 / 10 : 1500;
+constexpr int kDraws = 1500;
 constexpr long double kZ = 5.5;
 
 TYPED_TEST(CompressorContract, UnbiasedOnesAreRightOnAverage) {
