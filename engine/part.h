@@ -1,11 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "engine/dataset.h"
 #include "engine/text.h"
 
 namespace gradwire {
+
+// How samples become parts: in their order, shuffled, sorted by label, or with shares of each label that are
+// drawn from a Dirichlet distribution.
+enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet };
 
 // The samples of one client: rows or windows of text, whichever the kind of problem reads. The other form
 // stays empty.

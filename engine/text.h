@@ -15,6 +15,9 @@
 
 namespace gradwire {
 
+// How a model reads text: running_text() or list_of_names().
+enum class TextForm : std::uint8_t { kRunning, kNames };
+
 // A letter is a byte. Letter k of the alphabet is token k, or k + 1 where token 0 is the end mark of names.
 struct Letters {
   std::string alphabet;  // distinct bytes, ascending

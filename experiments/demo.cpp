@@ -6,6 +6,7 @@
 
 #include "experiments/plot/plot.h"
 #include "experiments/run.h"
+#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
@@ -36,21 +37,20 @@ int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const
   std::vector<fs::path> folders;
   for (const std::string_view config : configs) {
     const LoadedExperiment loaded = parse_experiment(config, "demo.toml");
-    const proto::Experiment& e = loaded.experiment;
+    const Experiment& e = loaded.experiment;
     if (rows.empty()) {
       std::printf(
           "gradwire demo: %u clients, each with its own share of the handwritten digits, train one network "
           "together\n",
-          e.clients().count());
+          e.clients.count);
       std::fflush(stdout);
     }
     RunRequest request;
-    request.out = results / e.name();
+    request.out = results / e.name;
     request.verbosity = verbosity;
     request.log = [&](const LogLine& line) { logger.log(line); };
-    const std::string compressor = e.algorithm().compressor();
-    std::string method =
-        e.algorithm().name() + ", " + (compressor == "identity" ? "uncompressed" : compressor);
+    const std::string compressor = e.algorithm.compressor;
+    std::string method = e.algorithm.name + ", " + (compressor == "identity" ? "uncompressed" : compressor);
     rows.push_back({std::move(method), run_experiment(loaded, request, stop)});
     folders.push_back(request.out);
     if (!rows.back().report.trouble.empty()) {

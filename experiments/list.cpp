@@ -98,10 +98,20 @@ std::string compressors() {
          table.text();
 }
 
+std::string what_it_reads(DataForm data) {
+  switch (data) {
+    case DataForm::kRows: return "samples";
+    case DataForm::kText: return "text";
+    case DataForm::kNone: break;
+  }
+  return "nothing";
+}
+
 std::string problems() {
   Table table;
   for (const ProblemKind& kind : problem_kinds())
-    table.row({std::string(kind.name), kind.has_smoothness ? "exact theory steps" : "estimated theory steps",
+    table.row({std::string(kind.name), "reads " + what_it_reads(kind.data),
+               kind.has_smoothness ? "exact theory steps" : "estimated theory steps",
                std::string(kind.summary)});
   return "Problems: [problem] kind = \"...\"\n" + table.text();
 }

@@ -17,6 +17,7 @@
 #include "experiments/plot/ranks.h"
 #include "experiments/run.h"
 #include "experiments/support/results_dir.h"
+#include "proto/config/experiment_file.h"
 #include "proto/report/build_info.h"
 #include "proto/report/logger.h"
 

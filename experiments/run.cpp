@@ -9,6 +9,7 @@
 #include "experiments/simulate/prepare.h"
 #include "experiments/support/results_dir.h"
 #include "experiments/tcp_run.h"
+#include "proto/config/experiment_file.h"
 #include "proto/report/metrics_file.h"
 #include "proto/store/model_file.h"
 
@@ -26,14 +27,14 @@ const char* transport_name(TransportKind kind) {
 }
 
 void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
-  const proto::Faults& f = loaded.experiment.faults();
-  const bool faults = f.lost_replies() > 0 || f.lost_requests() > 0 || f.duplicates() > 0 ||
-                      f.crashes() > 0 || f.wiped() > 0 || f.shuffle();
+  const FaultsSection& f = loaded.experiment.faults;
+  const bool faults = f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 ||
+                      f.wiped > 0 || f.shuffle;
   if (request.transport == TransportKind::kTcp && faults)
     throw UsageError(
         "--transport tcp: [faults] are made up in memory alone; use memory or encoded, or leave [faults] "
         "out");
-  if (request.transport == TransportKind::kTcp && !loaded.experiment.clients().seconds().empty())
+  if (request.transport == TransportKind::kTcp && !loaded.experiment.clients.seconds.empty())
     throw UsageError(
         "--transport tcp: clients.seconds are virtual, and there clients take the time that they take; use "
         "memory or "
@@ -54,7 +55,7 @@ void write_text(const fs::path& file, const std::string& text) {
 void write_results(const fs::path& folder, const Prepared& prepared, const RunRequest& request,
                    unsigned threads, const RunResult& result, const MetricsFile& metrics) {
   write_text(folder / "config.toml", to_toml(prepared.experiment));
-  if (prepared.experiment.precision() == "fp32") {
+  if (prepared.experiment.precision == Precision::kFp32) {
     const std::vector<float> x(result.model.begin(), result.model.end());
     write_model<float>(folder / "model.bin", x);
   } else {
@@ -75,21 +76,21 @@ void write_results(const fs::path& folder, const Prepared& prepared, const RunRe
   summary.processes = result.processes;
   write_text(folder / "summary.json", summary_json(summary));
   // A run without evaluations has nothing to plot.
-  if (prepared.experiment.run().evaluate_every() == 0) return;
+  if (prepared.experiment.run.evaluate_every == 0) return;
   const fs::path folders[] = {folder};
   write_figure(make_figure(load_curves(folders), nullptr, nullptr), folder / "plot.svg");
 }
 
 std::string trouble_of(const Prepared& prepared, const RunResult& result, const fs::path& folder,
                        bool can_resume) {
-  const std::string name = prepared.experiment.name();
+  const std::string name = prepared.experiment.name;
   const std::string at = "round " + std::to_string(result.rounds);
   if (result.outcome == Outcome::kDiverged)
     return name + ": diverged at " + at +
            ": a loss or a gradient is not finite; try a smaller step (this was algorithm.step_size = " +
-           prepared.experiment.algorithm().step_size() + ")";
+           prepared.experiment.algorithm.step_size + ")";
   if (result.outcome == Outcome::kStopped)
-    return name + ": stopped after " + at + " of " + std::to_string(prepared.experiment.run().rounds()) +
+    return name + ": stopped after " + at + " of " + std::to_string(prepared.experiment.run.rounds) +
            (can_resume ? "; to go on, run it again with --resume"
                        : "; to go on from this model, run again with --set run.x0=file:" +
                              (folder / "model.bin").string());
@@ -101,13 +102,13 @@ std::string trouble_of(const Prepared& prepared, const RunResult& result, const 
 RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
                          const std::atomic<bool>& stop) {
   check_request(loaded, request);
-  const std::string name = loaded.experiment.name();
+  const std::string name = loaded.experiment.name;
   ResultsDir folder(request.out.empty() ? fs::path("results") / name : request.out, name);
   const Prepared prepared = prepare(loaded);
   const unsigned threads =
       request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
 
-  Progress progress(name, prepared.experiment.run().rounds(), request.verbosity, request.log);
+  Progress progress(name, prepared.experiment.run.rounds, request.verbosity, request.log);
   for (const std::string& warning : prepared.warnings) progress.note(LogLine::warning(warning));
   for (const fs::path& left : folder.cleared())
     progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));

@@ -7,6 +7,7 @@
 
 #include "experiments/simulate/simulate.h"
 #include "experiments/support/progress.h"
+#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 

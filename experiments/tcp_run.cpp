@@ -117,10 +117,12 @@ class TcpRun {
   }
 
   void start_client(const fs::path& program, const std::string& address, std::uint32_t c, std::uint32_t n) {
-    const proto::Problem& problem = prepared_.experiment.problem();
-    std::vector<std::string> arguments = {"--server", address, "--data",
-                                          problem.data() + "#" + std::to_string(c) + "/" + std::to_string(n)};
-    if (!problem.test().empty()) arguments.insert(arguments.end(), {"--test", problem.test()});
+    const SampleSource* const source = sources_of(prepared_.experiment.problem);
+    std::vector<std::string> arguments = {
+        "--server", address, "--data",
+        (source == nullptr ? "" : source->data) + "#" + std::to_string(c) + "/" + std::to_string(n)};
+    if (source != nullptr && !source->test.empty())
+      arguments.insert(arguments.end(), {"--test", source->test});
     start("client " + std::to_string(c), program, arguments);
   }
 

@@ -11,7 +11,7 @@
 #include "fl_client/client.h"
 #include "fl_client/worker.h"
 #include "proto/config/experiment.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/settings.h"
 #include "proto/report/build_info.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
@@ -77,7 +77,7 @@ class ClientSession::Impl {
   // Of the Welcome.
   std::uint32_t number_ = 0;
   std::string told_;  // the experiment as the server sent it
-  proto::Experiment experiment_;
+  Experiment experiment_;
   std::optional<Part> part_;  // read when it is needed, freed once the worker has its own form of it
   std::string join_;          // the frame; empty: not made yet
   bool said_no_test_ = false;
@@ -114,19 +114,14 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
     return Error{"Welcome: client, experiment or heartbeat_ms is missing"};
   heartbeat = std::clamp(milliseconds(welcome.heartbeat_ms()), kShortestHeartbeat, kLongestHeartbeat);
   if (welcome.client() == number_ && welcome.experiment() == told_) return Unit{};
-  proto::Experiment experiment;
-  if (!experiment.ParseFromString(welcome.experiment())) return Error{"Welcome: the experiment is damaged"};
-  try {
-    check_experiment(experiment);
-  } catch (const ConfigError& error) {
-    return Error{"Welcome: " + error.key() + ": " + error.what()};
-  }
-  if (welcome.client() >= experiment.clients().count())
+  Result<Experiment> experiment = unpack_experiment(welcome.experiment());
+  if (!experiment) return Error{"Welcome: " + experiment.error().message};
+  if (welcome.client() >= experiment->clients.count)
     return Error{"Welcome: the number of the client is too large"};
   const bool other_client = welcome.client() != number_;
   number_ = welcome.client();
   told_ = welcome.experiment();
-  experiment_ = std::move(experiment);
+  experiment_ = std::move(*experiment);
   part_.reset();
   join_.clear();
   if (other_client) started_.clear();  // else the Start message says whether the run is another one
@@ -140,7 +135,7 @@ const Part& ClientSession::Impl::part() {
     log(LogLine::warning(
         "accuracy is not measured here: a file of test data is opened only when --test names it "
         "(the experiment's is '" +
-        experiment_.problem().test() + "')"));
+        sources_of(experiment_.problem)->test + "')"));
   return *part_;
 }
 
@@ -157,15 +152,15 @@ std::string ClientSession::Impl::join() {
     throw DataError("the data has " + std::to_string(own.labels.size()) +
                     " distinct labels that are not all whole numbers, so they are no classes; they are not "
                     "told to the server, whose problem '" +
-                    spec.kind + "' needs classes");
+                    std::string(spec.kind().name) + "' needs classes");
   wire::Join join;
   join.set_columns(static_cast<std::uint32_t>(own.columns));
   join.set_sample_count(data.train_count());
   join.set_test_count(data.test_count());
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
   if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
-  if (needed_constants(algorithm_spec(experiment_), experiment_.clients().count()).any() &&
-      find_problem_kind(spec.kind).has_smoothness) {
+  if (needed_constants(algorithm_spec(experiment_), experiment_.clients.count).any() &&
+      spec.kind().has_smoothness) {
     const ClientSmoothness constants = client_smoothness(spec, own, data, number_);
     join.set_smoothness(constants.L_i);
     join.set_convexity(constants.mu_i);
@@ -183,16 +178,17 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
   }
   wire::Start start;
   if (Status status = parse_control(header, start); !status) return status;
-  proto::Experiment experiment;
   if (!start.has_dim() || !start.has_columns() || !start.has_clients() || !start.has_run() ||
-      !experiment.ParseFromString(start.experiment()))
+      !start.has_experiment())
     return Error{"Start: a field is missing or damaged"};
+  const Result<Experiment> told_now = unpack_experiment(start.experiment());
+  if (!told_now) return Error{"Start: " + told_now.error().message};
+  const Experiment& experiment = *told_now;
   const Agreement agreement{
       start.columns(), {start.labels().begin(), start.labels().end()}, start.alphabet()};
   try {
-    check_experiment(experiment);
     check_agreement(problem_spec(experiment), agreement);
-    if (start.clients() != experiment.clients().count() || number_ >= start.clients() ||
+    if (start.clients() != experiment.clients.count || number_ >= start.clients() ||
         model_dim(problem_spec(experiment), agreement) != start.dim())
       return Error{"Start: the dimensions do not fit the experiment"};
     worker_.reset();  // the old worker uses the memory that the new one gets
@@ -204,7 +200,7 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
   part_.reset();
   started_ = told;
   log("client " + std::to_string(number_) + " of " + std::to_string(start.clients()) +
-      " starts: " + experiment.algorithm().name() + ", d = " + std::to_string(start.dim()));
+      " starts: " + experiment.algorithm.name + ", d = " + std::to_string(start.dim()));
   return Unit{};
 }
 
@@ -226,8 +222,8 @@ std::optional<ClientEnding> ClientSession::Impl::begin(Link& link, std::span<con
   if (join_.empty()) join_ = join();
   const Status joined = link.write(join_);
   if (joined)
-    log("joined as client " + std::to_string(number_) + " of " +
-        std::to_string(experiment_.clients().count()) + "; the run begins, or goes on, when all are there");
+    log("joined as client " + std::to_string(number_) + " of " + std::to_string(experiment_.clients.count) +
+        "; the run begins, or goes on, when all are there");
   return ending_of(joined);
 }
 

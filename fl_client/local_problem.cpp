@@ -5,18 +5,10 @@
 #include <iterator>
 #include <utility>
 
-#include "proto/config/experiment.pb.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/experiment.h"
 
 namespace gradwire {
 namespace {
-
-PartitionKind partition_kind(const std::string& name) {
-  if (name == "iid") return PartitionKind::kIid;
-  if (name == "by_label") return PartitionKind::kByLabel;
-  if (name == "dirichlet") return PartitionKind::kDirichlet;
-  return PartitionKind::kContiguous;
-}
 
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
@@ -25,17 +17,11 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
-bool needs_data(const proto::Experiment& e) { return find_problem_kind(e.problem().kind()).needs_data(); }
-
-TextForm text_form(const proto::Experiment& e) {
-  return e.problem().kind() == "char_mlp" ? TextForm::kNames : TextForm::kRunning;
-}
-
 // Sources that open no file: an experiment may name them for a client.
 bool opens_no_file(const std::string& source) { return source == "digits" || source == "synthetic"; }
 
-// `test` may be empty.
-std::vector<Part> split(const proto::Experiment& e, const std::string& source, const std::string& test,
+// `test` may be empty. REQUIRES: the problem has data.
+std::vector<Part> split(const Experiment& e, const std::string& source, const std::string& test,
                         const SplitSpec& spec, const std::filesystem::path& base) {
   const auto parts = [&](const auto& read) {
     const auto data = read(source);
@@ -43,32 +29,34 @@ std::vector<Part> split(const proto::Experiment& e, const std::string& source, c
     const auto test_data = read(test);
     return make_parts(data, &test_data, spec);
   };
-  if (find_problem_kind(e.problem().kind()).data == DataForm::kText)
-    return parts(
-        [&](const std::string& from) { return read_text(from, base, text_form(e), e.problem().context()); });
-  return parts(
-      [&](const std::string& from) { return read_source(from, base, synthetic_spec(e), e.problem().dim()); });
+  if (const auto text = text_reading(e.problem))
+    return parts([&](const std::string& from) { return read_text(from, base, text->form, text->context); });
+  const RowsData& rows = *rows_of(e.problem);
+  return parts([&](const std::string& from) {
+    return read_source(from, base, synthetic_spec(rows, e.seed), rows.dim);
+  });
 }
 
 }  // namespace
 
-SplitSpec split_spec(const proto::Experiment& e) {
+SplitSpec split_spec(const Experiment& e) {
   SplitSpec spec;
-  spec.partition = partition_kind(e.clients().partition());
-  spec.dirichlet_alpha = e.clients().dirichlet_alpha();
-  spec.clients = e.clients().count();
-  spec.test_share = e.problem().test_share();
-  spec.seed = e.seed();
+  spec.partition = e.clients.partition;
+  spec.dirichlet_alpha = e.clients.dirichlet_alpha;
+  spec.clients = e.clients.count;
+  const SampleSource* const source = sources_of(e.problem);
+  spec.test_share = source == nullptr ? 0 : source->test_share;
+  spec.seed = e.seed;
   return spec;
 }
 
-SyntheticSpec synthetic_spec(const proto::Experiment& e) {
+SyntheticSpec synthetic_spec(const RowsData& rows, std::uint64_t seed) {
   SyntheticSpec spec;
-  spec.samples = e.problem().samples();
-  if (e.problem().dim() > 0) spec.dim = e.problem().dim();
-  spec.classes = e.problem().classes();
-  spec.noise = e.problem().noise();
-  spec.seed = e.seed();
+  spec.samples = rows.samples;
+  if (rows.dim > 0) spec.dim = rows.dim;
+  spec.classes = rows.classes;
+  spec.noise = rows.noise;
+  spec.seed = seed;
   return spec;
 }
 
@@ -92,12 +80,11 @@ DataChoice parse_data_choice(std::string_view text) {
   return choice;
 }
 
-std::string complete_source(const std::string& source, const proto::Experiment& e) {
-  if (source.empty()) return e.problem().data();
+std::string complete_source(const std::string& source, const std::string& own) {
+  if (source.empty()) return own;
   if (source == "digits" || source == "synthetic") return source;
   for (const std::string_view kind : {"libsvm:", "csv:", "idx:", "text:"})
     if (source.starts_with(kind)) return source;
-  const std::string& own = e.problem().data();
   const std::size_t colon = own.find(':');
   if (colon == std::string::npos) {
     throw DataError("--data '" + source + "': write its kind in front, as in libsvm:" + source +
@@ -106,31 +93,33 @@ std::string complete_source(const std::string& source, const proto::Experiment& 
   return own.substr(0, colon + 1) + source;
 }
 
-std::vector<Part> load_parts(const proto::Experiment& e, const std::filesystem::path& base) {
-  if (!needs_data(e)) return {};
-  return split(e, e.problem().data(), e.problem().test(), split_spec(e), base);
+std::vector<Part> load_parts(const Experiment& e, const std::filesystem::path& base) {
+  const SampleSource* const own = sources_of(e.problem);
+  return own == nullptr ? std::vector<Part>{} : split(e, own->data, own->test, split_spec(e), base);
 }
 
-bool leaves_out_test(const proto::Experiment& e, const DataChoice& choice) {
-  const std::string& test = e.problem().test();
-  return choice.test.empty() && !test.empty() && !(choice.part && opens_no_file(test));
+bool leaves_out_test(const Experiment& e, const DataChoice& choice) {
+  const SampleSource* const own = sources_of(e.problem);
+  if (own == nullptr || own->test.empty() || !choice.test.empty()) return false;
+  return !(choice.part && opens_no_file(own->test));
 }
 
-Part load_part(const proto::Experiment& e, const DataChoice& choice, const std::filesystem::path& base) {
-  if (!needs_data(e)) {
+Part load_part(const Experiment& e, const DataChoice& choice, const std::filesystem::path& base) {
+  const SampleSource* const own = sources_of(e.problem);
+  if (own == nullptr) {
     if (choice.source.empty() && choice.test.empty()) return {};
     const std::string option = choice.source.empty() ? "--test '" + choice.test : "--data '" + choice.source;
-    throw DataError(option + "': the problem '" + e.problem().kind() +
+    throw DataError(option + "': the problem '" + std::string(kind_name(e)) +
                     "' has no data; leave it out, or name the part alone, as in --data '#0/" +
-                    std::to_string(e.clients().count()) + "'");
+                    std::to_string(e.clients.count) + "'");
   }
-  const std::string source = complete_source(choice.source, e);
+  const std::string source = complete_source(choice.source, own->data);
   SplitSpec spec = split_spec(e);
   if (!choice.test.empty() && spec.test_share > 0)
     throw DataError(
         "--test '" + choice.test +
         "': the experiment holds out a part of --data for tests (problem.test_share); leave it out");
-  std::string test = choice.test.empty() ? "" : complete_source(choice.test, e);
+  std::string test = choice.test.empty() ? "" : complete_source(choice.test, own->data);
   if (choice.part) {
     const std::string part = std::to_string(choice.part->index) + "/" + std::to_string(choice.part->count);
     if (choice.part->count != spec.clients) {
@@ -141,7 +130,7 @@ Part load_part(const proto::Experiment& e, const DataChoice& choice, const std::
     if (choice.source.empty() && !opens_no_file(source))
       throw DataError("--data '#" + part + "' names no file, and one that the server names ('" + source +
                       "') is not opened; name it here, as in --data '" + source + "#" + part + "'");
-    if (test.empty() && opens_no_file(e.problem().test())) test = e.problem().test();
+    if (test.empty() && opens_no_file(own->test)) test = own->test;
     return std::move(split(e, source, test, spec, base)[choice.part->index]);
   }
   if (choice.source.empty())
@@ -154,7 +143,7 @@ Part load_part(const proto::Experiment& e, const DataChoice& choice, const std::
 
 Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec) {
   Agreement agreement;
-  const bool classes = find_problem_kind(spec.kind).has_classes;
+  const bool classes = spec.kind().has_classes;
   for (const Part& part : parts) {
     for (const Dataset* data : {&part.train, &part.test}) {
       agreement.columns = std::max(agreement.columns, data->columns);

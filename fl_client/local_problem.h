@@ -12,15 +12,12 @@
 
 #include "engine/data/source.h"
 #include "engine/problems/problem.h"
+#include "proto/config/experiment.h"
 
 namespace gradwire {
 
-namespace proto {
-class Experiment;
-}
-
-SplitSpec split_spec(const proto::Experiment& experiment);
-SyntheticSpec synthetic_spec(const proto::Experiment& experiment);
+SplitSpec split_spec(const Experiment& experiment);
+SyntheticSpec synthetic_spec(const RowsData& rows, std::uint64_t seed);
 
 // The --data of a client: SOURCE, SOURCE#i/n, #i/n or nothing.
 struct DataChoice {
@@ -35,22 +32,22 @@ struct DataChoice {
 // Throws DataError.
 DataChoice parse_data_choice(std::string_view text);
 
-// `source` with its kind in front: a bare path is of the kind of problem.data. Throws DataError.
-std::string complete_source(const std::string& source, const proto::Experiment& experiment);
+// `source` with its kind in front: a bare path is of the kind of `own`, the experiment's problem.data. Throws
+// DataError.
+std::string complete_source(const std::string& source, const std::string& own);
 
 // The samples of all clients, by problem.data and problem.test; paths are relative to `base`. For a kind
 // without data: none. Throws DataError.
-std::vector<Part> load_parts(const proto::Experiment& experiment, const std::filesystem::path& base);
+std::vector<Part> load_parts(const Experiment& experiment, const std::filesystem::path& base);
 
 // The samples of one client. With a part number, those that load_parts gives to that client. Without one, the
 // whole source, less problem.test_share of it. Opens what `choice` names and nothing else: an experiment
 // comes from a server, which must not decide what this client reads. Throws DataError; its text may quote the
 // data, so only this client's own log may show it.
-Part load_part(const proto::Experiment& experiment, const DataChoice& choice,
-               const std::filesystem::path& base);
+Part load_part(const Experiment& experiment, const DataChoice& choice, const std::filesystem::path& base);
 
 // True: the experiment measures accuracy on a file, but load_part opens none, because `choice` names none.
-bool leaves_out_test(const proto::Experiment& experiment, const DataChoice& choice);
+bool leaves_out_test(const Experiment& experiment, const DataChoice& choice);
 
 // The agreement that follows from all parts together. Labels are left out for kinds that take them as
 // numbers. The alphabet is that of whole files, so that d does not depend on how they are split.

@@ -10,8 +10,6 @@
 #include "fl_client/memory.h"
 #include "fl_client/stoppable_oracle.h"
 #include "proto/config/experiment.h"
-#include "proto/config/experiment.pb.h"
-#include "proto/config/problem_spec.h"
 #include "proto/wire/codec_context.h"
 #include "proto/wire/little_endian.h"
 #include "proto/wire/reply_tail.h"
@@ -21,10 +19,10 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-std::shared_ptr<const Setup<Real>> make_setup(const proto::Experiment& e, std::size_t d) {
+std::shared_ptr<const Setup<Real>> make_setup(const Experiment& e, std::size_t d) {
   auto setup = std::make_shared<Setup<Real>>();
-  setup->seed = e.seed();
-  setup->n = e.clients().count();
+  setup->seed = e.seed;
+  setup->n = e.clients.count;
   setup->d = d;
   setup->algorithm = algorithm_spec(e);
   setup->compressor = uplink_compressor(setup->algorithm, d, setup->n);
@@ -206,7 +204,7 @@ class RealWorker final : public Worker {
 };
 
 template <class Real>
-std::unique_ptr<Worker> make(const proto::Experiment& e, const ProblemSpec& spec, const Agreement& agreement,
+std::unique_ptr<Worker> make(const Experiment& e, const ProblemSpec& spec, const Agreement& agreement,
                              const Part& part, ClientId client, const ZstdMode& zstd, ClientMemory* memory,
                              const std::string& run) {
   const auto setup = make_setup<Real>(e, model_dim(spec, agreement));
@@ -218,14 +216,14 @@ std::unique_ptr<Worker> make(const proto::Experiment& e, const ProblemSpec& spec
 
 }  // namespace
 
-std::unique_ptr<Worker> make_worker(const proto::Experiment& experiment, const Agreement& agreement,
+std::unique_ptr<Worker> make_worker(const Experiment& experiment, const Agreement& agreement,
                                     const Part& part, std::uint32_t client, ClientMemory* memory,
                                     const std::string& run) {
   const ProblemSpec spec = problem_spec(experiment);
   check_agreement(spec, agreement);
-  const Result<ZstdMode> zstd = parse_zstd_mode(experiment.server().zstd());
+  const Result<ZstdMode> zstd = parse_zstd_mode(experiment.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
-  if (experiment.precision() == "fp32")
+  if (experiment.precision == Precision::kFp32)
     return make<float>(experiment, spec, agreement, part, client, *zstd, memory, run);
   return make<double>(experiment, spec, agreement, part, client, *zstd, memory, run);
 }

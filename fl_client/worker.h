@@ -14,9 +14,7 @@
 
 namespace gradwire {
 
-namespace proto {
-class Experiment;
-}
+struct Experiment;
 
 class ClientMemory;
 
@@ -46,7 +44,7 @@ class Worker {
 // `experiment` is resolved; d = model_dim(). With a memory (which must outlive the worker) the worker
 // continues where an earlier process stopped in the run that the Start message `run` names; null: it starts
 // from the beginning. Throws ConfigError, DataError or std::runtime_error.
-std::unique_ptr<Worker> make_worker(const proto::Experiment& experiment, const Agreement& agreement,
+std::unique_ptr<Worker> make_worker(const Experiment& experiment, const Agreement& agreement,
                                     const Part& part, std::uint32_t client, ClientMemory* memory = nullptr,
                                     const std::string& run = "");
 

@@ -11,7 +11,8 @@
 #include <utility>
 
 #include "algorithms/methods.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
 #include "proto/config/start_point.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
@@ -60,7 +61,7 @@ void see_data(Agreed& agreed, const ProblemSpec& spec, const ClientTable& table)
   std::vector<std::uint64_t> samples;
   for (ClientId client = 0; client < table.size(); ++client)
     samples.push_back(table.info(client).sample_count);
-  if (find_problem_kind(spec.kind).needs_data() && std::count(samples.begin(), samples.end(), 0u) > 0)
+  if (spec.kind().needs_data() && std::count(samples.begin(), samples.end(), 0u) > 0)
     throw DataError("client " +
                     std::to_string(std::find(samples.begin(), samples.end(), 0u) - samples.begin()) +
                     " has no samples");
@@ -94,8 +95,8 @@ double memory_bytes() {
 NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
   const ProblemSpec spec = problem_spec(loaded.experiment);
   const NeededConstants needed = needed_constants(algorithm_spec(loaded.experiment), spec.clients);
-  const bool closed_form = find_problem_kind(spec.kind).has_smoothness;
-  const std::string kind = "kind " + spec.kind;
+  const bool closed_form = spec.kind().has_smoothness;
+  const std::string kind = "kind " + std::string(spec.kind().name);
   if (!needed.smoothness.empty() && !closed_form)
     throw locate(loaded, ConfigError(needed.smoothness,
                                      kind + " has no closed-form smoothness constants, so no client can tell "
@@ -110,18 +111,19 @@ NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
   return needed;
 }
 
-Status check_client(const ClientInfo& info, const proto::Experiment& experiment) {
+Status check_client(const ClientInfo& info, const Experiment& experiment) {
   const ProblemSpec spec = problem_spec(experiment);
   const std::string data = "its data has " + std::to_string(info.columns) + " columns, ";
-  if (spec.dim > 0 && info.columns > spec.dim)
-    return Error{data + "but problem.dim is " + std::to_string(spec.dim) + "; is it the right data?"};
+  const RowsData* const rows = rows_of(spec.problem);
+  if (rows != nullptr && rows->dim > 0 && info.columns > rows->dim)
+    return Error{data + "but problem.dim is " + std::to_string(rows->dim) + "; is it the right data?"};
   std::size_t d = 0;
   try {
     d = model_dim(spec, {info.columns, info.labels, info.alphabet});
   } catch (const std::exception&) {
     return Unit{};  // it may fit the data of the others; agree() says what does not
   }
-  const double real_bytes = experiment.precision() == "fp32" ? sizeof(float) : sizeof(double);
+  const double real_bytes = experiment.precision == Precision::kFp32 ? sizeof(float) : sizeof(double);
   if (kVectorsOfAServer * real_bytes * static_cast<double>(d) <= memory_bytes()) return Unit{};
   return Error{data + "which make a model of " + std::to_string(d) +
                " parameters, and the server has no memory for it; is it the right data?"};
@@ -146,15 +148,14 @@ Agreed agree(const LoadedExperiment& loaded, const ClientTable& table) {
   make_paths_absolute(agreed.experiment, loaded.folder());
   if (is_unrestorable(agreed.experiment) && !survives_power(agreed.experiment))
     agreed.warnings.push_back("server.durability = \"process\": what the clients of " +
-                              agreed.experiment.algorithm().name() +
+                              agreed.experiment.algorithm.name +
                               " know nobody can give back to them here, so a loss of power at the server or "
                               "a client may end the run "
                               "for good; \"power\" or \"auto\" prevents that");
   return agreed;
 }
 
-Agreed agreed_before(const proto::Experiment& asked, const proto::Experiment& resolved,
-                     const ClientTable& table) {
+Agreed agreed_before(const Experiment& asked, const Experiment& resolved, const ClientTable& table) {
   Agreed agreed;
   agreed.experiment = resolved;
   const ProblemSpec spec = problem_spec(resolved);
@@ -172,8 +173,8 @@ std::string start_frame(const Agreed& agreed, std::uint64_t run) {
   start.set_columns(static_cast<std::uint32_t>(agreed.agreement.columns));
   start.mutable_labels()->Assign(agreed.agreement.labels.begin(), agreed.agreement.labels.end());
   if (!agreed.agreement.alphabet.empty()) start.set_alphabet(agreed.agreement.alphabet);
-  start.set_clients(agreed.experiment.clients().count());
-  start.set_experiment(agreed.experiment.SerializeAsString());
+  start.set_clients(agreed.experiment.clients.count);
+  start.set_experiment(pack_experiment(agreed.experiment));
   start.set_first_ticket(1);
   start.set_run(run);
   return control_frame(FrameType::kStart, start);

@@ -9,12 +9,12 @@
 
 #include "engine/problems/problem.h"
 #include "fl_server/net/client_table.h"
-#include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 
 struct Agreed {
-  proto::Experiment experiment;  // resolved: step sizes are numbers, paths absolute
+  Experiment experiment;  // resolved: step sizes are numbers, paths absolute
   Agreement agreement;
   std::size_t d = 0;
   std::vector<double> x0;                // shape (d)
@@ -27,14 +27,14 @@ struct Agreed {
   std::uint64_t samples = 0;  // for training, of all clients
 
   Theory theory() const {
-    return {.n = experiment.clients().count(),
+    return {.n = experiment.clients.count,
             .d = d,
             .compressor = quality,
             .smoothness = smoothness ? &*smoothness : nullptr,
             .samples = samples,
-            .rounds = experiment.run().rounds(),
+            .rounds = experiment.run.rounds,
             .weights = weights,
-            .quorum = experiment.server().quorum()};
+            .quorum = experiment.server.quorum};
   }
 };
 
@@ -44,15 +44,14 @@ NeededConstants constants_to_ask(const LoadedExperiment& loaded);
 
 // An error when no run is possible with what this client says about its data: the server refuses such a
 // client before it can end the run for all.
-Status check_client(const ClientInfo& info, const proto::Experiment& experiment);
+Status check_client(const ClientInfo& info, const Experiment& experiment);
 
 // REQUIRES: all clients of the table have joined. Throws ExperimentError or DataError (one line).
 Agreed agree(const LoadedExperiment& loaded, const ClientTable& table);
 
 // The same in a later process; `resolved` is what agree() made of the experiment. x0 is zeros: the method's
 // state replaces it. Throws ConfigError or DataError when the arguments do not fit together.
-Agreed agreed_before(const proto::Experiment& asked, const proto::Experiment& resolved,
-                     const ClientTable& table);
+Agreed agreed_before(const Experiment& asked, const Experiment& resolved, const ClientTable& table);
 
 // The Start frame, which tells the clients what was agreed.
 std::string start_frame(const Agreed& agreed, std::uint64_t run);

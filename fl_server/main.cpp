@@ -19,7 +19,7 @@
 #include "fl_server/serve.h"
 #include "fl_server/status.h"
 #include "proto/config/duration_option.h"
-#include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
 #include "proto/report/build_info.h"
 #include "proto/report/json.h"
 #include "proto/report/logger.h"

@@ -1,46 +1,19 @@
 #include "fl_server/run_about.h"
 
-#include <sstream>
 #include <utility>
 
 #include "fl_server/net/join.h"
-#include "proto/config/experiment.pb.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
 #include "proto/store/state.pb.h"
 #include "proto/wire/wire.pb.h"
 
 namespace gradwire {
-namespace {
-
-// What may change from one process of a run to the next; the rest decides the bits of the results.
-void copy_settings(const proto::Experiment& from, proto::Experiment& to) {
-  to.mutable_server()->set_quorum(from.server().quorum());
-  to.mutable_server()->set_over_selection(from.server().over_selection());
-  to.mutable_server()->set_deadline_ms(from.server().deadline_ms());
-  to.mutable_server()->set_durability(from.server().durability());
-  to.mutable_server()->set_join_deadline_ms(from.server().join_deadline_ms());
-  to.mutable_run()->set_rounds(from.run().rounds());
-  to.mutable_run()->set_evaluate_every(from.run().evaluate_every());
-  to.mutable_run()->set_stop_at_grad_norm_sq(from.run().stop_at_grad_norm_sq());
-}
-
-// "key = value" of the first line in which the two files differ; empty: they do not.
-std::string first_difference(const std::string& now, const std::string& before) {
-  std::istringstream a(now), b(before);
-  std::string line, other;
-  while (std::getline(a, line)) {
-    if (!std::getline(b, other)) other.clear();
-    if (line != other) return line.empty() ? other : line;
-  }
-  return std::getline(b, other) ? other : "";
-}
-
-}  // namespace
-
-std::string save_about(const proto::Experiment& asked, const proto::Experiment& resolved,
-                       const std::string& start, const ClientTable& table) {
+std::string save_about(const Experiment& asked, const Experiment& resolved, const std::string& start,
+                       const ClientTable& table) {
   state::Run run;
-  run.set_asked(asked.SerializeAsString());
-  run.set_experiment(resolved.SerializeAsString());
+  run.set_asked(pack_experiment(asked));
+  run.set_experiment(pack_experiment(resolved));
   run.set_start(start);
   for (ClientId client = 0; client < table.size(); ++client) {
     const ClientInfo& info = table.info(client);
@@ -59,12 +32,16 @@ std::string save_about(const proto::Experiment& asked, const proto::Experiment& 
 
 Result<RunAbout> load_about(std::string_view bytes) {
   state::Run run;
-  RunAbout about;
-  if (!run.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      !about.asked.ParseFromString(run.asked()) || !about.resolved.ParseFromString(run.experiment()) ||
-      run.start().empty() ||
-      about.resolved.clients().count() != static_cast<std::uint32_t>(run.clients_size()))
+  if (!run.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || run.start().empty())
     return Error{"what it says of its run cannot be read"};
+  Result<Experiment> asked = unpack_experiment(run.asked()), resolved = unpack_experiment(run.experiment());
+  if (!asked) return asked.error();
+  if (!resolved) return resolved.error();
+  if (resolved->clients.count != static_cast<std::uint32_t>(run.clients_size()))
+    return Error{"what it says of its clients cannot be read"};
+  RunAbout about;
+  about.asked = std::move(*asked);
+  about.resolved = std::move(*resolved);
   about.start = run.start();
   about.table = ClientTable(static_cast<std::uint32_t>(run.clients_size()));
   for (int k = 0; k < run.clients_size(); ++k) {
@@ -86,14 +63,14 @@ Result<RunAbout> load_about(std::string_view bytes) {
   return about;
 }
 
-void take_settings(const proto::Experiment& now, RunAbout& about, const std::string& folder) {
-  copy_settings(now, about.asked);
-  const std::string line = first_difference(to_toml(now), to_toml(about.asked));
+void take_settings(const Experiment& now, RunAbout& about, const std::string& folder) {
+  const std::string line = first_difference(now, about.asked);
   if (!line.empty())
     throw ExperimentError("--state " + folder + ": holds a run of another experiment, which differs in '" +
                           line +
                           "'; give it the experiment that it was started with, or choose another folder");
-  copy_settings(now, about.resolved);
+  copy_what_may_change(now, about.asked);
+  copy_what_may_change(now, about.resolved);
 }
 
 }  // namespace gradwire

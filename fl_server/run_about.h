@@ -7,24 +7,24 @@
 
 #include "base/result.h"
 #include "fl_server/net/client_table.h"
-#include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 
 struct RunAbout {
-  proto::Experiment asked;     // as the operator gave it, paths absolute
-  proto::Experiment resolved;  // step sizes are numbers
-  std::string start;           // the Start frame
-  ClientTable table{0};        // all joined
+  Experiment asked;      // as the operator gave it, paths absolute
+  Experiment resolved;   // step sizes are numbers
+  std::string start;     // the Start frame
+  ClientTable table{0};  // all joined
 };
 
-std::string save_about(const proto::Experiment& asked, const proto::Experiment& resolved,
-                       const std::string& start, const ClientTable& table);
+std::string save_about(const Experiment& asked, const Experiment& resolved, const std::string& start,
+                       const ClientTable& table);
 Result<RunAbout> load_about(std::string_view bytes);
 
 // A run may go on with another quorum, over-selection, deadline, join deadline, durability, other evaluations
 // and more or fewer rounds: those are copied from `now` into about.resolved. Throws ExperimentError that
 // names `folder` and the first other key that differs.
-void take_settings(const proto::Experiment& now, RunAbout& about, const std::string& folder);
+void take_settings(const Experiment& now, RunAbout& about, const std::string& folder);
 
 }  // namespace gradwire

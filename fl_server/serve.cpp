@@ -15,6 +15,8 @@
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
 #include "proto/report/metrics_file.h"
 #include "proto/report/summary.h"
 #include "proto/store/folder_disk.h"
@@ -46,7 +48,7 @@ bool claim(const std::filesystem::path& state, const std::string& name) {
   if (!std::filesystem::exists(config)) return true;
   std::string other;
   try {
-    other = load_experiment(config).experiment.name();
+    other = load_experiment(config).experiment.name;
   } catch (const ExperimentError&) {
     FolderDisk disk(state);
     if (const auto journal = Journal(disk, Durability::kProcess).is_there(); journal && *journal)
@@ -61,16 +63,16 @@ bool claim(const std::filesystem::path& state, const std::string& name) {
 
 void describe(const Agreed& agreed, const Log& log) {
   for (const std::string& warning : agreed.warnings) log(LogLine::warning(warning));
-  const std::string step = agreed.experiment.algorithm().step_size();
+  const std::string step = agreed.experiment.algorithm.step_size;
   if (!agreed.needed.smoothness.empty() && agreed.smoothness)
     log("step sizes from theory: L = " + std::to_string(agreed.smoothness->L) +
         " is the mean of the clients' L_i, an upper bound; step_size = " + step);
   if (!agreed.needed.convexity.empty() && agreed.smoothness)
     log("from theory: mu = " + write_parameter(agreed.smoothness->mu) +
         ", a lower bound by the regulariser and what the clients say of their data");
-  log("the run begins: " + agreed.experiment.algorithm().name() + ", " +
-      std::to_string(agreed.experiment.clients().count()) + " clients, d = " + std::to_string(agreed.d) +
-      ", " + std::to_string(agreed.experiment.run().rounds()) + " rounds");
+  log("the run begins: " + agreed.experiment.algorithm.name + ", " +
+      std::to_string(agreed.experiment.clients.count) + " clients, d = " + std::to_string(agreed.d) + ", " +
+      std::to_string(agreed.experiment.run.rounds) + " rounds");
 }
 
 // The run that the folder holds, or the one that begins in it.
@@ -101,7 +103,7 @@ class Serving {
 
   // What is left to be done of a run that was recovered.
   RunStage stage() const {
-    const bool more_rounds = server_run_->round() < told_.run().rounds() && grows_;
+    const bool more_rounds = server_run_->round() < told_.run.rounds && grows_;
     return more_rounds ? RunStage::kRounds : server_run_->stage().stage;
   }
 
@@ -136,7 +138,7 @@ class Serving {
   }
 
   std::optional<Outcome> serve_run(bool resumed) {
-    const std::uint32_t clients = told_.clients().count();
+    const std::uint32_t clients = told_.clients.count;
     Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), listening());
     bool begun = resumed;
     try {
@@ -174,7 +176,7 @@ class Serving {
 
   HubOptions hub_options(const ClientTable& table) const {
     return {table.size(),
-            told_.SerializeAsString(),
+            pack_experiment(told_),
             options_.times,
             options_.handle_signals,
             options_.log,
@@ -188,7 +190,7 @@ class Serving {
     if (options_.registry == "none" || registry_) return;
     registry_ = std::make_unique<Registry>(
         options_.registry.empty() ? options_.state / kRegistryName : options_.registry, durability_of(told_),
-        RegistryRun{registry_id(run), told_.name(), told_.algorithm().name(), told_.clients().count(),
+        RegistryRun{registry_id(run), told_.name, told_.algorithm.name, told_.clients.count,
                     registry_folder(options_.state)},
         options_.log);
   }
@@ -209,10 +211,10 @@ class Serving {
     if (!said) return false;
     Result<RunAbout> about = load_about(said->about);
     if (!about) return false;
-    const std::uint32_t rounds_before = about->resolved.run().rounds();
+    const std::uint32_t rounds_before = about->resolved.run.rounds;
     take_settings(told_, *about, options_.state.string());
     about_ = std::move(*about);
-    grows_ = told_.run().rounds() > rounds_before;
+    grows_ = told_.run.rounds > rounds_before;
     if (said->stage != RunStage::kOver || grows_) listen();
     agreed_ = agreed_before(about_.asked, about_.resolved, about_.table);
     open_registry(run_of(about_.start));
@@ -255,7 +257,7 @@ class Serving {
 
   const ServeOptions& options_;
   const LoadedExperiment& loaded_;
-  proto::Experiment told_;
+  Experiment told_;
   FolderDisk disk_;
   Journal journal_;
   const std::unique_ptr<Background> background_;
@@ -276,7 +278,7 @@ Served serve(const ServeOptions& given) {
   ServeOptions options = given;
   if (!options.log) options.log = [](const std::string&) {};
   const LoadedExperiment loaded = load_experiment(options.file, options.overrides);
-  const bool config_is_good = claim(options.state, loaded.experiment.name());
+  const bool config_is_good = claim(options.state, loaded.experiment.name);
   const FolderLock lock(options.state);
   Serving serving(options, loaded);
   const bool resumed = serving.recover();

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "fl_server/net/connection.h"
+#include "proto/config/experiment_file.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {

@@ -7,6 +7,7 @@
 
 #include "algorithms/methods.h"
 #include "fl_server/net/tcp_transport.h"
+#include "proto/config/experiment_file.h"
 #include "proto/config/start_point.h"
 #include "proto/report/metrics_file.h"
 #include "proto/report/run_clock.h"
@@ -41,8 +42,8 @@ std::string kernels(const ClientTable& table) {
   return text;
 }
 
-ZstdMode zstd_mode(const proto::Experiment& e) {
-  const Result<ZstdMode> zstd = parse_zstd_mode(e.server().zstd());
+ZstdMode zstd_mode(const Experiment& e) {
+  const Result<ZstdMode> zstd = parse_zstd_mode(e.server.zstd);
   if (!zstd) throw ExperimentError("server.zstd: " + zstd.error().message);
   return *zstd;
 }
@@ -50,8 +51,8 @@ ZstdMode zstd_mode(const proto::Experiment& e) {
 template <class Real>
 std::shared_ptr<const Setup<Real>> make_setup(const Agreed& agreed) {
   auto setup = std::make_shared<Setup<Real>>();
-  setup->seed = agreed.experiment.seed();
-  setup->n = agreed.experiment.clients().count();
+  setup->seed = agreed.experiment.seed;
+  setup->n = agreed.experiment.clients.count;
   setup->d = agreed.d;
   setup->x0.assign(agreed.x0.begin(), agreed.x0.end());
   setup->algorithm = algorithm_spec(agreed.experiment);
@@ -198,18 +199,18 @@ class RealRun final : public ServerRun {
 
 }  // namespace
 
-Durability durability_of(const proto::Experiment& experiment) {
+Durability durability_of(const Experiment& experiment) {
   return survives_power(experiment) ? Durability::kPower : Durability::kProcess;
 }
 
-std::chrono::milliseconds join_deadline(const ServeOptions& options, const proto::Experiment& experiment) {
-  return options.join_deadline.value_or(std::chrono::milliseconds(experiment.server().join_deadline_ms()));
+std::chrono::milliseconds join_deadline(const ServeOptions& options, const Experiment& experiment) {
+  return options.join_deadline.value_or(std::chrono::milliseconds(experiment.server.join_deadline_ms));
 }
 
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const Agreed& agreed,
                                            Journal& journal, Background& background, Registry* registry,
                                            std::string about) {
-  if (agreed.experiment.precision() == "fp32")
+  if (agreed.experiment.precision == Precision::kFp32)
     return std::make_unique<RealRun<float>>(options, agreed, journal, background, registry, std::move(about));
   return std::make_unique<RealRun<double>>(options, agreed, journal, background, registry, std::move(about));
 }

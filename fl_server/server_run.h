@@ -16,9 +16,11 @@
 
 namespace gradwire {
 
-Durability durability_of(const proto::Experiment& experiment);
+struct Experiment;
+
+Durability durability_of(const Experiment& experiment);
 // What the command line says, else the experiment.
-std::chrono::milliseconds join_deadline(const ServeOptions& options, const proto::Experiment& experiment);
+std::chrono::milliseconds join_deadline(const ServeOptions& options, const Experiment& experiment);
 
 class ServerRun {
  public:

@@ -14,7 +14,7 @@
 #include "fl_server/durable_run.h"
 #include "fl_server/registry/registry_file.h"
 #include "fl_server/run_about.h"
-#include "proto/config/experiment.pb.h"
+#include "proto/config/experiment.h"
 #include "proto/report/columns.h"
 #include "proto/report/json.h"
 #include "proto/report/summary.h"
@@ -51,7 +51,8 @@ struct Seen {
   Ledger ledger;
 };
 
-std::optional<Seen> look(const fs::path& state) {
+// Nothing: there is no run, or an error says why it cannot be read.
+Result<std::optional<Seen>> look(const fs::path& state) {
   ReadOnlyDisk disk(state);
   Journal journal(disk, Durability::kProcess);
   Seen seen;
@@ -79,7 +80,8 @@ std::optional<Seen> look(const fs::path& state) {
                                                     if (ledger) seen.ledger = *ledger;
                                                     return ledger.has_value();
                                                   }});
-  return found && *found ? std::optional(std::move(seen)) : std::nullopt;
+  if (!found) return found.error();
+  return *found ? std::optional(std::move(seen)) : std::nullopt;
 }
 
 std::string first_line(const fs::path& file) {
@@ -117,10 +119,13 @@ Found find(const fs::path& state, const fs::path& registry) {
   found.state = state;
   found.holder = lock_holder(state);
   if (found.holder) found.address = first_line(state / "address");
-  found.run = look(state);
+  Result<std::optional<Seen>> run = look(state);
+  if (run) found.run = std::move(*run);
+  // Where a server holds the folder, it may be writing what could not be read.
   if (!found.run && !found.holder)
-    throw std::runtime_error(state.string() +
-                             ": holds no run of gradwire-server; was it the folder of --state?");
+    throw std::runtime_error(
+        state.string() + ": " +
+        (run ? "holds no run of gradwire-server; was it the folder of --state?" : run.error().message));
   const std::string id = found.run ? registry_id(run_of(found.run->about.start)) : "";
   auto seen =
       look_into_registry(registry.empty() ? state / kRegistryName : registry, id, registry_folder(state));
@@ -184,14 +189,14 @@ std::string stage_name(const Found& found) {
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 void add_run(Json& json, const Found& found) {
-  const proto::Experiment& e = found.run->about.resolved;
+  const Experiment& e = found.run->about.resolved;
   const Totals& totals = found.run->ledger.totals;
   json["run"] = registry_id(run_of(found.run->about.start));
-  json["name"] = e.name();
-  json["algorithm"] = e.algorithm().name();
-  json["clients_wanted"] = e.clients().count();
+  json["name"] = e.name;
+  json["algorithm"] = e.algorithm.name;
+  json["clients_wanted"] = e.clients.count;
   json["round"] = found.run->ledger.round;
-  json["rounds"] = e.run().rounds();
+  json["rounds"] = e.run.rounds;
   json["outcome"] = found.run->stage == RunStage::kRounds ? Json() : Json(outcome_name(found.run->outcome));
   const std::optional<RoundRecord> last = last_evaluation(found.state);
   json["evaluation"] = last ? Json(*last) : Json();
@@ -238,15 +243,14 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
     rows_of_clients();
     return text;
   }
-  const proto::Experiment& e = found.run->about.resolved;
+  const Experiment& e = found.run->about.resolved;
   const Totals& totals = found.run->ledger.totals;
-  row("run",
-      e.name() + ": " + e.algorithm().name() + ", " + std::to_string(e.clients().count()) + " clients");
+  row("run", e.name + ": " + e.algorithm.name + ", " + std::to_string(e.clients.count) + " clients");
   row("server", found.run->stage == RunStage::kOver ? server + "; the run is over"
                 : found.holder                      ? server
                                : server + "; started with the same arguments it goes on");
   row("round",
-      std::to_string(found.run->ledger.round) + " of " + std::to_string(e.run().rounds()) + " committed");
+      std::to_string(found.run->ledger.round) + " of " + std::to_string(e.run.rounds) + " committed");
   const auto last = last_evaluation(state);
   row("evaluation",
       last ? "loss " + write_parameter(last->loss) + " at round " + std::to_string(last->round) : "none yet");

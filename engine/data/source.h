@@ -14,8 +14,6 @@
 
 namespace gradwire {
 
-enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet };
-
 // How samples are divided among clients: [problem] and [clients] of an experiment.
 struct SplitSpec {
   PartitionKind partition = PartitionKind::kContiguous;
@@ -43,9 +41,6 @@ std::filesystem::path find_data(const std::filesystem::path& path, const std::fi
 // `dim` > 0 sets the number of features; a larger index in the file is then an error. Throws DataError.
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
                     const SyntheticSpec& synthetic, std::size_t dim = 0);
-
-// How a model reads text: engine/text.h.
-enum class TextForm : std::uint8_t { kRunning, kNames };
 
 // All samples of a text:PATH source, bytes as they are, plain or gzipped. Throws DataError.
 Windows read_text(std::string_view source, const std::filesystem::path& base, TextForm form,

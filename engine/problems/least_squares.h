@@ -1,35 +1,27 @@
-// Least squares: f_i(x) = ||A_i x - y_i||^2 / (2 m_i) + R(x), labels y_i as they stand.
 #pragma once
 
-#include <cstddef>
-#include <span>
-#include <vector>
+#include <cstdint>
+#include <memory>
 
-#include "engine/problems/problem.h"
-#include "engine/sparse_rows.h"
+#include "engine/oracle.h"
+#include "engine/oracles/least_squares.h"
+#include "engine/problems/linear_model.h"
 
 namespace gradwire {
 
-template <class Real>
-class LeastSquaresOracle final : public Oracle<Real> {
- public:
-  // Throws DataError when a feature is not below `dim`.
-  LeastSquaresOracle(const Part& part, std::size_t dim, Regularizer regularizer, double lambda);
+struct LeastSquares : LinearModel, LinearConstants<LeastSquares> {
+  static constexpr KindFacts facts{.name = "least_squares",
+                                   .summary = "||A_i x - y_i||^2 / (2 m_i), the labels as they stand"};
 
-  std::size_t dim() const override { return rows_.columns(); }
-  std::size_t sample_count() const override { return rows_.rows(); }
-  Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
-  bool hessian(std::span<const Real> x, std::span<Real> upper) override;
-
- private:
-  SparseRows<Real> rows_;
-  std::vector<Real> target_;  // y_j
-  Regularizer regularizer_;
-  double lambda_;
-  std::vector<Real> gram_;  // upper triangle of A_i^T A_i / m_i, the same at every x; empty until asked for
+  static void fields(auto& self, auto&& visit) { LinearModel::fields<LeastSquares>(self, visit); }
+  static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = true}; }
+  template <class Real>
+  std::unique_ptr<Oracle<Real>> oracle(const Agreement& agreement, const Part& part, std::uint32_t /*client*/,
+                                       const AllClients&) const {
+    return with_features(agreement, part, [&](const Part& features) {
+      return std::make_unique<LeastSquaresOracle<Real>>(features, dim(agreement), regularizer, lambda);
+    });
+  }
 };
-
-extern template class LeastSquaresOracle<float>;
-extern template class LeastSquaresOracle<double>;
 
 }  // namespace gradwire

@@ -1,48 +1,49 @@
-// Linear models with two labels: f_i(x) = mean_j l(b_j a_j^T x) + R(x), b_j in {-1, +1}, with the logistic
-// loss l(z) = log(1 + e^-z) or the nonconvex l(z) = (1 - sigma(z))^2, sigma(z) = 1 / (1 + e^-z) (arXiv
-// 2102.07845).
 #pragma once
 
-#include <cstddef>
-#include <optional>
+#include <array>
+#include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
+#include <string_view>
 
-#include "engine/problems/problem.h"
-#include "engine/smoothness/weighted_gram.h"
-#include "engine/sparse_rows.h"
+#include "engine/oracle.h"
+#include "engine/oracles/logistic.h"
+#include "engine/problems/linear_model.h"
 
 namespace gradwire {
 
-template <class Real>
-class LogisticOracle final : public Oracle<Real> {
- public:
-  // `labels`: the two of all clients, ascending; they become -1 and +1. Throws DataError when a training
-  // sample has another label, or a feature is not below `dim`.
-  LogisticOracle(const Part& part, std::size_t dim, std::span<const double> labels, Regularizer regularizer,
-                 double lambda, LinearLoss loss = LinearLoss::kLogistic);
+inline std::span<const std::string_view> words_of(LinearLoss) {
+  static constexpr auto words = std::to_array<std::string_view>({"logistic", "sigmoid_squared"});
+  return words;
+}
 
-  std::size_t dim() const override { return rows_.columns(); }
-  std::size_t sample_count() const override { return rows_.rows(); }
-  Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
-  bool hessian(std::span<const Real> x, std::span<Real> upper) override;
+struct Logistic : LinearModel, LinearConstants<Logistic> {
+  static constexpr KindFacts facts{
+      .name = "logistic",
+      .summary =
+          "mean_j log(1 + exp(-b_j a_j^T x)), two labels; loss = \"sigmoid_squared\": mean_j (1 - "
+          "sigma(b_j a_j^T x))^2",
+      .has_classes = true};
+  LinearLoss loss = LinearLoss::kLogistic;
 
-  // A sample with a^T x > 0 is taken for +1, others for -1; nan is wrong. Nothing when this client has no
-  // test samples.
-  std::optional<Score> score(std::span<const Real> x) override;
-
- private:
-  SparseRows<Real> rows_;
-  WeightedGram<Real> gram_{rows_};
-  std::vector<Real> sign_;  // b_j
-  SparseRows<Real> test_rows_;
-  std::vector<Real> test_sign_;  // 0: a label of no training sample, never predicted
-  Regularizer regularizer_;
-  double lambda_;
-  LinearLoss loss_;
+  static void fields(auto& self, auto&& visit) {
+    LinearModel::fields<Logistic>(self, visit);
+    visit("loss", self.loss,
+          "of a margin z: `logistic` is log(1 + e^-z), `sigmoid_squared` is (1 - sigma(z))^2, which is "
+          "not convex",
+          {.quiet = true});
+  }
+  using LinearModel::check;
+  void check(const Agreement& agreement) const;
+  LossCurvature curvature() const;
+  template <class Real>
+  std::unique_ptr<Oracle<Real>> oracle(const Agreement& agreement, const Part& part, std::uint32_t /*client*/,
+                                       const AllClients&) const {
+    return with_features(agreement, part, [&](const Part& features) {
+      return std::make_unique<LogisticOracle<Real>>(features, dim(agreement), agreement.labels, regularizer,
+                                                    lambda, loss);
+    });
+  }
 };
-
-extern template class LogisticOracle<float>;
-extern template class LogisticOracle<double>;
 
 }  // namespace gradwire

@@ -1,151 +1,192 @@
 #include "engine/problems/problem.h"
 
-#include <cmath>
+#include <array>
+#include <concepts>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
-#include "engine/problems/problem_kinds.h"
+#include "base/config_error.h"
+#include "base/nearest.h"
 
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMaxDim = 0xfffffffe;  // coordinates have 32-bit numbers
-
-template <class Real>
-using MakeOracle = std::unique_ptr<Oracle<Real>> (*)(const ProblemSpec&, const Agreement&, const Part&,
-                                                     std::uint32_t client);
-
-struct Entry {
-  ProblemKind facts;
-  void (*check)(const ProblemSpec&, const Agreement&);
-  std::size_t (*dim)(const ProblemSpec&, const Agreement&);
-  std::vector<double> (*start)(const ProblemSpec&, const Agreement&);
-  MakeOracle<float> oracle32;
-  MakeOracle<double> oracle64;
+template <class Kind>
+concept ReadsRows = requires(Kind kind) {
+  kind.rows;
+};
+template <class Kind>
+concept ReadsText = requires(Kind kind) {
+  kind.text;
+  Kind::kTextForm;
+  kind.context();
+};
+template <class Kind>
+concept HasSmoothness = requires(const Kind kind, const Agreement agreement, std::span<const Part> parts,
+                                 std::span<const double> weights, std::span<const ClientSmoothness> clients,
+                                 AllClients all) {
+  kind.smoothness(agreement, parts, weights, all);
+  kind.client_smoothness(agreement, parts[0], 0, all);
+  kind.known_convexity(all);
+  kind.smoothness_from_clients(clients, weights, all);
 };
 
+// A readable line of the compiler for a kind that lacks something.
 template <class Kind>
-constexpr Entry entry(const ProblemKind& facts) {
-  return {facts,
-          &Kind::check,
-          &Kind::dim,
-          &Kind::start,
-          &Kind::template oracle<float>,
-          &Kind::template oracle<double>};
+constexpr bool is_kind() {
+  static_assert(std::is_same_v<decltype(Kind::facts), const KindFacts>,
+                "a kind needs constexpr KindFacts facts");
+  static_assert(
+      requires(Kind kind, Collector collect) { Kind::fields(kind, collect); },
+      "a kind needs static void fields(auto& self, auto&& visit)");
+  static_assert(
+      requires(const Kind kind) { kind.check(); }, "a kind needs void check() const");
+  static_assert(
+      requires(const Kind kind, const Agreement agreement) { kind.check(agreement); },
+      "a kind needs void check(const Agreement&) const");
+  static_assert(
+      requires(const Kind kind, const Agreement agreement) {
+        { kind.dim(agreement) } -> std::convertible_to<std::size_t>;
+        { kind.start(agreement, std::uint64_t{}) } -> std::convertible_to<std::vector<double>>;
+      },
+      "a kind needs dim(const Agreement&) const and start(const Agreement&, std::uint64_t seed) const");
+  static_assert(
+      requires(const Kind kind, const Agreement agreement, const Part part, AllClients all) {
+        {
+          kind.template oracle<double>(agreement, part, std::uint32_t{}, all)
+          } -> std::convertible_to<std::unique_ptr<Oracle<double>>>;
+      },
+      "a kind needs oracle<Real>(const Agreement&, const Part&, std::uint32_t client, const AllClients&) "
+      "const");
+  static_assert(!(ReadsRows<Kind> && ReadsText<Kind>), "a kind reads rows or text, not both");
+  static_assert(
+      HasSmoothness<Kind> || !requires(const Kind kind) { &Kind::smoothness; },
+      "a kind with smoothness() needs the other three of engine/problems/kind.h");
+  return true;
 }
 
-constexpr Entry kKinds[] = {
-    entry<QuadraticKind>({
-        .name = "quadratic",
-        .summary =
-            "tridiagonal quadratics x^T A_i x / 2 - b_i^T x; heterogeneity says how much clients differ",
-        .data = DataForm::kNone,
-        .has_classes = false,
-        .has_smoothness = true,
-        .is_network = false,
-    }),
-    entry<LeastSquaresKind>({
-        .name = "least_squares",
-        .summary = "||A_i x - y_i||^2 / (2 m_i), the labels as they stand",
-        .data = DataForm::kRows,
-        .has_classes = false,
-        .has_smoothness = true,
-        .is_network = false,
-    }),
-    entry<LogisticKind>({
-        .name = "logistic",
-        .summary = "mean_j log(1 + exp(-b_j a_j^T x)), two labels; loss = \"sigmoid_squared\": mean_j (1 - "
-                   "sigma(b_j a_j^T x))^2",
-        .data = DataForm::kRows,
-        .has_classes = true,
-        .has_smoothness = true,
-        .is_network = false,
-    }),
-    entry<MlpKind>({
-        .name = "mlp",
-        .summary = "softmax cross-entropy of a fully connected network; hidden = [] is softmax regression",
-        .data = DataForm::kRows,
-        .has_classes = true,
-        .has_smoothness = false,
-        .is_network = true,
-    }),
-    entry<CharMlpKind>({
-        .name = "char_mlp",
-        .summary =
-            "the next letter of a name, from the `context` letters before it; a file with one name per line",
-        .data = DataForm::kText,
-        .has_classes = false,
-        .has_smoothness = false,
-        .is_network = true,
-    }),
-    entry<GptKind>({
-        .name = "gpt",
-        .summary =
-            "a transformer that predicts the next letter at each of `context` positions of running text",
-        .data = DataForm::kText,
-        .has_classes = false,
-        .has_smoothness = false,
-        .is_network = true,
-    }),
-    entry<CnnKind>({
-        .name = "cnn",
-        .summary = "LeNet on images: convolutions 5 x 5 with max pooling, then fully connected layers",
-        .data = DataForm::kRows,
-        .has_classes = true,
-        .has_smoothness = false,
-        .is_network = true,
-    }),
-};
+template <class Kind>
+constexpr ProblemKind facts_of() {
+  static_assert(is_kind<Kind>());
+  return {Kind::facts,
+          ReadsRows<Kind>   ? DataForm::kRows
+          : ReadsText<Kind> ? DataForm::kText
+                            : DataForm::kNone,
+          HasSmoothness<Kind>};
+}
 
-const Entry& find(const ProblemSpec& spec) {
-  std::string known;
-  for (const Entry& kind : kKinds) {
-    if (kind.facts.name == spec.kind) return kind;
-    known += (known.empty() ? "" : ", ") + std::string(kind.facts.name);
-  }
-  throw DataError("unknown problem kind '" + spec.kind + "'; known are " + known);
+template <class... Kinds>
+constexpr std::array<ProblemKind, sizeof...(Kinds)> all_facts(const std::variant<Kinds...>*) {
+  return {facts_of<Kinds>()...};
+}
+constexpr auto kKinds = all_facts(static_cast<const Problem*>(nullptr));
+
+// Sets `problem` to the kind of that number.
+template <std::size_t... Numbers>
+void set_kind(Problem& problem, std::size_t number, std::index_sequence<Numbers...>) {
+  ((Numbers == number ? (void)problem.emplace<Numbers>() : void()), ...);
+}
+
+// Calls f(kind) for a kind that has constants.
+template <class F>
+auto with_constants(const ProblemSpec& spec, const F& f) {
+  return std::visit(
+      [&]<class Kind>(const Kind& kind) -> decltype(f(Quadratic{})) {
+        if constexpr (HasSmoothness<Kind>) return f(kind);
+        throw std::logic_error("no closed-form smoothness for the problem kind '" +
+                               std::string(Kind::facts.name) + "'");
+      },
+      spec.problem);
 }
 
 }  // namespace
 
-std::span<const ProblemKind> problem_kinds() {
-  static const std::vector<ProblemKind> kinds = [] {
-    std::vector<ProblemKind> all;
-    for (const Entry& kind : kKinds) all.push_back(kind.facts);
-    return all;
-  }();
-  return kinds;
+std::span<const ProblemKind> problem_kinds() { return kKinds; }
+
+const ProblemKind& kind_of(const Problem& problem) { return kKinds[problem.index()]; }
+
+Problem problem_of(const std::string& kind) {
+  Problem problem;
+  std::vector<std::string> known;
+  for (std::size_t number = 0; number < kKinds.size(); ++number) {
+    known.emplace_back(kKinds[number].name);
+    if (kKinds[number].name != kind) continue;
+    set_kind(problem, number, std::make_index_sequence<kKinds.size()>());
+    return problem;
+  }
+  throw ConfigError("problem.kind", "unknown kind '" + kind.substr(0, 100) + "'" + suggest(kind, known));
+}
+
+std::vector<Field> problem_fields(Problem& problem) {
+  return std::visit([](auto& kind) { return fields_of(kind); }, problem);
+}
+
+void check_problem(const Problem& problem) {
+  std::visit([](const auto& kind) { kind.check(); }, problem);
+}
+
+const SampleSource* sources_of(const Problem& problem) {
+  return std::visit(
+      []<class Kind>(const Kind& kind) -> const SampleSource* {
+        if constexpr (ReadsRows<Kind>) return &kind.rows;
+        if constexpr (ReadsText<Kind>) return &kind.text;
+        return nullptr;
+      },
+      problem);
+}
+SampleSource* sources_of(Problem& problem) {
+  return const_cast<SampleSource*>(sources_of(std::as_const(problem)));
+}
+
+const RowsData* rows_of(const Problem& problem) {
+  return std::visit(
+      []<class Kind>(const Kind& kind) -> const RowsData* {
+        if constexpr (ReadsRows<Kind>) return &kind.rows;
+        return nullptr;
+      },
+      problem);
+}
+
+std::optional<TextReading> text_reading(const Problem& problem) {
+  return std::visit(
+      []<class Kind>(const Kind& kind) -> std::optional<TextReading> {
+        if constexpr (ReadsText<Kind>) return TextReading{Kind::kTextForm, kind.context()};
+        return std::nullopt;
+      },
+      problem);
 }
 
 void check_agreement(const ProblemSpec& spec, const Agreement& agreement) {
-  const Entry& kind = find(spec);
-  if (!(spec.lambda >= 0) || !std::isfinite(spec.lambda))
-    throw DataError("problem.lambda must be a finite number, 0 or more");
-  if (kind.facts.data == DataForm::kRows) feature_count(spec, agreement);
-  kind.check(spec, agreement);
+  if (spec.clients == 0) throw DataError("a problem needs at least one client");
+  std::visit([&](const auto& kind) { kind.check(agreement); }, spec.problem);
   std::size_t d = 0;
   try {
-    d = kind.dim(spec, agreement);
+    d = model_dim(spec, agreement);
   } catch (const std::logic_error& error) {  // each size is in range, but not all together
     throw DataError("[problem] describes no usable model: " + std::string(error.what()));
   }
-  if (d > kMaxDim) throw DataError("the model has more than " + std::to_string(kMaxDim) + " parameters");
+  if (static_cast<double>(d) > kMaxModelDim)
+    throw DataError("the model has more than " + std::to_string(static_cast<std::uint64_t>(kMaxModelDim)) +
+                    " parameters");
 }
 
 std::size_t model_dim(const ProblemSpec& spec, const Agreement& agreement) {
-  return find(spec).dim(spec, agreement);
+  return std::visit([&](const auto& kind) { return kind.dim(agreement); }, spec.problem);
 }
 
 std::vector<double> model_start(const ProblemSpec& spec, const Agreement& agreement) {
-  return find(spec).start(spec, agreement);
+  return std::visit([&](const auto& kind) { return kind.start(agreement, spec.seed); }, spec.problem);
 }
 
 template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
                                           const Part& part, std::uint32_t client) {
-  const Entry& kind = find(spec);
-  if constexpr (std::is_same_v<Real, float>) return kind.oracle32(spec, agreement, part, client);
-  if constexpr (std::is_same_v<Real, double>) return kind.oracle64(spec, agreement, part, client);
+  return std::visit(
+      [&](const auto& kind) -> std::unique_ptr<Oracle<Real>> {
+        return kind.template oracle<Real>(agreement, part, client, spec);
+      },
+      spec.problem);
 }
 
 template std::unique_ptr<Oracle<float>> make_oracle(const ProblemSpec&, const Agreement&, const Part&,
@@ -156,20 +197,55 @@ template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const A
 template <class Real>
 std::vector<std::unique_ptr<Oracle<Real>>> make_oracles(const ProblemSpec& spec, const Agreement& agreement,
                                                         std::span<const Part> parts) {
-  const Entry& kind = find(spec);
-  if (kind.facts.needs_data() && parts.size() != spec.clients)
+  if (spec.kind().needs_data() && parts.size() != spec.clients)
     throw std::logic_error("make_oracles: one part per client");
-  if (spec.kind == "quadratic") return QuadraticKind::oracles<Real>(spec);
-  std::vector<std::unique_ptr<Oracle<Real>>> oracles;
-  oracles.reserve(spec.clients);
-  for (std::uint32_t client = 0; client < spec.clients; ++client)
-    oracles.push_back(make_oracle<Real>(spec, agreement, parts[client], client));
-  return oracles;
+  return std::visit(
+      [&](const auto& kind) {
+        if constexpr (requires { kind.template oracles<Real>(spec); }) {
+          return kind.template oracles<Real>(spec);
+        } else {
+          std::vector<std::unique_ptr<Oracle<Real>>> oracles;
+          oracles.reserve(spec.clients);
+          for (std::uint32_t client = 0; client < spec.clients; ++client)
+            oracles.push_back(
+                kind.template oracle<Real>(agreement, parts.empty() ? Part{} : parts[client], client, spec));
+          return oracles;
+        }
+      },
+      spec.problem);
 }
 
 template std::vector<std::unique_ptr<Oracle<float>>> make_oracles(const ProblemSpec&, const Agreement&,
                                                                   std::span<const Part>);
 template std::vector<std::unique_ptr<Oracle<double>>> make_oracles(const ProblemSpec&, const Agreement&,
                                                                    std::span<const Part>);
+
+ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
+                                   std::uint32_t client) {
+  return with_constants(
+      spec, [&](const auto& kind) { return kind.client_smoothness(agreement, part, client, spec); });
+}
+
+Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::span<const Part> parts,
+                      std::span<const double> weights) {
+  if (!weights.empty() && weights.size() != spec.clients)
+    throw std::logic_error("smoothness: one weight per client");
+  if (spec.kind().needs_data() && parts.size() != spec.clients)
+    throw std::logic_error("smoothness: one part per client");
+  return with_constants(spec,
+                        [&](const auto& kind) { return kind.smoothness(agreement, parts, weights, spec); });
+}
+
+double known_convexity(const ProblemSpec& spec) {
+  return with_constants(spec, [&](const auto& kind) { return kind.known_convexity(spec); });
+}
+
+Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,
+                                   std::span<const double> weights) {
+  if (!weights.empty() && weights.size() != clients.size())
+    throw std::logic_error("smoothness_from_clients: one weight per client");
+  return with_constants(
+      spec, [&](const auto& kind) { return kind.smoothness_from_clients(clients, weights, spec); });
+}
 
 }  // namespace gradwire

@@ -1,73 +1,74 @@
-// From [problem] of an experiment and a client's samples to its oracle: the one place where kinds of problem
-// are listed.
+// The list of the kinds of problem, and from one of them and a client's samples to its oracle.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "base/field.h"
 #include "engine/oracle.h"
 #include "engine/part.h"
-#include "engine/regularizer.h"
+#include "engine/problems/char_mlp.h"
+#include "engine/problems/cnn.h"
+#include "engine/problems/gpt.h"
+#include "engine/problems/kind.h"
+#include "engine/problems/least_squares.h"
+#include "engine/problems/logistic.h"
+#include "engine/problems/mlp.h"
+#include "engine/problems/quadratic.h"
 #include "engine/smoothness/smoothness.h"
 
 namespace gradwire {
 
-// The loss of a margin z = b a^T x: log(1 + e^-z), or (1 - sigma(z))^2.
-enum class LinearLoss : std::uint8_t { kLogistic, kSigmoidSquared };
+// [problem] of an experiment. A kind of problem is one of these.
+using Problem = std::variant<Quadratic, LeastSquares, Logistic, Mlp, CharMlp, Gpt, Cnn>;
 
-// [problem] of an experiment, as far as oracles are concerned. A number 0 or an empty word, where allowed,
-// means the default of the model (engine/models/).
-struct ProblemSpec {
-  std::string kind;  // one of problem_kinds()
-  Regularizer regularizer = Regularizer::kNone;
-  LinearLoss loss = LinearLoss::kLogistic;  // logistic
-  bool bias = false;         // logistic, least_squares: a constant feature 1 behind the last one
-  double lambda = 0;         // of the regulariser; quadratic: the smallest eigenvalue of the mean
-  std::size_t dim = 0;       // quadratic: d; with data: overrides the largest index in the file when > 0
-  double heterogeneity = 0;  // quadratic: s of engine/problems/quadratic.h, 0 = equal clients
-  std::vector<std::uint32_t>
-      hidden;               // mlp, char_mlp, cnn: widths of the hidden layers; none is softmax regression
-  std::string activation;   // networks: tanh, relu, sigmoid or gelu
-  std::size_t context = 0;  // char_mlp, gpt: letters that the next one is predicted from
-  std::size_t width = 0;    // char_mlp: of a letter's vector; gpt: of the model
-  std::size_t layers = 0;   // gpt
-  std::size_t heads = 0;    // gpt: divides width
-  double epsilon = 1e-5;    // gpt: of the layer norms
-  bool tanh_logits = true;  // char_mlp, gpt
-  std::vector<std::uint32_t> filters;             // cnn: of each convolution, one or more
-  std::size_t channels = 0;                       // cnn: numbers per pixel; they come channel by channel
-  std::size_t image_height = 0, image_width = 0;  // cnn; both 0: a square
-  std::uint32_t clients = 1;                      // n
-  std::uint64_t seed = 1;
-};
-
-// What the clients must agree on before any of them can build an oracle.
-struct Agreement {
-  std::size_t columns = 0;          // number of features
-  std::vector<double> labels = {};  // the distinct labels of all clients, ascending
-  std::string alphabet = {};        // the distinct letters of all clients, ascending bytes
-};
+// ---- what kinds there are ----
 
 enum class DataForm : std::uint8_t { kNone, kRows, kText };
 
-struct ProblemKind {
-  std::string_view name;
-  std::string_view summary;  // one line for `gradwire list`
-  DataForm data;
-  bool has_classes;     // labels are classes that the clients agree on
-  bool has_smoothness;  // closed-form constants: step_size = "theory" works
-  bool is_network;      // starts at a point of its own, not at 0
+struct ProblemKind : KindFacts {
+  DataForm data = DataForm::kNone;
+  bool has_smoothness = false;  // closed-form constants: step_size = "theory" needs no estimate
 
   bool needs_data() const { return data != DataForm::kNone; }
 };
 std::span<const ProblemKind> problem_kinds();
+const ProblemKind& kind_of(const Problem& problem);
+// With the defaults of the kind. Throws ConfigError("problem.kind") where there is no such kind.
+Problem problem_of(const std::string& kind);
+// The keys of a live problem but for `kind`, in the order of the file.
+std::vector<Field> problem_fields(Problem& problem);
+// What is between the keys. Throws ConfigError.
+void check_problem(const Problem& problem);
 
-// Throws DataError (one line) when labels, letters or shapes do not fit the kind, e.g. logistic with three
+// ---- what a problem reads ----
+
+// Null: the kind has no data.
+const SampleSource* sources_of(const Problem& problem);
+SampleSource* sources_of(Problem& problem);
+const RowsData* rows_of(const Problem& problem);  // null: it does not read rows
+struct TextReading {
+  TextForm form;
+  std::size_t context;  // letters that the next one is predicted from
+};
+std::optional<TextReading> text_reading(const Problem& problem);  // nothing: it does not read text
+
+// ---- with the clients that share it ----
+
+struct ProblemSpec : AllClients {
+  Problem problem;
+
+  const ProblemKind& kind() const { return kind_of(problem); }
+};
+
+// Throws DataError (one line) when labels, letters or shapes do not fit the problem, e.g. logistic with three
 // labels.
 void check_agreement(const ProblemSpec& spec, const Agreement& agreement);
 
@@ -104,7 +105,8 @@ Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::
 double known_convexity(const ProblemSpec& spec);
 
 // For a server that sees no data: L is the mean of the L_i (an upper bound), mu the mean of the mu_i, exact =
-// false; means by `weights` (empty: 1/n each).
+// false; means by `weights` (empty: 1/n each). Kinds without data: the exact constants. REQUIRES: the kind
+// has_smoothness.
 Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,
                                    std::span<const double> weights = {});
 

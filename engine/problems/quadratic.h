@@ -1,73 +1,70 @@
-// Tridiagonal quadratics with tunable heterogeneity (arXiv 2110.03300, Algorithm 3):
-//   f_i(x) = x^T A_i x / 2 - b_i^T x,   A_i = (nu_i / 4) T + c I,   T = tridiag(-1, 2, -1),
-//   nu_i = 1 + s xi_i,   b_i = (nu_i / 4) (-1 + s xi'_i) e_1,   xi_i, xi'_i ~ N(0, 1),
-// and the shift c such that the smallest eigenvalue of the mean of the A_i is lambda. All A_i have T's
-// eigenvectors, so every constant is a formula: A_i has the eigenvalues nu_i sin^2(k pi / (2 (d + 1))) + c, k
-// = 1..d.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "engine/problems/problem.h"
+#include "base/field.h"
+#include "engine/oracle.h"
+#include "engine/oracles/quadratic.h"
+#include "engine/part.h"
+#include "engine/problems/kind.h"
+#include "engine/smoothness/smoothness.h"
 
 namespace gradwire {
 
-// What all clients share: drawn from spec.seed, so that each can compute it by itself.
-class QuadraticFamily {
- public:
-  // Uses dim, clients, heterogeneity, lambda and seed. REQUIRES: dim > 0, clients > 0.
-  explicit QuadraticFamily(const ProblemSpec& spec);
+// engine/oracles/quadratic.h. All constants are exact, wherever they are computed: there is no data.
+struct Quadratic {
+  static constexpr KindFacts facts{
+      .name = "quadratic",
+      .summary =
+          "tridiagonal quadratics x^T A_i x / 2 - b_i^T x; heterogeneity says how much clients differ"};
+  QuadraticShape shape;
 
-  std::size_t dim() const { return dim_; }
-  std::uint32_t clients() const { return static_cast<std::uint32_t>(nu_.size()); }
-  double nu(std::uint32_t client) const { return nu_.at(client); }
-  double shift() const { return shift_; }  // c
-  double linear(std::uint32_t client) const {
-    return b_.at(client);
-  }  // the first entry of b_i, the others are 0
-
-  ClientSmoothness client(std::uint32_t client) const;
-  // Constants of f = sum_i weights[i] f_i (weights empty: 1/n each).
-  Smoothness total(std::span<const double> weights) const;
-
-  // Best L_+ of sum_i w_i ||grad f_i(x) - grad f_i(y)||^2 <= L_+^2 ||x - y||^2.
-  double L_plus(std::span<const double> weights = {}) const;
-  // Best L_pm of the Hessian variance: std(nu) times T's largest eigenvalue / 4.
-  double L_pm(std::span<const double> weights = {}) const;
-
- private:
-  double weight(std::span<const double> weights, std::size_t client) const {
-    return weights.empty() ? 1.0 / static_cast<double>(nu_.size()) : weights[client];
+  static void fields(auto& self, auto&& visit) {
+    visit("lambda", self.shape.lambda, "the smallest eigenvalue of the mean Hessian");
+    visit("dim", self.shape.dim, "d, the length of x",
+          {.high = kMaxModelDim, .required = ": the length of x, as in dim = 1000", .quiet = true});
+    visit("heterogeneity", self.shape.heterogeneity, "s, how much the clients differ; 0: not at all");
+  }
+  void check() const {}
+  void check(const Agreement& agreement) const;
+  std::size_t dim(const Agreement&) const { return shape.dim; }
+  std::vector<double> start(const Agreement& agreement, std::uint64_t seed) const;  // sqrt(d) e_1
+  template <class Real>
+  std::unique_ptr<Oracle<Real>> oracle(const Agreement&, const Part&, std::uint32_t client,
+                                       const AllClients& all) const {
+    return std::make_unique<QuadraticOracle<Real>>(family(all), client);
+  }
+  // Those of all clients, from one family.
+  template <class Real>
+  std::vector<std::unique_ptr<Oracle<Real>>> oracles(const AllClients& all) const {
+    const QuadraticFamily shared = family(all);
+    std::vector<std::unique_ptr<Oracle<Real>>> oracles;
+    oracles.reserve(all.clients);
+    for (std::uint32_t client = 0; client < all.clients; ++client)
+      oracles.push_back(std::make_unique<QuadraticOracle<Real>>(shared, client));
+    return oracles;
   }
 
-  std::size_t dim_;
-  double lambda_;
-  std::vector<double> nu_, b_;  // one per client
-  double mean_nu_ = 0;
-  double shift_ = 0;
-  double sine_low_, sine_high_;  // smallest and largest eigenvalue of T / 4
-};
-
-template <class Real>
-class QuadraticOracle final : public Oracle<Real> {
- public:
-  QuadraticOracle(const QuadraticFamily& family, std::uint32_t client);
-
-  std::size_t dim() const override { return dim_; }
-  std::size_t sample_count() const override { return 1; }
-  Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
-  bool hessian(std::span<const Real> x, std::span<Real> upper) override;
+  ClientSmoothness client_smoothness(const Agreement&, const Part&, std::uint32_t client,
+                                     const AllClients& all) const {
+    return family(all).client(client);
+  }
+  Smoothness smoothness(const Agreement&, std::span<const Part>, std::span<const double> weights,
+                        const AllClients& all) const {
+    return family(all).total(weights);
+  }
+  double known_convexity(const AllClients& all) const { return family(all).total({}).mu; }
+  Smoothness smoothness_from_clients(std::span<const ClientSmoothness>, std::span<const double> weights,
+                                     const AllClients& all) const {
+    return family(all).total(weights);
+  }
 
  private:
-  std::size_t dim_;
-  Real diagonal_, neighbour_;  // A_i has nu/2 + c on the diagonal, -nu/4 beside it
-  Real linear_;                // b_i = linear_ e_1
+  QuadraticFamily family(const AllClients& all) const { return {shape, all.clients, all.seed}; }
 };
-
-extern template class QuadraticOracle<float>;
-extern template class QuadraticOracle<double>;
 
 }  // namespace gradwire

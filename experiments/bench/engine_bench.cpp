@@ -76,8 +76,7 @@ template <class Real>
 void mlp_rows(Bench& bench, const std::string& name, const Part& part, const BareMlp& bare) {
   const Agreement agreement{part.train.columns, distinct_labels(part.train)};
   ProblemSpec spec;
-  spec.kind = "mlp";
-  spec.hidden = {BareMlp::kHidden};
+  spec.problem.emplace<Mlp>().shape.hidden = {BareMlp::kHidden};
   const auto oracle = make_oracle<Real>(spec, agreement, part, 0);
   const std::vector<double> start = model_start(spec, agreement);
   const std::vector<Real> x(start.begin(), start.end());
@@ -111,9 +110,9 @@ void engine_logistic(Bench& bench) {
   Part part;
   part.train = data;
   ProblemSpec spec;
-  spec.kind = "logistic";
-  spec.regularizer = Regularizer::kNonconvex;
-  spec.lambda = kLambda;
+  auto& logistic = spec.problem.emplace<Logistic>();
+  logistic.regularizer = Regularizer::kNonconvex;
+  logistic.lambda = kLambda;
   const Agreement agreement{data.columns, distinct_labels(data)};
   const auto oracle = make_oracle<double>(spec, agreement, part, 0);
   const auto oracle32 = make_oracle<float>(spec, agreement, part, 0);

@@ -13,11 +13,8 @@ namespace {
 
 ProblemSpec tridiagonal(std::uint32_t n, std::size_t d) {
   ProblemSpec spec;
-  spec.kind = "quadratic";
-  spec.dim = d;
+  spec.problem = Quadratic{{.dim = d, .lambda = 1e-3, .heterogeneity = 0.1}};
   spec.clients = n;
-  spec.lambda = 1e-3;
-  spec.heterogeneity = 0.1;
   return spec;
 }
 
@@ -77,7 +74,7 @@ Oracles<double> oracles_of(const QuadraticFamily& family) {
 
 void methods_quadratic(Bench& bench) {
   const ProblemSpec spec = tridiagonal(10, 100);
-  const QuadraticFamily family(spec);
+  const QuadraticFamily family(std::get<Quadratic>(spec.problem).shape, spec.clients, spec.seed);
   const Oracles<double> oracles = oracles_of(family);
   const std::vector<double> x0 = model_start(spec, {});
   const Smoothness constants = family.total({});
@@ -107,7 +104,7 @@ void methods_quadratic(Bench& bench) {
 
 void methods_permk(Bench& bench) {
   const ProblemSpec spec = tridiagonal(bench.small() ? 100 : 10'000, 1000);
-  const QuadraticFamily family(spec);
+  const QuadraticFamily family(std::get<Quadratic>(spec.problem).shape, spec.clients, spec.seed);
   const Oracles<double> oracles = oracles_of(family);
   const Smoothness constants = family.total({});
   AlgorithmSpec algorithm;
@@ -138,9 +135,9 @@ void methods_fednl(Bench& bench) {
   for (const Case& c : {Case{"phishing", 6}, Case{"w8a", 60}}) {
     const NamedData named = libsvm_or_like(c.data, bench.small());
     ProblemSpec spec;
-    spec.kind = "logistic";
-    spec.regularizer = Regularizer::kL2;
-    spec.lambda = 1e-3;
+    auto& logistic = spec.problem.emplace<Logistic>();
+    logistic.regularizer = Regularizer::kL2;
+    logistic.lambda = 1e-3;
     spec.clients = bench.small() ? 4 : 142;
     const Agreement agreement = {named.data.columns, distinct_labels(named.data)};
     SplitSpec split;

@@ -130,9 +130,9 @@ struct A9a {
     NamedData named = libsvm_or_like("a9a", small);
     name = named.name;
     data = std::move(named.data);
-    spec.kind = "logistic";
-    spec.regularizer = Regularizer::kNonconvex;
-    spec.lambda = kLambda;
+    auto& logistic = spec.problem.emplace<Logistic>();
+    logistic.regularizer = Regularizer::kNonconvex;
+    logistic.lambda = kLambda;
     spec.clients = kClients;
     agreement = {data.columns, distinct_labels(data)};
     SplitSpec split;
@@ -229,7 +229,7 @@ void rounds_threads(Bench& bench) {
 void rounds_mnist_shaped(Bench& bench) {
   const std::uint32_t n = bench.size(1000u, 20u), rounds = bench.size(100u, 2u);
   ProblemSpec spec;
-  spec.kind = "mlp";
+  spec.problem = Mlp{};
   spec.clients = n;
   Agreement agreement;
   agreement.columns = 784;

@@ -61,8 +61,7 @@ struct Line {
 template <class Real>
 std::vector<Real> digits_gradient(std::uint32_t hidden) {
   ProblemSpec spec;
-  spec.kind = "mlp";
-  spec.hidden = {hidden};
+  spec.problem.emplace<Mlp>().shape.hidden = {hidden};
   Part part;
   part.train = read_source("digits", {}, {});
   const Agreement agreement{part.train.columns, distinct_labels(part.train)};

@@ -5,9 +5,9 @@
 
 #include "algorithms/methods.h"
 #include "algorithms/support/params.h"
-#include "engine/problems/estimate_smoothness.h"
+#include "engine/smoothness/estimate_smoothness.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/experiment_file.h"
 #include "proto/config/start_point.h"
 
 namespace gradwire {
@@ -23,10 +23,11 @@ bool is_cheap(const std::vector<Part>& parts) {
 
 Smoothness estimate(Prepared& p) {
   Smoothness s = estimate_smoothness(make_oracles<double>(p.problem, p.agreement, p.parts), p.weights, p.x0,
-                                     p.experiment.seed());
+                                     p.experiment.seed);
   p.warnings.push_back(
-      "kind " + p.problem.kind + " has no closed-form constants: theory uses estimates, L = " +
-      write_parameter(s.L) + " and L_max = " + write_parameter(s.L_max()) +
+      "kind " + std::string(p.problem.kind().name) +
+      " has no closed-form constants: theory uses estimates, L = " + write_parameter(s.L) +
+      " and L_max = " + write_parameter(s.L_max()) +
       ", the largest curvatures met near x0; if the run diverges, take a smaller multiple, as "
       "in \"theory*0.5\"");
   return s;
@@ -34,7 +35,7 @@ Smoothness estimate(Prepared& p) {
 
 void resolve_algorithm(Prepared& p) {
   const AlgorithmSpec spec = algorithm_spec(p.experiment);
-  const bool closed_form = find_problem_kind(p.problem.kind).has_smoothness;
+  const bool closed_form = p.problem.kind().has_smoothness;
   const NeededConstants needed = needed_constants(spec, p.problem.clients);
   if (closed_form && (needed.any() || is_cheap(p.parts)))
     p.smoothness = smoothness(p.problem, p.agreement, p.parts, p.weights);

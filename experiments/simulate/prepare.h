@@ -7,12 +7,12 @@
 
 #include "engine/data/source.h"
 #include "engine/problems/problem.h"
-#include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 
 struct Prepared {
-  proto::Experiment experiment;  // resolved: step sizes are numbers, paths absolute
+  Experiment experiment;  // resolved: step sizes are numbers, paths absolute
   ProblemSpec problem;
   std::vector<Part> parts;  // one per client
   Agreement agreement;
@@ -31,9 +31,9 @@ struct Prepared {
             .compressor = quality,
             .smoothness = smoothness ? &*smoothness : nullptr,
             .samples = samples,
-            .rounds = experiment.run().rounds(),
+            .rounds = experiment.run.rounds,
             .weights = weights,
-            .quorum = experiment.server().quorum()};
+            .quorum = experiment.server.quorum};
   }
 };
 

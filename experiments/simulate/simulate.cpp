@@ -11,6 +11,7 @@
 #include "experiments/simulate/virtual_time.h"
 #include "experiments/support/thread_pool.h"
 #include "proto/config/client_seconds.h"
+#include "proto/config/experiment.h"
 #include "proto/config/start_point.h"
 #include "proto/report/run_clock.h"
 #include "proto/store/round_record.h"
@@ -21,14 +22,14 @@ namespace {
 // With fewer ranges, threads cost more than they save.
 constexpr std::size_t kRangesWorthThreads = 8;
 
-InProcessOptions in_process_options(const proto::Experiment& e, bool encoded, unsigned threads) {
+InProcessOptions in_process_options(const Experiment& e, bool encoded, unsigned threads) {
   InProcessOptions options;
   options.threads = threads;
   options.encoded = encoded;
-  options.faults = {e.faults().lost_replies(), e.faults().lost_requests(), e.faults().duplicates(),
-                    e.faults().crashes(),      e.faults().wiped(),         e.faults().shuffle()};
-  options.draw_arrival = e.server().over_selection() > 0 || e.server().quorum() < 1;
-  const Result<ZstdMode> zstd = parse_zstd_mode(e.server().zstd());
+  options.faults = {e.faults.lost_replies, e.faults.lost_requests, e.faults.duplicates,
+                    e.faults.crashes,      e.faults.wiped,         e.faults.shuffle};
+  options.draw_arrival = e.server.over_selection > 0 || e.server.quorum < 1;
+  const Result<ZstdMode> zstd = parse_zstd_mode(e.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   options.zstd = *zstd;
   return options;
@@ -47,7 +48,7 @@ ForRanges ranges_on(std::shared_ptr<ThreadPool> pool) {
 template <class Real>
 std::shared_ptr<Setup<Real>> make_setup(const Prepared& p, unsigned threads) {
   auto setup = std::make_shared<Setup<Real>>();
-  setup->seed = p.experiment.seed();
+  setup->seed = p.experiment.seed;
   setup->n = p.problem.clients;
   setup->d = p.d;
   setup->x0.assign(p.x0.begin(), p.x0.end());
@@ -140,7 +141,7 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
   RoundLimits limits = round_limits(p.experiment);
   limits.keep_clients = checkpoints.save != nullptr;
   const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
-  const std::string& speeds = p.experiment.clients().seconds();
+  const std::string& speeds = p.experiment.clients.seconds;
   if (speeds.empty() && !facts_of(*setup).asynchronous) {
     InProcess<Real> clients(setup, pointers, options);
     if (!checkpoints.state.empty()) load_simulation(checkpoints.state, ledger, *server, clients);
@@ -173,7 +174,7 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
 RunResult simulate(const Prepared& prepared, bool encoded, unsigned threads, const RunObserver& observer,
                    const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
   threads = std::clamp(threads, 1u, std::max(1u, prepared.problem.clients));
-  if (prepared.experiment.precision() == "fp32")
+  if (prepared.experiment.precision == Precision::kFp32)
     return simulate_as<float>(prepared, encoded, threads, observer, stop, checkpoints);
   return simulate_as<double>(prepared, encoded, threads, observer, stop, checkpoints);
 }

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <unistd.h>
 
-#include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
 #include "proto/config/toml_reader.h"
 
 namespace gradwire {

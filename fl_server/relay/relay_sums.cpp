@@ -8,7 +8,7 @@
 
 #include "algorithms/methods.h"
 #include "proto/config/experiment.h"
-#include "proto/config/experiment.pb.h"
+#include "proto/config/settings.h"
 #include "proto/wire/codec_context.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
@@ -104,12 +104,12 @@ class RealAdder final : public RelaySums::Adder {
 };
 
 template <class Real>
-std::unique_ptr<RelaySums::Adder> make_adder(const proto::Experiment& experiment, std::size_t d) {
-  const Result<ZstdMode> zstd = parse_zstd_mode(experiment.server().zstd());
+std::unique_ptr<RelaySums::Adder> make_adder(const Experiment& experiment, std::size_t d) {
+  const Result<ZstdMode> zstd = parse_zstd_mode(experiment.server.zstd);
   if (!zstd) return nullptr;
   Setup<Real> setup;
-  setup.seed = experiment.seed();
-  setup.n = experiment.clients().count();
+  setup.seed = experiment.seed;
+  setup.n = experiment.clients.count;
   setup.d = d;
   setup.algorithm = algorithm_spec(experiment);
   setup.compressor = uplink_compressor(setup.algorithm, d, setup.n);
@@ -142,18 +142,16 @@ void RelaySums::begin(const std::string& start) {
   bytes_held_ = 0;
   adder_.reset();
   wire::Start message;
-  proto::Experiment experiment;
-  if (!parse_control(std::as_bytes(std::span(start)), message) ||
-      !experiment.ParseFromString(message.experiment()))
-    return;
+  if (!parse_control(std::as_bytes(std::span(start)), message)) return;
+  const Result<Experiment> experiment = unpack_experiment(message.experiment());
+  if (!experiment) return;
   try {
-    check_experiment(experiment);
-    adder_ = experiment.precision() == "fp32" ? make_adder<float>(experiment, message.dim())
-                                              : make_adder<double>(experiment, message.dim());
+    adder_ = experiment->precision == Precision::kFp32 ? make_adder<float>(*experiment, message.dim())
+                                                       : make_adder<double>(*experiment, message.dim());
   } catch (const std::exception&) {
     return;
   }
-  half_deadline_ = std::chrono::milliseconds(experiment.server().deadline_ms() / 2);
+  half_deadline_ = std::chrono::milliseconds(experiment->server.deadline_ms / 2);
 }
 
 bool RelaySums::watch(std::uint32_t channel, const Parcel& parcel) {

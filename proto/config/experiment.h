@@ -1,83 +1,79 @@
-// An experiment as data, and its TOML file (docs/experiment_file.md).
+// An experiment as data: what the file says, what the server holds, what a client is told.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "algorithms/support/spec.h"
 #include "base/config_error.h"
-#include "proto/config/experiment.pb.h"
-#include "proto/config/experiment_check.h"
+#include "base/field.h"
+#include "engine/problems/problem.h"
+#include "proto/config/sections.h"
 
 namespace gradwire {
 
-// The file, or a --set, cannot be used. what() is the whole line: "FILE:LINE: message" or "--set a.b:
-// message".
-class ExperimentError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+struct Experiment {
+  std::string name;
+  std::uint64_t seed = 1;
+  Precision precision = Precision::kFp64;
+  Problem problem;
+  ClientsSection clients;
+  AlgorithmSection algorithm;
+  RunSection run;
+  ServerSection server;
+  FaultsSection faults;
+
+  // The keys before the first section.
+  static void fields(auto& self, auto&& visit) {
+    visit("name", self.name, "results go to results/NAME",
+          {.note = "the file's name without .toml", .check = check_name});
+    visit("seed", self.seed, "every random number of the run is a function of it");
+    visit("precision", self.precision, "of the model and of all vectors that travel");
+  }
 };
 
-inline constexpr std::size_t kMaxExperimentBytes = 1 << 20;
+struct KeySection {
+  std::string_view name;  // empty: the keys before the first section
+  std::vector<Field> fields;
 
-struct LoadedExperiment {
-  proto::Experiment experiment;  // complete and checked
-  std::filesystem::path file;    // as it was given
-  // Where each key ("problem.kind") and section ("problem") stands; kFromSet: it comes from --set.
-  std::map<std::string, std::uint32_t> lines;
-  static constexpr std::uint32_t kFromSet = 0;
-
-  // What the paths in the experiment are relative to.
-  std::filesystem::path folder() const;
+  std::string path(std::string_view key) const;  // "run.rounds"
 };
+// Of a live experiment, which must outlive them, in the order of the file. [problem] is without `kind`,
+// [algorithm] without the method's own parameters.
+std::vector<KeySection> sections_of(Experiment& experiment);
+std::vector<std::string> section_names();  // without the nameless one
 
-// Reads and checks. `overrides` are the arguments of --set, "a.b=v": v is a TOML value, or else a string.
-// Throws ExperimentError.
-LoadedExperiment load_experiment(const std::filesystem::path& file,
-                                 std::span<const std::string> overrides = {});
-LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
-                                  std::span<const std::string> overrides = {});
+// `kind` of [problem] as a field of `kind`, which must outlive it.
+Field kind_field(std::string& kind);
+std::string_view kind_name(const Experiment& experiment);
 
-// An experiment in which every key has its default: not usable before the required ones are set.
-proto::Experiment default_experiment();
+// [algorithm] and clients.participation. set_algorithm() respells numbers in their shortest exact form.
+AlgorithmSpec algorithm_spec(const Experiment& experiment);
+void set_algorithm(Experiment& experiment, const AlgorithmSpec& spec);
 
-// A file that reads back to the same message: keys in the order of the table, numbers in the shortest form
-// that is exact. REQUIRES: check_experiment() passes.
-std::string to_toml(const proto::Experiment& experiment);
+// [problem] and the clients that share it.
+ProblemSpec problem_spec(const Experiment& experiment);
 
-// [algorithm] and clients.participation. Numbers are respelled in their shortest exact form.
-AlgorithmSpec algorithm_spec(const proto::Experiment& experiment);
-void set_algorithm(proto::Experiment& experiment, const AlgorithmSpec& spec);
+// Checks each value, and what is between values. Throws ConfigError.
+void check_experiment(const Experiment& experiment);
 
-// Replaces each path (of problem.data, problem.test, run.x0) by f(path).
-void map_paths(proto::Experiment& experiment,
-               const std::function<std::filesystem::path(const std::filesystem::path&)>& f);
-// Makes a copy of the file work in another folder: a path that exists beside `base` becomes absolute; other
-// paths stay as they are and are looked up in $GRADWIRE_DATA.
-void make_paths_absolute(proto::Experiment& experiment, const std::filesystem::path& base);
+// A file that reads back to the same experiment: numbers in the shortest form that is exact. REQUIRES:
+// check_experiment() passes.
+std::string to_toml(const Experiment& experiment);
 
 // server.mirrors, with "auto" decided. `over_network`: clients are processes of their own.
-bool keep_mirrors(const proto::Experiment& experiment, bool over_network);
-
+bool keep_mirrors(const Experiment& experiment, bool over_network);
 // Whether clients keep some state that nobody can give back to them once server and clients disagree.
-bool is_unrestorable(const proto::Experiment& experiment);
+bool is_unrestorable(const Experiment& experiment);
 // server.durability, with "auto" decided: whether a committed round is to survive a loss of power.
-bool survives_power(const proto::Experiment& experiment);
-
-// Adds file and line of the key to an error that was found later, e.g. by resolve().
-ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error);
+bool survives_power(const Experiment& experiment);
 
 struct KeyHelp {
   std::string key, type, fallback, meaning;
 };
-// All keys but the methods' own parameters, sections together.
-std::span<const KeyHelp> experiment_keys();
+// All keys but the methods' own parameters, sections together. Where kinds of problem differ, each is named.
+std::vector<KeyHelp> experiment_keys();
 
 }  // namespace gradwire

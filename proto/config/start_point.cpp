@@ -10,8 +10,7 @@
 
 #include "base/config_error.h"
 #include "base/stream.h"
-#include "proto/config/experiment.pb.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/experiment.h"
 #include "proto/store/model_file.h"
 
 namespace gradwire {
@@ -82,21 +81,21 @@ std::vector<double> read_start(const std::filesystem::path& file, std::size_t d)
 
 }  // namespace
 
-std::vector<double> start_point(const proto::Experiment& experiment, const Agreement& agreement,
+std::vector<double> start_point(const Experiment& experiment, const Agreement& agreement,
                                 const std::filesystem::path& base) {
   const ProblemSpec spec = problem_spec(experiment);
   const std::size_t d = model_dim(spec, agreement);
-  const std::string& x0 = experiment.run().x0();
+  const std::string& x0 = experiment.run.x0;
   if (x0 == "zeros") return std::vector<double>(d);
-  if (x0 == "normal") return standard_normal(experiment.seed(), d);
+  if (x0 == "normal") return standard_normal(experiment.seed, d);
   if (x0 == "model") return model_start(spec, agreement);
   if (x0.starts_with(kFilePrefix)) return read_start(base / x0.substr(kFilePrefix.size()), d);
   throw ConfigError(kKey, "unknown x0 '" + x0 + "'; use zeros, normal, model or file:PATH");
 }
 
-std::vector<double> client_weights(const proto::Experiment& experiment,
+std::vector<double> client_weights(const Experiment& experiment,
                                    std::span<const std::uint64_t> sample_counts) {
-  if (experiment.clients().weights() != "samples") return {};
+  if (experiment.clients.weights != Weighting::kSamples) return {};
   const std::uint64_t total = std::accumulate(sample_counts.begin(), sample_counts.end(), std::uint64_t{0});
   if (total == 0) return {};  // functions that are no means over samples
   std::vector<double> weights;
@@ -105,14 +104,14 @@ std::vector<double> client_weights(const proto::Experiment& experiment,
   return weights;
 }
 
-RoundLimits round_limits(const proto::Experiment& experiment) {
+RoundLimits round_limits(const Experiment& experiment) {
   RoundLimits limits;
-  limits.rounds = experiment.run().rounds();
-  limits.evaluate_every = experiment.run().evaluate_every();
-  limits.stop_at_grad_norm_sq = experiment.run().stop_at_grad_norm_sq();
-  limits.quorum = experiment.server().quorum();
-  limits.over_selection = experiment.server().over_selection();
-  limits.deadline_seconds = experiment.server().deadline_ms() / 1000.0;
+  limits.rounds = experiment.run.rounds;
+  limits.evaluate_every = experiment.run.evaluate_every;
+  limits.stop_at_grad_norm_sq = experiment.run.stop_at_grad_norm_sq;
+  limits.quorum = experiment.server.quorum;
+  limits.over_selection = experiment.server.over_selection;
+  limits.deadline_seconds = experiment.server.deadline_ms / 1000.0;
   return limits;
 }
 

@@ -12,20 +12,18 @@
 
 namespace gradwire {
 
-namespace proto {
-class Experiment;
-}
+struct Experiment;
 
 // run.x0, shape (d): zeros, normal (standard, a function of the seed), model, or file:PATH with PATH relative
 // to `base`. Throws ConfigError("run.x0").
-std::vector<double> start_point(const proto::Experiment& experiment, const Agreement& agreement,
+std::vector<double> start_point(const Experiment& experiment, const Agreement& agreement,
                                 const std::filesystem::path& base);
 
 // clients.weights: the shares of the samples, shape (n); empty for equal weights.
-std::vector<double> client_weights(const proto::Experiment& experiment,
+std::vector<double> client_weights(const Experiment& experiment,
                                    std::span<const std::uint64_t> sample_counts);
 
 // [run] and [server].
-RoundLimits round_limits(const proto::Experiment& experiment);
+RoundLimits round_limits(const Experiment& experiment);
 
 }  // namespace gradwire

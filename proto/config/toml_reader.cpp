@@ -20,23 +20,23 @@ struct TomlAssertion {};
 namespace gradwire {
 namespace {
 
-TomlValue list_value(const toml::array& array) {
+Value list_value(const toml::array& array) {
   std::vector<std::int64_t> integers;
   for (const toml::node& element : array) {
     const auto* integer = element.as_integer();
-    if (integer == nullptr) return TomlOther{"a list of other things"};
+    if (integer == nullptr) return OtherValue{"a list of other things"};
     integers.push_back(integer->get());
   }
   return integers;
 }
 
-TomlValue to_value(const toml::node& node) {
+Value to_value(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) return flag->get();
   if (const auto* integer = node.as_integer()) return integer->get();
   if (const auto* number = node.as_floating_point()) return number->get();
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* array = node.as_array()) return list_value(*array);
-  return TomlOther{node.is_table() ? "a table" : "a date or time"};
+  return OtherValue{node.is_table() ? "a table" : "a date or time"};
 }
 
 // Bytes of the UTF-8 sequence that starts at text[i]; 0 when there is none. Overlong forms are left to
@@ -125,7 +125,7 @@ std::vector<TomlEntry> read_toml(std::string_view text) {
   }
 }
 
-std::optional<TomlValue> read_toml_value(std::string_view text) {
+std::optional<Value> read_toml_value(std::string_view text) {
   try {
     const toml::table document = toml::parse("value = " + std::string(text));
     // A line break in `text` could start another key.

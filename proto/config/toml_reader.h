@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proto/config/toml_value.h"
+#include "base/value.h"
 
 namespace gradwire {
 
@@ -27,15 +27,15 @@ struct TomlEntry {
   std::string section;  // empty: the key stands before the first section
   std::string key;
   bool is_header = false;  // no key, no value: [section]
-  TomlValue value;
+  Value value;
   std::uint32_t line = 0;  // from 1
 };
 
-// In the order of the file. Sections are one level deep: what is nested deeper is a TomlOther. Throws
+// In the order of the file. Sections are one level deep: what is nested deeper is a OtherValue. Throws
 // TomlError.
 std::vector<TomlEntry> read_toml(std::string_view text);
 
 // One value as it would stand to the right of a "="; nothing when it is not TOML.
-std::optional<TomlValue> read_toml_value(std::string_view text);
+std::optional<Value> read_toml_value(std::string_view text);
 
 }  // namespace gradwire

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "proto/config/experiment.h"
-#include "proto/config/experiment_fields.h"
 
 namespace gradwire {
 namespace {
@@ -12,33 +11,30 @@ bool is_bare_key(const std::string& key) {
   });
 }
 
-std::string line(const std::string& key, const TomlValue& value) {
+std::string line(const std::string& key, const Value& value) {
   return (is_bare_key(key) ? key : toml_literal(key)) + " = " + toml_literal(value) + "\n";
-}
-
-bool is_written(const Field& field, const proto::Experiment& e, const TomlValue& value) {
-  if (value == TomlValue("")) return false;
-  const Field::OfKind* own = field.of_kind(e.problem().kind());
-  if (!field.kinds.empty() && own == nullptr) return false;
-  return value != (own != nullptr ? own->fallback : field.fallback) || field.matters == nullptr ||
-         field.matters(e);
 }
 
 }  // namespace
 
-std::string to_toml(const proto::Experiment& e) {
-  std::string text, section;
-  for (const Field& field : experiment_fields()) {
-    const TomlValue value = field.get(e);
-    if (!is_written(field, e, value)) continue;
-    if (section != field.section) {
-      section = field.section;
-      text += "\n[" + section + "]\n";
+std::string to_toml(const Experiment& experiment) {
+  Experiment e = experiment, defaults;
+  defaults.problem = problem_of(std::string(kind_name(e)));
+  const std::vector<KeySection> now = sections_of(e), unset = sections_of(defaults);
+  std::string text;
+  for (std::size_t s = 0; s < now.size(); ++s) {
+    std::string lines;
+    if (now[s].name == "problem") lines += line("kind", std::string(kind_name(e)));
+    for (std::size_t k = 0; k < now[s].fields.size(); ++k) {
+      const Field& field = now[s].fields[k];
+      const Value value = field.get();
+      if (value == Value("") || (field.rules.quiet && value == unset[s].fields[k].get())) continue;
+      lines += line(std::string(field.key), value);
     }
-    text += line(std::string(field.key), value);
-    // The parameters follow the last key of [algorithm].
-    if (field.section == "algorithm" && field.key == "batch")
-      for (const proto::Parameter& p : e.algorithm().parameters()) text += line(p.key(), value_of(p.value()));
+    if (now[s].name == "algorithm")
+      for (const auto& [key, value] : e.algorithm.parameters) lines += line(key, value_of(value));
+    if (!lines.empty() && !now[s].name.empty()) text += "\n[" + std::string(now[s].name) + "]\n";
+    text += lines;
   }
   return text;
 }

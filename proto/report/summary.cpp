@@ -92,19 +92,20 @@ std::string outcome_name(Outcome outcome) {
 }
 
 std::string summary_json(const Summary& s) {
-  const proto::Experiment& e = *s.experiment;
+  const Experiment& e = *s.experiment;
+  const SampleSource* const source = sources_of(e.problem);
   std::vector<std::string> warnings = s.warnings;
   if (std::string rise = loss_rise(s.loss_at_start, s.last); !rise.empty())
     warnings.push_back(std::move(rise));
-  return json_text({{"name", e.name()},
+  return json_text({{"name", e.name},
                     {"version", version()},
                     {"build", build_info()},
                     {"kernels", s.kernels},
                     {"host", host_name()},
-                    {"seed", e.seed()},
-                    {"precision", e.precision()},
-                    {"problem", e.problem().kind()},
-                    {"data", e.problem().data()},
+                    {"seed", e.seed},
+                    {"precision", words_of(e.precision)[static_cast<int>(e.precision)]},
+                    {"problem", kind_name(e)},
+                    {"data", source == nullptr ? "" : source->data},
                     {"clients", s.theory.n},
                     {"d", s.theory.d},
                     {"transport", s.transport},

@@ -13,9 +13,7 @@
 
 namespace gradwire {
 
-namespace proto {
-class Experiment;
-}
+struct Experiment;
 
 // A process that took part.
 struct ProcessInfo {
@@ -25,10 +23,10 @@ struct ProcessInfo {
 };
 
 struct Summary {
-  const proto::Experiment* experiment = nullptr;  // resolved
-  Theory theory;                                  // what the step sizes were computed from
-  std::string transport;                          // memory, encoded, tcp
-  std::string kernels;                            // that computed gradients: "avx2"; empty: not known
+  const Experiment* experiment = nullptr;  // resolved
+  Theory theory;                           // what the step sizes were computed from
+  std::string transport;                   // memory, encoded, tcp
+  std::string kernels;                     // that computed gradients: "avx2"; empty: not known
   unsigned threads = 1;
   std::vector<std::string> warnings;
   Outcome outcome = Outcome::kFinished;

@@ -14,7 +14,8 @@
 namespace gradwire {
 namespace {
 
-constexpr std::string_view kSnapshotMagic = "GWSTATE1";
+// The digit grows when what gradwire writes can no longer be read by the code of before; records follow it.
+constexpr std::string_view kMagicOfAnyVersion = "GWSTATE", kSnapshotMagic = "GWSTATE2";
 constexpr std::uint32_t kRecordMagic = 0x43525747;  // "GWRC"
 constexpr std::size_t kSnapshotHead = 8 + 8 + 4;    // magic, number, sections
 constexpr std::size_t kTableEntry = 4 + 4 + 8;      // tag, checksum, length
@@ -87,19 +88,36 @@ std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<cons
   return pieces;
 }
 
-Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes) {
-  if (bytes.size() < kSnapshotHead || !bytes.starts_with(kSnapshotMagic))
+namespace {
+
+// Where the table of sections ends, of a snapshot of any version.
+Result<std::size_t> end_of_table(std::uint64_t number, std::string_view bytes) {
+  if (bytes.size() < kSnapshotHead || !bytes.starts_with(kMagicOfAnyVersion))
     return Error{"it does not begin as a snapshot does"};
   const std::size_t count = get<std::uint32_t>(bytes, 16);
   if (count > (bytes.size() - kSnapshotHead) / kTableEntry) return Error{"it is cut off"};
-  const std::size_t table_end = kSnapshotHead + count * kTableEntry;
-  if (bytes.size() < table_end + 4) return Error{"it is cut off"};
-  if (get<std::uint32_t>(bytes, table_end) != checksum(bytes.substr(0, table_end)) ||
+  const std::size_t end = kSnapshotHead + count * kTableEntry;
+  if (bytes.size() < end + 4) return Error{"it is cut off"};
+  if (get<std::uint32_t>(bytes, end) != checksum(bytes.substr(0, end)) ||
       get<std::uint64_t>(bytes, 8) != number)
     return Error{"its header is damaged"};
+  return end;
+}
+
+// No damage: another version of gradwire reads it.
+bool is_of_another_version(std::uint64_t number, std::string_view bytes) {
+  return end_of_table(number, bytes) && !bytes.starts_with(kSnapshotMagic);
+}
+
+}  // namespace
+
+Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes) {
+  const Result<std::size_t> table_end = end_of_table(number, bytes);
+  if (!table_end) return table_end.error();
+  if (!bytes.starts_with(kSnapshotMagic)) return Error{"it is of another version of gradwire"};
   std::vector<Section> sections;
-  std::string_view rest = bytes.substr(table_end + 4);
-  for (std::size_t k = 0; k < count; ++k) {
+  std::string_view rest = bytes.substr(*table_end + 4);
+  for (std::size_t k = 0; k < get<std::uint32_t>(bytes, 16); ++k) {
     const std::size_t entry = kSnapshotHead + k * kTableEntry;
     const auto length = get<std::uint64_t>(bytes, entry + 8);
     if (length > rest.size()) return Error{"it is cut off"};
@@ -205,6 +223,9 @@ Result<bool> Journal::recover_from(const std::string& name, std::uint64_t number
                                    const Reader& reader) {
   const auto bytes = disk_.read(name);
   if (!bytes) return bytes.error();
+  if (is_of_another_version(number, *bytes))
+    return Error{name +
+                 " is of another version of gradwire: go on with that version, or choose another folder"};
   const auto sections = unpack_snapshot(number, *bytes);
   const bool usable = sections && reader.snapshot(*sections);
   if (!usable) {

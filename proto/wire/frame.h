@@ -20,7 +20,7 @@
 namespace gradwire {
 
 inline constexpr std::uint32_t kMagic = 0x31525747;  // "GWR1"
-inline constexpr std::uint8_t kWireVersion = 1;
+inline constexpr std::uint8_t kWireVersion = 2;
 inline constexpr std::size_t kPrefixBytes = 32;
 inline constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
 

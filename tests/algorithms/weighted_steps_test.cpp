@@ -5,7 +5,7 @@
 
 #include "experiments/simulate/prepare.h"
 #include "fl_server/agreed.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/experiment_file.h"
 #include "tests/algorithms/skewed.h"
 #include "tests/proto/experiment_text.h"
 

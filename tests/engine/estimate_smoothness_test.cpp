@@ -1,4 +1,4 @@
-#include "engine/problems/estimate_smoothness.h"
+#include "engine/smoothness/estimate_smoothness.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,10 +22,7 @@ using Oracles = std::vector<std::unique_ptr<Oracle<double>>>;
 
 ProblemSpec quadratics(std::uint32_t clients) {
   ProblemSpec spec;
-  spec.kind = "quadratic";
-  spec.dim = 20;
-  spec.lambda = 0.01;
-  spec.heterogeneity = 0.8;
+  spec.problem = Quadratic{{.dim = 20, .lambda = 0.01, .heterogeneity = 0.8}};
   spec.clients = clients;
   return spec;
 }
@@ -65,7 +62,7 @@ TEST(EstimateSmoothness, LeavesTheClientsBeyondSixtyFourTheLargestOfThem) {
 
 TEST(EstimateSmoothness, OfLogisticRegressionIsNearTheCurvatureAtZeroAndNeverAboveItsBounds) {
   ProblemSpec spec;
-  spec.kind = "logistic";
+  spec.problem = Logistic{};
   spec.clients = 3;
   const Agreement agreement{.columns = 7, .labels = {0, 1}};
   std::vector<Part> parts;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/problems/problem.h"
 #include "engine/upper_triangle.h"
 #include "tests/engine/oracle_checks.h"
+#include "tests/engine/problem_kinds.h"
 
 namespace gradwire {
 namespace {
@@ -31,17 +31,18 @@ void PrintTo(const HessianCase& c, std::ostream* out) {
 class Hessian : public testing::TestWithParam<HessianCase> {
  protected:
   Hessian() {
-    spec_.kind = GetParam().kind;
-    spec_.loss = GetParam().loss;
-    spec_.regularizer = GetParam().regularizer;
-    spec_.bias = GetParam().bias;
-    spec_.lambda = 0.3;
-    part_.train = random_data(kRows, kColumns, GetParam().share, {0, 1});
-    if (spec_.kind == "quadratic") {
-      spec_.dim = kColumns;
-      spec_.heterogeneity = 0.5;
+    const HessianCase& c = GetParam();
+    spec_ = spec_of_kind(c.kind);
+    part_.train = random_data(kRows, kColumns, c.share, {0, 1});
+    if (auto* quadratic = std::get_if<Quadratic>(&spec_.problem)) {
+      quadratic->shape = {.dim = kColumns, .lambda = 0.3, .heterogeneity = 0.5};
       spec_.clients = 3;
+      return;
     }
+    linear_model(spec_).regularizer = c.regularizer;
+    linear_model(spec_).bias = c.bias;
+    linear_model(spec_).lambda = 0.3;
+    if (auto* logistic = std::get_if<Logistic>(&spec_.problem)) logistic->loss = c.loss;
   }
   template <class Real>
   std::unique_ptr<Oracle<Real>> oracle() const {
@@ -103,21 +104,21 @@ TEST_P(HessianOfRows, EqualsTheSumOverDenseRows) {
   std::vector<double> want(d * d);
   DenseRows rows = dense_rows(part_.train);
   for (std::size_t r = 0; r < kRows; ++r) {
-    if (spec_.bias) rows[r].push_back(1);
+    if (GetParam().bias) rows[r].push_back(1);
     double z = 0;
     for (std::size_t j = 0; j < d; ++j) z += rows[r][j] * x[j];
     if (part_.train.label[r] == 0) z = -z;
     const double s = 1 / (1 + std::exp(z));
-    const double curvature = spec_.kind == "least_squares" ? 1
-                             : spec_.loss == kSquaredLoss  ? 2 * s * s * (1 - s) * (2 - 3 * s)
-                                                           : s * (1 - s);
+    const double curvature = spec_.kind().name == "least_squares" ? 1
+                             : GetParam().loss == kSquaredLoss    ? 2 * s * s * (1 - s) * (2 - 3 * s)
+                                                                  : s * (1 - s);
     for (std::size_t a = 0; a < d; ++a)
       for (std::size_t b = 0; b < d; ++b) want[a * d + b] += curvature * rows[r][a] * rows[r][b] / kRows;
   }
   for (std::size_t j = 0; j < d; ++j) {
     const double square = x[j] * x[j];
-    if (spec_.regularizer == Regularizer::kL2) want[j * d + j] += 0.3;
-    if (spec_.regularizer == Regularizer::kNonconvex)
+    if (GetParam().regularizer == Regularizer::kL2) want[j * d + j] += 0.3;
+    if (GetParam().regularizer == Regularizer::kNonconvex)
       want[j * d + j] += 0.6 * (1 - 3 * square) / std::pow(1 + square, 3);
   }
   const std::vector<double> upper = hessian_of(*oracle, x);
@@ -147,7 +148,7 @@ TEST_P(Hessian, WrongLengthsAreLogicErrors) {
 
 TEST(HessianOfANetwork, IsNotOffered) {
   ProblemSpec spec;
-  spec.kind = "mlp";
+  spec.problem = Mlp{};
   const Part part{random_data(5, 3, 1, {0, 1}), {}};
   const auto oracle = make_oracle<double>(spec, {.columns = 3, .labels = {0, 1}}, part, 0);
   std::vector<double> x(oracle->dim()), upper(upper_size(oracle->dim()), 5.0);

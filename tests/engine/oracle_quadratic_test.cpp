@@ -3,22 +3,16 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/problems/quadratic.h"
+#include "engine/oracles/quadratic.h"
 #include "engine/smoothness/eigen.h"
 #include "tests/engine/oracle_checks.h"
 
 namespace gradwire {
 namespace {
 
-ProblemSpec spec_of(std::size_t dim, std::uint32_t clients, double heterogeneity, double lambda = 1e-3) {
-  ProblemSpec spec;
-  spec.kind = "quadratic";
-  spec.dim = dim;
-  spec.clients = clients;
-  spec.heterogeneity = heterogeneity;
-  spec.lambda = lambda;
-  spec.seed = 42;
-  return spec;
+QuadraticFamily family_of(std::size_t dim, std::uint32_t clients, double heterogeneity,
+                          double lambda = 1e-3) {
+  return {{.dim = dim, .lambda = lambda, .heterogeneity = heterogeneity}, clients, 42};
 }
 
 // A_i as a matrix: every column is the gradient at a unit vector plus b_i.
@@ -46,7 +40,7 @@ std::vector<double> eigenvalues(const DenseRows& rows) {
 
 TEST(Quadratic, GradientMatchesFiniteDifferencesInEveryDimension) {
   for (const std::size_t dim : {1, 2, 3, 8, 19}) {
-    const QuadraticFamily family(spec_of(dim, 3, 0.8));
+    const QuadraticFamily family = family_of(dim, 3, 0.8);
     for (std::uint32_t client = 0; client < 3; ++client) {
       QuadraticOracle<double> oracle(family, client);
       expect_matches_finite_differences(oracle, random_point(dim, 2, dim));
@@ -57,7 +51,7 @@ TEST(Quadratic, GradientMatchesFiniteDifferencesInEveryDimension) {
 
 TEST(Quadratic, IsTheTridiagonalMatrixOfThePaper) {
   const std::size_t d = 7;
-  const QuadraticFamily family(spec_of(d, 2, 0.5));
+  const QuadraticFamily family = family_of(d, 2, 0.5);
   QuadraticOracle<double> oracle(family, 1);
   const DenseRows a = matrix_of(oracle);
   for (std::size_t i = 0; i < d; ++i) {
@@ -77,8 +71,8 @@ TEST(Quadratic, ClosedFormConstantsAreTheEigenvaluesOfTheMatrices) {
   for (const double heterogeneity : {0.0, 0.3, 3.0}) {
     const std::size_t d = 12;
     const std::uint32_t n = 5;
-    const ProblemSpec spec = spec_of(d, n, heterogeneity);
-    const QuadraticFamily family(spec);
+    const double lambda = 1e-3;
+    const QuadraticFamily family = family_of(d, n, heterogeneity, lambda);
     const std::vector<double> weights = {0.1, 0.2, 0.3, 0.15, 0.25};
     DenseRows mean(d, std::vector<double>(d)), weighted = mean;
     bool convex = true;
@@ -102,7 +96,7 @@ TEST(Quadratic, ClosedFormConstantsAreTheEigenvaluesOfTheMatrices) {
     const auto values = eigenvalues(mean);
     EXPECT_NEAR(total.L, std::max(std::abs(values.front()), values.back()), 1e-12 * total.L);
     EXPECT_NEAR(total.mu, values.front(), 1e-12);
-    EXPECT_EQ(total.mu, spec.lambda);
+    EXPECT_EQ(total.mu, lambda);
     EXPECT_EQ(total.convex, convex);
     const auto weighted_values = eigenvalues(weighted);
     const Smoothness weighted_total = family.total(weights);
@@ -121,7 +115,7 @@ TEST_P(QuadraticVariance, BoundsItsQuotientsAndIsReached) {
   const std::size_t d = 10;
   const std::uint32_t n = 4;
   const std::vector<double> w = GetParam().empty() ? std::vector<double>(n, 0.25) : GetParam();
-  const QuadraticFamily family(spec_of(d, n, 0.5));
+  const QuadraticFamily family = family_of(d, n, 0.5);
   double best_plus = 0, best_pm = 0;
   for (std::size_t k = 1; k <= d; ++k) {  // along the eigenvectors of T, where the quotients are largest
     std::vector<double> v(d);
@@ -153,7 +147,7 @@ TEST_P(QuadraticVariance, BoundsItsQuotientsAndIsReached) {
 TEST(Quadratic, GradientDescentAtOneOverLReachesTheTridiagonalSolution) {
   const std::size_t d = 20;
   const std::uint32_t n = 3;
-  const QuadraticFamily family(spec_of(d, n, 0.4, 0.05));
+  const QuadraticFamily family = family_of(d, n, 0.4, 0.05);
   double diagonal = 0, beside = 0, linear = 0;
   for (std::uint32_t i = 0; i < n; ++i) {
     diagonal += (family.nu(i) / 2 + family.shift()) / n;
@@ -193,10 +187,8 @@ TEST(Quadratic, GradientDescentAtOneOverLReachesTheTridiagonalSolution) {
 }
 
 TEST(Quadratic, FamilyDependsOnTheSeedAloneAndFloatAgrees) {
-  ProblemSpec spec = spec_of(9, 4, 0.5);
-  const QuadraticFamily first(spec), second(spec);
-  spec.seed = 43;
-  const QuadraticFamily other(spec);
+  const QuadraticShape shape{.dim = 9, .lambda = 1e-3, .heterogeneity = 0.5};
+  const QuadraticFamily first(shape, 4, 42), second(shape, 4, 42), other(shape, 4, 43);
   EXPECT_EQ(first.nu(3), second.nu(3));
   EXPECT_EQ(first.linear(3), second.linear(3));
   EXPECT_NE(first.nu(3), other.nu(3));

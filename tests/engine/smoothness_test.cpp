@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/problems/problem.h"
 #include "tests/engine/jacobi.h"
 #include "tests/engine/oracle_checks.h"
+#include "tests/engine/problem_kinds.h"
 
 namespace gradwire {
 namespace {
@@ -17,20 +17,21 @@ using Matrix = DenseRows;
 
 constexpr std::size_t kColumns = 7;
 
-struct Problem {
+// A problem and the data of its clients.
+struct Federated {
   ProblemSpec spec = {};
   Agreement agreement{.columns = kColumns, .labels = {0, 1}};
   std::vector<Part> parts;
 };
 
-Problem problem_of(const std::string& kind, Regularizer regularizer, double lambda,
-                   const std::vector<std::size_t>& sizes = {12, 5, 30},
-                   LinearLoss loss = LinearLoss::kLogistic) {
-  Problem problem;
-  problem.spec.kind = kind;
-  problem.spec.loss = loss;
-  problem.spec.regularizer = regularizer;
-  problem.spec.lambda = lambda;
+Federated federated(const std::string& kind, Regularizer regularizer, double lambda,
+                    const std::vector<std::size_t>& sizes = {12, 5, 30},
+                    LinearLoss loss = LinearLoss::kLogistic) {
+  Federated problem;
+  problem.spec = spec_of_kind(kind);
+  if (auto* logistic = std::get_if<Logistic>(&problem.spec.problem)) logistic->loss = loss;
+  linear_model(problem.spec).regularizer = regularizer;
+  linear_model(problem.spec).lambda = lambda;
   problem.spec.clients = static_cast<std::uint32_t>(sizes.size());
   for (const std::size_t rows : sizes) {
     problem.parts.push_back({random_data(rows, kColumns, 0.6, {0, 1}, rows), {}});
@@ -61,7 +62,7 @@ struct SmoothnessCase {
   double largest_ridge;  // what R adds to L per unit of lambda
   LinearLoss loss = LinearLoss::kLogistic;
 
-  Problem problem() const { return problem_of(kind, regularizer, 0.3, {12, 5, 30}, loss); }
+  Federated problem() const { return federated(kind, regularizer, 0.3, {12, 5, 30}, loss); }
   bool convex() const { return regularizer != Regularizer::kNonconvex && loss == LinearLoss::kLogistic; }
 };
 // The largest second derivative of (1 - sigma(z))^2, by trying z: all of them coarsely, then around the best.
@@ -91,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Constants,
 TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
   const double lambda = 0.3;
   const SmoothnessCase& c = GetParam();
-  const Problem p = c.problem();
+  const Federated p = c.problem();
   const double ridge = c.largest_ridge * lambda;
   const auto mu_of = [&](const std::vector<double>& spectrum) {
     if (!c.convex()) return 0.0;
@@ -121,7 +122,7 @@ TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
 
 TEST_P(Constants, BoundTheQuotientsOfGradients) {
   const SmoothnessCase& c = GetParam();
-  const Problem p = c.problem();
+  const Federated p = c.problem();
   for (std::uint32_t i = 0; i < 3; ++i) {
     const auto oracle = make_oracle<double>(p.spec, p.agreement, p.parts[i], i);
     const ClientSmoothness constants = client_smoothness(p.spec, p.agreement, p.parts[i], i);
@@ -144,7 +145,7 @@ TEST_P(Constants, BoundTheQuotientsOfGradients) {
 
 TEST_P(Constants, OfSamplesAreThoseOfFunctionsWithOneSample) {
   const SmoothnessCase& c = GetParam();
-  const Problem p = c.problem();
+  const Federated p = c.problem();
   const std::vector<double> weights = {0.2, 0.5, 0.3};
   double mean_square = 0, largest = 0;
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -191,7 +192,7 @@ Matrix naive_mean_square(const std::vector<Part>& parts, const std::vector<doubl
 
 TEST_P(Constants, HessianVariancesAreTheSpectraOfDenseMatricesWhereHessiansAreConstant) {
   const SmoothnessCase& c = GetParam();
-  const Problem p = c.problem();
+  const Federated p = c.problem();
   for (const std::vector<double>& weights : {std::vector<double>{}, std::vector<double>{0.2, 0.5, 0.3}}) {
     const Smoothness got = smoothness(p.spec, p.agreement, p.parts, weights);
     const std::string kind = c.kind;
@@ -212,20 +213,20 @@ TEST_P(Constants, HessianVariancesAreTheSpectraOfDenseMatricesWhereHessiansAreCo
 }
 
 TEST(Smoothness, EqualClientsHaveNoHessianVariance) {
-  Problem p = problem_of("least_squares", Regularizer::kNone, 0, {20, 20});
+  Federated p = federated("least_squares", Regularizer::kNone, 0, {20, 20});
   p.parts[1] = p.parts[0];
   const Smoothness got = smoothness(p.spec, p.agreement, p.parts, std::vector<double>{0.3, 0.7});
   EXPECT_LE(got.L_pm.value(), 1e-6 * got.L);
   EXPECT_NEAR(got.L_plus.value(), got.L, 1e-12 * got.L);
-  Problem alone = problem_of("least_squares", Regularizer::kNone, 0, {20});
+  Federated alone = federated("least_squares", Regularizer::kNone, 0, {20});
   EXPECT_EQ(smoothness(alone.spec, alone.agreement, alone.parts, {}).L_pm, 0.0);
 }
 
 TEST(Smoothness, ABiasIsAFeatureThatIsAlwaysOne) {
   for (const char* kind : {"logistic", "least_squares"}) {
-    Problem biased = problem_of(kind, Regularizer::kL2, 0.1);
-    Problem written = biased;
-    biased.spec.bias = true;
+    Federated biased = federated(kind, Regularizer::kL2, 0.1);
+    Federated written = biased;
+    linear_model(biased.spec).bias = true;
     written.agreement.columns = kColumns + 1;
     for (Part& part : written.parts) {
       DenseRows rows = dense_rows(part.train);
@@ -243,16 +244,16 @@ TEST(Smoothness, ABiasIsAFeatureThatIsAlwaysOne) {
 }
 
 TEST(Smoothness, DegenerateDataHasTheConstantsOfItsFormula) {
-  Problem p = problem_of("least_squares", Regularizer::kNone, 0, {1});
+  Federated p = federated("least_squares", Regularizer::kNone, 0, {1});
   p.parts[0].train = sparse_data({{3, 0, 4, 0, 0, 0, 0}}, {1}, kColumns);  // one row: rank 1
   Smoothness one_row = smoothness(p.spec, p.agreement, p.parts, {});
   EXPECT_NEAR(one_row.L, 25, 1e-12 * 25);
   EXPECT_NEAR(one_row.mu, 25, 1e-12 * 25);
-  p.spec.regularizer = Regularizer::kL2;
-  p.spec.lambda = 0.5;
+  linear_model(p.spec).regularizer = Regularizer::kL2;
+  linear_model(p.spec).lambda = 0.5;
   EXPECT_DOUBLE_EQ(smoothness(p.spec, p.agreement, p.parts, {}).mu, 0.5);
 
-  p.spec.lambda = 0;
+  linear_model(p.spec).lambda = 0;
   p.parts[0].train = sparse_data({{}, {}}, {1, 2}, kColumns);  // all features 0
   const Smoothness zero = smoothness(p.spec, p.agreement, p.parts, {});
   EXPECT_EQ(zero.L, 0);
@@ -264,7 +265,7 @@ TEST(Smoothness, DegenerateDataHasTheConstantsOfItsFormula) {
 
 TEST(Smoothness, PlConstantOfFewRowsComesFromTheTwinMatrix) {
   // Fewer samples than features, one of them twice: rank 3 of 4 rows.
-  Problem p = problem_of("least_squares", Regularizer::kNone, 0, {3, 1});
+  Federated p = federated("least_squares", Regularizer::kNone, 0, {3, 1});
   p.parts[1].train = select_rows(p.parts[0].train, std::vector<std::uint32_t>{2});
   const auto spectrum = jacobi_eigenvalues(naive_gram(p.parts, {0.5, 0.5}));
   const double smallest = *std::find_if(spectrum.begin(), spectrum.end(), [](double v) { return v > 1e-10; });
@@ -273,7 +274,7 @@ TEST(Smoothness, PlConstantOfFewRowsComesFromTheTwinMatrix) {
 
 TEST(Smoothness, DenseRowsGiveTheSameGramMatrixAsSparseOnes) {
   // Enough full rows for the blocked product, and not a multiple of its block.
-  Problem p = problem_of("least_squares", Regularizer::kNone, 0, {53});
+  Federated p = federated("least_squares", Regularizer::kNone, 0, {53});
   p.parts[0].train = random_data(53, kColumns, 1.1, {});
   const auto spectrum = jacobi_eigenvalues(naive_gram(p.parts, {1}));
   const Smoothness got = smoothness(p.spec, p.agreement, p.parts, {});
@@ -307,7 +308,7 @@ TEST(Smoothness, UnknownVariancesAreBoundedByTheNextLargerConstant) {
 }
 
 TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
-  const Problem p = problem_of("logistic", Regularizer::kL2, 0.1);
+  const Federated p = federated("logistic", Regularizer::kL2, 0.1);
   std::vector<ClientSmoothness> clients;
   for (std::uint32_t i = 0; i < 3; ++i)
     clients.push_back(client_smoothness(p.spec, p.agreement, p.parts[i], i));
@@ -331,23 +332,21 @@ TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
 
 TEST(Smoothness, WhatIsKnownOfMuBeforeTheDataIsABoundFromBelow) {
   for (const char* kind : {"logistic", "least_squares"}) {
-    const Problem ridge = problem_of(kind, Regularizer::kL2, 0.1);
+    const Federated ridge = federated(kind, Regularizer::kL2, 0.1);
     EXPECT_EQ(known_convexity(ridge.spec), 0.1);
     EXPECT_GE(smoothness(ridge.spec, ridge.agreement, ridge.parts, {}).mu * (1 + 1e-14), 0.1);
-    EXPECT_EQ(known_convexity(problem_of(kind, Regularizer::kNone, 0).spec), 0);
-    EXPECT_EQ(known_convexity(problem_of(kind, Regularizer::kNonconvex, 0.1).spec), 0);
+    EXPECT_EQ(known_convexity(federated(kind, Regularizer::kNone, 0).spec), 0);
+    EXPECT_EQ(known_convexity(federated(kind, Regularizer::kNonconvex, 0.1).spec), 0);
   }
   ProblemSpec quadratic;
-  quadratic.kind = "quadratic";
-  quadratic.dim = 10;
-  quadratic.lambda = 0.25;
+  quadratic.problem = Quadratic{{.dim = 10, .lambda = 0.25}};
   quadratic.clients = 3;
   EXPECT_EQ(known_convexity(quadratic), 0.25);
 }
 
 TEST(Smoothness, PlConstantsOfClientsSayNothingAboutTheirMean) {
   // f_1 = x_1^2 / 2 and f_2 = x_2^2 / 2 have the PL constant 1, their mean 1/2.
-  Problem p = problem_of("least_squares", Regularizer::kNone, 0, {1, 1});
+  Federated p = federated("least_squares", Regularizer::kNone, 0, {1, 1});
   p.parts[0].train = sparse_data({{1}}, {0}, kColumns);
   p.parts[1].train = sparse_data({{0, 1}}, {0}, kColumns);
   std::vector<ClientSmoothness> clients;

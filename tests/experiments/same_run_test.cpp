@@ -3,6 +3,7 @@
 #include <set>
 
 #include "algorithms/methods.h"
+#include "proto/config/experiment_file.h"
 #include "tests/experiments/trace.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"

@@ -8,8 +8,7 @@
 
 #include "experiments/simulate/prepare.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/experiment.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/experiment_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
 
@@ -28,10 +27,11 @@ std::string config(const std::string& kind, const std::string& clients, const st
          "[clients]\n" + clients +
          "[algorithm]\nname = \"fedavg\"\nbatch = 4\nlocal_step_size = 0.1\n[run]\nrounds = 4\n";
 }
-proto::Experiment experiment(const std::string& kind, const std::string& clients,
-                             const std::string& problem = "") {
+Experiment experiment(const std::string& kind, const std::string& clients, const std::string& problem = "") {
   return parse_experiment(config(kind, clients, problem), "t.toml").experiment;
 }
+
+std::size_t context_of(const ProblemSpec& spec) { return text_reading(spec.problem)->context; }
 
 bool equal(const Windows& a, const Windows& b) {
   if (a.size() != b.size() || a.alphabet() != b.alphabet()) return false;
@@ -55,7 +55,7 @@ TEST(TextProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
         ASSERT_EQ(parts.size(), 3u);
         for (std::uint32_t i = 0; i < 3; ++i) {
           const Part own =
-              load_part(e, {"text:t", DataChoice::Number{i, 3}, e.problem().test()}, folder.path());
+              load_part(e, {"text:t", DataChoice::Number{i, 3}, sources_of(e.problem)->test}, folder.path());
           EXPECT_TRUE(equal(own.train_text, parts[i].train_text));
           EXPECT_TRUE(equal(own.test_text, parts[i].test_text));
           EXPECT_GT(own.train_count(), 0u);
@@ -84,7 +84,7 @@ TEST(TextProblem, TheAgreementIsTheAlphabetOfAllClients) {
   parts[1].train_text = running_text("cocoa!", "b", 2);
   parts[1].test_text = running_text("zebra", "c", 2);
   ProblemSpec spec;
-  spec.kind = "gpt";
+  spec.problem = Gpt{};
   const Agreement agreement = agreement_of(parts, spec);
   EXPECT_EQ(agreement.alphabet, "!abcenorz");
   EXPECT_EQ(agreement.columns, 0u);
@@ -104,7 +104,8 @@ TEST(TextProblem, ClientsWithOtherAlphabetsUseTheSameNumbers) {
   for (const std::string kind : {"gpt", "char_mlp"}) {
     const ProblemSpec spec = problem_spec(experiment(kind, "count = 2\n"));
     const auto read = [&](const std::string& text) {
-      return kind == "gpt" ? running_text(text, "t", spec.context) : list_of_names(text, "t", spec.context);
+      return kind == "gpt" ? running_text(text, "t", context_of(spec))
+                           : list_of_names(text, "t", context_of(spec));
     };
     Part own, wide;
     own.train_text = own.test_text = read("mnmnomonmnmo\nnomnom");
@@ -126,11 +127,11 @@ TEST(TextProblem, ClientsWithOtherAlphabetsUseTheSameNumbers) {
 TEST(TextProblem, TheScoreCountsAllPositions) {
   const ProblemSpec spec = problem_spec(experiment("gpt", "count = 1\n"));
   Part part;
-  part.train_text = part.test_text = running_text("aabababaab", "t", spec.context);  // windows of 5
+  part.train_text = part.test_text = running_text("aabababaab", "t", context_of(spec));  // windows of 5
   const Agreement agreement{.alphabet = "ab"};
   std::vector<double> x(model_dim(spec, agreement));
   const auto oracle = make_oracle<double>(spec, agreement, part, 0);
-  const auto tested = part.test_text.size() * spec.context;
+  const auto tested = part.test_text.size() * context_of(spec);
   x.back() = 1;  // 'b'
   std::size_t letters_b = 0;
   for (std::size_t s = 0; s < part.test_text.size(); ++s)

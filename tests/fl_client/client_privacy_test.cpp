@@ -6,7 +6,8 @@
 
 #include "engine/dataset.h"
 #include "fl_client/client_session.h"
-#include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/support/data_files.h"
@@ -47,11 +48,11 @@ class ClientPrivacy : public ::testing::Test {
     wire::Welcome welcome;
     welcome.set_client(0);
     welcome.set_heartbeat_ms(1000);
-    welcome.set_experiment(parse_experiment("[problem]\n" + problem +
-                                                "\n[clients]\ncount = " + std::to_string(clients) +
-                                                "\n[algorithm]\nname = \"gd\"\nstep_size = 0.1\n",
-                                            "t.toml")
-                               .experiment.SerializeAsString());
+    welcome.set_experiment(pack_experiment(
+        parse_experiment("[problem]\n" + problem + "\n[clients]\ncount = " + std::to_string(clients) +
+                             "\n[algorithm]\nname = \"gd\"\nstep_size = 0.1\n",
+                         "t.toml")
+            .experiment));
     const std::string frame = control_frame(FrameType::kWelcome, welcome);
     const auto bytes = std::as_bytes(std::span(frame));
     const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), 0);

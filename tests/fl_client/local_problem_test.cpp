@@ -3,14 +3,13 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "proto/config/experiment.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/experiment_file.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {
 namespace {
 
-proto::Experiment experiment(const std::string& problem, const std::string& clients) {
+Experiment experiment(const std::string& problem, const std::string& clients) {
   return parse_experiment(
              "[problem]\n" + problem + "\n[clients]\n" + clients + "\n[algorithm]\nname = \"gd\"\n", "t.toml")
       .experiment;
@@ -53,13 +52,12 @@ TEST(DataChoice, RefusesPartsThatAreNone) {
 }
 
 TEST(LocalProblem, ABarePathIsOfTheKindOfTheExperimentsData) {
-  const auto libsvm = experiment("kind = \"logistic\"\ndata = \"libsvm:train.txt\"", "count = 2");
+  const std::string libsvm = "libsvm:train.txt";
   EXPECT_EQ(complete_source("my.txt", libsvm), "libsvm:my.txt");
   EXPECT_EQ(complete_source("csv:my.csv", libsvm), "csv:my.csv");
   EXPECT_EQ(complete_source("digits", libsvm), "digits");
   EXPECT_EQ(complete_source("", libsvm), "libsvm:train.txt");
-  const auto digits = experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 2");
-  EXPECT_NE(message_of([&] { complete_source("my.txt", digits); }).find("write its kind in front"),
+  EXPECT_NE(message_of([&] { complete_source("my.txt", "digits"); }).find("write its kind in front"),
             std::string::npos);
 }
 
@@ -115,11 +113,11 @@ TEST(LocalProblem, TheAgreementCoversAllPartsAndLeavesNumbersOut) {
   b.test.label = {-1, 7};
   const std::vector<Part> parts = {a, b};
   ProblemSpec spec;
-  spec.kind = "mlp";
+  spec.problem = Mlp{};
   const Agreement classes = agreement_of(parts, spec);
   EXPECT_EQ(classes.columns, 9u);
   EXPECT_EQ(classes.labels, (std::vector<double>{-1, 2, 5, 7}));
-  spec.kind = "least_squares";
+  spec.problem = LeastSquares{};
   EXPECT_TRUE(agreement_of(parts, spec).labels.empty());
 }
 
@@ -132,12 +130,12 @@ TEST(ProblemSpec, TakesEverythingFromTheExperiment) {
                      "t.toml")
                      .experiment;
   const ProblemSpec spec = problem_spec(e);
-  EXPECT_EQ(spec.kind, "logistic");
-  EXPECT_EQ(spec.regularizer, Regularizer::kNonconvex);
-  EXPECT_EQ(spec.lambda, 0.25);
-  EXPECT_EQ(spec.loss, LinearLoss::kSigmoidSquared);
-  EXPECT_TRUE(spec.bias);
-  EXPECT_EQ(spec.dim, 80u);
+  const auto& logistic = std::get<Logistic>(spec.problem);
+  EXPECT_EQ(logistic.regularizer, Regularizer::kNonconvex);
+  EXPECT_EQ(logistic.lambda, 0.25);
+  EXPECT_EQ(logistic.loss, LinearLoss::kSigmoidSquared);
+  EXPECT_TRUE(logistic.bias);
+  EXPECT_EQ(logistic.rows.dim, 80u);
   EXPECT_EQ(spec.clients, 4u);
   EXPECT_EQ(spec.seed, 9u);
 }

@@ -7,6 +7,8 @@
 #include "fl_server/agreed.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/net/tcp_transport.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
 #include "proto/wire/codec_context.h"
 
 namespace gradwire {
@@ -33,7 +35,7 @@ class LongAnswerTest : public ::testing::Test {
   LongAnswerTest() : loaded(parse_experiment(kEndless, "endless.toml")) {
     HubOptions options;
     options.clients = 1;
-    options.experiment = loaded.experiment.SerializeAsString();
+    options.experiment = pack_experiment(loaded.experiment);
     options.times.heartbeat = milliseconds(1000);
     options.times.write_stall = milliseconds(1500);
     options.log = [this](const LogLine& line) { lines.push_back(line.text); };
@@ -46,7 +48,7 @@ class LongAnswerTest : public ::testing::Test {
     EXPECT_TRUE(hub->gather(std::chrono::minutes(1)));
     agreed = agree(loaded, hub->table());
     auto setup = std::make_shared<gradwire::Setup<double>>();
-    setup->seed = agreed.experiment.seed();
+    setup->seed = agreed.experiment.seed;
     setup->n = 1;
     setup->d = agreed.d;
     setup->algorithm = algorithm_spec(agreed.experiment);

@@ -5,7 +5,8 @@
 #include <limits>
 
 #include "fl_server/relay/relay_sums.h"
-#include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
@@ -34,13 +35,13 @@ class RelayHoldingTest : public ::testing::Test {
   static std::string start(const std::string& seed) {
     wire::Start start;
     start.set_dim(kHeldDim);
-    start.set_experiment(
+    start.set_experiment(pack_experiment(
         parse_experiment("seed = " + seed +
                              "\n[problem]\nkind = \"quadratic\"\ndim = 40\n"
                              "[clients]\ncount = 8\n[algorithm]\nname = \"gd\"\n"
                              "step_size = 0.1\n[server]\ndeadline_ms = 1000\nzstd = \"off\"\n",
                          "run.toml")
-            .experiment.SerializeAsString());
+            .experiment));
     return control_frame(FrameType::kStart, start);
   }
   static Parcel parcel(const std::string& frame) {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proto/config/experiment_file.h"
 #include "proto/wire/address.h"
 #include "tests/processes/process_fixture.h"
 #include "tests/processes/relay.h"
@@ -21,7 +22,7 @@ TEST_F(ProcessTest, AServerAndItsClientsGiveTheBitsOfTheSimulation) {
   const std::string summary = read_file(state() / "summary.json");
   EXPECT_NE(summary.find("\"outcome\": \"finished\""), std::string::npos) << summary;
   EXPECT_NE(summary.find(program("gradwire-server").string()), std::string::npos) << summary;
-  EXPECT_EQ(load_experiment(state() / "config.toml").experiment.name(), "processes");
+  EXPECT_EQ(load_experiment(state() / "config.toml").experiment.name, "processes");
 }
 
 TEST_F(ProcessTest, ANetworkThatLosesConnectionsChangesNoBit) {
@@ -157,7 +158,7 @@ TEST_F(ProcessTest, TheServerUsesTheMeanOfTheClientsConstantsAndSaysSo) {
     ASSERT_NE(at, std::string::npos) << key;
     EXPECT_GT(std::stod(summary.substr(at + key.size())), 0) << key;
   }
-  EXPECT_GT(std::stod(load_experiment(state() / "config.toml").experiment.algorithm().step_size()), 0);
+  EXPECT_GT(std::stod(load_experiment(state() / "config.toml").experiment.algorithm.step_size), 0);
 }
 
 TEST_F(ProcessTest, ClientsWithFilesOfTheirOwnAgreeOnFeaturesAndLabels) {

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "tests/processes/process_fixture.h"
+#include "tests/proto/snapshot_version.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire {
@@ -169,6 +170,33 @@ TEST_F(ProcessTest, AFolderWithARunOfAnotherExperimentIsRefused) {
       "gradwire-server",
       {"run.toml", "--listen", "127.0.0.1:0", "--state", "state", "--set", "algorithm.step_size=0.2"}, 2,
       "holds a run of another experiment, which differs in 'step_size = 0.2'");
+}
+
+TEST_F(ProcessTest, AFolderOfAnotherVersionIsRefusedAndStaysAsItIs) {
+  write_config();
+  {
+    Process server = start_server({"--set", "run.rounds=1000000"});
+    std::vector<Process> clients = start_clients(address);
+    ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+  }
+  const auto names = [this] {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::directory_iterator(state())) all.push_back(entry.path().filename());
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  for (const std::string& name : names())
+    if (name.starts_with("ckpt-")) {
+      std::string snapshot = read_file(state() / name);
+      make_of_version(snapshot, '1');
+      std::ofstream(state() / name, std::ios::binary) << snapshot;
+    }
+  const std::vector<std::string> before = names();
+  const std::string advice =
+      "is of another version of gradwire: go on with that version, or choose another folder";
+  expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"}, 2, advice);
+  expect_refusal("gradwire-server", {"status", "state"}, 1, advice);
+  EXPECT_EQ(names(), before);
 }
 
 TEST_F(ProcessTest, ARunThatIsOverIsLeftAloneUnlessItIsToBeginAnew) {

@@ -345,8 +345,8 @@ TEST(Codec, ASmallUplinkHasTheseBytes) {
     hex += {digits[static_cast<int>(b) >> 4], digits[static_cast<int>(b) & 15]};
   }
   EXPECT_EQ(hex,
-            "475752310106000037000000"          // prefix: a header of 55 bytes,
-            "20f05088"                          // its checksum,
+            "475752310206000037000000"          // prefix: a header of 55 bytes,
+            "c43001e5"                          // its checksum,
             "09000000000000008817776b00000000"  // 9 bytes of payload and their checksum
             "090102030405060708"                // ticket
             "1511000000"                        // round

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
 #include "tests/proto/experiment_text.h"
 
 namespace gradwire {
@@ -110,9 +110,15 @@ TEST(ExperimentErrors, SayWhichRangeIsWanted) {
             "--set server.mirrors: unknown mirrors 'maybe'; known: auto, true, false");
   EXPECT_EQ(error_of(kGood, {"algorithm.batch=0"}),
             "--set algorithm.batch: batch must be \"full\" or an integer, 1 to 4294967295, not 0");
-  EXPECT_EQ(error_of(kGood, {"problem.hidden=[8, 0]"}),
+  const Overrides mlp = {"problem.kind=mlp", "problem.regularizer=none", "problem.lambda=0"};
+  const auto of_mlp = [&](const std::string& key) {
+    Overrides all = mlp;
+    all.push_back(key);
+    return error_of(kGood, all);
+  };
+  EXPECT_EQ(of_mlp("problem.hidden=[8, 0]"),
             "--set problem.hidden: hidden must be a list of at most 64 integers, 1 to 1000000, not [8, 0]");
-  EXPECT_EQ(error_of(kQuadratic, {"problem.classes=1"}),
+  EXPECT_EQ(error_of(kGood, {"problem.classes=1"}),
             "--set problem.classes: classes must be 0 (real labels) or 2 or more, not 1");
 }
 
@@ -142,27 +148,34 @@ TEST(ExperimentErrors, PointAtTheSectionOfAMissingKey) {
 }
 
 TEST(ExperimentErrors, RefuseKeysWithoutUseForTheKindOfProblem) {
-  EXPECT_EQ(error_of(kQuadratic, {"problem.data=digits"}),
-            "--set problem.data: data has no use: kind 'quadratic' is drawn from the seed");
-  EXPECT_EQ(error_of(kQuadratic, {"problem.test=digits"}),
-            "--set problem.test: test has no use: kind 'quadratic' has no accuracy");
+  const std::string with_data = "least_squares, logistic, mlp, char_mlp, gpt and cnn, not kind 'quadratic'";
+  EXPECT_EQ(error_of(kQuadratic, {"problem.data=digits"}), "--set problem.data: data serves " + with_data);
+  EXPECT_EQ(error_of(kQuadratic, {"problem.test=digits"}), "--set problem.test: test serves " + with_data);
   EXPECT_EQ(error_of(kQuadratic, {"problem.test_share=0.1"}),
-            "--set problem.test_share: test_share has no use: kind 'quadratic' has no accuracy");
+            "--set problem.test_share: test_share serves " + with_data);
   EXPECT_EQ(error_of(kQuadratic, {"problem.regularizer=l2"}),
-            "--set problem.regularizer: regularizer serves logistic and least_squares, not kind 'quadratic'");
+            "--set problem.regularizer: regularizer serves least_squares and logistic, not kind 'quadratic'");
   EXPECT_EQ(error_of(kQuadratic, {"problem.loss=logistic"}),
             "--set problem.loss: loss serves logistic, not kind 'quadratic'");
   EXPECT_EQ(error_of(kGood, {"problem.loss=sigmoid"}),
             "--set problem.loss: unknown loss 'sigmoid'; known: logistic, sigmoid_squared");
   EXPECT_EQ(error_of(kQuadratic, {"problem.bias=true"}),
-            "--set problem.bias: bias serves logistic and least_squares, not kind 'quadratic'");
+            "--set problem.bias: bias serves least_squares and logistic, not kind 'quadratic'");
   EXPECT_EQ(error_of(kGood, {"problem.hidden=[8]"}),
             "--set problem.hidden: hidden serves mlp, char_mlp and cnn, not kind 'logistic'");
   EXPECT_EQ(error_of(kGood, {"problem.heterogeneity=0.1"}),
             "--set problem.heterogeneity: heterogeneity serves quadratic, not kind 'logistic'");
   EXPECT_EQ(error_of("[problem]\nkind = \"mlp\"\ndata = \"digits\"\nregularizer = \"none\"\nlambda = 1\n"
                      "[algorithm]\nname = \"gd\"\n"),
-            "dir/a.toml:5: lambda has no use for kind 'mlp'");
+            "dir/a.toml:5: lambda serves quadratic, least_squares and logistic, not kind 'mlp'");
+}
+
+TEST(ExperimentErrors, LetSetTakeBackAKeyThatTheNewKindDoesNotHave) {
+  EXPECT_EQ(error_of(kGood, {"problem.kind=mlp", "algorithm.step_size=1"}),
+            "dir/a.toml:5: regularizer serves least_squares and logistic, not kind 'mlp'");
+  EXPECT_EQ(error_of(kGood, {"problem.kind=mlp", "algorithm.step_size=1", "problem.regularizer=none",
+                             "problem.lambda=0"}),
+            "");
 }
 
 TEST(ExperimentErrors, RefuseALambdaWhoseRegularizerWasForgotten) {

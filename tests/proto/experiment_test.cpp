@@ -1,70 +1,64 @@
-#include "proto/config/experiment.h"
-
 #include <cmath>
 #include <gtest/gtest.h>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "engine/problems/problem.h"
-#include "proto/config/experiment_fields.h"
+#include "proto/config/experiment_file.h"
 #include "tests/proto/experiment_text.h"
 
 namespace gradwire {
 namespace {
 
 TEST(ExperimentFile, GivesEveryKeyItsValue) {
-  const proto::Experiment e = parse(kGood).experiment;
-  EXPECT_EQ(e.seed(), 7u);
-  EXPECT_EQ(e.problem().kind(), "logistic");
-  EXPECT_EQ(e.problem().data(), "libsvm:a9a");
-  EXPECT_EQ(e.problem().regularizer(), "l2");
-  EXPECT_EQ(e.problem().lambda(), 0.1);
-  EXPECT_EQ(e.clients().count(), 20u);
-  EXPECT_EQ(e.algorithm().name(), "ef21");
-  EXPECT_EQ(e.algorithm().compressor(), "topk:k=1");
-  EXPECT_EQ(e.algorithm().step_size(), "theory");
-  EXPECT_EQ(e.run().rounds(), 50u);
+  const Experiment e = parse(kGood).experiment;
+  EXPECT_EQ(e.seed, 7u);
+  const auto& logistic = std::get<Logistic>(e.problem);
+  EXPECT_EQ(logistic.rows.data, "libsvm:a9a");
+  EXPECT_EQ(logistic.regularizer, Regularizer::kL2);
+  EXPECT_EQ(logistic.lambda, 0.1);
+  EXPECT_EQ(e.clients.count, 20u);
+  EXPECT_EQ(e.algorithm.name, "ef21");
+  EXPECT_EQ(e.algorithm.compressor, "topk:k=1");
+  EXPECT_EQ(e.algorithm.step_size, "theory");
+  EXPECT_EQ(e.run.rounds, 50u);
 }
 
 TEST(ExperimentFile, FillsInTheDocumentedDefaults) {
-  const proto::Experiment e = parse(kQuadratic).experiment;
-  EXPECT_EQ(e.name(), "a");
-  EXPECT_EQ(e.seed(), 1u);
-  EXPECT_EQ(e.precision(), "fp64");
-  EXPECT_EQ(e.problem().regularizer(), "none");
-  EXPECT_EQ(e.problem().samples(), 1000u);
-  EXPECT_EQ(e.clients().count(), 10u);
-  EXPECT_EQ(e.clients().partition(), "contiguous");
-  EXPECT_EQ(e.clients().dirichlet_alpha(), 0.3);
-  EXPECT_EQ(e.clients().participation(), 1.0);
-  EXPECT_EQ(e.clients().weights(), "equal");
-  EXPECT_EQ(e.algorithm().compressor(), "identity");
-  EXPECT_EQ(e.algorithm().step_size(), "");
-  EXPECT_EQ(e.algorithm().batch(), 0u);
-  EXPECT_EQ(e.run().rounds(), 100u);
-  EXPECT_EQ(e.run().evaluate_every(), 1u);
-  EXPECT_EQ(e.run().stop_at_grad_norm_sq(), 0.0);
-  EXPECT_EQ(e.run().x0(), "zeros");
-  EXPECT_EQ(e.server().quorum(), 1.0);
-  EXPECT_EQ(e.server().deadline_ms(), 60000u);
-  EXPECT_EQ(e.server().zstd(), "auto");
-  EXPECT_EQ(e.server().mirrors(), "auto");
-  EXPECT_FALSE(e.faults().shuffle());
+  const Experiment e = parse(kQuadratic).experiment;
+  EXPECT_EQ(e.name, "a");
+  EXPECT_EQ(e.seed, 1u);
+  EXPECT_EQ(e.precision, Precision::kFp64);
+  EXPECT_EQ(std::get<Quadratic>(e.problem).shape.heterogeneity, 0);
+  EXPECT_EQ(e.clients.count, 10u);
+  EXPECT_EQ(e.clients.partition, PartitionKind::kContiguous);
+  EXPECT_EQ(e.clients.dirichlet_alpha, 0.3);
+  EXPECT_EQ(e.clients.participation, 1.0);
+  EXPECT_EQ(e.clients.weights, Weighting::kEqual);
+  EXPECT_EQ(e.algorithm.compressor, "identity");
+  EXPECT_EQ(e.algorithm.step_size, "");
+  EXPECT_EQ(e.algorithm.batch, 0u);
+  EXPECT_EQ(e.run.rounds, 100u);
+  EXPECT_EQ(e.run.evaluate_every, 1u);
+  EXPECT_EQ(e.run.stop_at_grad_norm_sq, 0.0);
+  EXPECT_EQ(e.run.x0, "zeros");
+  EXPECT_EQ(e.server.quorum, 1.0);
+  EXPECT_EQ(e.server.deadline_ms, 60000u);
+  EXPECT_EQ(e.server.zstd, "auto");
+  EXPECT_EQ(e.server.mirrors, "auto");
+  EXPECT_FALSE(e.faults.shuffle);
 }
 
 TEST(ExperimentFile, StartsNetworksAtTheirOwnWeights) {
   const std::string mlp =
       "[problem]\nkind = \"mlp\"\ndata = \"digits\"\n[algorithm]\nname = \"gd\"\nstep_size = 1\n";
-  EXPECT_EQ(parse(mlp).experiment.run().x0(), "model");
-  EXPECT_EQ(parse(mlp, {"run.x0=zeros"}).experiment.run().x0(), "zeros");
+  EXPECT_EQ(parse(mlp).experiment.run.x0, "model");
+  EXPECT_EQ(parse(mlp, {"run.x0=zeros"}).experiment.run.x0, "zeros");
 }
 
 TEST(ExperimentFile, TakesStepSizesAsNumbersOrText) {
   const auto step = [](const std::string& value) {
-    return parse(replaced("step_size = \"theory\"", "step_size = " + value))
-        .experiment.algorithm()
-        .step_size();
+    return parse(replaced("step_size = \"theory\"", "step_size = " + value)).experiment.algorithm.step_size;
   };
   EXPECT_EQ(step("0.05"), "0.05");
   EXPECT_EQ(step("2"), "2");
@@ -85,16 +79,16 @@ TEST(ExperimentFile, KeepsMethodParametersAsTextInTheirOrder) {
 TEST(ExperimentFile, TakesWordsOrNumbersForZstdBatchAndMirrors) {
   const auto e =
       parse(kQuadratic, {"server.zstd=3", "server.mirrors=true", "algorithm.batch=full"}).experiment;
-  EXPECT_EQ(e.server().zstd(), "3");
-  EXPECT_EQ(e.server().mirrors(), "true");
-  EXPECT_EQ(e.algorithm().batch(), 0u);
-  EXPECT_EQ(parse(kQuadratic, {"server.zstd=off"}).experiment.server().zstd(), "off");
+  EXPECT_EQ(e.server.zstd, "3");
+  EXPECT_EQ(e.server.mirrors, "true");
+  EXPECT_EQ(e.algorithm.batch, 0u);
+  EXPECT_EQ(parse(kQuadratic, {"server.zstd=off"}).experiment.server.zstd, "off");
 }
 
 TEST(ExperimentFile, IsLoadedFromDiskAndNamedAfterIt) {
   const Folder folder;
   const LoadedExperiment loaded = load_experiment(folder.write("my_run.toml", kGood));
-  EXPECT_EQ(loaded.experiment.name(), "my_run");
+  EXPECT_EQ(loaded.experiment.name, "my_run");
   EXPECT_EQ(loaded.folder(), folder.path);
   EXPECT_EQ(parse_experiment(kGood, "b.toml").folder(), ".");
 }
@@ -104,30 +98,30 @@ TEST(ExperimentOverrides, TakeATomlValueOrElseAString) {
                                "problem.lambda=1e-3", "run.x0=\"normal\"", "problem.data=csv:some file.csv",
                                "faults.shuffle=true"})
                      .experiment;
-  EXPECT_EQ(e.algorithm().compressor(), "topk:k=3");
-  EXPECT_EQ(e.algorithm().step_size(), "theory*8");
-  EXPECT_EQ(e.seed(), 9u);
-  EXPECT_EQ(e.problem().lambda(), 1e-3);
-  EXPECT_EQ(e.run().x0(), "normal");
-  EXPECT_EQ(e.problem().data(), "csv:some file.csv");
-  EXPECT_TRUE(e.faults().shuffle());
+  EXPECT_EQ(e.algorithm.compressor, "topk:k=3");
+  EXPECT_EQ(e.algorithm.step_size, "theory*8");
+  EXPECT_EQ(e.seed, 9u);
+  EXPECT_EQ(std::get<Logistic>(e.problem).lambda, 1e-3);
+  EXPECT_EQ(e.run.x0, "normal");
+  EXPECT_EQ(sources_of(e.problem)->data, "csv:some file.csv");
+  EXPECT_TRUE(e.faults.shuffle);
 }
 
 TEST(ExperimentOverrides, MayAddReplaceAndRepeat) {
   const auto e =
       parse(kGood, {"algorithm.init=zero", "run.rounds=5", "run.rounds=6", "server.quorum=0.5"}).experiment;
   EXPECT_EQ(algorithm_spec(e).parameters, (Options{{"init", "zero"}}));
-  EXPECT_EQ(e.run().rounds(), 6u);
-  EXPECT_EQ(e.server().quorum(), 0.5);
+  EXPECT_EQ(e.run.rounds, 6u);
+  EXPECT_EQ(e.server.quorum, 0.5);
   EXPECT_EQ(
       algorithm_spec(parse(kGood, {"algorithm.init=zero", "algorithm.init=gradient"}).experiment).parameters,
       (Options{{"init", "gradient"}}));
 }
 
 TEST(ExperimentOverrides, KeepTextAsItStandsWhereTextIsWanted) {
-  EXPECT_EQ(parse(kGood, {"name=7"}).experiment.name(), "7");
-  EXPECT_EQ(parse(kGood, {"name=1979-05-27"}).experiment.name(), "1979-05-27");
-  EXPECT_EQ(parse(kGood, {"name=true"}).experiment.name(), "true");
+  EXPECT_EQ(parse(kGood, {"name=7"}).experiment.name, "7");
+  EXPECT_EQ(parse(kGood, {"name=1979-05-27"}).experiment.name, "1979-05-27");
+  EXPECT_EQ(parse(kGood, {"name=true"}).experiment.name, "true");
 }
 
 TEST(ExperimentOverrides, CannotSmuggleInASecondKey) {
@@ -150,9 +144,9 @@ TEST(ExperimentOverrides, AreNamedInErrors) {
             "--set run.rounds: rounds must be an integer, 0 to 4294967295, not \"many\"");
 }
 
-TEST(ExperimentCheck, AppliesToMessagesFromPeersToo) {
+TEST(ExperimentCheck, AppliesToExperimentsThatAProgramMade) {
   const auto key_of = [](auto&& change) -> std::string {
-    proto::Experiment e = parse(kGood).experiment;
+    Experiment e = parse(kGood).experiment;
     change(e);
     try {
       check_experiment(e);
@@ -161,31 +155,30 @@ TEST(ExperimentCheck, AppliesToMessagesFromPeersToo) {
     }
     return "";
   };
-  EXPECT_EQ(key_of([](proto::Experiment&) {}), "");
-  EXPECT_EQ(key_of([](proto::Experiment& e) { e.Clear(); }), "problem.kind");
-  EXPECT_EQ(key_of([](proto::Experiment& e) { e.set_seed(~std::uint64_t{0}); }), "seed");
-  EXPECT_EQ(key_of([](proto::Experiment& e) { e.set_name("../../etc"); }), "name");
-  EXPECT_EQ(key_of([](proto::Experiment& e) { e.mutable_clients()->set_count(0); }), "clients.count");
-  EXPECT_EQ(key_of([](proto::Experiment& e) { e.mutable_clients()->set_count(~0u); }), "clients.count");
-  EXPECT_EQ(key_of([](proto::Experiment& e) { e.mutable_problem()->set_lambda(std::nan("")); }),
+  EXPECT_EQ(key_of([](Experiment&) {}), "");
+  EXPECT_EQ(key_of([](Experiment& e) { e = {}; }), "algorithm.name");
+  EXPECT_EQ(key_of([](Experiment& e) { e.seed = ~std::uint64_t{0}; }), "seed");
+  EXPECT_EQ(key_of([](Experiment& e) { e.name = "../../etc"; }), "name");
+  EXPECT_EQ(key_of([](Experiment& e) { e.precision = static_cast<Precision>(7); }), "precision");
+  EXPECT_EQ(key_of([](Experiment& e) { e.clients.count = 0; }), "clients.count");
+  EXPECT_EQ(key_of([](Experiment& e) { e.clients.count = ~0u; }), "clients.count");
+  EXPECT_EQ(key_of([](Experiment& e) { std::get<Logistic>(e.problem).lambda = std::nan(""); }),
             "problem.lambda");
-  EXPECT_EQ(key_of([](proto::Experiment& e) { e.mutable_server()->set_zstd("99"); }), "server.zstd");
-  EXPECT_EQ(key_of([](proto::Experiment& e) { e.mutable_algorithm()->set_step_size("fast"); }),
-            "algorithm.step_size");
-  EXPECT_EQ(key_of([](proto::Experiment& e) {
-              for (int i = 0; i < 65; ++i) e.mutable_problem()->add_hidden(1);
+  EXPECT_EQ(key_of([](Experiment& e) { e.problem = Quadratic{}; }), "problem.dim");
+  EXPECT_EQ(key_of([](Experiment& e) { e.server.zstd = "99"; }), "server.zstd");
+  EXPECT_EQ(key_of([](Experiment& e) { e.algorithm.step_size = "fast"; }), "algorithm.step_size");
+  EXPECT_EQ(key_of([](Experiment& e) {
+              Mlp mlp;
+              mlp.rows.data = "digits";
+              mlp.shape.hidden.assign(65, 1);
+              e.problem = mlp;
             }),
             "problem.hidden");
-  EXPECT_EQ(key_of([](proto::Experiment& e) {
-              for (int i = 0; i < 2; ++i) {
-                auto* parameter = e.mutable_algorithm()->add_parameters();
-                parameter->set_key("init");
-                parameter->set_value("zero");
-              }
+  EXPECT_EQ(key_of([](Experiment& e) {
+              e.algorithm.parameters = {{"init", "zero"}, {"init", "zero"}};
             }),
             "algorithm.init");
-  EXPECT_EQ(key_of([](proto::Experiment& e) { e.mutable_algorithm()->add_parameters()->set_key("name"); }),
-            "algorithm.name");
+  EXPECT_EQ(key_of([](Experiment& e) { e.algorithm.parameters = {{"name", ""}}; }), "algorithm.name");
 }
 
 TEST(ExperimentMirrors, AreKeptOnItsOwnJudgementWhereClientsCanLoseState) {
@@ -201,18 +194,13 @@ TEST(ExperimentMirrors, AreKeptOnItsOwnJudgementWhereClientsCanLoseState) {
   EXPECT_TRUE(kept({"server.mirrors=\"true\""}, false));
 }
 
-TEST(ExperimentFields, KnowTheKindsOfProblemOfTheEngine) {
-  std::vector<std::string> kinds;
+TEST(ExperimentFile, RequiresDataForTheKindsThatReadSome) {
   for (const ProblemKind& kind : problem_kinds()) {
-    kinds.emplace_back(kind.name);
-    // "needs data" is known on both sides.
     const std::string toml =
-        "[problem]\nkind = \"" + kinds.back() + "\"\ndim = 3\n[algorithm]\nname = \"gd\"\n";
+        "[problem]\nkind = \"" + std::string(kind.name) + "\"\n[algorithm]\nname = \"gd\"\n";
     EXPECT_EQ(error_of(toml).find("problem.data: required") != std::string::npos, kind.needs_data())
-        << kinds.back();
+        << error_of(toml);
   }
-  const std::vector<std::string>& words = find_field("problem", "kind")->words;
-  EXPECT_EQ(std::set(words.begin(), words.end()), std::set(kinds.begin(), kinds.end()));
 }
 
 }  // namespace

@@ -5,17 +5,18 @@
 #include <sstream>
 #include <string>
 
-#include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
 #include "proto/config/toml_reader.h"
 #include "tests/proto/experiment_text.h"
 
 namespace gradwire {
 namespace {
 
-void expect_round_trip(const proto::Experiment& e) {
+void expect_round_trip(const Experiment& e) {
   const std::string text = to_toml(e);
-  const proto::Experiment back = parse_experiment(text, "elsewhere/b.toml").experiment;
-  EXPECT_EQ(back.SerializeAsString(), e.SerializeAsString()) << text;
+  const Experiment back = parse_experiment(text, "elsewhere/b.toml").experiment;
+  EXPECT_EQ(settings_of(back), settings_of(e)) << text;
   EXPECT_EQ(to_toml(back), text);
 }
 
@@ -96,7 +97,7 @@ join_deadline_ms = 86400000
 }
 
 TEST(ExperimentToml, WritesResolvedAlgorithmsAsExactNumbers) {
-  proto::Experiment e = parse(kGood, {"algorithm.name=marina", "algorithm.compressor=randk:k=2"}).experiment;
+  Experiment e = parse(kGood, {"algorithm.name=marina", "algorithm.compressor=randk:k=2"}).experiment;
   AlgorithmSpec spec = algorithm_spec(e);
   spec.step_size = "0.10000000000000001";
   spec.parameters = {{"p", "0.33333333333333331"}};
@@ -109,7 +110,7 @@ TEST(ExperimentToml, WritesResolvedAlgorithmsAsExactNumbers) {
 }
 
 TEST(ExperimentToml, CarriesTheSpecOfTheAlgorithm) {
-  proto::Experiment e = default_experiment();
+  Experiment e;
   const AlgorithmSpec spec{"ef21", "topk:k=2", "theory*4", 5, 0.25, {{"init", "zero"}}};
   set_algorithm(e, spec);
   const AlgorithmSpec back = algorithm_spec(e);
@@ -167,24 +168,24 @@ TEST(ExperimentPaths, BecomeAbsoluteWhenTheyExistBesideTheFile) {
   const Folder folder;
   folder.write("train", "");
   folder.write("start.txt", "");
-  proto::Experiment e =
+  Experiment e =
       parse(kGood, {"problem.data=libsvm:train", "problem.test=csv:nowhere", "run.x0=file:start.txt"})
           .experiment;
   make_paths_absolute(e, folder.path);
-  EXPECT_EQ(e.problem().data(), "libsvm:" + (folder.path / "train").string());
-  EXPECT_EQ(e.problem().test(), "csv:nowhere");
-  EXPECT_EQ(e.run().x0(), "file:" + (folder.path / "start.txt").string());
-  const std::string once = e.SerializeAsString();
+  EXPECT_EQ(sources_of(e.problem)->data, "libsvm:" + (folder.path / "train").string());
+  EXPECT_EQ(sources_of(e.problem)->test, "csv:nowhere");
+  EXPECT_EQ(e.run.x0, "file:" + (folder.path / "start.txt").string());
+  const Settings once = settings_of(e);
   make_paths_absolute(e, "/");
-  EXPECT_EQ(e.SerializeAsString(), once);
+  EXPECT_EQ(settings_of(e), once);
 }
 
 TEST(ExperimentPaths, AreLeftAloneWhereThereIsNone) {
-  proto::Experiment e = parse(kGood, {"problem.data=digits", "run.x0=normal"}).experiment;
+  Experiment e = parse(kGood, {"problem.data=digits", "run.x0=normal"}).experiment;
   map_paths(e, [](const fs::path&) -> fs::path { return "changed"; });
-  EXPECT_EQ(e.problem().data(), "digits");
-  EXPECT_EQ(e.problem().test(), "");
-  EXPECT_EQ(e.run().x0(), "normal");
+  EXPECT_EQ(sources_of(e.problem)->data, "digits");
+  EXPECT_EQ(sources_of(e.problem)->test, "");
+  EXPECT_EQ(e.run.x0, "normal");
 }
 
 std::string text_of_file(const fs::path& file) {
@@ -212,12 +213,12 @@ TEST(ExperimentConfigs, AreAcceptedAndSayWhatTheyShow) {
 
 TEST(ExperimentConfigs, ThoseForOperatorsAreWhatTheirCommentsSay) {
   const auto server = [](const char* name) {
-    return load_experiment(kRoot / "experiments" / "configs" / name).experiment.server();
+    return load_experiment(kRoot / "experiments" / "configs" / name).experiment.server;
   };
-  EXPECT_EQ(server("deploy_silos.toml").quorum(), 1);
-  EXPECT_LT(server("deploy_devices.toml").quorum(), 1);
-  EXPECT_EQ(server("deploy_devices.toml").deadline_ms(), 5000u);
-  EXPECT_EQ(server("deploy_power.toml").durability(), "power");
+  EXPECT_EQ(server("deploy_silos.toml").quorum, 1);
+  EXPECT_LT(server("deploy_devices.toml").quorum, 1);
+  EXPECT_EQ(server("deploy_devices.toml").deadline_ms, 5000u);
+  EXPECT_EQ(server("deploy_power.toml").durability, Survives::kPower);
 }
 
 std::string without_pipes(std::string text) {

@@ -67,8 +67,8 @@ TEST(Crc32c, ContinuesOverPieces) {
 TEST(Frame, PrefixHasTheseBytes) {
   const auto prefix = write_prefix(FrameType::kReply, bytes("header"), 0x0102030405060708, 0xA1B2C3D4);
   const unsigned char expected[kPrefixBytes] = {
-      'G',  'W',  'R',  '1',  0x01, 0x06, 0x00, 0x00,  // magic, version, type, reserved
-      0x06, 0x00, 0x00, 0x00, 0xC8, 0x58, 0x7E, 0x1C,  // header length and checksum
+      'G',  'W',  'R',  '1',  0x02, 0x06, 0x00, 0x00,  // magic, version, type, reserved
+      0x06, 0x00, 0x00, 0x00, 0xBB, 0xC4, 0x63, 0x9F,  // header length and checksum
       0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,  // payload length
       0xD4, 0xC3, 0xB2, 0xA1, 0x00, 0x00, 0x00, 0x00,  // payload checksum, reserved
   };
@@ -122,8 +122,12 @@ TEST(Frame, SaysWhatIsWrongWithAStranger) {
   ASSERT_FALSE(read_prefix(http, 1));
   EXPECT_NE(read_prefix(http, 1).error().message.find("does not speak gradwire"), std::string::npos);
   auto later = write_prefix(FrameType::kHello, {}, 0, 0);
-  later[4] = std::byte{2};
-  EXPECT_NE(read_prefix(later, 1).error().message.find("version 2"), std::string::npos);
+  for (const int version : {1, 3}) {
+    later[4] = std::byte(version);
+    const std::string error = read_prefix(later, 1).error().message;
+    EXPECT_NE(error.find("version " + std::to_string(version)), std::string::npos) << error;
+    EXPECT_NE(error.find("install the same release on both"), std::string::npos) << error;
+  }
 }
 
 }  // namespace

@@ -13,79 +13,13 @@
 
 #include "proto/store/folder_disk.h"
 #include "proto/wire/frame.h"
+#include "tests/proto/journal_counter.h"
 #include "tests/proto/simulated_disk.h"
 #include "tests/support/data_files.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
-
-// A process whose state is how often it counted; every count is a record.
-class Counter {
- public:
-  Counter(Disk& disk, Durability durability)
-      : journal_(disk, durability, [this](const std::string& line) { notes += line + "\n"; }) {}
-
-  Result<bool> recover() {
-    return journal_.recover({.snapshot =
-                                 [this](std::span<const Section> sections) {
-                                   if (sections.size() != 2 || sections[0].tag != 7) return false;
-                                   count = std::stoull(std::string(sections[0].bytes));
-                                   return true;
-                                 },
-                             .record =
-                                 [this](std::string_view record) {
-                                   const std::string want = "count " + std::to_string(count) + " of life ";
-                                   if (!record.starts_with(want)) return false;
-                                   const int life = std::stoi(std::string(record.substr(want.size())));
-                                   went_back |= life < newest_life_;
-                                   newest_life_ = life;
-                                   ++count;
-                                   return true;
-                                 }});
-  }
-  Status snapshot() {
-    const std::string text = std::to_string(count);
-    const Section sections[] = {{7, text}, {8, padding}};
-    return journal_.snapshot(sections);
-  }
-  Status add() {
-    const std::string text = std::to_string(count), lives = std::to_string(life);
-    const std::string_view pieces[] = {"count ", text, " of life ", lives};
-    Status status = journal_.append(pieces);
-    if (status) ++count;
-    return status;
-  }
-
-  Journal& journal() { return journal_; }
-
-  std::uint64_t count = 0;
-  int life = 1;            // which process this is
-  bool went_back = false;  // a record of an earlier process came after one of a later
-  std::string padding, notes;
-
- private:
-  Journal journal_;
-  int newest_life_ = 0;
-};
-
-// Counts to `end`, with a snapshot before every `every`th.
-void count_to(Counter& counter, std::uint64_t end, std::uint64_t every) {
-  while (counter.count < end) {
-    if (counter.count % every == 0) {
-      ASSERT_TRUE(counter.snapshot());
-    }
-    ASSERT_TRUE(counter.add());
-  }
-}
-
-std::uint64_t recovered(Disk& disk) {
-  Counter counter(disk, Durability::kProcess);
-  const Result<bool> found = counter.recover();
-  EXPECT_TRUE(found) << (found ? "" : found.error().message);
-  EXPECT_TRUE(found && *found);
-  return counter.count;
-}
 
 TEST(Journal, RecoversEveryRecordSinceTheNewestSnapshot) {
   SimulatedDisk disk;
@@ -165,83 +99,6 @@ TEST(Journal, SaysThatALogIsEmpty) {
   ASSERT_TRUE(next.recover());
   EXPECT_EQ(next.count, 0u);
   EXPECT_NE(next.notes.find("log-000000000000.bin is empty"), std::string::npos) << next.notes;
-}
-
-void put_file(Disk& disk, const std::string& name) {
-  const std::string_view text = "somebody's";
-  ASSERT_TRUE(disk.write(name, std::span(&text, 1)));
-}
-
-TEST(Journal, RemovesWhatItWroteAndNothingElse) {
-  const std::vector<std::string> others = {"ckpt-000000000005.txt", "ckpt-1.bin",
-                                           "ckpt-best.bin.new",     "log-2024.bin",
-                                           "log-of-mine.corrupt",   "metrics.csv"};
-  SimulatedDisk disk;
-  for (const std::string& name : others) put_file(disk, name);
-  Counter counter(disk, Durability::kProcess);
-  count_to(counter, 25, 10);
-  disk.contents("ckpt-000000000020.bin")[3] ^= 1;
-  Counter next(disk, Durability::kProcess);
-  ASSERT_TRUE(next.recover());
-  EXPECT_EQ(next.count, 25u);
-  EXPECT_TRUE(*next.journal().is_there());
-  const Status removed = next.journal().remove();
-  ASSERT_TRUE(removed) << removed.error().message;
-  EXPECT_EQ(*disk.list(), others);
-  EXPECT_FALSE(*next.journal().is_there());
-}
-
-// Counts to 25 with a snapshot that is set aside, then removes all and crashes in the middle of `call` of it.
-// False: it was done before.
-bool crash_while_removing(SimulatedDisk& disk, std::uint64_t call) {
-  Counter counter(disk, Durability::kProcess);
-  count_to(counter, 25, 10);
-  disk.contents("ckpt-000000000020.bin")[3] ^= 1;
-  Counter next(disk, Durability::kProcess);
-  EXPECT_TRUE(next.recover());
-  disk.crash_at = disk.calls() + call;
-  try {
-    EXPECT_TRUE(next.journal().remove());
-  } catch (const SimulatedCrash&) {
-    return true;
-  }
-  return false;
-}
-
-TEST(Journal, ThatIsRemovedIsThereWholeOrNotAtAllWhereverTheRemovalEnds) {
-  for (const bool power : {false, true})
-    for (std::uint64_t call = 0;; ++call) {
-      SimulatedDisk disk(call + 1);
-      put_file(disk, "metrics.csv");
-      const bool crashed = crash_while_removing(disk, call);
-      power ? disk.lose_power() : disk.lose_process();
-      Counter next(disk, Durability::kProcess);
-      const Result<bool> there = next.journal().is_there();
-      const Result<bool> found = next.recover();
-      ASSERT_TRUE(found) << "call " << call << ": " << found.error().message;
-      EXPECT_EQ(*found, *there);
-      EXPECT_EQ(next.count, *found ? 25u : 0u);
-      if (!*found) {
-        EXPECT_EQ(*disk.list(), std::vector<std::string>{"metrics.csv"}) << "call " << call;
-      }
-      count_to(next, 40, 10);
-      Counter last(disk, Durability::kProcess);
-      ASSERT_TRUE(last.recover());
-      EXPECT_EQ(last.count, 40u);
-      if (!crashed) break;
-      ASSERT_LT(call, 100u);
-    }
-}
-
-TEST(Journal, RemovesNothingWhereNothingSaysThatItIsAJournals) {
-  SimulatedDisk disk;
-  put_file(disk, "log-000000000003.bin");
-  const Status removed = Journal(disk, Durability::kProcess).remove();
-  ASSERT_FALSE(removed);
-  EXPECT_NE(removed.error().message.find("log-000000000003.bin is named as a file of a run"),
-            std::string::npos)
-      << removed.error().message;
-  EXPECT_EQ(disk.list()->size(), 1u);
 }
 
 TEST(Journal, ARecordIsAMagicTheChecksumOfAllThatFollowsItsNumberItsLengthAndItsBytes) {

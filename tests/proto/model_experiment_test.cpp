@@ -9,7 +9,8 @@
 #include "engine/models/lenet.h"
 #include "engine/problems/problem.h"
 #include "experiments/list.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
 #include "tests/proto/experiment_text.h"
 
 namespace gradwire {
@@ -50,23 +51,20 @@ TEST(ModelExperiment, DefaultsAreThoseOfTheModels) {
   EXPECT_EQ(model_start(spec_of("char_mlp"), letters(26)), char_mlp().start(1));
   EXPECT_EQ(model_dim(spec_of("cnn"), images(784)), 44426u);
   EXPECT_EQ(model_start(spec_of("cnn"), images(784)), lenet().start(1));
-  const ProblemSpec spec = spec_of("gpt");
-  const GptShape shape;
-  EXPECT_EQ(spec.epsilon, shape.epsilon);
-  EXPECT_EQ(spec.tanh_logits, shape.tanh_logits);
-  EXPECT_EQ(spec.activation, "relu");
-  EXPECT_EQ(spec_of("mlp").activation, "tanh");
-  EXPECT_EQ(spec_of("char_mlp").activation, "tanh");
-  EXPECT_EQ(spec_of("cnn").activation, "relu");
-  EXPECT_EQ(spec_of("logistic").activation, "");
+  const GptShape& shape = std::get<Gpt>(spec_of("gpt").problem).shape;
+  EXPECT_EQ(shape.epsilon, GptShape().epsilon);
+  EXPECT_EQ(shape.tanh_logits, GptShape().tanh_logits);
+  EXPECT_EQ(shape.activation, Activation::kRelu);
+  EXPECT_EQ(std::get<Mlp>(spec_of("mlp").problem).shape.activation, Activation::kTanh);
+  EXPECT_EQ(std::get<CharMlp>(spec_of("char_mlp").problem).shape.activation, Activation::kTanh);
+  EXPECT_EQ(std::get<Cnn>(spec_of("cnn").problem).shape.activation, Activation::kRelu);
 }
 
 TEST(ModelExperiment, ASpecWithoutNumbersTakesThoseOfTheModel) {
   ProblemSpec spec;
-  spec.kind = "gpt";
+  spec.problem = Gpt{};
   EXPECT_EQ(model_dim(spec, letters(65)), 46289u);
-  spec.kind = "char_mlp";
-  spec.hidden = {16};
+  spec.problem.emplace<CharMlp>().shape.hidden = {16};
   EXPECT_EQ(model_dim(spec, letters(26)), 1755u + 1052 * 16);
 }
 
@@ -74,9 +72,10 @@ TEST(ModelExperiment, EveryKeyReachesTheModel) {
   const ProblemSpec gpt_spec = spec_of("gpt",
                                        "context = 5\nwidth = 6\nlayers = 2\nheads = 3\nepsilon = 0\n"
                                        "tanh_logits = false\nactivation = \"gelu\"\n");
-  EXPECT_EQ(gpt_spec.epsilon, 0);
-  EXPECT_FALSE(gpt_spec.tanh_logits);
-  EXPECT_EQ(gpt_spec.activation, "gelu");
+  const GptShape& shape = std::get<Gpt>(gpt_spec.problem).shape;
+  EXPECT_EQ(shape.epsilon, 0);
+  EXPECT_FALSE(shape.tanh_logits);
+  EXPECT_EQ(shape.activation, Activation::kGelu);
   EXPECT_EQ(complaint(gpt_spec, letters(7)), "");
   const Network as_shape = gpt({.vocabulary = 7,
                                 .context = 5,
@@ -99,12 +98,10 @@ TEST(ModelExperiment, EveryKeyReachesTheModel) {
 
 TEST(ModelExperiment, IsWrittenWithEveryKeyOfItsKindAndReadsBack) {
   for (const std::string kind : {"mlp", "char_mlp", "gpt", "cnn"}) {
-    const proto::Experiment e = parse(file_of(kind)).experiment;
-    EXPECT_EQ(e.run().x0(), "model") << kind;
+    const Experiment e = parse(file_of(kind)).experiment;
+    EXPECT_EQ(e.run.x0, "model") << kind;
     const std::string text = to_toml(e);
-    EXPECT_EQ(parse_experiment(text, "elsewhere/a.toml").experiment.SerializeAsString(),
-              e.SerializeAsString())
-        << text;
+    EXPECT_EQ(settings_of(parse_experiment(text, "elsewhere/a.toml").experiment), settings_of(e)) << text;
     const bool has_heads = text.find("\nheads = 6\n") != std::string::npos;
     EXPECT_EQ(has_heads, kind == "gpt") << text;
     const bool has_hidden = text.find("\nhidden = ") != std::string::npos;
@@ -158,14 +155,14 @@ TEST(ModelExperiment, RefusesDataOfTheOtherForm) {
             "--set problem.test: kind 'char_mlp' reads text: write text:PATH, not 'libsvm:a'");
   EXPECT_EQ(
       error_of(file_of("mlp"), {"problem.data=text:t"}),
-      "--set problem.data: kind 'mlp' needs labelled samples, but 'text:t' is text; kinds that read text are "
-      "char_mlp and gpt");
+      "--set problem.data: kind 'mlp' needs labelled samples, but 'text:t' is text; `gradwire list problems` "
+      "says which kinds read text");
   EXPECT_EQ(error_of("[problem]\nkind = \"gpt\"\n[algorithm]\nname = \"gd\"\nstep_size = 1\n"),
             "dir/a.toml:1: problem.data: required for kind 'gpt', as in data = \"text:PATH\"");
   EXPECT_EQ(error_of(file_of("gpt"), {"problem.data=text:"}),
             "--set problem.data: data 'text' needs a path, as in text:PATH");
   EXPECT_EQ(error_of(file_of("gpt"), {"problem.dim=7"}),
-            "--set problem.dim: dim has no use for kind 'gpt', which reads text");
+            "--set problem.dim: dim serves quadratic, least_squares, logistic, mlp and cnn, not kind 'gpt'");
   EXPECT_EQ(error_of(file_of("gpt"), {"clients.partition=by_label"}),
             "--set clients.partition: partition 'by_label' has no meaning for kind 'gpt', whose samples have "
             "a label "
@@ -210,28 +207,28 @@ TEST(ModelExperiment, RefusesLettersThatDoNotFit) {
 
 // A spec that did not pass check_experiment(), e.g. of a program of the user's own.
 TEST(ModelExperiment, ChecksASpecOfAnyOrigin) {
-  ProblemSpec spec = spec_of("gpt");
-  spec.heads = 5;
-  EXPECT_EQ(complaint(spec, letters(5)), "problem.heads = 5 does not divide problem.width = 24");
-  spec = spec_of("gpt");
-  spec.context = 5000;
-  EXPECT_EQ(complaint(spec, letters(5)), "problem.context = 5000 is not between 1 and 4096");
-  spec = spec_of("gpt");
-  spec.epsilon = std::nan("");
-  EXPECT_EQ(complaint(spec, letters(5)), "problem.epsilon must be a finite number, 0 or more");
-  spec = spec_of("gpt");
-  spec.activation = "swish";
-  EXPECT_EQ(complaint(spec, letters(5)),
-            "unknown problem.activation 'swish'; known are tanh, relu, sigmoid and gelu");
-  spec = spec_of("gpt");
-  spec.width = 1'000'000;
-  spec.heads = 1;
-  EXPECT_NE(complaint(spec, letters(5)).find("parameters"), std::string::npos);
-  spec = spec_of("char_mlp");
-  spec.hidden.clear();
+  const auto complaint_of_gpt = [](auto change) {
+    Gpt gpt;
+    change(gpt.shape);
+    ProblemSpec spec;
+    spec.problem = gpt;
+    return complaint(spec, letters(5));
+  };
+  EXPECT_EQ(complaint_of_gpt([](GptShape& shape) { shape.heads = 5; }),
+            "problem.heads = 5 does not divide problem.width = 24");
+  EXPECT_EQ(complaint_of_gpt([](GptShape& shape) { shape.context = 5000; }),
+            "problem.context = 5000 is not between 1 and 4096");
+  EXPECT_EQ(complaint_of_gpt([](GptShape& shape) { shape.epsilon = std::nan(""); }),
+            "problem.epsilon must be a finite number, 0 or more");
+  EXPECT_EQ(complaint_of_gpt([](GptShape& shape) { shape.activation = static_cast<Activation>(9); }),
+            "problem.activation is none of tanh, relu, sigmoid and gelu");
+  EXPECT_NE(
+      complaint_of_gpt([](GptShape& shape) { shape.width = 1'000'000, shape.heads = 1; }).find("parameters"),
+      std::string::npos);
+  ProblemSpec spec;
+  spec.problem.emplace<CharMlp>().shape.hidden.clear();
   EXPECT_NE(complaint(spec, letters(5)).find("problem.hidden is empty"), std::string::npos);
-  spec = spec_of("cnn");
-  spec.filters.clear();
+  spec.problem.emplace<Cnn>().shape.filters.clear();
   EXPECT_NE(complaint(spec, images(784)).find("problem.filters is empty"), std::string::npos);
 }
 

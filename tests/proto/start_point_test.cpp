@@ -6,15 +6,14 @@
 #include <numeric>
 
 #include "base/config_error.h"
-#include "proto/config/experiment.h"
-#include "proto/config/problem_spec.h"
+#include "proto/config/experiment_file.h"
 #include "proto/store/model_file.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {
 namespace {
 
-proto::Experiment quadratic(std::size_t d, const std::string& x0, std::uint64_t seed = 1) {
+Experiment quadratic(std::size_t d, const std::string& x0, std::uint64_t seed = 1) {
   return parse_experiment("seed = " + std::to_string(seed) +
                               "\n[problem]\nkind = \"quadratic\"\ndim = " + std::to_string(d) +
                               "\n[clients]\ncount = 3\n[algorithm]\nname = \"gd\"\n[run]\nx0 = \"" + x0 +
@@ -23,7 +22,7 @@ proto::Experiment quadratic(std::size_t d, const std::string& x0, std::uint64_t 
       .experiment;
 }
 
-std::string message_of(const proto::Experiment& e, const std::filesystem::path& base) {
+std::string message_of(const Experiment& e, const std::filesystem::path& base) {
   try {
     start_point(e, {}, base);
   } catch (const ConfigError& error) {
@@ -104,10 +103,10 @@ TEST(StartPoint, SaysWhatIsWrongWithAFile) {
 }
 
 TEST(ClientWeights, AreSharesOfTheSamplesOnlyWhenAskedFor) {
-  proto::Experiment e = quadratic(3, "zeros");
+  Experiment e = quadratic(3, "zeros");
   const std::vector<std::uint64_t> counts = {1, 2, 5};
   EXPECT_TRUE(client_weights(e, counts).empty());
-  e.mutable_clients()->set_weights("samples");
+  e.clients.weights = Weighting::kSamples;
   EXPECT_EQ(client_weights(e, counts), (std::vector<double>{0.125, 0.25, 0.625}));
   EXPECT_TRUE(client_weights(e, std::vector<std::uint64_t>{0, 0, 0}).empty());
 }

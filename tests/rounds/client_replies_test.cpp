@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "experiments/simulate/prepare.h"
+#include "proto/config/experiment_file.h"
 #include "proto/wire/codec_context.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/proto/codec_support.h"
@@ -173,9 +174,9 @@ class OneClient {
   Vec<double> model() const { return {server_->model().begin(), server_->model().end()}; }
 
  private:
-  static std::shared_ptr<const Setup<double>> setup_of(const proto::Experiment& e, std::uint32_t dim) {
+  static std::shared_ptr<const Setup<double>> setup_of(const Experiment& e, std::uint32_t dim) {
     auto setup = std::make_shared<Setup<double>>();
-    setup->seed = e.seed();
+    setup->seed = e.seed;
     setup->n = 1;
     setup->d = dim;
     setup->x0 = Vec<double>(dim);
@@ -185,7 +186,7 @@ class OneClient {
     return setup;
   }
 
-  proto::Experiment experiment_;
+  Experiment experiment_;
   std::shared_ptr<const Setup<double>> setup_;
   SimulatedClient client_;
   CodecContext context_;

@@ -7,6 +7,7 @@
 #include "algorithms/support/sampling.h"
 #include "base/state.h"
 #include "experiments/simulate/simulate.h"
+#include "proto/config/experiment_file.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/proto/experiment_text.h"
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <gtest/gtest.h>
 
+#include "proto/config/experiment.h"
 #include "tests/simulated/seeds.h"
 #include "tests/simulated/simulated_run.h"
 #include "tests/support/sanitized.h"
@@ -25,8 +26,8 @@ const std::vector<std::string>& algorithms() {
   return all;
 }
 
-std::vector<proto::Experiment> experiments() {
-  std::vector<proto::Experiment> all;
+std::vector<Experiment> experiments() {
+  std::vector<Experiment> all;
   for (const std::string& algorithm : algorithms()) all.push_back(experiment_of(algorithm));
   return all;
 }
@@ -36,7 +37,7 @@ TEST(AsynchronousSimulation, EndsInTheStateOfTheRepliesThatWereCommittedWhatever
   const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const proto::Experiment& experiment = all[seed % all.size()];
+    const Experiment& experiment = all[seed % all.size()];
     const End end = SimulatedRun(experiment, setting_of(seed, false), seed).run();
     ASSERT_EQ(end.trouble, "") << algorithms()[seed % all.size()] << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/asynchronous_simulation_test";
@@ -50,8 +51,7 @@ TEST(AsynchronousSimulation, EndsInTheStateOfTheRepliesThatWereCommittedWhatever
 }
 
 TEST(AsynchronousSimulation, WhereNothingIsLostNoEvaluationStopsAClientsWork) {
-  const proto::Experiment experiment =
-      experiment_of(algorithms()[1]);  // what is outdated is ignored, not stopped
+  const Experiment experiment = experiment_of(algorithms()[1]);  // what is outdated is ignored, not stopped
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Setting setting;
     setting.weather.delay_seconds = 5;

@@ -13,7 +13,6 @@
 #include "engine/problems/problem.h"
 #include "experiments/simulate/kept_body.h"
 #include "proto/config/experiment.h"
-#include "proto/config/problem_spec.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
 
@@ -22,7 +21,7 @@ namespace gradwire {
 class AsynchronousTwin {
  public:
   // Of a problem without data.
-  AsynchronousTwin(const std::shared_ptr<const Setup<double>>& setup, const proto::Experiment& experiment)
+  AsynchronousTwin(const std::shared_ptr<const Setup<double>>& setup, const Experiment& experiment)
       : half_(make_server<double>(setup)), committed_(setup->n), owes_(setup->n) {
     for (ClientId c = 0; c < setup->n; ++c) {
       oracles_.push_back(make_oracle<double>(problem_spec(experiment), {}, {}, c));

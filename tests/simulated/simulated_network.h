@@ -79,7 +79,7 @@ class PacketLink final : public Link {
 // One client: its disk outlives its processes.
 class SimulatedClient {
  public:
-  SimulatedClient(const proto::Experiment& experiment, ClientId number, bool remembers, std::uint64_t seed)
+  SimulatedClient(const Experiment& experiment, ClientId number, bool remembers, std::uint64_t seed)
       : experiment_(experiment),
         number_(number),
         remembers_(remembers),
@@ -126,7 +126,7 @@ class SimulatedClient {
     worker_ = make_worker(experiment_, {}, {}, number_, memory_ ? &*memory_ : nullptr, "run");
   }
 
-  const proto::Experiment& experiment_;
+  const Experiment& experiment_;
   const ClientId number_;
   const bool remembers_;
   const std::uint64_t seed_;
@@ -138,9 +138,9 @@ class SimulatedClient {
 // Everything but the server. Servers come and go; the clients and the messages on their way stay.
 class SimulatedWorld {
  public:
-  SimulatedWorld(const proto::Experiment& experiment, const Weather& weather, std::uint64_t seed)
+  SimulatedWorld(const Experiment& experiment, const Weather& weather, std::uint64_t seed)
       : weather_(weather), random_(seed, "world") {
-    const std::uint32_t n = experiment.clients().count();
+    const std::uint32_t n = experiment.clients.count;
     for (ClientId c = 0; c < n; ++c)
       clients_.push_back(
           std::make_unique<SimulatedClient>(experiment, c, weather.clients_remember, seed * 64 + c));

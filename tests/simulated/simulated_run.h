@@ -10,6 +10,7 @@
 
 #include "experiments/simulate/prepare.h"
 #include "fl_server/durable_run.h"
+#include "proto/config/experiment_file.h"
 #include "tests/simulated/asynchronous_twin.h"
 #include "tests/simulated/at_the_last.h"
 #include "tests/simulated/simulated_network.h"
@@ -119,13 +120,13 @@ struct End {
 // One run: servers die and come back until the rounds are done.
 class SimulatedRun {
  public:
-  SimulatedRun(const proto::Experiment& experiment, const Setting& setting, std::uint64_t seed)
+  SimulatedRun(const Experiment& experiment, const Setting& setting, std::uint64_t seed)
       : setting_(setting), random_(seed, "servers"), disk_(seed), world_(experiment, setting.weather, seed) {
     disk_.forgets_folder_syncs = setting.bug == Bug::kForgetsFolder;
     setup_ = std::make_shared<Setup<double>>();
-    setup_->seed = experiment.seed();
-    setup_->n = experiment.clients().count();
-    setup_->d = experiment.problem().dim();
+    setup_->seed = experiment.seed;
+    setup_->n = experiment.clients.count;
+    setup_->d = std::get<Quadratic>(experiment.problem).shape.dim;
     setup_->x0.assign(setup_->d, 0.5);
     setup_->algorithm = algorithm_spec(experiment);
     setup_->compressor = uplink_compressor(setup_->algorithm, setup_->d, setup_->n);
@@ -247,8 +248,8 @@ class SimulatedRun {
   End end_;
 };
 
-inline proto::Experiment experiment_of(const std::string& algorithm, const std::string& dim = "12",
-                                       const std::string& clients = "") {
+inline Experiment experiment_of(const std::string& algorithm, const std::string& dim = "12",
+                                const std::string& clients = "") {
   return prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = " + dim +
                                       "\nheterogeneity = 0.7\n[clients]\n"
                                       "count = 5\n" +

@@ -16,6 +16,8 @@
 #include "fl_server/net/tcp_transport.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/run_about.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
 #include "proto/wire/codec_context.h"
 #include "tests/simulated/asynchronous_twin.h"
 #include "tests/simulated/at_the_last.h"
@@ -167,7 +169,7 @@ class SimulatedSession {
   void serve(bool resumed, Journal& journal, std::unique_ptr<SimulatedSockets> sockets) {
     HubOptions options;
     options.clients = kClients;
-    options.experiment = loaded_.experiment.SerializeAsString();
+    options.experiment = pack_experiment(loaded_.experiment);
     options.table = resumed ? about_.table : ClientTable(kClients);
     options.log = [this](const std::string& line) {
       if (talks_) std::printf("%9.3f %s\n", time_.now(), line.c_str());
@@ -294,7 +296,7 @@ class SimulatedSession {
 
   void make(Journal& journal) {
     setup_ = std::make_shared<Setup<double>>();
-    setup_->seed = agreed_.experiment.seed();
+    setup_->seed = agreed_.experiment.seed;
     setup_->n = kClients;
     setup_->d = agreed_.d;
     setup_->x0 = agreed_.x0;

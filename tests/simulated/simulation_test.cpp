@@ -7,6 +7,7 @@
 #include <deque>
 #include <gtest/gtest.h>
 
+#include "proto/config/experiment.h"
 #include "tests/simulated/seeds.h"
 #include "tests/simulated/simulated_run.h"
 #include "tests/support/sanitized.h"
@@ -46,10 +47,10 @@ class Quiet {
       }
     return ends_[k];
   }
-  const proto::Experiment& experiment(std::size_t k) { return end(k), experiments_[k]; }
+  const Experiment& experiment(std::size_t k) { return end(k), experiments_[k]; }
 
  private:
-  std::deque<proto::Experiment> experiments_;
+  std::deque<Experiment> experiments_;
   std::vector<End> ends_;
 };
 
@@ -86,20 +87,20 @@ TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
 // The fast clients decide the bits of such a run, but only through which replies were used.
 TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnswered) {
   const auto [first, last, one] = seeds_asked(kSeeds / 4);
-  std::vector<proto::Experiment> experiments;
+  std::vector<Experiment> experiments;
   for (const std::string& algorithm : algorithms()) experiments.push_back(experiment_of(algorithm));
   for (std::string algorithm : algorithms())
     if (algorithm.find("fedavg") != std::string::npos || algorithm.find("scaffold") != std::string::npos)
       experiments.push_back(experiment_of(algorithm, "12", "participation = 0.5\n"));
   std::size_t fewest = SIZE_MAX;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const proto::Experiment& experiment = experiments[seed % experiments.size()];
-    Setting setting = setting_of(seed, is_private("name = \"" + experiment.algorithm().name()));
+    const Experiment& experiment = experiments[seed % experiments.size()];
+    Setting setting = setting_of(seed, is_private("name = \"" + experiment.algorithm.name));
     Random random(seed, "quorum");
     setting.quorum = 0.3 + 0.2 * static_cast<double>(random.below(4));
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
     const End end = SimulatedRun(experiment, setting, seed).run();
-    ASSERT_EQ(end.trouble, "") << experiment.algorithm().name() << " again: GRADWIRE_SEED=" << seed
+    ASSERT_EQ(end.trouble, "") << experiment.algorithm.name << " again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulation_test";
     fewest = std::min(fewest, end.fewest_replies);
   }
@@ -110,7 +111,7 @@ TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnsw
 
 // Sections of this size are packed and unpacked in buffers that are freed afterwards.
 TEST(Simulation, ClientsRememberRequestsOfHundredsOfKilobytes) {
-  const proto::Experiment experiment =
+  const Experiment experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=9\"\nstep_size = 0.05\n", "60000");
   const End quiet = SimulatedRun(experiment, {}, 1).run();
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -121,7 +122,7 @@ TEST(Simulation, ClientsRememberRequestsOfHundredsOfKilobytes) {
 }
 
 TEST(Simulation, AClientThatLosesWhatNobodyElseKnowsEndsTheRunWithAClearLine) {
-  const proto::Experiment experiment =
+  const Experiment experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.05\n");
   const End end = SimulatedRun(experiment, {.weather = {.client_dies = 0.3, .disk_lost = 1}}, 1).run();
   EXPECT_NE(end.trouble.find("lost its state, and the server has no copy of it"), std::string::npos)

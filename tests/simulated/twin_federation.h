@@ -10,7 +10,6 @@
 #include "algorithms/methods.h"
 #include "engine/problems/problem.h"
 #include "proto/config/experiment.h"
-#include "proto/config/problem_spec.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
 
@@ -19,7 +18,7 @@ namespace gradwire {
 class TwinFederation {
  public:
   // Of a problem without data.
-  TwinFederation(const std::shared_ptr<const Setup<double>>& setup, const proto::Experiment& experiment,
+  TwinFederation(const std::shared_ptr<const Setup<double>>& setup, const Experiment& experiment,
                  const Agreement& agreement)
       : half_(make_server<double>(setup)), committed_(setup->n), scratch_(setup->n) {
     for (ClientId c = 0; c < setup->n; ++c) {

@@ -1,4 +1,4 @@
-#include "engine/problems/estimate_smoothness.h"
+#include "engine/smoothness/estimate_smoothness.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "proto/config/toml_value.h"
+#include "base/value.h"
 
 #include <charconv>
 #include <cmath>
@@ -55,7 +55,7 @@ std::string number_text(double value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-std::string toml_literal(const TomlValue& value) {
+std::string toml_literal(const Value& value) {
   return std::visit(
       []<class T>(const T& v) -> std::string {
         if constexpr (std::is_same_v<T, bool>) {
@@ -77,8 +77,8 @@ std::string toml_literal(const TomlValue& value) {
       value);
 }
 
-std::string describe(const TomlValue& value) {
-  if (const auto* other = std::get_if<TomlOther>(&value)) return other->what;
+std::string describe(const Value& value) {
+  if (const auto* other = std::get_if<OtherValue>(&value)) return other->what;
   if (const auto* text = std::get_if<std::string>(&value); text != nullptr && text->size() > kLongestQuote)
     return in_quotes(text->substr(0, kLongestQuote) + "...");
   std::string literal = toml_literal(value);
@@ -86,13 +86,13 @@ std::string describe(const TomlValue& value) {
   return literal;
 }
 
-std::string text_of(const TomlValue& scalar) {
+std::string text_of(const Value& scalar) {
   if (const auto* text = std::get_if<std::string>(&scalar)) return *text;
   if (const auto* number = std::get_if<double>(&scalar)) return number_text(*number);
   return toml_literal(scalar);
 }
 
-TomlValue value_of(std::string_view text) {
+Value value_of(std::string_view text) {
   if (text == "true" || text == "false") return text == "true";
   if (const auto integer = read_all<std::int64_t>(text); integer && std::to_string(*integer) == text)
     return *integer;

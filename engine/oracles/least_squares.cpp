@@ -1,4 +1,4 @@
-#include "engine/problems/least_squares.h"
+#include "engine/oracles/least_squares.h"
 
 #include <algorithm>
 

@@ -1,0 +1,123 @@
+// Settings. One list of fields per struct of settings serves reading, checking, defaults, --set, `gradwire
+// list`, the docs, the wire, config.toml and the check of a restart:
+//
+//   struct Text {
+//     std::uint32_t context = 8;
+//     static void fields(auto& self, auto&& visit) {
+//       visit("context", self.context, "letters that the next one is predicted from", {.low = 1, .high =
+//       4096});
+//     }
+//   };
+//
+// Type and default are the member's own; Rules say what the type does not. A member is a bool, an unsigned
+// integer, a double, a std::string, a std::vector<std::uint32_t>, or an enum with words_of().
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/value.h"
+
+namespace gradwire {
+
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+inline constexpr double kMaxU32 = 4294967295.0;
+inline constexpr std::size_t kMaxListLength = 64;
+
+struct Rules {
+  double low = 0, high = kNoLimit;
+  bool low_open = false, high_open = false;
+  // A text must be one of them, or what follows. In an unsigned integer the words stand for 0, 1, ...
+  std::span<const std::string_view> words = {};
+  bool or_integer = false, or_flag = false;  // such a value too; a std::string keeps it as text
+  bool or_number = false;                    // any text, or a number, kept as text
+  std::string_view required = {};            // has no default: the rest of "required for kind 'K'"
+  std::string_view note = {};                // for people: the default, where it is no constant
+  bool quiet = false;                        // a file that is written leaves it out where it has its default
+  bool may_change = false;  // from one process of a run to the next; the other keys decide its bits
+  void (*check)(const std::string& path, const std::string& text) = nullptr;  // throws ConfigError(path)
+};
+
+// An enum whose values 0, 1, ... are spelled words_of(E{})[0], [1], ...
+template <class E>
+concept Words = std::is_enum_v<E> && requires {
+  { words_of(E{}) } -> std::convertible_to<std::span<const std::string_view>>;
+};
+
+// One field of one live object, which must outlive it.
+class Field {
+ public:
+  // An unsigned integer, or an enum by the number of its word.
+  struct Whole {
+    void* at;
+    std::uint64_t (*get)(const void*);
+    void (*set)(void*, std::uint64_t);
+  };
+  using Member = std::variant<bool*, double*, std::string*, std::vector<std::uint32_t>*, Whole>;
+  Field(std::string_view key, Member member, std::string_view meaning, const Rules& rules)
+      : key(key), meaning(meaning), rules(rules), member_(member) {}
+
+  Value get() const;
+  // Throws ConfigError(path), which says what is wanted and what came; the member is then as before.
+  void set(const std::string& path, const Value& value) const;
+  // As it travels: from_text(text()) changes no bit. from_text() throws as set() does.
+  std::string text() const;
+  void from_text(const std::string& path, std::string_view text) const;
+
+  std::string expected() const;  // "an integer, 1 to 4096"
+  bool takes_any_text() const;
+
+  std::string_view key, meaning;
+  Rules rules;
+
+ private:
+  bool fits(const Value& value) const;
+  bool fits_unquoted(const Value& value) const;
+  [[noreturn]] void refuse(const std::string& path, const Value& value) const;
+  void store(const Value& value) const;
+  Member member_;
+};
+
+// What a list of fields is collected with.
+class Collector {
+ public:
+  template <class T>
+  void operator()(std::string_view key, T& member, std::string_view meaning, Rules rules = {}) {
+    constexpr bool whole = std::is_unsigned_v<T> && !std::is_same_v<T, bool>;
+    if constexpr (Words<T>) rules.words = words_of(T{});
+    if (whole && sizeof(T) == 4 && rules.high == kNoLimit) rules.high = kMaxU32;
+    if constexpr (Words<T> || whole) {
+      const Field::Whole access{
+          &member, [](const void* at) { return static_cast<std::uint64_t>(*static_cast<const T*>(at)); },
+          [](void* at, std::uint64_t value) { *static_cast<T*>(at) = static_cast<T>(value); }};
+      fields.emplace_back(key, access, meaning, rules);
+    } else {
+      fields.emplace_back(key, &member, meaning, rules);
+    }
+  }
+  std::vector<Field> fields;
+};
+
+template <class T>
+std::vector<Field> fields_of(T& object) {
+  Collector collect;
+  T::fields(object, collect);
+  return std::move(collect.fields);
+}
+
+// Refuses line breaks, NUL and the like in a string: it goes into messages, logs and paths. Throws
+// ConfigError(path).
+void check_printable(const std::string& path, const Value& value);
+
+// Whether the value says nothing: "", "none", 0, [] or false.
+bool is_nothing(const Value& value);
+
+}  // namespace gradwire

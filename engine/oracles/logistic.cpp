@@ -1,0 +1,161 @@
+#include "engine/oracles/logistic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "engine/elementary.h"
+#include "engine/regularizer.h"
+#include "engine/smoothness/weighted_gram.h"
+
+namespace gradwire {
+namespace {
+
+// The code takes rows in blocks, so that it computes the exponentials of a block side by side; a block stays
+// in the cache between the two passes over it. No sum changes its order.
+constexpr std::size_t kBlockRows = 128;
+
+// Of each margin z: loss = log(1 + e^-z), slope = -d loss / dz = 1 / (1 + e^z), without overflow for any |z|.
+template <class Real>
+void logistic_losses(std::size_t count, const Real* __restrict margin, Real* __restrict loss,
+                     Real* __restrict slope) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const Real z = margin[k];
+    const bool negative = z < 0;
+    const Real size = negative ? -z : z;
+    const Real e = fast_exp(-size);  // in [0, 1]
+    const Real inverse = 1 / (1 + e);
+    loss[k] = (negative ? size : Real(0)) + log1p_unit(e);
+    slope[k] = (negative ? Real(1) : e) * inverse;
+  }
+}
+
+// The same of loss = s^2 with s = 1 / (1 + e^z): slope = 2 s^2 (1 - s).
+template <class Real>
+void sigmoid_squared_losses(std::size_t count, const Real* __restrict margin, Real* __restrict loss,
+                            Real* __restrict slope) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const Real z = margin[k];
+    const bool negative = z < 0;
+    const Real e = fast_exp(negative ? z : -z);
+    const Real large = 1 / (1 + e), small = e * large;  // sigma(|z|) and sigma(-|z|), of sum 1
+    const Real s = negative ? large : small;
+    const Real rest = negative ? small : large;
+    loss[k] = s * s;
+    slope[k] = 2 * (s * s) * rest;
+  }
+}
+
+template <class Real>
+void losses_and_slopes(LinearLoss loss, std::size_t count, const Real* margin, Real* losses, Real* slope) {
+  if (loss == LinearLoss::kLogistic) return logistic_losses(count, margin, losses, slope);
+  sigmoid_squared_losses(count, margin, losses, slope);
+}
+
+// d^2 loss / dz^2 of each margin: s (1 - s), or 2 s^2 (1 - s) (2 - 3 s).
+template <class Real>
+void curvatures(LinearLoss loss, std::size_t count, const Real* __restrict margin,
+                Real* __restrict curvature) {
+  const bool logistic = loss == LinearLoss::kLogistic;
+  for (std::size_t k = 0; k < count; ++k) {
+    const Real z = margin[k];
+    const bool negative = z < 0;
+    const Real e = fast_exp(negative ? z : -z);
+    const Real large = 1 / (1 + e), small = e * large;
+    const Real s = negative ? large : small;
+    const Real product = large * small;
+    curvature[k] = logistic ? product : 2 * s * product * (2 - 3 * s);
+  }
+}
+
+// -1, +1, or 0 for a label that is neither of the two.
+template <class Real>
+std::vector<Real> signs(const Dataset& data, std::span<const double> labels) {
+  std::vector<Real> sign(data.rows());
+  for (std::size_t r = 0; r < data.rows(); ++r) {
+    sign[r] = static_cast<Real>((data.label[r] == labels[1]) - (data.label[r] == labels[0]));
+  }
+  return sign;
+}
+
+}  // namespace
+
+template <class Real>
+LogisticOracle<Real>::LogisticOracle(const Part& part, std::size_t dim, std::span<const double> labels,
+                                     Regularizer regularizer, double lambda, LinearLoss loss)
+    : rows_(part.train, dim),
+      sign_(signs<Real>(part.train, labels)),
+      test_rows_(part.test, dim),
+      test_sign_(signs<Real>(part.test, labels)),
+      regularizer_(regularizer),
+      lambda_(lambda),
+      loss_(loss) {
+  const auto unknown = std::find(sign_.begin(), sign_.end(), Real(0));
+  if (unknown != sign_.end()) {
+    throw DataError("a sample has the label " + std::to_string(part.train.label[unknown - sign_.begin()]) +
+                    ", which is neither of the two that the clients agreed on: " + std::to_string(labels[0]) +
+                    " and " + std::to_string(labels[1]));
+  }
+}
+
+template <class Real>
+Real LogisticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) {
+  check_lengths(x, gradient, dim());
+  const BatchRows rows(batch, sample_count());
+  std::fill(gradient.begin(), gradient.end(), Real(0));
+  const Real share = Real(1) / static_cast<Real>(rows.count());
+  double loss = 0;
+  Real margin[kBlockRows], losses[kBlockRows], slope[kBlockRows];
+  for (std::size_t start = 0; start < rows.count(); start += kBlockRows) {
+    const std::size_t count = std::min(kBlockRows, rows.count() - start);
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t r = rows[start + k];
+      margin[k] = sign_[r] * rows_.dot(r, x.data());
+    }
+    losses_and_slopes(loss_, count, margin, losses, slope);
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t r = rows[start + k];
+      loss += static_cast<double>(losses[k]);
+      rows_.add_scaled(r, -sign_[r] * slope[k] * share, gradient.data());
+    }
+  }
+  loss /= static_cast<double>(rows.count());
+  return static_cast<Real>(loss + add_regularizer(regularizer_, lambda_, x, gradient));
+}
+
+template <class Real>
+bool LogisticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> upper) {
+  check_length(x, dim());
+  check_upper(upper, dim());
+  const BatchRows rows({}, sample_count());
+  std::fill(upper.begin(), upper.end(), Real(0));
+  const Real share = Real(1) / static_cast<Real>(rows.count());
+  Real margin[kBlockRows], curvature[kBlockRows];
+  for (std::size_t start = 0; start < rows.count(); start += kBlockRows) {
+    const std::size_t count = std::min(kBlockRows, rows.count() - start);
+    for (std::size_t k = 0; k < count; ++k) margin[k] = sign_[start + k] * rows_.dot(start + k, x.data());
+    curvatures(loss_, count, margin, curvature);
+    for (std::size_t k = 0; k < count; ++k) curvature[k] *= share;
+    gram_.add(rows_, start, {curvature, count}, upper);
+  }
+  add_regularizer_hessian(regularizer_, lambda_, x, upper);
+  return true;
+}
+
+template <class Real>
+std::optional<Score> LogisticOracle<Real>::score(std::span<const Real> x) {
+  check_length(x, dim());
+  if (test_rows_.rows() == 0) return std::nullopt;
+  Score score;
+  for (std::size_t r = 0; r < test_rows_.rows(); ++r) {
+    const Real margin = test_rows_.dot(r, x.data());
+    score.correct += !std::isnan(margin) && (margin > 0 ? Real(1) : Real(-1)) == test_sign_[r];
+    ++score.tested;
+  }
+  return score;
+}
+
+template class LogisticOracle<float>;
+template class LogisticOracle<double>;
+
+}  // namespace gradwire

@@ -1,0 +1,141 @@
+#include "engine/oracles/quadratic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <stdexcept>
+
+#include "base/random.h"
+#include "engine/sparse_rows.h"
+#include "engine/upper_triangle.h"
+
+namespace gradwire {
+
+QuadraticFamily::QuadraticFamily(const QuadraticShape& shape, std::uint32_t clients, std::uint64_t seed)
+    : dim_(shape.dim), lambda_(shape.lambda) {
+  if (dim_ == 0 || clients == 0) throw std::logic_error("a quadratic needs a dimension and a client");
+  const double angle = std::numbers::pi / (2 * (static_cast<double>(dim_) + 1));
+  sine_low_ = std::pow(std::sin(angle), 2);
+  sine_high_ = dim_ == 1 ? sine_low_ : std::pow(std::cos(angle), 2);
+  Random slope_noise(seed, "quadratic nu"), linear_noise(seed, "quadratic b");
+  for (std::uint32_t i = 0; i < clients; ++i) {
+    nu_.push_back(1 + shape.heterogeneity * slope_noise.normal());
+    b_.push_back(nu_[i] / 4 * (-1 + shape.heterogeneity * linear_noise.normal()));
+    mean_nu_ += nu_[i];
+  }
+  mean_nu_ /= clients;
+  shift_ = lambda_ - std::min(mean_nu_ * sine_low_, mean_nu_ * sine_high_);
+}
+
+ClientSmoothness QuadraticFamily::client(std::uint32_t client) const {
+  const double low = nu(client) * sine_low_ + shift_;
+  const double high = nu(client) * sine_high_ + shift_;
+  const double L_i = std::max(std::abs(low), std::abs(high));
+  return {.L_i = L_i, .mu_i = std::max(0.0, std::min(low, high)), .L_s = L_i, .L_sample_max = L_i};
+}
+
+Smoothness QuadraticFamily::total(std::span<const double> weights) const {
+  double nu = mean_nu_;
+  double weight = 1;  // sum of the weights
+  if (!weights.empty()) {
+    nu = weight = 0;
+    for (std::uint32_t i = 0; i < clients(); ++i) {
+      nu += weights[i] * nu_[i];
+      weight += weights[i];
+    }
+  }
+  const double low = nu * sine_low_ + weight * shift_;
+  const double high = nu * sine_high_ + weight * shift_;
+  Smoothness result;
+  result.L = std::max(std::abs(low), std::abs(high));
+  // With equal weights the smallest eigenvalue is lambda by construction; the sum would carry rounding errors
+  // of the shift.
+  result.mu = weights.empty() ? lambda_ : std::max(0.0, std::min(low, high));
+  result.convex = true;
+  result.weights.assign(weights.begin(), weights.end());
+  for (std::uint32_t i = 0; i < clients(); ++i) {
+    result.L_i.push_back(client(i).L_i);
+    result.convex &= nu_[i] * sine_low_ + shift_ >= 0 && nu_[i] * sine_high_ + shift_ >= 0;
+  }
+  result.L_plus = L_plus(weights);
+  result.L_pm = L_pm(weights);
+  result.L_s = result.L_tilde();
+  result.L_sample_max = result.L_max();
+  return result;
+}
+
+double QuadraticFamily::L_plus(std::span<const double> weights) const {
+  double largest = 0;
+  for (const double sine : {sine_low_, sine_high_}) {  // mean (nu_i S + c)^2 is a convex function of S
+    double sum = 0;
+    for (std::size_t i = 0; i < nu_.size(); ++i)
+      sum += weight(weights, i) * std::pow(nu_[i] * sine + shift_, 2);
+    largest = std::max(largest, sum);
+  }
+  return std::sqrt(largest);
+}
+
+double QuadraticFamily::L_pm(std::span<const double> weights) const {
+  double mean = mean_nu_;
+  if (!weights.empty()) {
+    mean = 0;
+    for (std::size_t i = 0; i < nu_.size(); ++i) mean += weights[i] * nu_[i];
+  }
+  double variance = 0;
+  for (std::size_t i = 0; i < nu_.size(); ++i) variance += weight(weights, i) * std::pow(nu_[i] - mean, 2);
+  return std::sqrt(variance) * sine_high_;
+}
+
+template <class Real>
+QuadraticOracle<Real>::QuadraticOracle(const QuadraticFamily& family, std::uint32_t client)
+    : dim_(family.dim()),
+      diagonal_(static_cast<Real>(family.nu(client) / 2 + family.shift())),
+      neighbour_(static_cast<Real>(-family.nu(client) / 4)),
+      linear_(static_cast<Real>(family.linear(client))) {}
+
+template <class Real>
+Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch,
+                                              std::span<Real> gradient) {
+  check_lengths(x, gradient, dim_);
+  static_cast<void>(BatchRows(batch, 1));
+  const std::size_t last = dim_ - 1;
+  // A_i x; the ends have one neighbour each.
+  gradient[0] = diagonal_ * x[0] + (last > 0 ? neighbour_ * x[1] : Real(0));
+  for (std::size_t j = 1; j < last; ++j) gradient[j] = diagonal_ * x[j] + neighbour_ * (x[j - 1] + x[j + 1]);
+  if (last > 0) gradient[last] = diagonal_ * x[last] + neighbour_ * x[last - 1];
+
+  constexpr std::size_t kLanes =
+      8;  // one running sum each: with a single sum, each addition would wait for the one before
+  double sums[kLanes] = {};
+  const auto term = [&](std::size_t j) {
+    return static_cast<double>(x[j]) * static_cast<double>(gradient[j]);
+  };
+  std::size_t j = 0;
+  for (; j + kLanes <= dim_; j += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += term(j + lane);
+  }
+  for (; j < dim_; ++j) sums[0] += term(j);
+  double curvature = 0;  // x^T A_i x
+  for (const double part : sums) curvature += part;
+
+  gradient[0] -= linear_;
+  return static_cast<Real>(curvature / 2 - static_cast<double>(linear_) * static_cast<double>(x[0]));
+}
+
+template <class Real>
+bool QuadraticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> upper) {
+  check_length(x, dim_);
+  check_upper(upper, dim_);
+  std::fill(upper.begin(), upper.end(), Real(0));
+  for (std::size_t j = 0; j < dim_; ++j) {
+    const std::size_t row = upper_row(j, dim_);
+    upper[row + j] = diagonal_;
+    if (j + 1 < dim_) upper[row + j + 1] = neighbour_;
+  }
+  return true;
+}
+
+template class QuadraticOracle<float>;
+template class QuadraticOracle<double>;
+
+}  // namespace gradwire

@@ -1,0 +1,80 @@
+// Tridiagonal quadratics with tunable heterogeneity (arXiv 2110.03300, Algorithm 3):
+//   f_i(x) = x^T A_i x / 2 - b_i^T x,   A_i = (nu_i / 4) T + c I,   T = tridiag(-1, 2, -1),
+//   nu_i = 1 + s xi_i,   b_i = (nu_i / 4) (-1 + s xi'_i) e_1,   xi_i, xi'_i ~ N(0, 1),
+// and the shift c such that the smallest eigenvalue of the mean of the A_i is lambda. All A_i have T's
+// eigenvectors, so every constant is a formula: A_i has the eigenvalues nu_i sin^2(k pi / (2 (d + 1))) + c, k
+// = 1..d.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/oracle.h"
+#include "engine/smoothness/smoothness.h"
+
+namespace gradwire {
+
+struct QuadraticShape {
+  std::size_t dim = 0;
+  double lambda = 0;         // the smallest eigenvalue of the mean of the A_i
+  double heterogeneity = 0;  // s; 0: all clients are equal
+};
+
+// What all clients share: drawn from the seed, so that each can compute it by itself.
+class QuadraticFamily {
+ public:
+  // REQUIRES: shape.dim > 0, clients > 0.
+  QuadraticFamily(const QuadraticShape& shape, std::uint32_t clients, std::uint64_t seed);
+
+  std::size_t dim() const { return dim_; }
+  std::uint32_t clients() const { return static_cast<std::uint32_t>(nu_.size()); }
+  double nu(std::uint32_t client) const { return nu_.at(client); }
+  double shift() const { return shift_; }  // c
+  double linear(std::uint32_t client) const {
+    return b_.at(client);
+  }  // the first entry of b_i, the others are 0
+
+  ClientSmoothness client(std::uint32_t client) const;
+  // Constants of f = sum_i weights[i] f_i (weights empty: 1/n each).
+  Smoothness total(std::span<const double> weights) const;
+
+  // Best L_+ of sum_i w_i ||grad f_i(x) - grad f_i(y)||^2 <= L_+^2 ||x - y||^2.
+  double L_plus(std::span<const double> weights = {}) const;
+  // Best L_pm of the Hessian variance: std(nu) times T's largest eigenvalue / 4.
+  double L_pm(std::span<const double> weights = {}) const;
+
+ private:
+  double weight(std::span<const double> weights, std::size_t client) const {
+    return weights.empty() ? 1.0 / static_cast<double>(nu_.size()) : weights[client];
+  }
+
+  std::size_t dim_;
+  double lambda_;
+  std::vector<double> nu_, b_;  // one per client
+  double mean_nu_ = 0;
+  double shift_ = 0;
+  double sine_low_, sine_high_;  // smallest and largest eigenvalue of T / 4
+};
+
+template <class Real>
+class QuadraticOracle final : public Oracle<Real> {
+ public:
+  QuadraticOracle(const QuadraticFamily& family, std::uint32_t client);
+
+  std::size_t dim() const override { return dim_; }
+  std::size_t sample_count() const override { return 1; }
+  Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
+  bool hessian(std::span<const Real> x, std::span<Real> upper) override;
+
+ private:
+  std::size_t dim_;
+  Real diagonal_, neighbour_;  // A_i has nu/2 + c on the diagonal, -nu/4 beside it
+  Real linear_;                // b_i = linear_ e_1
+};
+
+extern template class QuadraticOracle<float>;
+extern template class QuadraticOracle<double>;
+
+}  // namespace gradwire

@@ -1,0 +1,24 @@
+#include "engine/problems/char_mlp.h"
+
+#include "base/config_error.h"
+
+namespace gradwire {
+
+void CharMlp::check() const {
+  text.check();
+  if (shape.hidden.empty())
+    throw ConfigError("problem.hidden",
+                      "hidden needs a layer or more for kind 'char_mlp', as in hidden = [128]");
+}
+
+void CharMlp::check(const Agreement& agreement) const {
+  check_alphabet(agreement, 1);
+  check_widths("hidden", shape.hidden);
+  if (shape.hidden.empty())
+    throw DataError("problem.hidden is empty; a char_mlp has one hidden layer or more");
+  check_activation(shape.activation);
+  check_range("context", shape.context, kMaxContext);
+  check_range("width", shape.width, kMaxWidth);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "engine/models/char_mlp.h"
+#include "engine/problems/network_kind.h"
+
+namespace gradwire {
+
+struct CharMlp : NetworkKind<CharMlp> {
+  static constexpr KindFacts facts{
+      .name = "char_mlp",
+      .summary =
+          "the next letter of a name, from the `context` letters before it; a file with one name per line",
+      .is_network = true};
+  static constexpr TextForm kTextForm = TextForm::kNames;
+  TextData text;
+  CharMlpShape shape;  // the vocabulary is the data's
+
+  static void fields(auto& self, auto&& visit) {
+    TextData::fields<CharMlp>(self.text, visit);
+    visit("hidden", self.shape.hidden, "widths of the hidden layers", {.low = 1, .high = kMaxWidth});
+    visit("activation", self.shape.activation, "between the layers");
+    visit("context", self.shape.context, "letters that the next one is predicted from",
+          {.low = 1, .high = kMaxContext});
+    visit("width", self.shape.width, "numbers in the vector that stands for a letter",
+          {.low = 1, .high = kMaxWidth});
+    visit("tanh_logits", self.shape.tanh_logits,
+          "tanh on the outputs, which keeps the loss away from 0; false trains further");
+  }
+  void check() const;
+  void check(const Agreement& agreement) const;
+  std::size_t context() const { return shape.context; }
+  Network network(const Agreement& agreement) const {
+    CharMlpShape whole = shape;
+    whole.vocabulary = agreement.alphabet.size() + 1;
+    return char_mlp(whole);
+  }
+  template <class Real>
+  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Part& part,
+                                                Half half) const {
+    return text_samples<Real>(agreement, part, half);
+  }
+};
+
+}  // namespace gradwire

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+
+#include "engine/models/lenet.h"
+#include "engine/problems/network_kind.h"
+
+namespace gradwire {
+
+struct Cnn : NetworkKind<Cnn> {
+  static constexpr KindFacts facts{
+      .name = "cnn",
+      .summary = "LeNet on images: convolutions 5 x 5 with max pooling, then fully connected layers",
+      .has_classes = true,
+      .is_network = true};
+  static constexpr double kMaxSide = 4096, kMaxChannels = 1024;
+  RowsData rows;
+  LenetShape shape{.image = {1, 0, 0}};  // height and width 0: image(); the classes are the data's
+
+  static void fields(auto& self, auto&& visit) {
+    RowsData::fields<Cnn>(self.rows, visit);
+    visit("hidden", self.shape.hidden, "widths of the fully connected layers", {.low = 1, .high = kMaxWidth});
+    visit("activation", self.shape.activation, "between the layers");
+    visit("filters", self.shape.filters,
+          "channels behind each 5 x 5 convolution; max pooling 2 x 2 follows each",
+          {.low = 1, .high = kMaxWidth});
+    visit("channels", self.shape.image.channels,
+          "numbers per pixel; the features are the image channel by channel, row by row",
+          {.low = 1, .high = kMaxChannels});
+    visit("image_height", self.shape.image.height, "rows of pixels; 0: what image_width leaves, or a square",
+          {.high = kMaxSide});
+    visit("image_width", self.shape.image.width, "pixels of a row; 0: what image_height leaves, or a square",
+          {.high = kMaxSide});
+  }
+  void check() const;
+  void check(const Agreement& agreement) const;
+  Network network(const Agreement& agreement) const { return lenet(whole_shape(agreement)); }
+  template <class Real>
+  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Part& part,
+                                                Half half) const {
+    return std::make_unique<DenseSamples<Real>>(half == Half::kTrain ? part.train : part.test,
+                                                rows.features(agreement), agreement.labels);
+  }
+
+ private:
+  // Channels x height x width, completed from those that are given. Throws DataError when the features do not
+  // fill it.
+  TensorShape image(const Agreement& agreement) const;
+  LenetShape whole_shape(const Agreement& agreement) const;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "engine/models/gpt.h"
+#include "engine/problems/network_kind.h"
+
+namespace gradwire {
+
+struct Gpt : NetworkKind<Gpt> {
+  static constexpr KindFacts facts{
+      .name = "gpt",
+      .summary = "a transformer that predicts the next letter at each of `context` positions of running text",
+      .is_network = true};
+  static constexpr TextForm kTextForm = TextForm::kRunning;
+  TextData text;
+  GptShape shape;  // the vocabulary is the data's
+
+  static void fields(auto& self, auto&& visit) {
+    TextData::fields<Gpt>(self.text, visit);
+    visit("activation", self.shape.activation, "inside the feed-forward layers");
+    visit("context", self.shape.context, "letters that the next one is predicted from",
+          {.low = 1, .high = kMaxContext});
+    visit("width", self.shape.width,
+          "numbers in the vector at each position; 4 times as many inside the feed-forward layers",
+          {.low = 1, .high = kMaxWidth});
+    visit("layers", self.shape.layers, "number of blocks of attention and feed-forward",
+          {.low = 1, .high = kMaxLayers});
+    visit("heads", self.shape.heads, "heads of the attention; divides width", {.low = 1, .high = kMaxWidth});
+    visit("epsilon", self.shape.epsilon, "added to the variance in layer norms");
+    visit("tanh_logits", self.shape.tanh_logits,
+          "tanh on the outputs, which keeps the loss away from 0; false trains further");
+  }
+  void check() const;
+  void check(const Agreement& agreement) const;
+  std::size_t context() const { return shape.context; }
+  Network network(const Agreement& agreement) const {
+    GptShape whole = shape;
+    whole.vocabulary = agreement.alphabet.size();
+    return gpt(whole);
+  }
+  template <class Real>
+  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Part& part,
+                                                Half half) const {
+    return text_samples<Real>(agreement, part, half);
+  }
+};
+
+}  // namespace gradwire

@@ -1,0 +1,56 @@
+// What a kind of problem is. To add one: a header like least_squares.h or gpt.h, and its name in Problem
+// (engine/problems/problem.h). It is a struct of its settings with
+//
+//   static constexpr KindFacts facts
+//   static void fields(auto& self, auto&& visit)           its keys in [problem]: base/field.h
+//   void check() const                                     what is between keys; throws ConfigError
+//   void check(const Agreement&) const                     against the data; throws DataError
+//   std::size_t dim(const Agreement&) const                d; REQUIRES from here on: check(agreement) passes
+//   std::vector<double> start(const Agreement&, seed) const               x0 = "model", shape (d)
+//   oracle<Real>(const Agreement&, const Part&, client, AllClients) const unique_ptr<Oracle<Real>>
+//
+// and, where the constants of smoothness have a closed form,
+//
+//   ClientSmoothness client_smoothness(const Agreement&, const Part&, client, AllClients) const
+//   Smoothness smoothness(const Agreement&, parts, weights, AllClients) const
+//   double known_convexity(AllClients) const
+//   Smoothness smoothness_from_clients(clients, weights, AllClients) const
+//
+// A kind that reads rows has a member `rows` (RowsData), one that reads text has `text` (TextData), the
+// constant kTextForm and context(): engine/problems/sources.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradwire {
+
+struct KindFacts {
+  std::string_view name;
+  std::string_view summary;  // one line for `gradwire list`
+  bool has_classes = false;  // labels are classes that the clients agree on
+  bool is_network = false;   // starts at a point of its own, not at 0
+};
+
+// What the clients must agree on before any of them can build an oracle.
+struct Agreement {
+  std::size_t columns = 0;          // number of features
+  std::vector<double> labels = {};  // the distinct labels of all clients, ascending
+  std::string alphabet = {};        // the distinct letters of all clients, ascending bytes
+};
+
+// The clients that a problem is shared by: kinds without data draw the function of each from the seed.
+struct AllClients {
+  std::uint32_t clients = 1;  // n
+  std::uint64_t seed = 1;
+};
+
+inline constexpr double kMaxWidth = 1e6;  // of a layer
+inline constexpr double kMaxContext = 4096;
+inline constexpr double kMaxLayers = 1000;
+inline constexpr double kMaxModelDim = 4294967294.0;  // coordinates have 32-bit numbers
+
+}  // namespace gradwire

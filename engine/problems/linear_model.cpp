@@ -1,0 +1,13 @@
+#include "engine/problems/linear_model.h"
+
+#include <cmath>
+
+namespace gradwire {
+
+void LinearModel::check(const Agreement& agreement) const {
+  if (!(lambda >= 0) || !std::isfinite(lambda))
+    throw DataError("problem.lambda must be a finite number, 0 or more");
+  (void)rows.features(agreement);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,82 @@
+// What the kinds that are linear models share: d is the number of features, and one more with a bias.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/field.h"
+#include "engine/part.h"
+#include "engine/problems/kind.h"
+#include "engine/problems/sources.h"
+#include "engine/regularizer.h"
+#include "engine/smoothness/linear_models.h"
+
+namespace gradwire {
+
+inline std::span<const std::string_view> words_of(Regularizer) {
+  static constexpr auto words = std::to_array<std::string_view>({"none", "l2", "nonconvex"});
+  return words;
+}
+
+struct LinearModel {
+  RowsData rows;
+  Regularizer regularizer = Regularizer::kNone;
+  bool bias = false;
+  double lambda = 0;
+
+  template <class Kind>
+  static void fields(auto& self, auto&& visit) {
+    RowsData::fields<Kind>(self.rows, visit);
+    const bool plain = self.regularizer == Regularizer::kNone;
+    visit("regularizer", self.regularizer,
+          "`l2` is lambda/2 sum_j x_j^2, `nonconvex` is lambda sum_j x_j^2 / (1 + x_j^2)", {.quiet = plain});
+    visit("bias", self.bias, "a constant feature 1 behind the others, so that d is one more",
+          {.quiet = true});
+    visit("lambda", self.lambda, "weight of the regulariser", {.quiet = plain});
+  }
+  void check() const { rows.check(); }
+  void check(const Agreement& agreement) const;
+  std::size_t dim(const Agreement& agreement) const { return rows.features(agreement) + (bias ? 1 : 0); }
+  std::vector<double> start(const Agreement& agreement, std::uint64_t /*seed*/) const {
+    return std::vector<double>(dim(agreement));
+  }
+
+ protected:
+  // Calls make(part) with the features of the model: those of the data, and the bias.
+  template <class Make>
+  auto with_features(const Agreement& agreement, const Part& part, const Make& make) const {
+    if (!bias) return make(part);
+    const std::size_t columns = rows.features(agreement);
+    return make(Part{with_bias(part.train, columns), with_bias(part.test, columns)});
+  }
+};
+
+// The constants of a linear model whose loss has the curvature that Model::curvature() says.
+template <class Model>
+struct LinearConstants {
+  ClientSmoothness client_smoothness(const Agreement& agreement, const Part& part, std::uint32_t client,
+                                     const AllClients&) const {
+    return gradwire::client_smoothness(problem(model().dim(agreement)), part, client);
+  }
+  Smoothness smoothness(const Agreement& agreement, std::span<const Part> parts,
+                        std::span<const double> weights, const AllClients&) const {
+    return gradwire::smoothness(problem(model().dim(agreement)), parts, weights);
+  }
+  double known_convexity(const AllClients&) const { return gradwire::known_convexity(problem(0)); }
+  Smoothness smoothness_from_clients(std::span<const ClientSmoothness> clients,
+                                     std::span<const double> weights, const AllClients&) const {
+    return gradwire::smoothness_from_clients(problem(0), clients, weights);
+  }
+
+ private:
+  const Model& model() const { return static_cast<const Model&>(*this); }
+  LinearProblem problem(std::size_t d) const {
+    return {model().curvature(), model().regularizer, model().lambda, d, model().bias};
+  }
+};
+
+}  // namespace gradwire

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+
+#include "engine/models/mlp.h"
+#include "engine/problems/network_kind.h"
+
+namespace gradwire {
+
+struct Mlp : NetworkKind<Mlp> {
+  static constexpr KindFacts facts{
+      .name = "mlp",
+      .summary = "softmax cross-entropy of a fully connected network; hidden = [] is softmax regression",
+      .has_classes = true,
+      .is_network = true};
+  RowsData rows;
+  MlpShape shape;  // inputs and classes are the data's
+
+  static void fields(auto& self, auto&& visit) {
+    RowsData::fields<Mlp>(self.rows, visit);
+    visit("hidden", self.shape.hidden, "widths of the hidden layers; none is softmax regression",
+          {.low = 1, .high = kMaxWidth});
+    visit("activation", self.shape.activation, "between the layers");
+  }
+  void check() const { rows.check(); }
+  void check(const Agreement& agreement) const {
+    (void)rows.features(agreement);
+    check_classes(facts.name, agreement);
+    check_widths("hidden", shape.hidden);
+    check_activation(shape.activation);
+  }
+  Network network(const Agreement& agreement) const {
+    MlpShape whole = shape;
+    whole.inputs = rows.features(agreement);
+    whole.classes = agreement.labels.size();
+    return mlp(whole);
+  }
+  template <class Real>
+  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Part& part,
+                                                Half half) const {
+    return std::make_unique<SparseSamples<Real>>(half == Half::kTrain ? part.train : part.test,
+                                                 rows.features(agreement), agreement.labels);
+  }
+};
+
+}  // namespace gradwire

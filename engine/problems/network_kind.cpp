@@ -1,0 +1,55 @@
+#include "engine/problems/network_kind.h"
+
+#include <algorithm>
+#include <string>
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kMaxClasses = 65'536;  // more distinct labels are probably those of a regression
+
+}  // namespace
+
+void check_range(const char* key, std::size_t value, double high) {
+  if (value >= 1 && static_cast<double>(value) <= high) return;
+  throw DataError("problem." + std::string(key) + " = " + std::to_string(value) + " is not between 1 and " +
+                  std::to_string(static_cast<std::size_t>(high)));
+}
+
+void check_widths(const char* key, const std::vector<std::uint32_t>& widths) {
+  if (widths.size() > kMaxListLength) {
+    throw DataError("problem." + std::string(key) + " has " + std::to_string(widths.size()) +
+                    " layers; at most " + std::to_string(kMaxListLength));
+  }
+  for (const std::uint32_t width : widths) {
+    if (width >= 1 && width <= kMaxWidth) continue;
+    throw DataError("problem." + std::string(key) + ": a layer of width " + std::to_string(width) +
+                    "; every width is between 1 and " + std::to_string(static_cast<std::size_t>(kMaxWidth)));
+  }
+}
+
+void check_activation(Activation activation) {
+  if (static_cast<std::size_t>(activation) >= words_of(activation).size())
+    throw DataError("problem.activation is none of tanh, relu, sigmoid and gelu");
+}
+
+void check_classes(std::string_view kind, const Agreement& agreement) {
+  if (agreement.labels.size() >= 2 && agreement.labels.size() <= kMaxClasses) return;
+  throw DataError("kind = \"" + std::string(kind) + "\" needs 2 to " + std::to_string(kMaxClasses) +
+                  " distinct labels but the data has " + count_and_list(agreement.labels));
+}
+
+void check_alphabet(const Agreement& agreement, std::size_t fewest) {
+  const auto ascending = [](char a, char b) {
+    return static_cast<unsigned char>(a) >= static_cast<unsigned char>(b);
+  };
+  const std::string& letters = agreement.alphabet;
+  if (std::adjacent_find(letters.begin(), letters.end(), ascending) != letters.end())
+    throw DataError("the alphabet that the clients agreed on does not ascend");
+  if (letters.size() < fewest) {
+    throw DataError("the text has " + std::to_string(letters.size()) + " distinct letters; the model needs " +
+                    std::to_string(fewest) + " or more");
+  }
+}
+
+}  // namespace gradwire

@@ -1,0 +1,80 @@
+#include "engine/problems/sources.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/config_error.h"
+#include "base/nearest.h"
+#include "base/value.h"
+#include "engine/dataset.h"
+
+namespace gradwire {
+namespace {
+
+bool is_text(const std::string& source) { return source.starts_with("text:"); }
+
+// "data" of "problem.data"
+std::string key_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+void check_source(const std::string& path, const std::string& source) {
+  if (source.empty() || source == "digits" || source == "synthetic") return;
+  const std::size_t colon = source.find(':');
+  const std::string scheme = source.substr(0, colon);
+  if (scheme == "libsvm" || scheme == "csv" || scheme == "idx" || scheme == "text") {
+    if (colon != std::string::npos && colon + 1 < source.size()) return;
+    throw ConfigError(path, key_of(path) + " '" + scheme + "' needs a path, as in " + scheme + ":PATH");
+  }
+  throw ConfigError(path, "unknown data source " + describe(source) +
+                              suggest(scheme, {"digits", "libsvm", "csv", "idx", "text", "synthetic"}));
+}
+
+}  // namespace
+
+void check_rows_source(std::string_view kind, const std::string& path, const std::string& source) {
+  check_source(path, source);
+  if (is_text(source))
+    throw ConfigError(path, "kind '" + std::string(kind) + "' needs labelled samples, but '" + source +
+                                "' is text; `gradwire list problems` says which kinds read text");
+}
+
+void check_text_source(std::string_view kind, const std::string& path, const std::string& source) {
+  check_source(path, source);
+  if (!source.empty() && !is_text(source))
+    throw ConfigError(path,
+                      "kind '" + std::string(kind) + "' reads text: write text:PATH, not '" + source + "'");
+}
+
+void SampleSource::check() const {
+  if (!test.empty() && test_share > 0)
+    throw ConfigError("problem.test_share",
+                      "test_share and test exclude each other: accuracy is measured on one of them");
+}
+
+void RowsData::check() const {
+  SampleSource::check();
+  if (classes == 1)
+    throw ConfigError("problem.classes", "classes must be 0 (real labels) or 2 or more, not 1");
+}
+
+std::size_t RowsData::features(const Agreement& agreement) const {
+  if (dim > 0 && dim < agreement.columns) {
+    throw DataError("problem.dim = " + std::to_string(dim) + " but the data has " +
+                    std::to_string(agreement.columns) + " features; raise problem.dim or leave it out");
+  }
+  const std::size_t count = dim > 0 ? dim : agreement.columns;
+  if (count == 0) throw DataError("the data has no features; set problem.dim if all of them are 0");
+  return count;
+}
+
+std::string count_and_list(const std::vector<double>& labels) {
+  constexpr std::size_t kShown = 5;
+  std::string text = std::to_string(labels.size()) + ": ";
+  for (std::size_t i = 0; i < std::min(labels.size(), kShown); ++i) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%s%g", i == 0 ? "" : ", ", labels[i]);
+    text += number;
+  }
+  return labels.size() > kShown ? text + ", ..." : text;
+}
+
+}  // namespace gradwire

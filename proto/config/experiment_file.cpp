@@ -1,0 +1,294 @@
+#include "proto/config/experiment_file.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/nearest.h"
+#include "proto/config/toml_reader.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kLongestMessage = 500;
+
+// Makes one line of `text`, whatever control characters a key or a value holds.
+std::string one_line(std::string text) {
+  if (text.size() > kLongestMessage) text = text.substr(0, kLongestMessage) + "...";
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; },
+      ' ');
+  return text;
+}
+
+std::string path_of(const std::string& section, const std::string& key) {
+  return section.empty() ? key : key.empty() ? section : section + "." + key;
+}
+
+bool is_section(const std::string& name) {
+  const auto names = section_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "a", "a and b", "a, b and c"
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t k = 0; k < words.size(); ++k)
+    text += (k == 0 ? "" : k + 1 == words.size() ? " and " : ", ") + words[k];
+  return text;
+}
+
+// Every key that a file may have, whatever its kind of problem.
+struct KnownKey {
+  std::string section, key;
+  bool takes_any_text = false;
+  std::vector<std::string> kinds = {};  // of problem that have it; empty: it does not depend on the kind
+};
+
+void add_problem_keys(std::vector<KnownKey>& all) {
+  all.push_back({"problem", "kind"});
+  for (const ProblemKind& kind : problem_kinds()) {
+    Problem problem = problem_of(std::string(kind.name));
+    for (const Field& field : problem_fields(problem)) {
+      auto at = std::find_if(all.begin(), all.end(), [&](const KnownKey& known) {
+        return known.section == "problem" && known.key == field.key;
+      });
+      if (at == all.end()) at = all.insert(at, {"problem", std::string(field.key), field.takes_any_text()});
+      at->kinds.emplace_back(kind.name);
+    }
+  }
+}
+
+const std::vector<KnownKey>& known_keys() {
+  static const std::vector<KnownKey> keys = [] {
+    std::vector<KnownKey> all;
+    Experiment e;
+    for (const KeySection& section : sections_of(e)) {
+      if (section.name == "problem") {
+        add_problem_keys(all);
+        continue;
+      }
+      for (const Field& field : section.fields)
+        all.push_back({std::string(section.name), std::string(field.key), field.takes_any_text()});
+    }
+    return all;
+  }();
+  return keys;
+}
+const KnownKey* find_key(const std::string& section, const std::string& key) {
+  for (const KnownKey& known : known_keys())
+    if (known.section == section && known.key == key) return &known;
+  return nullptr;
+}
+
+// ---- reading ----
+
+[[noreturn]] void refuse_section(const std::string& section, const std::string& path) {
+  throw ConfigError(path, "unknown section '" + section + "'" + suggest(section, section_names()));
+}
+
+// The error suggests the key of that name in another section if there is one, else the nearest key of this
+// section.
+[[noreturn]] void refuse_key(const std::string& section, const std::string& key) {
+  std::vector<std::string> siblings;
+  std::string elsewhere;
+  for (const KnownKey& known : known_keys()) {
+    if (known.section == section) siblings.push_back(known.key);
+    if (known.key == key && elsewhere.empty()) elsewhere = path_of(known.section, known.key);
+  }
+  std::string message = "unknown key '" + key + "'";
+  if (!section.empty()) message += " in [" + section + "]";
+  if (section.empty() && is_section(key)) {
+    message = "'" + key + "' is a section: write [" + key + "], and its keys below";
+  } else {
+    message += elsewhere.empty() ? suggest(key, siblings) : "; did you mean '" + elsewhere + "'?";
+  }
+  throw ConfigError(path_of(section, key), message);
+}
+
+// Whether a file may have the key at all.
+void check_known(const TomlEntry& entry) {
+  if (!entry.section.empty() && !is_section(entry.section))
+    refuse_section(entry.section, path_of(entry.section, entry.key));
+  const bool parameter = entry.section == "algorithm";
+  if (!entry.is_header && !parameter && find_key(entry.section, entry.key) == nullptr)
+    refuse_key(entry.section, entry.key);
+}
+
+void set_parameter(Options& parameters, const std::string& key, const Value& value) {
+  if (std::holds_alternative<OtherValue>(value) || std::holds_alternative<std::vector<std::int64_t>>(value))
+    throw ConfigError("algorithm." + key,
+                      key + " must be a number, a string, true or false, not " + describe(value));
+  const auto at =
+      std::find_if(parameters.begin(), parameters.end(), [&](const auto& p) { return p.first == key; });
+  if (at == parameters.end()) {
+    parameters.emplace_back(key, text_of(value));
+  } else {
+    at->second = text_of(value);
+  }
+}
+
+// Whether --set takes a key back that the kind of problem does not have.
+bool is_taken_back(const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
+  const auto last = std::find_if(entries.rbegin(), entries.rend(), [&](const TomlEntry& other) {
+    return other.section == entry.section && other.key == entry.key;
+  });
+  return is_nothing(last->value);
+}
+
+// One of `entries`. REQUIRES: check_known() passes, and the kind of problem is set.
+void apply(Experiment& e, const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
+  const std::string path = path_of(entry.section, entry.key);
+  if (entry.is_header || path == "problem.kind") return;
+  for (const KeySection& section : sections_of(e)) {
+    if (section.name != entry.section) continue;
+    for (const Field& field : section.fields)
+      if (field.key == entry.key) return field.set(path, entry.value);
+  }
+  if (entry.section == "algorithm") return set_parameter(e.algorithm.parameters, entry.key, entry.value);
+  if (!is_taken_back(entry, entries))
+    throw ConfigError(path, entry.key + " serves " + listed(find_key(entry.section, entry.key)->kinds) +
+                                ", not kind '" + std::string(kind_name(e)) + "'");
+}
+
+// Reads "a.b=v". A text key takes v literally when v is no TOML string: --set name=7.
+TomlEntry read_override(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::string path = text.substr(0, equals);
+  if (equals == std::string::npos || path.empty())
+    throw ExperimentError("--set " + one_line(text) + ": write it as KEY=VALUE, as in run.rounds=100");
+  const std::string spelled = text.substr(equals + 1);
+  TomlEntry entry;
+  const std::size_t dot = path.find('.');
+  if (dot != std::string::npos) entry.section = path.substr(0, dot);
+  entry.key = dot == std::string::npos ? path : path.substr(dot + 1);
+  entry.value = read_toml_value(spelled).value_or(spelled);
+  const KnownKey* known = find_key(entry.section, entry.key);
+  if (known != nullptr && known->takes_any_text && !std::holds_alternative<std::string>(entry.value))
+    entry.value = spelled;
+  return entry;
+}
+
+// Sets the kind of problem that the last entry says.
+void choose_kind(Experiment& e, const std::vector<TomlEntry>& entries) {
+  std::string kind;
+  const Field field = kind_field(kind);
+  for (const TomlEntry& entry : entries)
+    if (entry.section == "problem" && entry.key == "kind") field.set("problem.kind", entry.value);
+  if (kind.empty()) throw ConfigError("problem.kind", "required: " + field.expected());
+  e.problem = problem_of(kind);
+}
+
+void fill_in(LoadedExperiment& loaded) {
+  Experiment& e = loaded.experiment;
+  if (loaded.lines.count("name") == 0) e.name = loaded.file.stem().string();
+  if (e.run.x0.empty()) e.run.x0 = kind_of(e.problem).is_network ? "model" : "zeros";
+  bool plain = false, weighted = false;
+  for (const Field& field : problem_fields(e.problem)) {
+    plain |= field.key == "regularizer" && is_nothing(field.get());
+    weighted |= field.key == "lambda" && !is_nothing(field.get());
+  }
+  if (plain && weighted && loaded.lines.count("problem.regularizer") == 0)
+    throw ConfigError("problem.lambda", "lambda has no use without regularizer = \"l2\" or \"nonconvex\"");
+}
+
+std::string read_file(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) throw ExperimentError(one_line(name + ": no such file"));
+  if (std::filesystem::is_directory(status))
+    throw ExperimentError(one_line(name + ": is a folder; name the experiment file in it"));
+  std::ifstream in(file, std::ios::binary);
+  std::string text(kMaxExperimentBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad()) throw ExperimentError(one_line(name + ": cannot be read"));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kMaxExperimentBytes)
+    throw ExperimentError(one_line(name + ": is larger than 1 MB; an experiment file is a page of TOML"));
+  return text;
+}
+
+// The text after "SCHEME:" of a source or x0 that has a path.
+std::optional<std::size_t> path_start(const std::string& text) {
+  for (const std::string_view scheme : {"libsvm:", "csv:", "idx:", "text:", "file:"})
+    if (text.starts_with(scheme)) return scheme.size();
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::filesystem::path LoadedExperiment::folder() const {
+  return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+}
+
+LoadedExperiment load_experiment(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  return parse_experiment(read_file(file), file, overrides);
+}
+
+LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
+                                  std::span<const std::string> overrides) {
+  LoadedExperiment loaded{{}, name_for_errors, {}};
+  const std::string name = name_for_errors.string();
+  try {
+    std::vector<TomlEntry> entries = read_toml(toml);
+    if (entries.empty())
+      throw ExperimentError(
+          one_line(name + ":1: the file is empty; an experiment needs problem.kind and algorithm.name"));
+    for (const TomlEntry& entry : entries) {
+      loaded.lines[path_of(entry.section, entry.key)] = entry.line;
+      check_known(entry);
+    }
+    for (const std::string& text : overrides) {
+      entries.push_back(read_override(text));
+      loaded.lines[path_of(entries.back().section, entries.back().key)] = LoadedExperiment::kFromSet;
+      check_known(entries.back());
+    }
+    choose_kind(loaded.experiment, entries);
+    for (const TomlEntry& entry : entries) apply(loaded.experiment, entry, entries);
+    fill_in(loaded);
+    check_experiment(loaded.experiment);
+  } catch (const TomlError& error) {
+    throw ExperimentError(one_line(name + ":" + std::to_string(error.line()) + ": " + error.what()));
+  } catch (const ConfigError& error) {
+    throw locate(loaded, error);
+  }
+  return loaded;
+}
+
+ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error) {
+  const std::string& key = error.key();
+  const std::string file = loaded.file.string();
+  if (const auto at = loaded.lines.find(key); at != loaded.lines.end()) {
+    if (at->second == LoadedExperiment::kFromSet)
+      return ExperimentError(one_line("--set " + key + ": " + error.what()));
+    return ExperimentError(one_line(file + ":" + std::to_string(at->second) + ": " + error.what()));
+  }
+  // A default, or a key that is missing: name the key, and point at its section.
+  const auto section = loaded.lines.find(key.substr(0, key.find('.')));
+  const std::uint32_t line = section == loaded.lines.end() ? 1 : std::max(section->second, 1u);
+  return ExperimentError(one_line(file + ":" + std::to_string(line) + ": " + key + ": " + error.what()));
+}
+
+void map_paths(Experiment& e, const std::function<std::filesystem::path(const std::filesystem::path&)>& f) {
+  const auto map = [&](std::string& text) {
+    if (const auto start = path_start(text)) text = text.substr(0, *start) + f(text.substr(*start)).string();
+  };
+  if (SampleSource* const source = sources_of(e.problem)) {
+    map(source->data);
+    map(source->test);
+  }
+  map(e.run.x0);
+}
+
+void make_paths_absolute(Experiment& e, const std::filesystem::path& base) {
+  map_paths(e, [&](const std::filesystem::path& path) {
+    std::error_code error;
+    const auto absolute = std::filesystem::absolute(base / path, error).lexically_normal();
+    return !error && std::filesystem::exists(absolute, error) ? absolute : path;
+  });
+}
+
+}  // namespace gradwire

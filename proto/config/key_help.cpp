@@ -1,0 +1,81 @@
+// The tables of docs/experiment_file.md and of `gradwire list`.
+#include <algorithm>
+
+#include "proto/config/experiment.h"
+
+namespace gradwire {
+namespace {
+
+// What one kind of problem says of a key.
+struct OfKind {
+  std::string kind, type, fallback, meaning;
+};
+
+std::string fallback_text(const Field& field) {
+  if (!field.rules.note.empty()) return std::string(field.rules.note);
+  return field.rules.required.empty() ? toml_literal(field.get()) : "required";
+}
+
+// One text where all kinds say the same, else "KIND, KIND: TEXT; KIND: TEXT".
+std::string joined(const std::vector<OfKind>& kinds, std::string OfKind::*text) {
+  std::string all;
+  std::vector<std::string> done;
+  for (const OfKind& kind : kinds) {
+    const std::string& own = kind.*text;
+    if (std::find(done.begin(), done.end(), own) != done.end()) continue;
+    done.push_back(own);
+    std::string names;
+    for (const OfKind& other : kinds)
+      if (other.*text == own) names += (names.empty() ? "" : ", ") + other.kind;
+    all += (all.empty() ? "" : "; ") + names + ": " + own;
+  }
+  return done.size() == 1 ? done[0] : all;
+}
+
+std::string names_of(const std::vector<OfKind>& kinds) {
+  std::string names;
+  for (const OfKind& kind : kinds) names += (names.empty() ? "" : ", ") + kind.kind;
+  return names;
+}
+
+void add_problem_keys(std::vector<KeyHelp>& all) {
+  std::string any;
+  const Field kind = kind_field(any);
+  all.push_back({"problem.kind", kind.expected(), fallback_text(kind), std::string(kind.meaning)});
+  std::vector<std::pair<std::string, std::vector<OfKind>>> keys;
+  for (const ProblemKind& facts : problem_kinds()) {
+    Problem problem = problem_of(std::string(facts.name));
+    for (const Field& field : problem_fields(problem)) {
+      const std::string key(field.key);
+      auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& known) { return known.first == key; });
+      if (at == keys.end()) at = keys.insert(at, {key, {}});
+      at->second.push_back(
+          {std::string(facts.name), field.expected(), fallback_text(field), std::string(field.meaning)});
+    }
+  }
+  for (const auto& [key, kinds] : keys) {
+    const std::string meaning = joined(kinds, &OfKind::meaning);
+    const bool named = meaning != kinds[0].meaning;
+    all.push_back({"problem." + key, joined(kinds, &OfKind::type), joined(kinds, &OfKind::fallback),
+                   named ? meaning : names_of(kinds) + ": " + meaning});
+  }
+}
+
+}  // namespace
+
+std::vector<KeyHelp> experiment_keys() {
+  std::vector<KeyHelp> all;
+  Experiment defaults;
+  for (const KeySection& section : sections_of(defaults)) {
+    if (section.name == "problem") {
+      add_problem_keys(all);
+      continue;
+    }
+    for (const Field& field : section.fields)
+      all.push_back(
+          {section.path(field.key), field.expected(), fallback_text(field), std::string(field.meaning)});
+  }
+  return all;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,168 @@
+// The sections of the experiment file beside [problem] (engine/problems/), each a struct of fields:
+// base/field.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "algorithms/support/spec.h"
+#include "base/field.h"
+#include "engine/part.h"
+
+namespace gradwire {
+
+enum class Precision : std::uint8_t { kFp64, kFp32 };
+inline std::span<const std::string_view> words_of(Precision) {
+  static constexpr auto words = std::to_array<std::string_view>({"fp64", "fp32"});
+  return words;
+}
+inline std::span<const std::string_view> words_of(PartitionKind) {
+  static constexpr auto words =
+      std::to_array<std::string_view>({"contiguous", "iid", "by_label", "dirichlet"});
+  return words;
+}
+enum class Weighting : std::uint8_t { kEqual, kSamples };
+inline std::span<const std::string_view> words_of(Weighting) {
+  static constexpr auto words = std::to_array<std::string_view>({"equal", "samples"});
+  return words;
+}
+enum class Survives : std::uint8_t { kAuto, kProcess, kPower };
+inline std::span<const std::string_view> words_of(Survives) {
+  static constexpr auto words = std::to_array<std::string_view>({"auto", "process", "power"});
+  return words;
+}
+
+inline constexpr std::array<std::string_view, 1> kFull = {"full"}, kAuto = {"auto"};
+inline constexpr std::array<std::string_view, 2> kAutoOrOff = {"auto", "off"};
+
+// These throw ConfigError(path).
+void check_name(const std::string& path, const std::string& name);
+void check_x0(const std::string& path, const std::string& x0);
+void check_seconds(const std::string& path, const std::string& seconds);
+
+struct ClientsSection {
+  std::uint32_t count = 10;
+  PartitionKind partition = PartitionKind::kContiguous;
+  double dirichlet_alpha = 0.3;
+  double participation = 1;
+  Weighting weights = Weighting::kEqual;
+  std::string seconds;  // parse_client_seconds(); empty: no virtual clock
+
+  static void fields(auto& self, auto&& visit) {
+    visit("count", self.count, "n, the number of clients", {.low = 1, .high = 1e6});
+    visit("partition", self.partition,
+          "how samples become clients: in their order, shuffled, sorted by label, or with shares "
+          "of each label drawn from a Dirichlet distribution");
+    visit("dirichlet_alpha", self.dirichlet_alpha,
+          "dirichlet: concentration; the smaller, the more clients differ",
+          {.low_open = true, .quiet = self.partition != PartitionKind::kDirichlet});
+    visit("participation", self.participation,
+          "share of the clients asked in a round: a uniform sample of round(share n), at least 1",
+          {.high = 1, .low_open = true});
+    visit("weights", self.weights,
+          "of the clients in f and in the method's means: 1/n each, or by their number of samples");
+    visit(
+        "seconds", self.seconds,
+        "simulations: what a request takes client i = 0, 1, ... on a virtual clock: a number, `sqrt` (the "
+        "root "
+        "of i + 1), `linear` (i + 1), or `lognormal:SIGMA` (drawn for each request, mean 1); `0.1*sqrt` "
+        "scales them; metrics.csv then has virtual seconds",
+        {.or_number = true, .note = "none; asynchronous methods: 1", .quiet = true, .check = check_seconds});
+  }
+};
+
+struct AlgorithmSection {
+  std::string name;
+  std::string compressor = "identity";
+  std::string step_size;    // empty: the method's default
+  std::uint32_t batch = 0;  // 0: full gradients
+  Options parameters;       // the method's own keys, in the order of the file
+
+  static void fields(auto& self, auto&& visit) {
+    visit("name", self.name, "a method, see `gradwire list`", {.note = "required"});
+    visit("compressor", self.compressor,
+          "`NAME` or `NAME:KEY=VALUE,...`, see `gradwire list`; a count may be a share, as `1%`");
+    visit("step_size", self.step_size, "`theory`, `theory*8` or a number above 0",
+          {.or_number = true, .note = "the method's", .quiet = true});
+    visit("batch", self.batch, "samples per stochastic gradient; full: all of the client's",
+          {.low = 1, .words = kFull, .or_integer = true});
+  }
+};
+
+struct RunSection {
+  std::uint32_t rounds = 100;
+  std::uint32_t evaluate_every = 1;  // 0: never
+  double stop_at_grad_norm_sq = 0;   // 0: never
+  std::string x0;                    // in an experiment that was loaded it is never empty
+
+  static void fields(auto& self, auto&& visit) {
+    visit("rounds", self.rounds, "number of rounds", {.may_change = true});
+    visit("evaluate_every", self.evaluate_every,
+          "rounds from one line of metrics.csv to the next; 0: no evaluation", {.may_change = true});
+    visit("stop_at_grad_norm_sq", self.stop_at_grad_norm_sq,
+          "an evaluation with a squared gradient norm this small ends the run; 0: none does",
+          {.may_change = true});
+    visit("x0", self.x0,
+          "`zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with a number "
+          "each, or a model.bin)",
+          {.note = "`zeros`; networks: `model`", .quiet = true, .check = check_x0});
+  }
+};
+
+struct ServerSection {
+  double quorum = 1;
+  double over_selection = 0;
+  std::uint32_t deadline_ms = 60'000;
+  std::string zstd = "auto";     // "auto", "off" or a level
+  std::string mirrors = "auto";  // "auto", "true" or "false"
+  Survives durability = Survives::kAuto;
+  std::uint32_t join_deadline_ms = 86'400'000;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("quorum", self.quorum, "share of a round's clients whose replies end it",
+          {.high = 1, .low_open = true, .may_change = true});
+    visit(
+        "over_selection", self.over_selection,
+        "share of clients asked beyond those that participation says, so that a round need not wait for the "
+        "slowest: it still uses quorum of the first number, those who answer first",
+        {.may_change = true});
+    visit("deadline_ms", self.deadline_ms, "milliseconds until whoever is missing is asked again",
+          {.low = 1, .may_change = true});
+    visit("zstd", self.zstd,
+          "compress payloads of 1 KB or more: where a trial gains 5 %, never, or at this level",
+          {.low = 1, .high = 19, .words = kAutoOrOff, .or_integer = true});
+    visit("mirrors", self.mirrors,
+          "the server keeps a copy of each client's state, to restore clients that lost it; "
+          "`auto`: over a network, and when faults.wiped is above 0",
+          {.words = kAuto, .or_flag = true});
+    visit("durability", self.durability,
+          "what a committed round survives: the death of the server, or also a loss of power (slower: "
+          "every round waits for the disk); `auto`: \"power\" where the server could not give a client its "
+          "state back, else \"process\"",
+          {.may_change = true});
+    visit("join_deadline_ms", self.join_deadline_ms,
+          "milliseconds that a server which is started waits for its clients: until all have joined, or, "
+          "in a run that goes on, until as many are back as its first request needs",
+          {.low = 1, .may_change = true});
+  }
+};
+
+struct FaultsSection {
+  double lost_replies = 0, lost_requests = 0, duplicates = 0, crashes = 0, wiped = 0;
+  bool shuffle = false;
+
+  static void fields(auto& self, auto&& visit) {
+    const Rules share{.high = 1, .high_open = true, .quiet = true};
+    visit("lost_replies", self.lost_replies, "share of the replies that are lost", share);
+    visit("lost_requests", self.lost_requests, "share of the requests that are lost", share);
+    visit("duplicates", self.duplicates, "share of the messages that arrive twice", share);
+    visit("crashes", self.crashes, "chance that a client crashes and forgets its last proposal", share);
+    visit("wiped", self.wiped, "chance that a client comes back with nothing", share);
+    visit("shuffle", self.shuffle, "replies arrive in random order", {.quiet = true});
+  }
+};
+
+}  // namespace gradwire

@@ -1,0 +1,110 @@
+#include "proto/config/settings.h"
+
+#include <algorithm>
+#include <set>
+
+#include "proto/wire/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::string_view kKind = "problem.kind", kParameter = "algorithm.";
+constexpr int kMostSettings = 1000;
+
+const Field* find(const std::vector<KeySection>& sections, const std::string& path) {
+  for (const KeySection& section : sections)
+    for (const Field& field : section.fields)
+      if (section.path(field.key) == path) return &field;
+  return nullptr;
+}
+
+}  // namespace
+
+Settings settings_of(const Experiment& experiment) {
+  Experiment e = experiment;
+  Settings settings = {{std::string(kKind), std::string(kind_name(e))}};
+  for (const KeySection& section : sections_of(e))
+    for (const Field& field : section.fields) settings.emplace_back(section.path(field.key), field.text());
+  for (const auto& [key, value] : e.algorithm.parameters)
+    settings.emplace_back(std::string(kParameter) + key, value);
+  return settings;
+}
+
+Experiment experiment_of(const Settings& settings) {
+  Experiment e;
+  std::set<std::string> seen;
+  for (const auto& [path, text] : settings) {
+    check_printable("a setting", path);
+    if (!seen.insert(path).second) throw ConfigError(path, "'" + path + "' is given twice");
+    if (path == kKind) e.problem = problem_of(text);
+  }
+  if (seen.count(std::string(kKind)) == 0) throw ConfigError(std::string(kKind), "required");
+  const std::vector<KeySection> sections = sections_of(e);
+  for (const auto& [path, text] : settings) {
+    if (path == kKind) continue;
+    if (const Field* field = find(sections, path)) {
+      field->from_text(path, text);
+    } else if (path.starts_with(kParameter)) {
+      e.algorithm.parameters.emplace_back(path.substr(kParameter.size()), text);
+    } else {
+      throw ConfigError(path, "unknown key '" + path + "'");
+    }
+  }
+  check_experiment(e);
+  return e;
+}
+
+std::string pack_experiment(const Experiment& experiment) {
+  wire::Experiment message;
+  for (const auto& [path, text] : settings_of(experiment)) {
+    wire::Setting& setting = *message.add_settings();
+    setting.set_path(path);
+    setting.set_text(text);
+  }
+  return message.SerializeAsString();
+}
+
+Result<Experiment> unpack_experiment(std::string_view bytes) {
+  wire::Experiment message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || message.settings_size() == 0 ||
+      message.settings_size() > kMostSettings)
+    return Error{"the experiment is damaged"};
+  Settings settings;
+  for (const wire::Setting& setting : message.settings()) {
+    if (!setting.has_path() || !setting.has_text()) return Error{"the experiment is damaged"};
+    settings.emplace_back(setting.path(), setting.text());
+  }
+  try {
+    return experiment_of(settings);
+  } catch (const ConfigError& error) {
+    return Error{"the experiment cannot be used: " + error.key() + ": " + error.what()};
+  }
+}
+
+std::string first_difference(const Experiment& now, const Experiment& before) {
+  Experiment a = now, b = before;
+  if (kind_name(a) != kind_name(b)) return "kind = " + toml_literal(std::string(kind_name(a)));
+  const std::vector<KeySection> as = sections_of(a), bs = sections_of(b);
+  for (std::size_t s = 0; s < as.size(); ++s)
+    for (std::size_t k = 0; k < as[s].fields.size(); ++k) {
+      const Field& field = as[s].fields[k];
+      if (!field.rules.may_change && field.get() != bs[s].fields[k].get())
+        return std::string(field.key) + " = " + toml_literal(field.get());
+    }
+  const Options &mine = a.algorithm.parameters, &theirs = b.algorithm.parameters;
+  const auto [changed, other] = std::mismatch(mine.begin(), mine.end(), theirs.begin(), theirs.end());
+  if (changed != mine.end()) return changed->first + " = " + toml_literal(value_of(changed->second));
+  if (other != theirs.end()) return other->first + " = " + toml_literal(value_of(other->second));
+  return "";
+}
+
+void copy_what_may_change(const Experiment& from, Experiment& to) {
+  Experiment source = from;
+  const std::vector<KeySection> theirs = sections_of(source), mine = sections_of(to);
+  for (std::size_t s = 0; s < mine.size(); ++s)
+    for (std::size_t k = 0; k < mine[s].fields.size(); ++k)
+      if (const Field& field = mine[s].fields[k]; field.rules.may_change)
+        field.set(mine[s].path(field.key), theirs[s].fields[k].get());
+}
+
+}  // namespace gradwire

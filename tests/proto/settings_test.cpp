@@ -1,0 +1,192 @@
+// The experiment as it travels: bytes of a peer and of a state folder.
+#include "proto/config/settings.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "proto/wire/wire.pb.h"
+#include "tests/proto/experiment_text.h"
+
+namespace gradwire {
+namespace {
+
+Experiment of_kind(std::string_view kind) {
+  Experiment e = parse(kQuadratic).experiment;
+  e.problem = problem_of(std::string(kind));
+  if (SampleSource* sources = sources_of(e.problem))
+    sources->data = text_reading(e.problem) ? "text:letters" : "libsvm:samples";
+  if (auto* quadratic = std::get_if<Quadratic>(&e.problem)) quadratic->shape.dim = 3;
+  return e;
+}
+
+// What is wrong with it; empty: nothing.
+std::string trouble(const Settings& settings) {
+  try {
+    experiment_of(settings);
+  } catch (const ConfigError& error) {
+    return error.key() + ": " + error.what();
+  }
+  return "";
+}
+
+// A value that the field takes and that it does not have now; none: there is nothing else.
+std::string other_text(const Field& field) {
+  for (const char* text : {"true",    "false",      "0.5",
+                           "0.25",    "1",          "2",
+                           "6",       "12",         "1 2",
+                           "normal",  "text:other", "libsvm:other",
+                           "off",     "identity",   "power",
+                           "samples", "l2",         "fp32",
+                           "iid",     "gd",         "sigmoid_squared",
+                           "relu",    "tanh"}) {
+    const std::string before = field.text();
+    try {
+      field.from_text("k", text);
+    } catch (const ConfigError&) {
+      continue;
+    }
+    const bool changed = field.text() != before;
+    field.from_text("k", before);
+    if (changed) return text;
+  }
+  return "";
+}
+
+TEST(Settings, HaveEveryKeyOnceAndComeBackAsTheSameExperiment) {
+  for (const ProblemKind& kind : problem_kinds()) {
+    SCOPED_TRACE(kind.name);
+    const Experiment e = of_kind(kind.name);
+    const Settings settings = settings_of(e);
+    std::set<std::string> keys;
+    for (const auto& [key, text] : settings) EXPECT_TRUE(keys.insert(key).second) << key;
+    EXPECT_TRUE(keys.count("problem.kind") && keys.count("run.rounds") && keys.count("faults.shuffle"));
+    EXPECT_EQ(settings_of(experiment_of(settings)), settings);
+    const auto back = unpack_experiment(pack_experiment(e));
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(settings_of(*back), settings);
+  }
+}
+
+// Each key by itself; a value that does not go with the others is refused, and must not come back changed.
+TEST(Settings, CarryEveryValueOfEveryKey) {
+  std::size_t carried = 0;
+  for (const ProblemKind& kind : problem_kinds()) {
+    Experiment e = of_kind(kind.name);
+    for (const auto& [key, text] : settings_of(e)) {
+      Experiment changed = e;
+      std::string to;
+      for (const KeySection& section : sections_of(changed))
+        for (const Field& field : section.fields)
+          if (section.path(field.key) == key) to = other_text(field);
+      Settings settings = settings_of(e);
+      for (auto& [k, t] : settings)
+        if (k == key) t = to;
+      if (to.empty() || !trouble(settings).empty()) continue;
+      EXPECT_EQ(settings_of(experiment_of(settings)), settings) << kind.name << " " << key;
+      ++carried;
+    }
+  }
+  EXPECT_GT(carried, 7u * 20);
+}
+
+TEST(Settings, AreRefusedByNameWhereTheyAreUnknownRepeatedOrOutOfRange) {
+  const Settings good = settings_of(of_kind("logistic"));
+  EXPECT_EQ(trouble(good), "");
+  const auto with_setting = [&](const std::string& key, const std::string& text) {
+    Settings settings = good;
+    for (auto& [k, t] : settings)
+      if (k == key) {
+        t = text;
+        return trouble(settings);
+      }
+    settings.emplace_back(key, text);
+    return trouble(settings);
+  };
+  EXPECT_EQ(with_setting("problem.kind", "logstic").substr(0, 36), "problem.kind: unknown kind 'logstic'");
+  EXPECT_EQ(with_setting("problem.heads", "2"), "problem.heads: unknown key 'problem.heads'");
+  EXPECT_EQ(with_setting("rounds", "2"), "rounds: unknown key 'rounds'");
+  EXPECT_EQ(with_setting("clients.count", "0"),
+            "clients.count: count must be an integer, 1 to 1000000, not 0");
+  EXPECT_EQ(with_setting("problem.data", "a\nb").substr(0, 48),
+            "problem.data: no control characters can be here:");
+  EXPECT_EQ(with_setting("a\nb", "1"), "a setting: no control characters can be here: \"a\\nb\"");
+  EXPECT_EQ(with_setting("algorithm.gama", "1").substr(0, 16), "algorithm.gama: ");
+  Settings twice = good;
+  twice.push_back(good.back());
+  EXPECT_EQ(trouble(twice), "faults.shuffle: 'faults.shuffle' is given twice");
+  EXPECT_EQ(trouble({{"seed", "1"}}), "problem.kind: required");
+}
+
+TEST(Settings, ThatAreLeftOutHaveTheirDefaults) {
+  const Experiment e = experiment_of({{"name", "a"},
+                                      {"problem.kind", "quadratic"},
+                                      {"problem.dim", "4"},
+                                      {"algorithm.name", "gd"},
+                                      {"run.x0", "zeros"}});
+  EXPECT_EQ(e.run.rounds, RunSection().rounds);
+  EXPECT_EQ(std::get<Quadratic>(e.problem).shape.dim, 4u);
+}
+
+TEST(Settings, DamagedBytesAreRefusedOrMakeAnExperimentThatPassesItsChecks) {
+  const std::string good = pack_experiment(of_kind("gpt"));
+  EXPECT_TRUE(unpack_experiment(good));
+  EXPECT_FALSE(unpack_experiment(""));
+  EXPECT_FALSE(unpack_experiment("\xff\xff\xff\xff"));
+  Random random(5, "damaged experiments");
+  std::size_t refused = 0;
+  for (int k = 0; k < 3000; ++k) {
+    std::string bytes = good;
+    if (k % 3 == 0) bytes.resize(random.below(bytes.size()));
+    for (int n = 0; n < k % 4 + 1 && !bytes.empty(); ++n)
+      bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    const auto e = unpack_experiment(bytes);
+    refused += !e;
+    if (e) {
+      EXPECT_NO_THROW(check_experiment(*e));
+    } else {
+      EXPECT_EQ(e.error().message.find('\n'), std::string::npos);
+    }
+  }
+  EXPECT_GT(refused, 1000u);
+}
+
+TEST(Settings, OfAnUnboundedNumberAreRefusedBeforeTheyAreRead) {
+  wire::Experiment message;
+  for (int k = 0; k < 1001; ++k) {
+    wire::Setting& setting = *message.add_settings();
+    setting.set_path("algorithm.p" + std::to_string(k));
+    setting.set_text("1");
+  }
+  EXPECT_EQ(unpack_experiment(message.SerializeAsString()).error().message, "the experiment is damaged");
+}
+
+TEST(SettingsOfARestart, MayDifferInWhatTheirFieldsSayAlone) {
+  const Experiment before = of_kind("logistic");
+  const auto difference = [&](auto change) {
+    Experiment now = before;
+    change(now);
+    return first_difference(now, before);
+  };
+  EXPECT_EQ(difference([](Experiment&) {}), "");
+  EXPECT_EQ(difference([](Experiment& e) { e.run.rounds = 7, e.server.deadline_ms = 8; }), "");
+  EXPECT_EQ(difference([](Experiment& e) { e.seed = 9; }), "seed = 9");
+  EXPECT_EQ(difference([](Experiment& e) { e.problem = Quadratic{}; }), "kind = \"quadratic\"");
+  EXPECT_EQ(difference([](Experiment& e) { std::get<Logistic>(e.problem).lambda = 0.5; }), "lambda = 0.5");
+  EXPECT_EQ(difference([](Experiment& e) {
+              e.algorithm.parameters = {{"init", "zero"}};
+            }),
+            "init = \"zero\"");
+
+  Experiment now = before, then = before;
+  now.run.rounds = 7;
+  now.server.quorum = 0.5;
+  copy_what_may_change(now, then);
+  EXPECT_EQ(settings_of(then), settings_of(now));
+}
+
+}  // namespace
+}  // namespace gradwire
