@@ -23,7 +23,6 @@ class AsyncDriver final : public Driver<Real> {
   using Kind = typename Exchange<Real>::Kind;
   struct Work {
     ClientId client;
-    std::uint32_t round;
     std::uint64_t ticket;
   };
   struct Due {
@@ -94,8 +93,7 @@ class AsyncDriver final : public Driver<Real> {
     remember(client);
   }
   void remember(ClientId client) {
-    if (exchange_.request(client) == Request::kRound)
-      working_.push_back({client, body_.round, exchange_.ticket(client)});
+    if (exchange_.request(client) == Request::kRound) working_.push_back({client, exchange_.ticket(client)});
     given_[client] = run_.transport.now();
     watch(client);
   }
@@ -120,7 +118,8 @@ class AsyncDriver final : public Driver<Real> {
     while (!working_.empty()) {
       const Work oldest = working_.front();
       if (exchange_.ticket(oldest.client) == oldest.ticket && exchange_.owes(oldest.client)) {
-        if (oldest.round == body_.round || !run_.server.superseded(oldest.round)) return;
+        const std::uint32_t round = exchange_.round(oldest.client);
+        if (round == body_.round || !run_.server.superseded(round)) return;
         give_task(oldest.client);
       }
       working_.pop_front();
