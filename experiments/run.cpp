@@ -113,28 +113,18 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   for (const fs::path& left : folder.cleared())
     progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));
   const fs::path metrics_file = folder.work() / "metrics.csv";
-  Checkpoint checkpoint(folder.target(), to_toml(prepared.experiment));
-  Checkpoint::Saved before;
-  if (request.resume) before = checkpoint.resume(metrics_file);
+  Checkpoint checkpoint(folder.target(), to_toml(prepared.experiment), metrics_file);
+  const bool can_resume = request.transport != TransportKind::kTcp && request.checkpoint_seconds > 0;
+  Checkpoints checkpoints;
+  checkpoints.seconds = request.checkpoint_seconds;
+  if (request.resume || can_resume) checkpoints.checkpoint = &checkpoint;
+  if (request.resume) checkpoints.saved = checkpoint.resume();
   if (!request.resume && checkpoint.exists()) {
     progress.note(
         LogLine::warning("begins anew; the checkpoint of an earlier run, for --resume, is removed"));
     checkpoint.remove();
   }
-  MetricsFile metrics(metrics_file, request.resume ? before.round : 0);
-  Checkpoints checkpoints{
-      .state = std::move(before.state), .seconds = request.checkpoint_seconds, .save = {}};
-  const bool can_resume = request.transport != TransportKind::kTcp && request.checkpoint_seconds > 0;
-  if (can_resume)
-    checkpoints.save = [&](const std::string& state, std::uint32_t round) {
-      try {
-        checkpoint.save({state, round}, metrics_file);
-      } catch (const std::exception& error) {  // the run itself can go on
-        progress.note(
-            LogLine::warning("no checkpoint of round " + std::to_string(round) + ": " + error.what())
-                .in_round(round));
-      }
-    };
+  MetricsFile metrics(metrics_file, checkpoints.saved.round);
   std::uint32_t records = 0;
   RunObserver observer;
   observer.on_record = [&](const RoundRecord& record) {

@@ -10,13 +10,13 @@
 #include <string>
 
 #include "base/log.h"
-#include "fl_client/local_problem.h"
+#include "fl_client/client_data.h"
 
 namespace gradwire {
 
 struct ClientOptions {
   std::string server;           // HOST:PORT
-  DataChoice data;              // paths relative to the working directory
+  ClientData data;              // of files: client_data() of local_problem.h
   std::string name;             // --id; empty: one that no other process has
   std::filesystem::path state;  // what must survive a restart; empty: nothing does
   std::chrono::milliseconds connect_timeout{10'000};

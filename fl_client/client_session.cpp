@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <unistd.h>
 #include <utility>
 
@@ -80,7 +79,6 @@ class ClientSession::Impl {
   Experiment experiment_;
   std::optional<Part> part_;  // read when it is needed, freed once the worker has its own form of it
   std::string join_;          // the frame; empty: not made yet
-  bool said_no_test_ = false;
 
   // Of the Start.
   std::string started_;  // its header
@@ -130,12 +128,8 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
 
 const Part& ClientSession::Impl::part() {
   if (part_) return *part_;
-  part_ = load_part(experiment_, identity_.data, std::filesystem::current_path());
-  if (leaves_out_test(experiment_, identity_.data) && !std::exchange(said_no_test_, true))
-    log(LogLine::warning(
-        "accuracy is not measured here: a file of test data is opened only when --test names it "
-        "(the experiment's is '" +
-        sources_of(experiment_.problem)->test + "')"));
+  part_ = identity_.data.load ? identity_.data.load(experiment_, [this](const LogLine& line) { log(line); })
+                              : Part{};
   return *part_;
 }
 
@@ -181,26 +175,23 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
   if (!start.has_dim() || !start.has_columns() || !start.has_clients() || !start.has_run() ||
       !start.has_experiment())
     return Error{"Start: a field is missing or damaged"};
-  const Result<Experiment> told_now = unpack_experiment(start.experiment());
-  if (!told_now) return Error{"Start: " + told_now.error().message};
-  const Experiment& experiment = *told_now;
-  const Agreement agreement{
-      start.columns(), {start.labels().begin(), start.labels().end()}, start.alphabet()};
+  Result<Experiment> experiment = unpack_experiment(start.experiment());
+  if (!experiment) return Error{"Start: " + experiment.error().message};
+  RunPlan plan;
   try {
-    check_agreement(problem_spec(experiment), agreement);
-    if (start.clients() != experiment.clients.count || number_ >= start.clients() ||
-        model_dim(problem_spec(experiment), agreement) != start.dim())
+    plan = plan_of_start(std::move(*experiment),
+                         {start.columns(), {start.labels().begin(), start.labels().end()}, start.alphabet()});
+    if (start.clients() != plan.n() || number_ >= plan.n() || start.dim() != plan.d)
       return Error{"Start: the dimensions do not fit the experiment"};
     worker_.reset();  // the old worker uses the memory that the new one gets
-    worker_ =
-        make_worker(experiment, agreement, part(), number_, memory_, told + "#" + std::to_string(number_));
+    worker_ = make_worker(plan, part(), number_, memory_, told + "#" + std::to_string(number_));
   } catch (const ConfigError& error) {
     return Error{"Start: " + error.key() + ": " + error.what()};
   }
   part_.reset();
   started_ = told;
   log("client " + std::to_string(number_) + " of " + std::to_string(start.clients()) +
-      " starts: " + experiment.algorithm.name + ", d = " + std::to_string(start.dim()));
+      " starts: " + plan.experiment.algorithm.name + ", d = " + std::to_string(start.dim()));
   return Unit{};
 }
 

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "base/log.h"
+#include "fl_client/client_data.h"
 #include "fl_client/link.h"
-#include "fl_client/local_problem.h"
 #include "proto/wire/frame.h"
 
 namespace gradwire {
@@ -23,7 +23,7 @@ class ClientMemory;
 struct ClientIdentity {
   std::string name;           // the same on every connection
   std::uint64_t process = 0;  // different in every process
-  DataChoice data;            // paths relative to the working directory
+  ClientData data;
   Log log;
 };
 

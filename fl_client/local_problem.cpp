@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <utility>
 
 #include "proto/config/experiment.h"
@@ -141,23 +140,19 @@ Part load_part(const Experiment& e, const DataChoice& choice, const std::filesys
   return std::move(split(e, source, test, spec, base)[0]);
 }
 
-Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec) {
-  Agreement agreement;
-  const bool classes = spec.kind().has_classes;
-  for (const Part& part : parts) {
-    for (const Dataset* data : {&part.train, &part.test}) {
-      agreement.columns = std::max(agreement.columns, data->columns);
-      if (!classes) continue;
-      const std::vector<double> labels = distinct_labels(*data);
-      std::vector<double> merged;
-      std::set_union(agreement.labels.begin(), agreement.labels.end(), labels.begin(), labels.end(),
-                     std::back_inserter(merged));
-      agreement.labels = std::move(merged);
-    }
-    for (const Windows* text : {&part.train_text, &part.test_text})
-      agreement.alphabet = unite_alphabets(agreement.alphabet, text->alphabet());
-  }
-  return agreement;
+ClientData client_data(DataChoice choice) {
+  ClientData data;
+  data.part = choice.part;
+  data.load = [choice = std::move(choice), said = false](const Experiment& e, const Log& log) mutable {
+    Part part = load_part(e, choice, std::filesystem::current_path());
+    if (leaves_out_test(e, choice) && !std::exchange(said, true))
+      log(LogLine::warning(
+          "accuracy is not measured here: a file of test data is opened only when --test names it "
+          "(the experiment's is '" +
+          sources_of(e.problem)->test + "')"));
+    return part;
+  };
+  return data;
 }
 
 }  // namespace gradwire

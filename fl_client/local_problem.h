@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "engine/data/source.h"
-#include "engine/problems/problem.h"
-#include "proto/config/experiment.h"
+#include "fl_client/client_data.h"
 
 namespace gradwire {
 
@@ -21,13 +20,9 @@ SyntheticSpec synthetic_spec(const RowsData& rows, std::uint64_t seed);
 
 // The --data of a client: SOURCE, SOURCE#i/n, #i/n or nothing.
 struct DataChoice {
-  struct Number {
-    std::uint32_t index = 0;  // 0 .. count-1
-    std::uint32_t count = 0;
-  };
   std::string source;  // digits, libsvm:PATH, ..., a bare PATH; empty: the experiment's, if that is no file
-  std::optional<Number> part;  // absent: all samples of the source are this client's own
-  std::string test{};          // of --test: where accuracy is measured, a source like that of --data
+  std::optional<PartNumber> part;  // absent: all samples of the source are this client's own
+  std::string test{};              // of --test: where accuracy is measured, a source like that of --data
 };
 // Throws DataError.
 DataChoice parse_data_choice(std::string_view text);
@@ -49,8 +44,8 @@ Part load_part(const Experiment& experiment, const DataChoice& choice, const std
 // True: the experiment measures accuracy on a file, but load_part opens none, because `choice` names none.
 bool leaves_out_test(const Experiment& experiment, const DataChoice& choice);
 
-// The agreement that follows from all parts together. Labels are left out for kinds that take them as
-// numbers. The alphabet is that of whole files, so that d does not depend on how they are split.
-Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec);
+// What a client reads by load_part() from the working directory. It warns once where accuracy is not
+// measured.
+ClientData client_data(DataChoice choice);
 
 }  // namespace gradwire

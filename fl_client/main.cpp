@@ -6,8 +6,10 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "fl_client/client.h"
+#include "fl_client/local_problem.h"
 #include "proto/config/duration_option.h"
 #include "proto/report/build_info.h"
 #include "proto/report/logger.h"
@@ -78,8 +80,9 @@ int main(int argc, char** argv) {
   logger.set_quiet(quiet);
   options.log = [&](const gradwire::LogLine& line) { logger.log(line); };
   try {
-    options.data = gradwire::parse_data_choice(data);
-    options.data.test = test;
+    gradwire::DataChoice choice = gradwire::parse_data_choice(data);
+    choice.test = test;
+    options.data = gradwire::client_data(std::move(choice));
     if (const auto address = gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect);
         !address)
       return logger.fail("--server " + address.error().message, kBadUsage);

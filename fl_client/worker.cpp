@@ -9,7 +9,6 @@
 
 #include "fl_client/memory.h"
 #include "fl_client/stoppable_oracle.h"
-#include "proto/config/experiment.h"
 #include "proto/wire/codec_context.h"
 #include "proto/wire/little_endian.h"
 #include "proto/wire/reply_tail.h"
@@ -17,17 +16,6 @@
 
 namespace gradwire {
 namespace {
-
-template <class Real>
-std::shared_ptr<const Setup<Real>> make_setup(const Experiment& e, std::size_t d) {
-  auto setup = std::make_shared<Setup<Real>>();
-  setup->seed = e.seed;
-  setup->n = e.clients.count;
-  setup->d = d;
-  setup->algorithm = algorithm_spec(e);
-  setup->compressor = uplink_compressor(setup->algorithm, d, setup->n);
-  return setup;
-}
 
 template <class Real>
 class RealWorker final : public Worker {
@@ -204,28 +192,23 @@ class RealWorker final : public Worker {
 };
 
 template <class Real>
-std::unique_ptr<Worker> make(const Experiment& e, const ProblemSpec& spec, const Agreement& agreement,
-                             const Part& part, ClientId client, const ZstdMode& zstd, ClientMemory* memory,
+std::unique_ptr<Worker> make(const RunPlan& plan, const Part& part, ClientId client, ClientMemory* memory,
                              const std::string& run) {
-  const auto setup = make_setup<Real>(e, model_dim(spec, agreement));
+  const Result<ZstdMode> zstd = parse_zstd_mode(plan.experiment.server.zstd);
+  if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   auto worker = std::make_unique<RealWorker<Real>>(
-      setup, zstd, make_oracle<Real>(spec, agreement, part, client), client, memory);
-  worker->go_on(run, survives_power(e) ? Durability::kPower : Durability::kProcess);
+      make_setup<Real>(plan, Seat::kClient), *zstd,
+      make_oracle<Real>(problem_spec(plan.experiment), plan.agreement, part, client), client, memory);
+  worker->go_on(run, survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
   return worker;
 }
 
 }  // namespace
 
-std::unique_ptr<Worker> make_worker(const Experiment& experiment, const Agreement& agreement,
-                                    const Part& part, std::uint32_t client, ClientMemory* memory,
-                                    const std::string& run) {
-  const ProblemSpec spec = problem_spec(experiment);
-  check_agreement(spec, agreement);
-  const Result<ZstdMode> zstd = parse_zstd_mode(experiment.server.zstd);
-  if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
-  if (experiment.precision == Precision::kFp32)
-    return make<float>(experiment, spec, agreement, part, client, *zstd, memory, run);
-  return make<double>(experiment, spec, agreement, part, client, *zstd, memory, run);
+std::unique_ptr<Worker> make_worker(const RunPlan& plan, const Part& part, std::uint32_t client,
+                                    ClientMemory* memory, const std::string& run) {
+  if (plan.experiment.precision == Precision::kFp32) return make<float>(plan, part, client, memory, run);
+  return make<double>(plan, part, client, memory, run);
 }
 
 }  // namespace gradwire

@@ -10,11 +10,10 @@
 #include "base/result.h"
 #include "engine/problems/problem.h"
 #include "fl_client/link.h"
+#include "proto/config/run_plan.h"
 #include "proto/wire/frame.h"
 
 namespace gradwire {
-
-struct Experiment;
 
 class ClientMemory;
 
@@ -41,11 +40,10 @@ class Worker {
   virtual std::uint64_t answered() const = 0;
 };
 
-// `experiment` is resolved; d = model_dim(). With a memory (which must outlive the worker) the worker
-// continues where an earlier process stopped in the run that the Start message `run` names; null: it starts
-// from the beginning. Throws ConfigError, DataError or std::runtime_error.
-std::unique_ptr<Worker> make_worker(const Experiment& experiment, const Agreement& agreement,
-                                    const Part& part, std::uint32_t client, ClientMemory* memory = nullptr,
-                                    const std::string& run = "");
+// `plan`: of plan_of_start(). With a memory (which must outlive the worker) the worker continues where an
+// earlier process stopped in the run that the Start message `run` names; null: it starts from the beginning.
+// Throws ConfigError, DataError or std::runtime_error.
+std::unique_ptr<Worker> make_worker(const RunPlan& plan, const Part& part, std::uint32_t client,
+                                    ClientMemory* memory = nullptr, const std::string& run = "");
 
 }  // namespace gradwire

@@ -9,12 +9,12 @@
 #include "proto/wire/wire.pb.h"
 
 namespace gradwire {
-std::string save_about(const Experiment& asked, const Experiment& resolved, const std::string& start,
-                       const ClientTable& table) {
+std::string save_about(const RunAbout& about) {
   state::Run run;
-  run.set_asked(pack_experiment(asked));
-  run.set_experiment(pack_experiment(resolved));
-  run.set_start(start);
+  run.set_asked(pack_experiment(about.asked));
+  run.set_experiment(pack_experiment(about.resolved));
+  run.set_start(about.start);
+  const ClientTable& table = about.table;
   for (ClientId client = 0; client < table.size(); ++client) {
     const ClientInfo& info = table.info(client);
     state::Client& saved = *run.add_clients();

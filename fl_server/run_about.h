@@ -1,5 +1,5 @@
 // What a server must know of its run to go on with it, beside the state of the method; `about` of a
-// DurableRun.
+// RunStore.
 #pragma once
 
 #include <string>
@@ -18,8 +18,7 @@ struct RunAbout {
   ClientTable table{0};  // all joined
 };
 
-std::string save_about(const Experiment& asked, const Experiment& resolved, const std::string& start,
-                       const ClientTable& table);
+std::string save_about(const RunAbout& about);
 Result<RunAbout> load_about(std::string_view bytes);
 
 // A run may go on with another quorum, over-selection, deadline, join deadline, durability, other evaluations

@@ -10,9 +10,9 @@
 
 #include "algorithms/support/params.h"
 #include "base/log.h"
-#include "fl_server/agreed.h"
 #include "fl_server/net/hub.h"
 #include "fl_server/net/tcp_sockets.h"
+#include "fl_server/plan_of_joins.h"
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
 #include "proto/config/experiment_file.h"
@@ -61,18 +61,18 @@ bool claim(const std::filesystem::path& state, const std::string& name) {
   return true;
 }
 
-void describe(const Agreed& agreed, const Log& log) {
-  for (const std::string& warning : agreed.warnings) log(LogLine::warning(warning));
-  const std::string step = agreed.experiment.algorithm.step_size;
-  if (!agreed.needed.smoothness.empty() && agreed.smoothness)
-    log("step sizes from theory: L = " + std::to_string(agreed.smoothness->L) +
+void describe(const RunPlan& plan, const Log& log) {
+  for (const std::string& warning : plan.warnings) log(LogLine::warning(warning));
+  const std::string step = plan.experiment.algorithm.step_size;
+  if (!plan.needed.smoothness.empty() && plan.smoothness)
+    log("step sizes from theory: L = " + std::to_string(plan.smoothness->L) +
         " is the mean of the clients' L_i, an upper bound; step_size = " + step);
-  if (!agreed.needed.convexity.empty() && agreed.smoothness)
-    log("from theory: mu = " + write_parameter(agreed.smoothness->mu) +
+  if (!plan.needed.convexity.empty() && plan.smoothness)
+    log("from theory: mu = " + write_parameter(plan.smoothness->mu) +
         ", a lower bound by the regulariser and what the clients say of their data");
-  log("the run begins: " + agreed.experiment.algorithm.name + ", " +
-      std::to_string(agreed.experiment.clients.count) + " clients, d = " + std::to_string(agreed.d) + ", " +
-      std::to_string(agreed.experiment.run.rounds) + " rounds");
+  log("the run begins: " + plan.experiment.algorithm.name + ", " + std::to_string(plan.n()) +
+      " clients, d = " + std::to_string(plan.d) + ", " + std::to_string(plan.experiment.run.rounds) +
+      " rounds");
 }
 
 // The run that the folder holds, or the one that begins in it.
@@ -99,7 +99,7 @@ class Serving {
     if (*found) compare_metrics();
     return *found;
   }
-  void write_config() const { write_whole(options_.state / "config.toml", to_toml(agreed_.experiment)); }
+  void write_config() const { write_whole(options_.state / "config.toml", to_toml(plan_.experiment)); }
 
   // What is left to be done of a run that was recovered.
   RunStage stage() const {
@@ -119,7 +119,7 @@ class Serving {
   }
 
   std::optional<Outcome> serve(bool resumed) {
-    asks_constants_ = resumed ? agreed_.needed.any() : constants_to_ask(loaded_).any();
+    asks_constants_ = resumed ? plan_.needed.any() : constants_to_ask(loaded_).any();
     if (!resumed) open_registry(run_ = draw_run());
     try {
       const std::optional<Outcome> outcome = serve_run(resumed);
@@ -216,7 +216,7 @@ class Serving {
     about_ = std::move(*about);
     grows_ = told_.run.rounds > rounds_before;
     if (said->stage != RunStage::kOver || grows_) listen();
-    agreed_ = agreed_before(about_.asked, about_.resolved, about_.table);
+    plan_ = plan_of_snapshot(about_.asked, about_.resolved, about_.table);
     open_registry(run_of(about_.start));
     make_run();
     return server_run_->load(sections);
@@ -242,17 +242,17 @@ class Serving {
   }
 
   void begin(const ClientTable& table) {
-    agreed_ = agree(loaded_, table);
-    describe(agreed_, options_.log);
+    plan_ = plan_of_joins(loaded_, table);
+    describe(plan_, options_.log);
     write_config();
-    about_ = {told_, agreed_.experiment, start_frame(agreed_, run_), table};
-    if (registry_) registry_->began(agreed_.d);
+    about_ = {told_, plan_.experiment, start_frame(plan_, run_), table};
+    if (registry_) registry_->began(plan_.d);
     make_run();
   }
 
   void make_run() {
-    server_run_ = make_server_run(options_, agreed_, journal_, *background_, registry_.get(),
-                                  save_about(about_.asked, about_.resolved, about_.start, about_.table));
+    server_run_ =
+        make_server_run(options_, plan_, journal_, *background_, registry_.get(), save_about(about_));
   }
 
   const ServeOptions& options_;
@@ -262,7 +262,7 @@ class Serving {
   Journal journal_;
   const std::unique_ptr<Background> background_;
   RunAbout about_;
-  Agreed agreed_;
+  RunPlan plan_;
   bool grows_ = false;  // the run is to have more rounds than it had
   bool asks_constants_ = false;
   std::uint64_t run_ = 0;                 // of a run that begins: its name for the clients

@@ -48,20 +48,6 @@ ZstdMode zstd_mode(const Experiment& e) {
   return *zstd;
 }
 
-template <class Real>
-std::shared_ptr<const Setup<Real>> make_setup(const Agreed& agreed) {
-  auto setup = std::make_shared<Setup<Real>>();
-  setup->seed = agreed.experiment.seed;
-  setup->n = agreed.experiment.clients.count;
-  setup->d = agreed.d;
-  setup->x0.assign(agreed.x0.begin(), agreed.x0.end());
-  setup->algorithm = algorithm_spec(agreed.experiment);
-  setup->compressor = uplink_compressor(setup->algorithm, agreed.d, setup->n);
-  setup->weights = agreed.weights;
-  setup->keep_mirrors = keep_mirrors(agreed.experiment, /*over_network=*/true);
-  return setup;
-}
-
 // Counts the replies that come too late.
 template <class Real>
 class WatchedTransport final : public TcpTransport<Real> {
@@ -82,13 +68,13 @@ class WatchedTransport final : public TcpTransport<Real> {
 template <class Real>
 class RealRun final : public ServerRun {
  public:
-  RealRun(const ServeOptions& options, const Agreed& agreed, Journal& journal, Background& background,
+  RealRun(const ServeOptions& options, const RunPlan& plan, Journal& journal, Background& background,
           Registry* registry, std::string about)
       : options_(options),
         registry_(registry),
-        agreed_(agreed),
-        setup_(make_setup<Real>(agreed)),
-        context_(codec_context(*setup_, zstd_mode(agreed.experiment))),
+        plan_(plan),
+        setup_(make_setup<Real>(plan, Seat::kServer)),
+        context_(codec_context(*setup_, zstd_mode(plan.experiment))),
         half_(make_server<Real>(setup_)),
         durable_(journal, background, context_, *half_, ledger_, std::move(about), {}, options.log) {}
 
@@ -107,7 +93,7 @@ class RealRun final : public ServerRun {
   RunEnd stage() const override { return durable_.stage(); }
 
   Outcome go(Hub& hub, const std::string& start) override {
-    const Durability durability = durability_of(agreed_.experiment);
+    const Durability durability = durability_of(plan_.experiment);
     const auto metrics =
         std::make_shared<MetricsFile>(options_.state / "metrics.csv", ledger_.round, durability);
     if (!metrics->set_aside().empty() && options_.log)
@@ -116,10 +102,10 @@ class RealRun final : public ServerRun {
           metrics->set_aside()));
     durable_.before_snapshots([metrics] { return metrics->sync(); });
     Summary summary;
-    summary.experiment = &agreed_.experiment;
-    summary.theory = agreed_.theory();
+    summary.experiment = &plan_.experiment;
+    summary.theory = plan_.theory();
     summary.transport = "tcp";
-    summary.warnings = agreed_.warnings;
+    summary.warnings = plan_.warnings;
     LoopHooks<Real> hooks;
     hooks.on_note = options_.log;
     hooks.before_apply = [this] { durable_.before_apply(); };
@@ -132,10 +118,10 @@ class RealRun final : public ServerRun {
       if (registry_ != nullptr) registry_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
-    RoundLimits limits = round_limits(agreed_.experiment);
+    RoundLimits limits = round_limits(plan_.experiment);
     limits.keep_clients = true;
     if (durable_.recovered())
-      limits.first_wait_seconds = Seconds(join_deadline(options_, agreed_.experiment)).count();
+      limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     durable_.begin();
     WatchedTransport<Real> transport(hub, context_, start, takes_sums(*setup_), registry_);
     const auto write_results = [&](Outcome outcome) {
@@ -189,12 +175,12 @@ class RealRun final : public ServerRun {
   const ServeOptions& options_;
   Registry* const registry_;
   std::vector<ClientId> used_;  // of one round
-  const Agreed& agreed_;
+  const RunPlan& plan_;
   const std::shared_ptr<const Setup<Real>> setup_;
   const CodecContext context_;
   const std::unique_ptr<ServerHalf<Real>> half_;
   Ledger ledger_;
-  DurableRun<Real> durable_;
+  RunStore<Real> durable_;
 };
 
 }  // namespace
@@ -207,12 +193,11 @@ std::chrono::milliseconds join_deadline(const ServeOptions& options, const Exper
   return options.join_deadline.value_or(std::chrono::milliseconds(experiment.server.join_deadline_ms));
 }
 
-std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const Agreed& agreed,
-                                           Journal& journal, Background& background, Registry* registry,
-                                           std::string about) {
-  if (agreed.experiment.precision == Precision::kFp32)
-    return std::make_unique<RealRun<float>>(options, agreed, journal, background, registry, std::move(about));
-  return std::make_unique<RealRun<double>>(options, agreed, journal, background, registry, std::move(about));
+std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Journal& journal,
+                                           Background& background, Registry* registry, std::string about) {
+  if (plan.experiment.precision == Precision::kFp32)
+    return std::make_unique<RealRun<float>>(options, plan, journal, background, registry, std::move(about));
+  return std::make_unique<RealRun<double>>(options, plan, journal, background, registry, std::move(about));
 }
 
 }  // namespace gradwire

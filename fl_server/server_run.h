@@ -1,4 +1,4 @@
-// One run of a server, from agreement to results, that an earlier process may have begun.
+// One run of a server, from its plan to results, that an earlier process may have begun.
 #pragma once
 
 #include <chrono>
@@ -8,15 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "fl_server/agreed.h"
-#include "fl_server/durable_run.h"
 #include "fl_server/net/hub.h"
 #include "fl_server/registry/registry.h"
 #include "fl_server/serve.h"
+#include "proto/config/run_plan.h"
+#include "proto/store/run_store.h"
 
 namespace gradwire {
-
-struct Experiment;
 
 Durability durability_of(const Experiment& experiment);
 // What the command line says, else the experiment.
@@ -39,8 +37,7 @@ class ServerRun {
 
 // `about`: of save_about(). `registry` may be null. All but `about` must outlive the run. Throws ConfigError
 // or std::runtime_error.
-std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const Agreed& agreed,
-                                           Journal& journal, Background& background, Registry* registry,
-                                           std::string about);
+std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Journal& journal,
+                                           Background& background, Registry* registry, std::string about);
 
 }  // namespace gradwire

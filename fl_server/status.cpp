@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "algorithms/support/params.h"
-#include "fl_server/agreed.h"
-#include "fl_server/durable_run.h"
+#include "fl_server/plan_of_joins.h"
 #include "fl_server/registry/registry_file.h"
 #include "fl_server/run_about.h"
 #include "proto/config/experiment.h"
@@ -20,6 +19,7 @@
 #include "proto/report/summary.h"
 #include "proto/store/folder_disk.h"
 #include "proto/store/journal.h"
+#include "proto/store/run_store.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

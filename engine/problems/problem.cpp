@@ -1,7 +1,9 @@
 #include "engine/problems/problem.h"
 
+#include <algorithm>
 #include <array>
 #include <concepts>
+#include <iterator>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -155,6 +157,25 @@ std::optional<TextReading> text_reading(const Problem& problem) {
         return std::nullopt;
       },
       problem);
+}
+
+Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec) {
+  Agreement agreement;
+  const bool classes = spec.kind().has_classes;
+  for (const Part& part : parts) {
+    for (const Dataset* data : {&part.train, &part.test}) {
+      agreement.columns = std::max(agreement.columns, data->columns);
+      if (!classes) continue;
+      const std::vector<double> labels = distinct_labels(*data);
+      std::vector<double> merged;
+      std::set_union(agreement.labels.begin(), agreement.labels.end(), labels.begin(), labels.end(),
+                     std::back_inserter(merged));
+      agreement.labels = std::move(merged);
+    }
+    for (const Windows* text : {&part.train_text, &part.test_text})
+      agreement.alphabet = unite_alphabets(agreement.alphabet, text->alphabet());
+  }
+  return agreement;
 }
 
 void check_agreement(const ProblemSpec& spec, const Agreement& agreement) {

@@ -68,6 +68,10 @@ struct ProblemSpec : AllClients {
   const ProblemKind& kind() const { return kind_of(problem); }
 };
 
+// What follows from all parts together. Labels are left out for kinds that take them as numbers. The alphabet
+// is that of whole files, so that d does not depend on how they are split.
+Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec);
+
 // Throws DataError (one line) when labels, letters or shapes do not fit the problem, e.g. logistic with three
 // labels.
 void check_agreement(const ProblemSpec& spec, const Agreement& agreement);

@@ -11,8 +11,8 @@
 #include "experiments/bench/workloads.h"
 #include "experiments/simulate/encoded_link.h"
 #include "experiments/support/scratch_folder.h"
-#include "fl_server/durable_run.h"
 #include "proto/store/folder_disk.h"
+#include "proto/store/run_store.h"
 #include "proto/wire/codec_context.h"
 
 namespace gradwire::bench {
@@ -86,7 +86,7 @@ class Rounds {
   FolderDisk disk_;
   Journal journal_;
   const std::unique_ptr<Background> background_;
-  DurableRun<float> durable_;
+  RunStore<float> durable_;
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
   std::vector<Uplink<float>> replies_;

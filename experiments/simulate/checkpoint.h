@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "proto/store/folder_disk.h"
 #include "proto/store/journal.h"
@@ -13,25 +15,28 @@ namespace gradwire {
 
 class Checkpoint {
  public:
-  // `results`: the folder that the run will publish; `config`: its resolved experiment as text.
-  Checkpoint(const std::filesystem::path& results, std::string config);
+  // `results`: the folder that the run will publish; `config`: its resolved experiment as text; `metrics`:
+  // the file that the run writes, of which each snapshot has a copy.
+  Checkpoint(const std::filesystem::path& results, std::string config, std::filesystem::path metrics);
 
   struct Saved {
-    std::string state;
+    std::vector<std::pair<std::uint32_t, std::string>> sections;  // of a RunStore's snapshot: tag and bytes
     std::uint32_t round = 0;
   };
-  // Returns the newest checkpoint that can be read, and copies its metrics.csv to `metrics`. Throws
-  // UsageError where there is none, or where it is of another experiment.
-  Saved resume(const std::filesystem::path& metrics);
-  // Throws std::runtime_error (one line).
-  void save(const Saved& saved, const std::filesystem::path& metrics);
+  // The newest snapshot that can be read; its copy of metrics.csv becomes the run's. Throws UsageError where
+  // there is none, or where it is of another experiment.
+  Saved resume();
+  // For the RunStore of the run. prepare() comes before each snapshot: it makes the folder, if there is none,
+  // and copies the metrics.
+  Journal& journal() { return journal_; }
+  Status prepare();
   bool exists() const;
   // For a run that is over or starts from the beginning. Throws std::runtime_error where another process uses
   // the folder.
   void remove();
   bool used() const { return lock_.has_value(); }  // by this process
 
-  const std::filesystem::path& folder() const { return folder_; }
+  const std::string& config() const { return config_; }
 
  private:
   // Makes the folder and locks it.
@@ -39,9 +44,10 @@ class Checkpoint {
 
   const std::filesystem::path folder_;
   const std::string config_;
+  const std::filesystem::path metrics_;
   std::optional<FolderLock> lock_;
-  std::optional<FolderDisk> disk_;
-  std::optional<Journal> journal_;
+  FolderDisk disk_;
+  Journal journal_;
 };
 
 }  // namespace gradwire

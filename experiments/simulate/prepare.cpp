@@ -1,14 +1,9 @@
 #include "experiments/simulate/prepare.h"
 
-#include <algorithm>
-#include <numeric>
-
-#include "algorithms/methods.h"
 #include "algorithms/support/params.h"
 #include "engine/smoothness/estimate_smoothness.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/start_point.h"
+#include "proto/config/make_plan.h"
 
 namespace gradwire {
 namespace {
@@ -21,11 +16,11 @@ bool is_cheap(const std::vector<Part>& parts) {
   return nonzeros <= kCheapNonzeros;
 }
 
-Smoothness estimate(Prepared& p) {
-  Smoothness s = estimate_smoothness(make_oracles<double>(p.problem, p.agreement, p.parts), p.weights, p.x0,
-                                     p.experiment.seed);
-  p.warnings.push_back(
-      "kind " + std::string(p.problem.kind().name) +
+Smoothness estimate(const ProblemSpec& problem, const std::vector<Part>& parts, RunPlan& plan) {
+  Smoothness s = estimate_smoothness(make_oracles<double>(problem, plan.agreement, parts), plan.weights,
+                                     plan.x0, plan.experiment.seed);
+  plan.warnings.push_back(
+      "kind " + std::string(problem.kind().name) +
       " has no closed-form constants: theory uses estimates, L = " + write_parameter(s.L) +
       " and L_max = " + write_parameter(s.L_max()) +
       ", the largest curvatures met near x0; if the run diverges, take a smaller multiple, as "
@@ -33,42 +28,25 @@ Smoothness estimate(Prepared& p) {
   return s;
 }
 
-void resolve_algorithm(Prepared& p) {
-  const AlgorithmSpec spec = algorithm_spec(p.experiment);
-  const bool closed_form = p.problem.kind().has_smoothness;
-  const NeededConstants needed = needed_constants(spec, p.problem.clients);
-  if (closed_form && (needed.any() || is_cheap(p.parts)))
-    p.smoothness = smoothness(p.problem, p.agreement, p.parts, p.weights);
-  if (!closed_form && !needed.smoothness.empty()) p.smoothness = estimate(p);
-  const AlgorithmSpec resolved = resolve(spec, p.theory(), p.warnings);
-  set_algorithm(p.experiment, resolved);
-  const std::uint32_t n = p.theory().n;
-  p.quality = quality(uplink_compressor(resolved, p.d, n), compressed_dim(resolved.name, p.d), n);
+std::optional<Smoothness> constants(const ProblemSpec& problem, const std::vector<Part>& parts,
+                                    RunPlan& plan) {
+  if (!problem.kind().has_smoothness)
+    return plan.needed.smoothness.empty() ? std::nullopt : std::optional(estimate(problem, parts, plan));
+  if (!plan.needed.any() && !is_cheap(parts)) return std::nullopt;
+  return smoothness(problem, plan.agreement, parts, plan.weights);
 }
 
 }  // namespace
 
 Prepared prepare(const LoadedExperiment& loaded) {
   Prepared p;
-  p.experiment = loaded.experiment;
-  try {
-    p.problem = problem_spec(p.experiment);
-    p.parts = load_parts(p.experiment, loaded.folder());
-    p.agreement = agreement_of(p.parts, p.problem);
-    check_agreement(p.problem, p.agreement);
-    p.d = model_dim(p.problem, p.agreement);
-    std::vector<std::uint64_t> samples;
-    for (const Part& part : p.parts) samples.push_back(part.train_count());
-    // A function without data counts as one sample.
-    p.samples = std::max<std::uint64_t>(std::accumulate(samples.begin(), samples.end(), std::uint64_t{0}),
-                                        p.problem.clients);
-    p.weights = client_weights(p.experiment, samples);
-    p.x0 = start_point(p.experiment, p.agreement, loaded.folder());
-    resolve_algorithm(p);
-  } catch (const ConfigError& error) {
-    throw locate(loaded, error);
-  }
-  make_paths_absolute(p.experiment, loaded.folder());
+  p.problem = problem_spec(loaded.experiment);
+  p.parts = load_parts(loaded.experiment, loaded.folder());
+  ClientsData data;
+  data.agreement = agreement_of(p.parts, p.problem);
+  for (const Part& part : p.parts) data.samples.push_back(part.train_count());
+  data.smoothness = [&p](RunPlan& plan) { return constants(p.problem, p.parts, plan); };
+  static_cast<RunPlan&>(p) = make_plan(loaded, data);
   return p;
 }
 

@@ -5,7 +5,6 @@
 #include <memory>
 #include <stdexcept>
 
-#include "base/state.h"
 #include "engine/kernels/select.h"
 #include "experiments/simulate/in_process.h"
 #include "experiments/simulate/virtual_time.h"
@@ -14,7 +13,7 @@
 #include "proto/config/experiment.h"
 #include "proto/config/start_point.h"
 #include "proto/report/run_clock.h"
-#include "proto/store/round_record.h"
+#include "proto/store/run_store.h"
 
 namespace gradwire {
 namespace {
@@ -45,23 +44,11 @@ ForRanges ranges_on(std::shared_ptr<ThreadPool> pool) {
       };
 }
 
-template <class Real>
-std::shared_ptr<Setup<Real>> make_setup(const Prepared& p, unsigned threads) {
-  auto setup = std::make_shared<Setup<Real>>();
-  setup->seed = p.experiment.seed;
-  setup->n = p.problem.clients;
-  setup->d = p.d;
-  setup->x0.assign(p.x0.begin(), p.x0.end());
-  setup->algorithm = algorithm_spec(p.experiment);
-  setup->compressor = uplink_compressor(setup->algorithm, p.d, setup->n);
-  setup->weights = p.weights;
-  setup->keep_mirrors = keep_mirrors(p.experiment, false);
-  if (threads > 1 && p.d >= kRangesWorthThreads * kRangeReals)
-    setup->ranges = ranges_on(std::make_shared<ThreadPool>(threads));
-  return setup;
+// Threads that share the work of a server on long vectors; none for short ones.
+ForRanges ranges_of(std::size_t d, unsigned threads) {
+  if (threads == 1 || d < kRangesWorthThreads * kRangeReals) return for_ranges_serial;
+  return ranges_on(std::make_shared<ThreadPool>(threads));
 }
-
-void put(Saver& saver, const std::string& part) { saver(std::vector<char>(part.begin(), part.end())); }
 
 // Nobody is asked again on a virtual clock where nothing is lost: whoever is late is slow.
 void wait_for_whoever_is_slow(RoundLimits& limits, const Faults& faults) {
@@ -69,31 +56,31 @@ void wait_for_whoever_is_slow(RoundLimits& limits, const Faults& faults) {
   limits.attempts = 100'000;
 }
 
+// Of a run that was continued, too. Null: the run saves nothing.
 template <class Real, class Clients>
-std::string save_simulation(const Ledger& ledger, const ServerHalf<Real>& server, Clients& clients) {
-  Saver saver;
-  put(saver, save_ledger(ledger));
-  put(saver, server.save());
-  put(saver, clients.save_clients(ledger.committed));
-  return saver.take();
-}
-
-template <class Real, class Clients>
-void load_simulation(const std::string& state, Ledger& ledger, ServerHalf<Real>& server, Clients& clients) {
-  std::vector<char> parts[3];
-  Loader loader(state);
-  for (std::vector<char>& part : parts) loader(part);
-  const auto text = [&](int k) { return std::string_view(parts[k].data(), parts[k].size()); };
-  if (!loader.done() || !load_ledger(text(0), ledger) || !server.load(text(1)) ||
-      !clients.load_clients(text(2)))
+std::unique_ptr<RunStore<Real>> store_of(const Checkpoints& checkpoints, ServerHalf<Real>& server,
+                                         Ledger& ledger, Clients& clients, const Log& note) {
+  if (checkpoints.checkpoint == nullptr) return nullptr;
+  Checkpoint& checkpoint = *checkpoints.checkpoint;
+  SnapshotsAlone snapshots{
+      .seconds = checkpoints.seconds > 0 ? checkpoints.seconds : std::numeric_limits<double>::infinity(),
+      .save_clients = [&] { return clients.save_clients(ledger.committed); },
+      .load_clients = [&](std::string_view bytes) { return clients.load_clients(bytes); }};
+  auto store = std::make_unique<RunStore<Real>>(checkpoint.journal(), std::move(snapshots), server, ledger,
+                                                checkpoint.config(), note);
+  store->before_snapshots([&] { return checkpoint.prepare(); });
+  std::vector<Section> sections;
+  for (const auto& [tag, bytes] : checkpoints.saved.sections) sections.push_back({tag, bytes});
+  if (!sections.empty() && !store->load(sections))
     throw std::runtime_error("the checkpoint does not fit the experiment; run without --resume");
+  return store;
 }
 
-// The run of `ledger` and `server`, which may have been continued from a checkpoint.
+// The run of `ledger` and `server`, which `store` may have continued.
 template <class Real, class Clients>
 RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger,
                  const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
-                 const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
+                 const std::atomic<bool>& stop, RunStore<Real>* store) {
   RunResult result;
   result.kernels = kernels_name();
   result.rounds = ledger.round;
@@ -110,18 +97,9 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
   const bool is_virtual = hooks.seconds != nullptr;  // then this process alone is timed
   const RunClock wall(is_virtual ? 0 : ledger.totals.seconds);
   if (!is_virtual) hooks.seconds = wall;
-  double saved = wall();
-  std::uint32_t saved_round = 0;
-  if (checkpoints.save)
-    hooks.on_commit = [&](const RoundCommit<Real>& commit) {
-      if (wall() - saved < checkpoints.seconds && !stop) return;
-      checkpoints.save(save_simulation<Real>(commit.ledger, server, clients), commit.ledger.round);
-      saved = wall();
-      saved_round = commit.ledger.round;
-    };
+  if (store != nullptr) hooks.on_commit = [store](const RoundCommit<Real>& commit) { store->commit(commit); };
   result.outcome = run_rounds(server, facts_of(setup), setup, clients, ledger, limits, hooks);
-  if (result.outcome == Outcome::kStopped && checkpoints.save && saved_round != ledger.round)
-    checkpoints.save(save_simulation<Real>(ledger, server, clients), ledger.round);
+  if (result.outcome == Outcome::kStopped && store != nullptr) store->end(RunStage::kRounds, result.outcome);
   result.seconds = wall();
   const View<Real> x = server.model();
   result.model.assign(x.begin(), x.end());
@@ -131,7 +109,7 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
 template <class Real>
 RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const RunObserver& observer,
                       const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
-  const auto setup = make_setup<Real>(p, threads);
+  const auto setup = make_setup<Real>(p, Seat::kSimulation, ranges_of(p.d, threads));
   const auto oracles = make_oracles<Real>(p.problem, p.agreement, p.parts);
   std::vector<Oracle<Real>*> pointers;
   for (const auto& oracle : oracles) pointers.push_back(oracle.get());
@@ -139,13 +117,13 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
   Ledger ledger;
   ledger.committed.resize(setup->n);
   RoundLimits limits = round_limits(p.experiment);
-  limits.keep_clients = checkpoints.save != nullptr;
+  limits.keep_clients = checkpoints.checkpoint != nullptr;
   const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
   const std::string& speeds = p.experiment.clients.seconds;
   if (speeds.empty() && !facts_of(*setup).asynchronous) {
     InProcess<Real> clients(setup, pointers, options);
-    if (!checkpoints.state.empty()) load_simulation(checkpoints.state, ledger, *server, clients);
-    return run_on<Real>(clients, *setup, *server, ledger, limits, {}, observer, stop, checkpoints);
+    const auto store = store_of<Real>(checkpoints, *server, ledger, clients, observer.on_note);
+    return run_on<Real>(clients, *setup, *server, ledger, limits, {}, observer, stop, store.get());
   }
   VirtualTimeOptions virtual_options;
   virtual_options.threads = threads;
@@ -155,8 +133,8 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
   virtual_options.seconds = [seed = setup->seed, seconds = parse_client_seconds(speeds)](
                                 ClientId i, std::uint64_t ticket) { return seconds.of(seed, i, ticket); };
   VirtualTime<Real> clients(setup, pointers, virtual_options);
-  if (!checkpoints.state.empty()) {
-    load_simulation(checkpoints.state, ledger, *server, clients);
+  const auto store = store_of<Real>(checkpoints, *server, ledger, clients, observer.on_note);
+  if (store != nullptr && store->recovered()) {
     clients.set_clock(ledger.totals.seconds);
     const bool depends = facts_of(*setup).asynchronous || limits.quorum < 1;  // on who was at work
     if (depends && observer.on_note)
@@ -166,7 +144,7 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
   LoopHooks<Real> hooks;
   hooks.seconds = [&clients] { return clients.now(); };
   hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-  return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, checkpoints);
+  return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
 }
 
 }  // namespace

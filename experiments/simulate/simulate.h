@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "experiments/simulate/checkpoint.h"
 #include "experiments/simulate/prepare.h"
 #include "proto/report/summary.h"
 #include "rounds/round_loop.h"
@@ -31,11 +32,11 @@ struct RunResult {
   std::vector<ProcessInfo> processes;
 };
 
-// How a simulation saves all that another process needs to continue it.
+// How a simulation saves all that another process needs to continue it. Without a checkpoint: not at all.
 struct Checkpoints {
-  std::string state;    // to continue from; empty: start from the beginning
-  double seconds = 30;  // from one to the next, about; there is one more when the run is stopped
-  std::function<void(const std::string& state, std::uint32_t round)> save;
+  Checkpoint* checkpoint = nullptr;
+  Checkpoint::Saved saved;  // to continue from; no sections: start from the beginning
+  double seconds = 30;      // from one to the next, about; one more when the run is stopped; 0: none
 };
 
 // `encoded`: every message passes through the codec. Throws std::runtime_error (one line).

@@ -6,9 +6,9 @@
 
 namespace gradwire {
 
-std::string_view version();  // "0.1.0"
+std::string_view version();  // "0.2.0"
 
-// Version, compiler, and the instruction set that the kernels were built for: "0.1.0 gcc-12.2.0
+// Version, compiler, and the instruction set that the kernels were built for: "0.2.0 gcc-12.2.0
 // x86-64+avx2+fma".
 std::string build_info();
 

@@ -17,7 +17,7 @@ class OpenFile;
 
 class FolderDisk final : public Disk {
  public:
-  // The folder must be there.
+  // The folder must be there before the first call.
   explicit FolderDisk(std::filesystem::path folder);
 
   Result<std::vector<std::string>> list() override;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "experiments/simulate/prepare.h"
-#include "fl_server/agreed.h"
+#include "fl_server/plan_of_joins.h"
 #include "proto/config/experiment_file.h"
 #include "tests/algorithms/skewed.h"
 #include "tests/proto/experiment_text.h"
@@ -156,7 +156,7 @@ TEST(WeightedTheory, ASimulationAndAServerByHandComputeStepsByTheWeights) {
     ASSERT_EQ(table.assign(info.name, {}, {}).value(), i);
     ASSERT_TRUE(table.join(i, info));
   }
-  const Agreed agreed = agree(loaded, table);
+  const RunPlan agreed = plan_of_joins(loaded, table);
   EXPECT_EQ(agreed.weights, simulated.weights);
   EXPECT_NEAR(std::stod(algorithm_spec(agreed.experiment).step_size) * (s.L_avg() + noise), 1, 1e-12);
 }

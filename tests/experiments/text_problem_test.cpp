@@ -55,7 +55,7 @@ TEST(TextProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
         ASSERT_EQ(parts.size(), 3u);
         for (std::uint32_t i = 0; i < 3; ++i) {
           const Part own =
-              load_part(e, {"text:t", DataChoice::Number{i, 3}, sources_of(e.problem)->test}, folder.path());
+              load_part(e, {"text:t", PartNumber{i, 3}, sources_of(e.problem)->test}, folder.path());
           EXPECT_TRUE(equal(own.train_text, parts[i].train_text));
           EXPECT_TRUE(equal(own.test_text, parts[i].test_text));
           EXPECT_GT(own.train_count(), 0u);

@@ -6,6 +6,7 @@
 
 #include "engine/dataset.h"
 #include "fl_client/client_session.h"
+#include "fl_client/local_problem.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"
 #include "proto/wire/control_frame.h"
@@ -38,7 +39,7 @@ class ClientPrivacy : public ::testing::Test {
                                    std::uint32_t clients = 2) {
     trouble.clear();
     warnings.clear();
-    ClientSession session({"name", 1, data,
+    ClientSession session({"name", 1, client_data(data),
                            [this](const LogLine& line) {
                              if (line.level == LogLevel::kWarning) warnings += line.text + "\n";
                            }},
@@ -117,7 +118,7 @@ TEST_F(ClientPrivacy, NoTextOfDamagedDataTravels) {
 TEST_F(ClientPrivacy, AFileThatTheServerNamesAsDataIsNotOpened) {
   const std::string path = file("private", "1 1:0.5\n-1 1:" + std::string(kSecret) + "\n");
   const auto frames =
-      answers("kind = \"logistic\"\ndata = \"libsvm:" + path + "\"", {"", DataChoice::Number{0, 2}, ""});
+      answers("kind = \"logistic\"\ndata = \"libsvm:" + path + "\"", {"", PartNumber{0, 2}, ""});
   expect_refused(frames, "one that the server names");
   EXPECT_EQ(trouble.find(kSecret), std::string::npos) << "it was read";
 }
@@ -126,7 +127,7 @@ TEST_F(ClientPrivacy, AFileThatTheServerNamesForTestsIsNotOpened) {
   const std::string own = file("own", "1 1:0.5\n-1 1:1\n1 1:2\n-1 1:3\n");
   const std::string test = file("test", "1 1:0.5\n-1 1:" + std::string(kSecret) + "\n");
   const std::string problem = "kind = \"logistic\"\ndata = \"libsvm:x\"\ntest = \"libsvm:" + test + "\"";
-  for (const auto part : {std::optional(DataChoice::Number{0, 2}), std::optional<DataChoice::Number>()}) {
+  for (const auto part : {std::optional(PartNumber{0, 2}), std::optional<PartNumber>()}) {
     const auto frames = answers(problem, {"libsvm:" + own, part, ""});
     ASSERT_EQ(frames.size(), 2u) << trouble;
     ASSERT_EQ(type_of(frames[1]), FrameType::kJoin);
@@ -139,7 +140,7 @@ TEST_F(ClientPrivacy, TestDataThatTheClientNamesIsMeasuredOn) {
   const std::string own = file("own", "1 1:0.5\n-1 1:1\n1 1:2\n-1 1:3\n");
   const std::string test = file("test", "1 1:0.5\n-1 1:1\n1 1:3\n-1 1:7\n1 1:8\n");
   const std::string problem = "kind = \"logistic\"\ndata = \"libsvm:x\"\ntest = \"libsvm:nowhere\"";
-  const auto part = answers(problem, {"libsvm:" + own, DataChoice::Number{0, 2}, test});
+  const auto part = answers(problem, {"libsvm:" + own, PartNumber{0, 2}, test});
   ASSERT_EQ(type_of(part.at(1)), FrameType::kJoin) << trouble;
   EXPECT_EQ(parsed<wire::Join>(part[1]).test_count(), 2u) << "its share";
   const auto whole = answers(problem, {"libsvm:" + own, {}, test});

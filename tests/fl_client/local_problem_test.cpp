@@ -68,7 +68,7 @@ TEST(LocalProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
     const std::vector<Part> parts = load_parts(e, ".");
     ASSERT_EQ(parts.size(), 7u);
     for (std::uint32_t i = 0; i < 7; ++i) {
-      const Part own = load_part(e, {"digits", DataChoice::Number{i, 7}}, "/");
+      const Part own = load_part(e, {"digits", PartNumber{i, 7}}, "/");
       EXPECT_TRUE(equal(own.train, parts[i].train) && equal(own.test, parts[i].test))
           << partition << " " << i;
       EXPECT_GT(own.test.rows(), 0u);
@@ -90,7 +90,7 @@ TEST(LocalProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
 TEST(LocalProblem, RefusesWhatDoesNotFitTheExperiment) {
   const auto e = experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 7");
   EXPECT_NE(message_of([&] {
-              load_part(e, {"digits", DataChoice::Number{1, 8}}, ".");
+              load_part(e, {"digits", PartNumber{1, 8}}, ".");
             }).find("part 1 of 8, but the experiment has 7"),
             std::string::npos);
   EXPECT_NE(message_of([&] { load_part(e, {}, "."); }).find("--data is missing"), std::string::npos);
@@ -99,7 +99,7 @@ TEST(LocalProblem, RefusesWhatDoesNotFitTheExperiment) {
               load_part(quadratic, {"digits", {}}, ".");
             }).find("has no data"),
             std::string::npos);
-  EXPECT_EQ(load_part(quadratic, {"", DataChoice::Number{1, 3}}, ".").train.rows(), 0u);
+  EXPECT_EQ(load_part(quadratic, {"", PartNumber{1, 3}}, ".").train.rows(), 0u);
   EXPECT_TRUE(load_parts(quadratic, ".").empty());
 }
 

@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "fl_client/client.h"
-#include "fl_server/agreed.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/net/tcp_transport.h"
+#include "fl_server/plan_of_joins.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"
 #include "proto/wire/codec_context.h"
@@ -46,16 +46,10 @@ class LongAnswerTest : public ::testing::Test {
       run_client(client_options);
     });
     EXPECT_TRUE(hub->gather(std::chrono::minutes(1)));
-    agreed = agree(loaded, hub->table());
-    auto setup = std::make_shared<gradwire::Setup<double>>();
-    setup->seed = agreed.experiment.seed;
-    setup->n = 1;
-    setup->d = agreed.d;
-    setup->algorithm = algorithm_spec(agreed.experiment);
-    setup->compressor = uplink_compressor(setup->algorithm, agreed.d, 1);
-    transport =
-        std::make_unique<TcpTransport<double>>(*hub, codec_context(*setup, {}), start_frame(agreed, 1));
-    x.assign(agreed.d, 1);
+    const RunPlan plan = plan_of_joins(loaded, hub->table());
+    const auto setup = make_setup<double>(plan, Seat::kServer);
+    transport = std::make_unique<TcpTransport<double>>(*hub, codec_context(*setup, {}), start_frame(plan, 1));
+    x.assign(plan.d, 1);
     body.parts = {Payload<double>::dense(x)};
   }
   void send(std::uint64_t ticket, Request kind = Request::kRound) {
@@ -82,7 +76,6 @@ class LongAnswerTest : public ::testing::Test {
   std::vector<std::string> lines;
   std::future<void> client;
   std::unique_ptr<Hub> hub;
-  Agreed agreed;
   std::unique_ptr<TcpTransport<double>> transport;
   Vec<double> x;
   Downlink<double> body;

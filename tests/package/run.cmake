@@ -28,13 +28,31 @@ endforeach()
 # Components, where neither SQLite nor Asio can be found: of the packages' descriptions there is that of zstd alone.
 execute_process(COMMAND pkg-config --variable=pcfiledir libzstd OUTPUT_VARIABLE descriptions OUTPUT_STRIP_TRAILING_WHITESPACE)
 file(COPY "${descriptions}/libzstd.pc" DESTINATION "${WORK}/pkgconfig")
-foreach(component engine simulation)
+foreach(component engine simulation client)
   set(build "${WORK}/components-${component}")
   run(${CMAKE_COMMAND} -E env "PKG_CONFIG_LIBDIR=${WORK}/pkgconfig" ${CMAKE_COMMAND} -S "${SOURCE}/components" -B "${build}"
       -G Ninja "-DCOMPONENT=${component}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}"
       -DCMAKE_BUILD_TYPE=Debug)
   run(${CMAKE_COMMAND} --build "${build}")
-  run("${build}/program")
+  if(component STREQUAL "client")
+    run(sh "${SOURCE}/components/serve.sh" "${WORK}/prefix/bin/gradwire-server" "${build}/program" "${build}/served")
+  else()
+    run("${build}/program")
+  endif()
+endforeach()
+# A program with a client in it has no reader of data or of experiment files, and no server's half of a method.
+execute_process(COMMAND nm -C "${WORK}/components-client/program" OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+foreach(present "gradwire::make_client<" "gradwire::run_client")
+  if(NOT symbols MATCHES "${present}")
+    message(FATAL_ERROR "the client has no symbol '${present}', so its symbols say nothing")
+  endif()
+endforeach()
+foreach(absent "toml::" "inflate" "gradwire::read_source" "gradwire::load_experiment" "gradwire::make_server<" "::Server<"
+        "ServerHalf<" "CLI::" "sqlite3_")
+  if(symbols MATCHES "${absent}")
+    string(REGEX MATCH "[^\n]*${absent}[^\n]*" line "${symbols}")
+    message(FATAL_ERROR "the client has '${absent}': ${line}")
+  endif()
 endforeach()
 foreach(component server "no-such-component")
   execute_process(COMMAND ${CMAKE_COMMAND} -E env "PKG_CONFIG_LIBDIR=${WORK}/pkgconfig" ${CMAKE_COMMAND} -S "${SOURCE}/components"

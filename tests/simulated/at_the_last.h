@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "fl_server/durable_run.h"
+#include "proto/store/run_store.h"
 
 namespace gradwire {
 

@@ -123,7 +123,7 @@ class SimulatedClient {
  private:
   void begin() {
     if (remembers_) memory_.emplace(*disk_, std::function<void(const std::string&)>());
-    worker_ = make_worker(experiment_, {}, {}, number_, memory_ ? &*memory_ : nullptr, "run");
+    worker_ = make_worker(plan_of_start(experiment_, {}), {}, number_, memory_ ? &*memory_ : nullptr, "run");
   }
 
   const Experiment& experiment_;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "experiments/simulate/prepare.h"
-#include "fl_server/durable_run.h"
 #include "proto/config/experiment_file.h"
+#include "proto/store/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"
 #include "tests/simulated/at_the_last.h"
 #include "tests/simulated/simulated_network.h"
@@ -160,8 +160,8 @@ class SimulatedRun {
     const CodecContext context = codec_context(*setup_, {});
     const auto half = make_server<double>(setup_);
     Ledger ledger;
-    DurableRun<double> durable(journal, beside, context, *half, ledger, "about",
-                               {.records = 5, .bytes_beside_state = 1 << 20});
+    RunStore<double> durable(journal, beside, context, *half, ledger, "about",
+                             {.records = 5, .bytes_beside_state = 1 << 20});
     const bool may_die = end_.server_deaths < 10;
     if (setting_.calls_between_deaths > 0 && may_die)
       disk_.crash_at = disk_.calls() + random_.below(2 * setting_.calls_between_deaths);
@@ -199,7 +199,7 @@ class SimulatedRun {
   }
 
   void rounds(ServerHalf<double>& half, SimulatedNetwork<double>& network, Ledger& ledger,
-              DurableRun<double>& durable) {
+              RunStore<double>& durable) {
     RoundLimits limits;
     limits.rounds = kRounds;
     limits.evaluate_every = 6;

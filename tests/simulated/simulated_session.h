@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/agreed.h"
-#include "fl_server/durable_run.h"
 #include "fl_server/net/hub.h"
 #include "fl_server/net/tcp_transport.h"
+#include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/run_about.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"
+#include "proto/store/run_store.h"
 #include "proto/wire/codec_context.h"
 #include "tests/simulated/asynchronous_twin.h"
 #include "tests/simulated/at_the_last.h"
@@ -178,9 +178,8 @@ class SimulatedSession {
     try {
       if (!resumed) {
         hub.gather(std::chrono::hours(10));
-        agreed_ = agree(loaded_, hub.table());
-        about_ = {loaded_.experiment, agreed_.experiment, start_frame(agreed_, servers_.below(1u << 30)),
-                  hub.table()};
+        plan_ = plan_of_joins(loaded_, hub.table());
+        about_ = {plan_.asked, plan_.experiment, start_frame(plan_, servers_.below(1u << 30)), hub.table()};
         make(journal);
       }
       if (stage_ == RunStage::kRounds) durable_->begin();
@@ -289,32 +288,24 @@ class SimulatedSession {
     if (!about) return false;
     about_ = std::move(*about);
     stage_ = said->stage;
-    agreed_ = agreed_before(about_.asked, about_.resolved, about_.table);
+    plan_ = plan_of_snapshot(about_.asked, about_.resolved, about_.table);
     make(journal);
     return durable_->load(sections);
   }
 
   void make(Journal& journal) {
-    setup_ = std::make_shared<Setup<double>>();
-    setup_->seed = agreed_.experiment.seed;
-    setup_->n = kClients;
-    setup_->d = agreed_.d;
-    setup_->x0 = agreed_.x0;
-    setup_->algorithm = algorithm_spec(agreed_.experiment);
-    setup_->compressor = uplink_compressor(setup_->algorithm, agreed_.d, kClients);
-    setup_->keep_mirrors = true;
+    setup_ = make_setup<double>(plan_, Seat::kServer);
     durable_.reset();
     half_ = make_server<double>(setup_);
     if (facts_of(*setup_).asynchronous) {
       if (!asynchronous_twin_)
-        asynchronous_twin_ = std::make_unique<AsynchronousTwin>(setup_, agreed_.experiment);
+        asynchronous_twin_ = std::make_unique<AsynchronousTwin>(setup_, plan_.experiment);
     } else if (has_quorum() && !twin_) {
-      twin_ = std::make_unique<TwinFederation>(setup_, agreed_.experiment, agreed_.agreement);
+      twin_ = std::make_unique<TwinFederation>(setup_, plan_.experiment, plan_.agreement);
     }
     ledger_ = {};
-    durable_ = std::make_unique<DurableRun<double>>(
-        journal, beside_, codec_context(*setup_, {}), *half_, ledger_,
-        save_about(about_.asked, about_.resolved, about_.start, about_.table),
+    durable_ = std::make_unique<RunStore<double>>(
+        journal, beside_, codec_context(*setup_, {}), *half_, ledger_, save_about(about_),
         SnapshotPolicy{.records = 5, .bytes_beside_state = 1 << 20});
   }
 
@@ -331,11 +322,11 @@ class SimulatedSession {
   AtTheLast beside_;
   RunAbout about_;
   RunStage stage_ = RunStage::kRounds;
-  Agreed agreed_;
-  std::shared_ptr<Setup<double>> setup_;
+  RunPlan plan_;
+  std::shared_ptr<const Setup<double>> setup_;
   std::unique_ptr<ServerHalf<double>> half_;
   Ledger ledger_;
-  std::unique_ptr<DurableRun<double>> durable_;
+  std::unique_ptr<RunStore<double>> durable_;
   std::unique_ptr<TwinFederation> twin_;                 // of a run with a quorum
   std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous method
   std::uint32_t committed_ = 0;

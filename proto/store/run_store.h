@@ -1,5 +1,6 @@
-// A run that survives a crash of its server: every committed round is in the journal before any client is
-// told. From time to time a snapshot, written while the rounds go on, keeps the journal short.
+// What survives a run's process. Of a server every committed round: it is in the journal before any client is
+// told, and from time to time a snapshot, written while the rounds go on, keeps the journal short. Of a
+// simulation a snapshot from time to time, with the states of its clients.
 #pragma once
 
 #include <chrono>
@@ -54,14 +55,25 @@ struct RunEnd {
 // Reads a record that end() wrote; nothing: the record is of a round.
 std::optional<RunEnd> peek_end(std::string_view record);
 
+// Of a run whose clients live in its process.
+struct SnapshotsAlone {
+  double seconds = 30;  // from one to the next, about; infinity: none
+  std::function<std::string()> save_clients;
+  std::function<bool(std::string_view)> load_clients;  // false: save_clients() did not write it
+};
+
 template <class Real>
-class DurableRun {
+class RunStore {
  public:
-  // `about`: whatever else a restart must know, the same in all snapshots. What is passed by
+  // Of a server. `about`: whatever else a restart must know, the same in all snapshots. What is passed by
   // reference must outlive this.
-  DurableRun(Journal& journal, Background& background, const CodecContext& context, ServerHalf<Real>& half,
-             Ledger& ledger, std::string about, SnapshotPolicy policy = {}, Log note = {});
-  ~DurableRun();
+  RunStore(Journal& journal, Background& background, const CodecContext& context, ServerHalf<Real>& half,
+           Ledger& ledger, std::string about, SnapshotPolicy policy = {}, Log note = {});
+  // Of a simulation: what is committed after the last snapshot is done again. The run goes on where a
+  // snapshot cannot be written, and `note` gets a warning.
+  RunStore(Journal& journal, SnapshotsAlone snapshots, ServerHalf<Real>& half, Ledger& ledger,
+           std::string about, Log note = {});
+  ~RunStore();
 
   // Readers for Journal::recover, to be used after snapshot_about() has told which run it is.
   bool load(std::span<const Section> sections);
@@ -73,16 +85,17 @@ class DurableRun {
   // Is called before each snapshot is written: makes durable what a snapshot relies on. Another thread may
   // call it while the rounds go on.
   void before_snapshots(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
-  // To be called before the first round of this process, of a new run or of a recovered one. Tickets that an
-  // earlier process issued are never issued again, even if no record names them. Throws std::runtime_error.
+  // Of a server: to be called before the first round of this process, of a new run or of a recovered one.
+  // Tickets that an earlier process issued are never issued again, even if no record names them. Throws
+  // std::runtime_error.
   void begin();
   // LoopHooks::before_apply: a snapshot may read the half until here.
   void before_apply();
-  // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Throws std::runtime_error when the
-  // disk fails: then only this round is lost, and no client knows of it.
+  // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Of a server: throws std::runtime_error
+  // when the disk fails; then only this round is lost, and no client knows of it.
   void commit(const RoundCommit<Real>& commit);
-  // Writes a last snapshot, after a record that says the same in case the snapshot is damaged. Throws
-  // std::runtime_error.
+  // Writes a last snapshot; of a server after a record that says the same in case the snapshot is damaged,
+  // and throws std::runtime_error when the disk fails.
   void end(RunStage stage, Outcome outcome);
 
  private:
@@ -94,19 +107,22 @@ class DurableRun {
   std::size_t snapshot_now(RunStage stage, Outcome outcome = Outcome::kStopped);
   bool is_worth_a_snapshot() const;
   void snapshot_beside();
+  void snapshot_alone(RunStage stage, Outcome outcome = Outcome::kStopped);
 
   Journal& journal_;
-  Background& background_;
+  Background* const background_;  // null: of a simulation
+  const SnapshotsAlone alone_;
   ServerHalf<Real>& half_;
   Ledger& ledger_;
   const std::string about_;
   const SnapshotPolicy policy_;
   const Log note_;
-  std::function<Status()> make_durable_;  // may be empty
-  RoundRecords<Real> records_;
+  std::function<Status()> make_durable_;       // may be empty
+  std::optional<RoundRecords<Real>> records_;  // of a server
   bool recovered_ = false;
   std::size_t state_bytes_ = 0;  // of the last snapshot
   RunEnd stage_;
+  Clock::time_point last_snapshot_ = Clock::now();  // of a simulation
   std::uint64_t records_since_ = 0, bytes_since_ = 0;
   double apply_seconds_since_ = 0;
   Clock::time_point apply_begun_ = Clock::now();

@@ -1,9 +1,10 @@
 // The real journal, round loop and clients on a simulated disk: servers die in the middle of any call.
+#include "proto/store/run_store.h"
+
 #include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
 
-#include "fl_server/durable_run.h"
 #include "proto/store/folder_disk.h"
 #include "proto/wire/codec_context.h"
 #include "tests/algorithms/every_method.h"
@@ -16,7 +17,6 @@ namespace {
 
 using testing::Federation;
 using testing::spec_for;
-using testing::spec_of;
 
 struct Life {
   Durability durability = Durability::kProcess;
@@ -52,7 +52,7 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup
     Ledger ledger;
     Journal journal(disk, life.durability);
     SnapshotPolicy policy{.records = 6, .bytes_beside_state = 1 << 20};
-    DurableRun<Real> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about", policy);
+    RunStore<Real> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about", policy);
     LoopHooks<Real> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<Real>& commit) {
@@ -114,12 +114,12 @@ void deaths_change_nothing(std::uint64_t seeds) {
   EXPECT_GT(crashes, static_cast<int>(testing::synchronous_methods().size() * seeds));
 }
 
-TEST(DurableRun, ServersThatDieChangeNoBitOfAnyMethodInDouble) { deaths_change_nothing<double>(12); }
-TEST(DurableRun, ServersThatDieChangeNoBitOfAnyMethodInFloat) { deaths_change_nothing<float>(3); }
+TEST(RunStore, ServersThatDieChangeNoBitOfAnyMethodInDouble) { deaths_change_nothing<double>(12); }
+TEST(RunStore, ServersThatDieChangeNoBitOfAnyMethodInFloat) { deaths_change_nothing<float>(3); }
 
-TEST(DurableRun, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
+TEST(RunStore, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
   setup->keep_mirrors = true;
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed)
@@ -129,9 +129,9 @@ TEST(DurableRun, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
   EXPECT_GT(found, 0);
 }
 
-TEST(DurableRun, SnapshotsCopiedByAThreadBesideTheRoundsChangeNoBit) {
+TEST(RunStore, SnapshotsCopiedByAThreadBesideTheRoundsChangeNoBit) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
   const Facts& facts = find_method("ef21").facts;
   constexpr std::uint32_t kRounds = 60;
   const TemporaryFolder folder;
@@ -145,7 +145,7 @@ TEST(DurableRun, SnapshotsCopiedByAThreadBesideTheRoundsChangeNoBit) {
     InProcess<double> clients(setup, federation.oracle_pointers(), {});
     Journal journal(disk, Durability::kProcess);
     const auto beside = background_thread();
-    DurableRun<double> durable(journal, *beside, context, *half, ledger, "about", {.records = 1});
+    RunStore<double> durable(journal, *beside, context, *half, ledger, "about", {.records = 1});
     durable.begin();
     LoopHooks<double> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
@@ -156,7 +156,7 @@ TEST(DurableRun, SnapshotsCopiedByAThreadBesideTheRoundsChangeNoBit) {
   Ledger found;
   Journal journal(disk, Durability::kProcess);
   AtTheLast beside;
-  DurableRun<double> durable(journal, beside, context, *recovered, found, "about");
+  RunStore<double> durable(journal, beside, context, *recovered, found, "about");
   std::uint32_t replayed = 0;
   ASSERT_TRUE(journal.recover(
       {.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
@@ -200,29 +200,29 @@ class OnADisk {
                                }});
     ASSERT_TRUE(found && *found);
   }
-  DurableRun<double>& durable() { return *durable_; }
+  RunStore<double>& durable() { return *durable_; }
   std::uint32_t round() const { return ledger_.round; }
 
   SimulatedDisk disk{1};
   std::uint32_t rounds_replayed = 0;
 
  private:
-  std::unique_ptr<DurableRun<double>> make(const SnapshotPolicy& policy) {
-    return std::make_unique<DurableRun<double>>(*journal_, beside_, codec_context(*setup_, {}), *half_,
-                                                ledger_, "about", policy);
+  std::unique_ptr<RunStore<double>> make(const SnapshotPolicy& policy) {
+    return std::make_unique<RunStore<double>>(*journal_, beside_, codec_context(*setup_, {}), *half_, ledger_,
+                                              "about", policy);
   }
 
   const Federation<double> federation_{5, 9};
-  const std::shared_ptr<Setup<double>> setup_ = federation_.setup(spec_of("ef21", "topk:k=2"));
+  const std::shared_ptr<Setup<double>> setup_ = federation_.setup(testing::spec_of("ef21", "topk:k=2"));
   InProcess<double> clients_{setup_, federation_.oracle_pointers(), {}};
   std::unique_ptr<Journal> journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
   AtTheLast beside_;
   std::unique_ptr<ServerHalf<double>> half_ = make_server<double>(setup_);
   Ledger ledger_;
-  std::unique_ptr<DurableRun<double>> durable_;
+  std::unique_ptr<RunStore<double>> durable_;
 };
 
-TEST(DurableRun, WritesSnapshotsWhereToApplyTheRoundsAgainWouldTakeLong) {
+TEST(RunStore, WritesSnapshotsWhereToApplyTheRoundsAgainWouldTakeLong) {
   constexpr std::uint32_t kRounds = 60;
   for (const double apply_seconds : {1e9, 0.01}) {
     OnADisk run({.apply_seconds = apply_seconds});
@@ -237,7 +237,7 @@ TEST(DurableRun, WritesSnapshotsWhereToApplyTheRoundsAgainWouldTakeLong) {
   }
 }
 
-TEST(DurableRun, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
+TEST(RunStore, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
   for (const RunStage stage : {RunStage::kFarewell, RunStage::kOver}) {
     OnADisk run({});
     run.run(5, std::chrono::milliseconds(0));
@@ -259,17 +259,17 @@ TEST(DurableRun, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
   }
 }
 
-TEST(DurableRun, CommitsNothingWhileItsHalfMayStillBeCopied) {
+TEST(RunStore, CommitsNothingWhileItsHalfMayStillBeCopied) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(spec_of("gd"));
+  const auto setup = federation.setup(testing::spec_of("gd"));
   InProcess<double> clients(setup, federation.oracle_pointers(), {});
   SimulatedDisk disk(1);
   Journal journal(disk, Durability::kProcess);
   AtTheLast beside;
   auto half = make_server<double>(setup);
   Ledger ledger;
-  DurableRun<double> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about",
-                             {.records = 1});
+  RunStore<double> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about",
+                           {.records = 1});
   durable.begin();
   LoopHooks<double> hooks;  // without before_apply
   hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
@@ -277,6 +277,82 @@ TEST(DurableRun, CommitsNothingWhileItsHalfMayStillBeCopied) {
   limits.rounds = 3;
   EXPECT_THROW(run_rounds<double>(*half, find_method("gd").facts, *setup, clients, ledger, limits, hooks),
                std::logic_error);
+}
+
+// A simulation whose every commit is a snapshot, on a disk that outlives it.
+struct SnapshotEveryCommit {
+  SnapshotEveryCommit(const Federation<double>& federation, std::shared_ptr<const Setup<double>> setup,
+                      Journal& journal, Log note = {})
+      : clients(setup, federation.oracle_pointers(), {}),
+        half(make_server<double>(setup)),
+        store(journal,
+              {.seconds = 0,
+               .save_clients = [this] { return clients.save_clients(ledger.committed); },
+               .load_clients = [this](std::string_view bytes) { return clients.load_clients(bytes); }},
+              *half, ledger, "about", std::move(note)),
+        setup_(std::move(setup)) {
+    ledger.committed.resize(setup_->n);
+  }
+  void run(std::uint32_t rounds) {
+    LoopHooks<double> hooks;
+    hooks.on_commit = [this](const RoundCommit<double>& commit) { store.commit(commit); };
+    RoundLimits limits;
+    limits.rounds = rounds;
+    limits.evaluate_every = 0;
+    limits.keep_clients = true;
+    run_rounds<double>(*half, facts_of(*setup_), *setup_, clients, ledger, limits, hooks);
+  }
+
+  InProcess<double> clients;
+  std::unique_ptr<ServerHalf<double>> half;
+  Ledger ledger;
+  RunStore<double> store;
+
+ private:
+  const std::shared_ptr<const Setup<double>> setup_;
+};
+
+TEST(RunStore, OfASimulationHoldsItsServerAndItsClients) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
+  SimulatedDisk disk(1), another_disk(2);
+  Journal journal(disk, Durability::kProcess), another_journal(another_disk, Durability::kProcess);
+  SnapshotEveryCommit first(federation, setup, journal), quiet(federation, setup, another_journal);
+  first.run(20);
+  disk.lose_process();
+
+  Journal found(disk, Durability::kProcess);
+  SnapshotEveryCommit second(federation, setup, found);
+  const Result<bool> recovered = found.recover(
+      {.snapshot = [&](std::span<const Section> sections) { return second.store.load(sections); },
+       .record = [](std::string_view record) { return record.empty(); }});
+  ASSERT_TRUE(recovered && *recovered);
+  EXPECT_TRUE(second.store.recovered());
+  EXPECT_EQ(second.ledger.round, 20u);
+  second.run(40);
+  quiet.run(40);
+  EXPECT_EQ(second.half->save(), quiet.half->save());
+  EXPECT_EQ(second.clients.save_clients(second.ledger.committed),
+            quiet.clients.save_clients(quiet.ledger.committed));
+}
+
+TEST(RunStore, OfASimulationWarnsOfASnapshotThatCannotBeWrittenAndTheRunGoesOn) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
+  SimulatedDisk disk(1);
+  Journal journal(disk, Durability::kProcess);
+  std::vector<LogLine> lines;
+  SnapshotEveryCommit run(federation, setup, journal, [&](const LogLine& line) { lines.push_back(line); });
+  run.store.before_snapshots([&]() -> Status {
+    if (run.ledger.round == 3) return Error{"the disk is full"};
+    return Unit{};
+  });
+  run.run(6);
+  EXPECT_EQ(run.ledger.round, 6u);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].text, "no checkpoint of round 3: the disk is full");
+  EXPECT_EQ(lines[0].level, LogLevel::kWarning);
+  EXPECT_EQ(lines[0].round, 3u);
 }
 
 }  // namespace

@@ -1,18 +1,19 @@
-#include "fl_server/durable_run.h"
+#include "proto/store/run_store.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
+#include <cmath>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kAbout = 1, kLedger = 2, kHalf = 3, kStage = 4;
+constexpr std::uint32_t kAbout = 1, kLedger = 2, kHalf = 3, kStage = 4, kClients = 5;
 constexpr char kEndOfRun = 3;             // first byte of a record of end(); RoundRecords has those of rounds
 constexpr int kTicketsOfOneProcess = 32;  // bits: a restart begins above all tickets ever issued
 
@@ -73,20 +74,23 @@ std::optional<RunEnd> peek_end(std::string_view record) {
 }
 
 template <class Real>
-struct DurableRun<Real>::Snapshot {
+struct RunStore<Real>::Snapshot {
   std::string about, ledger, half, stage;
+  std::optional<std::string> clients;  // of a simulation
 
-  std::array<Section, 4> sections() const {
-    return {{{kAbout, about}, {kLedger, ledger}, {kHalf, half}, {kStage, stage}}};
+  std::vector<Section> sections() const {
+    std::vector<Section> all = {{kAbout, about}, {kLedger, ledger}, {kHalf, half}, {kStage, stage}};
+    if (clients) all.push_back({kClients, *clients});
+    return all;
   }
 };
 
 template <class Real>
-DurableRun<Real>::DurableRun(Journal& journal, Background& background, const CodecContext& context,
-                             ServerHalf<Real>& half, Ledger& ledger, std::string about, SnapshotPolicy policy,
-                             Log note)
+RunStore<Real>::RunStore(Journal& journal, Background& background, const CodecContext& context,
+                         ServerHalf<Real>& half, Ledger& ledger, std::string about, SnapshotPolicy policy,
+                         Log note)
     : journal_(journal),
-      background_(background),
+      background_(&background),
       half_(half),
       ledger_(ledger),
       about_(std::move(about)),
@@ -98,51 +102,64 @@ DurableRun<Real>::DurableRun(Journal& journal, Background& background, const Cod
 }
 
 template <class Real>
-DurableRun<Real>::~DurableRun() {
-  background_.wait();
+RunStore<Real>::RunStore(Journal& journal, SnapshotsAlone snapshots, ServerHalf<Real>& half, Ledger& ledger,
+                         std::string about, Log note)
+    : journal_(journal),
+      background_(nullptr),
+      alone_(std::move(snapshots)),
+      half_(half),
+      ledger_(ledger),
+      about_(std::move(about)),
+      note_(std::move(note)) {}
+
+template <class Real>
+RunStore<Real>::~RunStore() {
+  if (background_ != nullptr) background_->wait();
 }
 
 template <class Real>
-bool DurableRun<Real>::load(std::span<const Section> sections) {
+bool RunStore<Real>::load(std::span<const Section> sections) {
   const std::string_view half = section(sections, kHalf);
   const auto about = snapshot_about(sections);
   stage_ = about ? RunEnd{about->stage, about->outcome} : RunEnd{};
   state_bytes_ = half.size();
   recovered_ = true;
-  return load_ledger(section(sections, kLedger), ledger_) && half_.load(half);
+  return load_ledger(section(sections, kLedger), ledger_) && half_.load(half) &&
+         (!alone_.load_clients || alone_.load_clients(section(sections, kClients)));
 }
 
 template <class Real>
-bool DurableRun<Real>::replay(std::string_view record) {
+bool RunStore<Real>::replay(std::string_view record) {
   const auto end = peek_end(record);
   stage_ = end.value_or(RunEnd{});
-  return end || records_.replay(record, half_, ledger_);
+  return end || records_->replay(record, half_, ledger_);
 }
 
 template <class Real>
-typename DurableRun<Real>::Snapshot DurableRun<Real>::new_snapshot(RunStage stage, Outcome outcome) const {
-  return {about_, save_ledger(ledger_), {}, {static_cast<char>(stage), static_cast<char>(outcome)}};
+typename RunStore<Real>::Snapshot RunStore<Real>::new_snapshot(RunStage stage, Outcome outcome) const {
+  return {about_, save_ledger(ledger_), {}, {static_cast<char>(stage), static_cast<char>(outcome)}, {}};
 }
 
 template <class Real>
-std::size_t DurableRun<Real>::snapshot_now(RunStage stage, Outcome outcome) {
+std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
   Snapshot snapshot = new_snapshot(stage, outcome);
   snapshot.half = half_.save();
+  if (alone_.save_clients) snapshot.clients = alone_.save_clients();
   if (make_durable_) throw_if_failed(make_durable_());
   throw_if_failed(journal_.snapshot(snapshot.sections()));
   return snapshot.half.size();
 }
 
 template <class Real>
-void DurableRun<Real>::begin() {
+void RunStore<Real>::begin() {
   if (recovered_) ledger_.ticket = ((ledger_.ticket >> kTicketsOfOneProcess) + 1) << kTicketsOfOneProcess;
   state_bytes_ = snapshot_now(RunStage::kRounds);
 }
 
 template <class Real>
-void DurableRun<Real>::before_apply() {
+void RunStore<Real>::before_apply() {
   if (copying_) {
-    background_.wait_copied();
+    background_->wait_copied();
     if (!copying_->half.empty()) state_bytes_ = copying_->half.size();
     copying_.reset();
   }
@@ -150,27 +167,45 @@ void DurableRun<Real>::before_apply() {
 }
 
 template <class Real>
-void DurableRun<Real>::commit(const RoundCommit<Real>& commit) {
+void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
+  if (background_ == nullptr) {
+    if (std::chrono::duration<double>(Clock::now() - last_snapshot_).count() >= alone_.seconds)
+      snapshot_alone(RunStage::kRounds);
+    return;
+  }
   if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may be of half a round");
   apply_seconds_since_ += std::chrono::duration<double>(Clock::now() - apply_begun_).count();
-  const auto record = records_.encode(commit, half_, state_bytes_);
+  const auto record = records_->encode(commit, half_, state_bytes_);
   throw_if_failed(journal_.append(record));
   records_since_ += 1;
   for (const std::string_view piece : record) bytes_since_ += piece.size();
-  records_.release();
+  records_->release();
   if (is_worth_a_snapshot()) snapshot_beside();
 }
 
 template <class Real>
-bool DurableRun<Real>::is_worth_a_snapshot() const {
-  if (background_.busy()) return false;
+void RunStore<Real>::snapshot_alone(RunStage stage, Outcome outcome) {
+  try {
+    snapshot_now(stage, outcome);
+    throw_if_failed(journal_.append({}));  // so that the next snapshot has another number
+  } catch (const std::exception& error) {
+    if (note_)
+      note_(LogLine::warning("no checkpoint of round " + std::to_string(ledger_.round) + ": " + error.what())
+                .in_round(ledger_.round));
+  }
+  last_snapshot_ = Clock::now();
+}
+
+template <class Real>
+bool RunStore<Real>::is_worth_a_snapshot() const {
+  if (background_->busy()) return false;
   return records_since_ >= policy_.records || bytes_since_ >= state_bytes_ + policy_.bytes_beside_state ||
          apply_seconds_since_ >= std::max(policy_.apply_seconds, 4 * beside_->seconds);
 }
 
 template <class Real>
-void DurableRun<Real>::snapshot_beside() {
-  background_.wait();
+void RunStore<Real>::snapshot_beside() {
+  background_->wait();
   if (const auto failed = std::exchange(beside_->failed, std::nullopt); failed && note_)
     note_(LogLine::warning("a snapshot was not written, the journal grows: " + failed->message));
   const auto snapshot = std::make_shared<Snapshot>(new_snapshot(RunStage::kRounds));
@@ -200,7 +235,7 @@ void DurableRun<Real>::snapshot_beside() {
     });
   };
   try {
-    background_.start(copy, write);
+    background_->start(copy, write);
   } catch (const std::system_error& error) {
     copying_.reset();
     beside_->failed = Error{std::string("no thread for it: ") + error.what()};
@@ -208,8 +243,12 @@ void DurableRun<Real>::snapshot_beside() {
 }
 
 template <class Real>
-void DurableRun<Real>::end(RunStage stage, Outcome outcome) {
-  background_.wait();
+void RunStore<Real>::end(RunStage stage, Outcome outcome) {
+  if (background_ == nullptr) {
+    if (std::isfinite(alone_.seconds)) snapshot_alone(stage, outcome);
+    return;
+  }
+  background_->wait();
   copying_.reset();
   if (stage != RunStage::kRounds) {
     const char record[] = {kEndOfRun, static_cast<char>(stage), static_cast<char>(outcome)};
@@ -219,7 +258,7 @@ void DurableRun<Real>::end(RunStage stage, Outcome outcome) {
   snapshot_now(stage, outcome);
 }
 
-template class DurableRun<float>;
-template class DurableRun<double>;
+template class RunStore<float>;
+template class RunStore<double>;
 
 }  // namespace gradwire

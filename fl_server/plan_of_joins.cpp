@@ -1,19 +1,18 @@
-#include "fl_server/agreed.h"
+#include "fl_server/plan_of_joins.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <numeric>
 #include <span>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "algorithms/methods.h"
-#include "proto/config/experiment_file.h"
+#include "proto/config/make_plan.h"
 #include "proto/config/settings.h"
-#include "proto/config/start_point.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 
@@ -53,27 +52,15 @@ std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTab
   return smoothness_from_clients(spec, clients, weights);
 }
 
-// Sets all that depends on the clients' data.
-void see_data(Agreed& agreed, const ProblemSpec& spec, const ClientTable& table) {
-  agreed.agreement = agreement_of(table);
-  check_agreement(spec, agreed.agreement);
-  agreed.d = model_dim(spec, agreed.agreement);
-  std::vector<std::uint64_t> samples;
+ClientsData data_of(const ProblemSpec& spec, const ClientTable& table) {
+  ClientsData data;
+  data.agreement = agreement_of(table);
   for (ClientId client = 0; client < table.size(); ++client)
-    samples.push_back(table.info(client).sample_count);
-  if (spec.kind().needs_data() && std::count(samples.begin(), samples.end(), 0u) > 0)
-    throw DataError("client " +
-                    std::to_string(std::find(samples.begin(), samples.end(), 0u) - samples.begin()) +
-                    " has no samples");
-  agreed.samples = std::max<std::uint64_t>(std::accumulate(samples.begin(), samples.end(), std::uint64_t{0}),
-                                           spec.clients);
-  agreed.weights = client_weights(agreed.experiment, samples);
-}
-
-void see_algorithm(Agreed& agreed, const AlgorithmSpec& resolved) {
-  const std::uint32_t n = agreed.theory().n;
-  agreed.quality =
-      quality(uplink_compressor(resolved, agreed.d, n), compressed_dim(resolved.name, agreed.d), n);
+    data.samples.push_back(table.info(client).sample_count);
+  data.smoothness = [&spec, &table](RunPlan& plan) {
+    return plan.needed.any() ? smoothness_of(spec, table, plan.weights) : std::nullopt;
+  };
+  return data;
 }
 
 // The memory that this process may use, as far as the system tells: of the machine, its control group, its
@@ -129,52 +116,30 @@ Status check_client(const ClientInfo& info, const Experiment& experiment) {
                " parameters, and the server has no memory for it; is it the right data?"};
 }
 
-Agreed agree(const LoadedExperiment& loaded, const ClientTable& table) {
-  Agreed agreed;
-  agreed.experiment = loaded.experiment;
-  const ProblemSpec spec = problem_spec(agreed.experiment);
-  try {
-    see_data(agreed, spec, table);
-    agreed.x0 = start_point(agreed.experiment, agreed.agreement, loaded.folder());
-    const AlgorithmSpec asked = algorithm_spec(agreed.experiment);
-    agreed.needed = needed_constants(asked, spec.clients);
-    if (agreed.needed.any()) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
-    const AlgorithmSpec resolved = resolve(asked, agreed.theory(), agreed.warnings);
-    set_algorithm(agreed.experiment, resolved);
-    see_algorithm(agreed, resolved);
-  } catch (const ConfigError& error) {
-    throw locate(loaded, error);
-  }
-  make_paths_absolute(agreed.experiment, loaded.folder());
-  if (is_unrestorable(agreed.experiment) && !survives_power(agreed.experiment))
-    agreed.warnings.push_back("server.durability = \"process\": what the clients of " +
-                              agreed.experiment.algorithm.name +
-                              " know nobody can give back to them here, so a loss of power at the server or "
-                              "a client may end the run "
-                              "for good; \"power\" or \"auto\" prevents that");
-  return agreed;
+RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) {
+  const ProblemSpec spec = problem_spec(loaded.experiment);
+  RunPlan plan = make_plan(loaded, data_of(spec, table));
+  if (is_unrestorable(plan.experiment) && !survives_power(plan.experiment))
+    plan.warnings.push_back("server.durability = \"process\": what the clients of " +
+                            plan.experiment.algorithm.name +
+                            " know nobody can give back to them here, so a loss of power at the server or "
+                            "a client may end the run for good; \"power\" or \"auto\" prevents that");
+  return plan;
 }
 
-Agreed agreed_before(const Experiment& asked, const Experiment& resolved, const ClientTable& table) {
-  Agreed agreed;
-  agreed.experiment = resolved;
+RunPlan plan_of_snapshot(const Experiment& asked, const Experiment& resolved, const ClientTable& table) {
   const ProblemSpec spec = problem_spec(resolved);
-  see_data(agreed, spec, table);
-  agreed.x0.resize(agreed.d);
-  agreed.needed = needed_constants(algorithm_spec(asked), spec.clients);
-  if (agreed.needed.any()) agreed.smoothness = smoothness_of(spec, table, agreed.weights);
-  see_algorithm(agreed, algorithm_spec(resolved));
-  return agreed;
+  return make_plan_again(asked, resolved, data_of(spec, table));
 }
 
-std::string start_frame(const Agreed& agreed, std::uint64_t run) {
+std::string start_frame(const RunPlan& plan, std::uint64_t run) {
   wire::Start start;
-  start.set_dim(static_cast<std::uint32_t>(agreed.d));
-  start.set_columns(static_cast<std::uint32_t>(agreed.agreement.columns));
-  start.mutable_labels()->Assign(agreed.agreement.labels.begin(), agreed.agreement.labels.end());
-  if (!agreed.agreement.alphabet.empty()) start.set_alphabet(agreed.agreement.alphabet);
-  start.set_clients(agreed.experiment.clients.count);
-  start.set_experiment(pack_experiment(agreed.experiment));
+  start.set_dim(static_cast<std::uint32_t>(plan.d));
+  start.set_columns(static_cast<std::uint32_t>(plan.agreement.columns));
+  start.mutable_labels()->Assign(plan.agreement.labels.begin(), plan.agreement.labels.end());
+  if (!plan.agreement.alphabet.empty()) start.set_alphabet(plan.agreement.alphabet);
+  start.set_clients(plan.n());
+  start.set_experiment(pack_experiment(plan.experiment));
   start.set_first_ticket(1);
   start.set_run(run);
   return control_frame(FrameType::kStart, start);

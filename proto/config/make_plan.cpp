@@ -1,0 +1,60 @@
+#include "proto/config/make_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "algorithms/methods.h"
+#include "proto/config/start_point.h"
+
+namespace gradwire {
+namespace {
+
+// Sets all that depends on the clients' data but the constants.
+void see_data(RunPlan& plan, const ClientsData& data) {
+  plan.agreement = data.agreement;
+  see_agreement(plan);
+  const auto none = std::find(data.samples.begin(), data.samples.end(), 0u);
+  if (kind_of(plan.experiment.problem).needs_data() && none != data.samples.end())
+    throw DataError("client " + std::to_string(none - data.samples.begin()) + " has no samples");
+  // A function without data counts as one sample.
+  plan.samples = std::max<std::uint64_t>(
+      std::accumulate(data.samples.begin(), data.samples.end(), std::uint64_t{0}), plan.n());
+  plan.weights = client_weights(plan.experiment, data.samples);
+}
+
+}  // namespace
+
+RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
+  RunPlan plan;
+  plan.experiment = loaded.experiment;
+  try {
+    see_data(plan, data);
+    plan.x0 = start_point(plan.experiment, plan.agreement, loaded.folder());
+    const AlgorithmSpec asked = algorithm_spec(plan.experiment);
+    plan.needed = needed_constants(asked, plan.n());
+    plan.smoothness = data.smoothness(plan);
+    set_algorithm(plan.experiment, resolve(asked, plan.theory(), plan.warnings));
+    see_compressor(plan);
+  } catch (const ConfigError& error) {
+    throw locate(loaded, error);
+  }
+  plan.asked = loaded.experiment;
+  make_paths_absolute(plan.asked, loaded.folder());
+  make_paths_absolute(plan.experiment, loaded.folder());
+  return plan;
+}
+
+RunPlan make_plan_again(Experiment asked, Experiment resolved, const ClientsData& data) {
+  RunPlan plan;
+  plan.asked = std::move(asked);
+  plan.experiment = std::move(resolved);
+  see_data(plan, data);
+  plan.x0.resize(plan.d);
+  plan.needed = needed_constants(algorithm_spec(plan.asked), plan.n());
+  plan.smoothness = data.smoothness(plan);
+  see_compressor(plan);
+  return plan;
+}
+
+}  // namespace gradwire

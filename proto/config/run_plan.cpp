@@ -1,0 +1,58 @@
+#include "proto/config/run_plan.h"
+
+#include <utility>
+
+#include "algorithms/methods.h"
+
+namespace gradwire {
+
+Theory RunPlan::theory() const {
+  return {.n = n(),
+          .d = d,
+          .compressor = quality,
+          .smoothness = smoothness ? &*smoothness : nullptr,
+          .samples = samples,
+          .rounds = experiment.run.rounds,
+          .weights = weights,
+          .quorum = experiment.server.quorum};
+}
+
+void see_agreement(RunPlan& plan) {
+  const ProblemSpec spec = problem_spec(plan.experiment);
+  check_agreement(spec, plan.agreement);
+  plan.d = model_dim(spec, plan.agreement);
+}
+
+void see_compressor(RunPlan& plan) {
+  const AlgorithmSpec spec = algorithm_spec(plan.experiment);
+  plan.quality =
+      quality(uplink_compressor(spec, plan.d, plan.n()), compressed_dim(spec.name, plan.d), plan.n());
+}
+
+RunPlan plan_of_start(Experiment resolved, Agreement agreement) {
+  RunPlan plan;
+  plan.experiment = std::move(resolved);
+  plan.agreement = std::move(agreement);
+  see_agreement(plan);
+  return plan;
+}
+
+template <class Real>
+std::shared_ptr<const Setup<Real>> make_setup(const RunPlan& plan, Seat seat, ForRanges ranges) {
+  auto setup = std::make_shared<Setup<Real>>();
+  setup->seed = plan.experiment.seed;
+  setup->n = plan.n();
+  setup->d = plan.d;
+  setup->x0.assign(plan.x0.begin(), plan.x0.end());
+  setup->algorithm = algorithm_spec(plan.experiment);
+  setup->compressor = uplink_compressor(setup->algorithm, plan.d, plan.n());
+  setup->weights = plan.weights;
+  setup->keep_mirrors = seat != Seat::kClient && keep_mirrors(plan.experiment, seat == Seat::kServer);
+  setup->ranges = std::move(ranges);
+  return setup;
+}
+
+template std::shared_ptr<const Setup<float>> make_setup(const RunPlan&, Seat, ForRanges);
+template std::shared_ptr<const Setup<double>> make_setup(const RunPlan&, Seat, ForRanges);
+
+}  // namespace gradwire

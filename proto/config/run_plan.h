@@ -1,0 +1,52 @@
+// What a run is: made once, by a simulation from its data, by a server from what its clients say or from a
+// snapshot, by a client from the server's Start message. Nothing of it changes afterwards.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/support/context.h"
+#include "proto/config/experiment.h"
+
+namespace gradwire {
+
+struct RunPlan {
+  Experiment asked;       // as the operator gave it, paths absolute; empty in clients
+  Experiment experiment;  // resolved: step sizes are numbers, paths absolute
+  Agreement agreement;
+  std::size_t d = 0;
+  std::vector<double> x0;                // shape (d); zeros after a restart; empty in clients
+  std::vector<double> weights;           // shape (n); empty: 1/n each
+  std::uint64_t samples = 0;             // for training, of all clients
+  Quality quality;                       // of the uplink's compressor
+  NeededConstants needed;                // constants that theory needs
+  std::optional<Smoothness> smoothness;  // where they are needed, or cheap
+  std::vector<std::string> warnings;
+
+  std::uint32_t n() const { return experiment.clients.count; }
+  // Views this plan.
+  Theory theory() const;
+};
+
+// Sets what follows from experiment and agreement: d and the quality of the compressor. Throws ConfigError,
+// DataError.
+void see_agreement(RunPlan& plan);
+void see_compressor(RunPlan& plan);
+
+// A client's own, from what the server's Start message says. Throws ConfigError, DataError.
+RunPlan plan_of_start(Experiment resolved, Agreement agreement);
+
+// Who makes a Setup: a client has no use for a start point and weights, and a server keeps mirrors of
+// clients in processes of their own.
+enum class Seat : std::uint8_t { kSimulation, kServer, kClient };
+
+// The constants of the run as both halves of the method see them. Throws ConfigError.
+template <class Real>
+std::shared_ptr<const Setup<Real>> make_setup(const RunPlan& plan, Seat seat,
+                                              ForRanges ranges = for_ranges_serial);
+
+}  // namespace gradwire

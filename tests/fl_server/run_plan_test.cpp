@@ -1,0 +1,130 @@
+// What a run is, as a simulation, a server, a later process of the server and a client see it.
+#include <gtest/gtest.h>
+
+#include "engine/data/source.h"
+#include "experiments/simulate/prepare.h"
+#include "fl_server/plan_of_joins.h"
+#include "proto/config/settings.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kSkewed = R"(
+name = "skewed"
+seed = 5
+[problem]
+kind = "least_squares"
+data = "synthetic"
+samples = 200
+dim = 12
+[clients]
+count = 4
+partition = "dirichlet"
+dirichlet_alpha = 0.3
+weights = "samples"
+[algorithm]
+name = "marina"
+compressor = "randk:k=3"
+p = 0.25
+step_size = 0.01
+[run]
+x0 = "normal"
+)";
+
+LoadedExperiment skewed(std::vector<std::string> overrides = {}) {
+  return parse_experiment(kSkewed, "skewed.toml", overrides);
+}
+
+// The clients of a simulation, as they would join a server; `empty` says that it has no samples.
+ClientTable joined(const Prepared& prepared, std::optional<ClientId> empty = {}) {
+  ClientTable table(prepared.n());
+  for (ClientId i = 0; i < table.size(); ++i) {
+    ClientInfo info;
+    info.name = "c" + std::to_string(i);
+    info.columns = 12;
+    info.sample_count = i == empty ? 0 : prepared.parts[i].train_count();
+    const ClientSmoothness of = client_smoothness(prepared.problem, prepared.agreement, prepared.parts[i], i);
+    info.smoothness = of.L_i;
+    info.convexity = of.mu_i;
+    info.sample_smoothness = of.L_s;
+    info.sample_smoothness_max = of.L_sample_max;
+    EXPECT_EQ(table.assign(info.name, {}, {}).value(), i);
+    EXPECT_TRUE(table.join(i, info));
+  }
+  return table;
+}
+
+void expect_same_setup(const Setup<double>& a, const Setup<double>& b) {
+  EXPECT_EQ(a.seed, b.seed);
+  EXPECT_EQ(a.n, b.n);
+  EXPECT_EQ(a.d, b.d);
+  EXPECT_EQ(a.algorithm.name, b.algorithm.name);
+  EXPECT_EQ(a.algorithm.step_size, b.algorithm.step_size);
+  EXPECT_EQ(a.algorithm.parameters, b.algorithm.parameters);
+  const Quality qa = quality(a.compressor, a.d), qb = quality(b.compressor, b.d);
+  EXPECT_EQ(qa.omega, qb.omega);
+  EXPECT_EQ(qa.zeta, qb.zeta);
+}
+
+TEST(RunPlan, OfAServerIsThatOfASimulationWithTheSameClients) {
+  const LoadedExperiment loaded = skewed();
+  const Prepared simulated = prepare(loaded);
+  const RunPlan served = plan_of_joins(loaded, joined(simulated));
+  EXPECT_EQ(served.d, 12u);
+  EXPECT_EQ(served.samples, 200u);
+  EXPECT_EQ(served.d, simulated.d);
+  EXPECT_EQ(served.samples, simulated.samples);
+  ASSERT_EQ(served.weights.size(), 4u);
+  EXPECT_EQ(served.weights, simulated.weights);
+  EXPECT_EQ(served.x0, simulated.x0);
+  EXPECT_EQ(served.quality.A, simulated.quality.A);
+  EXPECT_EQ(to_toml(served.asked), to_toml(simulated.asked));
+  EXPECT_EQ(to_toml(served.experiment), to_toml(simulated.experiment));
+  const auto one = make_setup<double>(simulated, Seat::kSimulation);
+  const auto other = make_setup<double>(served, Seat::kServer);
+  expect_same_setup(*one, *other);
+  EXPECT_EQ(one->x0, other->x0);
+  EXPECT_EQ(one->weights, other->weights);
+  EXPECT_FALSE(one->keep_mirrors) << "no client of this simulation loses its state";
+  EXPECT_TRUE(other->keep_mirrors);
+}
+
+TEST(RunPlan, OfALaterProcessIsThatOfTheFirstButForTheStart) {
+  const LoadedExperiment loaded = skewed({"algorithm.step_size=theory", "algorithm.p=theory"});
+  const ClientTable table = joined(prepare(loaded));
+  const RunPlan first = plan_of_joins(loaded, table);
+  ASSERT_TRUE(first.smoothness);
+  EXPECT_NE(first.experiment.algorithm.step_size, "theory");
+  const RunPlan later = plan_of_snapshot(first.asked, first.experiment, table);
+  EXPECT_EQ(to_toml(later.asked), to_toml(first.asked));
+  EXPECT_EQ(to_toml(later.experiment), to_toml(first.experiment));
+  EXPECT_EQ(later.weights, first.weights);
+  EXPECT_EQ(later.samples, first.samples);
+  EXPECT_EQ(later.smoothness->L, first.smoothness->L);
+  EXPECT_EQ(later.needed.smoothness, "algorithm.step_size");
+  EXPECT_EQ(later.x0, std::vector<double>(12));
+  expect_same_setup(*make_setup<double>(first, Seat::kServer), *make_setup<double>(later, Seat::kServer));
+}
+
+TEST(RunPlan, OfAClientHasWhatItsHalfOfTheMethodReads) {
+  const LoadedExperiment loaded = skewed();
+  const RunPlan served = plan_of_joins(loaded, joined(prepare(loaded)));
+  const auto setup = make_setup<double>(plan_of_start(served.experiment, served.agreement), Seat::kClient);
+  expect_same_setup(*setup, *make_setup<double>(served, Seat::kServer));
+  EXPECT_TRUE(setup->x0.empty());
+  EXPECT_FALSE(setup->keep_mirrors);
+}
+
+TEST(RunPlan, NamesTheClientThatHasNoSamples) {
+  const LoadedExperiment loaded = skewed();
+  const ClientTable table = joined(prepare(loaded), 2);
+  try {
+    plan_of_joins(loaded, table);
+    FAIL() << "no client may be empty";
+  } catch (const DataError& error) {
+    EXPECT_STREQ(error.what(), "client 2 has no samples");
+  }
+}
+
+}  // namespace
+}  // namespace gradwire
