@@ -90,11 +90,11 @@ void set_kind(Problem& problem, std::size_t number, std::index_sequence<Numbers.
   ((Numbers == number ? (void)problem.emplace<Numbers>() : void()), ...);
 }
 
-// Calls f(kind) for a kind that has constants.
-template <class F>
-auto with_constants(const ProblemSpec& spec, const F& f) {
+// Calls f(kind) for a kind that has constants. Result is named: clang 16 crashes where it is deduced from f.
+template <class Result, class F>
+Result with_constants(const ProblemSpec& spec, const F& f) {
   return std::visit(
-      [&]<class Kind>(const Kind& kind) -> decltype(f(Quadratic{})) {
+      [&]<class Kind>(const Kind& kind) -> Result {
         if constexpr (HasSmoothness<Kind>) return f(kind);
         throw std::logic_error("no closed-form smoothness for the problem kind '" +
                                std::string(Kind::facts.name) + "'");
@@ -243,7 +243,7 @@ template std::vector<std::unique_ptr<Oracle<double>>> make_oracles(const Problem
 
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
                                    std::uint32_t client) {
-  return with_constants(
+  return with_constants<ClientSmoothness>(
       spec, [&](const auto& kind) { return kind.client_smoothness(agreement, part, client, spec); });
 }
 
@@ -253,19 +253,19 @@ Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::
     throw std::logic_error("smoothness: one weight per client");
   if (spec.kind().needs_data() && parts.size() != spec.clients)
     throw std::logic_error("smoothness: one part per client");
-  return with_constants(spec,
-                        [&](const auto& kind) { return kind.smoothness(agreement, parts, weights, spec); });
+  return with_constants<Smoothness>(
+      spec, [&](const auto& kind) { return kind.smoothness(agreement, parts, weights, spec); });
 }
 
 double known_convexity(const ProblemSpec& spec) {
-  return with_constants(spec, [&](const auto& kind) { return kind.known_convexity(spec); });
+  return with_constants<double>(spec, [&](const auto& kind) { return kind.known_convexity(spec); });
 }
 
 Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,
                                    std::span<const double> weights) {
   if (!weights.empty() && weights.size() != clients.size())
     throw std::logic_error("smoothness_from_clients: one weight per client");
-  return with_constants(
+  return with_constants<Smoothness>(
       spec, [&](const auto& kind) { return kind.smoothness_from_clients(clients, weights, spec); });
 }
 
