@@ -40,7 +40,8 @@ TEST_F(SiteRelayTest, KillingRelaysServersAndClientsChangesNoBit) {
   const bool long_run = std::getenv("GRADWIRE_KILLS") != nullptr;
   const int kills = long_run ? std::atoi(std::getenv("GRADWIRE_KILLS")) : 6;
   clients_remember = true;
-  write_config_of("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n", 600 * kills);
+  write_config_of("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n",
+                  (kSanitized ? 300 : 600) * kills);
   run_with_kills(kills);
   expect_same_as_simulated();
 }
@@ -65,7 +66,7 @@ TEST_F(SiteRelayTest, AServerThatIsToldToStopTellsTheSite) {
   ASSERT_TRUE(eventually([&] { return records() > 2; }));
   server.kill(SIGTERM);
   EXPECT_EQ(server.wait(), 0) << server.log();
-  server = restart_server({"--set", "run.rounds=4000"});
+  server = restart_server({"--set", kSanitized ? "run.rounds=1500" : "run.rounds=4000"});
   expect_all_end_well(server, clients);
   EXPECT_EQ(relay.wait(), 0) << relay.log();
 }
@@ -98,7 +99,7 @@ TEST_F(SiteRelayTest, ARefusalThatAnotherStartMayMendEndsItWithOneAlsoWhereItHas
 }
 
 TEST_F(SiteRelayTest, ARelayThatIsToldToStopLeavesWithZeroAndItsClientsGoOnElsewhere) {
-  write_config_of("name = \"gd\"\nstep_size = 0.3\n", 5'000);
+  write_config_of("name = \"gd\"\nstep_size = 0.3\n", kSanitized ? 2'000 : 5'000);
   Process server = start_server();
   Process relay = start_relay("site");
   const std::string site = address_of("site");
