@@ -51,7 +51,7 @@ TEST(ModelExperiment, DefaultsAreThoseOfTheModels) {
   EXPECT_EQ(model_start(spec_of("char_mlp"), letters(26)), char_mlp().start(1));
   EXPECT_EQ(model_dim(spec_of("cnn"), images(784)), 44426u);
   EXPECT_EQ(model_start(spec_of("cnn"), images(784)), lenet().start(1));
-  const GptShape& shape = std::get<Gpt>(spec_of("gpt").problem).shape;
+  const GptShape shape = std::get<Gpt>(spec_of("gpt").problem).shape;
   EXPECT_EQ(shape.epsilon, GptShape().epsilon);
   EXPECT_EQ(shape.tanh_logits, GptShape().tanh_logits);
   EXPECT_EQ(shape.activation, Activation::kRelu);
