@@ -25,4 +25,16 @@ inline constexpr bool kSlowed = true;
 inline constexpr bool kSlowed = kSanitized;
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kHasAddressSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool kHasAddressSanitizer = true;
+#else
+inline constexpr bool kHasAddressSanitizer = false;
+#endif
+#else
+inline constexpr bool kHasAddressSanitizer = false;
+#endif
+
 }  // namespace gradwire
