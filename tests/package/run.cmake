@@ -21,7 +21,7 @@ run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" -G Ninja "-DCMAKE_PREFIX_
     "-DCMAKE_CXX_COMPILER=${CXX}" -DCMAKE_BUILD_TYPE=Debug)
 run(${CMAKE_COMMAND} --build "${WORK}/build")
 foreach(program outside compress expression custom_model custom_loss custom_oracle custom_method custom_asynchronous
-        custom_compressor)
+        custom_compressor custom_transport)
   run("${WORK}/build/${program}")
 endforeach()
 
