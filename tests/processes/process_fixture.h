@@ -104,8 +104,8 @@ class ProcessTest : public ::testing::Test {
     const Prepared prepared = prepare(parse_experiment(kConfig, "run.toml", overrides));
     EXPECT_EQ(read_model(state() / "model.bin"), simulate(prepared, false, 1, {}, never).model);
   }
-  void expect_all_end_well(Process& server, std::vector<Process>& clients) {
-    EXPECT_EQ(server.wait(), 0) << server.log();
+  void expect_all_end_well(Process& server, std::vector<Process>& clients, int seconds = 30) {
+    EXPECT_EQ(server.wait(seconds), 0) << server.log();
     for (Process& client : clients) EXPECT_EQ(client.wait(), 0) << client.log();
   }
   // Starts a program that is to fail at once.

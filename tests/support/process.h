@@ -56,9 +56,9 @@ class Process {
   void kill(int signal) const {
     if (pid_ > 0 && !code_) ::kill(pid_, signal);
   }
-  // The exit code, 128 + the number of a signal; -1 when it still runs after 30 s.
-  int wait() {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  // The exit code, 128 + the number of a signal; -1 when it still runs after so many seconds.
+  int wait(int seconds = 30) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
     while (pid_ > 0 && !code_) {
       int status = 0;
       if (::waitpid(pid_, &status, WNOHANG) == pid_) {
