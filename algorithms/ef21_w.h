@@ -65,7 +65,7 @@ struct Ef21WParams : Ef21PlParams {
     constexpr double kSpelling = 1e-3;  // weights of a few digits
     if (std::abs(sum - 1) > kSpelling)
       throw ConfigError("algorithm.w",
-                        "the weights add up to " + write_parameter(sum) + ", not to 1; divide each by that");
+                        "the weights add up to " + number_text(sum) + ", not to 1; divide each by that");
     const double pl = mu.resolve(theory);
     resolve_step(theory, warnings, [&] {
       const Smoothness& s = need_smoothness(theory, "algorithm.step_size");

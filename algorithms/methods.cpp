@@ -33,21 +33,19 @@ template <class Params>
 Entry entry() {
   Entry e;
   e.info.facts = Params::facts;
-  const Params defaults;
-  Params::fields(defaults, [&](std::string_view name, const auto& member, std::string_view meaning) {
-    e.info.parameters.push_back({std::string(name), write_parameter(member), std::string(meaning)});
-  });
+  Params defaults;
+  for (const Field& field : fields_of(defaults))
+    e.info.parameters.push_back({std::string(field.key), field.text(), std::string(field.meaning)});
   e.uses_theory = [](const AlgorithmSpec& spec) {
     bool any = false;
     const auto params = parse_params<Params>(spec);
-    Params::fields(params,
-                   [&](std::string_view, const auto& member, std::string_view) { any |= unset(member); });
+    Params::fields(params, [&](std::string_view, const auto& member, auto&&...) { any |= unset(member); });
     return any;
   };
   e.step_is_theory = [](const AlgorithmSpec& spec) {
     bool any = false;
     const auto params = parse_params<Params>(spec);
-    Params::fields(params, [&](std::string_view, const auto& member, std::string_view) {
+    Params::fields(params, [&](std::string_view, const auto& member, auto&&...) {
       if constexpr (std::is_same_v<std::decay_t<decltype(member)>, StepSize>) any |= unset(member);
     });
     return any;

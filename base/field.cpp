@@ -64,7 +64,10 @@ bool Field::takes_any_text() const {
   return std::holds_alternative<std::string*>(member_) && rules.words.empty() && !rules.or_number;
 }
 
+bool Field::has_spelling() const { return std::holds_alternative<Own>(member_); }
+
 std::string Field::expected() const {
+  if (const auto* own = std::get_if<Own>(&member_)) return std::string(own->expected);
   if (rules.or_integer) return words_text(rules.words, range_text(rules, true, "an integer"));
   if (rules.or_flag) return words_text(rules.words) + ", true or false";
   if (rules.or_number) return "a number or a string";
@@ -117,6 +120,12 @@ void Field::refuse(const std::string& path, const Value& value) const {
 
 void Field::set(const std::string& path, const Value& given) const {
   check_printable(path, given);
+  if (const auto* own = std::get_if<Own>(&member_)) {
+    const bool scalar = !std::holds_alternative<std::vector<std::int64_t>>(given) &&
+                        !std::holds_alternative<OtherValue>(given);
+    if (!scalar || !own->read(text_of(given), own->at)) refuse(path, given);
+    return;
+  }
   Value value = given;
   if (const auto* integer = std::get_if<std::int64_t>(&given);
       integer != nullptr && std::holds_alternative<double*>(member_))
@@ -145,7 +154,7 @@ void Field::store(const Value& value) const {
           at->assign(list.begin(), list.end());
         } else if constexpr (std::is_same_v<M, double*>) {
           *at = std::get<double>(value) + 0.0;  // -0.0 is zero: it would be written as 0
-        } else {
+        } else if constexpr (std::is_same_v<M, bool*>) {
           *at = std::get<bool>(value);
         }
       },
@@ -163,6 +172,8 @@ Value Field::get() const {
           return takes_any_text() ? Value(*at) : value_of(*at);
         } else if constexpr (std::is_same_v<M, std::vector<std::uint32_t>*>) {
           return std::vector<std::int64_t>(at->begin(), at->end());
+        } else if constexpr (std::is_same_v<M, Own>) {
+          return value_of(at.write(at.at));
         } else {
           return *at;
         }
@@ -171,6 +182,7 @@ Value Field::get() const {
 }
 
 std::string Field::text() const {
+  if (const auto* own = std::get_if<Own>(&member_)) return own->write(own->at);
   const Value value = get();
   const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
   if (list == nullptr) return text_of(value);
@@ -180,7 +192,9 @@ std::string Field::text() const {
 }
 
 void Field::from_text(const std::string& path, std::string_view text) const {
-  if (takes_any_text()) return set(path, std::string(text));
+  const bool is_word =
+      std::find(rules.words.begin(), rules.words.end(), text) != rules.words.end();  // "1" can be one
+  if (is_word || takes_any_text() || has_spelling()) return set(path, std::string(text));
   if (!std::holds_alternative<std::vector<std::uint32_t>*>(member_)) return set(path, value_of(text));
   std::vector<std::int64_t> list;
   const char *at = text.data(), *const end = at + text.size();

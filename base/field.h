@@ -10,7 +10,8 @@
 //   };
 //
 // Type and default are the member's own; Rules say what the type does not. A member is a bool, an unsigned
-// integer, a double, a std::string, a std::vector<std::uint32_t>, or an enum with words_of().
+// integer, a double, a std::string, a std::vector<std::uint32_t>, an enum with words_of(), or a type with a
+// Spelling of its own.
 #pragma once
 
 #include <concepts>
@@ -46,10 +47,25 @@ struct Rules {
   void (*check)(const std::string& path, const std::string& text) = nullptr;  // throws ConfigError(path)
 };
 
-// An enum whose values 0, 1, ... are spelled words_of(E{})[0], [1], ...
+// An enum, or a type that converts to and from std::uint64_t, whose values 0, 1, ... are spelled
+// words_of(E{})[0], [1], ...
 template <class E>
-concept Words = std::is_enum_v<E> && requires {
+concept Words = requires(E e) {
   { words_of(E{}) } -> std::convertible_to<std::span<const std::string_view>>;
+  static_cast<E>(static_cast<std::uint64_t>(e));
+};
+
+// How a value of another type is written as text:
+//   static bool read(std::string_view text, T& out);       // false: refused, and `out` is as before
+//   static std::string write(const T& value);              // "": not known yet
+//   static constexpr std::string_view expected = "...";    // of errors: "a positive number or \"theory\""
+template <class T>
+struct Spelling;
+template <class T>
+concept Spelled = requires(T& out, const T& value, std::string_view text) {
+  { Spelling<T>::read(text, out) } -> std::same_as<bool>;
+  { Spelling<T>::write(value) } -> std::same_as<std::string>;
+  { Spelling<T>::expected } -> std::convertible_to<std::string_view>;
 };
 
 // One field of one live object, which must outlive it.
@@ -61,7 +77,14 @@ class Field {
     std::uint64_t (*get)(const void*);
     void (*set)(void*, std::uint64_t);
   };
-  using Member = std::variant<bool*, double*, std::string*, std::vector<std::uint32_t>*, Whole>;
+  // A type with a Spelling.
+  struct Own {
+    void* at;
+    bool (*read)(std::string_view text, void*);
+    std::string (*write)(const void*);
+    std::string_view expected;
+  };
+  using Member = std::variant<bool*, double*, std::string*, std::vector<std::uint32_t>*, Whole, Own>;
   Field(std::string_view key, Member member, std::string_view meaning, const Rules& rules)
       : key(key), meaning(meaning), rules(rules), member_(member) {}
 
@@ -74,6 +97,7 @@ class Field {
 
   std::string expected() const;  // "an integer, 1 to 4096"
   bool takes_any_text() const;
+  bool has_spelling() const;  // Spelling<T>
 
   std::string_view key, meaning;
   Rules rules;
@@ -90,7 +114,7 @@ class Field {
 class Collector {
  public:
   template <class T>
-  void operator()(std::string_view key, T& member, std::string_view meaning, Rules rules = {}) {
+  void operator()(std::string_view key, T& member, std::string_view meaning = {}, Rules rules = {}) {
     constexpr bool whole = std::is_unsigned_v<T> && !std::is_same_v<T, bool>;
     if constexpr (Words<T>) rules.words = words_of(T{});
     if (whole && sizeof(T) == 4 && rules.high == kNoLimit) rules.high = kMaxU32;
@@ -98,6 +122,13 @@ class Collector {
       const Field::Whole access{
           &member, [](const void* at) { return static_cast<std::uint64_t>(*static_cast<const T*>(at)); },
           [](void* at, std::uint64_t value) { *static_cast<T*>(at) = static_cast<T>(value); }};
+      fields.emplace_back(key, access, meaning, rules);
+    } else if constexpr (Spelled<T>) {
+      const Field::Own access{
+          &member,
+          [](std::string_view text, void* at) { return Spelling<T>::read(text, *static_cast<T*>(at)); },
+          [](const void* at) { return Spelling<T>::write(*static_cast<const T*>(at)); },
+          Spelling<T>::expected};
       fields.emplace_back(key, access, meaning, rules);
     } else {
       fields.emplace_back(key, &member, meaning, rules);

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "compressors/count.h"
+#include "base/field.h"
 #include "compressors/payload.h"
 #include "compressors/quality.h"
 
@@ -14,22 +14,22 @@ struct Bernoulli {
   static constexpr std::string_view name = "bernoulli";
   static constexpr std::string_view summary = "the whole vector with probability p, else an empty message";
   static constexpr std::string_view quality_text = "unbiased, omega = 1/p - 1";
-  Probability p;
+  double p = 0.5;
   bool operator==(const Bernoulli&) const = default;
-  static void fields(auto& self, auto&& visit) { visit("p", self.p); }
-
-  Quality quality(std::size_t d) const {
-    return Quality::of_unbiased(1 / p.value - 1, p.value * static_cast<double>(d));
+  static void fields(auto& self, auto&& visit) {
+    visit("p", self.p, "probability to send", Rules{.low = 1e-30, .high = 1});  // 1/p must be a number
   }
+
+  Quality quality(std::size_t d) const { return Quality::of_unbiased(1 / p - 1, p * static_cast<double>(d)); }
   // The largest number of values of one payload.
   std::size_t most_values(std::size_t d) const { return d; }
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const {
     to.values().reserve(v.size());  // the first whole() swaps this buffer into v
-    if (Stream(key).uniform() >= p.value) return to.nothing(static_cast<std::uint32_t>(v.size()));
-    if (p.value < 1) {
-      const Real scale = static_cast<Real>(1 / p.value);
+    if (Stream(key).uniform() >= p) return to.nothing(static_cast<std::uint32_t>(v.size()));
+    if (p < 1) {
+      const Real scale = static_cast<Real>(1 / p);
       for (Real& x : v) x *= scale;
     }
     return to.whole(v);

@@ -1,13 +1,13 @@
 #include "compressors/compressor.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
 #include "base/config_error.h"
+#include "base/field.h"
 #include "base/nearest.h"
 #include "compressors/compress_finite.h"
 #include "compressors/norms.h"
@@ -32,90 +32,6 @@ template <class F>
 void each_type(F&& f) {
   each_type(std::forward<F>(f), SimpleCompressors{});
 }
-
-// Whether all of the text is one number.
-template <class T>
-bool number(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
-void read(std::string_view text, std::string_view name, std::string_view key, Count& out) {
-  const bool percent = text.ends_with('%');
-  const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
-  const std::string where = std::string(name) + ": " + std::string(key) + " = " + quoted(text);
-  if (percent) {
-    double value = 0;
-    if (!number(digits, value) || !(value / 100 > 0 && value <= 100))
-      fail(where + " is no share above 0% and at most 100%");
-    out = {0, value / 100};
-    return;
-  }
-  std::uint32_t value = 0;
-  if (!number(digits, value) || value == 0)
-    fail(where + " is neither a count of at least 1 nor a share like 1%");
-  out = {value, 0};
-}
-
-// `name: key = 'text'`, and what is wrong with it.
-[[noreturn]] void refuse_value(std::string_view text, std::string_view name, std::string_view key,
-                               const std::string& why) {
-  fail(std::string(name) + ": " + std::string(key) + " = " + quoted(text) + why);
-}
-
-void read(std::string_view text, std::string_view name, std::string_view key, Clients& out) {
-  if (!number(text, out.count) || out.count == 0)
-    refuse_value(text, name, key, " is no number of clients; leave it out, the run's is taken");
-}
-void read(std::string_view text, std::string_view name, std::string_view key, Levels& out) {
-  if (!number(text, out.count) || out.count == 0 || out.count > out.most)
-    refuse_value(text, name, key, " is no number of levels from 1 to " + std::to_string(out.most));
-}
-void read(std::string_view text, std::string_view name, std::string_view key, NormOrder& out) {
-  if (!number(text, out.p) || !(out.p >= 1))
-    refuse_value(text, name, key, " is no norm; write a number of at least 1, or inf");
-}
-void read(std::string_view text, std::string_view name, std::string_view key, Probability& out) {
-  // 1/p must be a number.
-  if (!number(text, out.value) || !(out.value >= 1e-30 && out.value <= 1))
-    refuse_value(text, name, key, " is no probability above 0 and at most 1");
-}
-void read(std::string_view text, std::string_view name, std::string_view key, Rows& out) {
-  if (!number(text, out.count) || out.count == 0)
-    refuse_value(text, name, key, " is no number of rows; leave it out for a nearly square matrix");
-}
-void read(std::string_view text, std::string_view name, std::string_view key, Rank& out) {
-  if (!number(text, out.count) || out.count == 0) refuse_value(text, name, key, " is no rank of at least 1");
-}
-
-void read(std::string_view text, std::string_view name, std::string_view key, bool& out) {
-  if (text != "true" && text != "false") refuse_value(text, name, key, " is neither true nor false");
-  out = text == "true";
-}
-
-std::string write(const Count& c) {
-  if (c.share == 0) return std::to_string(c.count);
-  // 15 digits give back what people write (0.29 * 100 is not 29); if 15 digits do not read back exactly,
-  // print all.
-  char text[32];
-  const double percent = c.share * 100;
-  const char* end = std::to_chars(text, text + sizeof text, percent, std::chars_format::general, 15).ptr;
-  double back = 0;
-  std::from_chars(text, end, back);
-  if (back / 100 != c.share) end = std::to_chars(text, text + sizeof text, percent).ptr;
-  return std::string(static_cast<const char*>(text), end) + "%";
-}
-std::string write(const Clients& n) { return n.count == 0 ? "" : std::to_string(n.count); }
-std::string write(const Levels& s) { return std::to_string(s.count); }
-std::string write(const Rank& k) { return std::to_string(k.count); }
-std::string write(const Rows& rows) { return rows.count == 0 ? "" : std::to_string(rows.count); }
-std::string write(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-std::string write(const NormOrder& order) { return write(order.p); }
-std::string write(const Probability& p) { return write(p.value); }
-std::string write(bool value) { return value ? "true" : "false"; }
 
 struct Run {
   std::size_t d;
@@ -152,29 +68,24 @@ template <class Other>
 void bind(Other&, const Run&, std::string_view) {}
 
 template <class C>
-std::vector<std::string> field_names() {
-  std::vector<std::string> names;
-  C c;
-  C::fields(c, [&](std::string_view key, auto&) { names.emplace_back(key); });
-  return names;
-}
-
-template <class C>
 void set_field(C& c, std::string_view item) {
   const std::size_t equals = item.find('=');
   const std::string_view key = item.substr(0, equals);
-  bool found = false;
-  C::fields(c, [&](std::string_view field, auto& member) {
-    if (field != key) return;
-    found = true;
-    if (equals == std::string_view::npos)
-      fail(std::string(C::name) + ": " + quoted(key) + " needs a value, as in " + std::string(key) + "=...");
-    read(item.substr(equals + 1), C::name, key, member);
-  });
-  if (!found) {
-    const auto known = field_names<C>();
+  const std::vector<Field> fields = fields_of(c);
+  const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
+  if (field == fields.end()) {
+    std::vector<std::string> known;
+    for (const Field& f : fields) known.emplace_back(f.key);
     fail(std::string(C::name) + " has no parameter " + quoted(key) +
          (known.empty() ? "; it takes none" : suggest(key, known)));
+  }
+  if (equals == std::string_view::npos)
+    fail(std::string(C::name) + ": " + quoted(key) + " needs a value, as in " + std::string(key) + "=...");
+  const std::string_view text = item.substr(equals + 1);
+  try {
+    field->from_text(kKey, field->has_spelling() ? std::string(text) : canonical_text(text));
+  } catch (const ConfigError& refused) {
+    fail(std::string(C::name) + ": " + refused.what());
   }
 }
 
@@ -190,7 +101,7 @@ template <class C>
 bool is_resolved([[maybe_unused]] const C& c, [[maybe_unused]] std::size_t d) {
   bool all = true;
   if constexpr (requires { C::fields(c, [](auto&&...) {}); })
-    C::fields(c, [&](std::string_view, const auto& member) { all &= fits(member, d); });
+    C::fields(c, [&](std::string_view, const auto& member, auto&&...) { all &= fits(member, d); });
   if constexpr (requires { c.resolved(d); }) all &= c.resolved(d);
   return all;
 }
@@ -217,7 +128,7 @@ C parse_fields(std::string_view parameters, const Run& run) {
     parameters = comma == std::string_view::npos ? std::string_view{} : parameters.substr(comma + 1);
   }
   if (run.d == 0) return c;
-  C::fields(c, [&](std::string_view, auto& member) { bind(member, run, C::name); });
+  C::fields(c, [&](std::string_view, auto& member, auto&&...) { bind(member, run, C::name); });
   if constexpr (requires { C::unfit; }) {
     if (!is_resolved(c, run.d)) fail(std::string(C::name) + ": " + std::string(C::unfit));
   }
@@ -296,15 +207,15 @@ Compressor parse(std::string_view spec, const Run& run, int depth) {
 }
 
 template <class C>
-std::string simple_spec(const C& c) {
+std::string simple_spec(C c) {
   std::string text(C::name);
   char separator = ':';
-  C::fields(c, [&](std::string_view key, const auto& member) {
-    const std::string value = write(member);
-    if (value.empty()) return;
-    text += separator + std::string(key) + "=" + value;
+  for (const Field& field : fields_of(c)) {
+    const std::string value = field.text();
+    if (value.empty()) continue;
+    text += separator + std::string(field.key) + "=" + value;
     separator = ',';
-  });
+  }
   return text;
 }
 

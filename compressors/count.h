@@ -1,8 +1,11 @@
-// The types that parameters of compressors have; compressor.cpp reads, writes and checks each of them.
+// The types of their own that parameters of compressors have.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/field.h"
 
 namespace gradwire {
 
@@ -19,22 +22,10 @@ struct Clients {
   bool operator==(const Clients&) const = default;
 };
 
-// s of a dithering, 1 .. most.
-struct Levels {
-  std::uint32_t count = 1, most = 65535;
-  bool operator==(const Levels&) const = default;
-};
-
 // The p of a p-norm, 1 .. inf.
 struct NormOrder {
   double p = 2;
   bool operator==(const NormOrder&) const = default;
-};
-
-// In (0, 1].
-struct Probability {
-  double value = 0.5;
-  bool operator==(const Probability&) const = default;
 };
 
 // A matrix shape for vectors of length d; 0 until d is known: the largest divisor of d up to its root.
@@ -43,10 +34,30 @@ struct Rows {
   bool operator==(const Rows&) const = default;
 };
 
-// The rank of a matrix that has `Rows` rows.
-struct Rank {
-  std::uint32_t count = 1;
-  bool operator==(const Rank&) const = default;
+template <>
+struct Spelling<Count> {
+  static bool read(std::string_view text, Count& out);
+  static std::string write(const Count& value);
+  static constexpr std::string_view expected =
+      "a count of at least 1, or a share of d like 1% (above 0%, at most 100%)";
+};
+template <>
+struct Spelling<Clients> {
+  static bool read(std::string_view text, Clients& out);
+  static std::string write(const Clients& value);
+  static constexpr std::string_view expected = "the number of clients of the run, or left out";
+};
+template <>
+struct Spelling<NormOrder> {
+  static bool read(std::string_view text, NormOrder& out);
+  static std::string write(const NormOrder& value);
+  static constexpr std::string_view expected = "a number of at least 1, or inf";
+};
+template <>
+struct Spelling<Rows> {
+  static bool read(std::string_view text, Rows& out);
+  static std::string write(const Rows& value);
+  static constexpr std::string_view expected = "a number of rows, or left out for a nearly square matrix";
 };
 
 }  // namespace gradwire

@@ -59,16 +59,16 @@ double root(std::size_t d, double p) { return std::pow(static_cast<double>(d), 1
 }  // namespace
 
 Quality Qsgd::quality(std::size_t dim) const {
-  const double d = static_cast<double>(dim), q = p.p >= 2 ? std::sqrt(d) : root(dim, p.p), levels = s.count;
+  const double d = static_cast<double>(dim), q = p.p >= 2 ? std::sqrt(d) : root(dim, p.p), levels = s;
   // ||x||_p <= d^(1/min(p,2) - 1/2) ||x||_2 in the proof for p = 2.
   double omega = std::min(q * q / (levels * levels), q / levels);
-  if (s.count == 1) omega = std::isinf(p.p) ? (q - 1) / 2 : q - 1;
+  if (s == 1) omega = std::isinf(p.p) ? (q - 1) / 2 : q - 1;
   return Quality::of_unbiased(omega, d);
 }
 
 template <class Real>
 Packed<Real> Qsgd::round(std::span<Real> v, const StreamKey& key, Scratch<Real>&) const {
-  return dither(v, s.count, p.p, key);
+  return dither(v, s, p.p, key);
 }
 
 Quality TernGrad::quality(std::size_t dim) const {
@@ -82,7 +82,7 @@ Packed<Real> TernGrad::round(std::span<Real> v, const StreamKey& key, Scratch<Re
 }
 
 Quality NaturalDithering::quality(std::size_t dim) const {
-  const double lowest = root(dim, p.p) * std::ldexp(1.0, 1 - static_cast<int>(s.count));
+  const double lowest = root(dim, p.p) * std::ldexp(1.0, 1 - static_cast<int>(s));
   return Quality::of_unbiased(0.125 + lowest * std::min(1.0, lowest), static_cast<double>(dim));
 }
 
@@ -92,7 +92,7 @@ Packed<Real> NaturalDithering::round(std::span<Real> v, const StreamKey& key, Sc
   constexpr int kMantissa = std::numeric_limits<Real>::digits - 1;
   constexpr Bits kFraction = (Bits{1} << kMantissa) - 1;
   const Bits one = std::bit_cast<Bits>(Real(1));
-  const Real lowest = std::ldexp(Real(1), 1 - static_cast<int>(s.count)), steps = 1 / lowest;
+  const Real lowest = std::ldexp(Real(1), 1 - static_cast<int>(s)), steps = 1 / lowest;
   const Real unit = unit_of(norm<Real>(v, p.p), largest_magnitude<Real>(v), 1);
   with_uniforms<Real>(key, unit == 0 ? 0 : v.size(), [&](std::size_t lo, std::span<const Real> u) {
     Real* const to = v.data() + lo;
@@ -106,7 +106,7 @@ Packed<Real> NaturalDithering::round(std::span<Real> v, const StreamKey& key, Sc
       to[j] = std::copysign((r < lowest ? under : inside) * unit, to[j]);
     }
   });
-  return {Packing::kDithered, s.count, unit};
+  return {Packing::kDithered, s, unit};
 }
 
 template Packed<float> Qsgd::round(std::span<float>, const StreamKey&, Scratch<float>&) const;

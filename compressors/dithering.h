@@ -20,12 +20,12 @@ struct Qsgd {
   static constexpr std::string_view quality_text =
       "unbiased, omega = min(q^2/s^2, q/s), q = d^(1/min(p,2)); s = 1: q - 1; p = inf, s = 1: (sqrt(d) - "
       "1)/2";
-  Levels s{4};
+  std::uint32_t s = 4;
   NormOrder p;
   bool operator==(const Qsgd&) const = default;
   static void fields(auto& self, auto&& visit) {
-    visit("s", self.s);
-    visit("p", self.p);
+    visit("s", self.s, "levels", Rules{.low = 1, .high = 65535});
+    visit("p", self.p, "of the norm");
   }
 
   Quality quality(std::size_t d) const;
@@ -67,12 +67,12 @@ struct NaturalDithering {
   static constexpr std::string_view quality_text =
       "unbiased, omega = 1/8 + q t min(1, q t), t = 2^(1-s), q = d^(1/min(p,2))";
   static constexpr std::uint32_t kMostLevels = 100;  // 2^(1-s) is a normal float
-  Levels s{8, kMostLevels};
+  std::uint32_t s = 8;
   NormOrder p;
   bool operator==(const NaturalDithering&) const = default;
   static void fields(auto& self, auto&& visit) {
-    visit("s", self.s);
-    visit("p", self.p);
+    visit("s", self.s, "levels", Rules{.low = 1, .high = kMostLevels});
+    visit("p", self.p, "of the norm");
   }
 
   Quality quality(std::size_t d) const;

@@ -25,7 +25,7 @@ struct PermK {
       "unbiased, omega = n - 1, A = B = 1; n > d: omega = d - 1, A = B = (d-1)/(n-1) (n a multiple of d)";
   Clients n;
   bool operator==(const PermK&) const = default;
-  static void fields(auto& self, auto&& visit) { visit("n", self.n); }
+  static void fields(auto& self, auto&& visit) { visit("n", self.n, "clients"); }
 
   Quality quality(std::size_t d) const;
   Quality joint(std::size_t d, std::uint32_t) const { return quality(d); }

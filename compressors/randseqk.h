@@ -23,8 +23,8 @@ struct RandSeqK {
   bool scaled = true;
   bool operator==(const RandSeqK&) const = default;
   static void fields(auto& self, auto&& visit) {
-    visit("k", self.k);
-    visit("scaled", self.scaled);
+    visit("k", self.k, "coordinates sent");
+    visit("scaled", self.scaled, "unbiased: the values times d/k");
   }
 
   Quality quality(std::size_t d) const {

@@ -19,23 +19,22 @@ struct RankK {
       "truncated singular value decomposition of the vector as a matrix of rows x d/rows";
   static constexpr std::string_view quality_text = "contractive, alpha = k/min(rows, d/rows)";
   static constexpr std::string_view unfit = "k is larger than a side of the matrix";
-  Rank k;
+  std::uint32_t k = 1;
   Rows rows;
   bool operator==(const RankK&) const = default;
   static void fields(auto& self, auto&& visit) {
-    visit("k", self.k);
-    visit("rows", self.rows);
+    visit("k", self.k, "rank", Rules{.low = 1});
+    visit("rows", self.rows, "of the matrix");
   }
 
   Quality quality(std::size_t d) const {
     const double m = static_cast<double>(rows.count), cols = static_cast<double>(d) / m;
-    return Quality::of_contractive(k.count / std::min(m, cols), k.count * (m + cols));
+    return Quality::of_contractive(k / std::min(m, cols), k * (m + cols));
   }
   // kMaxDim stands for a dimension that is not known yet.
   bool resolved(std::size_t d) const {
     return rows.count != 0 &&
-           (d == kMaxDim ||
-            (d % rows.count == 0 && k.count <= std::min<std::size_t>(rows.count, d / rows.count)));
+           (d == kMaxDim || (d % rows.count == 0 && k <= std::min<std::size_t>(rows.count, d / rows.count)));
   }
 
   template <class Real>

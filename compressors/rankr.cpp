@@ -11,7 +11,7 @@ namespace gradwire {
 template <class Real>
 const Payload<Real>& RankR::operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>& scratch,
                                        Store<Real>& to) const {
-  const std::size_t m = triangle_side(v.size()), rank = r.count;
+  const std::size_t m = triangle_side(v.size()), rank = r;
   const Real largest = largest_magnitude<Real>(v);
   int exponent = largest == 0 ? 0 : std::clamp(std::ilogb(static_cast<double>(largest)), -1000, 1000);
   exponent -= exponent % 2;  // half of it goes into each of two equal factors

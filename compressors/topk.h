@@ -19,7 +19,7 @@ struct TopK {
   static constexpr std::string_view quality_text = "contractive, alpha = k/d";
   Count k;
   bool operator==(const TopK&) const = default;
-  static void fields(auto& self, auto&& visit) { visit("k", self.k); }
+  static void fields(auto& self, auto&& visit) { visit("k", self.k, "coordinates sent"); }
 
   Quality quality(std::size_t d) const {
     return Quality::of_contractive(static_cast<double>(k.count) / static_cast<double>(d), k.count);

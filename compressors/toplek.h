@@ -20,7 +20,7 @@ struct TopLEK {
       "contractive, alpha = k/d: E ||C(x) - x||^2 = (1 - k/d) ||x||^2 for every x";
   Count k;
   bool operator==(const TopLEK&) const = default;
-  static void fields(auto& self, auto&& visit) { visit("k", self.k); }
+  static void fields(auto& self, auto&& visit) { visit("k", self.k, "coordinates sent"); }
 
   Quality quality(std::size_t d) const {
     return Quality::of_contractive(static_cast<double>(k.count) / static_cast<double>(d), k.count);

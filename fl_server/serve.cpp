@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "algorithms/support/params.h"
 #include "base/log.h"
+#include "base/value.h"
 #include "fl_server/net/hub.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/plan_of_joins.h"
@@ -68,7 +68,7 @@ void describe(const RunPlan& plan, const Log& log) {
     log("step sizes from theory: L = " + std::to_string(plan.smoothness->L) +
         " is the mean of the clients' L_i, an upper bound; step_size = " + step);
   if (!plan.needed.convexity.empty() && plan.smoothness)
-    log("from theory: mu = " + write_parameter(plan.smoothness->mu) +
+    log("from theory: mu = " + number_text(plan.smoothness->mu) +
         ", a lower bound by the regulariser and what the clients say of their data");
   log("the run begins: " + plan.experiment.algorithm.name + ", " + std::to_string(plan.n()) +
       " clients, d = " + std::to_string(plan.d) + ", " + std::to_string(plan.experiment.run.rounds) +

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/support/params.h"
+#include "base/value.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/registry/registry_file.h"
 #include "fl_server/run_about.h"
@@ -253,7 +253,7 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
       std::to_string(found.run->ledger.round) + " of " + std::to_string(e.run.rounds) + " committed");
   const auto last = last_evaluation(state);
   row("evaluation",
-      last ? "loss " + write_parameter(last->loss) + " at round " + std::to_string(last->round) : "none yet");
+      last ? "loss " + number_text(last->loss) + " at round " + std::to_string(last->round) : "none yet");
   row("received", std::to_string(totals.bytes_up) + " bytes");
   row("sent", std::to_string(totals.bytes_down) + " bytes");
   row("time", std::to_string(static_cast<long long>(totals.seconds)) + " s of rounds");

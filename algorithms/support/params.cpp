@@ -6,12 +6,9 @@
 
 #include "algorithms/support/sampling.h"
 #include "base/config_error.h"
-#include "base/nearest.h"
 
 namespace gradwire {
 namespace {
-
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 std::optional<double> number(std::string_view text) {
   double value = 0;
@@ -19,102 +16,67 @@ std::optional<double> number(std::string_view text) {
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;
 }
+std::optional<double> positive(std::string_view text) {
+  const auto value = number(text);
+  return value && *value > 0 ? value : std::nullopt;
+}
+
+constexpr std::string_view kTheory = "theory";
 
 }  // namespace
 
-void read_parameter(std::string_view text, const std::string& key, StepSize& out) {
-  constexpr std::string_view kTheory = "theory";
-  out = {};
-  std::optional<double> value;
-  if (text.starts_with(kTheory)) {
-    const std::string_view rest = text.substr(kTheory.size());
-    if (rest.empty()) return;
-    if (rest.starts_with('*')) value = number(rest.substr(1));
-    if (!value || !(*value > 0))
-      throw ConfigError(
-          key, "cannot read " + quoted(text) + "; write \"theory\", \"theory*8\" or a positive number");
-    out.factor = *value;
-    return;
+bool Spelling<StepSize>::read(std::string_view text, StepSize& out) {
+  const bool multiple = text.starts_with("theory*");
+  if (text == kTheory) {
+    out = {};
+    return true;
   }
-  value = number(text);
-  if (!value || !(*value > 0))
-    throw ConfigError(key,
-                      quoted(text) + " is no step size; write \"theory\", \"theory*8\" or a positive number");
-  out.value = *value;
+  const auto value = positive(multiple ? text.substr(kTheory.size() + 1) : text);
+  if (!value) return false;
+  out = multiple ? StepSize{std::nullopt, *value} : StepSize{*value, 1};
+  return true;
+}
+std::string Spelling<StepSize>::write(const StepSize& value) {
+  if (value.value) return number_text(*value.value);
+  return std::string(kTheory) + (value.factor == 1 ? "" : "*" + number_text(value.factor));
 }
 
-void read_parameter(std::string_view text, const std::string& key, double& out) {
+bool Spelling<PlConstant>::read(std::string_view text, PlConstant& out) {
+  const auto value = positive(text);
+  if (!value && text != "none" && text != kTheory) return false;
+  out = {text != "none", value};
+  return true;
+}
+std::string Spelling<PlConstant>::write(const PlConstant& value) {
+  return value.asked ? Spelling<std::optional<double>>::write(value.value) : "none";
+}
+
+bool Spelling<std::optional<double>>::read(std::string_view text, std::optional<double>& out) {
   const auto value = number(text);
-  if (!value) throw ConfigError(key, quoted(text) + " is not a finite number");
-  out = *value;
-}
-
-void read_parameter(std::string_view text, const std::string& key, std::optional<double>& out) {
-  out.reset();
-  if (text == "theory") return;
-  double value = 0;
-  read_parameter(text, key, value);
+  if (!value && text != kTheory) return false;
   out = value;
+  return true;
+}
+std::string Spelling<std::optional<double>>::write(const std::optional<double>& value) {
+  return value ? number_text(*value) : std::string(kTheory);
 }
 
-void read_parameter(std::string_view text, const std::string& key, PlConstant& out) {
-  out = {};
-  if (text == "none") return;
-  out.asked = true;
-  if (text == "theory") return;
-  out.value = number(text);
-  if (!out.value || !(*out.value > 0))
-    throw ConfigError(key,
-                      quoted(text) + " is no PL constant; write \"none\", \"theory\" or a positive number");
-}
-
-void read_parameter(std::string_view text, const std::string& key, std::uint32_t& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw ConfigError(key, quoted(text) + " is not a count (0, 1, 2, ...)");
-}
-
-void read_parameter(std::string_view text, const std::string&, std::string& out) { out = text; }
-
-void read_parameter(std::string_view text, const std::string& key, std::vector<double>& out) {
-  out.clear();
-  if (text == "theory") return;
-  while (!text.empty()) {
+bool Spelling<std::vector<double>>::read(std::string_view text, std::vector<double>& out) {
+  std::vector<double> list;
+  while (text != kTheory && !text.empty()) {
     const std::size_t space = text.find(' ');
-    out.push_back(0);
-    read_parameter(text.substr(0, space), key, out.back());
+    const auto value = number(text.substr(0, space));
+    if (!value) return false;
+    list.push_back(*value);
     text = space == std::string_view::npos ? std::string_view{} : text.substr(space + 1);
   }
+  out = std::move(list);
+  return true;
 }
-
-std::uint32_t read_choice(std::string_view text, const std::string& key,
-                          std::span<const std::string_view> words) {
-  for (std::uint32_t k = 0; k < words.size(); ++k)
-    if (words[k] == text) return k;
-  throw ConfigError(key, "unknown word " + quoted(text) + suggest(text, {words.begin(), words.end()}));
-}
-
-std::string write_parameter(double value) {
-  char text[40];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-std::string write_parameter(const StepSize& value) {
-  if (value.value) return write_parameter(*value.value);
-  return value.factor == 1 ? "theory" : "theory*" + write_parameter(value.factor);
-}
-std::string write_parameter(const PlConstant& value) {
-  return value.asked ? write_parameter(value.value) : "none";
-}
-std::string write_parameter(const std::optional<double>& value) {
-  return value ? write_parameter(*value) : "theory";
-}
-std::string write_parameter(std::uint32_t value) { return std::to_string(value); }
-std::string write_parameter(const std::string& value) { return value; }
-std::string write_parameter(const std::vector<double>& value) {
-  if (value.empty()) return "theory";
+std::string Spelling<std::vector<double>>::write(const std::vector<double>& value) {
   std::string text;
-  for (const double v : value) text += (text.empty() ? "" : " ") + write_parameter(v);
-  return text;
+  for (const double v : value) text += (text.empty() ? "" : " ") + number_text(v);
+  return text.empty() ? std::string(kTheory) : text;
 }
 
 void check_probability(double p, std::string_view name) {
@@ -131,8 +93,8 @@ void Assumptions::at_most(std::string_view name, double value, double most, std:
   const bool looks_only = theory_.needed != nullptr;  // the constants are made up: needed_constants()
   if (looks_only || value <= most * (1 + kRounding)) return;
   const std::string key(name);
-  const std::string what = key + " = " + write_parameter(value) + " is above " + std::string(formula) +
-                           " = " + write_parameter(most);
+  const std::string what =
+      key + " = " + number_text(value) + " is above " + std::string(formula) + " = " + number_text(most);
   if (from_theory_)
     throw ConfigError("algorithm." + key, what + ", which the theorem behind the step size excludes; leave " +
                                               key + " to theory, or give step_size a number");
@@ -182,8 +144,8 @@ double PlConstant::resolve(const Theory& theory) {
   // lower bound.
   constexpr double kRounding = 1e-9;
   if (s != nullptr && !s->estimated && *value > s->L * (1 + kRounding))
-    throw ConfigError("algorithm.mu", write_parameter(*value) +
-                                          " is above the smoothness constant L = " + write_parameter(s->L) +
+    throw ConfigError("algorithm.mu", number_text(*value) +
+                                          " is above the smoothness constant L = " + number_text(s->L) +
                                           ", which no PL constant is; give a smaller one");
   return *value;
 }

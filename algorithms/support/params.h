@@ -11,6 +11,7 @@
 
 #include "algorithms/support/facts.h"
 #include "algorithms/support/spec.h"
+#include "base/field.h"
 
 namespace gradwire {
 
@@ -31,7 +32,11 @@ struct StepSize {
 template <class Words>
 struct Choice {
   std::uint32_t index = 0;
+  Choice() = default;
+  explicit Choice(std::uint64_t index) : index(static_cast<std::uint32_t>(index)) {}
+  explicit operator std::uint64_t() const { return index; }
   bool is(std::string_view word) const { return Words::words[index] == word; }
+  friend std::span<const std::string_view> words_of(Choice) { return Words::words; }
 };
 
 // The constant mu of the PL condition ||grad f||^2 >= 2 mu (f - f*), for the theorem with a linear rate:
@@ -54,32 +59,32 @@ inline double pl_step(double step, double rate, double mu) {
   return mu > 0 && rate / (2 * mu) < step ? rate / (2 * mu) : step;
 }
 
-// These convert between texts of the experiment file and values. Those that read throw ConfigError(key).
-void read_parameter(std::string_view text, const std::string& key, StepSize& out);
-void read_parameter(std::string_view text, const std::string& key, std::optional<double>& out);
-void read_parameter(std::string_view text, const std::string& key, PlConstant& out);
-void read_parameter(std::string_view text, const std::string& key, double& out);
-void read_parameter(std::string_view text, const std::string& key, std::uint32_t& out);
-void read_parameter(std::string_view text, const std::string& key, std::string& out);
-void read_parameter(std::string_view text, const std::string& key, std::vector<double>& out);
-std::uint32_t read_choice(std::string_view text, const std::string& key,
-                          std::span<const std::string_view> words);
-template <class Words>
-void read_parameter(std::string_view text, const std::string& key, Choice<Words>& out) {
-  out.index = read_choice(text, key, Words::words);
-}
-
-std::string write_parameter(double value);  // the shortest text that reads back to the same bits
-std::string write_parameter(const StepSize& value);
-std::string write_parameter(const PlConstant& value);
-std::string write_parameter(const std::optional<double>& value);
-std::string write_parameter(std::uint32_t value);
-std::string write_parameter(const std::string& value);
-std::string write_parameter(const std::vector<double>& value);  // "0.25 0.75"; empty: "theory"
-template <class Words>
-std::string write_parameter(const Choice<Words>& value) {
-  return std::string(Words::words[value.index]);
-}
+// "theory", "theory*8" or a number.
+template <>
+struct Spelling<StepSize> {
+  static bool read(std::string_view text, StepSize& out);
+  static std::string write(const StepSize& value);
+  static constexpr std::string_view expected = "\"theory\", \"theory*8\" or a positive number";
+};
+template <>
+struct Spelling<PlConstant> {
+  static bool read(std::string_view text, PlConstant& out);
+  static std::string write(const PlConstant& value);
+  static constexpr std::string_view expected = "\"none\", \"theory\" or a positive number";
+};
+// Empty: left to theory.
+template <>
+struct Spelling<std::optional<double>> {
+  static bool read(std::string_view text, std::optional<double>& out);
+  static std::string write(const std::optional<double>& value);
+  static constexpr std::string_view expected = "\"theory\" or a number";
+};
+template <>
+struct Spelling<std::vector<double>> {
+  static bool read(std::string_view text, std::vector<double>& out);
+  static std::string write(const std::vector<double>& value);
+  static constexpr std::string_view expected = "\"theory\" or numbers, one space between them";
+};
 
 // Throws ConfigError unless p is a probability in (0, 1].
 void check_probability(double p, std::string_view name);

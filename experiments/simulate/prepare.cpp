@@ -1,6 +1,6 @@
 #include "experiments/simulate/prepare.h"
 
-#include "algorithms/support/params.h"
+#include "base/value.h"
 #include "engine/smoothness/estimate_smoothness.h"
 #include "fl_client/local_problem.h"
 #include "proto/config/make_plan.h"
@@ -21,8 +21,8 @@ Smoothness estimate(const ProblemSpec& problem, const std::vector<Part>& parts, 
                                      plan.x0, plan.experiment.seed);
   plan.warnings.push_back(
       "kind " + std::string(problem.kind().name) +
-      " has no closed-form constants: theory uses estimates, L = " + write_parameter(s.L) +
-      " and L_max = " + write_parameter(s.L_max()) +
+      " has no closed-form constants: theory uses estimates, L = " + number_text(s.L) +
+      " and L_max = " + number_text(s.L_max()) +
       ", the largest curvatures met near x0; if the run diverges, take a smaller multiple, as "
       "in \"theory*0.5\"");
   return s;

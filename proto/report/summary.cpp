@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/support/params.h"
+#include "base/value.h"
 #include "proto/config/experiment.h"
 #include "proto/report/build_info.h"
 #include "proto/report/json.h"
@@ -76,8 +76,7 @@ std::string loss_rise(std::optional<double> at_start, const std::optional<RoundR
   const double at_end = last ? last->loss : std::nan("");
   if (!at_start || !std::isfinite(at_end) || !(at_end - *at_start > kRounding * std::abs(*at_start)))
     return "";
-  return "the run ends with a loss of " + write_parameter(at_end) + ", above the " +
-         write_parameter(*at_start) +
+  return "the run ends with a loss of " + number_text(at_end) + ", above the " + number_text(*at_start) +
          " that it began with; try a smaller algorithm.step_size, or other parameters in [algorithm]";
 }
 

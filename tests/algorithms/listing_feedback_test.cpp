@@ -109,7 +109,7 @@ TEST(Ef21W, IsTheListingAndGivesTheIteratesOfEf21AtTheSameStep) {
     x = x - c.gamma * g;
   }
   expect_near(c.model, x, "x");
-  const auto plain = c.federation.setup(spec_of("ef21", "topk:k=3", {}, write_parameter(c.gamma)));
+  const auto plain = c.federation.setup(spec_of("ef21", "topk:k=3", {}, number_text(c.gamma)));
   expect_near(run<double>(c.federation, plain, kRounds).model, x, "ef21");
 }
 

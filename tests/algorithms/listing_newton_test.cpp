@@ -263,8 +263,7 @@ struct Newton {
     return g;
   }
   Vector C(std::uint32_t i, std::uint32_t t, const Vector& v) const {
-    if (const auto* rank_r = std::get_if<RankR>(&setup->compressor))
-      return rank_r_of(v, kDim, rank_r->r.count);
+    if (const auto* rank_r = std::get_if<RankR>(&setup->compressor)) return rank_r_of(v, kDim, rank_r->r);
     return Listing::apply(setup->compressor, v, {1, i, t, Purpose::kCompressor + 1});
   }
 

@@ -153,7 +153,7 @@ TEST(Batch, IsDrawnFromTheSeedPerClientRoundAndLocalStep) {
 AlgorithmSpec plain_spec(const MethodInfo& method) {
   AlgorithmSpec spec = spec_of(std::string(method.facts.name), "identity", {}, "0.9");
   const std::vector<std::pair<std::string, std::pair<std::string, std::string>>> undo = {
-      {"nesterov", {"mu", write_parameter(1 / 0.9)}},
+      {"nesterov", {"mu", number_text(1 / 0.9)}},
       {"proxskip", {"p", "1"}},
       {"ef21_sgdm", {"eta", "1"}},
       {"ef21_hb", {"eta", "0"}}};

@@ -39,7 +39,7 @@ TEST(VrDianaTheory, LyapunovFunctionShrinksLinearlyOnBatchesOfOne) {
       return sum;
     });
   };
-  for (const std::string& step : {std::string("theory"), write_parameter(largest)}) {
+  for (const std::string& step : {std::string("theory"), number_text(largest)}) {
     const AlgorithmSpec spec = changed(spec_of("vr_diana", "randk:k=3", {}, step), 1);
     const double gamma = gamma_of(*f.setup(spec));
     EXPECT_LE(gamma, largest);
@@ -106,7 +106,7 @@ TEST(CofigTheory, LyapunovFunctionShrinksLinearlyWithHalfOfTheClients) {
   const Federation<double> f(6, 15);
   const double n = 6, s = 3, alpha = 1 / (1 + kOmega), L = f.smoothness.L_max(), mu = f.smoothness.mu;
   const double largest = 1 / (L * (1 + 6 * (1 + kOmega) / s)), M = 4 * (1 + kOmega) * n / (alpha * s * s);
-  for (const std::string& step : {std::string("theory"), write_parameter(largest)}) {
+  for (const std::string& step : {std::string("theory"), number_text(largest)}) {
     const AlgorithmSpec spec = changed(spec_of("cofig", "randk:k=3", {}, step), 0, s / n);
     const double gamma = gamma_of(*f.setup(spec)), rate = std::max(1 - gamma * mu, 1 - alpha * s / (2 * n));
     EXPECT_LE(gamma, largest);
@@ -161,7 +161,7 @@ TEST(CofigAndFreconTheory, AverageGradientObeysTheBoundWithHalfOfTheClients) {
        }},
   };
   for (const Case& c : cases)
-    for (const std::string& step : {std::string("theory"), write_parameter(c.largest)}) {
+    for (const std::string& step : {std::string("theory"), number_text(c.largest)}) {
       const AlgorithmSpec spec = changed(spec_of(c.name, "randk:k=3", {}, step), 0, s / n);
       const double gamma = gamma_of(*f.setup(spec));
       EXPECT_LE(gamma, c.largest * 1.02) << c.name;  // the constants of the paper's proof are a little better
@@ -202,7 +202,7 @@ TEST(ScaffoldTheory, LyapunovFunctionShrinksLinearlyInEveryRoundAndUnderSampling
       for (const std::uint32_t rounds : {50u, 1000u})
         expect_bound(lyapunov(rounds, share == 1 ? 1 : kSeeds), std::pow(rate, rounds) * start,
                      rounds == 50 ? 0.1 : 0,
-                     "option " + std::string(option) + ", " + write_parameter(share) + " of the clients");
+                     "option " + std::string(option) + ", " + number_text(share) + " of the clients");
     }
 }
 

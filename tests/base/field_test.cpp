@@ -17,6 +17,35 @@ std::span<const std::string_view> words_of(Colour) {
   return words;
 }
 
+enum class Part : std::uint8_t { kFirst, kSecond };
+std::span<const std::string_view> words_of(Part) {
+  static constexpr auto words = std::to_array<std::string_view>({"1", "2"});
+  return words;
+}
+struct Edition {
+  Part part = Part::kFirst;
+  static void fields(auto& self, auto&& visit) { visit("part", self.part); }
+};
+
+struct Thinned {
+  double share = 0;
+};
+
+}  // namespace
+
+template <>
+struct Spelling<Thinned> {
+  static bool read(std::string_view text, Thinned& out) {
+    if (!text.ends_with('%')) return false;
+    out.share = std::stod(std::string(text.substr(0, text.size() - 1))) / 100;
+    return true;
+  }
+  static std::string write(const Thinned& value) { return number_text(value.share * 100) + "%"; }
+  static constexpr std::string_view expected = "a share like 5%";
+};
+
+namespace {
+
 constexpr std::array<std::string_view, 1> kAll = {"all"};
 constexpr std::array<std::string_view, 2> kAutoOff = {"auto", "off"};
 
@@ -34,6 +63,7 @@ struct Painting {
   std::uint32_t batch = 0;
   std::string level = "auto", step, title;
   std::vector<std::uint32_t> sizes = {7, 8};
+  Thinned thinned = {};
 
   static void fields(auto& self, auto&& visit) {
     visit("framed", self.framed, "whether it has a frame");
@@ -47,6 +77,7 @@ struct Painting {
     visit("step", self.step, "a number or a word", {.or_number = true});
     visit("title", self.title, "below it", {.check = refuse_bad});
     visit("sizes", self.sizes, "of the brushes", {.low = 1, .high = 100});
+    visit("thinned", self.thinned, "with water");
   }
 };
 
@@ -140,7 +171,8 @@ TEST_F(Fields, TravelAsTextWithoutLosingABit) {
               .level = "3",
               .step = "1e-07",
               .title = "12",
-              .sizes = {}};
+              .sizes = {},
+              .thinned = {0.5}};
   Painting other;
   const std::vector<Field> to = fields_of(other);
   for (std::size_t k = 0; k < fields.size(); ++k) {
@@ -178,6 +210,28 @@ TEST_F(Fields, ZeroHasOneSpelling) {
   const Field width("width", &thick.width, "", any);
   width.set("painting.width", -0.0);
   EXPECT_FALSE(std::signbit(thick.width));
+}
+
+TEST_F(Fields, OfATypeWithASpellingAreReadAndWrittenByIt) {
+  const Field& thinned = field_of(fields, "thinned");
+  EXPECT_EQ(thinned.expected(), "a share like 5%");
+  EXPECT_EQ(error("thinned", "25%"), "");
+  EXPECT_EQ(painting.thinned.share, 0.25);
+  EXPECT_EQ(text("thinned"), "25%");
+  EXPECT_EQ(thinned.get(), Value("25%"));
+  EXPECT_EQ(error("thinned", "a quarter"), "thinned must be a share like 5%, not \"a quarter\"");
+  EXPECT_EQ(error("thinned", 25), "thinned must be a share like 5%, not 25");
+  EXPECT_EQ(error("thinned", std::vector<std::int64_t>{1, 2}), "thinned must be a share like 5%, not [1, 2]");
+  EXPECT_EQ(error("thinned", OtherValue{"a date"}), "thinned must be a share like 5%, not a date");
+  EXPECT_EQ(painting.thinned.share, 0.25) << "what is refused changes nothing";
+}
+
+TEST_F(Fields, AWordThatLooksLikeANumberIsStillAWord) {
+  Edition edition;
+  const std::vector<Field> of_edition = fields_of(edition);
+  of_edition[0].from_text("edition", "2");
+  EXPECT_EQ(edition.part, Part::kSecond);
+  EXPECT_THROW(of_edition[0].from_text("edition", "3"), ConfigError);
 }
 
 }  // namespace

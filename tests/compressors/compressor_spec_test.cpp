@@ -104,14 +104,16 @@ TEST(CompressorSpec, CountsThatAreNoneAreRefused) {
   for (const char* k :
        {"0", "-1", "1.5", "+1", " 1", "1 ", "0x10", "1e3", "4294967296", "99999999999999999999", "one", ""})
     expect_refused(std::string("topk:k=") + k,
-                   "topk: k = '" + std::string(k) + "' is neither a count of at least 1 nor");
-  EXPECT_EQ(refusal("topk:k=0"), "topk: k = '0' is neither a count of at least 1 nor a share like 1%");
+                   "topk: k must be a count of at least 1, or a share of d like 1%");
+  EXPECT_EQ(
+      refusal("topk:k=0"),
+      "topk: k must be a count of at least 1, or a share of d like 1% (above 0%, at most 100%), not \"0\"");
 }
 
 TEST(CompressorSpec, SharesThatAreNoneAreRefused) {
   for (const char* k :
        {"0%", "-1%", "1e400%", "100.001%", "nan%", "inf%", "%", "1%%", "1 %", "-0%", "1e-400%", "1e-323%"})
-    expect_refused(std::string("topk:k=") + k, "topk: k = '" + std::string(k) + "' is no share above 0%");
+    expect_refused(std::string("topk:k=") + k, "1% (above 0%, at most 100%), not \"" + std::string(k) + '"');
 }
 
 TEST(CompressorSpec, SlipsOfTheSyntaxAreNamed) {
@@ -120,9 +122,10 @@ TEST(CompressorSpec, SlipsOfTheSyntaxAreNamed) {
   expect_refused("topk:k=1,", "ends with a comma");
   expect_refused("topk:k=1,k=2", "'k' is given twice");
   expect_refused("topk:k=1,k=1", "'k' is given twice");
-  expect_refused("randk:k=3,scaled=maybe", "scaled = 'maybe' is neither true nor false");
-  expect_refused("randk:k=3,scaled=", "scaled = '' is neither true nor false");
-  expect_refused("randk:k=3;scaled=true", "k = '3;scaled=true' is neither a count");
+  expect_refused("randk:k=3,scaled=maybe", "scaled must be true or false, not \"maybe\"");
+  expect_refused("randk:k=3,scaled=", "scaled must be true or false, not \"\"");
+  expect_refused("randk:k=3;scaled=true",
+                 "share of d like 1% (above 0%, at most 100%), not \"3;scaled=true\"");
 }
 
 TEST(CompressorSpec, KAboveTheDimensionIsRefusedWithBothNumbers) {
@@ -181,17 +184,18 @@ TEST(CompressorSpec, CompositionsThatMakeNoSenseAreRefused) {
 }
 
 TEST(CompressorSpec, ParametersOutsideOfTheirRangeAreRefused) {
-  expect_refused("qsgd:s=0", "qsgd: s = '0' is no number of levels from 1 to 65535");
-  expect_refused("natural_dithering:s=101", "is no number of levels from 1 to 100");
+  expect_refused("qsgd:s=0", "qsgd: s must be an integer, 1 to 65535, not 0");
+  expect_refused("natural_dithering:s=101", "s must be an integer, 1 to 100, not 101");
   for (const char* p : {"0.5", "nan", "-inf", ""})
-    expect_refused(std::string("qsgd:p=") + p, "is no norm; write a number of at least 1, or inf");
+    expect_refused(std::string("qsgd:p=") + p, "qsgd: p must be a number of at least 1, or inf, not");
   for (const char* p : {"0", "1.1", "-1", "nan", "1e-31"})
-    expect_refused(std::string("bernoulli:p=") + p, "is no probability");
-  expect_refused("permk:n=0", "is no number of clients");
-  expect_refused("rankk:rows=0", "is no number of rows");
+    expect_refused(std::string("bernoulli:p=") + p, "bernoulli: p must be a number in [1e-30, 1], not");
+  expect_refused("permk:n=0", "permk: n must be the number of clients of the run, or left out, not \"0\"");
+  expect_refused("rankk:rows=0",
+                 "rankk: rows must be a number of rows, or left out for a nearly square matrix, not \"0\"");
   expect_refused("rankk:rows=5", "rankk: rows = 5 does not divide the dimension 64", 64);
   expect_refused("rankk:k=9", "larger than a side of the matrix", 64);
-  expect_refused("rankr:r=0", "is no rank of at least 1");
+  expect_refused("rankr:r=0", "rankr: r must be an integer, 1 to 4294967295, not 0");
   expect_refused("rankr:r=5", "larger than the side of the matrix", 10);
   expect_refused("rankr", "not the triangle of one", 11);
   EXPECT_THROW(parse_compressor("permk:n=3", 10, 4), ConfigError);
@@ -201,11 +205,11 @@ TEST(CompressorSpec, VeryLongTextsGetAShortAnswerSoon) {
   const std::string long_text(5'000'000, 'k');
   expect_refused(long_text, "unknown compressor 'kkk");
   expect_refused("topk:" + long_text, "topk has no parameter 'kkk");
-  expect_refused("topk:k=" + long_text, "is neither a count");
-  expect_refused("topk:k=" + long_text + "%", "is no share");
-  expect_refused("topk:k=" + std::string(5'000'000, '9'), "is neither a count");
-  expect_refused("topk:k=" + std::string(5'000'000, '9') + "%", "is no share");
-  expect_refused("randk:scaled=" + long_text, "is neither true nor false");
+  expect_refused("topk:k=" + long_text, "k must be a count");
+  expect_refused("topk:k=" + long_text + "%", "k must be a count");
+  expect_refused("topk:k=" + std::string(5'000'000, '9'), "k must be a count");
+  expect_refused("topk:k=" + std::string(5'000'000, '9') + "%", "k must be a count");
+  expect_refused("randk:scaled=" + long_text, "scaled must be true or false");
   std::string repeated = "topk:k=1";
   for (int i = 0; i < 500'000; ++i) repeated += ",k=1";
   expect_refused(repeated, "'k' is given twice");

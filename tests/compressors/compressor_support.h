@@ -17,16 +17,15 @@ namespace gradwire {
 struct Setter {
   std::uint32_t k;
   bool flag;
-  void operator()(std::string_view, Count& count) const { count = {k, 0}; }
-  void operator()(std::string_view, Clients& n) const { n = {k}; }
-  void operator()(std::string_view, Levels& s) const { s.count = k; }
-  void operator()(std::string_view, Rank& rank) const { rank = {k}; }
-  void operator()(std::string_view, Rows&) const {}
-  void operator()(std::string_view, NormOrder& p) const {
+  void operator()(std::string_view, Count& count, auto&&...) const { count = {k, 0}; }
+  void operator()(std::string_view, Clients& n, auto&&...) const { n = {k}; }
+  void operator()(std::string_view, std::uint32_t& levels_or_rank, auto&&...) const { levels_or_rank = k; }
+  void operator()(std::string_view, Rows&, auto&&...) const {}
+  void operator()(std::string_view, NormOrder& p, auto&&...) const {
     p = {flag ? 2 : k % 2 == 0 ? 1.5 : std::numeric_limits<double>::infinity()};
   }
-  void operator()(std::string_view, Probability& p) const { p = {flag ? 0.5 : 1}; }
-  void operator()(std::string_view, bool& value) const { value = flag; }
+  void operator()(std::string_view, double& probability, auto&&...) const { probability = flag ? 0.5 : 1; }
+  void operator()(std::string_view, bool& value, auto&&...) const { value = flag; }
 };
 
 inline void add_variant(const std::string& spec, std::size_t d, std::vector<Compressor>& all) {

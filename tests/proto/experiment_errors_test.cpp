@@ -254,7 +254,7 @@ TEST(ExperimentErrors, RefuseWhatMakesNoSenseWithoutRounds) {
       "--set clients.seconds: seconds 'fast': a number of seconds above 0, or a word is needed; known: sqrt, "
       "linear, lognormal:SIGMA");
   EXPECT_EQ(error("algorithm.outdated=drop"),
-            "--set algorithm.outdated: unknown word 'drop'; did you mean 'stop'?");
+            "--set algorithm.outdated: unknown outdated 'drop'; did you mean 'stop'?");
 }
 
 TEST(ExperimentErrors, RefuseNamesThatAreNoFolder) {

@@ -1,0 +1,66 @@
+#include "compressors/count.h"
+
+#include <charconv>
+
+namespace gradwire {
+namespace {
+
+// Whether all of the text is one number.
+template <class T>
+bool number(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+bool positive(std::string_view text, std::uint32_t& out) {
+  std::uint32_t value = 0;
+  if (!number(text, value) || value == 0) return false;
+  out = value;
+  return true;
+}
+
+std::string known(std::uint32_t count) { return count == 0 ? "" : std::to_string(count); }
+
+}  // namespace
+
+bool Spelling<Count>::read(std::string_view text, Count& out) {
+  if (!text.ends_with('%')) {
+    Count c;
+    if (!positive(text, c.count)) return false;
+    out = c;
+    return true;
+  }
+  double value = 0;
+  if (!number(text.substr(0, text.size() - 1), value) || !(value / 100 > 0 && value <= 100)) return false;
+  out = {0, value / 100};
+  return true;
+}
+
+std::string Spelling<Count>::write(const Count& c) {
+  if (c.share == 0) return std::to_string(c.count);
+  // 15 digits give back what people write (0.29 * 100 is not 29); if 15 digits do not read back exactly,
+  // print all.
+  char text[32];
+  const double percent = c.share * 100;
+  const char* end = std::to_chars(text, text + sizeof text, percent, std::chars_format::general, 15).ptr;
+  double back = 0;
+  std::from_chars(text, end, back);
+  if (back / 100 != c.share) end = std::to_chars(text, text + sizeof text, percent).ptr;
+  return std::string(static_cast<const char*>(text), end) + "%";
+}
+
+bool Spelling<Clients>::read(std::string_view text, Clients& out) { return positive(text, out.count); }
+std::string Spelling<Clients>::write(const Clients& n) { return known(n.count); }
+
+bool Spelling<NormOrder>::read(std::string_view text, NormOrder& out) {
+  double p = 0;
+  if (!number(text, p) || !(p >= 1)) return false;
+  out.p = p;
+  return true;
+}
+std::string Spelling<NormOrder>::write(const NormOrder& order) { return number_text(order.p); }
+
+bool Spelling<Rows>::read(std::string_view text, Rows& out) { return positive(text, out.count); }
+std::string Spelling<Rows>::write(const Rows& rows) { return known(rows.count); }
+
+}  // namespace gradwire
