@@ -93,13 +93,8 @@ struct Page {
 
     void cohort(std::vector<ClientId>& out) const { this->drawn_cohort(setup.algorithm.batch, out); }
     void apply(std::span<const Uplink<Real>> uplinks) {
-      if (whole()) {
-        std::fill(g.begin(), g.end(), Real(0));
-        add_weighted<Real>(setup, uplinks, 0, Real(1), g);
-      } else {
-        const auto weight = [&](ClientId i) { return Real(setup.n) * setup.weight(i); };
-        add_by<Real>(setup, uplinks, 0, weight, g);
-      }
+      if (whole()) std::fill(g.begin(), g.end(), Real(0));
+      add_weighted<Real>(setup, uplinks, 0, whole() ? Real(1) : Real(setup.n), g);
       this->step();
     }
   };

@@ -121,8 +121,11 @@ void add_symmetric(const Payload<Real>& p, Real scale, Out<Real> out, std::size_
   }
 }
 
+}  // namespace
+
 template <class Real>
-void add_one(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
+void add_link(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
+  assert(lo <= hi && hi <= out.size() && (p.shape == Shape::kNothing || out.size() == p.dim));
   switch (p.shape) {
     case Shape::kNothing: return;
     case Shape::kDense:
@@ -141,13 +144,10 @@ void add_one(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, 
   }
 }
 
-}  // namespace
-
 template <class Real>
 void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
-  assert(lo <= hi && hi <= out.size() && (p.shape == Shape::kNothing || out.size() == p.dim));
-  add_one(p, scale, out, lo, hi);
-  if (p.next != nullptr) add_one(*p.next, scale, out, lo, hi);
+  add_link(p, scale, out, lo, hi);
+  if (p.next != nullptr) add_link(*p.next, scale, out, lo, hi);
 }
 
 template <class Real>
@@ -248,6 +248,8 @@ template double wire_bits(const Payload<float>&);
 template double wire_bits(const Payload<double>&);
 template double paper_bits(const Payload<float>&);
 template double paper_bits(const Payload<double>&);
+template void add_link(const Payload<float>&, float, Out<float>, std::size_t, std::size_t);
+template void add_link(const Payload<double>&, double, Out<double>, std::size_t, std::size_t);
 template void add_decoded(const Payload<float>&, float, Out<float>, std::size_t, std::size_t);
 template void add_decoded(const Payload<double>&, double, Out<double>, std::size_t, std::size_t);
 template class Store<float>;

@@ -107,7 +107,9 @@ template <class Real>
 double paper_bits(const Payload<Real>& p);
 
 // out[lo, hi) += scale * decode(p)[lo, hi), out of shape (dim). Ranges let threads share a sum without
-// changing its order.
+// changing its order. add_link() leaves p.next out.
+template <class Real>
+void add_link(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi);
 template <class Real>
 void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi);
 template <class Real>

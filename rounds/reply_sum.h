@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "algorithms/support/message.h"
+#include "algorithms/support/tree_sum.h"
+#include "compressors/norms.h"
 #include "compressors/payload.h"
 
 namespace gradwire {
@@ -24,11 +26,8 @@ class ReplySum {
   bool add(const Uplink<Real>& up) {
     if (covers_.empty()) begin(up);
     if (!fits(up)) return false;
-    for (std::size_t k = 0; k < up.parts.size(); ++k) {
-      if (up.parts[k].shape == Shape::kNothing) continue;
-      if (sums_[k].empty()) sums_[k].assign(up.parts[k].dim, Real(0));
-      add_decoded<Real>(up.parts[k], Real(1), sums_[k]);
-    }
+    for (std::size_t k = 0; k < up.parts.size(); ++k)
+      for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next) sums_[k].add(up.client, *p);
     sum_.loss += up.loss;
     sum_.grad_calls += up.grad_calls;
     covers_.push_back(up.client);
@@ -36,29 +35,47 @@ class ReplySum {
   }
 
   std::span<const ClientId> covers() const { return covers_; }
-  // The sum, under the first client's number; its parts view this object. REQUIRES: something was added.
-  Uplink<Real> sum() const {
+  // The sum, under the first client's number; its parts view this object. Nothing more may be added before
+  // clear(). REQUIRES: something was added.
+  Uplink<Real> sum() {
     Uplink<Real> up = sum_;
     up.parts = {};
-    for (std::size_t k = 0; k < sum_.parts.size(); ++k)
-      up.parts.push_back(sums_[k].empty() ? Payload<Real>::nothing(sum_.parts[k].dim)
-                                          : Payload<Real>::dense(sums_[k]));
+    for (std::size_t k = 0; k < sum_.parts.size(); ++k) up.parts.push_back(sums_[k].sum());
     return up;
-  }
-  // The sum of finite numbers may overflow.
-  bool is_finite() const {
-    for (std::size_t k = 0; k < sum_.parts.size(); ++k)
-      for (const Real value : sums_[k])
-        if (!std::isfinite(value)) return false;
-    return std::isfinite(sum_.loss);
   }
 
  private:
+  // Of one part: the dense replies along the tree, then the others, as add_scaled_by() does.
+  struct PartSum {
+    std::uint32_t dim = 0;
+    TreeSum<Real> dense;
+    Vec<Real> others;  // empty: there were none
+
+    void begin(std::uint32_t d) {
+      dim = d;
+      dense.begin(d);
+      others.clear();
+    }
+    void add(ClientId client, const Payload<Real>& p) {
+      if (p.shape == Shape::kDense) return dense.add(client, Real(1), p.values.data());
+      if (p.shape == Shape::kNothing) return;
+      if (others.empty()) others.assign(dim, Real(0));
+      add_link<Real>(p, Real(1), others, 0, dim);
+    }
+    Payload<Real> sum() {
+      const View<Real> root = dense.sum();
+      if (others.empty()) return root.empty() ? Payload<Real>::nothing(dim) : Payload<Real>::dense(root);
+      if (!root.empty())
+        for (std::size_t j = 0; j < dim; ++j) others[j] = root[j] + others[j];
+      return Payload<Real>::dense(others);
+    }
+  };
+
   void begin(const Uplink<Real>& up) {
     sum_ = up;
     sum_.loss = 0;
     sum_.grad_calls = 0;
-    for (Vec<Real>& sum : sums_) sum.clear();
+    for (std::size_t k = 0; k < up.parts.size(); ++k) sums_[k].begin(up.parts[k].dim);
   }
   bool fits(const Uplink<Real>& up) const {
     if (up.correct != 0 || up.tested != 0 || up.ticket != sum_.ticket || up.round != sum_.round ||
@@ -69,9 +86,17 @@ class ReplySum {
     return true;
   }
 
-  Uplink<Real> sum_;                       // of its parts, only the dims are used
-  std::array<Vec<Real>, kMaxParts> sums_;  // empty: no reply had anything there
+  Uplink<Real> sum_;  // of its parts, only the dims are used
+  std::array<PartSum, kMaxParts> sums_;
   std::vector<ClientId> covers_;
 };
+
+// The sum of finite numbers may overflow.
+template <class Real>
+bool is_finite(const Uplink<Real>& sum) {
+  for (std::size_t k = 0; k < sum.parts.size(); ++k)
+    if (!all_finite<Real>(sum.parts[k].values)) return false;
+  return std::isfinite(sum.loss);
+}
 
 }  // namespace gradwire

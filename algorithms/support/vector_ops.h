@@ -1,11 +1,14 @@
 // The few operations on d-vectors that methods are written in.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "algorithms/support/context.h"
 #include "algorithms/support/message.h"
+#include "algorithms/support/tree_sum.h"
 #include "compressors/payload.h"
 
 namespace gradwire {
@@ -16,20 +19,73 @@ void axpy(Real a, View<Real> v, Out<Real> out) {
   for (std::size_t j = 0; j < out.size(); ++j) out[j] += a * v[j];
 }
 
-// out += sum_i weight(i) decode(parts[k] of client i): in client order, split by coordinate range. Methods
+// Coordinates that are added along the tree at a time: its vectors stay in the cache.
+inline constexpr std::size_t kTreeReals = 8192;
+
+// out += scale * sum_i weight(i) decode(parts[k] of client i), split by coordinate range. Dense summands are
+// added along a tree (tree_sum.h), and their sum to `out`; then the others in the order of clients. Methods
 // sum replies by this function; the functions below only choose the weights.
+template <class Real>
+void add_scaled_by(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, Real scale,
+                   auto&& weight, Vec<Real>& out) {
+  std::size_t dense = 0, others = 0;
+  for (const auto& up : uplinks)
+    for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
+      ++(p->shape == Shape::kDense ? dense : others);
+  const auto each = [&](bool of_dense, const auto& add) {
+    for (const auto& up : uplinks)
+      for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
+        if ((p->shape == Shape::kDense) == of_dense) add(up.client, *p);
+  };
+  setup.ranges(out.size(), [&](std::size_t lo, std::size_t hi) {
+    if (dense == 1) {
+      each(true,
+           [&](ClientId i, const Payload<Real>& p) { add_link<Real>(p, scale * weight(i), out, lo, hi); });
+    } else if (dense > 1) {
+      TreeSum<Real> tree;
+      std::vector<typename TreeSum<Real>::Term> terms;  // of one leaf
+      for (std::size_t at = lo; at < hi; at += kTreeReals) {
+        const std::size_t end = std::min(hi, at + kTreeReals);
+        tree.begin(end - at);
+        std::uint32_t leaf = 0;
+        const auto add_leaf = [&] {
+          if (!terms.empty()) tree.add(leaf, terms);
+          terms.clear();
+        };
+        each(true, [&](ClientId i, const Payload<Real>& p) {
+          if (i / kClientsOfLeaf != leaf) add_leaf();
+          leaf = i / kClientsOfLeaf;
+          terms.push_back({weight(i), p.values.data() + at});
+        });
+        add_leaf();
+        axpy<Real>(scale, tree.sum(), std::span(out).subspan(at, end - at));
+      }
+    }
+    if (others > 0)
+      each(false,
+           [&](ClientId i, const Payload<Real>& p) { add_link<Real>(p, scale * weight(i), out, lo, hi); });
+  });
+}
+
 template <class Real>
 void add_by(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, auto&& weight,
             Vec<Real>& out) {
-  setup.ranges(out.size(), [&](std::size_t lo, std::size_t hi) {
-    for (const auto& up : uplinks) add_decoded<Real>(up.parts[k], weight(up.client), out, lo, hi);
-  });
+  add_scaled_by<Real>(setup, uplinks, k, Real(1), weight, out);
+}
+
+// The same weight for all: the sum is scaled once.
+template <class Real>
+void add_equally(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, Real scale,
+                 Vec<Real>& out) {
+  add_scaled_by<Real>(
+      setup, uplinks, k, scale, [](ClientId) { return Real(1); }, out);
 }
 
 // out += scale * sum_i w_i decode(parts[k] of client i), w_i the client's weight in f.
 template <class Real>
 void add_weighted(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, Real scale,
                   Vec<Real>& out) {
+  if (setup.weights.empty()) return add_equally(setup, uplinks, k, scale * setup.weight(0), out);
   add_by<Real>(
       setup, uplinks, k, [&](ClientId i) { return scale * setup.weight(i); }, out);
 }
@@ -39,11 +95,10 @@ template <class Real>
 void add_share_of_total(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
                         Real scale, Real total, Vec<Real>& out) {
   if (uplinks.empty()) return;
-  if (setup.weights.empty()) total = Real(uplinks.size());
-  const auto weight = [&](ClientId i) {
-    return scale * ((setup.weights.empty() ? Real(1) : setup.weight(i)) / total);
-  };
-  add_by<Real>(setup, uplinks, k, weight, out);
+  if (setup.weights.empty())
+    return add_equally(setup, uplinks, k, scale * (Real(1) / Real(uplinks.size())), out);
+  add_by<Real>(
+      setup, uplinks, k, [&](ClientId i) { return scale * (setup.weight(i) / total); }, out);
 }
 
 // The same with weights n w_i / |S|, S the clients that replied: for a uniform S of any size, the expectation

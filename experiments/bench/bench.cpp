@@ -40,6 +40,8 @@ constexpr Benchmark kBenchmarks[] = {
     {"rounds/a9a", "EF21 on a9a, 20 clients, against bare passes over the data", bench::rounds_a9a},
     {"rounds/mnist_shaped", "FedAvg, softmax regression 784 x 10, 1,000 clients", bench::rounds_mnist_shaped},
     {"rounds/threads", "EF21 on a9a with one and two threads", bench::rounds_threads},
+    {"rounds/sums", "adding up dense replies along the tree, against the order of clients",
+     bench::rounds_sums},
     {"methods/quadratic", "EF21 Top-1 on tridiagonal quadratics against a bare loop",
      bench::methods_quadratic},
     {"methods/permk", "MARINA with PermK, 10,000 clients", bench::methods_permk},

@@ -22,6 +22,7 @@ void rounds_overhead(Bench& bench);
 void rounds_a9a(Bench& bench);
 void rounds_mnist_shaped(Bench& bench);
 void rounds_threads(Bench& bench);
+void rounds_sums(Bench& bench);
 void methods_quadratic(Bench& bench);
 void methods_permk(Bench& bench);
 void methods_fednl(Bench& bench);

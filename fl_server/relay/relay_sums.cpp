@@ -79,10 +79,11 @@ class RealAdder final : public RelaySums::Adder {
       reply->stage = Stage::kAdded;
       bytes += reply->parcel.bytes();
     }
-    if (sum_.covers().size() >= 2 && sum_.is_finite()) {
-      const Encoded& message = codec_.encode(sum_.sum(), sum_.covers());
-      if (message.bytes < bytes) return whole(message);
-    }
+    if (sum_.covers().size() < 2) return std::nullopt;
+    const Uplink<Real> sum = sum_.sum();
+    if (!is_finite(sum)) return std::nullopt;
+    const Encoded& message = codec_.encode(sum, sum_.covers());
+    if (message.bytes < bytes) return whole(message);
     return std::nullopt;
   }
   bool decode_and_add(const RelaySums::Reply& reply) {

@@ -1,9 +1,11 @@
 // Relays that add up the replies of their site: the model of a flat federation up to rounding, with fewer
-// bytes for the server; bit by bit where nothing is added.
+// bytes for the server; bit by bit where nothing is added, and where each site is a whole subtree of the
+// order of sums.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <sstream>
 
+#include "algorithms/support/tree_sum.h"
 #include "tests/fl_server/site_fixture.h"
 
 namespace gradwire {
@@ -18,19 +20,19 @@ class RelayAggregateTest : public SiteTest {
                             int dim = 11) {
     write_config("name = \"sites\"\nprecision = \"" + precision +
                  "\"\n[problem]\nkind = \"logistic\"\ndata = \"synthetic\"\nsamples = 60\ndim = " +
-                 std::to_string(dim) +
-                 "\nregularizer = \"l2\"\nlambda = 0.01\n[clients]\ncount = 4\n[algorithm]\n" + algorithm +
+                 std::to_string(dim) + "\nregularizer = \"l2\"\nlambda = 0.01\n[clients]\ncount = " +
+                 std::to_string(client_count) + "\n[algorithm]\n" + algorithm +
                  "[run]\nevaluate_every = 10\nrounds = " + std::to_string(rounds) +
                  "\n[server]\ndeadline_ms = 60000\nmirrors = false\n");
   }
-  // Four clients behind two relays, to the end.
-  void run_two_sites() {
+  // All clients behind two relays, the first `north_clients` behind one, to the end.
+  void run_two_sites(std::uint32_t north_clients = 2) {
     fs::remove_all(state());
     Process server = start_server();
     Process north = start_relay("north"), south = start_relay("south");
     std::vector<Process> clients;
     for (std::uint32_t part = 0; part < client_count; ++part)
-      clients.push_back(start_client(part, address_of(part < 2 ? "north" : "south")));
+      clients.push_back(start_client(part, address_of(part < north_clients ? "north" : "south")));
     expect_all_end_well(server, clients);
     EXPECT_EQ(north.wait(), 0) << north.log();
     EXPECT_EQ(south.wait(), 0) << south.log();
@@ -94,6 +96,18 @@ TEST_F(RelayAggregateTest, TwoSitesGiveTheModelOfAFlatFederationWithFewerBytes) 
     run_two_sites();
     EXPECT_EQ(read_model(state() / "model.bin"), model) << "the same bits again, " << algorithm;
     EXPECT_EQ(last("bytes_up"), bytes);
+  }
+}
+
+TEST_F(RelayAggregateTest, SitesThatAreWholeSubtreesGiveTheBitsOfAFlatFederation) {
+  client_count = kClientsOfLeaf + 3;
+  for (const std::string algorithm :
+       {"name = \"gd\"\nstep_size = 0.3\n", "name = \"ef21\"\ncompressor = \"natural\"\nstep_size = 0.3\n"}) {
+    write_patient_config(algorithm, 30);
+    run_two_sites(kClientsOfLeaf);
+    const Flat flat = simulated();
+    EXPECT_EQ(read_model(state() / "model.bin"), flat.model) << algorithm;
+    EXPECT_LT(last("bytes_up"), 0.75 * flat.bytes_up) << "sums came, " << algorithm;
   }
 }
 

@@ -1,0 +1,65 @@
+// Adding up the dense replies of a round along the tree.
+#include "algorithms/support/tree_sum.h"
+#include "algorithms/support/vector_ops.h"
+#include "experiments/bench/benchmarks.h"
+#include "experiments/bench/workloads.h"
+
+namespace gradwire::bench {
+namespace {
+
+// `replies` vectors of length d.
+void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
+  Setup<float> setup;
+  setup.n = replies;
+  setup.d = d;
+  std::vector<std::vector<float>> vectors;
+  std::vector<Uplink<float>> uplinks(replies);
+  for (std::uint32_t i = 0; i < replies; ++i) vectors.push_back(normal_vector<float>(d, i + 1));
+  for (std::uint32_t i = 0; i < replies; ++i) {
+    uplinks[i].client = i;
+    uplinks[i].parts = {Payload<float>::dense(vectors[i])};
+  }
+  std::vector<float> out(d);
+  const auto timed = [&](auto&& work) {
+    return [&, work] {
+      const double seconds = seconds_of(work);
+      bench.keep(out[d / 2]);
+      return seconds;
+    };
+  };
+  TreeSum<float> tree;
+  const std::vector<float> gradient = vectors[0];
+  const auto series = interleave(
+      bench.repeats(25), {timed([&] {
+                            for_ranges_serial(d, [&](std::size_t lo, std::size_t hi) {
+                              for (const auto& up : uplinks)
+                                add_decoded<float>(up.parts[0], setup.weight(0), out, lo, hi);
+                            });
+                          }),
+                          timed([&] { add_weighted<float>(setup, uplinks, 0, 1.0f, out); }), timed([&] {
+                            // As where each thread adds what it has just computed: nothing is stored.
+                            tree.begin(d);
+                            for (std::uint32_t i = 0; i < replies; ++i) tree.add(i, 1.0f, gradient.data());
+                            axpy<float>(setup.weight(0), tree.sum(), out);
+                          })});
+  const auto row = [&](const std::string& what, const Series& of, double target) {
+    Row row;
+    row.name = "rounds/sums " + what + " " + std::to_string(replies) + " x " + std::to_string(d);
+    row.value = of.times(1e3);
+    row.unit = "ms";
+    row.versus = {"in the order of clients", series[0].times(1e3)};
+    row.target = {Target::Of::kRatio, target};
+    bench.row(row);
+  };
+  row("stored", series[1], 1.25);
+  row("behind the gradient", series[2], 0.5);
+}
+
+}  // namespace
+
+void rounds_sums(Bench& bench) {
+  sums_of(bench, bench.size(1000u, 40u), bench.size<std::size_t>(7850, 100));
+  sums_of(bench, bench.size(100u, 20u), bench.size<std::size_t>(101770, 100));
+}
+
+}  // namespace gradwire::bench
