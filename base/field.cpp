@@ -123,7 +123,9 @@ void Field::set(const std::string& path, const Value& given) const {
   if (const auto* own = std::get_if<Own>(&member_)) {
     const bool scalar = !std::holds_alternative<std::vector<std::int64_t>>(given) &&
                         !std::holds_alternative<OtherValue>(given);
-    if (!scalar || !own->read(text_of(given), own->at)) refuse(path, given);
+    if (!scalar) refuse(path, given);
+    if (rules.check != nullptr) rules.check(path, text_of(given));
+    if (!own->read(text_of(given), own->at)) refuse(path, given);
     return;
   }
   Value value = given;

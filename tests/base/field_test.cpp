@@ -77,7 +77,7 @@ struct Painting {
     visit("step", self.step, "a number or a word", {.or_number = true});
     visit("title", self.title, "below it", {.check = refuse_bad});
     visit("sizes", self.sizes, "of the brushes", {.low = 1, .high = 100});
-    visit("thinned", self.thinned, "with water");
+    visit("thinned", self.thinned, "with water", {.check = refuse_bad});
   }
 };
 
@@ -223,6 +223,7 @@ TEST_F(Fields, OfATypeWithASpellingAreReadAndWrittenByIt) {
   EXPECT_EQ(error("thinned", 25), "thinned must be a share like 5%, not 25");
   EXPECT_EQ(error("thinned", std::vector<std::int64_t>{1, 2}), "thinned must be a share like 5%, not [1, 2]");
   EXPECT_EQ(error("thinned", OtherValue{"a date"}), "thinned must be a share like 5%, not a date");
+  EXPECT_EQ(error("thinned", "bad"), "that is bad") << "its rules' own check is asked";
   EXPECT_EQ(painting.thinned.share, 0.25) << "what is refused changes nothing";
 }
 
