@@ -15,6 +15,7 @@ namespace gradwire {
 
 // Clients of one leaf: [16 b, 16 b + 16).
 inline constexpr ClientId kClientsOfLeaf = 16;
+inline std::uint32_t leaf_of(ClientId client) { return client / kClientsOfLeaf; }
 
 // Adds vectors of one length, in the order of clients. A leaf is the sum of its clients in their order, a
 // node the sum of its left half and its right half; where one half has no clients, it is the other. Keeps
@@ -36,10 +37,10 @@ class TreeSum {
   // first of them.
   void add(ClientId client, Real weight, const Real* v) {
     const Term term{weight, v};
-    add(client / kClientsOfLeaf, {&term, 1});
+    add_leaf(leaf_of(client), {&term, 1});
   }
-  // The same for several clients of one leaf, in their order.
-  void add(std::uint32_t leaf, std::span<const Term> terms) {
+  // The same for several clients of one leaf, in their order; what it has already stays in front of them.
+  void add_leaf(std::uint32_t leaf, std::span<const Term> terms) {
     const bool opens = used_ == 0 || nodes_[used_ - 1].last != leaf;
     Real* const to = opens ? open(leaf) : nodes_[used_ - 1].sum.data();
     std::size_t k = opens ? 1 : 0;

@@ -49,12 +49,12 @@ void add_scaled_by(const Setup<Real>& setup, std::span<const Uplink<Real>> uplin
         tree.begin(end - at);
         std::uint32_t leaf = 0;
         const auto add_leaf = [&] {
-          if (!terms.empty()) tree.add(leaf, terms);
+          if (!terms.empty()) tree.add_leaf(leaf, terms);
           terms.clear();
         };
         each(true, [&](ClientId i, const Payload<Real>& p) {
-          if (i / kClientsOfLeaf != leaf) add_leaf();
-          leaf = i / kClientsOfLeaf;
+          if (leaf_of(i) != leaf) add_leaf();
+          leaf = leaf_of(i);
           terms.push_back({weight(i), p.values.data() + at});
         });
         add_leaf();
