@@ -1,5 +1,4 @@
-// The samples of one client as an oracle keeps them: compressed sparse rows in Real, and the two passes over
-// a row.
+// Samples as oracles keep them: compressed sparse rows in Real, and the two passes over a row.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +7,13 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "engine/dataset.h"
 #include "engine/oracle.h"
+#include "engine/shares.h"
 
 namespace gradwire {
 
@@ -26,6 +28,19 @@ class SparseRows {
         column_(data.column),
         value_(data.value.begin(), data.value.end()) {
     check_columns(data, columns);
+  }
+
+  // The same; takes the memory of `data`.
+  SparseRows(Dataset&& data, std::size_t columns) : columns_(columns) {
+    check_columns(data, columns);
+    row_start_.assign(data.row_start.begin(), data.row_start.end());
+    column_ = std::move(data.column);
+    if constexpr (std::is_same_v<Real, double>) {
+      value_ = std::move(data.value);
+    } else {
+      value_.assign(data.value.begin(), data.value.end());
+      data.value = {};
+    }
   }
 
   std::size_t rows() const { return row_start_.size() - 1; }
@@ -58,24 +73,29 @@ class SparseRows {
   std::vector<Real> value_;
 };
 
-// The samples that one call of an oracle uses: those of `batch`, or all. The constructor throws
-// std::logic_error when the batch names a sample that does not exist, or when there are no samples.
+// The rows that one call of an oracle uses: of the samples of `batch`, or of all of a client. The constructor
+// throws std::logic_error when the batch names a sample that does not exist, or when there are no samples.
 class BatchRows {
  public:
-  BatchRows(Batch batch, std::size_t rows) : batch_(batch), count_(batch.empty() ? rows : batch.size()) {
+  BatchRows(Batch batch, const ClientRows& rows)
+      : batch_(batch), rows_(rows), count_(batch.empty() ? rows.count : batch.size()) {
     if (count_ == 0) throw std::logic_error("an oracle without samples has no gradient");
     if (batch.empty()) return;
     const std::uint32_t largest = *std::max_element(batch.begin(), batch.end());
-    if (largest >= rows) {
-      throw std::logic_error("batch names sample " + std::to_string(largest) + " of " + std::to_string(rows));
+    if (largest >= rows.count) {
+      throw std::logic_error("batch names sample " + std::to_string(largest) + " of " +
+                             std::to_string(rows.count));
     }
   }
+  // Sample j is row j.
+  BatchRows(Batch batch, std::size_t rows) : BatchRows(batch, ClientRows{.count = rows}) {}
 
   std::size_t count() const { return count_; }
-  std::size_t operator[](std::size_t k) const { return batch_.empty() ? k : batch_[k]; }
+  std::size_t operator[](std::size_t k) const { return rows_[batch_.empty() ? k : batch_[k]]; }
 
  private:
   Batch batch_;
+  ClientRows rows_;
   std::size_t count_;
 };
 

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "experiments/plot/plot.h"
 #include "experiments/simulate/checkpoint.h"
@@ -52,22 +53,22 @@ void write_text(const fs::path& file, const std::string& text) {
   if (!out) throw std::runtime_error(file.string() + ": cannot be written; is the disk full?");
 }
 
-void write_results(const fs::path& folder, const Prepared& prepared, const RunRequest& request,
-                   unsigned threads, const RunResult& result, const MetricsFile& metrics) {
-  write_text(folder / "config.toml", to_toml(prepared.experiment));
-  if (prepared.experiment.precision == Precision::kFp32) {
+void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest& request, unsigned threads,
+                   const RunResult& result, const MetricsFile& metrics) {
+  write_text(folder / "config.toml", to_toml(plan.experiment));
+  if (plan.experiment.precision == Precision::kFp32) {
     const std::vector<float> x(result.model.begin(), result.model.end());
     write_model<float>(folder / "model.bin", x);
   } else {
     write_model<double>(folder / "model.bin", result.model);
   }
   Summary summary;
-  summary.experiment = &prepared.experiment;
-  summary.theory = prepared.theory();
+  summary.experiment = &plan.experiment;
+  summary.theory = plan.theory();
   summary.transport = transport_name(request.transport);
   summary.kernels = result.kernels;
   summary.threads = threads;
-  summary.warnings = prepared.warnings;
+  summary.warnings = plan.warnings;
   summary.outcome = result.outcome;
   summary.rounds = result.rounds;
   summary.last = metrics.last();
@@ -76,21 +77,21 @@ void write_results(const fs::path& folder, const Prepared& prepared, const RunRe
   summary.processes = result.processes;
   write_text(folder / "summary.json", summary_json(summary));
   // A run without evaluations has nothing to plot.
-  if (prepared.experiment.run.evaluate_every == 0) return;
+  if (plan.experiment.run.evaluate_every == 0) return;
   const fs::path folders[] = {folder};
   write_figure(make_figure(load_curves(folders), nullptr, nullptr), folder / "plot.svg");
 }
 
-std::string trouble_of(const Prepared& prepared, const RunResult& result, const fs::path& folder,
+std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::path& folder,
                        bool can_resume) {
-  const std::string name = prepared.experiment.name;
+  const std::string name = plan.experiment.name;
   const std::string at = "round " + std::to_string(result.rounds);
   if (result.outcome == Outcome::kDiverged)
     return name + ": diverged at " + at +
            ": a loss or a gradient is not finite; try a smaller step (this was algorithm.step_size = " +
-           prepared.experiment.algorithm.step_size + ")";
+           plan.experiment.algorithm.step_size + ")";
   if (result.outcome == Outcome::kStopped)
-    return name + ": stopped after " + at + " of " + std::to_string(prepared.experiment.run.rounds) +
+    return name + ": stopped after " + at + " of " + std::to_string(plan.experiment.run.rounds) +
            (can_resume ? "; to go on, run it again with --resume"
                        : "; to go on from this model, run again with --set run.x0=file:" +
                              (folder / "model.bin").string());
@@ -104,16 +105,17 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   check_request(loaded, request);
   const std::string name = loaded.experiment.name;
   ResultsDir folder(request.out.empty() ? fs::path("results") / name : request.out, name);
-  const Prepared prepared = prepare(loaded);
+  Prepared prepared = prepare(loaded);
+  const RunPlan plan = prepared;
   const unsigned threads =
       request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
 
-  Progress progress(name, prepared.experiment.run.rounds, request.verbosity, request.log);
-  for (const std::string& warning : prepared.warnings) progress.note(LogLine::warning(warning));
+  Progress progress(name, plan.experiment.run.rounds, request.verbosity, request.log);
+  for (const std::string& warning : plan.warnings) progress.note(LogLine::warning(warning));
   for (const fs::path& left : folder.cleared())
     progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));
   const fs::path metrics_file = folder.work() / "metrics.csv";
-  Checkpoint checkpoint(folder.target(), to_toml(prepared.experiment), metrics_file);
+  Checkpoint checkpoint(folder.target(), to_toml(plan.experiment), metrics_file);
   const bool can_resume = request.transport != TransportKind::kTcp && request.checkpoint_seconds > 0;
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
@@ -139,8 +141,8 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   try {
     report.result = request.transport == TransportKind::kTcp
                         ? run_over_tcp(prepared, observer, stop)
-                        : simulate(prepared, request.transport == TransportKind::kEncoded, threads, observer,
-                                   stop, checkpoints);
+                        : simulate(std::move(prepared), request.transport == TransportKind::kEncoded, threads,
+                                   observer, stop, checkpoints);
   } catch (const std::exception& error) {
     if (records < 2) throw;
     folder.keep();
@@ -150,10 +152,10 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   progress.finish();
   const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last());
   if (!rise.empty()) progress.note(LogLine::warning(rise));
-  write_results(folder.work(), prepared, request, threads, report.result, metrics);
+  write_results(folder.work(), plan, request, threads, report.result, metrics);
   folder.publish();
   report.folder = folder.target();
-  report.trouble = trouble_of(prepared, report.result, report.folder, can_resume);
+  report.trouble = trouble_of(plan, report.result, report.folder, can_resume);
   if (report.result.outcome != Outcome::kStopped && checkpoint.used()) checkpoint.remove();
   return report;
 }

@@ -20,18 +20,18 @@ std::optional<std::uint32_t> number(std::string_view text) {
 bool opens_no_file(const std::string& source) { return source == "digits" || source == "synthetic"; }
 
 // `test` may be empty. REQUIRES: the problem has data.
-std::vector<Part> split(const Experiment& e, const std::string& source, const std::string& test,
-                        const SplitSpec& spec, const std::filesystem::path& base) {
-  const auto parts = [&](const auto& read) {
-    const auto data = read(source);
-    if (test.empty()) return make_parts(data, nullptr, spec);
+SharedSamples split(const Experiment& e, const std::string& source, const std::string& test,
+                    const SplitSpec& spec, const std::filesystem::path& base) {
+  const auto shared = [&](const auto& read) {
+    auto data = read(source);
+    if (test.empty()) return share_samples(std::move(data), nullptr, spec);
     const auto test_data = read(test);
-    return make_parts(data, &test_data, spec);
+    return share_samples(std::move(data), &test_data, spec);
   };
   if (const auto text = text_reading(e.problem))
-    return parts([&](const std::string& from) { return read_text(from, base, text->form, text->context); });
+    return shared([&](const std::string& from) { return read_text(from, base, text->form, text->context); });
   const RowsData& rows = *rows_of(e.problem);
-  return parts([&](const std::string& from) {
+  return shared([&](const std::string& from) {
     return read_source(from, base, synthetic_spec(rows, e.seed), rows.dim);
   });
 }
@@ -43,6 +43,7 @@ SplitSpec split_spec(const Experiment& e) {
   spec.partition = e.clients.partition;
   spec.dirichlet_alpha = e.clients.dirichlet_alpha;
   spec.clients = e.clients.count;
+  spec.samples_per_client = e.clients.samples_per_client;
   const SampleSource* const source = sources_of(e.problem);
   spec.test_share = source == nullptr ? 0 : source->test_share;
   spec.seed = e.seed;
@@ -92,9 +93,9 @@ std::string complete_source(const std::string& source, const std::string& own) {
   return own.substr(0, colon + 1) + source;
 }
 
-std::vector<Part> load_parts(const Experiment& e, const std::filesystem::path& base) {
+SharedSamples load_samples(const Experiment& e, const std::filesystem::path& base) {
   const SampleSource* const own = sources_of(e.problem);
-  return own == nullptr ? std::vector<Part>{} : split(e, own->data, own->test, split_spec(e), base);
+  return own == nullptr ? SharedSamples() : split(e, own->data, own->test, split_spec(e), base);
 }
 
 bool leaves_out_test(const Experiment& e, const DataChoice& choice) {
@@ -130,14 +131,15 @@ Part load_part(const Experiment& e, const DataChoice& choice, const std::filesys
       throw DataError("--data '#" + part + "' names no file, and one that the server names ('" + source +
                       "') is not opened; name it here, as in --data '" + source + "#" + part + "'");
     if (test.empty() && opens_no_file(own->test)) test = own->test;
-    return std::move(split(e, source, test, spec, base)[choice.part->index]);
+    return split(e, source, test, spec, base).part(choice.part->index);
   }
   if (choice.source.empty())
     throw DataError("--data is missing: name this client's file, or its part of one, as in --data '" +
                     source + "#0/" + std::to_string(spec.clients) + "'");
   spec.clients = 1;
+  spec.samples_per_client = 0;
   spec.partition = PartitionKind::kContiguous;
-  return std::move(split(e, source, test, spec, base)[0]);
+  return split(e, source, test, spec, base).part(0);
 }
 
 ClientData client_data(DataChoice choice) {

@@ -33,10 +33,10 @@ std::string complete_source(const std::string& source, const std::string& own);
 
 // The samples of all clients, by problem.data and problem.test; paths are relative to `base`. For a kind
 // without data: none. Throws DataError.
-std::vector<Part> load_parts(const Experiment& experiment, const std::filesystem::path& base);
+SharedSamples load_samples(const Experiment& experiment, const std::filesystem::path& base);
 
-// The samples of one client. With a part number, those that load_parts gives to that client. Without one, the
-// whole source, less problem.test_share of it. Opens what `choice` names and nothing else: an experiment
+// The samples of one client. With a part number, those that load_samples gives to that client. Without one,
+// the whole source, less problem.test_share of it. Opens what `choice` names and nothing else: an experiment
 // comes from a server, which must not decide what this client reads. Throws DataError; its text may quote the
 // data, so only this client's own log may show it.
 Part load_part(const Experiment& experiment, const DataChoice& choice, const std::filesystem::path& base);

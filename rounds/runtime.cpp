@@ -149,10 +149,28 @@ void ClientRuntime<Real>::forget_evaluation() {
 }
 
 template <class Real>
+void ClientRuntime<Real>::swap_in(ClientId client, std::uint64_t committed, Oracle<Real>& oracle,
+                                  const Evaluated<Real>& known, const KeptState<Real>* kept) {
+  client_ = client;
+  committed_ = committed;
+  bind(oracle, known);
+  if (kept != nullptr) half_->swap_state(*kept);
+}
+
+template <class Real>
+void ClientRuntime<Real>::swap_out(const KeptState<Real>* kept) {
+  if (kept != nullptr) half_->swap_state(*kept);
+  pending_ = false;
+  last_.ticket = evaluation_.ticket = 0;
+  last_.answer = Answer::kReply;
+}
+
+template <class Real>
 void ClientRuntime<Real>::rebind(ClientId client, Oracle<Real>& oracle) {
   if (!stateless_) throw std::logic_error("a client half with state belongs to one client");
   client_ = client;
-  oracle_.rebind(oracle);
+  oracle_.bind(oracle);
+  oracle_.remember({});
   drop_proposal();
   committed_ = 0;
 }

@@ -45,6 +45,19 @@ class ClientRuntime {
   void drop_proposal();
   // Forgets the last evaluation and frees its memory: two vectors of length d.
   void forget_evaluation();
+  // The function of this client is now behind another oracle.
+  void bind(Oracle<Real>& oracle) { oracle_.bind(oracle); }
+  // The same, and somebody else has evaluated it: MemoOracle::remember().
+  void bind(Oracle<Real>& oracle, const Evaluated<Real>& known) {
+    oracle_.bind(oracle);
+    oracle_.remember(known);
+  }
+  // Becomes the runtime of `client`, whose function is behind `oracle`, with the state of `kept` (null: none
+  // is needed), which its reply to `committed` has left. REQUIRES: swap_out() followed the last swap_in().
+  void swap_in(ClientId client, std::uint64_t committed, Oracle<Real>& oracle, const Evaluated<Real>& known,
+               const KeptState<Real>* kept);
+  // Gives the state back. A proposal that is not settled is lost.
+  void swap_out(const KeptState<Real>* kept);
   // Becomes the runtime of another client, as if made anew. REQUIRES: the method keeps no client state.
   void rebind(ClientId client, Oracle<Real>& oracle);
   std::uint64_t committed() const { return committed_; }  // ticket of the last reply that became permanent

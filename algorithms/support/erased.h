@@ -1,7 +1,9 @@
 // Erases the halves of a method behind ClientHalf and ServerHalf.
 #pragma once
 
+#include <cstring>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "algorithms/support/concepts.h"
@@ -26,6 +28,71 @@ bool load_state(State& state, std::string_view bytes) {
   State::fields(state, loader);
   return loader.done();
 }
+
+// Fields visitors behind ClientHalf::state_shape() and swap_state().
+template <class Real>
+class StateCounter {
+ public:
+  template <class T>
+  void operator()(const T&) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      shape_.number_bytes += sizeof(T);
+    } else {
+      shape_.vectors += 1;
+    }
+  }
+  StateShape shape() const { return shape_; }
+
+ private:
+  StateShape shape_;
+};
+template <class Real>
+class StateSwapper {
+ public:
+  explicit StateSwapper(KeptState<Real> kept) : kept_(kept) {}
+  void operator()(Vec<Real>& v) { v.swap(next_vector()); }
+  template <class T>
+  void operator()(T& v) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      T kept;
+      std::memcpy(&kept, kept_.numbers.data(), sizeof kept);
+      std::memcpy(kept_.numbers.data(), &v, sizeof v);
+      kept_.numbers = kept_.numbers.subspan(sizeof v);
+      v = kept;
+    } else {
+      swap_bytes(v);
+    }
+  }
+
+ private:
+  Vec<Real>& next_vector() {
+    Vec<Real>& next = kept_.vectors.front();
+    kept_.vectors = kept_.vectors.subspan(1);
+    return next;
+  }
+  // Of any other type: its saved bytes take the place of numbers, behind their count.
+  template <class T>
+  void swap_bytes(T& v) {
+    Vec<Real>& kept = next_vector();
+    Saver saver;
+    saver(v);
+    const std::string bytes = saver.take();
+    std::uint64_t size = 0;
+    T loaded{};
+    if (!kept.empty()) {
+      const char* const from = reinterpret_cast<const char*>(kept.data());
+      std::memcpy(&size, from, sizeof size);
+      Loader loader({from + sizeof size, size});
+      loader(loaded);
+    }
+    size = bytes.size();
+    kept.assign((sizeof size + size + sizeof(Real) - 1) / sizeof(Real), Real(0));
+    std::memcpy(kept.data(), &size, sizeof size);
+    std::memcpy(reinterpret_cast<char*>(kept.data()) + sizeof size, bytes.data(), size);
+    v = std::move(loaded);
+  }
+  KeptState<Real> kept_;
+};
 
 // How many vectors of length d a message has: one, unless the method says otherwise. A half whose messages
 // differ more has an accepts() of its own.
@@ -70,6 +137,15 @@ class ErasedClient final : public ClientHalf<Real> {
   }
   std::string save() const override { return save_state(half_); }
   bool load(std::string_view bytes) override { return load_state(half_, bytes); }
+  StateShape state_shape() const override {
+    StateCounter<Real> counter;
+    Method::Client::fields(half_, counter);
+    return counter.shape();
+  }
+  void swap_state(KeptState<Real> kept) override {
+    StateSwapper<Real> swapper(kept);
+    Method::Client::fields(half_, swapper);
+  }
 
  private:
   static_assert(is_method<Method, Real>());
@@ -107,6 +183,10 @@ class ErasedServer final : public ServerHalf<Real> {
     } else {
       return half_.apply(uplinks);
     }
+  }
+  bool may_refuse() const override {
+    return !std::is_void_v<decltype(std::declval<typename Method::Server&>().apply(
+        std::span<const Uplink<Real>>()))>;
   }
   bool superseded(std::uint32_t round) const override {
     if constexpr (requires { half_.superseded(round); }) {

@@ -2,6 +2,7 @@
 // persistence are ordinary .cpp files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,17 @@
 #include "algorithms/support/spec.h"
 
 namespace gradwire {
+
+// The permanent state of one client, apart from its half: the vectors and the numbers that the half's fields
+// visit, in their order.
+template <class Real>
+struct KeptState {
+  std::span<Vec<Real>> vectors;
+  std::span<std::byte> numbers;
+};
+struct StateShape {
+  std::size_t vectors = 0, number_bytes = 0;
+};
 
 // A client half. reply() makes a proposal and changes nothing permanent; commit() makes the last proposal,
 // which is `used`, permanent.
@@ -34,6 +46,10 @@ class ClientHalf {
   virtual void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) = 0;
   virtual std::string save() const = 0;
   virtual bool load(std::string_view bytes) = 0;  // false: not a saved state of this method
+  // Exchanges the permanent state with `kept`, without copying vectors. A half may so take the place of
+  // another one between two calls of reply() whose proposals are settled.
+  virtual StateShape state_shape() const = 0;
+  virtual void swap_state(KeptState<Real> kept) = 0;  // REQUIRES: of state_shape()
 };
 
 template <class Real>
@@ -45,6 +61,7 @@ class ServerHalf {
   // Whether a reply has the parts that apply() reads, of the right length: a peer may send anything.
   virtual bool accepts(const Uplink<Real>& uplink) const = 0;
   virtual bool apply(std::span<const Uplink<Real>> uplinks) = 0;  // ascending clients; false: not used
+  virtual bool may_refuse() const = 0;                            // whether apply() ever returns false
   virtual bool superseded(std::uint32_t round) const = 0;
   virtual std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const = 0;
   virtual View<Real> model() const = 0;

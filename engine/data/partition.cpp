@@ -40,21 +40,19 @@ void check(const Samples& samples, const SplitSpec& spec) {
 }
 
 // Gives all of `rows` to n clients in order; sizes differ by at most one.
-std::vector<Rows> share_out(std::span<const std::uint32_t> rows, std::uint32_t clients) {
-  std::vector<Rows> shares;
-  shares.reserve(clients);
-  for (std::uint64_t i = 0; i < clients; ++i) {
-    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(i * rows.size() / clients);
-    const auto last = rows.begin() + static_cast<std::ptrdiff_t>((i + 1) * rows.size() / clients);
-    shares.emplace_back(first, last);
-  }
-  return shares;
+RowLists share_out(Rows rows, std::uint32_t clients) {
+  RowLists lists;
+  lists.start.reserve(clients + std::size_t{1});
+  for (std::uint64_t i = 1; i <= clients; ++i)
+    lists.start.push_back(static_cast<std::uint32_t>(i * rows.size() / clients));
+  lists.row = std::move(rows);
+  return lists;
 }
 
 // floor(N/n) consecutive entries of `rows` for each client; the remainder is dropped.
-std::vector<Rows> equal_blocks(std::span<const std::uint32_t> rows, std::uint32_t clients) {
-  const std::size_t size = rows.size() / clients;
-  return share_out(rows.first(size * clients), clients);
+RowLists equal_blocks(Rows rows, std::uint32_t clients) {
+  rows.resize(rows.size() / clients * clients);
+  return share_out(std::move(rows), clients);
 }
 
 // The logarithm of a Gamma(alpha, 1) variate, which itself underflows for small alpha.
@@ -122,8 +120,8 @@ void fill_empty(std::vector<Rows>& clients) {
   }
 }
 
-std::vector<Rows> dirichlet_split(std::span<const double> label, std::span<const std::uint32_t> rows,
-                                  const SplitSpec& spec) {
+RowLists dirichlet_split(std::span<const double> label, std::span<const std::uint32_t> rows,
+                         const SplitSpec& spec) {
   std::vector<Rows> clients(spec.clients);
   std::vector<std::uint32_t> order(spec.clients);
   std::iota(order.begin(), order.end(), 0);
@@ -145,10 +143,15 @@ std::vector<Rows> dirichlet_split(std::span<const double> label, std::span<const
     }
   }
   fill_empty(clients);
-  return clients;
+  RowLists lists;
+  for (const Rows& mine : clients) {
+    lists.row.insert(lists.row.end(), mine.begin(), mine.end());
+    lists.start.push_back(static_cast<std::uint32_t>(lists.row.size()));
+  }
+  return lists;
 }
 
-std::vector<Rows> split_train(std::span<const double> label, Rows rows, const SplitSpec& spec) {
+RowLists split_train(std::span<const double> label, Rows rows, const SplitSpec& spec) {
   switch (spec.partition) {
     case PartitionKind::kContiguous: break;
     case PartitionKind::kIid: Random(spec.seed, "partition iid").shuffle(std::span(rows)); break;
@@ -158,7 +161,7 @@ std::vector<Rows> split_train(std::span<const double> label, Rows rows, const Sp
       break;
     case PartitionKind::kDirichlet: return dirichlet_split(label, rows, spec);
   }
-  return equal_blocks(rows, spec.clients);
+  return equal_blocks(std::move(rows), spec.clients);
 }
 
 Rows numbered(std::size_t first, std::size_t last) {
@@ -189,18 +192,31 @@ HeldOut hold_out(const Samples& samples, const SplitSpec& spec) {
   return {Rows(middle, order.end()), Rows(order.begin(), middle)};
 }
 
+// Of samples that are drawn, all that may be are one list.
+RowLists train_lists(const Samples& samples, Rows rows, const SplitSpec& spec) {
+  if (spec.samples_per_client == 0) return split_train(samples.label, std::move(rows), spec);
+  if (spec.samples_per_client > rows.size()) {
+    throw DataError("clients.samples_per_client = " + std::to_string(spec.samples_per_client) +
+                    " but there are " + std::to_string(rows.size()) + " training samples; lower it");
+  }
+  return share_out(std::move(rows), 1);
+}
+
 Split split(const Samples& samples, const SplitSpec& spec) {
   check(samples, spec);
   HeldOut parts = hold_out(samples, spec);
-  if (parts.train.size() < spec.clients) {
+  if (spec.samples_per_client == 0 && parts.train.size() < spec.clients) {
     throw DataError("more clients than samples: " + std::to_string(spec.clients) + " clients, " +
                     std::to_string(parts.train.size()) + " training samples; lower clients.count" +
-                    (parts.test.empty() ? "" : " or problem.test_share"));
+                    (parts.test.empty() ? "" : " or problem.test_share") +
+                    ", or set clients.samples_per_client");
   }
   Split result;
-  result.train = split_train(samples.label, std::move(parts.train), spec);
-  for (Rows& rows : result.train) std::sort(rows.begin(), rows.end());
-  result.test = share_out(parts.test, spec.clients);
+  result.train = train_lists(samples, std::move(parts.train), spec);
+  for (std::size_t i = 0; i < result.train.size(); ++i)
+    std::sort(result.train.row.begin() + result.train.start[i],
+              result.train.row.begin() + result.train.start[i + 1]);
+  result.test = share_out(std::move(parts.test), spec.clients);
   return result;
 }
 
@@ -229,39 +245,64 @@ Split split_for(const Samples& samples, std::size_t test_count, bool has_test, S
   return result;
 }
 
+// 0, 1, 2, ...
+bool counts_up(const Rows& rows) {
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    if (rows[k] != k) return false;
+  return true;
+}
+
+void keep_first_rows(Dataset& data, std::size_t rows) {
+  if (rows == data.rows()) return;
+  data.label.resize(rows);
+  data.row_start.resize(rows + 1);
+  data.column.resize(data.row_start.back());
+  data.value.resize(data.row_start.back());
+}
+
+void set_shares(SharedSamples& shared, Split rows, const SplitSpec& spec) {
+  shared.train_shares = spec.samples_per_client > 0 ? Shares::drawn(spec.clients, rows.train.row.size(),
+                                                                    spec.samples_per_client, spec.seed)
+                                                    : Shares::ranges(std::move(rows.train.start));
+  shared.test_shares = Shares::ranges(std::move(rows.test.start));
+}
+
 }  // namespace
 
 Split split_rows(const Dataset& data, const SplitSpec& spec) { return split(samples_of(data), spec); }
 
-std::vector<Part> make_parts(const Dataset& data, const Dataset* test, const SplitSpec& spec) {
+SharedSamples share_samples(Dataset data, const Dataset* test, const SplitSpec& spec) {
   if (test != nullptr && test->columns > data.columns) {
     throw DataError("the test data has " + std::to_string(test->columns) + " features, the training data " +
                     std::to_string(data.columns) + "; set problem.dim = " + std::to_string(test->columns));
   }
-  const Split rows = split_for(samples_of(data), test != nullptr ? test->rows() : 0, test != nullptr, spec);
-  std::vector<Part> parts(spec.clients);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    parts[i].train = select_rows(data, rows.train[i]);
-    parts[i].test = select_rows(test != nullptr ? *test : data, rows.test[i]);
-    parts[i].test.columns = data.columns;  // a test file may lack the last features
+  Split rows = split_for(samples_of(data), test != nullptr ? test->rows() : 0, test != nullptr, spec);
+  SharedSamples shared;
+  shared.test = select_rows(test != nullptr ? *test : data, rows.test.row);
+  shared.test.columns = data.columns;  // a test file may lack the last features
+  if (counts_up(rows.train.row)) {
+    keep_first_rows(data, rows.train.row.size());
+    shared.train = std::move(data);
+  } else {
+    shared.train = select_rows(data, rows.train.row);
   }
-  return parts;
+  set_shares(shared, std::move(rows), spec);
+  return shared;
 }
 
-std::vector<Part> make_parts(const Windows& text, const Windows* test, const SplitSpec& spec) {
+SharedSamples share_samples(const Windows& text, const Windows* test, const SplitSpec& spec) {
   // All clients share one array of letters, so all must be numbered alike.
   const std::string alphabet = unite_alphabets(text.alphabet(), test != nullptr ? test->alphabet() : "");
   const Windows own = with_alphabet(text, alphabet);
   const Windows held_out = test != nullptr ? with_alphabet(*test, alphabet) : own;
   std::vector<double> label;
   const Samples samples = samples_of(own, spec, label);
-  const Split rows = split_for(samples, held_out.size(), test != nullptr, spec);
-  std::vector<Part> parts(spec.clients);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    parts[i].train_text = select_rows(own, rows.train[i]);
-    parts[i].test_text = select_rows(held_out, rows.test[i]);
-  }
-  return parts;
+  Split rows = split_for(samples, held_out.size(), test != nullptr, spec);
+  SharedSamples shared;
+  shared.train_text = select_rows(own, rows.train.row);
+  shared.test_text = select_rows(held_out, rows.test.row);
+  set_shares(shared, std::move(rows), spec);
+  return shared;
 }
 
 }  // namespace gradwire

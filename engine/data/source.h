@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/dataset.h"
 #include "engine/part.h"
+#include "engine/shared_samples.h"
 
 namespace gradwire {
 
@@ -21,6 +23,9 @@ struct SplitSpec {
   std::uint32_t clients = 1;
   double test_share = 0;  // held out before the split
   std::uint64_t seed = 1;
+  // Not 0: each client holds so many samples, drawn from (seed, client) among those not held out; two clients
+  // may hold the same. `partition` is not used.
+  std::uint32_t samples_per_client = 0;
 };
 
 // Sizes of data = "synthetic".
@@ -49,18 +54,29 @@ Windows read_text(std::string_view source, const std::filesystem::path& base, Te
 // Row numbers of `data` for each client, after the held-out test rows were taken; deterministic in
 // split.seed. contiguous, iid, by_label: floor(N/n) rows each, the remainder is dropped. dirichlet: sizes
 // vary, nobody is empty.
+struct RowLists {  // one list per client
+  std::vector<std::uint32_t> row;
+  std::vector<std::uint32_t> start = {0};  // list i is [start[i], start[i + 1]) of `row`
+
+  std::size_t size() const { return start.size() - 1; }
+  std::span<const std::uint32_t> operator[](std::size_t i) const {
+    return std::span(row).subspan(start[i], start[i + 1] - start[i]);
+  }
+  bool operator==(const RowLists&) const = default;
+};
 struct Split {
-  std::vector<std::vector<std::uint32_t>> train;  // one list per client
-  std::vector<std::vector<std::uint32_t>> test;   // the held-out rows, shared out in order, all of them used
+  RowLists train;
+  RowLists test;  // the held-out rows, shared out in order, all of them used
 };
 // Throws DataError when there are fewer samples than clients.
 Split split_rows(const Dataset& data, const SplitSpec& spec);
 
-// split_rows and select_rows for all clients. With `test` (problem.test), its rows are divided among the
-// clients and nothing is held out.
-std::vector<Part> make_parts(const Dataset& data, const Dataset* test, const SplitSpec& spec);
+// The samples of all clients, in the order of clients, as split_rows() divides them, or each client's drawn
+// from all that are not held out. With `test` (problem.test), its rows are divided among the clients and
+// nothing is held out.
+SharedSamples share_samples(Dataset data, const Dataset* test, const SplitSpec& spec);
 // The same for text; labels are the letters that are predicted. Running text holds out its test share at the
 // end, and drops the samples that overlap with it; partitions by label throw DataError.
-std::vector<Part> make_parts(const Windows& text, const Windows* test, const SplitSpec& spec);
+SharedSamples share_samples(const Windows& text, const Windows* test, const SplitSpec& spec);
 
 }  // namespace gradwire

@@ -22,8 +22,8 @@ template <class Real>
 class SparseSamples final : public Examples<Real> {
  public:
   // Throws DataError when a feature is not below `columns` or a label is not among `labels`.
-  SparseSamples(const Dataset& data, std::size_t columns, std::span<const double> labels)
-      : rows_(data, columns), class_(class_numbers(data, labels)) {}
+  SparseSamples(Dataset data, std::size_t columns, std::span<const double> labels)
+      : class_(class_numbers(data, labels)), rows_(std::move(data), columns) {}
 
   std::size_t size() const override { return class_.size(); }
   Example<Real> operator[](std::size_t sample) const override {
@@ -35,8 +35,8 @@ class SparseSamples final : public Examples<Real> {
   }
 
  private:
-  SparseRows<Real> rows_;
   std::vector<Token> class_;
+  SparseRows<Real> rows_;
 };
 
 // Rows of `columns` numbers each, zeros spelled out, each with its class: for Network::features.

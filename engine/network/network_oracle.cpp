@@ -11,22 +11,51 @@
 #include "engine/sparse_rows.h"
 
 namespace gradwire {
+namespace {
+
+template <class Real>
+std::size_t size_of(const Examples<Real>* examples) {
+  return examples == nullptr ? 0 : examples->size();
+}
+
+}  // namespace
 
 template <class Real>
 NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>> train,
                                    std::unique_ptr<const Examples<Real>> test, Regularizer regularizer,
                                    double lambda)
-    : runner_(network),
+    : NetworkOracle(network, std::move(train), Shares::equal(1, size_of(train.get())), std::move(test),
+                    Shares::equal(1, size_of(test.get()))) {
+  regularizer_ = regularizer;
+  lambda_ = lambda;
+}
+
+template <class Real>
+NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>>&& train,
+                                   Shares train_shares, std::unique_ptr<const Examples<Real>>&& test,
+                                   Shares test_shares)
+    : network_(std::make_shared<const Network>(network)),
+      runner_(network),
       train_(std::move(train)),
       test_(std::move(test)),
-      regularizer_(regularizer),
-      lambda_(lambda) {
+      at_(std::move(train_shares), std::move(test_shares)) {
   if (train_ == nullptr) throw std::logic_error("a NetworkOracle without samples to train on");
 }
 
 template <class Real>
+NetworkOracle<Real>::NetworkOracle(const NetworkOracle& other)
+    : MovableOracle<Real>(),
+      network_(other.network_),
+      runner_(*other.network_),
+      train_(other.train_),
+      test_(other.test_),
+      at_(other.at_),
+      regularizer_(other.regularizer_),
+      lambda_(other.lambda_) {}
+
+template <class Real>
 Real NetworkOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) {
-  const BatchRows rows(batch, sample_count());
+  const BatchRows rows(batch, at_.train());
   const double loss = runner_.loss_and_gradient(
       x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, gradient);
   return static_cast<Real>(loss + add_regularizer(regularizer_, lambda_, x, gradient));
@@ -35,21 +64,22 @@ Real NetworkOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch
 template <class Real>
 Real NetworkOracle<Real>::descend(std::span<Real> x, Batch batch, Real step) {
   if (regularizer_ != Regularizer::kNone) throw std::logic_error("descend() knows no regularizer");
-  const BatchRows rows(batch, sample_count());
+  const BatchRows rows(batch, at_.train());
   return static_cast<Real>(runner_.descend(
       x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, step));
 }
 
 template <class Real>
 std::optional<Score> NetworkOracle<Real>::score(std::span<const Real> x) {
-  if (test_ == nullptr || test_->size() == 0) return std::nullopt;
+  const ClientRows& tested = at_.test();
+  if (test_ == nullptr || tested.count == 0) return std::nullopt;
   Score score;
   const std::size_t width = runner_.output_channels();
   runner_.outputs(
-      x, test_->size(), [&](std::size_t k) { return (*test_)[k]; },
+      x, tested.count, [&](std::size_t k) { return (*test_)[tested[k]]; },
       [&](std::size_t k, std::span<const Real> outputs) {
         const auto labels =
-            (*test_)[k].labels;  // not every loss reads labels, so the run may not have checked them
+            (*test_)[tested[k]].labels;  // not every loss reads labels, so the run may not have checked them
         if (!labels.empty() && labels.size() != runner_.positions())
           throw DataError("a test sample has " + std::to_string(labels.size()) +
                           " labels but the network has " + std::to_string(runner_.positions()) +

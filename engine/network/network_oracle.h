@@ -1,4 +1,4 @@
-// A network over the samples of one client: f_i(x) = mean loss + R(x). One line per model:
+// A network over the samples of a client: f_i(x) = mean loss + R(x). One line per model:
 //   NetworkOracle<float> oracle(gpt(shape), std::make_unique<Windows<float>>(text));
 #pragma once
 
@@ -7,21 +7,31 @@
 #include "engine/network/example.h"
 #include "engine/network/network.h"
 #include "engine/network/runner.h"
-#include "engine/oracle.h"
+#include "engine/population.h"
 #include "engine/regularizer.h"
+#include "engine/shares.h"
 
 namespace gradwire {
 
 template <class Real>
-class NetworkOracle : public Oracle<Real> {
+class NetworkOracle : public MovableOracle<Real> {
  public:
-  // `test` may be null: then there is no score.
+  // One client that holds all samples. `test` may be null: then there is no score.
   NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>> train,
                 std::unique_ptr<const Examples<Real>> test = nullptr,
                 Regularizer regularizer = Regularizer::kNone, double lambda = 0);
+  // Clients that share them.
+  NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>>&& train, Shares train_shares,
+                std::unique_ptr<const Examples<Real>>&& test, Shares test_shares);
+  // Copies share the samples; each has its own plan and memory to run the network.
+  NetworkOracle(const NetworkOracle& other);
+  NetworkOracle(NetworkOracle&&) noexcept = default;
 
+  std::uint32_t clients() const { return at_.clients(); }
+  std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }
+  void move_to(std::uint32_t client) override { at_.move_to(client); }
   std::size_t dim() const override { return runner_.dim(); }
-  std::size_t sample_count() const override { return train_->size(); }
+  std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
 
   // x -= step * gradient of the mean loss over `batch`; returns the loss before the step. Needs no gradient
@@ -36,10 +46,12 @@ class NetworkOracle : public Oracle<Real> {
   const Runner<Real>& runner() const { return runner_; }
 
  private:
+  std::shared_ptr<const Network> network_;
   Runner<Real> runner_;
-  std::unique_ptr<const Examples<Real>> train_, test_;
-  Regularizer regularizer_;
-  double lambda_;
+  std::shared_ptr<const Examples<Real>> train_, test_;
+  ClientCursor at_;
+  Regularizer regularizer_ = Regularizer::kNone;
+  double lambda_ = 0;
 };
 
 extern template class NetworkOracle<float>;

@@ -8,26 +8,32 @@
 namespace gradwire {
 
 template <class Real>
-LeastSquaresOracle<Real>::LeastSquaresOracle(const Part& part, std::size_t dim, Regularizer regularizer,
+LeastSquaresOracle<Real>::LeastSquaresOracle(SharedSamples samples, std::size_t dim, Regularizer regularizer,
                                              double lambda)
-    : rows_(part.train, dim),
-      target_(part.train.label.begin(), part.train.label.end()),
+    : data_(std::make_shared<const Data>(std::move(samples.train), dim, samples.clients())),
+      at_(std::move(samples.train_shares), std::move(samples.test_shares)),
       regularizer_(regularizer),
       lambda_(lambda) {}
+
+template <class Real>
+void LeastSquaresOracle<Real>::move_to(std::uint32_t client) {
+  client_ = client;
+  at_.move_to(client);
+}
 
 template <class Real>
 Real LeastSquaresOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch,
                                                  std::span<Real> gradient) {
   check_lengths(x, gradient, dim());
-  const BatchRows rows(batch, sample_count());
+  const BatchRows rows(batch, at_.train());
   std::fill(gradient.begin(), gradient.end(), Real(0));
   const Real share = Real(1) / static_cast<Real>(rows.count());
   double loss = 0;
   for (std::size_t k = 0; k < rows.count(); ++k) {
     const std::size_t r = rows[k];
-    const Real residual = rows_.dot(r, x.data()) - target_[r];
+    const Real residual = data_->rows.dot(r, x.data()) - data_->target[r];
     loss += static_cast<double>(residual) * static_cast<double>(residual);
-    rows_.add_scaled(r, residual * share, gradient.data());
+    data_->rows.add_scaled(r, residual * share, gradient.data());
   }
   loss /= 2 * static_cast<double>(rows.count());
   return static_cast<Real>(loss + add_regularizer(regularizer_, lambda_, x, gradient));
@@ -37,13 +43,16 @@ template <class Real>
 bool LeastSquaresOracle<Real>::hessian(std::span<const Real> x, std::span<Real> upper) {
   check_length(x, dim());
   check_upper(upper, dim());
-  if (gram_.empty()) {
-    const BatchRows all({}, sample_count());
+  std::unique_ptr<Real[]>& gram = data_->gram[client_];
+  if (gram == nullptr) {
+    const BatchRows all({}, at_.train());
     const Real share = Real(1) / static_cast<Real>(all.count());
-    gram_.assign(upper.size(), Real(0));
-    WeightedGram<Real>(rows_).add(rows_, 0, std::vector<Real>(all.count(), share), gram_);
+    auto made = std::make_unique<Real[]>(upper.size());
+    WeightedGram<Real>(data_->rows, at_.train())
+        .add(data_->rows, 0, std::vector<Real>(all.count(), share), {made.get(), upper.size()});
+    gram = std::move(made);
   }
-  std::copy(gram_.begin(), gram_.end(), upper.begin());
+  std::copy_n(gram.get(), upper.size(), upper.begin());
   add_regularizer_hessian(regularizer_, lambda_, x, upper);
   return true;
 }

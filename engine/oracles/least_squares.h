@@ -2,33 +2,49 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "engine/oracle.h"
-#include "engine/part.h"
+#include "engine/population.h"
 #include "engine/regularizer.h"
+#include "engine/shared_samples.h"
 #include "engine/sparse_rows.h"
 
 namespace gradwire {
 
 template <class Real>
-class LeastSquaresOracle final : public Oracle<Real> {
+class LeastSquaresOracle final : public MovableOracle<Real> {
  public:
-  // Throws DataError when a feature is not below `dim`.
-  LeastSquaresOracle(const Part& part, std::size_t dim, Regularizer regularizer, double lambda);
+  // Copies share the samples. Throws DataError when a feature is not below `dim`.
+  LeastSquaresOracle(SharedSamples samples, std::size_t dim, Regularizer regularizer, double lambda);
 
-  std::size_t dim() const override { return rows_.columns(); }
-  std::size_t sample_count() const override { return rows_.rows(); }
+  std::uint32_t clients() const { return at_.clients(); }
+  std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }
+  void move_to(std::uint32_t client) override;
+  std::size_t dim() const override { return data_->rows.columns(); }
+  std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
  private:
-  SparseRows<Real> rows_;
-  std::vector<Real> target_;  // y_j
+  struct Data {
+    SparseRows<Real> rows;
+    std::vector<Real> target;  // y_j
+    // Per client: the upper triangle of A_i^T A_i / m_i, the same at every x; empty until asked for.
+    mutable std::vector<std::unique_ptr<Real[]>> gram;
+
+    Data(Dataset&& train, std::size_t dim, std::uint32_t clients)
+        : rows(std::move(train), dim), target(train.label.begin(), train.label.end()), gram(clients) {}
+  };
+
+  std::shared_ptr<const Data> data_;
+  ClientCursor at_;
+  std::uint32_t client_ = 0;
   Regularizer regularizer_;
   double lambda_;
-  std::vector<Real> gram_;  // upper triangle of A_i^T A_i / m_i, the same at every x; empty until asked for
 };
 
 extern template class LeastSquaresOracle<float>;

@@ -81,27 +81,31 @@ std::vector<Real> signs(const Dataset& data, std::span<const double> labels) {
 }  // namespace
 
 template <class Real>
-LogisticOracle<Real>::LogisticOracle(const Part& part, std::size_t dim, std::span<const double> labels,
+LogisticOracle<Real>::Data::Data(SharedSamples&& samples, std::size_t dim, std::span<const double> labels)
+    : rows(std::move(samples.train), dim),
+      sign(signs<Real>(samples.train, labels)),
+      test_rows(std::move(samples.test), dim),
+      test_sign(signs<Real>(samples.test, labels)) {
+  const auto unknown = std::find(sign.begin(), sign.end(), Real(0));
+  if (unknown == sign.end()) return;
+  throw DataError("a sample has the label " + std::to_string(samples.train.label[unknown - sign.begin()]) +
+                  ", which is neither of the two that the clients agreed on: " + std::to_string(labels[0]) +
+                  " and " + std::to_string(labels[1]));
+}
+
+template <class Real>
+LogisticOracle<Real>::LogisticOracle(SharedSamples samples, std::size_t dim, std::span<const double> labels,
                                      Regularizer regularizer, double lambda, LinearLoss loss)
-    : rows_(part.train, dim),
-      sign_(signs<Real>(part.train, labels)),
-      test_rows_(part.test, dim),
-      test_sign_(signs<Real>(part.test, labels)),
+    : data_(std::make_shared<const Data>(std::move(samples), dim, labels)),
+      at_(std::move(samples.train_shares), std::move(samples.test_shares)),
       regularizer_(regularizer),
       lambda_(lambda),
-      loss_(loss) {
-  const auto unknown = std::find(sign_.begin(), sign_.end(), Real(0));
-  if (unknown != sign_.end()) {
-    throw DataError("a sample has the label " + std::to_string(part.train.label[unknown - sign_.begin()]) +
-                    ", which is neither of the two that the clients agreed on: " + std::to_string(labels[0]) +
-                    " and " + std::to_string(labels[1]));
-  }
-}
+      loss_(loss) {}
 
 template <class Real>
 Real LogisticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) {
   check_lengths(x, gradient, dim());
-  const BatchRows rows(batch, sample_count());
+  const BatchRows rows(batch, at_.train());
   std::fill(gradient.begin(), gradient.end(), Real(0));
   const Real share = Real(1) / static_cast<Real>(rows.count());
   double loss = 0;
@@ -110,13 +114,13 @@ Real LogisticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batc
     const std::size_t count = std::min(kBlockRows, rows.count() - start);
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t r = rows[start + k];
-      margin[k] = sign_[r] * rows_.dot(r, x.data());
+      margin[k] = data_->sign[r] * data_->rows.dot(r, x.data());
     }
     losses_and_slopes(loss_, count, margin, losses, slope);
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t r = rows[start + k];
       loss += static_cast<double>(losses[k]);
-      rows_.add_scaled(r, -sign_[r] * slope[k] * share, gradient.data());
+      data_->rows.add_scaled(r, -data_->sign[r] * slope[k] * share, gradient.data());
     }
   }
   loss /= static_cast<double>(rows.count());
@@ -127,16 +131,20 @@ template <class Real>
 bool LogisticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> upper) {
   check_length(x, dim());
   check_upper(upper, dim());
-  const BatchRows rows({}, sample_count());
+  const BatchRows rows({}, at_.train());
+  WeightedGram<Real> gram(data_->rows, at_.train());
   std::fill(upper.begin(), upper.end(), Real(0));
   const Real share = Real(1) / static_cast<Real>(rows.count());
   Real margin[kBlockRows], curvature[kBlockRows];
   for (std::size_t start = 0; start < rows.count(); start += kBlockRows) {
     const std::size_t count = std::min(kBlockRows, rows.count() - start);
-    for (std::size_t k = 0; k < count; ++k) margin[k] = sign_[start + k] * rows_.dot(start + k, x.data());
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t r = rows[start + k];
+      margin[k] = data_->sign[r] * data_->rows.dot(r, x.data());
+    }
     curvatures(loss_, count, margin, curvature);
     for (std::size_t k = 0; k < count; ++k) curvature[k] *= share;
-    gram_.add(rows_, start, {curvature, count}, upper);
+    gram.add(data_->rows, start, {curvature, count}, upper);
   }
   add_regularizer_hessian(regularizer_, lambda_, x, upper);
   return true;
@@ -145,11 +153,13 @@ bool LogisticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> uppe
 template <class Real>
 std::optional<Score> LogisticOracle<Real>::score(std::span<const Real> x) {
   check_length(x, dim());
-  if (test_rows_.rows() == 0) return std::nullopt;
+  const ClientRows& tested = at_.test();
+  if (tested.count == 0) return std::nullopt;
   Score score;
-  for (std::size_t r = 0; r < test_rows_.rows(); ++r) {
-    const Real margin = test_rows_.dot(r, x.data());
-    score.correct += !std::isnan(margin) && (margin > 0 ? Real(1) : Real(-1)) == test_sign_[r];
+  for (std::size_t k = 0; k < tested.count; ++k) {
+    const std::size_t r = tested[k];
+    const Real margin = data_->test_rows.dot(r, x.data());
+    score.correct += !std::isnan(margin) && (margin > 0 ? Real(1) : Real(-1)) == data_->test_sign[r];
     ++score.tested;
   }
   return score;

@@ -5,14 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "engine/oracle.h"
-#include "engine/part.h"
+#include "engine/population.h"
 #include "engine/regularizer.h"
-#include "engine/smoothness/weighted_gram.h"
+#include "engine/shared_samples.h"
 #include "engine/sparse_rows.h"
 
 namespace gradwire {
@@ -21,15 +21,18 @@ namespace gradwire {
 enum class LinearLoss : std::uint8_t { kLogistic, kSigmoidSquared };
 
 template <class Real>
-class LogisticOracle final : public Oracle<Real> {
+class LogisticOracle final : public MovableOracle<Real> {
  public:
-  // `labels`: the two of all clients, ascending; they become -1 and +1. Throws DataError when a training
-  // sample has another label, or a feature is not below `dim`.
-  LogisticOracle(const Part& part, std::size_t dim, std::span<const double> labels, Regularizer regularizer,
-                 double lambda, LinearLoss loss = LinearLoss::kLogistic);
+  // `labels`: the two of all clients, ascending; they become -1 and +1. Copies share the samples. Throws
+  // DataError when a training sample has another label, or a feature is not below `dim`.
+  LogisticOracle(SharedSamples samples, std::size_t dim, std::span<const double> labels,
+                 Regularizer regularizer, double lambda, LinearLoss loss = LinearLoss::kLogistic);
 
-  std::size_t dim() const override { return rows_.columns(); }
-  std::size_t sample_count() const override { return rows_.rows(); }
+  std::uint32_t clients() const { return at_.clients(); }
+  std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }
+  void move_to(std::uint32_t client) override { at_.move_to(client); }
+  std::size_t dim() const override { return data_->rows.columns(); }
+  std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
@@ -38,11 +41,17 @@ class LogisticOracle final : public Oracle<Real> {
   std::optional<Score> score(std::span<const Real> x) override;
 
  private:
-  SparseRows<Real> rows_;
-  WeightedGram<Real> gram_{rows_};
-  std::vector<Real> sign_;  // b_j
-  SparseRows<Real> test_rows_;
-  std::vector<Real> test_sign_;  // 0: a label of no training sample, never predicted
+  struct Data {
+    SparseRows<Real> rows;
+    std::vector<Real> sign;  // b_j
+    SparseRows<Real> test_rows;
+    std::vector<Real> test_sign;  // 0: a label of no training sample, never predicted
+
+    Data(SharedSamples&& samples, std::size_t dim, std::span<const double> labels);
+  };
+
+  std::shared_ptr<const Data> data_;
+  ClientCursor at_;
   Regularizer regularizer_;
   double lambda_;
   LinearLoss loss_;

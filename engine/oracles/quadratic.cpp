@@ -87,18 +87,20 @@ double QuadraticFamily::L_pm(std::span<const double> weights) const {
 }
 
 template <class Real>
-QuadraticOracle<Real>::QuadraticOracle(const QuadraticFamily& family, std::uint32_t client)
-    : dim_(family.dim()),
-      diagonal_(static_cast<Real>(family.nu(client) / 2 + family.shift())),
-      neighbour_(static_cast<Real>(-family.nu(client) / 4)),
-      linear_(static_cast<Real>(family.linear(client))) {}
+void QuadraticOracle<Real>::move_to(std::uint32_t client) {
+  const double nu = family_->nu(client);
+  diagonal_ = static_cast<Real>(nu / 2 + family_->shift());
+  neighbour_ = static_cast<Real>(-nu / 4);
+  linear_ = static_cast<Real>(family_->linear(client));
+}
 
 template <class Real>
 Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch,
                                               std::span<Real> gradient) {
-  check_lengths(x, gradient, dim_);
+  const std::size_t d = dim();
+  check_lengths(x, gradient, d);
   static_cast<void>(BatchRows(batch, 1));
-  const std::size_t last = dim_ - 1;
+  const std::size_t last = d - 1;
   // A_i x; the ends have one neighbour each.
   gradient[0] = diagonal_ * x[0] + (last > 0 ? neighbour_ * x[1] : Real(0));
   for (std::size_t j = 1; j < last; ++j) gradient[j] = diagonal_ * x[j] + neighbour_ * (x[j - 1] + x[j + 1]);
@@ -111,10 +113,10 @@ Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch bat
     return static_cast<double>(x[j]) * static_cast<double>(gradient[j]);
   };
   std::size_t j = 0;
-  for (; j + kLanes <= dim_; j += kLanes) {
+  for (; j + kLanes <= d; j += kLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += term(j + lane);
   }
-  for (; j < dim_; ++j) sums[0] += term(j);
+  for (; j < d; ++j) sums[0] += term(j);
   double curvature = 0;  // x^T A_i x
   for (const double part : sums) curvature += part;
 
@@ -124,13 +126,14 @@ Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch bat
 
 template <class Real>
 bool QuadraticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> upper) {
-  check_length(x, dim_);
-  check_upper(upper, dim_);
+  const std::size_t d = dim();
+  check_length(x, d);
+  check_upper(upper, d);
   std::fill(upper.begin(), upper.end(), Real(0));
-  for (std::size_t j = 0; j < dim_; ++j) {
-    const std::size_t row = upper_row(j, dim_);
+  for (std::size_t j = 0; j < d; ++j) {
+    const std::size_t row = upper_row(j, d);
     upper[row + j] = diagonal_;
-    if (j + 1 < dim_) upper[row + j + 1] = neighbour_;
+    if (j + 1 < d) upper[row + j + 1] = neighbour_;
   }
   return true;
 }

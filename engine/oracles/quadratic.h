@@ -8,10 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "engine/oracle.h"
+#include "engine/population.h"
 #include "engine/smoothness/smoothness.h"
 
 namespace gradwire {
@@ -59,17 +61,26 @@ class QuadraticFamily {
 };
 
 template <class Real>
-class QuadraticOracle final : public Oracle<Real> {
+class QuadraticOracle final : public MovableOracle<Real> {
  public:
-  QuadraticOracle(const QuadraticFamily& family, std::uint32_t client);
+  explicit QuadraticOracle(std::shared_ptr<const QuadraticFamily> family) : family_(std::move(family)) {
+    move_to(0);
+  }
+  QuadraticOracle(const QuadraticFamily& family, std::uint32_t client)
+      : QuadraticOracle(std::make_shared<const QuadraticFamily>(family)) {
+    move_to(client);
+  }
 
-  std::size_t dim() const override { return dim_; }
+  std::uint32_t clients() const { return family_->clients(); }
+  std::size_t sample_count(std::uint32_t) const { return 1; }
+  void move_to(std::uint32_t client) override;
+  std::size_t dim() const override { return family_->dim(); }
   std::size_t sample_count() const override { return 1; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
  private:
-  std::size_t dim_;
+  std::shared_ptr<const QuadraticFamily> family_;
   Real diagonal_, neighbour_;  // A_i has nu/2 + c on the diagonal, -nu/4 beside it
   Real linear_;                // b_i = linear_ e_1
 };

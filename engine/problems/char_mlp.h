@@ -38,9 +38,8 @@ struct CharMlp : NetworkKind<CharMlp> {
     return char_mlp(whole);
   }
   template <class Real>
-  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Part& part,
-                                                Half half) const {
-    return text_samples<Real>(agreement, part, half);
+  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Windows& text) const {
+    return text_samples<Real>(agreement, text);
   }
 };
 

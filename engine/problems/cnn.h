@@ -36,10 +36,8 @@ struct Cnn : NetworkKind<Cnn> {
   void check(const Agreement& agreement) const;
   Network network(const Agreement& agreement) const { return lenet(whole_shape(agreement)); }
   template <class Real>
-  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Part& part,
-                                                Half half) const {
-    return std::make_unique<DenseSamples<Real>>(half == Half::kTrain ? part.train : part.test,
-                                                rows.features(agreement), agreement.labels);
+  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, Dataset&& data) const {
+    return std::make_unique<DenseSamples<Real>>(data, rows.features(agreement), agreement.labels);
   }
 
  private:

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
+#include <utility>
 
-#include "engine/oracle.h"
 #include "engine/oracles/least_squares.h"
+#include "engine/population.h"
 #include "engine/problems/linear_model.h"
 
 namespace gradwire {
@@ -16,11 +16,11 @@ struct LeastSquares : LinearModel, LinearConstants<LeastSquares> {
   static void fields(auto& self, auto&& visit) { LinearModel::fields<LeastSquares>(self, visit); }
   static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = true}; }
   template <class Real>
-  std::unique_ptr<Oracle<Real>> oracle(const Agreement& agreement, const Part& part, std::uint32_t /*client*/,
-                                       const AllClients&) const {
-    return with_features(agreement, part, [&](const Part& features) {
-      return std::make_unique<LeastSquaresOracle<Real>>(features, dim(agreement), regularizer, lambda);
-    });
+  std::unique_ptr<Population<Real>> population(const Agreement& agreement, SharedSamples samples,
+                                               const AllClients&) const {
+    using Oracle = LeastSquaresOracle<Real>;
+    return std::make_unique<PopulationOf<Real, Oracle>>(
+        Oracle(with_features(agreement, std::move(samples)), dim(agreement), regularizer, lambda));
   }
 };
 

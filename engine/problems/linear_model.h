@@ -13,6 +13,7 @@
 #include "engine/problems/kind.h"
 #include "engine/problems/sources.h"
 #include "engine/regularizer.h"
+#include "engine/shared_samples.h"
 #include "engine/smoothness/linear_models.h"
 
 namespace gradwire {
@@ -46,12 +47,13 @@ struct LinearModel {
   }
 
  protected:
-  // Calls make(part) with the features of the model: those of the data, and the bias.
-  template <class Make>
-  auto with_features(const Agreement& agreement, const Part& part, const Make& make) const {
-    if (!bias) return make(part);
+  // Adds the bias to the features of the data.
+  SharedSamples with_features(const Agreement& agreement, SharedSamples samples) const {
+    if (!bias) return samples;
     const std::size_t columns = rows.features(agreement);
-    return make(Part{with_bias(part.train, columns), with_bias(part.test, columns)});
+    samples.train = with_bias(samples.train, columns);
+    samples.test = with_bias(samples.test, columns);
+    return samples;
   }
 };
 

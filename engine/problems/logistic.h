@@ -1,13 +1,13 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
-#include "engine/oracle.h"
 #include "engine/oracles/logistic.h"
+#include "engine/population.h"
 #include "engine/problems/linear_model.h"
 
 namespace gradwire {
@@ -37,12 +37,12 @@ struct Logistic : LinearModel, LinearConstants<Logistic> {
   void check(const Agreement& agreement) const;
   LossCurvature curvature() const;
   template <class Real>
-  std::unique_ptr<Oracle<Real>> oracle(const Agreement& agreement, const Part& part, std::uint32_t /*client*/,
-                                       const AllClients&) const {
-    return with_features(agreement, part, [&](const Part& features) {
-      return std::make_unique<LogisticOracle<Real>>(features, dim(agreement), agreement.labels, regularizer,
-                                                    lambda, loss);
-    });
+  std::unique_ptr<Population<Real>> population(const Agreement& agreement, SharedSamples samples,
+                                               const AllClients&) const {
+    using Oracle = LogisticOracle<Real>;
+    return std::make_unique<PopulationOf<Real, Oracle>>(Oracle(with_features(agreement, std::move(samples)),
+                                                               dim(agreement), agreement.labels, regularizer,
+                                                               lambda, loss));
   }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "engine/models/mlp.h"
 #include "engine/problems/network_kind.h"
@@ -36,10 +37,8 @@ struct Mlp : NetworkKind<Mlp> {
     return mlp(whole);
   }
   template <class Real>
-  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Part& part,
-                                                Half half) const {
-    return std::make_unique<SparseSamples<Real>>(half == Half::kTrain ? part.train : part.test,
-                                                 rows.features(agreement), agreement.labels);
+  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, Dataset&& data) const {
+    return std::make_unique<SparseSamples<Real>>(std::move(data), rows.features(agreement), agreement.labels);
   }
 };
 

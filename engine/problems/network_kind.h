@@ -7,16 +7,17 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/field.h"
 #include "engine/models/samples.h"
 #include "engine/network/network.h"
 #include "engine/network/network_oracle.h"
-#include "engine/part.h"
+#include "engine/population.h"
 #include "engine/problems/kind.h"
 #include "engine/problems/sources.h"
-#include "engine/regularizer.h"
+#include "engine/shared_samples.h"
 
 namespace gradwire {
 
@@ -33,10 +34,9 @@ void check_activation(Activation activation);
 void check_classes(std::string_view kind, const Agreement& agreement);
 void check_alphabet(const Agreement& agreement, std::size_t fewest);
 
-// d, start and oracle of a kind that has
+// d, start and population of a kind that has
 //   Network network(const Agreement&) const
-//   samples<Real>(const Agreement&, const Part&, Half) const, a unique_ptr of Examples<Real>
-enum class Half : std::uint8_t { kTrain, kTest };
+//   samples<Real>(const Agreement&, Dataset&& or const Windows&) const, a unique_ptr of Examples<Real>
 template <class Kind>
 struct NetworkKind {
   std::size_t dim(const Agreement& agreement) const { return kind().network(agreement).dim(); }
@@ -44,12 +44,20 @@ struct NetworkKind {
     return kind().network(agreement).start(seed);
   }
   template <class Real>
-  std::unique_ptr<Oracle<Real>> oracle(const Agreement& agreement, const Part& part, std::uint32_t /*client*/,
-                                       const AllClients&) const {
-    return std::make_unique<NetworkOracle<Real>>(
-        kind().network(agreement), kind().template samples<Real>(agreement, part, Half::kTrain),
-        part.test_count() > 0 ? kind().template samples<Real>(agreement, part, Half::kTest) : nullptr,
-        Regularizer::kNone, 0);
+  std::unique_ptr<Population<Real>> population(const Agreement& agreement, SharedSamples samples,
+                                               const AllClients&) const {
+    using Oracle = NetworkOracle<Real>;
+    std::unique_ptr<const Examples<Real>> train, test;
+    if constexpr (requires(const Kind k) { k.rows; }) {
+      train = kind().template samples<Real>(agreement, std::move(samples.train));
+      test = kind().template samples<Real>(agreement, std::move(samples.test));
+    } else {
+      train = kind().template samples<Real>(agreement, samples.train_text);
+      test = kind().template samples<Real>(agreement, samples.test_text);
+    }
+    return std::make_unique<PopulationOf<Real, Oracle>>(
+        Oracle(kind().network(agreement), std::move(train), std::move(samples.train_shares), std::move(test),
+               std::move(samples.test_shares)));
   }
 
  private:
@@ -58,8 +66,7 @@ struct NetworkKind {
 
 // samples() of a kind that reads text.
 template <class Real>
-std::unique_ptr<const Examples<Real>> text_samples(const Agreement& agreement, const Part& part, Half half) {
-  const Windows& text = half == Half::kTrain ? part.train_text : part.test_text;
+std::unique_ptr<const Examples<Real>> text_samples(const Agreement& agreement, const Windows& text) {
   return std::make_unique<TextSamples<Real>>(with_alphabet(text, agreement.alphabet));
 }
 

@@ -25,6 +25,19 @@ concept ReadsText = requires(Kind kind) {
   kind.context();
 };
 template <class Kind>
+concept HasPopulation = requires(const Kind kind, const Agreement agreement, SharedSamples samples,
+                                 AllClients all) {
+  {
+    kind.template population<double>(agreement, std::move(samples), all)
+    } -> std::convertible_to<std::unique_ptr<Population<double>>>;
+};
+template <class Kind>
+concept HasOracle = requires(const Kind kind, const Agreement agreement, const Part part, AllClients all) {
+  {
+    kind.template oracle<double>(agreement, part, std::uint32_t{}, all)
+    } -> std::convertible_to<std::unique_ptr<Oracle<double>>>;
+};
+template <class Kind>
 concept HasSmoothness = requires(const Kind kind, const Agreement agreement, std::span<const Part> parts,
                                  std::span<const double> weights, std::span<const ClientSmoothness> clients,
                                  AllClients all) {
@@ -53,14 +66,9 @@ constexpr bool is_kind() {
         { kind.start(agreement, std::uint64_t{}) } -> std::convertible_to<std::vector<double>>;
       },
       "a kind needs dim(const Agreement&) const and start(const Agreement&, std::uint64_t seed) const");
-  static_assert(
-      requires(const Kind kind, const Agreement agreement, const Part part, AllClients all) {
-        {
-          kind.template oracle<double>(agreement, part, std::uint32_t{}, all)
-          } -> std::convertible_to<std::unique_ptr<Oracle<double>>>;
-      },
-      "a kind needs oracle<Real>(const Agreement&, const Part&, std::uint32_t client, const AllClients&) "
-      "const");
+  static_assert(HasPopulation<Kind> || HasOracle<Kind>,
+                "a kind needs population<Real>(const Agreement&, SharedSamples, const AllClients&) const, or "
+                "oracle<Real>(const Agreement&, const Part&, std::uint32_t client, const AllClients&) const");
   static_assert(!(ReadsRows<Kind> && ReadsText<Kind>), "a kind reads rows or text, not both");
   static_assert(
       HasSmoothness<Kind> || !requires(const Kind kind) { &Kind::smoothness; },
@@ -159,22 +167,15 @@ std::optional<TextReading> text_reading(const Problem& problem) {
       problem);
 }
 
-Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec) {
+Agreement agreement_of(const SharedSamples& samples, const ProblemSpec& spec) {
   Agreement agreement;
-  const bool classes = spec.kind().has_classes;
-  for (const Part& part : parts) {
-    for (const Dataset* data : {&part.train, &part.test}) {
-      agreement.columns = std::max(agreement.columns, data->columns);
-      if (!classes) continue;
-      const std::vector<double> labels = distinct_labels(*data);
-      std::vector<double> merged;
-      std::set_union(agreement.labels.begin(), agreement.labels.end(), labels.begin(), labels.end(),
-                     std::back_inserter(merged));
-      agreement.labels = std::move(merged);
-    }
-    for (const Windows* text : {&part.train_text, &part.test_text})
-      agreement.alphabet = unite_alphabets(agreement.alphabet, text->alphabet());
+  agreement.columns = std::max(samples.train.columns, samples.test.columns);
+  if (spec.kind().has_classes) {
+    const std::vector<double> train = distinct_labels(samples.train), test = distinct_labels(samples.test);
+    std::set_union(train.begin(), train.end(), test.begin(), test.end(),
+                   std::back_inserter(agreement.labels));
   }
+  agreement.alphabet = unite_alphabets(samples.train_text.alphabet(), samples.test_text.alphabet());
   return agreement;
 }
 
@@ -204,8 +205,17 @@ template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
                                           const Part& part, std::uint32_t client) {
   return std::visit(
-      [&](const auto& kind) -> std::unique_ptr<Oracle<Real>> {
-        return kind.template oracle<Real>(agreement, part, client, spec);
+      [&]<class Kind>(const Kind& kind) -> std::unique_ptr<Oracle<Real>> {
+        if constexpr (HasPopulation<Kind>) {
+          const bool has_data = ReadsRows<Kind> || ReadsText<Kind>;  // then the part is that of one client
+          const auto clients = kind.template population<Real>(
+              agreement, has_data ? SharedSamples(part) : SharedSamples(), spec);
+          auto oracle = clients->oracle();
+          oracle->move_to(has_data ? 0 : client);
+          return oracle;
+        } else {
+          return kind.template oracle<Real>(agreement, part, client, spec);
+        }
       },
       spec.problem);
 }
@@ -216,30 +226,30 @@ template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const A
                                                      std::uint32_t);
 
 template <class Real>
-std::vector<std::unique_ptr<Oracle<Real>>> make_oracles(const ProblemSpec& spec, const Agreement& agreement,
-                                                        std::span<const Part> parts) {
-  if (spec.kind().needs_data() && parts.size() != spec.clients)
-    throw std::logic_error("make_oracles: one part per client");
+std::unique_ptr<Population<Real>> make_population(const ProblemSpec& spec, const Agreement& agreement,
+                                                  SharedSamples samples) {
+  const bool has_data = spec.kind().needs_data();
+  if (has_data && samples.clients() != spec.clients)
+    throw std::logic_error("make_population: the samples are of another number of clients");
   return std::visit(
-      [&](const auto& kind) {
-        if constexpr (requires { kind.template oracles<Real>(spec); }) {
-          return kind.template oracles<Real>(spec);
+      [&]<class Kind>(const Kind& kind) -> std::unique_ptr<Population<Real>> {
+        if constexpr (HasPopulation<Kind>) {
+          return kind.template population<Real>(agreement, std::move(samples), spec);
         } else {
           std::vector<std::unique_ptr<Oracle<Real>>> oracles;
-          oracles.reserve(spec.clients);
           for (std::uint32_t client = 0; client < spec.clients; ++client)
-            oracles.push_back(
-                kind.template oracle<Real>(agreement, parts.empty() ? Part{} : parts[client], client, spec));
-          return oracles;
+            oracles.push_back(kind.template oracle<Real>(agreement, has_data ? samples.part(client) : Part{},
+                                                         client, spec));
+          return std::make_unique<OracleList<Real>>(std::move(oracles));
         }
       },
       spec.problem);
 }
 
-template std::vector<std::unique_ptr<Oracle<float>>> make_oracles(const ProblemSpec&, const Agreement&,
-                                                                  std::span<const Part>);
-template std::vector<std::unique_ptr<Oracle<double>>> make_oracles(const ProblemSpec&, const Agreement&,
-                                                                   std::span<const Part>);
+template std::unique_ptr<Population<float>> make_population(const ProblemSpec&, const Agreement&,
+                                                            SharedSamples);
+template std::unique_ptr<Population<double>> make_population(const ProblemSpec&, const Agreement&,
+                                                             SharedSamples);
 
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
                                    std::uint32_t client) {

@@ -14,6 +14,7 @@
 #include "base/field.h"
 #include "engine/oracle.h"
 #include "engine/part.h"
+#include "engine/population.h"
 #include "engine/problems/char_mlp.h"
 #include "engine/problems/cnn.h"
 #include "engine/problems/gpt.h"
@@ -22,6 +23,7 @@
 #include "engine/problems/logistic.h"
 #include "engine/problems/mlp.h"
 #include "engine/problems/quadratic.h"
+#include "engine/shared_samples.h"
 #include "engine/smoothness/smoothness.h"
 
 namespace gradwire {
@@ -68,9 +70,9 @@ struct ProblemSpec : AllClients {
   const ProblemKind& kind() const { return kind_of(problem); }
 };
 
-// What follows from all parts together. Labels are left out for kinds that take them as numbers. The alphabet
-// is that of whole files, so that d does not depend on how they are split.
-Agreement agreement_of(std::span<const Part> parts, const ProblemSpec& spec);
+// What follows from all samples together. Labels are left out for kinds that take them as numbers. The
+// alphabet is that of whole files, so that d does not depend on how they are split.
+Agreement agreement_of(const SharedSamples& samples, const ProblemSpec& spec);
 
 // Throws DataError (one line) when labels, letters or shapes do not fit the problem, e.g. logistic with three
 // labels.
@@ -89,11 +91,11 @@ template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
                                           const Part& part, std::uint32_t client);
 
-// The oracles of all clients as make_oracle() gives them, with what they share computed once. REQUIRES: the
-// same, and parts.size() == spec.clients (parts may be empty for kinds without data).
+// The functions of all clients: each is what make_oracle() gives, bit for bit. REQUIRES: the same, and
+// samples.clients() == spec.clients (kinds without data ignore the samples).
 template <class Real>
-std::vector<std::unique_ptr<Oracle<Real>>> make_oracles(const ProblemSpec& spec, const Agreement& agreement,
-                                                        std::span<const Part> parts);
+std::unique_ptr<Population<Real>> make_population(const ProblemSpec& spec, const Agreement& agreement,
+                                                  SharedSamples samples);
 
 // The constants of one client, from its own samples alone. REQUIRES: the kind has_smoothness.
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "base/field.h"
-#include "engine/oracle.h"
 #include "engine/oracles/quadratic.h"
 #include "engine/part.h"
+#include "engine/population.h"
 #include "engine/problems/kind.h"
+#include "engine/shared_samples.h"
 #include "engine/smoothness/smoothness.h"
 
 namespace gradwire {
@@ -34,19 +35,11 @@ struct Quadratic {
   std::size_t dim(const Agreement&) const { return shape.dim; }
   std::vector<double> start(const Agreement& agreement, std::uint64_t seed) const;  // sqrt(d) e_1
   template <class Real>
-  std::unique_ptr<Oracle<Real>> oracle(const Agreement&, const Part&, std::uint32_t client,
-                                       const AllClients& all) const {
-    return std::make_unique<QuadraticOracle<Real>>(family(all), client);
-  }
-  // Those of all clients, from one family.
-  template <class Real>
-  std::vector<std::unique_ptr<Oracle<Real>>> oracles(const AllClients& all) const {
-    const QuadraticFamily shared = family(all);
-    std::vector<std::unique_ptr<Oracle<Real>>> oracles;
-    oracles.reserve(all.clients);
-    for (std::uint32_t client = 0; client < all.clients; ++client)
-      oracles.push_back(std::make_unique<QuadraticOracle<Real>>(shared, client));
-    return oracles;
+  std::unique_ptr<Population<Real>> population(const Agreement&, const SharedSamples&,
+                                               const AllClients& all) const {
+    using Oracle = QuadraticOracle<Real>;
+    return std::make_unique<PopulationOf<Real, Oracle>>(
+        Oracle(std::make_shared<const QuadraticFamily>(family(all))));
   }
 
   ClientSmoothness client_smoothness(const Agreement&, const Part&, std::uint32_t client,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 
@@ -44,25 +45,22 @@ std::vector<std::uint32_t> draw(std::size_t size, std::size_t count, Random rand
 }
 
 struct Looked {
-  Oracle<double>* oracle;
-  std::size_t client;
+  std::uint32_t client;
   double weight;  // in the mean over those that are looked at
   std::vector<std::uint32_t> samples;
 };
 
 class Estimate {
  public:
-  Estimate(std::span<const std::unique_ptr<Oracle<double>>> oracles, std::span<const double> weights,
-           std::span<const double> x0, std::uint64_t seed)
-      : seed_(seed), x_(x0.begin(), x0.end()) {
+  Estimate(const Population<double>& clients, std::span<const double> weights, std::span<const double> x0,
+           std::uint64_t seed)
+      : seed_(seed), x_(x0.begin(), x0.end()), oracle_(clients.oracle()) {
     double weight_sum = 0;
-    for (const std::uint32_t i : draw(oracles.size(), kClients, Random(seed, "estimate clients"))) {
-      Oracle<double>& oracle = *oracles[i];
+    for (const std::uint32_t i : draw(clients.clients(), kClients, Random(seed, "estimate clients"))) {
       const double weight = weights.empty() ? 1 : weights[i];
       weight_sum += weight;
       looked_.push_back(
-          {&oracle, i, weight,
-           draw(oracle.sample_count(), kSamplesPerClient, Random(seed, "estimate samples", i))});
+          {i, weight, draw(clients.sample_count(i), kSamplesPerClient, Random(seed, "estimate samples", i))});
     }
     for (Looked& one : looked_) one.weight /= weight_sum;
     L_i_.resize(looked_.size());
@@ -106,8 +104,9 @@ class Estimate {
 
  private:
   Gradient gradient_of(const Looked& one, Batch batch) const {
-    return [oracle = one.oracle, batch](std::span<const double> x, std::span<double> out) {
-      oracle->loss_and_gradient(x, batch, out);
+    return [this, client = one.client, batch](std::span<const double> x, std::span<double> out) {
+      oracle_->move_to(client);
+      oracle_->loss_and_gradient(x, batch, out);
     };
   }
 
@@ -116,7 +115,8 @@ class Estimate {
       std::vector<double> one(out.size());
       std::fill(out.begin(), out.end(), 0.0);
       for (const Looked& client : looked_) {
-        client.oracle->loss_and_gradient(x, client.samples, one);
+        oracle_->move_to(client.client);
+        oracle_->loss_and_gradient(x, client.samples, one);
         for (std::size_t j = 0; j < out.size(); ++j) out[j] += client.weight * one[j];
       }
     };
@@ -162,6 +162,7 @@ class Estimate {
 
   std::uint64_t seed_;
   std::vector<double> x_;
+  std::unique_ptr<MovableOracle<double>> oracle_;
   std::vector<Looked> looked_;
   double L_ = 0, sample_max_ = 0;
   std::vector<double> L_i_, sample_square_;  // of those looked at
@@ -169,16 +170,15 @@ class Estimate {
 
 }  // namespace
 
-Smoothness estimate_smoothness(std::span<const std::unique_ptr<Oracle<double>>> oracles,
-                               std::span<const double> weights, std::span<const double> x0,
-                               std::uint64_t seed) {
-  if (oracles.empty() || x0.size() != oracles[0]->dim())
-    throw std::logic_error("estimate_smoothness: at least one oracle, of the length of x0");
-  Estimate estimate(oracles, weights, x0, seed);
+Smoothness estimate_smoothness(const Population<double>& clients, std::span<const double> weights,
+                               std::span<const double> x0, std::uint64_t seed) {
+  if (clients.clients() == 0 || x0.size() != clients.oracle()->dim())
+    throw std::logic_error("estimate_smoothness: at least one client, x0 of the length of its oracle");
+  Estimate estimate(clients, weights, x0, seed);
   estimate.look();
   estimate.descend();
   estimate.look();
-  return estimate.result(oracles.size(), weights);
+  return estimate.result(clients.clients(), weights);
 }
 
 }  // namespace gradwire

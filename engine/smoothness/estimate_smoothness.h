@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "engine/oracle.h"
+#include "engine/population.h"
 #include "engine/smoothness/smoothness.h"
 
 namespace gradwire {
@@ -17,10 +16,9 @@ namespace gradwire {
 // single samples; of more than 64 clients, 64 are drawn, and the others get the largest of the values of
 // these. mu = 0, convex = false, exact = false, estimated = true. Every value is a lower bound of the true
 // constant, rounded up to two digits so that processors whose gradients differ in their last bits agree.
-// Draws by `seed`; throws DataError where a gradient is not finite. REQUIRES: at least one oracle; x0 and the
-// oracles are of one length.
-Smoothness estimate_smoothness(std::span<const std::unique_ptr<Oracle<double>>> oracles,
-                               std::span<const double> weights, std::span<const double> x0,
-                               std::uint64_t seed);
+// Draws by `seed`; throws DataError where a gradient is not finite. REQUIRES: at least one client; x0 is of
+// the length of their oracles.
+Smoothness estimate_smoothness(const Population<double>& clients, std::span<const double> weights,
+                               std::span<const double> x0, std::uint64_t seed);
 
 }  // namespace gradwire

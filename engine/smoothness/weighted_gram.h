@@ -15,25 +15,26 @@ namespace gradwire {
 template <class Real>
 class WeightedGram {
  public:
-  explicit WeightedGram(const SparseRows<Real>& rows) {
+  // Of the rows `mine`.
+  WeightedGram(const SparseRows<Real>& rows, const ClientRows& mine) : mine_(mine) {
     // A scattered pair of nonzeros costs about as much as this many entries of a triangle in plain loops.
     constexpr double kEntriesPerPair = 16;
     double pairs = 0;
-    for (std::size_t r = 0; r < rows.rows(); ++r) {
-      const auto count = static_cast<double>(rows.row_columns(r).size());
+    for (std::size_t j = 0; j < mine.count; ++j) {
+      const auto count = static_cast<double>(rows.row_columns(mine[j]).size());
       pairs += count * (count + 1) / 2;
     }
     const auto triangle = static_cast<double>(upper_size(rows.columns()));
-    dense_ = pairs * kEntriesPerPair > triangle * static_cast<double>(rows.rows());
+    dense_ = pairs * kEntriesPerPair > triangle * static_cast<double>(mine.count);
   }
 
-  // The rows first .. first + weight.size() - 1 of the same `rows`. `upper`: shape (d (d + 1) / 2).
+  // Those numbered first .. first + weight.size() - 1 among `mine`. `upper`: shape (d (d + 1) / 2).
   void add(const SparseRows<Real>& rows, std::size_t first, std::span<const Real> weight,
            std::span<Real> upper) {
     if (!dense_) {
       for (std::size_t k = 0; k < weight.size(); ++k)
-        add_outer_product(rows.row_columns(first + k), rows.row_values(first + k), weight[k], rows.columns(),
-                          upper.data());
+        add_outer_product(rows.row_columns(mine_[first + k]), rows.row_values(mine_[first + k]), weight[k],
+                          rows.columns(), upper.data());
       return;
     }
     for (std::size_t k = 0; k < weight.size(); k += kTogether)
@@ -48,7 +49,8 @@ class WeightedGram {
                     Real* upper) {
     const std::size_t d = rows.columns();
     block_.assign(kTogether * d, Real(0));
-    for (std::size_t k = 0; k < weight.size(); ++k) rows.add_scaled(first + k, Real(1), &block_[k * d]);
+    for (std::size_t k = 0; k < weight.size(); ++k)
+      rows.add_scaled(mine_[first + k], Real(1), &block_[k * d]);
     const Real* const v = block_.data();
     for (std::size_t a = 0; a < d; ++a) {
       Real factor[kTogether] = {};
@@ -62,6 +64,7 @@ class WeightedGram {
     }
   }
 
+  ClientRows mine_;
   bool dense_ = false;
   std::vector<Real> block_;  // (kTogether, d)
 };

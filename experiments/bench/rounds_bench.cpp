@@ -137,7 +137,7 @@ struct A9a {
     agreement = {data.columns, distinct_labels(data)};
     SplitSpec split;
     split.clients = kClients;
-    const std::vector<Part> parts = make_parts(data, nullptr, split);
+    const std::vector<Part> parts = share_samples(data, nullptr, split).all_parts();
     for (std::uint32_t i = 0; i < kClients; ++i)
       oracles.push_back(make_oracle<double>(spec, agreement, parts[i], i));
     const Smoothness constants = smoothness(spec, agreement, parts, {});

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/state.h"
+#include "experiments/simulate/evaluator.h"
 #include "experiments/simulate/local_client.h"
 #include "experiments/support/thread_pool.h"
 #include "proto/wire/codec_context.h"
@@ -30,33 +31,34 @@ struct InProcess<Real>::Impl {
     bool answered = false;
     Event<Real> event;
   };
-  Impl(std::shared_ptr<const Setup<Real>> s, std::vector<Oracle<Real>*> o, const InProcessOptions& opt)
+  Impl(std::shared_ptr<const Setup<Real>> s, std::shared_ptr<const Population<Real>> f,
+       const InProcessOptions& opt)
       : setup(std::move(s)),
-        oracles(std::move(o)),
+        functions(std::move(f)),
         options(opt),
-        context(codec_context(*setup, options.zstd)),
+        context(codec_context(*setup, zstd_of(options.zstd, options.encoded))),
         codec(context),
         pool(std::max(1u, options.threads)),
-        workers(pool.size()),
+        workers(make_workers(*functions, pool.size(), context)),
+        evaluator(*functions, pool, oracles_of(workers), options.evaluation_bytes),
         clients(setup->n) {
-    if (oracles.size() != setup->n) throw std::logic_error("InProcess needs one oracle per client");
+    if (functions->clients() != setup->n) throw std::logic_error("InProcess needs one function per client");
     const Facts& facts = facts_of(*setup);
     const std::size_t vector_bytes = setup->n * setup->d * sizeof(Real);
     lends_seats = facts.client_state == ClientState::kNone && !facts.asynchronous && !options.faults.any() &&
                   3 * vector_bytes + setup->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
     forgets = !facts.asynchronous && !options.faults.any() && 2 * vector_bytes > options.evaluation_bytes;
-    for (auto& w : workers) w.codec = std::make_unique<Codec<Real>>(context);
   }
 
   Client& client(ClientId c) {
     Client& found = clients.at(c);
     if (found.seat) return found;
     if (spare.empty()) {
-      found.seat = std::make_unique<LocalClient<Real>>(setup, c, *oracles[c]);
+      found.seat = std::make_unique<LocalClient<Real>>(setup, c, *workers[0].oracle);
     } else {
       found.seat = std::move(spare.back());
       spare.pop_back();
-      found.seat->runtime->rebind(c, *oracles[c]);
+      found.seat->runtime->rebind(c, *workers[0].oracle);
     }
     if (lends_seats) seated.push_back(c);
     return found;
@@ -101,7 +103,7 @@ struct InProcess<Real>::Impl {
       Work& work = queue[k];
       Client& to = client(work.client);
       work.fate = draw_fate(options.faults, options.draw_arrival, setup->seed, work.client, to.requests++);
-      to.seat->suffer(work.fate, setup, work.client, *oracles[work.client]);
+      to.seat->suffer(work.fate, setup, work.client, *workers[0].oracle);
     }
     run_clients();
     deliver();
@@ -123,8 +125,9 @@ struct InProcess<Real>::Impl {
   }
 
   void answer(Work& work, LocalWorker<Real>& worker) {
-    work.answered = clients[work.client].seat->answer(work.client, work.envelope, options.encoded, work.bytes,
-                                                      work.fate, codec, worker, work.event);
+    work.answered =
+        clients[work.client].seat->answer(work.client, work.envelope, options.encoded, work.bytes, work.fate,
+                                          codec, worker, work.event, evaluator.known(work.client));
   }
 
   void deliver() {
@@ -159,12 +162,13 @@ struct InProcess<Real>::Impl {
   }
 
   std::shared_ptr<const Setup<Real>> setup;
-  std::vector<Oracle<Real>*> oracles;
+  std::shared_ptr<const Population<Real>> functions;
   InProcessOptions options;
   CodecContext context;
   Codec<Real> codec;
   ThreadPool pool;
   std::vector<LocalWorker<Real>> workers;
+  Evaluator<Real> evaluator;
   std::vector<Client> clients;
   bool lends_seats = false, forgets = false;
   std::vector<ClientId> seated, evaluated;  // clients whose seat or evaluation give_back() frees
@@ -185,9 +189,9 @@ struct InProcess<Real>::Impl {
 };
 
 template <class Real>
-InProcess<Real>::InProcess(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
-                           const InProcessOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(setup), std::move(oracles), options)) {}
+InProcess<Real>::InProcess(std::shared_ptr<const Setup<Real>> setup,
+                           std::shared_ptr<const Population<Real>> functions, const InProcessOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(setup), std::move(functions), options)) {}
 template <class Real>
 InProcess<Real>::~InProcess() = default;
 
@@ -202,6 +206,10 @@ const Event<Real>& InProcess<Real>::next(double deadline) {
 template <class Real>
 double InProcess<Real>::now() const {
   return impl_->clock;
+}
+template <class Real>
+void InProcess<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
+  impl_->evaluator.evaluate(x, to);
 }
 template <class Real>
 ClientRuntime<Real>& InProcess<Real>::runtime(ClientId client) {

@@ -7,12 +7,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "algorithms/methods.h"
-#include "engine/oracle.h"
+#include "engine/population.h"
 #include "experiments/simulate/faults.h"
 #include "proto/wire/codec.h"
+#include "rounds/evaluation.h"
 #include "rounds/runtime.h"
 #include "rounds/transport.h"
 
@@ -36,14 +38,20 @@ struct InProcessOptions {
 template <class Real>
 class InProcess final : public Transport<Real> {
  public:
-  // One oracle per client; they must outlive this.
+  // `oracles`: one per client; they must outlive this.
   InProcess(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+            const InProcessOptions& options)
+      : InProcess(std::move(setup), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {}
+  InProcess(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
             const InProcessOptions& options);
   ~InProcess() override;
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
   const Event<Real>& next(double deadline) override;
   double now() const override;
+
+  // For LoopHooks::evaluate: asks the functions, not the clients.
+  void evaluate(View<Real> x, Evaluation<Real>& to);
 
   ClientRuntime<Real>& runtime(ClientId client);  // for tests and tools
 

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "engine/population.h"
 #include "experiments/simulate/encoded_link.h"
 #include "experiments/simulate/faults.h"
 #include "proto/wire/codec.h"
@@ -16,9 +18,32 @@ namespace gradwire {
 // What a thread needs that lets clients work.
 template <class Real>
 struct LocalWorker {
+  std::unique_ptr<MovableOracle<Real>> oracle;  // moves to the client at work
   Scratch<Real> scratch;
   std::unique_ptr<Codec<Real>> codec;
 };
+
+// Nobody compresses what stays in memory only to count its bytes.
+inline ZstdMode zstd_of(const ZstdMode& asked, bool encoded) {
+  return encoded ? asked : ZstdMode{.kind = ZstdMode::Kind::kOff};
+}
+
+template <class Real>
+std::vector<LocalWorker<Real>> make_workers(const Population<Real>& functions, std::size_t count,
+                                            const CodecContext& context) {
+  std::vector<LocalWorker<Real>> workers(count);
+  for (LocalWorker<Real>& worker : workers) {
+    worker.oracle = functions.oracle();
+    worker.codec = std::make_unique<Codec<Real>>(context);
+  }
+  return workers;
+}
+template <class Real>
+std::vector<MovableOracle<Real>*> oracles_of(const std::vector<LocalWorker<Real>>& workers) {
+  std::vector<MovableOracle<Real>*> oracles;
+  for (const LocalWorker<Real>& worker : workers) oracles.push_back(worker.oracle.get());
+  return oracles;
+}
 
 template <class Real>
 struct LocalClient {
@@ -46,10 +71,17 @@ struct LocalClient {
   };
 
   // Answers the request; false: nothing comes back. The event views this client until its next newer ticket.
-  // `encoded`: request and reply pass through the codec.
+  // `encoded`: request and reply pass through the codec. `known`: what the last evaluation found.
   bool answer(ClientId client, Envelope<Real> envelope, bool encoded, const Bytes& bytes, const Fate& fate,
-              const Codec<Real>& codec, LocalWorker<Real>& worker, Event<Real>& event) {
+              const Codec<Real>& codec, LocalWorker<Real>& worker, Event<Real>& event,
+              const Evaluated<Real>& known = {}) {
     if (fate.request_lost) return false;
+    worker.oracle->move_to(client);
+    if (known.x.empty()) {
+      runtime->bind(*worker.oracle);
+    } else {
+      runtime->bind(*worker.oracle, known);
+    }
     // Nobody counts the bytes of an evaluation, and to count them the codec may have to compress it.
     const bool is_counted = envelope.request != Request::kEvaluate;
     if (encoded) {

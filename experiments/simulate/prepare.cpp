@@ -8,16 +8,19 @@
 namespace gradwire {
 namespace {
 
-// The constants are reported even when no step size needs them, unless computing them takes seconds.
-bool is_cheap(const std::vector<Part>& parts) {
+// The constants are reported even when no step size needs them, unless computing them takes long.
+bool is_cheap(const SharedSamples& samples) {
   constexpr std::size_t kCheapNonzeros = 5'000'000;
+  constexpr std::size_t kNonzerosPerClient = 1'000;  // that cost as much as what is computed once per client
   std::size_t nonzeros = 0;
-  for (const Part& part : parts) nonzeros += part.train.value.size();
+  for (std::uint32_t i = 0; i < samples.clients() && nonzeros <= kCheapNonzeros; ++i)
+    nonzeros += samples.train_count(i) * (samples.train.value.size() / (samples.train.rows() + 1) + 1) +
+                kNonzerosPerClient;
   return nonzeros <= kCheapNonzeros;
 }
 
-Smoothness estimate(const ProblemSpec& problem, const std::vector<Part>& parts, RunPlan& plan) {
-  Smoothness s = estimate_smoothness(make_oracles<double>(problem, plan.agreement, parts), plan.weights,
+Smoothness estimate(const ProblemSpec& problem, const SharedSamples& samples, RunPlan& plan) {
+  Smoothness s = estimate_smoothness(*make_population<double>(problem, plan.agreement, samples), plan.weights,
                                      plan.x0, plan.experiment.seed);
   plan.warnings.push_back(
       "kind " + std::string(problem.kind().name) +
@@ -28,12 +31,11 @@ Smoothness estimate(const ProblemSpec& problem, const std::vector<Part>& parts, 
   return s;
 }
 
-std::optional<Smoothness> constants(const ProblemSpec& problem, const std::vector<Part>& parts,
-                                    RunPlan& plan) {
+std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamples& samples, RunPlan& plan) {
   if (!problem.kind().has_smoothness)
-    return plan.needed.smoothness.empty() ? std::nullopt : std::optional(estimate(problem, parts, plan));
-  if (!plan.needed.any() && !is_cheap(parts)) return std::nullopt;
-  return smoothness(problem, plan.agreement, parts, plan.weights);
+    return plan.needed.smoothness.empty() ? std::nullopt : std::optional(estimate(problem, samples, plan));
+  if (!plan.needed.any() && !is_cheap(samples)) return std::nullopt;
+  return smoothness(problem, plan.agreement, samples.all_parts(), plan.weights);
 }
 
 }  // namespace
@@ -41,11 +43,11 @@ std::optional<Smoothness> constants(const ProblemSpec& problem, const std::vecto
 Prepared prepare(const LoadedExperiment& loaded) {
   Prepared p;
   p.problem = problem_spec(loaded.experiment);
-  p.parts = load_parts(loaded.experiment, loaded.folder());
+  p.data = load_samples(loaded.experiment, loaded.folder());
   ClientsData data;
-  data.agreement = agreement_of(p.parts, p.problem);
-  for (const Part& part : p.parts) data.samples.push_back(part.train_count());
-  data.smoothness = [&p](RunPlan& plan) { return constants(p.problem, p.parts, plan); };
+  data.agreement = agreement_of(p.data, p.problem);
+  for (std::uint32_t i = 0; i < p.data.clients(); ++i) data.samples.push_back(p.data.train_count(i));
+  data.smoothness = [&p](RunPlan& plan) { return constants(p.problem, p.data, plan); };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
   return p;
 }

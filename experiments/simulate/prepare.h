@@ -12,7 +12,7 @@ namespace gradwire {
 // The plan of a run whose data are at hand.
 struct Prepared : RunPlan {
   ProblemSpec problem;
-  std::vector<Part> parts;  // one per client
+  SharedSamples data;
 };
 
 // Reads the data and resolves every number. Throws ExperimentError or DataError (one line).

@@ -4,9 +4,11 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "engine/kernels/select.h"
 #include "experiments/simulate/in_process.h"
+#include "experiments/simulate/virtual_clients.h"
 #include "experiments/simulate/virtual_time.h"
 #include "experiments/support/thread_pool.h"
 #include "proto/config/client_seconds.h"
@@ -107,12 +109,11 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
 }
 
 template <class Real>
-RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const RunObserver& observer,
+RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObserver& observer,
                       const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
   const auto setup = make_setup<Real>(p, Seat::kSimulation, ranges_of(p.d, threads));
-  const auto oracles = make_oracles<Real>(p.problem, p.agreement, p.parts);
-  std::vector<Oracle<Real>*> pointers;
-  for (const auto& oracle : oracles) pointers.push_back(oracle.get());
+  const std::shared_ptr<const Population<Real>> functions =
+      make_population<Real>(p.problem, p.agreement, std::move(p.data));
   const auto server = make_server<Real>(setup);
   Ledger ledger;
   ledger.committed.resize(setup->n);
@@ -120,10 +121,22 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
   limits.keep_clients = checkpoints.checkpoint != nullptr;
   const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
   const std::string& speeds = p.experiment.clients.seconds;
-  if (speeds.empty() && !facts_of(*setup).asynchronous) {
-    InProcess<Real> clients(setup, pointers, options);
+  LoopHooks<Real> hooks;
+  const bool is_timed = !speeds.empty() || facts_of(*setup).asynchronous;
+  // Nothing is late or lost, and all replies are used.
+  const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse();
+  if (!is_timed && is_plain) {
+    VirtualClients<Real> clients(setup, functions, {.threads = threads});
     const auto store = store_of<Real>(checkpoints, *server, ledger, clients, observer.on_note);
-    return run_on<Real>(clients, *setup, *server, ledger, limits, {}, observer, stop, store.get());
+    hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
+    return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
+  }
+  if (!is_timed) {
+    InProcess<Real> clients(setup, functions, options);
+    const auto store = store_of<Real>(checkpoints, *server, ledger, clients, observer.on_note);
+    if (!encoded && !options.faults.any())  // else evaluations are messages like all others
+      hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
+    return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
   }
   VirtualTimeOptions virtual_options;
   virtual_options.threads = threads;
@@ -132,7 +145,7 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
   virtual_options.zstd = options.zstd;
   virtual_options.seconds = [seed = setup->seed, seconds = parse_client_seconds(speeds)](
                                 ClientId i, std::uint64_t ticket) { return seconds.of(seed, i, ticket); };
-  VirtualTime<Real> clients(setup, pointers, virtual_options);
+  VirtualTime<Real> clients(setup, functions, virtual_options);
   const auto store = store_of<Real>(checkpoints, *server, ledger, clients, observer.on_note);
   if (store != nullptr && store->recovered()) {
     clients.set_clock(ledger.totals.seconds);
@@ -141,7 +154,6 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
       observer.on_note("all clients begin new work on the virtual clock: the run goes on with other bits");
   }
   wait_for_whoever_is_slow(limits, options.faults);
-  LoopHooks<Real> hooks;
   hooks.seconds = [&clients] { return clients.now(); };
   hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
   return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
@@ -149,12 +161,12 @@ RunResult simulate_as(const Prepared& p, bool encoded, unsigned threads, const R
 
 }  // namespace
 
-RunResult simulate(const Prepared& prepared, bool encoded, unsigned threads, const RunObserver& observer,
+RunResult simulate(Prepared prepared, bool encoded, unsigned threads, const RunObserver& observer,
                    const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
   threads = std::clamp(threads, 1u, std::max(1u, prepared.problem.clients));
   if (prepared.experiment.precision == Precision::kFp32)
-    return simulate_as<float>(prepared, encoded, threads, observer, stop, checkpoints);
-  return simulate_as<double>(prepared, encoded, threads, observer, stop, checkpoints);
+    return simulate_as<float>(std::move(prepared), encoded, threads, observer, stop, checkpoints);
+  return simulate_as<double>(std::move(prepared), encoded, threads, observer, stop, checkpoints);
 }
 
 }  // namespace gradwire

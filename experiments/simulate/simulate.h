@@ -39,8 +39,9 @@ struct Checkpoints {
   double seconds = 30;      // from one to the next, about; one more when the run is stopped; 0: none
 };
 
+// Takes the samples of `prepared` over, so that there is one copy of them.
 // `encoded`: every message passes through the codec. Throws std::runtime_error (one line).
-RunResult simulate(const Prepared& prepared, bool encoded, unsigned threads, const RunObserver& observer,
+RunResult simulate(Prepared prepared, bool encoded, unsigned threads, const RunObserver& observer,
                    const std::atomic<bool>& stop, const Checkpoints& checkpoints = {});
 
 }  // namespace gradwire

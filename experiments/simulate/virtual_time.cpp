@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/state.h"
-#include "compressors/norms.h"
+#include "experiments/simulate/evaluator.h"
 #include "experiments/simulate/kept_body.h"
 #include "experiments/simulate/local_client.h"
 #include "experiments/support/thread_pool.h"
@@ -43,17 +43,18 @@ struct VirtualTime<Real>::Impl {
     bool operator<(const Done& o) const { return at != o.at ? at > o.at : order > o.order; }
   };
 
-  Impl(std::shared_ptr<const Setup<Real>> s, std::vector<Oracle<Real>*> o, const VirtualTimeOptions& opt)
+  Impl(std::shared_ptr<const Setup<Real>> s, std::shared_ptr<const Population<Real>> f,
+       const VirtualTimeOptions& opt)
       : setup(std::move(s)),
-        oracles(std::move(o)),
+        functions(std::move(f)),
         options(opt),
-        codec(codec_context(*setup, options.zstd)),
+        codec(codec_context(*setup, zstd_of(options.zstd, options.encoded))),
         pool(std::max(1u, options.threads)),
-        workers(pool.size()),
+        workers(make_workers(*functions, pool.size(), codec.context())),
+        evaluator(*functions, pool, oracles_of(workers), 0),
         clients(setup->n),
         keeps_state(facts_of(*setup).client_state != ClientState::kNone) {
-    if (oracles.size() != setup->n) throw std::logic_error("VirtualTime needs one oracle per client");
-    for (auto& w : workers) w.codec = std::make_unique<Codec<Real>>(codec.context());
+    if (functions->clients() != setup->n) throw std::logic_error("VirtualTime needs one function per client");
   }
 
   // ---- asking ----
@@ -70,7 +71,7 @@ struct VirtualTime<Real>::Impl {
       give_back(body);
       return bytes;
     }
-    if (!to.local) to.local = std::make_unique<LocalClient<Real>>(setup, c, *oracles[c]);
+    if (!to.local) to.local = std::make_unique<LocalClient<Real>>(setup, c, *workers[0].oracle);
     finish(to, c);
     give_back(std::exchange(to.body, body));
     to.envelope = envelope;
@@ -83,7 +84,7 @@ struct VirtualTime<Real>::Impl {
       to.envelope.resync = &to.resync->down();
     }
     to.fate = draw_fate(options.faults, false, setup->seed, c, to.requests++);
-    to.local->suffer(to.fate, setup, c, *oracles[c]);
+    to.local->suffer(to.fate, setup, c, *workers[0].oracle);
     to.stage = is_goodbye ? Stage::kIdle : Stage::kWorks;
     if (is_goodbye) {
       compute(to, c, workers[0]);
@@ -229,40 +230,13 @@ struct VirtualTime<Real>::Impl {
     heap.pop_back();
   }
 
-  // ---- evaluating ----
-
-  void evaluate(View<Real> x, Evaluation<Real>& to) {
-    std::vector<ClientId> window;
-    std::vector<Vec<Real>> gradients;
-    std::vector<Uplink<Real>> answers;
-    for (ClientId next = 0; next < setup->n;) {
-      next = to.next_window(next, window);
-      gradients.resize(window.size());
-      answers.assign(window.size(), {});
-      pool.for_each(window.size(), [&](unsigned, std::size_t k) {
-        Oracle<Real>& oracle = *oracles[window[k]];
-        gradients[k].resize(setup->d);
-        answers[k].client = window[k];
-        answers[k].loss = oracle.loss_and_gradient(x, {}, gradients[k]);
-        answers[k].parts = {Payload<Real>::dense(gradients[k])};
-        if (!std::isfinite(answers[k].loss) || !all_finite<Real>(gradients[k])) {
-          answers[k].answer = Answer::kNotFinite;
-        } else if (const auto score = oracle.score(x)) {
-          answers[k].correct = score->correct;
-          answers[k].tested = score->tested;
-        }
-      });
-      for (const Uplink<Real>& up : answers)
-        if (up.answer == Answer::kReply) to.add(up);
-    }
-  }
-
   std::shared_ptr<const Setup<Real>> setup;
-  std::vector<Oracle<Real>*> oracles;
+  std::shared_ptr<const Population<Real>> functions;
   VirtualTimeOptions options;
   Codec<Real> codec;
   ThreadPool pool;
   std::vector<LocalWorker<Real>> workers;
+  Evaluator<Real> evaluator;
   std::vector<Client> clients;
   const bool keeps_state;
 
@@ -281,9 +255,10 @@ struct VirtualTime<Real>::Impl {
 };
 
 template <class Real>
-VirtualTime<Real>::VirtualTime(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+VirtualTime<Real>::VirtualTime(std::shared_ptr<const Setup<Real>> setup,
+                               std::shared_ptr<const Population<Real>> functions,
                                const VirtualTimeOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(setup), std::move(oracles), options)) {}
+    : impl_(std::make_unique<Impl>(std::move(setup), std::move(functions), options)) {}
 template <class Real>
 VirtualTime<Real>::~VirtualTime() = default;
 
@@ -305,7 +280,7 @@ void VirtualTime<Real>::set_clock(double seconds) {
 }
 template <class Real>
 void VirtualTime<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
-  impl_->evaluate(x, to);
+  impl_->evaluator.evaluate(x, to);
 }
 template <class Real>
 std::uint64_t VirtualTime<Real>::computed() const {
@@ -335,7 +310,7 @@ bool VirtualTime<Real>::load_clients(std::string_view bytes) {
     loader(client.requests);
     loader(state);
     if (state.empty()) continue;
-    client.local = std::make_unique<LocalClient<Real>>(impl_->setup, c, *impl_->oracles[c]);
+    client.local = std::make_unique<LocalClient<Real>>(impl_->setup, c, *impl_->workers[0].oracle);
     if (!client.local->runtime->load({state.data(), state.size()})) return false;
   }
   return loader.done();

@@ -10,9 +10,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "engine/oracle.h"
+#include "engine/population.h"
 #include "experiments/simulate/faults.h"
 #include "proto/wire/codec.h"
 #include "rounds/evaluation.h"
@@ -35,8 +36,11 @@ struct VirtualTimeOptions {
 template <class Real>
 class VirtualTime final : public Transport<Real> {
  public:
-  // One oracle per client; they must outlive this.
+  // `oracles`: one per client; they must outlive this.
   VirtualTime(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+              const VirtualTimeOptions& options)
+      : VirtualTime(std::move(setup), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {}
+  VirtualTime(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
               const VirtualTimeOptions& options);
   ~VirtualTime() override;
 

@@ -38,6 +38,13 @@ void check_partition(const Experiment& e) {
                           quote(words_of(e.clients.partition)[static_cast<int>(e.clients.partition)]) +
                           " has no meaning for kind " + quote(kind_name(e)) +
                           ", whose samples have a label at each position; use contiguous or iid");
+  if (e.clients.samples_per_client == 0) return;
+  if (sources_of(e.problem) == nullptr)
+    throw ConfigError("clients.samples_per_client",
+                      "kind " + quote(kind_name(e)) + " has no samples; leave samples_per_client out");
+  if (e.clients.partition != PartitionKind::kContiguous)
+    throw ConfigError("clients.samples_per_client",
+                      "partition and samples_per_client exclude each other: samples are divided or drawn");
 }
 
 // Finds what check_algorithm() misses: it takes the first of two equal keys, and cannot name keys of other

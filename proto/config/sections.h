@@ -47,6 +47,7 @@ struct ClientsSection {
   std::uint32_t count = 10;
   PartitionKind partition = PartitionKind::kContiguous;
   double dirichlet_alpha = 0.3;
+  std::uint32_t samples_per_client = 0;  // 0: `partition` divides the samples
   double participation = 1;
   Weighting weights = Weighting::kEqual;
   std::string seconds;  // parse_client_seconds(); empty: no virtual clock
@@ -59,6 +60,10 @@ struct ClientsSection {
     visit("dirichlet_alpha", self.dirichlet_alpha,
           "dirichlet: concentration; the smaller, the more clients differ",
           {.low_open = true, .quiet = self.partition != PartitionKind::kDirichlet});
+    visit("samples_per_client", self.samples_per_client,
+          "each client holds so many samples, drawn from all that are not held out: two clients may hold the "
+          "same, and there may be more clients than samples",
+          {.note = "none (0): `partition` divides the samples", .quiet = true});
     visit("participation", self.participation,
           "share of the clients asked in a round: a uniform sample of round(share n), at least 1",
           {.high = 1, .low_open = true});

@@ -151,7 +151,7 @@ TEST(WeightedTheory, ASimulationAndAServerByHandComputeStepsByTheWeights) {
     ClientInfo info;
     info.name = "c" + std::to_string(i);
     info.columns = 20;
-    info.sample_count = simulated.parts[i].train_count();
+    info.sample_count = simulated.data.train_count(i);
     info.smoothness = s.L_i[i];
     ASSERT_EQ(table.assign(info.name, {}, {}).value(), i);
     ASSERT_TRUE(table.join(i, info));

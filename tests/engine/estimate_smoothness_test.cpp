@@ -18,8 +18,6 @@
 namespace gradwire {
 namespace {
 
-using Oracles = std::vector<std::unique_ptr<Oracle<double>>>;
-
 ProblemSpec quadratics(std::uint32_t clients) {
   ProblemSpec spec;
   spec.problem = Quadratic{{.dim = 20, .lambda = 0.01, .heterogeneity = 0.8}};
@@ -37,7 +35,7 @@ TEST(EstimateSmoothness, ComesNearToTheConstantsOfQuadratics) {
   const ProblemSpec spec = quadratics(5);
   const Smoothness exact = smoothness(spec, {}, {}, {});
   const Smoothness estimate =
-      estimate_smoothness(make_oracles<double>(spec, {}, {}), {}, model_start(spec, {}), 1);
+      estimate_smoothness(*make_population<double>(spec, {}, {}), {}, model_start(spec, {}), 1);
   expect_estimates(estimate.L, exact.L, "L");
   ASSERT_EQ(estimate.L_i.size(), 5u);
   for (std::size_t i = 0; i < 5; ++i) expect_estimates(estimate.L_i[i], exact.L_i[i], std::to_string(i));
@@ -51,7 +49,7 @@ TEST(EstimateSmoothness, LeavesTheClientsBeyondSixtyFourTheLargestOfThem) {
   const ProblemSpec spec = quadratics(100);
   const Smoothness exact = smoothness(spec, {}, {}, {});
   const Smoothness estimate =
-      estimate_smoothness(make_oracles<double>(spec, {}, {}), {}, model_start(spec, {}), 1);
+      estimate_smoothness(*make_population<double>(spec, {}, {}), {}, model_start(spec, {}), 1);
   ASSERT_EQ(estimate.L_i.size(), 100u);
   const auto largest = std::count(estimate.L_i.begin(), estimate.L_i.end(), estimate.L_max());
   EXPECT_GE(largest, 36);
@@ -69,8 +67,8 @@ TEST(EstimateSmoothness, OfLogisticRegressionIsNearTheCurvatureAtZeroAndNeverAbo
   for (std::size_t rows : {12, 400, 30}) parts.push_back({random_data(rows, 7, 0.6, {0, 1}, rows), {}});
   const std::vector<double> weights = {0.1, 0.7, 0.2};
   const Smoothness exact = smoothness(spec, agreement, parts, weights);
-  const Smoothness estimate =
-      estimate_smoothness(make_oracles<double>(spec, agreement, parts), weights, std::vector<double>(7), 1);
+  const Smoothness estimate = estimate_smoothness(*make_population<double>(spec, agreement, parts), weights,
+                                                  std::vector<double>(7), 1);
   expect_estimates(estimate.L, exact.L, "L");
   EXPECT_EQ(estimate.weights, weights);
   for (const std::size_t i : {0u, 2u}) expect_estimates(estimate.L_i[i], exact.L_i[i], std::to_string(i));
@@ -89,10 +87,11 @@ TEST(EstimateSmoothness, RefusesGradientsThatAreNotFinite) {
       return 0;
     }
   };
-  Oracles oracles;
-  oracles.push_back(std::make_unique<Broken>());
-  EXPECT_THROW(estimate_smoothness(oracles, {}, std::vector<double>(2), 1), DataError);
-  EXPECT_THROW(estimate_smoothness({}, {}, std::vector<double>(2), 1), std::logic_error);
+  Broken broken;
+  const OracleList<double> one({&broken}), nobody(std::vector<Oracle<double>*>{});
+  EXPECT_THROW(estimate_smoothness(one, {}, std::vector<double>(2), 1), DataError);
+  EXPECT_THROW(estimate_smoothness(one, {}, std::vector<double>(3), 1), std::logic_error);
+  EXPECT_THROW(estimate_smoothness(nobody, {}, std::vector<double>(2), 1), std::logic_error);
 }
 
 std::string network(const std::string& algorithm) {

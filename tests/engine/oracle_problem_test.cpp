@@ -85,27 +85,88 @@ TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
                                                "gpt", "cnn"}));
 }
 
+// Everything that an oracle says at x.
+template <class Real>
+void expect_equal_oracles(Oracle<Real>& got, Oracle<Real>& want, const std::vector<double>& at) {
+  const std::vector<Real> x(at.begin(), at.end());
+  ASSERT_EQ(got.dim(), want.dim());
+  ASSERT_EQ(got.sample_count(), want.sample_count());
+  std::vector<Real> a(x.size()), b(x.size());
+  const auto last = static_cast<std::uint32_t>(want.sample_count() - 1);
+  const std::vector<std::uint32_t> some = {last, 0, last};
+  for (const Batch batch : {Batch{}, Batch(some)}) {
+    EXPECT_EQ(got.loss_and_gradient(x, batch, a), want.loss_and_gradient(x, batch, b));
+    EXPECT_EQ(a, b);
+  }
+  const std::vector<std::uint32_t> beyond = {last + 1};
+  EXPECT_THROW(got.loss_and_gradient(x, beyond, a), std::logic_error);
+  const auto score = got.score(x), wanted = want.score(x);
+  ASSERT_EQ(score.has_value(), wanted.has_value());
+  EXPECT_EQ(score.value_or(Score{}).correct, wanted.value_or(Score{}).correct);
+  EXPECT_EQ(score.value_or(Score{}).tested, wanted.value_or(Score{}).tested);
+  if (x.size() > 100) return;
+  std::vector<Real> upper(upper_size(x.size())), wanted_upper(upper.size());
+  ASSERT_EQ(got.hessian(x, upper), want.hessian(x, wanted_upper));
+  EXPECT_EQ(upper, wanted_upper);
+}
+
+template <class Real>
+void expect_population_of_parts(const std::string& name) {
+  ProblemSpec spec = spec_of(name);
+  spec.clients = 3;
+  if (auto* quadratic = std::get_if<Quadratic>(&spec.problem)) quadratic->shape.heterogeneity = 0.5;
+  const Agreement agreement = agreement_for(name);
+  std::vector<Part> parts(spec.kind().needs_data() ? 3 : 0, part_for(name));
+  if (spec.kind().data == DataForm::kRows) {
+    parts[2].train = random_data(7, agreement.columns, 0.7, {0, 1}, 9);
+    parts[1].test = random_data(4, agreement.columns, 0.5, {0, 1}, 8);
+  }
+  const auto clients = make_population<Real>(spec, agreement, parts);
+  ASSERT_EQ(clients->clients(), 3u);
+  const std::vector<double> x = random_point(model_dim(spec, agreement), 0.3);
+  auto one = clients->oracle(), other = clients->oracle();
+  one->move_to(2);
+  for (const std::uint32_t c : {1u, 0u, 2u, 1u}) {
+    const auto own = make_oracle<Real>(spec, agreement, parts.empty() ? Part{} : parts[c], c);
+    other->move_to(c);
+    EXPECT_EQ(clients->sample_count(c), own->sample_count());
+    expect_equal_oracles<Real>(*other, *own, x);
+  }
+  const auto last = make_oracle<Real>(spec, agreement, parts.empty() ? Part{} : parts[2], 2);
+  expect_equal_oracles<Real>(*one, *last, x);  // it stayed where it was
+}
+
 TEST(Problem, TheOraclesOfAllClientsAreThoseOfEachByItself) {
   for (const ProblemKind& kind : problem_kinds()) {
     SCOPED_TRACE(kind.name);
-    const std::string name(kind.name);
-    ProblemSpec spec = spec_of(name);
+    expect_population_of_parts<double>(std::string(kind.name));
+    expect_population_of_parts<float>(std::string(kind.name));
+    if (!kind.needs_data()) continue;
+    ProblemSpec spec = spec_of(std::string(kind.name));
     spec.clients = 3;
-    if (auto* quadratic = std::get_if<Quadratic>(&spec.problem)) quadratic->shape.heterogeneity = 0.5;
+    const std::vector<Part> parts(2, part_for(std::string(kind.name)));
+    EXPECT_THROW(make_population<double>(spec, agreement_for(std::string(kind.name)), parts),
+                 std::logic_error);
+  }
+}
+
+TEST(Problem, ClientsThatDrawTheirSamplesHaveTheOraclesOfTheirParts) {
+  for (const std::string name : {"logistic", "least_squares", "mlp", "gpt"}) {
+    SCOPED_TRACE(name);
+    ProblemSpec spec = spec_of(name);
+    spec.clients = 9;
     const Agreement agreement = agreement_for(name);
-    std::vector<Part> parts(kind.needs_data() ? 3 : 0, part_for(name));
-    if (kind.data == DataForm::kRows) parts[2].train = random_data(7, agreement.columns, 0.7, {0, 1}, 9);
-    const auto oracles = make_oracles<double>(spec, agreement, parts);
-    ASSERT_EQ(oracles.size(), 3u);
+    SharedSamples samples(part_for(name));
+    const std::size_t total = samples.train_count(0);
+    samples.train_shares = Shares::drawn(9, total, static_cast<std::uint32_t>(total / 2), 5);
+    samples.test_shares = Shares::equal(9, samples.part(0).test_count());
+    const auto clients = make_population<double>(spec, agreement, samples);
     const std::vector<double> x = random_point(model_dim(spec, agreement), 0.3);
-    for (std::uint32_t c = 0; c < 3; ++c) {
-      const auto own = make_oracle<double>(spec, agreement, parts.empty() ? Part{} : parts[c], c);
-      EXPECT_EQ(evaluate(*oracles[c], x).loss, evaluate(*own, x).loss);
-      EXPECT_EQ(evaluate(*oracles[c], x).gradient, evaluate(*own, x).gradient);
-    }
-    if (kind.needs_data()) {
-      parts.pop_back();
-      EXPECT_THROW(make_oracles<double>(spec, agreement, parts), std::logic_error);
+    const auto oracle = clients->oracle();
+    for (const std::uint32_t c : {8u, 0u, 3u}) {
+      oracle->move_to(c);
+      const auto own = make_oracle<double>(spec, agreement, samples.part(c), c);
+      expect_equal_oracles<double>(*oracle, *own, x);
     }
   }
 }

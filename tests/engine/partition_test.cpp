@@ -32,6 +32,19 @@ Dataset labelled(std::size_t rows, std::size_t classes, std::uint64_t seed = 1) 
   return data;
 }
 
+struct Lists {
+  std::vector<Rows> train, test;  // one list per client
+};
+std::vector<Rows> lists_of(const RowLists& flat) {
+  std::vector<Rows> lists;
+  for (std::size_t i = 0; i < flat.size(); ++i) lists.emplace_back(flat[i].begin(), flat[i].end());
+  return lists;
+}
+Lists divide(const Dataset& data, const SplitSpec& spec) {
+  const Split split = split_rows(data, spec);
+  return {lists_of(split.train), lists_of(split.test)};
+}
+
 // All lists one after the other, sorted.
 Rows joined(const std::vector<Rows>& lists) {
   Rows all;
@@ -56,7 +69,7 @@ double purity(const Dataset& data, const std::vector<Rows>& clients, std::size_t
 }
 
 TEST(Partition, ContiguousIsConsecutiveRowsWithoutTheRemainder) {
-  const Split split = split_rows(labelled(23, 3), {.partition = PartitionKind::kContiguous, .clients = 5});
+  const Lists split = divide(labelled(23, 3), {.partition = PartitionKind::kContiguous, .clients = 5});
   ASSERT_EQ(split.train.size(), 5u);
   for (std::uint32_t i = 0; i < 5; ++i)
     EXPECT_EQ(split.train[i], (Rows{4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3}));
@@ -67,7 +80,7 @@ TEST(Partition, ContiguousIsConsecutiveRowsWithoutTheRemainder) {
 TEST(Partition, EqualSizesForAllButDirichletWhichUsesEveryRow) {
   const Dataset data = labelled(103, 4);
   for (const PartitionKind kind : kAllKinds) {
-    const Split split = split_rows(data, {.partition = kind, .clients = 10, .seed = 5});
+    const Lists split = divide(data, {.partition = kind, .clients = 10, .seed = 5});
     const Rows all = joined(split.train);
     EXPECT_FALSE(has_duplicates(all));
     EXPECT_EQ(all.size(), kind == PartitionKind::kDirichlet ? 103u : 100u);
@@ -85,26 +98,26 @@ TEST(Partition, IsAFunctionOfTheSeed) {
     const SplitSpec spec{.partition = kind, .clients = 7, .test_share = 0.2, .seed = 5};
     SplitSpec other = spec;
     other.seed = 6;
-    EXPECT_EQ(split_rows(data, spec).train, split_rows(data, spec).train);
-    EXPECT_EQ(split_rows(data, spec).test, split_rows(data, spec).test);
-    EXPECT_NE(split_rows(data, spec).train, split_rows(data, other).train);
-    EXPECT_NE(split_rows(data, spec).test, split_rows(data, other).test);
+    EXPECT_EQ(divide(data, spec).train, divide(data, spec).train);
+    EXPECT_EQ(divide(data, spec).test, divide(data, spec).test);
+    EXPECT_NE(divide(data, spec).train, divide(data, other).train);
+    EXPECT_NE(divide(data, spec).test, divide(data, other).test);
   }
 }
 
 TEST(Partition, TheHeldOutRowsAreTheSameForAllKindsAndCounts) {
   const Dataset data = labelled(200, 4);
-  const Rows expected = joined(split_rows(data, {.clients = 1, .test_share = 0.3}).test);
+  const Rows expected = joined(divide(data, {.clients = 1, .test_share = 0.3}).test);
   EXPECT_EQ(expected.size(), 60u);
   for (const PartitionKind kind : kAllKinds) {
-    EXPECT_EQ(joined(split_rows(data, {.partition = kind, .clients = 9, .test_share = 0.3}).test), expected);
+    EXPECT_EQ(joined(divide(data, {.partition = kind, .clients = 9, .test_share = 0.3}).test), expected);
   }
 }
 
 TEST(Partition, HoldsOutTheRoundedShareAndSharesAllOfItInOrder) {
   const Dataset data = labelled(103, 4);
   for (const PartitionKind kind : kAllKinds) {
-    const Split split = split_rows(data, {.partition = kind, .clients = 10, .test_share = 0.25});
+    const Lists split = divide(data, {.partition = kind, .clients = 10, .test_share = 0.25});
     Rows in_order;
     for (const Rows& rows : split.test) {
       EXPECT_TRUE(rows.size() == 2 || rows.size() == 3);
@@ -123,7 +136,7 @@ TEST(Partition, HoldsOutTheRoundedShareAndSharesAllOfItInOrder) {
 TEST(Partition, IidMixesAndByLabelSeparates) {
   const Dataset data = labelled(2000, 5);
   const auto purity_of = [&](PartitionKind kind) {
-    return purity(data, split_rows(data, {.partition = kind, .clients = 20}).train, 5);
+    return purity(data, divide(data, {.partition = kind, .clients = 20}).train, 5);
   };
   EXPECT_LT(purity_of(PartitionKind::kIid), 0.35);
   EXPECT_GT(purity_of(PartitionKind::kByLabel), 0.9);
@@ -131,7 +144,7 @@ TEST(Partition, IidMixesAndByLabelSeparates) {
 
 TEST(Partition, ByLabelGivesAscendingBlocksOfLabels) {
   const Dataset data = labelled(100, 5);
-  const Split split = split_rows(data, {.partition = PartitionKind::kByLabel, .clients = 10});
+  const Lists split = divide(data, {.partition = PartitionKind::kByLabel, .clients = 10});
   double previous = 0;
   for (const Rows& rows : split.train) {
     std::vector<double> labels;
@@ -145,7 +158,7 @@ TEST(Partition, DirichletGoesFromOneClassEachToAllAlike) {
   const Dataset data = labelled(5000, 5);
   const auto purity_of = [&](double alpha) {
     const SplitSpec spec{.partition = PartitionKind::kDirichlet, .dirichlet_alpha = alpha, .clients = 5};
-    return purity(data, split_rows(data, spec).train, 5);
+    return purity(data, divide(data, spec).train, 5);
   };
   EXPECT_GT(purity_of(0.01), 0.8);
   EXPECT_LT(purity_of(1e5), 0.26);
@@ -160,10 +173,10 @@ TEST(Partition, DirichletSharesHaveTheVarianceOfTheirDistribution) {
     constexpr int kSeeds = kSanitized ? 120 : 3000;
     double mean = 0, square = 0;
     for (int seed = 0; seed < kSeeds; ++seed) {
-      const Split split = split_rows(data, {.partition = PartitionKind::kDirichlet,
-                                            .dirichlet_alpha = alpha,
-                                            .clients = 2,
-                                            .seed = static_cast<std::uint64_t>(seed)});
+      const Lists split = divide(data, {.partition = PartitionKind::kDirichlet,
+                                        .dirichlet_alpha = alpha,
+                                        .clients = 2,
+                                        .seed = static_cast<std::uint64_t>(seed)});
       const double share = static_cast<double>(split.train[0].size()) / 1000;
       mean += share / kSeeds;
       square += (share - 0.5) * (share - 0.5) / kSeeds;
@@ -178,7 +191,7 @@ TEST(Partition, DirichletLeavesNobodyEmptyHoweverFewRowsThereAre) {
   for (const double alpha : {1e-6, 0.01, 0.3, 1.0, 1e6}) {
     for (const std::uint32_t clients : {1u, 7u, 99u, 100u}) {
       const Dataset data = labelled(100, 3);
-      const Split split = split_rows(
+      const Lists split = divide(
           data,
           {.partition = PartitionKind::kDirichlet, .dirichlet_alpha = alpha, .clients = clients, .seed = 2});
       Rows all = joined(split.train);
@@ -192,7 +205,7 @@ TEST(Partition, DirichletLeavesNobodyEmptyHoweverFewRowsThereAre) {
 TEST(Partition, ManyClientsAreSplitQuickly) {
   const Dataset data = labelled(100000, 10);
   for (const PartitionKind kind : kAllKinds) {
-    const Split split = split_rows(data, {.partition = kind, .dirichlet_alpha = 0.01, .clients = 50000});
+    const Lists split = divide(data, {.partition = kind, .dirichlet_alpha = 0.01, .clients = 50000});
     EXPECT_EQ(split.train.size(), 50000u);
   }
 }
@@ -200,25 +213,78 @@ TEST(Partition, ManyClientsAreSplitQuickly) {
 TEST(Partition, RefusesMoreClientsThanSamples) {
   const Dataset data = labelled(10, 2);
   for (const PartitionKind kind : kAllKinds) {
-    EXPECT_NO_THROW(split_rows(data, {.partition = kind, .clients = 10}));
-    EXPECT_EQ(data_error([&] { split_rows(data, {.partition = kind, .clients = 11}); }),
-              "more clients than samples: 11 clients, 10 training samples; lower clients.count");
-    EXPECT_EQ(data_error([&] { split_rows(data, {.partition = kind, .clients = 10, .test_share = 0.1}); }),
+    EXPECT_NO_THROW(divide(data, {.partition = kind, .clients = 10}));
+    EXPECT_EQ(data_error([&] { divide(data, {.partition = kind, .clients = 11}); }),
+              "more clients than samples: 11 clients, 10 training samples; lower clients.count, or set "
+              "clients.samples_per_client");
+    EXPECT_EQ(data_error([&] { divide(data, {.partition = kind, .clients = 10, .test_share = 0.1}); }),
               "more clients than samples: 10 clients, 9 training samples; lower clients.count or "
-              "problem.test_share");
+              "problem.test_share, or set clients.samples_per_client");
+  }
+}
+
+TEST(Partition, DrawnSamplesAreOfTheClientAloneAndDifferFromOneAnother) {
+  const Dataset data = labelled(40, 2);
+  SplitSpec spec{.clients = 100, .test_share = 0.25, .seed = 3, .samples_per_client = 6};
+  const SharedSamples shared = share_samples(data, nullptr, spec);
+  ASSERT_EQ(shared.clients(), 100u);
+  std::vector<std::size_t> times(41);
+  const Rows test = joined(divide(data, {.clients = 1, .test_share = 0.25, .seed = 3}).test);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const std::vector<double> values = shared.part(i).train.value;
+    EXPECT_EQ(shared.train_count(i), 6u);
+    ASSERT_EQ(values.size(), 6u);
+    EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+    EXPECT_EQ(std::adjacent_find(values.begin(), values.end()), values.end());
+    for (const double value : values) {
+      times[static_cast<std::size_t>(value)] += 1;
+      EXPECT_FALSE(std::binary_search(test.begin(), test.end(), static_cast<std::uint32_t>(value - 1)));
+    }
+  }
+  // 600 draws of 30 samples: 20 each on average, with a standard deviation of 4.
+  for (std::size_t k = 0; k < 40; ++k) {
+    if (std::binary_search(test.begin(), test.end(), static_cast<std::uint32_t>(k))) continue;
+    EXPECT_GT(times[k + 1], 2u);
+    EXPECT_LT(times[k + 1], 40u);
+  }
+  spec.clients = 5;  // the others keep theirs
+  EXPECT_EQ(share_samples(data, nullptr, spec).part(4).train.value, shared.part(4).train.value);
+  spec.seed = 4;
+  EXPECT_NE(share_samples(data, nullptr, spec).part(4).train.value, shared.part(4).train.value);
+  spec.samples_per_client = 30;
+  EXPECT_EQ(share_samples(data, nullptr, spec).part(1).train.value,
+            share_samples(data, nullptr, spec).part(2).train.value);
+  spec.samples_per_client = 31;
+  EXPECT_EQ(data_error([&] { share_samples(data, nullptr, spec); }),
+            "clients.samples_per_client = 31 but there are 30 training samples; lower it");
+}
+
+TEST(Partition, SamplesOfPartsBecomeTheirPartsAgain) {
+  const Dataset data = labelled(23, 3);
+  for (const PartitionKind kind : kAllKinds) {
+    const std::vector<Part> parts =
+        share_samples(data, nullptr, {.partition = kind, .clients = 4, .test_share = 0.2}).all_parts();
+    const SharedSamples again(parts);
+    ASSERT_EQ(again.clients(), 4u);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(again.part(i).train.value, parts[i].train.value);
+      EXPECT_EQ(again.part(i).train.label, parts[i].train.label);
+      EXPECT_EQ(again.part(i).train.row_start, parts[i].train.row_start);
+      EXPECT_EQ(again.part(i).test.value, parts[i].test.value);
+    }
   }
 }
 
 TEST(Partition, RefusesParametersOutOfRange) {
   const Dataset data = labelled(10, 2);
-  EXPECT_NE(data_error([&] { split_rows(data, {.clients = 0}); }), "no error");
+  EXPECT_NE(data_error([&] { divide(data, {.clients = 0}); }), "no error");
   for (const double share : {-0.1, 1.0, std::nan("")}) {
-    EXPECT_NE(data_error([&] { split_rows(data, {.test_share = share}); }), "no error") << share;
+    EXPECT_NE(data_error([&] { divide(data, {.test_share = share}); }), "no error") << share;
   }
   for (const double alpha : {0.0, -1.0, 1e300, std::nan(""), static_cast<double>(INFINITY)}) {
     EXPECT_NE(data_error([&] {
-                split_rows(data,
-                           {.partition = PartitionKind::kDirichlet, .dirichlet_alpha = alpha, .clients = 2});
+                divide(data,
+                       {.partition = PartitionKind::kDirichlet, .dirichlet_alpha = alpha, .clients = 2});
               }),
               "no error")
         << alpha;
@@ -226,7 +292,7 @@ TEST(Partition, RefusesParametersOutOfRange) {
   Dataset regression = labelled(20000, 2);
   std::iota(regression.label.begin(), regression.label.end(), 0.5);
   EXPECT_NE(data_error([&] {
-              split_rows(regression, {.partition = PartitionKind::kDirichlet, .clients = 2});
+              divide(regression, {.partition = PartitionKind::kDirichlet, .clients = 2});
             }).find("needs classes"),
             std::string::npos);
 }
@@ -235,8 +301,8 @@ TEST(MakeParts, SelectsTheRowsOfTheSplit) {
   const Dataset data = labelled(103, 4);
   for (const PartitionKind kind : kAllKinds) {
     const SplitSpec spec{.partition = kind, .clients = 10, .test_share = 0.2};
-    const Split split = split_rows(data, spec);
-    const std::vector<Part> parts = make_parts(data, nullptr, spec);
+    const Lists split = divide(data, spec);
+    const std::vector<Part> parts = share_samples(data, nullptr, spec).all_parts();
     ASSERT_EQ(parts.size(), 10u);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       EXPECT_EQ(parts[i].train.label, select_rows(data, split.train[i]).label);
@@ -249,7 +315,7 @@ TEST(MakeParts, SelectsTheRowsOfTheSplit) {
 TEST(MakeParts, SharesAGivenTestSetInsteadOfHoldingOut) {
   const Dataset data = labelled(20, 2);
   Dataset test = labelled(7, 2, 9);
-  const std::vector<Part> parts = make_parts(data, &test, {.clients = 3, .test_share = 0.5});
+  const std::vector<Part> parts = share_samples(data, &test, {.clients = 3, .test_share = 0.5}).all_parts();
   std::vector<double> train, shared;
   for (const Part& part : parts) {
     EXPECT_EQ(part.train.rows(), 6u);
@@ -264,9 +330,10 @@ TEST(MakeParts, WidensANarrowTestSetAndRefusesAWideOne) {
   Dataset data = labelled(20, 2);
   Dataset test = labelled(7, 2);
   data.columns = 5;
-  for (const Part& part : make_parts(data, &test, {.clients = 3})) EXPECT_EQ(part.test.columns, 5u);
+  for (const Part& part : share_samples(data, &test, {.clients = 3}).all_parts())
+    EXPECT_EQ(part.test.columns, 5u);
   test.columns = 6;
-  EXPECT_EQ(data_error([&] { make_parts(data, &test, {.clients = 3}); }),
+  EXPECT_EQ(data_error([&] { share_samples(data, &test, {.clients = 3}); }),
             "the test data has 6 features, the training data 5; set problem.dim = 6");
 }
 

@@ -139,7 +139,7 @@ std::string letters(std::size_t count) {
 
 TEST(TextParts, OfRunningTextAreConsecutiveWindowsThatShareTheLetters) {
   const Windows w = running_text(letters(107), "f", 5);
-  const std::vector<Part> parts = make_parts(w, nullptr, {.clients = 4});
+  const std::vector<Part> parts = share_samples(w, nullptr, {.clients = 4}).all_parts();
   ASSERT_EQ(parts.size(), 4u);
   for (std::uint32_t i = 0; i < 4; ++i) {
     ASSERT_EQ(parts[i].train_count(), 25u);  // 102 / 4
@@ -154,7 +154,8 @@ TEST(TextParts, HoldOutTheEndOfRunningTextWithoutCommonLetters) {
   const Windows w = running_text(letters(107), "f", 5);
   for (const PartitionKind kind : {PartitionKind::kContiguous, PartitionKind::kIid}) {
     std::vector<std::uint32_t> train, test;
-    for (const Part& part : make_parts(w, nullptr, {.partition = kind, .clients = 1, .test_share = 0.25})) {
+    for (const Part& part :
+         share_samples(w, nullptr, {.partition = kind, .clients = 1, .test_share = 0.25}).all_parts()) {
       train.insert(train.end(), part.train_text.start.begin(), part.train_text.start.end());
       test.insert(test.end(), part.test_text.start.begin(), part.test_text.start.end());
     }
@@ -171,7 +172,8 @@ TEST(TextParts, OfNamesCanBeSplitByTheirTargets) {
   for (std::size_t k = 0; k < 60; ++k) text += letters(3 + k % 5).substr(k % 3) + "\n";
   const Windows w = list_of_names(text, "f", 4);
   const std::vector<Part> parts =
-      make_parts(w, nullptr, {.partition = PartitionKind::kByLabel, .clients = 3, .test_share = 0.1});
+      share_samples(w, nullptr, {.partition = PartitionKind::kByLabel, .clients = 3, .test_share = 0.1})
+          .all_parts();
   std::uint16_t last = 0;
   for (const Part& part : parts) {
     Tokens labels;
@@ -181,8 +183,9 @@ TEST(TextParts, OfNamesCanBeSplitByTheirTargets) {
     EXPECT_GT(part.test_count(), 0u);
   }
   EXPECT_GT(last, 0u);
-  const std::vector<Part> uneven = make_parts(
-      w, nullptr, {.partition = PartitionKind::kDirichlet, .dirichlet_alpha = 0.1, .clients = 5, .seed = 3});
+  const SplitSpec split{
+      .partition = PartitionKind::kDirichlet, .dirichlet_alpha = 0.1, .clients = 5, .seed = 3};
+  const std::vector<Part> uneven = share_samples(w, nullptr, split).all_parts();
   std::size_t total = 0;
   for (const Part& part : uneven) total += part.train_count();
   EXPECT_EQ(total, w.size());
@@ -192,13 +195,13 @@ TEST(TextParts, ByLabelHasNoMeaningForRunningText) {
   const Windows w = running_text(letters(50), "f", 5);
   for (const PartitionKind kind : {PartitionKind::kByLabel, PartitionKind::kDirichlet})
     EXPECT_EQ(
-        data_error([&] { make_parts(w, nullptr, {.partition = kind, .clients = 2}); }),
+        data_error([&] { share_samples(w, nullptr, {.partition = kind, .clients = 2}).all_parts(); }),
         "clients.partition: a sample of running text has a label at each position; use contiguous or iid");
 }
 
 TEST(TextParts, AndATestTextAreNumberedAlike) {
   const Windows train = running_text("abababab", "f", 2), test = running_text("babcaca", "g", 2);
-  const std::vector<Part> parts = make_parts(train, &test, {.clients = 2, .test_share = 0.5});
+  const std::vector<Part> parts = share_samples(train, &test, {.clients = 2, .test_share = 0.5}).all_parts();
   std::vector<std::string> trained, tested;
   for (const Part& part : parts) {
     EXPECT_EQ(part.train_text.alphabet(), "abc");
@@ -213,11 +216,13 @@ TEST(TextParts, AndATestTextAreNumberedAlike) {
 
 TEST(TextParts, RefuseMoreClientsThanSamples) {
   const Windows w = running_text("abcdefgh", "f", 3);
-  EXPECT_EQ(make_parts(w, nullptr, {.clients = 5}).size(), 5u);
-  EXPECT_NE(data_error([&] { make_parts(w, nullptr, {.clients = 6}); }).find("6 clients, 5 training samples"),
+  EXPECT_EQ(share_samples(w, nullptr, {.clients = 5}).all_parts().size(), 5u);
+  EXPECT_NE(data_error([&] {
+              share_samples(w, nullptr, {.clients = 6}).all_parts();
+            }).find("6 clients, 5 training samples"),
             std::string::npos);
   EXPECT_NE(data_error([&] {
-              make_parts(w, nullptr, {.clients = 1, .test_share = 0.9});
+              share_samples(w, nullptr, {.clients = 1, .test_share = 0.9}).all_parts();
             }).find("0 training samples"),
             std::string::npos);
 }

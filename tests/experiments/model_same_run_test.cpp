@@ -62,8 +62,10 @@ TEST(ModelSameRun, OneThreadFourThreadsAndTheCodecGiveTheSameBits) {
       EXPECT_FALSE(one.result.kernels.empty());
       EXPECT_NE(one.model, prepared.x0) << "nothing was learnt";
       EXPECT_EQ(one, trace(prepared, false, 4));
-      EXPECT_EQ(one, trace(prepared, true, 1));
-      EXPECT_EQ(one, trace(prepared, true, 4));
+      // Only the codec compresses, so the bytes of its metrics are its own.
+      const RunTrace encoded = trace(prepared, true, 1);
+      EXPECT_EQ(one.model, encoded.model);
+      EXPECT_EQ(encoded, trace(prepared, true, 4));
     }
   }
 }
@@ -76,14 +78,14 @@ TEST(ModelSameRun, RealProcessesOverTcpGiveTheSameBits) {
     const std::string precision = number++ % 2 == 0 ? "fp32" : "fp64";
     SCOPED_TRACE(model.name + " " + precision);
     const std::string file = folder.write("same.toml", config(model, precision)).string();
-    const auto memory = run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "memory"});
-    ASSERT_EQ(memory.code, 0) << memory.err;
-    const auto tcp =
-        run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "tcp", "--transport", "tcp"});
-    ASSERT_EQ(tcp.code, 0) << tcp.err;
+    for (const char* transport : {"memory", "encoded", "tcp"}) {
+      const auto run =
+          run_gradwire(folder.path(), {"run", file, "--quiet", "--out", transport, "--transport", transport});
+      ASSERT_EQ(run.code, 0) << run.err;
+    }
     for (const char* name : {"model.bin", "config.toml"})
       EXPECT_EQ(read_file(folder.path() / "memory" / name), read_file(folder.path() / "tcp" / name)) << name;
-    EXPECT_EQ(without_seconds(read_file(folder.path() / "memory/metrics.csv")),
+    EXPECT_EQ(without_seconds(read_file(folder.path() / "encoded/metrics.csv")),
               without_seconds(read_file(folder.path() / "tcp/metrics.csv")));
     const auto kernels = [&](const std::string& run) {
       const std::string summary = read_file(folder.path() / run / "summary.json");

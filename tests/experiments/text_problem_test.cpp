@@ -51,7 +51,7 @@ TEST(TextProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
       for (const std::string test : {"", "test_share = 0.2\n", "test = \"text:more\"\n"}) {
         SCOPED_TRACE(kind + " " + partition + " " + test);
         const auto e = experiment(kind, "count = 3\npartition = \"" + partition + "\"\n", test);
-        const std::vector<Part> parts = load_parts(e, folder.path());
+        const std::vector<Part> parts = load_samples(e, folder.path()).all_parts();
         ASSERT_EQ(parts.size(), 3u);
         for (std::uint32_t i = 0; i < 3; ++i) {
           const Part own =
@@ -151,13 +151,14 @@ TEST(TextProblem, SaysWhatIsWrongWithTheText) {
   const TemporaryFolder folder;
   const auto error = [&](const std::string& kind, const std::string& text) {
     folder.write("t", text);
-    return data_error([&] { load_parts(experiment(kind, "count = 2\n"), folder.path()); });
+    return data_error([&] { load_samples(experiment(kind, "count = 2\n"), folder.path()); });
   };
   const std::string file = (folder.path() / "t").string();
   EXPECT_EQ(error("gpt", "abcde"),
             file + ": holds 5 letters, but problem.context = 5 needs 6 or more; lower problem.context");
   EXPECT_EQ(error("gpt", "abcdef"),
-            "more clients than samples: 2 clients, 1 training samples; lower clients.count");
+            "more clients than samples: 2 clients, 1 training samples; lower clients.count, or set "
+            "clients.samples_per_client");
   EXPECT_EQ(error("char_mlp", "\n\n"), file + ": holds no names; each line is one");
 }
 

@@ -65,7 +65,7 @@ TEST(LocalProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
   for (const char* partition : {"contiguous", "iid", "by_label", "dirichlet"}) {
     const auto e = experiment("kind = \"mlp\"\ndata = \"digits\"\ntest_share = 0.1",
                               "count = 7\npartition = \"" + std::string(partition) + "\"");
-    const std::vector<Part> parts = load_parts(e, ".");
+    const std::vector<Part> parts = load_samples(e, ".").all_parts();
     ASSERT_EQ(parts.size(), 7u);
     for (std::uint32_t i = 0; i < 7; ++i) {
       const Part own = load_part(e, {"digits", PartNumber{i, 7}}, "/");
@@ -100,7 +100,7 @@ TEST(LocalProblem, RefusesWhatDoesNotFitTheExperiment) {
             }).find("has no data"),
             std::string::npos);
   EXPECT_EQ(load_part(quadratic, {"", PartNumber{1, 3}}, ".").train.rows(), 0u);
-  EXPECT_TRUE(load_parts(quadratic, ".").empty());
+  EXPECT_EQ(load_samples(quadratic, ".").clients(), 0u);
 }
 
 TEST(LocalProblem, TheAgreementCoversAllPartsAndLeavesNumbersOut) {

@@ -42,8 +42,9 @@ ClientTable joined(const Prepared& prepared, std::optional<ClientId> empty = {})
     ClientInfo info;
     info.name = "c" + std::to_string(i);
     info.columns = 12;
-    info.sample_count = i == empty ? 0 : prepared.parts[i].train_count();
-    const ClientSmoothness of = client_smoothness(prepared.problem, prepared.agreement, prepared.parts[i], i);
+    info.sample_count = i == empty ? 0 : prepared.data.train_count(i);
+    const ClientSmoothness of =
+        client_smoothness(prepared.problem, prepared.agreement, prepared.data.part(i), i);
     info.smoothness = of.L_i;
     info.convexity = of.mu_i;
     info.sample_smoothness = of.L_s;

@@ -84,6 +84,7 @@ class CarelessHalf final : public ServerHalf<Real> {
                        [](const auto& a, const auto& b) { return a.client < b.client; });
     return half_.apply(given);
   }
+  bool may_refuse() const override { return half_.may_refuse(); }
   bool superseded(std::uint32_t round) const override { return half_.superseded(round); }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
     return half_.resync(client, lacks);

@@ -19,9 +19,9 @@ namespace gradwire {
 template <class Real>
 class HuberOracle final : public Oracle<Real> {
  public:
-  HuberOracle(const Part& part, std::size_t dim, double delta, Regularizer regularizer, double lambda)
-      : rows_(part.train, dim),
-        target_(part.train.label.begin(), part.train.label.end()),
+  HuberOracle(const Dataset& train, std::size_t dim, double delta, Regularizer regularizer, double lambda)
+      : rows_(train, dim),
+        target_(train.label.begin(), train.label.end()),
         delta_(delta),
         regularizer_(regularizer),
         lambda_(lambda) {}
@@ -63,9 +63,8 @@ struct Huber : LinearModel, LinearConstants<Huber> {
   template <class Real>
   std::unique_ptr<Oracle<Real>> oracle(const Agreement& agreement, const Part& part, std::uint32_t,
                                        const AllClients&) const {
-    return with_features(agreement, part, [&](const Part& features) {
-      return std::make_unique<HuberOracle<Real>>(features, dim(agreement), delta, regularizer, lambda);
-    });
+    return std::make_unique<HuberOracle<Real>>(with_features(agreement, part).train, dim(agreement), delta,
+                                               regularizer, lambda);
   }
 };
 

@@ -1,0 +1,95 @@
+// f_1 .. f_n, the functions of all clients of a process, over one copy of their data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/oracle.h"
+
+namespace gradwire {
+
+// The function of one client at a time. Starts at client 0.
+template <class Real>
+class MovableOracle : public Oracle<Real> {
+ public:
+  virtual void move_to(std::uint32_t client) = 0;  // client < Population::clients()
+};
+
+// An open set: users derive from Population, or list their oracles (OracleList).
+template <class Real>
+class Population {
+ public:
+  virtual ~Population() = default;
+
+  virtual std::uint32_t clients() const = 0;  // n
+  virtual std::size_t sample_count(std::uint32_t client) const = 0;
+  // One for each thread; it may outlive the population. Two of them must not be at one client at a time.
+  virtual std::unique_ptr<MovableOracle<Real>> oracle() const = 0;
+};
+
+// A population by its oracle alone: its copies share the data. MovableOracle beside what it inherits has
+//   std::uint32_t clients() const
+//   std::size_t sample_count(std::uint32_t client) const
+template <class Real, class Copied>
+class PopulationOf final : public Population<Real> {
+ public:
+  explicit PopulationOf(Copied oracle) : first_(std::move(oracle)) {}
+
+  std::uint32_t clients() const override { return first_.clients(); }
+  std::size_t sample_count(std::uint32_t client) const override { return first_.sample_count(client); }
+  std::unique_ptr<MovableOracle<Real>> oracle() const override { return std::make_unique<Copied>(first_); }
+
+ private:
+  Copied first_;
+};
+
+// A list of oracles, one per client.
+template <class Real>
+class OracleList final : public Population<Real> {
+ public:
+  // They must outlive this, and the oracles that it gives.
+  explicit OracleList(std::vector<Oracle<Real>*> oracles)
+      : list_(std::make_shared<const List>(List{{}, std::move(oracles)})) {}
+  explicit OracleList(std::vector<std::unique_ptr<Oracle<Real>>> oracles) {
+    List list{std::move(oracles), {}};
+    for (const auto& oracle : list.owned) list.all.push_back(oracle.get());
+    list_ = std::make_shared<const List>(std::move(list));
+  }
+
+  std::uint32_t clients() const override { return static_cast<std::uint32_t>(list_->all.size()); }
+  std::size_t sample_count(std::uint32_t client) const override {
+    return list_->all.at(client)->sample_count();
+  }
+  std::unique_ptr<MovableOracle<Real>> oracle() const override { return std::make_unique<Moving>(list_); }
+
+ private:
+  struct List {
+    std::vector<std::unique_ptr<Oracle<Real>>> owned;
+    std::vector<Oracle<Real>*> all;
+  };
+  class Moving final : public MovableOracle<Real> {
+   public:
+    explicit Moving(std::shared_ptr<const List> list) : list_(std::move(list)), at_(list_->all.at(0)) {}
+    void move_to(std::uint32_t client) override { at_ = list_->all.at(client); }
+    std::size_t dim() const override { return at_->dim(); }
+    std::size_t sample_count() const override { return at_->sample_count(); }
+    Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override {
+      return at_->loss_and_gradient(x, batch, gradient);
+    }
+    bool hessian(std::span<const Real> x, std::span<Real> upper) override { return at_->hessian(x, upper); }
+    std::optional<Score> score(std::span<const Real> x) override { return at_->score(x); }
+
+   private:
+    std::shared_ptr<const List> list_;
+    Oracle<Real>* at_;
+  };
+
+  std::shared_ptr<const List> list_;
+};
+
+}  // namespace gradwire

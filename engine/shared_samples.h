@@ -1,0 +1,37 @@
+// The samples of all clients of a process: one copy, and who holds which.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/dataset.h"
+#include "engine/part.h"
+#include "engine/shares.h"
+#include "engine/text.h"
+
+namespace gradwire {
+
+struct SharedSamples {
+  // Rows or windows of text, whichever the kind of problem reads. The other form stays empty.
+  Dataset train;
+  Dataset test;  // may be empty
+  Windows train_text = {};
+  Windows test_text = {};
+  Shares train_shares, test_shares;  // of rows and windows alike
+
+  SharedSamples() = default;  // of a kind without data: nobody's
+  // One part per client, one after the other.
+  SharedSamples(std::span<const Part> parts);
+  SharedSamples(const std::vector<Part>& parts) : SharedSamples(std::span(parts)) {}
+  SharedSamples(const Part& part) : SharedSamples(std::span(&part, 1)) {}
+
+  std::uint32_t clients() const { return train_shares.clients(); }  // 0: there are no data
+  std::size_t train_count(std::uint32_t client) const { return train_shares.size(client); }
+  // Copies; text shares its letters.
+  Part part(std::uint32_t client) const;
+  std::vector<Part> all_parts() const;
+};
+
+}  // namespace gradwire

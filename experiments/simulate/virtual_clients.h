@@ -1,0 +1,53 @@
+// Clients in this process that exist only while they work: each thread has one seat, which takes the state of
+// one client after the other. Nothing is lost or late: what a client answers is permanent at once. Copies no
+// message; nothing is encoded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "algorithms/methods.h"
+#include "engine/population.h"
+#include "rounds/evaluation.h"
+#include "rounds/transport.h"
+
+namespace gradwire {
+
+struct VirtualClientsOptions {
+  unsigned threads = 1;
+  // The gradients of an evaluation are remembered, for methods that need them at the same point, if those of
+  // all clients take no more.
+  std::size_t evaluation_bytes = std::size_t{256} << 20;
+};
+
+template <class Real>
+class VirtualClients final : public Transport<Real> {
+ public:
+  // REQUIRES: one function per client; the method is synchronous, and uses all replies of each round
+  // (ServerHalf::may_refuse() is false, the quorum is 1).
+  VirtualClients(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
+                 const VirtualClientsOptions& options);
+  ~VirtualClients() override;
+
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
+  const Event<Real>& next(double deadline) override;
+  double now() const override;
+
+  // For LoopHooks::evaluate: asks the functions, not the clients.
+  void evaluate(View<Real> x, Evaluation<Real>& to);
+
+  // The state of all clients. To be called between rounds; `committed`: by client, as the server knows it.
+  std::string save_clients(std::span<const std::uint64_t> committed);
+  // REQUIRES: no client was asked yet. False: the bytes are not saved clients of this run.
+  bool load_clients(std::string_view bytes);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gradwire

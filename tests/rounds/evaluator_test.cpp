@@ -1,0 +1,128 @@
+// Evaluations by threads over blocks of clients: the bits of answers that are added one after the other.
+#include "experiments/simulate/evaluator.h"
+
+#include <gtest/gtest.h>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "engine/population.h"
+#include "experiments/support/thread_pool.h"
+
+namespace gradwire {
+namespace {
+
+// f_i(x) = sum_j (i + 1) x_j^2 / (j + 1), every 7th client has a test sample; `broken` has no finite loss.
+class Bowl final : public MovableOracle<double> {
+ public:
+  Bowl(std::size_t d, std::uint32_t broken) : d_(d), broken_(broken) {}
+
+  void move_to(std::uint32_t client) override { client_ = client; }
+  std::uint32_t clients() const { return kClients; }
+  std::size_t sample_count(std::uint32_t) const { return 1; }
+  std::size_t dim() const override { return d_; }
+  std::size_t sample_count() const override { return 1; }
+  double loss_and_gradient(View<double> x, Batch, Out<double> gradient) override {
+    double loss = 0;
+    for (std::size_t j = 0; j < d_; ++j) {
+      const double scale = (client_ + 1) / static_cast<double>(j + 1);
+      loss += scale * x[j] * x[j];
+      gradient[j] = 2 * scale * x[j];
+    }
+    return client_ == broken_ ? std::numeric_limits<double>::quiet_NaN() : loss;
+  }
+  std::optional<Score> score(View<double>) override {
+    if (client_ % 7 != 0) return std::nullopt;
+    return Score{client_ % 2, 1};
+  }
+
+  static constexpr std::uint32_t kClients = 5000;
+
+ private:
+  std::size_t d_;
+  std::uint32_t broken_, client_ = 0;
+};
+
+constexpr std::uint32_t kNobody = Bowl::kClients;
+
+gradwire::Setup<double> setup_of(std::uint32_t n, std::size_t d, bool weighted) {
+  gradwire::Setup<double> setup;
+  setup.n = n;
+  setup.d = d;
+  if (!weighted) return setup;
+  double sum = 0;
+  for (std::uint32_t i = 0; i < n; ++i) sum += setup.weights.emplace_back(1.0 + i % 3);
+  for (double& w : setup.weights) w /= sum;
+  return setup;
+}
+
+struct Found {
+  double loss, grad_norm_sq;
+  std::optional<double> accuracy;
+  std::uint32_t answered;
+  bool operator==(const Found&) const = default;
+};
+Found found(const Evaluation<double>& e) { return {e.loss(), e.grad_norm_sq(), e.accuracy(), e.answered()}; }
+
+class EvaluatorTest : public ::testing::TestWithParam<bool> {
+ protected:
+  // One answer after the other, as a transport brings them.
+  Found one_by_one(std::uint32_t broken) const {
+    Evaluation<double> evaluation(setup_);
+    Bowl bowl(kDim, broken);
+    Vec<double> gradient(kDim);
+    for (std::uint32_t i = 0; i < Bowl::kClients; ++i) {
+      bowl.move_to(i);
+      Uplink<double> up;
+      up.client = i;
+      up.loss = bowl.loss_and_gradient(x_, {}, gradient);
+      up.parts = {Payload<double>::dense(gradient)};
+      const auto score = bowl.score(x_);
+      if (score) up.correct = score->correct;
+      if (score) up.tested = score->tested;
+      if (i != broken) evaluation.add(up);
+    }
+    return found(evaluation);
+  }
+
+  static constexpr std::size_t kDim = 5;
+  const gradwire::Setup<double> setup_ = setup_of(Bowl::kClients, kDim, GetParam());
+  const Vec<double> x_ = {1, -0.1, 0.3, 2, 0.7};
+};
+
+TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
+  for (const std::uint32_t broken : {kNobody, 0u, 1500u}) {
+    const Found want = one_by_one(broken);
+    EXPECT_EQ(want.answered, Bowl::kClients - (broken == kNobody ? 0 : 1));
+    const PopulationOf<double, Bowl> clients(Bowl(kDim, broken));
+    for (const unsigned threads : {1u, 2u, 3u}) {  // of 3, each takes single clients: there are few blocks
+      for (const std::size_t memory_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
+        ThreadPool pool(threads);
+        std::vector<std::unique_ptr<MovableOracle<double>>> oracles;
+        std::vector<MovableOracle<double>*> pointers;
+        for (unsigned k = 0; k < threads; ++k)
+          pointers.push_back(oracles.emplace_back(clients.oracle()).get());
+        Evaluator<double> evaluator(clients, pool, pointers, memory_bytes);
+        EXPECT_TRUE(evaluator.known(7).x.empty());
+        Evaluation<double> evaluation(setup_);
+        evaluator.evaluate(x_, evaluation);
+        EXPECT_EQ(found(evaluation), want);
+        const Evaluated<double> known = evaluator.known(7);
+        ASSERT_EQ(known.x.empty(), memory_bytes == 0);
+        if (memory_bytes == 0) continue;
+        Bowl bowl(kDim, broken);
+        bowl.move_to(7);
+        Vec<double> gradient(kDim);
+        EXPECT_EQ(known.loss, bowl.loss_and_gradient(x_, {}, gradient));
+        EXPECT_EQ(Vec<double>(known.gradient.begin(), known.gradient.end()), gradient);
+        if (broken == kNobody) continue;
+        EXPECT_TRUE(evaluator.known(broken).x.empty());
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Weights, EvaluatorTest, ::testing::Bool());
+
+}  // namespace
+}  // namespace gradwire
