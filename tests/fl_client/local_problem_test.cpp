@@ -104,13 +104,17 @@ TEST(LocalProblem, RefusesWhatDoesNotFitTheExperiment) {
 }
 
 TEST(LocalProblem, TheAgreementCoversAllPartsAndLeavesNumbersOut) {
+  const auto empty_rows = [](std::size_t columns, std::vector<double> labels) {
+    Dataset data;
+    data.columns = columns;
+    data.row_start.assign(labels.size() + 1, 0);
+    data.label = std::move(labels);
+    return data;
+  };
   Part a, b;
-  a.train.columns = 3;
-  a.train.label = {2, -1, 2};
-  b.train.columns = 2;
-  b.train.label = {5};
-  b.test.columns = 9;
-  b.test.label = {-1, 7};
+  a.train = empty_rows(3, {2, -1, 2});
+  b.train = empty_rows(2, {5});
+  b.test = empty_rows(9, {-1, 7});
   const std::vector<Part> parts = {a, b};
   ProblemSpec spec;
   spec.problem = Mlp{};
