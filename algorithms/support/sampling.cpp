@@ -5,7 +5,28 @@
 #include <numeric>
 #include <utility>
 
+#include "base/random.h"
+
 namespace gradwire {
+namespace {
+
+// P(k clients stay away in a row, then one takes part) = (1 - p)^k p, by inversion.
+void toss_cohort_of_one_p(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double p,
+                          std::vector<ClientId>& out) {
+  if (p >= 1) return everyone(n, out);
+  out.clear();
+  if (1 - p == 1) return;  // too small to happen
+  Stream stream({seed, kServerClient, round, Purpose::kCohort});
+  const double log_away = portable_log(1 - p);
+  for (std::uint64_t next = 0;; ++next) {
+    const double away = std::floor(portable_log(1 - stream.uniform()) / log_away);
+    if (away >= static_cast<double>(n - next)) return;
+    next += static_cast<std::uint64_t>(away);
+    out.push_back(static_cast<ClientId>(next));
+  }
+}
+
+}  // namespace
 
 void everyone(std::uint32_t n, std::vector<ClientId>& out) {
   out.resize(n);
@@ -53,9 +74,10 @@ void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n,
 
 void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, std::span<const double> p,
                  std::vector<ClientId>& out) {
+  if (p.size() == 1) return toss_cohort_of_one_p(seed, round, n, p[0], out);
   out.clear();
   for (ClientId i = 0; i < n; ++i)
-    if (Stream({seed, i, round, Purpose::kCohort}).uniform() < p[p.size() == 1 ? 0 : i]) out.push_back(i);
+    if (Stream({seed, i, round, Purpose::kCohort}).uniform() < p[i]) out.push_back(i);
 }
 
 Batch draw_batch(std::uint64_t seed, ClientId client, std::uint32_t round, std::uint32_t local_step,

@@ -28,8 +28,9 @@ std::size_t ceil_share(double share, std::size_t count);
 void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
                        std::vector<ClientId>& cohort);
 
-// Each client i takes part with probability p[i] (p[0] for all if `p` has one entry), by a coin of its own.
-// `out` ascends and may be empty.
+// Each client i takes part with probability p[i], or all with p[0], independently. One p: a single stream
+// draws how many clients stay away before the next one takes part, so the work is that of the cohort.
+// Several: each client has a coin of its own. `out` ascends and may be empty.
 void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, std::span<const double> p,
                  std::vector<ClientId>& out);
 

@@ -3,6 +3,7 @@
 // more often. All draws are seeded, so the tests are deterministic.
 #include "tests/algorithms/independence.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
@@ -78,6 +79,13 @@ std::vector<Draw> all_draws() {
          return cohort[1] == 1;
        }},
       {"toss_cohort", "client's coin", true, false,
+       [](const Place& at) {
+         std::vector<ClientId> out;
+         const std::vector<double> p(at.client + 2, 0.5);
+         toss_cohort(at.seed, at.round, at.client + 2, p, out);
+         return std::find(out.begin(), out.end(), at.client) != out.end();
+       }},
+      {"toss_cohort of one p", "cohort", true, false,
        [](const Place& at) {
          std::vector<ClientId> out;
          const double half = 0.5;

@@ -77,12 +77,28 @@ TEST(Ef21Hb, IsTheListing) {
 }
 
 TEST(Ef21Pp, IsTheListingWithOneCoinPerClient) {
+  Case c(spec_of("ef21_pp", "topk:k=3", {{"p", "0.4 0.7 0.4 0.7 0.4"}}));
+  check_family(
+      c, [&](std::uint32_t i, std::uint32_t, const Vector& x) { return c.list.grad(i, x); },
+      [&](std::uint32_t, const Vector& g) { return c.gamma * g; },
+      [](std::uint32_t i, std::uint32_t t) {
+        return Stream({1, i, t, Purpose::kCohort}).uniform() < (i % 2 == 0 ? 0.4 : 0.7);
+      });
+}
+
+TEST(Ef21Pp, IsTheListingWithOneStreamForAllWhereAllHaveOneP) {
   Case c(spec_of("ef21_pp", "topk:k=3", {{"p", "0.4"}}));
   check_family(
       c, [&](std::uint32_t i, std::uint32_t, const Vector& x) { return c.list.grad(i, x); },
       [&](std::uint32_t, const Vector& g) { return c.gamma * g; },
       [](std::uint32_t i, std::uint32_t t) {
-        return Stream({1, i, t, Purpose::kCohort}).uniform() < 0.4;
+        // A number u stands for k absent clients where 0.6^(k+1) < 1 - u <= 0.6^k.
+        Stream stream({1, kServerClient, t, Purpose::kCohort});
+        for (std::uint32_t member = 0;; ++member) {
+          const double rest = 1 - stream.uniform();
+          for (double power = 0.6; rest <= power; power *= 0.6) ++member;
+          if (member >= i) return member == i;
+        }
       });
 }
 
