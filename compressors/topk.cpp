@@ -35,6 +35,29 @@ void select_one(View<Real> v, std::vector<std::uint32_t>& out) {
   out.assign(1, at);
 }
 
+constexpr std::size_t kFew = 32;
+
+// For k <= kFew: keeps the k largest so far in descending order, of equal ones the first.
+template <class Real>
+void select_few(View<Real> v, std::size_t k, std::vector<std::uint32_t>& out) {
+  std::array<MagnitudeBits<Real>, kFew> best;
+  std::array<std::uint32_t, kFew> place;
+  std::size_t kept = 0;
+  for (std::size_t j = 0; j < v.size(); ++j) {
+    const auto m = magnitude(v[j]);
+    if (kept == k && m <= best[k - 1]) continue;
+    std::size_t at = kept < k ? kept++ : k - 1;
+    for (; at > 0 && best[at - 1] < m; --at) {
+      best[at] = best[at - 1];
+      place[at] = place[at - 1];
+    }
+    best[at] = m;
+    place[at] = static_cast<std::uint32_t>(j);
+  }
+  out.assign(place.begin(), place.begin() + static_cast<std::ptrdiff_t>(k));
+  std::sort(out.begin(), out.end());
+}
+
 template <class Bits>
 std::size_t count_at_least(std::span<const Bits> m, Bits t) {
   constexpr std::size_t kBlock = std::size_t{1} << 20;  // so short that no lane overflows
@@ -169,6 +192,7 @@ void select_largest(View<Real> v, std::uint32_t k, Scratch<Real>& scratch, std::
   if (k == 0 || k > v.size()) throw std::logic_error("select_largest: k is not in 1..d");
   if (k == 1) return select_one(v, out);
   if (select_from_sample(v, k, scratch, out)) return;
+  if (k <= kFew) return select_few(v, k, out);
   if (scratch.magnitudes.size() < v.size()) scratch.magnitudes.resize(v.size());
   const auto m = std::span(scratch.magnitudes).first(v.size());
   for (std::size_t j = 0; j < v.size(); ++j) m[j] = magnitude(v[j]);
