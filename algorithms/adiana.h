@@ -110,7 +110,7 @@ struct Adiana {
     }
 
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(w)}}; }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       g = this->h;
       add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), g);
       this->learn(uplinks, 1);

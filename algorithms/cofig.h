@@ -74,11 +74,11 @@ struct Cofig {
       out.clear();
       std::set_union(S.begin(), S.end(), shifted.begin(), shifted.end(), std::back_inserter(out));
     }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       std::vector<ClientId> members;
       const auto those_in = [&](Purpose purpose) {
         draw(members, purpose);
-        std::vector<Uplink<Real>> chosen;
+        std::vector<Reply<Real>> chosen;
         for (const auto& up : uplinks)
           if (std::binary_search(members.begin(), members.end(), up.client)) chosen.push_back(up);
         return chosen;

@@ -204,7 +204,7 @@ struct DashaServer : ModelServer<Real> {
     if (!own || own->parts.size() == 0) return own;
     return Downlink<Real>{t, 0, {Payload<Real>::dense(x_prev), own->parts[0]}};
   }
-  void apply(std::span<const Uplink<Real>> uplinks) {
+  void apply(Replies<Real> uplinks) {
     add_weighted<Real>(setup, uplinks, 0, Real(1), g);
     for (const auto& up : uplinks) g_of.add(up, 0, Real(1));
     x_prev = x;

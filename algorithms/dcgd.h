@@ -74,7 +74,7 @@ struct Dcgd {
     Server(const Setup<Real>& s, const Params& p)
         : Base(s), gamma(*p.step_size.value), schedule(p.schedule), m(s.d) {}
 
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       std::fill(m.begin(), m.end(), Real(0));
       add_mean_of_replies<Real>(this->setup, uplinks, 0, Real(1), m);
       axpy<Real>(-Real(gamma * schedule.factor(this->t)), m, this->x);

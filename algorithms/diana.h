@@ -106,11 +106,11 @@ struct ShiftServer : ModelServer<Real> {
 
   std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return h_of.restore(i, t); }
   // h ← h + α Σ_{i∈S} w_i (part k of i)
-  void learn(std::span<const Uplink<Real>> uplinks, std::size_t k) {
+  void learn(Replies<Real> uplinks, std::size_t k) {
     add_weighted<Real>(setup, uplinks, k, alpha, h);
     for (const auto& up : uplinks) h_of.add(up, k, alpha);
   }
-  void apply(std::span<const Uplink<Real>> uplinks) {
+  void apply(Replies<Real> uplinks) {
     g = h;
     add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), g);
     learn(uplinks, 0);

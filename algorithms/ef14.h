@@ -68,7 +68,7 @@ struct Ef14 {
     using Base = ModelServer<Real>;
     Server(const Setup<Real>& s, const Params&) : Base(s) {}
 
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       add_mean_of_replies<Real>(this->setup, uplinks, 0, Real(-1), this->x);
       ++this->t;
     }

@@ -142,7 +142,7 @@ struct Ef21Bc {
       if (own->parts.size() > 0) down.parts.push_back(own->parts[0]);
       return down;
     }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       this->average(uplinks);
       const Real gamma = this->gamma_now();
       ++t;

@@ -53,7 +53,7 @@ struct Ef21Hb {
       Base::fields(self, visit);
       visit(self.v);
     }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       this->average(uplinks);
       for (std::size_t j = 0; j < v.size(); ++j) v[j] = eta * v[j] + this->g[j];
       axpy<Real>(-this->gamma_now(), v, this->x);

@@ -104,7 +104,7 @@ struct Ef21P {
     std::optional<Downlink<Real>> resync(ClientId, Answer) const {
       return Downlink<Real>{t, 0, {Payload<Real>::dense(w)}};
     }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       add_mean_of_replies<Real>(setup, uplinks, 0, -gamma, x);
       ++t;
       w_before = w;

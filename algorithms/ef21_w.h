@@ -100,7 +100,7 @@ struct Ef21W {
 
     Server(const Setup<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
 
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       // f's own weights v_i enter here: the client divides by n w_i, so the server's weight is n v_i w_i.
       const auto weight = [&](ClientId i) {
         return Real(w[i]) *

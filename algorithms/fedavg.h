@@ -81,7 +81,7 @@ struct AveragingServer : ModelServer<Real> {
   AveragingServer(const Setup<Real>& s, const StepSize& step)
       : ModelServer<Real>(s), gamma(Real(*step.value)) {}
 
-  void apply(std::span<const Uplink<Real>> uplinks) {
+  void apply(Replies<Real> uplinks) {
     add_average_of_replies<Real>(this->setup, uplinks, 0, gamma, this->x);
     ++this->t;
   }

@@ -75,7 +75,7 @@ struct FedBuff {
       visit(self.count);
     }
 
-    void apply(std::span<const Uplink<Real>> uplinks) {  // one
+    void apply(Replies<Real> uplinks) {  // one
       const Real staleness = Real(t - uplinks[0].round);
       add_decoded<Real>(uplinks[0].parts[0], 1 / std::sqrt(1 + staleness), sum);
       if (++count < size) return;

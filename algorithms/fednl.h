@@ -211,14 +211,14 @@ struct FedNl {
 
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(trial)}}; }
     std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return H_of.restore(i, t); }
-    bool accepts(const Uplink<Real>& up) const {
+    bool accepts(const Reply<Real>& up) const {
       const auto& parts = up.parts;
       return parts.size() == (regularised ? 3 : 2) && parts[0].dim == setup.d && parts[1].dim == D &&
              (!regularised || (parts[2].shape == Shape::kDense && parts[2].dim == 1));
     }
 
-    bool apply(std::span<const Uplink<Real>> uplinks) {
-      const double f_trial = mean_of(uplinks, [](const Uplink<Real>& up) { return up.loss; });
+    bool apply(Replies<Real> uplinks) {
+      const double f_trial = mean_of(uplinks, [](const Reply<Real>& up) { return up.loss; });
       const bool failed = searches && t > 0 && halvings < kMaxHalvings && !(f_trial <= f + c * step * slope);
       ++t;
       if (failed) {
@@ -236,7 +236,7 @@ struct FedNl {
     View<Real> model() const { return searches ? x : trial; }
 
    private:
-    double mean_of(std::span<const Uplink<Real>> uplinks, auto&& value) const {
+    double mean_of(Replies<Real> uplinks, auto&& value) const {
       double sum = 0;
       for (const auto& up : uplinks) {
         const double w = setup.weights.empty() ? 1.0 / setup.n : setup.weights[up.client];
@@ -247,7 +247,7 @@ struct FedNl {
     void move() {
       for (std::size_t j = 0; j < x.size(); ++j) trial[j] = x[j] + Real(step * direction[j]);
     }
-    void newton_step(std::span<const Uplink<Real>> uplinks) {
+    void newton_step(Replies<Real> uplinks) {
       const bool first = t == 1 && starts_whole;
       if (first) learn(uplinks, Real(1));  // H^0 = mean H_i^0
       std::fill(g.begin(), g.end(), Real(0));
@@ -255,7 +255,7 @@ struct FedNl {
       direction.assign(g.begin(), g.end());
       if (regularised) {
         const double l =
-            first ? 0 : mean_of(uplinks, [](const Uplink<Real>& up) { return up.parts[2].values[0]; });
+            first ? 0 : mean_of(uplinks, [](const Reply<Real>& up) { return up.parts[2].values[0]; });
         if (!solver.template solve<Real>(H, l, direction))
           solver.template solve_projected<Real>(H, std::max(l, kSmallest), direction);
       } else {
@@ -271,7 +271,7 @@ struct FedNl {
       move();
       if (!first) learn(uplinks, alpha);
     }
-    void learn(std::span<const Uplink<Real>> uplinks, Real rate) {
+    void learn(Replies<Real> uplinks, Real rate) {
       add_weighted<Real>(setup, uplinks, 1, rate, H);
       for (const auto& up : uplinks) H_of.add(up, 1, rate);
     }

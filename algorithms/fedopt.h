@@ -91,7 +91,7 @@ struct FedOpt {
       visit(self.v);
     }
 
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       std::fill(delta.begin(), delta.end(), Real(0));
       add_average_of_replies<Real>(this->setup, uplinks, 0, Real(1), delta);
       for (std::size_t j = 0; j < x.size(); ++j) {

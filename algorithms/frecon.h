@@ -87,7 +87,7 @@ struct Frecon {
     Downlink<Real> broadcast() const {
       return {t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(x_prev)}};
     }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       for (std::size_t j = 0; j < x.size(); ++j) g[j] = (1 - lambda) * g[j] + lambda * this->h[j];
       add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), g);
       add_mean_of_replies<Real>(setup, uplinks, 1, lambda, g);

@@ -96,7 +96,7 @@ struct MarinaServer : ModelServer<Real> {
     return {t, whole() ? kWholeRound : kCompressedRound, {Payload<Real>::dense(x)}};
   }
   std::optional<Downlink<Real>> resync(ClientId, Answer) const { return previous_point(t, x_prev); }
-  void apply(std::span<const Uplink<Real>> uplinks) {
+  void apply(Replies<Real> uplinks) {
     if (whole()) std::fill(g.begin(), g.end(), Real(0));
     add_weighted<Real>(setup, uplinks, 0, Real(1), g);
     step();

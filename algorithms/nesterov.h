@@ -60,7 +60,7 @@ struct Nesterov {
     }
 
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(y)}}; }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       add_mean_of_replies<Real>(setup, uplinks, 0, -gamma, y);  // x^{t+1}
       for (std::size_t j = 0; j < x.size(); ++j) {
         const Real x_next = y[j];

@@ -92,7 +92,7 @@ struct Page {
     Server(const Setup<Real>& s, const Params& p) : Base(s, p) {}
 
     void cohort(std::vector<ClientId>& out) const { this->drawn_cohort(setup.algorithm.batch, out); }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       if (whole()) std::fill(g.begin(), g.end(), Real(0));
       add_weighted<Real>(setup, uplinks, 0, whole() ? Real(1) : Real(setup.n), g);
       this->step();

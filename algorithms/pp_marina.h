@@ -115,11 +115,11 @@ struct PpMarina {
     Server(const Setup<Real>& s, const Params& p) : Base(s, p), r(p.r) {}
 
     void cohort(std::vector<ClientId>& out) const { this->drawn_cohort(r, out); }
-    bool accepts(const Uplink<Real>& up) const {
+    bool accepts(const Reply<Real>& up) const {
       const std::size_t expected = whole() ? 1 : messages(times_drawn(setup.seed, t, setup.n, r, up.client));
       return up.parts.size() == expected && all_of_length(up.parts, setup.d);
     }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       if (whole()) {
         std::fill(g.begin(), g.end(), Real(0));
         add_weighted<Real>(setup, uplinks, 0, Real(1), g);

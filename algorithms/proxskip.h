@@ -110,7 +110,7 @@ struct ProxSkip {
       visit(self.h_of);
     }
 
-    bool accepts(const Uplink<Real>& up) const {
+    bool accepts(const Reply<Real>& up) const {
       if (up.parts.size() != 1 || up.parts[0].dim != setup.d) return false;
       // Mirrors need each vector; without mirrors a reply may be empty, because its vector came in a sum.
       return up.parts[0].shape == Shape::kDense || (h_of.empty() && up.parts[0].shape == Shape::kNothing);
@@ -122,7 +122,7 @@ struct ProxSkip {
       if (!h_of[i].empty()) down.parts = {Payload<Real>::dense(h_of[i])};
       return down;
     }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       std::fill(x.begin(), x.end(), Real(0));
       add_weighted<Real>(setup, uplinks, 0, Real(1), x);
       ++t;

@@ -91,7 +91,7 @@ struct Ringmaster {
     Server(const Setup<Real>& s, const Params& p)
         : Base(s), gamma(Real(*p.step_size.value)), R(p.delay_threshold), stops(p.outdated.is("stop")) {}
 
-    bool apply(std::span<const Uplink<Real>> uplinks) {  // one
+    bool apply(Replies<Real> uplinks) {  // one
       if (t - uplinks[0].round >= R) return false;
       add_decoded<Real>(uplinks[0].parts[0], -gamma, x);
       ++t;

@@ -125,7 +125,7 @@ struct Scaffold {
 
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(c)}}; }
     std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return c_of.restore(i, t); }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       add_average_of_replies<Real>(setup, uplinks, 0, gamma, x);
       add_weighted<Real>(setup, uplinks, 1, Real(1), c);
       for (const auto& up : uplinks) c_of.add(up, 1, Real(1));

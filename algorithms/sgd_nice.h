@@ -65,7 +65,7 @@ struct SgdNice {
     Server(const Setup<Real>& s, const Params& p)
         : Base(s), gamma(*p.step_size.value), l1(p.l1), schedule(p.schedule), m(s.d) {}
 
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       const double step = gamma * schedule.factor(t);
       std::fill(m.begin(), m.end(), Real(0));
       add_mean_of_replies<Real>(this->setup, uplinks, 0, Real(1), m);

@@ -171,7 +171,7 @@ struct VrDiana {
       if (own->parts.size() > 0) down.parts.push_back(own->parts[0]);
       return down;
     }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       if (shared_coin(this->setup.seed, t, p)) {
         w = x;
         w_round = t;

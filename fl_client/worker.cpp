@@ -133,7 +133,7 @@ class RealWorker final : public Worker {
     const auto committed = get<std::uint64_t>(record, 0);
     runtime_.settle(committed);  // reads the answer before this one, which the slot still holds
     if (!read_frame(std::as_bytes(std::span(record.substr(sizeof(std::uint64_t)))), recalled_)) return false;
-    const Result<Uplink<Real>> uplink = recalled_.finish(client_);
+    const Result<Reply<Real>> uplink = recalled_.finish(client_);
     if (!uplink || uplink->answer != Answer::kReply) return false;
     newest_ = uplink->ticket;
     runtime_.recall(committed, *uplink);

@@ -162,7 +162,7 @@ class RealRun final : public ServerRun {
   void register_round(const RoundCommit<Real>& commit) {
     if (registry_ == nullptr) return;
     used_.clear();
-    for (const Uplink<Real>& up : commit.replies) {
+    for (const Reply<Real>& up : commit.replies) {
       if (commit.used) {
         used_.push_back(up.client);
       } else {

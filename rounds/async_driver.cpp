@@ -87,7 +87,7 @@ class AsyncDriver final : public Driver<Real> {
   // ---- work ----
 
   void give_work(ClientId client) {
-    add_bits(body_.parts, 1, totals_.bits_down, totals_.bits_down_paper);
+    add_bits<Real>(body_.parts, 1, totals_.bits_down, totals_.bits_down_paper);
     const std::uint64_t ticket = exchange_.new_ticket();
     exchange_.ask(client, Request::kRound, ticket, body_);
     remember(client);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -9,33 +10,18 @@
 #include "algorithms/support/sampling.h"
 
 namespace gradwire {
-namespace {
-
-// Turns a copy of a sum into the answer of a client whose vectors are in the first client's answer.
 template <class Real>
-void empty(Uplink<Real>& slot, ClientId client) {
-  const Parts<Real> sum = slot.parts;
-  slot.client = client;
-  slot.loss = 0;
-  slot.grad_calls = 0;
-  slot.parts = {};
-  for (std::size_t k = 0; k < sum.size(); ++k) slot.parts.push_back(Payload<Real>::nothing(sum[k].dim));
-}
-
-}  // namespace
-
-template <class Real>
-void add_bits(const Parts<Real>& parts, double receivers, double& wire, double& paper) {
+void add_bits(std::span<const Payload<Real>> parts, double receivers, double& wire, double& paper) {
   double wire_sum = 0, paper_sum = 0;
-  for (std::size_t part = 0; part < parts.size(); ++part) {
-    wire_sum += wire_bits(parts[part]);
-    paper_sum += paper_bits(parts[part]);
+  for (const Payload<Real>& part : parts) {
+    wire_sum += wire_bits(part);
+    paper_sum += paper_bits(part);
   }
   wire += wire_sum * receivers;
   paper += paper_sum * receivers;
 }
-template void add_bits(const Parts<float>&, double, double&, double&);
-template void add_bits(const Parts<double>&, double, double&, double&);
+template void add_bits(std::span<const Payload<float>>, double, double&, double&);
+template void add_bits(std::span<const Payload<double>>, double, double&, double&);
 
 template <class Real>
 Driver<Real>::Driver(const RunOf<Real>& run)
@@ -80,13 +66,16 @@ std::size_t Driver<Real>::quorum_of(std::size_t size) const {
 }
 
 template <class Real>
-void Driver<Real>::commit(std::span<const Uplink<Real>> replies, std::span<const Frame> frames) {
-  for (const Uplink<Real>& up : replies) {
-    totals_.bits_up += run_.facts.flag_bits_up;
-    totals_.bits_up_paper += run_.facts.flag_bits_up;
-    add_bits(up.parts, 1, totals_.bits_up, totals_.bits_up_paper);
-    totals_.grad_calls += up.grad_calls;
-  }
+void Driver<Real>::commit(Replies<Real> replies, std::span<const Frame> frames) {
+  const auto at_once = std::exchange(at_once_, {});
+  ReplyCounts counts = at_once.replies.empty() ? counts_of(replies, run_.facts) : at_once.counts;
+  if (!at_once.others.empty())
+    for (const Reply<Real>& up : replies)
+      if (std::ranges::binary_search(at_once.others, up.client))
+        counts.add(counts_of(up.parts, up.grad_calls, run_.facts));
+  totals_.bits_up += counts.bits_up;
+  totals_.bits_up_paper += counts.bits_up_paper;
+  totals_.grad_calls += counts.grad_calls;
   if (run_.hooks.before_apply) run_.hooks.before_apply();
   const bool used = run_.server.apply(replies);
   if (used)
@@ -133,13 +122,7 @@ bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, c
 template <class Real>
 bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k) {
   using Kind = typename Exchange<Real>::Kind;
-  exchange_.close();
-  const std::uint64_t ticket = exchange_.new_ticket();
-  slots_.resize(asked_.size());
-  frames_.resize(asked_.size());
-  have_.assign(asked_.size(), 0);
-  for (const ClientId c : asked_) exchange_.ask(c, request, ticket, body);
-  std::size_t got = 0, lost = 0;  // lost: at most so many have no finite answer
+  std::size_t got = ask_all(request, body), lost = 0;  // lost: at most so many have no finite answer
   Waiting waiting = new_waiting();
   while (got < quorum) {
     const auto arrival = exchange_.next(waiting.deadline());
@@ -154,6 +137,30 @@ bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::siz
     }
   }
   return true;
+}
+
+// The number of answers that are there already.
+template <class Real>
+std::size_t Driver<Real>::ask_all(Request request, const Downlink<Real>& body) {
+  exchange_.close();
+  const std::uint64_t ticket = exchange_.new_ticket();
+  at_once_ = {};
+  std::optional<typename Exchange<Real>::Answers> answers;
+  if (request == Request::kRound) answers = exchange_.ask_at_once(asked_, ticket, body);
+  if (answers) {
+    at_once_ = *answers;
+    if (answers->others.empty()) return asked_.size();
+    slots_.assign(answers->replies.begin(), answers->replies.end());
+  } else {
+    slots_.resize(asked_.size());
+  }
+  frames_.assign(asked_.size(), {});
+  empty_parts_.clear();
+  have_.assign(asked_.size(), answers ? 1 : 0);
+  const std::span<const ClientId> unanswered = answers ? answers->others : asked_;
+  for (const ClientId c : unanswered) have_[place(c)] = 0;
+  for (const ClientId c : unanswered) exchange_.ask(c, request, ticket, body);
+  return asked_.size() - unanswered.size();
 }
 
 template <class Real>
@@ -171,11 +178,14 @@ std::size_t Driver<Real>::keep(const Event<Real>& event) {
   slots_[first] = event.up;
   frames_[first] = event.frame;
   have_[first] = 1;
+  if (event.covers.size() > 1) empty_parts_.push_back(nothing_like<Real>(event.up.parts));
   for (const ClientId client : event.covers) {
     if (client == event.up.client) continue;
-    Uplink<Real>& slot = slots_[place(client)];
-    slot = event.up;
-    empty(slot, client);
+    Reply<Real>& slot = slots_[place(client)];
+    slot = {event.up, empty_parts_.back()};
+    slot.client = client;
+    slot.loss = 0;
+    slot.grad_calls = 0;
     frames_[place(client)] = {};
     have_[place(client)] = 1;
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <utility>
 #include <vector>
@@ -29,7 +30,7 @@ struct RunOf {
 
 // Adds the bits of a message to both counts: by the wire definition, and as papers count.
 template <class Real>
-void add_bits(const Parts<Real>& parts, double receivers, double& wire, double& paper);
+void add_bits(std::span<const Payload<Real>> parts, double receivers, double& wire, double& paper);
 
 template <class Real>
 class Driver {
@@ -52,11 +53,11 @@ class Driver {
   double seconds() const { return run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds; }
 
   // Asks asked_ (ascending) for `request` and waits for `quorum` answers, which land in slots_, frames_ and
-  // have_ by place in asked_. A client whose answer is not finite counts as missing. False: the others are
-  // too few.
+  // have_ by place in asked_, or, where all answered a round at once, in at_once_ alone. A client whose
+  // answer is not finite counts as missing. False: the others are too few.
   bool collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k);
   // The method takes in the replies (ascending clients), and they are durable before anybody is told.
-  void commit(std::span<const Uplink<Real>> replies, std::span<const Frame> frames);
+  void commit(Replies<Real> replies, std::span<const Frame> frames);
   // How long to wait for what is asked now.
   Waiting new_waiting() {
     return Waiting(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
@@ -77,19 +78,22 @@ class Driver {
   Totals& totals_;
   Exchange<Real> exchange_;
   std::vector<ClientId> asked_;
-  std::vector<Uplink<Real>> slots_;
+  std::vector<Reply<Real>> slots_;
   std::vector<Frame> frames_;
   std::vector<char> have_;
+  typename Exchange<Real>::Answers at_once_;  // that are not committed; empty: none came at once
 
  private:
   Outcome rounds();
   bool stopped() const { return stop_seen_ || (run_.hooks.stop != nullptr && run_.hooks.stop->load()); }
   bool can_reach(std::size_t quorum) const;
   std::size_t keep(const Event<Real>& event);
+  std::size_t ask_all(Request request, const Downlink<Real>& body);
   std::size_t place(ClientId client) const;
   void ask_missing(const Downlink<Real>& body, std::uint32_t k, Waiting& waiting, std::size_t got,
                    std::size_t quorum);
 
+  std::deque<Parts<Real>> empty_parts_;  // of clients whose vectors are in a sum
   bool stop_seen_ = false;
   bool is_first_ = true;         // the next request is the first of this process
   bool reached_target_ = false;  // by the last row

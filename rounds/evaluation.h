@@ -27,7 +27,7 @@ class BlockSum {
     answered_ = 0;
   }
   // REQUIRES: Evaluation::accepts(up).
-  void add(const Uplink<Real>& up) {
+  void add(const Reply<Real>& up) {
     const double w = setup_->weights.empty() ? 1.0 / setup_->n : setup_->weights[up.client];
     weight_ += w;
     loss_ += w * up.loss;
@@ -80,12 +80,12 @@ class Evaluation {
     return end;
   }
 
-  static bool accepts(const Uplink<Real>& up, const Setup<Real>& setup) {
+  static bool accepts(const Reply<Real>& up, const Setup<Real>& setup) {
     return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == setup.d;
   }
 
   // REQUIRES: accepts(up).
-  void add(const Uplink<Real>& up) {
+  void add(const Reply<Real>& up) {
     if (up.client / kClientsOfBlock != number_) {
       add(last_);
       last_.clear();

@@ -41,6 +41,21 @@ void Exchange<Real>::ask(ClientId client, Request request, std::uint64_t ticket,
 }
 
 template <class Real>
+std::optional<typename Exchange<Real>::Answers> Exchange<Real>::ask_at_once(std::span<const ClientId> asked,
+                                                                            std::uint64_t ticket,
+                                                                            const Downlink<Real>& body) {
+  Crowd<Real>* const crowd = transport_.crowd();
+  if (crowd == nullptr) return std::nullopt;
+  Envelope<Real> envelope;
+  envelope.ticket = ticket;
+  envelope.body = &body;
+  const Answers answers = crowd->ask({asked, envelope, ledger_.committed, server_});
+  ledger_.totals.bytes_down += answers.bytes_down;
+  ledger_.totals.bytes_up += answers.bytes_up;
+  return answers;
+}
+
+template <class Real>
 void Exchange<Real>::repeat(ClientId client, const Downlink<Real>& body) {
   if (body.round != seats_[client].round)
     throw std::logic_error("Exchange: a ticket is repeated with the body of another round");
@@ -111,7 +126,7 @@ bool Exchange<Real>::awaits(ClientId client, std::uint64_t ticket) const {
 
 template <class Real>
 bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
-  const Uplink<Real>& up = event.up;
+  const Reply<Real>& up = event.up;
   if (up.client >= setup_.n) return false;
   Seat& seat = seats_[up.client];
   if (!event.covers.empty()) return take_sum(event);

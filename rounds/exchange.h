@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "algorithms/support/halves.h"
@@ -38,6 +40,11 @@ class Exchange {
   // Asks the client, counts the bytes; what it was asked before is superseded. `body` must stay as it is
   // until next() has returned something other than kDeadline.
   void ask(ClientId client, Request request, std::uint64_t ticket, const Downlink<Real>& body);
+  // Asks all of `asked` (ascending) for a round at once; null where the transport cannot. The others of the
+  // answers are to be asked one by one, under the same ticket.
+  using Answers = typename Crowd<Real>::Answers;
+  std::optional<Answers> ask_at_once(std::span<const ClientId> asked, std::uint64_t ticket,
+                                     const Downlink<Real>& body);
   // Asks the same once more, with the state that the client said it lacks. Not counted. REQUIRES: the body
   // that the client was asked with. Throws std::runtime_error when nobody can restore the state.
   void repeat(ClientId client, const Downlink<Real>& body);

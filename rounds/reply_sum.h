@@ -23,13 +23,13 @@ class ReplySum {
 
   // To be called in the order of clients: then the same replies give the same bits. Returns false and adds
   // nothing when the reply differs from the first in its request or its parts, or reports an evaluation.
-  bool add(const Uplink<Real>& up) {
+  bool add(const Reply<Real>& up) {
     if (covers_.empty()) begin(up);
     if (!fits(up)) return false;
     for (std::size_t k = 0; k < up.parts.size(); ++k)
       for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next) sums_[k].add(up.client, *p);
-    sum_.loss += up.loss;
-    sum_.grad_calls += up.grad_calls;
+    head_.loss += up.loss;
+    head_.grad_calls += up.grad_calls;
     covers_.push_back(up.client);
     return true;
   }
@@ -38,9 +38,8 @@ class ReplySum {
   // The sum, under the first client's number; its parts view this object. Nothing more may be added before
   // clear(). REQUIRES: something was added.
   Uplink<Real> sum() {
-    Uplink<Real> up = sum_;
-    up.parts = {};
-    for (std::size_t k = 0; k < sum_.parts.size(); ++k) up.parts.push_back(sums_[k].sum());
+    Uplink<Real> up{head_, {}};
+    for (std::size_t k = 0; k < parts_; ++k) up.parts.push_back(sums_[k].sum());
     return up;
   }
 
@@ -71,22 +70,24 @@ class ReplySum {
     }
   };
 
-  void begin(const Uplink<Real>& up) {
-    sum_ = up;
-    sum_.loss = 0;
-    sum_.grad_calls = 0;
+  void begin(const Reply<Real>& up) {
+    head_ = up;
+    head_.loss = 0;
+    head_.grad_calls = 0;
+    parts_ = up.parts.size();
     for (std::size_t k = 0; k < up.parts.size(); ++k) sums_[k].begin(up.parts[k].dim);
   }
-  bool fits(const Uplink<Real>& up) const {
-    if (up.correct != 0 || up.tested != 0 || up.ticket != sum_.ticket || up.round != sum_.round ||
-        up.parts.size() != sum_.parts.size() || (!covers_.empty() && up.client <= covers_.back()))
+  bool fits(const Reply<Real>& up) const {
+    if (up.correct != 0 || up.tested != 0 || up.ticket != head_.ticket || up.round != head_.round ||
+        up.parts.size() != parts_ || (!covers_.empty() && up.client <= covers_.back()))
       return false;
     for (std::size_t k = 0; k < up.parts.size(); ++k)
-      if (up.parts[k].dim != sum_.parts[k].dim) return false;
+      if (up.parts[k].dim != sums_[k].dim) return false;
     return true;
   }
 
-  Uplink<Real> sum_;  // of its parts, only the dims are used
+  UplinkHead head_;
+  std::size_t parts_ = 0;
   std::array<PartSum, kMaxParts> sums_;
   std::vector<ClientId> covers_;
 };

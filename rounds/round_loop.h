@@ -48,10 +48,10 @@ enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverg
 // A round that the server half has taken in and that no client knows of yet.
 template <class Real>
 struct RoundCommit {
-  const Ledger& ledger;                   // as it is after the round
-  std::span<const Uplink<Real>> replies;  // that the half was given, ascending clients
-  bool used = false;                      // what its apply() said
-  std::span<const Frame> frames = {};     // of the replies, where the transport has them
+  const Ledger& ledger;                // as it is after the round
+  Replies<Real> replies;               // that the half was given, ascending clients
+  bool used = false;                   // what its apply() said
+  std::span<const Frame> frames = {};  // of the replies, where the transport has them
 };
 
 template <class Real>

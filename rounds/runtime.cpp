@@ -130,8 +130,8 @@ void ClientRuntime<Real>::settle(std::uint64_t ticket) {
 }
 
 template <class Real>
-void ClientRuntime<Real>::recall(std::uint64_t committed, const Uplink<Real>& answered) {
-  last_ = answered;
+void ClientRuntime<Real>::recall(std::uint64_t committed, const Reply<Real>& answered) {
+  last_ = {answered, Parts<Real>(answered.parts)};
   pending_ = committed == committed_;
 }
 
@@ -155,6 +155,12 @@ void ClientRuntime<Real>::swap_in(ClientId client, std::uint64_t committed, Orac
   committed_ = committed;
   bind(oracle, known);
   if (kept != nullptr) half_->swap_state(*kept);
+}
+
+template <class Real>
+void ClientRuntime<Real>::lacked_state(std::uint64_t ticket) {
+  last_.ticket = ticket;
+  last_.answer = Answer::kNeedsState;
 }
 
 template <class Real>

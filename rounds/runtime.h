@@ -33,7 +33,7 @@ class ClientRuntime {
   // recall(). The parts must stay unchanged until the next settle() or handle() of a newer ticket.
   // An answer that was computed from another state than the present one is no proposal: that state is lost.
   bool follows_replies() const { return half_->follows_replies(); }
-  void recall(std::uint64_t committed, const Uplink<Real>& answered);
+  void recall(std::uint64_t committed, const Reply<Real>& answered);
   // True: `envelope` replaces the state by one that does not follow from earlier answers.
   bool jumps(const Envelope<Real>& envelope) const {
     return envelope.resync != nullptr || (envelope.committed == 0 && committed_ != 0);
@@ -56,6 +56,9 @@ class ClientRuntime {
   // is needed), which its reply to `committed` has left. REQUIRES: swap_out() followed the last swap_in().
   void swap_in(ClientId client, std::uint64_t committed, Oracle<Real>& oracle, const Evaluated<Real>& known,
                const KeptState<Real>* kept);
+  // After swap_in() with a state that is not the client's: it has said so to the request `ticket`, which now
+  // comes again with what restores it.
+  void lacked_state(std::uint64_t ticket);
   // Gives the state back. A proposal that is not settled is lost.
   void swap_out(const KeptState<Real>* kept);
   // Becomes the runtime of another client, as if made anew. REQUIRES: the method keeps no client state.

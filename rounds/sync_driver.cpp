@@ -12,7 +12,7 @@ class SyncDriver final : public Driver<Real> {
 
  private:
   using Driver<Real>::run_, Driver<Real>::totals_, Driver<Real>::asked_, Driver<Real>::slots_,
-      Driver<Real>::frames_;
+      Driver<Real>::frames_, Driver<Real>::at_once_;
 
   bool step(std::uint32_t k) override {
     run_.server.cohort(asked_);
@@ -22,8 +22,13 @@ class SyncDriver final : public Driver<Real> {
       const bool all = run_.facts.needs_all_replies;
       const std::size_t needed = all ? asked_.size() : this->quorum_of(asked_.size());
       if (!all) add_spare_clients(run_.setup.seed, k, run_.setup.n, run_.limits.over_selection, asked_);
-      add_bits(body.parts, static_cast<double>(asked_.size()), totals_.bits_down, totals_.bits_down_paper);
+      add_bits<Real>(body.parts, static_cast<double>(asked_.size()), totals_.bits_down,
+                     totals_.bits_down_paper);
       if (!this->collect(Request::kRound, body, needed, k)) return false;
+      if (!at_once_.replies.empty() && at_once_.others.empty()) {
+        this->commit(at_once_.replies, {});
+        return true;
+      }
       got = put_together();
     }
     this->commit(std::span(slots_).first(got), std::span(frames_).first(got));

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "algorithms/support/halves.h"
 #include "algorithms/support/message.h"
+#include "rounds/reply_counts.h"
 
 namespace gradwire {
 
@@ -26,7 +28,7 @@ struct Event {
   };
   Kind kind = Kind::kTimeout;
   std::uint64_t bytes = 0;  // kReply: encoded size, prefix + header + payload
-  Uplink<Real> up;
+  Reply<Real> up;
   // kReply: `up` is the sum of the answers of these clients, ascending, the first of them up.client. Empty:
   // it is that client's own. The view lives as long as those of `up`.
   std::span<const ClientId> covers;
@@ -35,6 +37,30 @@ struct Event {
   Frame frame;
   // kReply: a duplicate without parts: this client's reply to the same ticket was handed up before.
   bool repeated = false;
+};
+
+// All clients of a transport whose clients answer when they are asked: nothing is late or lost.
+template <class Real>
+class Crowd {
+ public:
+  struct Question {
+    std::span<const ClientId> asked;           // ascending
+    const Envelope<Real>& envelope;            // of a round; each is given its own `committed`
+    std::span<const std::uint64_t> committed;  // by client
+    const ServerHalf<Real>& server;            // that takes in the answers; only its accepts() is called
+  };
+  struct Answers {
+    // By place in `asked`; they live until the next ask(). Where the method takes sums, replies of a leaf may
+    // be added to the first of them; then those that were added have empty parts.
+    Replies<Real> replies;
+    std::span<const ClientId> others;  // ascending: their answer is none, or one that the server refuses
+    // Of all but the others: what the replies counted for before they were added up, and the encoded sizes of
+    // requests and answers.
+    ReplyCounts counts;
+    std::uint64_t bytes_down = 0, bytes_up = 0;
+  };
+  virtual ~Crowd() = default;
+  virtual Answers ask(const Question& question) = 0;
 };
 
 template <class Real>
@@ -56,6 +82,8 @@ class Transport {
   // next().
   virtual const Event<Real>& next(double deadline) = 0;
   virtual double now() const = 0;  // seconds, wall or virtual; only loops ask
+  // Null: clients can only be asked one by one.
+  virtual Crowd<Real>* crowd() { return nullptr; }
 };
 
 }  // namespace gradwire

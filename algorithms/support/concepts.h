@@ -120,8 +120,8 @@ consteval bool is_server() {
       },
       "Server lacks `Downlink<Real> broadcast() const` or `View<Real> model() const`; ModelServer has both");
   static_assert(
-      requires(Server s, std::span<const Uplink<Real>> uplinks) { s.apply(uplinks); },
-      "Server lacks `void apply(std::span<const Uplink<Real>>)` (or bool: whether they were used)");
+      requires(Server s, Replies<Real> uplinks) { s.apply(uplinks); },
+      "Server lacks `void apply(Replies<Real>)` (or bool: whether they were used)");
   static_assert(
       !HasCohort<Server> || requires(const Server s, std::vector<ClientId>& out) { s.cohort(out); },
       "Server::cohort() must be `void cohort(std::vector<ClientId>& out) const`");
@@ -143,10 +143,10 @@ consteval bool is_server() {
       "Server::superseded() must be `bool superseded(std::uint32_t round) const`");
   static_assert(
       !HasAccepts<Server> ||
-          requires(const Server s, const Uplink<Real>& up) {
+          requires(const Server s, const Reply<Real>& up) {
             { s.accepts(up) } -> std::same_as<bool>;
           },
-      "Server::accepts() must be `bool accepts(const Uplink<Real>&) const`");
+      "Server::accepts() must be `bool accepts(const Reply<Real>&) const`");
   static_assert(
       !HasRestored<Server> || requires(Server s) { s.restored(); },
       "Server::restored() must be `void restored()`");

@@ -137,11 +137,11 @@ struct Ef21CoreServer : ModelServer<Real> {
 
   Real gamma_now() const { return Real(gamma * schedule.factor(t)); }
   // g ← g + Σ_{i∈S} w_i c_i
-  void average(std::span<const Uplink<Real>> uplinks) {
+  void average(Replies<Real> uplinks) {
     add_weighted<Real>(setup, uplinks, 0, Real(1), g);
     for (const auto& up : uplinks) g_of.add(up, 0, Real(1));
   }
-  void apply(std::span<const Uplink<Real>> uplinks) {
+  void apply(Replies<Real> uplinks) {
     average(uplinks);
     axpy<Real>(-gamma_now(), g, x);
     ++t;

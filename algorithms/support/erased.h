@@ -169,14 +169,14 @@ class ErasedServer final : public ServerHalf<Real> {
     }
   }
   Downlink<Real> broadcast() const override { return half_.broadcast(); }
-  bool accepts(const Uplink<Real>& up) const override {
+  bool accepts(const Reply<Real>& up) const override {
     if constexpr (requires { half_.accepts(up); }) {
       return half_.accepts(up);
     } else {
       return up.parts.size() == parts_up<Method>() && all_of_length(up.parts, setup_->d);
     }
   }
-  bool apply(std::span<const Uplink<Real>> uplinks) override {
+  bool apply(Replies<Real> uplinks) override {
     if constexpr (std::is_void_v<decltype(half_.apply(uplinks))>) {
       half_.apply(uplinks);
       return true;
@@ -185,8 +185,7 @@ class ErasedServer final : public ServerHalf<Real> {
     }
   }
   bool may_refuse() const override {
-    return !std::is_void_v<decltype(std::declval<typename Method::Server&>().apply(
-        std::span<const Uplink<Real>>()))>;
+    return !std::is_void_v<decltype(std::declval<typename Method::Server&>().apply(Replies<Real>()))>;
   }
   bool superseded(std::uint32_t round) const override {
     if constexpr (requires { half_.superseded(round); }) {

@@ -59,9 +59,9 @@ class ServerHalf {
   virtual void cohort(std::vector<ClientId>& out) const = 0;  // ascending, unique; pure in (seed, round)
   virtual Downlink<Real> broadcast() const = 0;               // the same when called twice
   // Whether a reply has the parts that apply() reads, of the right length: a peer may send anything.
-  virtual bool accepts(const Uplink<Real>& uplink) const = 0;
-  virtual bool apply(std::span<const Uplink<Real>> uplinks) = 0;  // ascending clients; false: not used
-  virtual bool may_refuse() const = 0;                            // whether apply() ever returns false
+  virtual bool accepts(const Reply<Real>& uplink) const = 0;
+  virtual bool apply(Replies<Real> uplinks) = 0;  // ascending clients; false: not used
+  virtual bool may_refuse() const = 0;            // whether apply() ever returns false
   virtual bool superseded(std::uint32_t round) const = 0;
   virtual std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const = 0;
   virtual View<Real> model() const = 0;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <stdexcept>
 
 #include "compressors/payload.h"
@@ -31,17 +32,30 @@ class Parts {
   Parts(std::initializer_list<Payload<Real>> list) {
     for (const auto& p : list) push_back(p);
   }
+  explicit Parts(std::span<const Payload<Real>> parts) {
+    for (const auto& p : parts) push_back(p);
+  }
   void push_back(const Payload<Real>& p) {
     if (count_ == kMaxParts) throw std::logic_error("a message has more parts than kMaxParts");
     items_[count_++] = p;
   }
   std::size_t size() const { return count_; }
   const Payload<Real>& operator[](std::size_t k) const { return items_[k]; }
+  const Payload<Real>* begin() const { return items_.data(); }
+  const Payload<Real>* end() const { return items_.data() + count_; }
 
  private:
   std::array<Payload<Real>, kMaxParts> items_;
   std::size_t count_ = 0;
 };
+
+// As long as `parts`, without values.
+template <class Real>
+Parts<Real> nothing_like(std::span<const Payload<Real>> parts) {
+  Parts<Real> nothing;
+  for (const Payload<Real>& part : parts) nothing.push_back(Payload<Real>::nothing(part.dim));
+  return nothing;
+}
 
 // Server -> clients, the same for all, encoded once. Its parts view memory of the server half, valid until
 // that half's next apply.
@@ -56,9 +70,8 @@ struct Downlink {
 // finite number.
 enum class Answer : std::uint8_t { kReply = 0, kNeedsState = 1, kNeedsBroadcast = 2, kNotFinite = 3 };
 
-// Client -> server. Its parts view memory of the client half, valid until that client gets a newer ticket.
-template <class Real>
-struct Uplink {
+// Client -> server, without the vectors.
+struct UplinkHead {
   std::uint64_t ticket = 0;  // the request that this answers
   std::uint32_t round = 0;   // of the x it was computed at
   ClientId client = 0;
@@ -67,8 +80,27 @@ struct Uplink {
   std::uint64_t grad_calls = 0;  // per-sample gradients computed for this reply
   std::uint64_t correct = 0;     // of an evaluation: test samples classified correctly ...
   std::uint64_t tested = 0;      // ... of how many
+};
+
+// As the client makes it. Its parts view memory of the client half, valid until that client gets a newer
+// ticket.
+template <class Real>
+struct Uplink : UplinkHead {
   Parts<Real> parts;
 };
+
+// As the server sees it: a view of an Uplink, or of what was kept of one.
+template <class Real>
+struct Reply : UplinkHead {
+  std::span<const Payload<Real>> parts;
+
+  Reply() = default;
+  Reply(const UplinkHead& head, std::span<const Payload<Real>> parts) : UplinkHead(head), parts(parts) {}
+  Reply(const Uplink<Real>& up) : UplinkHead(up), parts(up.parts) {}
+  Reply(Uplink<Real>&&) = delete;  // its parts would be gone
+};
+template <class Real>
+using Replies = std::span<const Reply<Real>>;
 
 // kEvaluate asks for f_i, grad f_i (part 0 of the answer, dense) and counts at part 0 of the body, outside
 // the method; kGoodbye commits and ends, without an answer.

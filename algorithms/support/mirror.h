@@ -17,7 +17,7 @@ class Mirror {
  public:
   explicit Mirror(const Setup<Real>& setup) : rows_(setup.keep_mirrors ? setup.n : 0) {}
 
-  void add(const Uplink<Real>& up, std::size_t k, Real scale) {
+  void add(const Reply<Real>& up, std::size_t k, Real scale) {
     if (rows_.empty()) return;
     Vec<Real>& row = rows_[up.client];
     if (row.empty()) row.resize(up.parts[k].dim);

@@ -26,12 +26,12 @@ inline constexpr std::size_t kTreeReals = 8192;
 // added along a tree (tree_sum.h), and their sum to `out`; then the others in the order of clients. Methods
 // sum replies by this function; the functions below only choose the weights.
 template <class Real>
-void add_scaled_by(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, Real scale,
-                   auto&& weight, Vec<Real>& out) {
+void add_scaled_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale, auto&& weight,
+                   Vec<Real>& out) {
   std::size_t dense = 0, others = 0;
   for (const auto& up : uplinks)
     for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
-      ++(p->shape == Shape::kDense ? dense : others);
+      if (p->shape != Shape::kNothing) ++(p->shape == Shape::kDense ? dense : others);
   const auto each = [&](bool of_dense, const auto& add) {
     for (const auto& up : uplinks)
       for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
@@ -68,22 +68,20 @@ void add_scaled_by(const Setup<Real>& setup, std::span<const Uplink<Real>> uplin
 }
 
 template <class Real>
-void add_by(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, auto&& weight,
-            Vec<Real>& out) {
+void add_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, auto&& weight, Vec<Real>& out) {
   add_scaled_by<Real>(setup, uplinks, k, Real(1), weight, out);
 }
 
 // The same weight for all: the sum is scaled once.
 template <class Real>
-void add_equally(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, Real scale,
-                 Vec<Real>& out) {
+void add_equally(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale, Vec<Real>& out) {
   add_scaled_by<Real>(
       setup, uplinks, k, scale, [](ClientId) { return Real(1); }, out);
 }
 
 // out += scale * sum_i w_i decode(parts[k] of client i), w_i the client's weight in f.
 template <class Real>
-void add_weighted(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k, Real scale,
+void add_weighted(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale,
                   Vec<Real>& out) {
   if (setup.weights.empty()) return add_equally(setup, uplinks, k, scale * setup.weight(0), out);
   add_by<Real>(
@@ -92,8 +90,8 @@ void add_weighted(const Setup<Real>& setup, std::span<const Uplink<Real>> uplink
 
 // The same with weights w_i / total, or with equal weights 1 / (their number).
 template <class Real>
-void add_share_of_total(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
-                        Real scale, Real total, Vec<Real>& out) {
+void add_share_of_total(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale,
+                        Real total, Vec<Real>& out) {
   if (uplinks.empty()) return;
   if (setup.weights.empty())
     return add_equally(setup, uplinks, k, scale * (Real(1) / Real(uplinks.size())), out);
@@ -104,8 +102,8 @@ void add_share_of_total(const Setup<Real>& setup, std::span<const Uplink<Real>> 
 // The same with weights n w_i / |S|, S the clients that replied: for a uniform S of any size, the expectation
 // is the sum of w_i decode(...) over all clients.
 template <class Real>
-void add_mean_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
-                         Real scale, Vec<Real>& out) {
+void add_mean_of_replies(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale,
+                         Vec<Real>& out) {
   Real all = 0;  // 1 up to rounding
   for (const double w_i : setup.weights) all += Real(w_i);
   add_share_of_total(setup, uplinks, k, scale, all * (Real(uplinks.size()) / Real(setup.n)), out);
@@ -114,8 +112,8 @@ void add_mean_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>>
 // The same with weights w_i / sum_{j in S} w_j, the ratio of FedAvg: an average of what was sent, but biased
 // when weights are unequal and |S| < n.
 template <class Real>
-void add_average_of_replies(const Setup<Real>& setup, std::span<const Uplink<Real>> uplinks, std::size_t k,
-                            Real scale, Vec<Real>& out) {
+void add_average_of_replies(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale,
+                            Vec<Real>& out) {
   Real total = 0;
   if (!setup.weights.empty())
     for (const auto& up : uplinks) total += setup.weight(up.client);
@@ -123,17 +121,15 @@ void add_average_of_replies(const Setup<Real>& setup, std::span<const Uplink<Rea
 }
 
 // Whether every part is a whole vector of length d: a peer may send anything.
-template <class Real>
-bool all_dense(const Parts<Real>& parts, std::size_t d) {
-  for (std::size_t k = 0; k < parts.size(); ++k)
-    if (parts[k].shape != Shape::kDense || parts[k].dim != d) return false;
+bool all_dense(const auto& parts, std::size_t d) {
+  for (const auto& part : parts)
+    if (part.shape != Shape::kDense || part.dim != d) return false;
   return true;
 }
 // Whether every part is something of length d.
-template <class Real>
-bool all_of_length(const Parts<Real>& parts, std::size_t d) {
-  for (std::size_t k = 0; k < parts.size(); ++k)
-    if (parts[k].dim != d) return false;
+bool all_of_length(const auto& parts, std::size_t d) {
+  for (const auto& part : parts)
+    if (part.dim != d) return false;
   return true;
 }
 

@@ -43,8 +43,9 @@ class Rounds {
       Uplink<float> up;
       up.client = c;
       up.parts = {payload};
-      replies_.push_back(up);
+      sent_.push_back(up);
     }
+    replies_.assign(sent_.begin(), sent_.end());
     durable_.begin();
     RoundRecords<float> records(codec_context(*setup_, {}));
     for (const auto piece : records.encode({ledger_, replies_, true}, *half_, d * 8)) as_many_bytes_ += piece;
@@ -89,7 +90,8 @@ class Rounds {
   RunStore<float> durable_;
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
-  std::vector<Uplink<float>> replies_;
+  std::vector<Uplink<float>> sent_;
+  std::vector<Reply<float>> replies_;
   const Durability durability_;
   std::string as_many_bytes_;  // as the record of a round
 };
@@ -159,7 +161,7 @@ class Arrived {
   NoDisk disk_;
   Journal journal_;
   std::vector<std::unique_ptr<EncodedLink<double>>> links_;
-  std::vector<Uplink<double>> replies_;
+  std::vector<Reply<double>> replies_;
   std::vector<Frame> frames_;
 };
 

@@ -13,12 +13,13 @@ void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
   setup.n = replies;
   setup.d = d;
   std::vector<std::vector<float>> vectors;
-  std::vector<Uplink<float>> uplinks(replies);
+  std::vector<Uplink<float>> sent(replies);
   for (std::uint32_t i = 0; i < replies; ++i) vectors.push_back(normal_vector<float>(d, i + 1));
   for (std::uint32_t i = 0; i < replies; ++i) {
-    uplinks[i].client = i;
-    uplinks[i].parts = {Payload<float>::dense(vectors[i])};
+    sent[i].client = i;
+    sent[i].parts = {Payload<float>::dense(vectors[i])};
   }
+  const std::vector<Reply<float>> uplinks(sent.begin(), sent.end());
   std::vector<float> out(d);
   const auto timed = [&](auto&& work) {
     return [&, work] {

@@ -4,9 +4,12 @@
 #include <cmath>
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
 
 #include "base/random.h"
 #include "compressors/compressor.h"
+#include "experiments/simulate/in_process.h"
+#include "experiments/simulate/virtual_clients.h"
 
 namespace gradwire::bench {
 namespace {
@@ -40,10 +43,14 @@ std::vector<Oracle<Real>*> pointers(const Oracles<Real>& oracles) {
   return raw;
 }
 
-InProcessOptions with_threads(unsigned threads) {
-  InProcessOptions options;
+template <class Clients, class Real>
+std::unique_ptr<Transport<Real>> make_clients(std::shared_ptr<const Setup<Real>> setup,
+                                              std::shared_ptr<const Population<Real>> functions, auto options,
+                                              unsigned threads, LoopHooks<Real>& hooks) {
   options.threads = threads;
-  return options;
+  auto clients = std::make_unique<Clients>(std::move(setup), std::move(functions), options);
+  hooks.evaluate = [raw = clients.get()](View<Real> x, Evaluation<Real>& to) { raw->evaluate(x, to); };
+  return clients;
 }
 
 }  // namespace
@@ -102,11 +109,22 @@ std::shared_ptr<const Setup<Real>> make_setup(const AlgorithmSpec& algorithm, st
 }
 
 template <class Real>
-Simulation<Real>::Simulation(std::shared_ptr<const Setup<Real>> setup, const Oracles<Real>& oracles,
-                             unsigned threads)
+Simulation<Real>::Simulation(std::shared_ptr<const Setup<Real>> setup,
+                             std::shared_ptr<const Population<Real>> functions, unsigned threads)
     : setup_(setup),
       server_(make_server<Real>(setup)),
-      transport_(setup, pointers(oracles), with_threads(threads)) {}
+      transport_(server_->may_refuse()
+                     ? make_clients<InProcess<Real>, Real>(setup, std::move(functions), InProcessOptions{},
+                                                           threads, hooks_)
+                     : make_clients<VirtualClients<Real>, Real>(setup, std::move(functions),
+                                                                VirtualClientsOptions{}, threads, hooks_)) {
+  hooks_.on_record = [this](const RoundRecord& record) { record_ = record; };
+}
+
+template <class Real>
+Simulation<Real>::Simulation(std::shared_ptr<const Setup<Real>> setup, const Oracles<Real>& oracles,
+                             unsigned threads)
+    : Simulation(std::move(setup), std::make_shared<OracleList<Real>>(pointers(oracles)), threads) {}
 
 template <class Real>
 void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
@@ -114,10 +132,8 @@ void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
   ledger_.round = 0;
   limits.rounds = rounds;
   limits.evaluate_every = evaluate_every;
-  LoopHooks<Real> hooks;
-  hooks.on_record = [this](const RoundRecord& record) { record_ = record; };
   const Facts& facts = find_method(setup_->algorithm.name).facts;
-  if (run_rounds(*server_, facts, *setup_, transport_, ledger_, limits, hooks) != Outcome::kFinished)
+  if (run_rounds(*server_, facts, *setup_, *transport_, ledger_, limits, hooks_) != Outcome::kFinished)
     throw std::runtime_error("a benchmark's run did not finish: its step size is too large");
 }
 

@@ -11,8 +11,8 @@
 #include "engine/data/source.h"
 #include "engine/dataset.h"
 #include "engine/oracle.h"
+#include "engine/population.h"
 #include "engine/smoothness/smoothness.h"
-#include "experiments/simulate/in_process.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire::bench {
@@ -46,6 +46,8 @@ using Oracles = std::vector<std::unique_ptr<Oracle<Real>>>;
 template <class Real>
 class Simulation {
  public:
+  Simulation(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
+             unsigned threads = 1);
   Simulation(std::shared_ptr<const Setup<Real>> setup, const Oracles<Real>& oracles, unsigned threads = 1);
   void run(std::uint32_t rounds, std::uint32_t evaluate_every);  // 0: no evaluation
   View<Real> model() const { return server_->model(); }
@@ -54,7 +56,8 @@ class Simulation {
  private:
   std::shared_ptr<const Setup<Real>> setup_;
   std::unique_ptr<ServerHalf<Real>> server_;
-  InProcess<Real> transport_;
+  LoopHooks<Real> hooks_;
+  std::unique_ptr<Transport<Real>> transport_;  // as simulate() chooses it
   Ledger ledger_;
   RoundRecord record_;
 };

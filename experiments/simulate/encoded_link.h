@@ -26,7 +26,7 @@ class EncodedLink {
     return checked(envelopes_.finish());
   }
   // draws: of the calling thread, as UplinkSlot::finish takes them.
-  Uplink<Real> up(const Encoded& bytes, ClientId client, BlockMemo* draws = nullptr) {
+  Reply<Real> up(const Encoded& bytes, ClientId client, BlockMemo* draws = nullptr) {
     receive(bytes, uplinks_);
     return checked(uplinks_.finish(client, draws));
   }

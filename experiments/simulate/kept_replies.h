@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <new>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "algorithms/support/message.h"
@@ -27,6 +29,14 @@ class Arena {
     used_ += bytes;
     return piece;
   }
+  template <class T>
+  std::span<T> copy(std::span<const T> from) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlign);
+    if (from.empty()) return {};
+    std::byte* const to = take(from.size_bytes());
+    std::memcpy(to, from.data(), from.size_bytes());
+    return {reinterpret_cast<T*>(to), from.size()};
+  }
   // Keeps what was used since the last call, for the next pieces; frees what was not.
   void clear() {
     if (chunk_ + 1 < chunks_.size()) chunks_.resize(chunk_ + 1);
@@ -43,65 +53,76 @@ class Arena {
   std::size_t chunk_ = 0, used_ = 0;  // the next piece begins here
 };
 
-// An Uplink with as many payloads as it has, and the values that they view behind it.
+// Copies what the parts view, and their next ones, to the arena.
 template <class Real>
-class KeptReply {
- public:
-  static KeptReply* copy(const Uplink<Real>& up, std::uint64_t bytes, Arena& arena) {
-    auto* const kept = new (arena.take(sizeof(KeptReply))) KeptReply;
-    kept->bytes_ = bytes;
-    kept->round_ = up.round;
-    kept->answer_ = up.answer;
-    kept->loss_ = up.loss;
-    kept->grad_calls_ = up.grad_calls;
-    kept->correct_ = up.correct;
-    kept->tested_ = up.tested;
-    kept->count_ = static_cast<std::uint8_t>(up.parts.size());
-    kept->parts_ = reinterpret_cast<Payload<Real>*>(arena.take(up.parts.size() * sizeof(Payload<Real>)));
-    for (std::size_t k = 0; k < up.parts.size(); ++k) copy_links(up.parts[k], &kept->parts_[k], arena);
-    return kept;
-  }
+void keep_values(Payload<Real>& part, Arena& arena) {
+  part.indices = arena.copy(part.indices);
+  part.values = arena.copy(part.values);
+  if (part.next == nullptr) return;
+  Payload<Real> next = *part.next;
+  keep_values(next, arena);
+  part.next = arena.copy(std::span<const Payload<Real>>(&next, 1)).data();
+}
 
-  std::uint64_t bytes() const { return bytes_; }  // encoded
-  // Views the arena.
-  Uplink<Real> reply(ClientId client, std::uint64_t ticket) const {
-    Uplink<Real> up;
-    up.ticket = ticket;
-    up.client = client;
-    up.round = round_;
-    up.answer = answer_;
-    up.loss = loss_;
-    up.grad_calls = grad_calls_;
-    up.correct = correct_;
-    up.tested = tested_;
-    for (std::size_t k = 0; k < count_; ++k) up.parts.push_back(parts_[k]);
-    return up;
+// The reply, which views nothing but the arena.
+template <class Real>
+Reply<Real> keep_reply(const Uplink<Real>& up, Arena& arena) {
+  Parts<Real> parts;
+  for (Payload<Real> part : up.parts) {
+    keep_values(part, arena);
+    parts.push_back(part);
+  }
+  return {up, arena.copy(std::span<const Payload<Real>>(parts))};
+}
+
+// The replies of one leaf (tree_sum.h), kept as they come. Dense ones are added to the first, in their order:
+// whoever adds up all replies along the tree gets the same bits. Behind a reply that is not dense, or is
+// missing, all are kept as they are.
+template <class Real>
+class LeafOfReplies {
+ public:
+  void begin(bool adds) {
+    adds_ = adds;
+    count_ = 0;
+    empty_ = {};
+  }
+  void leave_out() { adds_ = false; }
+  Reply<Real> keep(const Uplink<Real>& up, Arena& arena) {
+    adds_ = adds_ && fits(up.parts);
+    if (!adds_) return keep_reply(up, arena);
+    if (count_ == 0) return open(up, arena);
+    if (empty_.empty()) empty_ = arena.copy(std::span<const Payload<Real>>(nothing_like<Real>(up.parts)));
+    for (std::size_t k = 0; k < count_; ++k) {
+      Real* const sum = sums_[k].data();
+      const View<Real> v = up.parts[k].values;
+      for (std::size_t j = 0; j < v.size(); ++j) sum[j] += v[j];
+    }
+    return {up, empty_};
   }
 
  private:
-  template <class T>
-  static std::span<const T> copy_of(std::span<const T> from, Arena& arena) {
-    if (from.empty()) return {};
-    T* const to = reinterpret_cast<T*>(arena.take(from.size_bytes()));
-    std::memcpy(to, from.data(), from.size_bytes());
-    return {to, from.size()};
+  bool fits(const Parts<Real>& parts) const {
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      if (parts[k].shape != Shape::kDense || parts[k].next != nullptr ||
+          (count_ > 0 && parts[k].values.size() != sums_[k].size()))
+        return false;
+    return count_ == 0 || count_ == parts.size();
   }
-  static void copy_links(const Payload<Real>& from, Payload<Real>* to, Arena& arena) {
-    new (to) Payload<Real>(from);
-    to->indices = copy_of(from.indices, arena);
-    to->values = copy_of(from.values, arena);
-    if (from.next == nullptr) return;
-    auto* const next = reinterpret_cast<Payload<Real>*>(arena.take(sizeof(Payload<Real>)));
-    copy_links(*from.next, next, arena);
-    to->next = next;
+  // The vectors of the first reply become the sums.
+  Reply<Real> open(const Uplink<Real>& up, Arena& arena) {
+    Parts<Real> parts;
+    for (const Payload<Real>& part : up.parts) {
+      sums_[parts.size()] = arena.copy(part.values);
+      parts.push_back(Payload<Real>::dense(sums_[parts.size()]));
+    }
+    count_ = parts.size();
+    return {up, arena.copy(std::span<const Payload<Real>>(parts))};
   }
 
-  Payload<Real>* parts_ = nullptr;
-  double loss_ = 0;
-  std::uint64_t bytes_ = 0, grad_calls_ = 0, correct_ = 0, tested_ = 0;
-  std::uint32_t round_ = 0;
-  Answer answer_ = Answer::kReply;
-  std::uint8_t count_ = 0;  // of parts_
+  bool adds_ = false;
+  std::size_t count_ = 0;  // of parts; 0: nothing was added
+  std::array<Out<Real>, kMaxParts> sums_;
+  std::span<const Payload<Real>> empty_;  // parts of those that were added
 };
 
 }  // namespace gradwire

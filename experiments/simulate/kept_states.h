@@ -11,8 +11,8 @@
 
 namespace gradwire {
 
-// Beside its vectors and numbers, a client costs 24 bytes for each vector, and 1/8 byte before one of its 64
-// neighbours is asked.
+// Beside its vectors and numbers, a client costs 24 bytes for each vector and one more, and 1/8 byte before
+// one of its 64 neighbours is asked.
 template <class Real>
 class KeptStates {
  public:
@@ -26,12 +26,17 @@ class KeptStates {
   }
 
   bool has_state() const { return shape_.vectors + shape_.number_bytes > 0; }
-  bool holds(ClientId client) const { return has_state() && blocks_[client / kBlock] != nullptr; }
+  // Whether settled() was called for the client.
+  bool holds(ClientId client) const {
+    return has_state() && blocks_[client / kBlock] != nullptr &&
+           blocks_[client / kBlock]->holds[client % kBlock];
+  }
   // Makes room for the client, if there is none. REQUIRES from here on: has_state().
   void reserve(ClientId client) {
     std::unique_ptr<Block>& block = blocks_[client / kBlock];
     if (block != nullptr) return;
     block = std::make_unique<Block>();
+    block->holds.resize(kBlock);
     block->vectors.resize(kBlock * shape_.vectors);
     block->numbers.resize(kBlock * shape_.number_bytes);
   }
@@ -40,6 +45,10 @@ class KeptStates {
     const KeptState<Real> kept = of(client);
     for (std::size_t k = 0; k < kept.vectors.size(); ++k) kept.vectors[k] = fresh_vectors_[k];
     std::copy(fresh_numbers_.begin(), fresh_numbers_.end(), kept.numbers.begin());
+  }
+  // What is kept is the state behind a reply that was used.
+  void settled(ClientId client) {
+    if (has_state()) blocks_[client / kBlock]->holds[client % kBlock] = 1;
   }
   // REQUIRES: there is room.
   KeptState<Real> of(ClientId client) {
@@ -52,6 +61,7 @@ class KeptStates {
  private:
   static constexpr std::size_t kBlock = 64;  // clients
   struct Block {
+    std::vector<char> holds;  // by client; threads share a block
     std::vector<Vec<Real>> vectors;
     std::vector<std::byte> numbers;
   };

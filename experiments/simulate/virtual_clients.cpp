@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -25,13 +26,13 @@ struct VirtualClients<Real>::Impl {
     LocalWorker<Real> worker;
     std::unique_ptr<ClientRuntime<Real>> runtime;
     Arena arena;  // of the replies that this seat has given
+    LeafOfReplies<Real> leaf;
+    std::vector<ClientId> others;  // that it asked in vain
+    std::uint64_t bytes_up = 0;    // of replies
+    std::size_t good = 0;          // replies
   };
-  struct Asked {
-    ClientId client;
-    std::uint32_t envelope;  // in `envelopes`
-    std::uint64_t committed;
-    const KeptReply<Real>* reply;  // null: none
-  };
+  using Question = typename Crowd<Real>::Question;
+  using Answers = typename Crowd<Real>::Answers;
 
   Impl(std::shared_ptr<const Setup<Real>> s, std::shared_ptr<const Population<Real>> f,
        const VirtualClientsOptions& options)
@@ -41,7 +42,10 @@ struct VirtualClients<Real>::Impl {
         pool(std::max(1u, options.threads)),
         seats(make_seats()),
         evaluator(*functions, pool, oracles(), options.evaluation_bytes),
-        states(setup->n, *make_client<Real>(setup)) {
+        states(setup->n, *make_client<Real>(setup)),
+        facts(facts_of(*setup)),
+        adds(takes_sums(*setup)),
+        leaf_counts(leaf_of(setup->n) + 1) {
     if (functions->clients() != setup->n)
       throw std::logic_error("VirtualClients needs one function per client");
   }
@@ -61,89 +65,139 @@ struct VirtualClients<Real>::Impl {
     return all;
   }
 
-  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) {
-    if (client >= setup->n) throw std::logic_error("VirtualClients: there is no such client");
-    if (envelope.request == Request::kGoodbye) return Codec<Real>::envelope_bytes(0, 0);
-    if (first_new == asked.size() && envelope.ticket != last.ticket) forget_replies();
-    const bool is_new = envelopes.empty() || envelope.ticket != last.ticket ||
-                        envelope.request != last.request || envelope.body != last.body ||
-                        envelope.resync != last.resync;
-    if (is_new) {
-      last = envelope;
-      envelopes.push_back(envelope);
-      body_bytes = envelope.body == nullptr ? 0 : codec.body_bytes(*envelope.body);
-      resync_bytes = envelope.resync == nullptr ? 0 : codec.body_bytes(*envelope.resync);
+  Answers ask(const Question& question) {
+    const std::span<const ClientId> asked = question.asked;
+    forget_replies(asked.size());
+    ticket = question.envelope.ticket;
+    if (states.has_state())
+      for (const ClientId client : asked) states.reserve(client);
+    share(asked, [&](Seat& seat, std::size_t begin, std::size_t end) { answer(seat, question, begin, end); });
+    Answers answers;
+    answers.replies = replies;
+    std::size_t good = 0;
+    for (Seat& seat : seats) {
+      answers.bytes_up += std::exchange(seat.bytes_up, 0);
+      good += std::exchange(seat.good, 0);
+      others.insert(others.end(), seat.others.begin(), seat.others.end());
+      seat.others.clear();
     }
-    if (states.has_state() && envelope.request == Request::kRound) states.reserve(client);
-    asked.push_back({client, static_cast<std::uint32_t>(envelopes.size() - 1), envelope.committed, nullptr});
-    return Codec<Real>::envelope_bytes(body_bytes, resync_bytes);
+    std::ranges::sort(others);
+    answers.others = others;
+    answers.bytes_down = good * Codec<Real>::envelope_bytes(codec.body_bytes(*question.envelope.body), 0);
+    for (std::size_t k = 0; k < asked.size(); ++k)
+      if (opens_leaf(asked, k)) answers.counts.add(leaf_counts[leaf_of(asked[k])]);
+    return answers;
+  }
+
+  // Clients asked[begin, end): whole leaves.
+  void answer(Seat& seat, const Question& question, std::size_t begin, std::size_t end) {
+    ReplyCounts* counts = nullptr;
+    for (std::size_t k = begin; k < end; ++k) {
+      const ClientId client = question.asked[k];
+      if (opens_leaf(question.asked, k)) {
+        counts = &leaf_counts[leaf_of(client)];
+        *counts = {};
+        seat.leaf.begin(adds);
+      }
+      Envelope<Real> envelope = question.envelope;
+      envelope.committed = question.committed[client];
+      work(seat, client, envelope, [&](const Uplink<Real>& up) {
+        if (up.answer != Answer::kReply || up.round != envelope.body->round || !question.server.accepts(up)) {
+          seat.leaf.leave_out();
+          seat.others.push_back(client);
+        } else {
+          ++seat.good;
+          counts->add(counts_of<Real>(up.parts, up.grad_calls, facts));
+        }
+        replies[k] = seat.leaf.keep(up, seat.arena);
+      });
+    }
+  }
+  static bool opens_leaf(std::span<const ClientId> asked, std::size_t k) {
+    return k == 0 || leaf_of(asked[k]) != leaf_of(asked[k - 1]);
   }
 
   // A new ticket: nobody reads the answers to older tickets any more.
-  void forget_replies() {
-    const std::size_t count = asked.size();
-    asked.clear();
-    if (asked.capacity() > 4 * count + 1024) asked.shrink_to_fit();
-    envelopes.clear();
-    first_new = delivered = 0;
+  void forget_replies(std::size_t size) {
+    if (replies.capacity() > 4 * size + 1024) replies = {};
+    replies.resize(size);
+    others.clear();
+    arrived.clear();
+    delivered = 0;
     for (Seat& seat : seats) seat.arena.clear();
   }
 
-  // Lets all that were asked work.
-  void process() {
-    const std::size_t first = first_new, count = asked.size() - first_new;
-    first_new = asked.size();
+  // Calls some(seat, begin, end) for ranges of `asked` that together are all of it, none of them with a part
+  // of a leaf.
+  void share(std::span<const ClientId> asked, const auto& some) {
+    const std::size_t count = asked.size();
     const auto started = Clock::now();
     // Waking threads costs more than a few tiny gradients; the bits do not depend on who computes them.
     constexpr double kWorthThreadsSeconds = 100e-6;
     if (pool.size() == 1 || seconds_each * static_cast<double>(count) < kWorthThreadsSeconds) {
-      for (std::size_t k = 0; k < count; ++k) work(seats[0], asked[first + k]);
+      some(seats[0], 0, count);
       const std::chrono::duration<double> took = Clock::now() - started;
-      seconds_each = took.count() / static_cast<double>(count);
+      if (count > 0) seconds_each = took.count() / static_cast<double>(count);
       return;
     }
     // Neighbours together: their data and states lie side by side.
     constexpr std::size_t kMostTogether = 64, kTurnsPerThread = 8;
     const std::size_t together =
         std::clamp<std::size_t>(count / (pool.size() * kTurnsPerThread), 1, kMostTogether);
+    const auto next_leaf = [&](std::size_t k) {
+      while (k < count && !opens_leaf(asked, k)) ++k;
+      return std::min(k, count);
+    };
     pool.for_each((count + together - 1) / together, [&](unsigned thread, std::size_t turn) {
-      const std::size_t end = std::min(count, (turn + 1) * together);
-      for (std::size_t k = turn * together; k < end; ++k) work(seats[thread], asked[first + k]);
+      some(seats[thread], next_leaf(turn * together), next_leaf((turn + 1) * together));
     });
   }
 
-  void work(Seat& seat, Asked& one) {
-    Envelope<Real> envelope = envelopes[one.envelope];
-    envelope.committed = one.committed;
+  // REQUIRES: there is room for the client's state.
+  // Calls take(answer) before anything that the answer views is gone.
+  void work(Seat& seat, ClientId client, const Envelope<Real>& envelope, const auto& take) {
     const bool is_round = envelope.request == Request::kRound;
     KeptState<Real> state;
     const KeptState<Real>* kept = nullptr;
+    std::uint64_t known_to = envelope.committed;  // 0: the client has seen nothing, or has lost what it had
     if (states.has_state() && is_round) {
-      if (one.committed == 0) states.begin(one.client);
-      state = states.of(one.client);
+      if (!states.holds(client)) known_to = 0;
+      if (known_to == 0) states.begin(client);
+      state = states.of(client);
       kept = &state;
     }
     ClientRuntime<Real>& runtime = *seat.runtime;
-    seat.worker.oracle->move_to(one.client);
-    runtime.swap_in(one.client, one.committed, *seat.worker.oracle, evaluator.known(one.client), kept);
-    if (const Uplink<Real>* const up = runtime.handle(envelope, seat.worker.scratch)) {
-      const std::uint64_t bytes = is_round ? seat.worker.codec->encoded_bytes(*up) : 0;
-      one.reply = KeptReply<Real>::copy(*up, bytes, seat.arena);
-      if (is_round && up->answer == Answer::kReply) runtime.settle(envelope.ticket);
+    seat.worker.oracle->move_to(client);
+    runtime.swap_in(client, known_to, *seat.worker.oracle, evaluator.known(client), kept);
+    if (known_to != envelope.committed && envelope.resync != nullptr) runtime.lacked_state(envelope.ticket);
+    const Uplink<Real>* const up = runtime.handle(envelope, seat.worker.scratch);
+    if (up == nullptr) throw std::logic_error("VirtualClients: a request without an answer");
+    take(*up);
+    if (is_round && up->answer == Answer::kReply) {
+      seat.bytes_up += seat.worker.codec->encoded_bytes(*up);
+      runtime.settle(envelope.ticket);
+      states.settled(client);
     }
     runtime.swap_out(kept);
   }
 
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) {
+    if (client >= setup->n) throw std::logic_error("VirtualClients: there is no such client");
+    if (envelope.request == Request::kGoodbye) return Codec<Real>::envelope_bytes(0, 0);
+    if (envelope.ticket != ticket) forget_replies(0);
+    ticket = envelope.ticket;
+    if (states.has_state() && envelope.request == Request::kRound) states.reserve(client);
+    Seat& seat = seats[0];
+    Event<Real>& event = arrived.emplace_back();
+    event.kind = Event<Real>::Kind::kReply;
+    work(seat, client, envelope, [&](const Uplink<Real>& up) { event.up = keep_reply(up, seat.arena); });
+    event.bytes = std::exchange(seat.bytes_up, 0);
+    return Codec<Real>::envelope_bytes(codec.body_bytes(*envelope.body),
+                                       envelope.resync == nullptr ? 0 : codec.body_bytes(*envelope.resync));
+  }
+
   const Event<Real>& next(double deadline) {
-    if (first_new < asked.size()) process();
-    while (delivered < asked.size()) {
-      const Asked& one = asked[delivered++];
-      if (one.reply == nullptr) continue;
-      event.kind = Event<Real>::Kind::kReply;
-      event.bytes = one.reply->bytes();
-      event.up = one.reply->reply(one.client, envelopes[one.envelope].ticket);
-      return event;
-    }
+    if (delivered < arrived.size()) return arrived[delivered++];
     clock = deadline;
     return nothing;
   }
@@ -166,13 +220,15 @@ struct VirtualClients<Real>::Impl {
   std::vector<Seat> seats;
   Evaluator<Real> evaluator;
   KeptStates<Real> states;
+  const Facts& facts;
+  const bool adds;
 
-  std::vector<Asked> asked;
-  std::size_t first_new = 0, delivered = 0;  // in `asked`: not computed yet; not handed out yet
-  std::vector<Envelope<Real>> envelopes;     // what is asked, without `committed`
-  Envelope<Real> last;
-  std::uint64_t body_bytes = 0, resync_bytes = 0;  // of `last`
-  Event<Real> event;
+  std::uint64_t ticket = 0;          // of the last request
+  std::vector<Reply<Real>> replies;  // to the last ask()
+  std::vector<ClientId> others;      // of the last ask()
+  std::vector<ReplyCounts> leaf_counts;
+  std::deque<Event<Real>> arrived;  // to send()
+  std::size_t delivered = 0;        // of `arrived`
   const Event<Real> nothing;
   double clock = 0;         // virtual: moves only when nothing is left to deliver
   double seconds_each = 0;  // of one thread for one answer
@@ -186,6 +242,10 @@ VirtualClients<Real>::VirtualClients(std::shared_ptr<const Setup<Real>> setup,
 template <class Real>
 VirtualClients<Real>::~VirtualClients() = default;
 
+template <class Real>
+typename Crowd<Real>::Answers VirtualClients<Real>::ask(const typename Crowd<Real>::Question& question) {
+  return impl_->ask(question);
+}
 template <class Real>
 std::uint64_t VirtualClients<Real>::send(ClientId client, const Envelope<Real>& envelope) {
   return impl_->send(client, envelope);
@@ -233,6 +293,7 @@ bool VirtualClients<Real>::load_clients(std::string_view bytes) {
       return runtime.load({state.data(), state.size()});
     });
     if (!good) return false;
+    impl_->states.settled(c);
   }
   return loader.done();
 }

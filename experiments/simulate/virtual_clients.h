@@ -25,7 +25,7 @@ struct VirtualClientsOptions {
 };
 
 template <class Real>
-class VirtualClients final : public Transport<Real> {
+class VirtualClients final : public Transport<Real>, public Crowd<Real> {
  public:
   // REQUIRES: one function per client; the method is synchronous, and uses all replies of each round
   // (ServerHalf::may_refuse() is false, the quorum is 1).
@@ -33,6 +33,9 @@ class VirtualClients final : public Transport<Real> {
                  const VirtualClientsOptions& options);
   ~VirtualClients() override;
 
+  typename Crowd<Real>::Answers ask(const typename Crowd<Real>::Question& question) override;
+  Crowd<Real>* crowd() override { return this; }
+  // One client, which answers before this returns.
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
   const Event<Real>& next(double deadline) override;
   double now() const override;

@@ -179,7 +179,7 @@ void TcpTransport<Real>::tell(ClientId client, std::uint64_t ticket, Receipt rec
 template <class Real>
 Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   Inbox& inbox = inboxes_[client];
-  Result<Uplink<Real>> uplink = inbox.slots[inbox.arriving]->finish(client, &draws_);
+  Result<Reply<Real>> uplink = inbox.slots[inbox.arriving]->finish(client, &draws_);
   if (!uplink) return uplink.error();
   Event<Real> event;
   event.kind = Event<Real>::Kind::kReply;

@@ -21,7 +21,7 @@ class RelaySums::Adder {
  public:
   virtual ~Adder() = default;
   // Reads the header of a reply: who answers what. Nothing: it cannot be decoded.
-  virtual std::optional<Uplink<double>> head(const Parcel& parcel) = 0;
+  virtual std::optional<UplinkHead> head(const Parcel& parcel) = 0;
   // The sum of those of the replies (ascending clients) that can be added; they become kAdded. Nothing: there
   // is no sum, or it would save no bytes; then all stay kHeld.
   virtual std::optional<Outgoing> add(std::span<Reply* const> replies) = 0;
@@ -50,15 +50,9 @@ class RealAdder final : public RelaySums::Adder {
  public:
   explicit RealAdder(const CodecContext& context) : codec_(context), slot_(context) {}
 
-  std::optional<Uplink<double>> head(const Parcel& parcel) override {
+  std::optional<UplinkHead> head(const Parcel& parcel) override {
     if (!slot_.prepare(parcel.prefix, header_of(parcel))) return std::nullopt;
-    const Uplink<Real> said = slot_.announced();
-    Uplink<double> up;
-    up.ticket = said.ticket;
-    up.round = said.round;
-    up.client = said.client;
-    up.answer = said.answer;
-    return up;
+    return slot_.announced();
   }
 
   std::optional<Outgoing> add(std::span<RelaySums::Reply* const> replies) override {
@@ -94,7 +88,7 @@ class RealAdder final : public RelaySums::Adder {
       if (!place.empty()) std::memcpy(place.data(), reply.parcel.payload->data() + at, place.size());
       at += place.size();
     }
-    const Result<Uplink<Real>> up = slot_.finish(reply.client, &draws_);
+    const Result<Reply<Real>> up = slot_.finish(reply.client, &draws_);
     return up && sum_.add(*up);
   }
 

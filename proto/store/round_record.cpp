@@ -188,7 +188,7 @@ bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerHalf<Real>
   std::uint32_t count = 0;
   if (!good || after.round != ledger.round + 1 || !take(bytes, count) || count > ledger.committed.size())
     return false;
-  std::vector<Uplink<Real>> replies;
+  std::vector<Reply<Real>> replies;
   BlockMemo draws;
   for (std::uint32_t k = 0; k < count; ++k) {
     ClientId client = 0;

@@ -83,12 +83,12 @@ class Codec {
   // The sections view uplink's buffers and this codec's own work space: valid until the next encode of an
   // uplink.
   // `covers`: it is the sum of the uplinks of these clients.
-  const Encoded& encode(const Uplink<Real>& uplink, std::span<const ClientId> covers = {});
+  const Encoded& encode(const Reply<Real>& uplink, std::span<const ClientId> covers = {});
   // Called when the last uplink was written: frees large work space before the next encode would.
   void release_uplink();
   // encode(uplink).bytes; does only the work that the figure needs (nothing but arithmetic below
   // kZstdMinBytes).
-  std::uint64_t encoded_bytes(const Uplink<Real>& uplink);
+  std::uint64_t encoded_bytes(const Reply<Real>& uplink);
 
  private:
   struct Impl;
@@ -130,17 +130,18 @@ class UplinkSlot {
   // The clients of the message prepared last, ascending: two or more for a sum, none for the uplink of one
   // client. The view is valid until the next prepare.
   std::span<const ClientId> covers() const;
-  // The uplink, as sent by `client` (another number in the header is an error). `draws` caches the draws that
-  // the uplinks of all clients share (PermK); null: the slot uses its own cache.
-  Result<Uplink<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
+  // The uplink, as sent by `client` (another number in the header is an error); it views this slot until the
+  // next prepare(). `draws` caches the draws that the uplinks of all clients share (PermK); null: the slot
+  // uses its own cache.
+  Result<Reply<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
   // The message that finish() returned last, as it came, but for its channel, which is 0. The views live
   // until release() or the next prepare.
   std::span<const std::span<const std::byte>> frame() const;
   // Frees large memory that only frame() needs. The uplink stays.
   void release();
   std::uint64_t ticket() const;  // of the message prepared last
-  // The uplink without parts, as its header describes it.
-  Uplink<Real> announced() const;
+  // What the header of the message prepared last says.
+  UplinkHead announced() const;
 
  private:
   struct Impl;

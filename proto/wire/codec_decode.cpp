@@ -155,7 +155,7 @@ struct UplinkSlot<Real>::Impl {
   void keep_frame();
   Status check_fields() const;
   Status check_covers() const;
-  Status check_finite(const Uplink<Real>& uplink) const;
+  Status check_finite(const Reply<Real>& uplink) const;
 
   CodecContext context;
   const bool keeps_frames;
@@ -164,6 +164,7 @@ struct UplinkSlot<Real>::Impl {
   FrameReader frame;
   wire::Reply header;
   PartsReader<Real> parts;
+  Parts<Real> finished;  // what finish() returned last views
   BlockMemo draws;
 };
 
@@ -229,7 +230,7 @@ Status UplinkSlot<Real>::Impl::check_covers() const {
 }
 
 template <class Real>
-Status UplinkSlot<Real>::Impl::check_finite(const Uplink<Real>& uplink) const {
+Status UplinkSlot<Real>::Impl::check_finite(const Reply<Real>& uplink) const {
   const auto refuse = [&](const std::string& what) {
     return Error{"client " + std::to_string(uplink.client) + ", round " + std::to_string(uplink.round) +
                  ": " + what + " is not finite"};
@@ -279,20 +280,21 @@ std::span<const ClientId> UplinkSlot<Real>::covers() const {
 }
 
 template <class Real>
-Result<Uplink<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws) {
+Result<Reply<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws) {
   Impl& m = *impl_;
   if (Status s = m.frame.check_payload(); !s) return s.error();
   if (m.header.client() != client) {
     return Error{"client " + std::to_string(client) + " answered in the name of client " +
                  std::to_string(m.header.client())};
   }
-  Uplink<Real> uplink = announced();
+  Reply<Real> uplink(announced(), {});
   if (Status s = m.parts.unpack(m.keeps_frames); !s) return s.error();
   const std::uint32_t draw = draw_number(m.context.asynchronous, uplink.round, uplink.ticket);
   const StreamKey key{m.context.seed, client, draw, Purpose::kCompressor};
   if (Status s = m.parts.redraw(m.context.compressor, key, draws != nullptr ? *draws : m.draws); !s)
     return s.error();
-  uplink.parts = m.parts.view();
+  m.finished = m.parts.view();
+  uplink.parts = m.finished;
   if (Status s = m.check_finite(uplink); !s) return s.error();
   m.keep_frame();
   return uplink;
@@ -317,9 +319,9 @@ std::uint64_t UplinkSlot<Real>::ticket() const {
   return impl_->header.ticket();
 }
 template <class Real>
-Uplink<Real> UplinkSlot<Real>::announced() const {
+UplinkHead UplinkSlot<Real>::announced() const {
   const wire::Reply& header = impl_->header;
-  Uplink<Real> uplink;
+  UplinkHead uplink;
   uplink.ticket = header.ticket();
   uplink.round = header.round();
   uplink.client = header.client();

@@ -56,7 +56,7 @@ struct Redraws {
 };
 
 template <class Real>
-Redraws redraws_of(const CodecContext& context, const Uplink<Real>& uplink) {
+Redraws redraws_of(const CodecContext& context, const Reply<Real>& uplink) {
   return {&context.compressor,
           {context.seed, uplink.client, draw_number(context.asynchronous, uplink.round, uplink.ticket),
            Purpose::kCompressor}};
@@ -91,7 +91,7 @@ bool derivable(const Redraws& redraws, const Payload<Real>& p, std::size_t part,
 // Calls use(payload, layout, number) for the parts and their second summands; `number` tells which work space
 // to use.
 template <class Real, class Use>
-void each_layout(const Parts<Real>& parts, const Redraws& redraws, Use use) {
+void each_layout(std::span<const Payload<Real>> parts, const Redraws& redraws, Use use) {
   for (std::size_t k = 0; k < parts.size(); ++k) {
     std::size_t link = 0;
     for (const Payload<Real>* p = &parts[k]; p != nullptr; p = p->next, ++link) {
@@ -103,7 +103,7 @@ void each_layout(const Parts<Real>& parts, const Redraws& redraws, Use use) {
 }
 
 template <class Real>
-bool is_evaluation(const Uplink<Real>& uplink) {
+bool is_evaluation(const Reply<Real>& uplink) {
   return uplink.tested != 0 || uplink.correct != 0;
 }
 
@@ -158,9 +158,9 @@ struct Codec<Real>::Impl {
   struct Size {
     std::uint64_t header = 0, payload = 0;
   };
-  Size size_of_parts(const Parts<Real>& parts, const Redraws& redraws) {
+  Size size_of_parts(std::span<const Payload<Real>> parts, const Redraws& redraws) {
     Size size;
-    each_layout(parts, redraws, [&](const Payload<Real>& p, Layout& layout, std::size_t) {
+    each_layout<Real>(parts, redraws, [&](const Payload<Real>& p, Layout& layout, std::size_t) {
       if (writer.may_compress(layout)) {
         unsent.clear();
         writer.write(p, layout, sizing, unsent);
@@ -197,11 +197,11 @@ std::shared_ptr<const EncodedBody<Real>> Codec<Real>::encode_body(const Downlink
   wire::Body header;
   header.set_round(body.round);
   header.set_flags(body.flags);
-  each_layout(body.parts, redraws_of(impl_->context, body),
-              [&](const Payload<Real>& p, Layout& layout, std::size_t number) {
-                impl_->writer.write(p, layout, encoded->spaces[number], encoded->sections);
-                write_layout(layout, *header.add_parts());
-              });
+  each_layout<Real>(body.parts, redraws_of(impl_->context, body),
+                    [&](const Payload<Real>& p, Layout& layout, std::size_t number) {
+                      impl_->writer.write(p, layout, encoded->spaces[number], encoded->sections);
+                      write_layout(layout, *header.add_parts());
+                    });
   header.SerializeToString(&encoded->header);
   encoded->payload_len = size_of(encoded->sections);
   encoded->payload_crc = crc_of(encoded->sections, 0);
@@ -250,7 +250,7 @@ std::uint64_t Codec<Real>::envelope_bytes(std::uint64_t body, std::uint64_t resy
 }
 
 template <class Real>
-const Encoded& Codec<Real>::encode(const Uplink<Real>& uplink, std::span<const ClientId> covers) {
+const Encoded& Codec<Real>::encode(const Reply<Real>& uplink, std::span<const ClientId> covers) {
   Impl& m = *impl_;
   wire::Reply& header = m.reply;
   header.Clear();
@@ -266,11 +266,11 @@ const Encoded& Codec<Real>::encode(const Uplink<Real>& uplink, std::span<const C
   }
   header.mutable_covers()->Assign(covers.begin(), covers.end());
   release_uplink();
-  each_layout(uplink.parts, redraws_of(m.context, uplink),
-              [&](const Payload<Real>& p, Layout& layout, std::size_t number) {
-                m.writer.write(p, layout, m.spaces[number], m.uplink.sections);
-                write_layout(layout, *header.add_parts());
-              });
+  each_layout<Real>(uplink.parts, redraws_of(m.context, uplink),
+                    [&](const Payload<Real>& p, Layout& layout, std::size_t number) {
+                      m.writer.write(p, layout, m.spaces[number], m.uplink.sections);
+                      write_layout(layout, *header.add_parts());
+                    });
   header.SerializeToString(&m.uplink.header);
   finish(m.uplink, FrameType::kReply, size_of(m.uplink.sections), crc_of(m.uplink.sections, 0));
   return m.uplink;
@@ -283,7 +283,7 @@ void Codec<Real>::release_uplink() {
 }
 
 template <class Real>
-std::uint64_t Codec<Real>::encoded_bytes(const Uplink<Real>& uplink) {
+std::uint64_t Codec<Real>::encoded_bytes(const Reply<Real>& uplink) {
   const auto size = impl_->size_of_parts(uplink.parts, redraws_of(impl_->context, uplink));
   return kPrefixBytes + kReplyFields + (is_evaluation(uplink) ? kEvaluationFields : 0) + size.header +
          size.payload;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <gtest/gtest.h>
 #include <memory>
 #include <string>
 #include <vector>
@@ -132,6 +133,23 @@ struct Trace {
   std::vector<std::string> notes;
   Outcome outcome = Outcome::kFinished;
 };
+
+// The same steps, counts and state of the server; the states of the clients are left out.
+template <class Real>
+void expect_same_steps(const Trace<Real>& a, const Trace<Real>& b) {
+  EXPECT_EQ(a.outcome, b.outcome);
+  EXPECT_EQ(a.model, b.model);
+  EXPECT_EQ(a.server_state, b.server_state);
+  ASSERT_EQ(a.records.size(), b.records.size());
+  for (std::size_t k = 0; k < a.records.size(); ++k) {
+    EXPECT_EQ(a.records[k].loss, b.records[k].loss) << k;
+    EXPECT_EQ(a.records[k].grad_norm_sq, b.records[k].grad_norm_sq) << k;
+    EXPECT_EQ(a.records[k].grad_calls, b.records[k].grad_calls) << k;
+    EXPECT_EQ(a.records[k].bits_up, b.records[k].bits_up) << k;
+    EXPECT_EQ(a.records[k].bytes_up, b.records[k].bytes_up) << k;
+    EXPECT_EQ(a.records[k].bytes_down, b.records[k].bytes_down) << k;
+  }
+}
 
 inline AlgorithmSpec spec_of(std::string name, std::string compressor = "identity", Options parameters = {},
                              std::string step_size = "") {

@@ -126,7 +126,7 @@ TEST(DianaTheory, EstimatorIsUnbiasedGivenThePast) {
       uplinks.push_back(clients[i]->reply(body, ctx));
       uplinks[i].client = i;
     }
-    server->apply(uplinks);
+    server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
     for (std::size_t j = 0; j < 8; ++j) {
       const double g = (before.model[j] - server->model()[j]) / gamma_of(*setup);
       mean_step[j] += g / kTrials;

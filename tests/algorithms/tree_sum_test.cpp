@@ -15,11 +15,11 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-using Replies = std::map<ClientId, Vec<Real>>;
+using Vectors = std::map<ClientId, Vec<Real>>;
 
 // The tree as it is defined, without a stack: the sum of clients [first, first + count), count a power of 2.
 template <class Real>
-Vec<Real> plain_tree(const Replies<Real>& replies, std::uint64_t first, std::uint64_t count) {
+Vec<Real> plain_tree(const Vectors<Real>& replies, std::uint64_t first, std::uint64_t count) {
   const auto begin = replies.lower_bound(static_cast<ClientId>(first));
   if (begin == replies.end() || begin->first >= first + count) return {};
   if (count == kClientsOfLeaf) {
@@ -36,14 +36,14 @@ Vec<Real> plain_tree(const Replies<Real>& replies, std::uint64_t first, std::uin
 }
 
 template <class Real>
-Vec<Real> plain_tree(const Replies<Real>& replies) {
+Vec<Real> plain_tree(const Vectors<Real>& replies) {
   return plain_tree<Real>(replies, 0, std::uint64_t{1} << 32);
 }
 
 template <class Real>
-Replies<Real> random_replies(std::uint32_t n, double share, std::size_t d, std::uint32_t seed) {
+Vectors<Real> random_replies(std::uint32_t n, double share, std::size_t d, std::uint32_t seed) {
   Stream stream({seed, 0, 0, Purpose::kCohort});
-  Replies<Real> replies;
+  Vectors<Real> replies;
   for (ClientId i = 0; i < n; ++i) {
     if (stream.uniform() > share) continue;
     Vec<Real>& v = replies[i];
@@ -54,7 +54,7 @@ Replies<Real> random_replies(std::uint32_t n, double share, std::size_t d, std::
 }
 
 template <class Real>
-std::vector<Uplink<Real>> uplinks_of(const Replies<Real>& replies) {
+std::vector<Uplink<Real>> uplinks_of(const Vectors<Real>& replies) {
   std::vector<Uplink<Real>> uplinks;
   for (const auto& [client, v] : replies) {
     Uplink<Real> up;
@@ -63,6 +63,12 @@ std::vector<Uplink<Real>> uplinks_of(const Replies<Real>& replies) {
     uplinks.push_back(up);
   }
   return uplinks;
+}
+
+// As long as the uplinks stay.
+template <class Real>
+std::vector<Reply<Real>> views(std::span<const Uplink<Real>> uplinks) {
+  return {uplinks.begin(), uplinks.end()};
 }
 
 template <class Real>
@@ -83,7 +89,7 @@ TYPED_TEST(TreeSums, AreThoseOfTheTreeAsItIsDefined) {
   std::uint32_t seed = 0;
   for (const std::uint32_t n : {1u, 2u, 15u, 16u, 17u, 33u, 100u, 257u, 1000u})
     for (const double share : {1.0, 0.5, 0.05}) {
-      const Replies<Real> replies = random_replies<Real>(n, share, 5, ++seed);
+      const Vectors<Real> replies = random_replies<Real>(n, share, 5, ++seed);
       TreeSum<Real> sum;
       sum.begin(5);
       for (const auto& [client, v] : replies) sum.add(client, 1, v.data());
@@ -94,7 +100,7 @@ TYPED_TEST(TreeSums, AreThoseOfTheTreeAsItIsDefined) {
 
 TYPED_TEST(TreeSums, ReachTheLastClientNumber) {
   using Real = TypeParam;
-  Replies<Real> replies;
+  Vectors<Real> replies;
   for (const ClientId client : {0u, 7u, 16u, 4095u, 65536u, 2147483647u, 2147483648u, 4294967295u})
     replies[client] = {Real(1) / Real(3 + client % 7), Real(1e7)};
   TreeSum<Real> sum;
@@ -107,11 +113,11 @@ TYPED_TEST(TreeSums, ReachTheLastClientNumber) {
 TYPED_TEST(TreeSums, OfRepliesAreScaledOnceWhereAllWeighTheSame) {
   using Real = TypeParam;
   const std::size_t d = 3 * kTreeReals + 17;
-  const Replies<Real> replies = random_replies<Real>(70, 0.8, d, 5);
+  const Vectors<Real> replies = random_replies<Real>(70, 0.8, d, 5);
   const auto uplinks = uplinks_of(replies);
   const Setup<Real> setup = setup_of<Real>(70, d);
   Vec<Real> out(d, Real(0.25));
-  add_weighted<Real>(setup, uplinks, 0, Real(0.7), out);
+  add_weighted<Real>(setup, views<Real>(uplinks), 0, Real(0.7), out);
   const Vec<Real> root = plain_tree(replies);
   for (std::size_t j = 0; j < d; ++j) {
     const Real expected = Real(0.25) + Real(0.7) * (Real(1) / Real(70)) * root[j];
@@ -121,13 +127,13 @@ TYPED_TEST(TreeSums, OfRepliesAreScaledOnceWhereAllWeighTheSame) {
 
 TYPED_TEST(TreeSums, WithWeightsWeighEachReply) {
   using Real = TypeParam;
-  Replies<Real> replies = random_replies<Real>(40, 1, 6, 6);
+  Vectors<Real> replies = random_replies<Real>(40, 1, 6, 6);
   const auto uplinks = uplinks_of(replies);
   Setup<Real> setup = setup_of<Real>(40, 6);
   for (std::uint32_t i = 0; i < 40; ++i) setup.weights.push_back((i + 1.0) / (40 * 41 / 2));
   Vec<Real> out(6, Real(1));
-  add_weighted<Real>(setup, uplinks, 0, Real(3), out);
-  Replies<Real> weighted = replies;
+  add_weighted<Real>(setup, views<Real>(uplinks), 0, Real(3), out);
+  Vectors<Real> weighted = replies;
   for (auto& [client, v] : weighted)
     for (Real& x : v) x *= Real(3) * setup.weight(client);
   const Vec<Real> root = plain_tree(weighted);
@@ -137,16 +143,16 @@ TYPED_TEST(TreeSums, WithWeightsWeighEachReply) {
 TYPED_TEST(TreeSums, AreTheSameHoweverTheCoordinatesAreShared) {
   using Real = TypeParam;
   const std::size_t d = 2 * kTreeReals + 100;
-  const Replies<Real> replies = random_replies<Real>(50, 0.9, d, 7);
+  const Vectors<Real> replies = random_replies<Real>(50, 0.9, d, 7);
   const auto uplinks = uplinks_of(replies);
   Setup<Real> setup = setup_of<Real>(50, d);
   Vec<Real> whole(d), shared(d);
   setup.ranges = [](std::size_t size, const auto& body) { body(0, size); };
-  add_weighted<Real>(setup, uplinks, 0, Real(1), whole);
+  add_weighted<Real>(setup, views<Real>(uplinks), 0, Real(1), whole);
   setup.ranges = [](std::size_t size, const auto& body) {
     for (std::size_t lo = 0; lo < size; lo += 777) body(lo, std::min(size, lo + 777));
   };
-  add_weighted<Real>(setup, uplinks, 0, Real(1), shared);
+  add_weighted<Real>(setup, views<Real>(uplinks), 0, Real(1), shared);
   EXPECT_EQ(whole, shared);
 }
 
@@ -154,7 +160,7 @@ TYPED_TEST(TreeSums, AreTheSameHoweverTheCoordinatesAreShared) {
 TYPED_TEST(TreeSums, DoNotChangeWhereRelaysAddUpWholeSubtrees) {
   using Real = TypeParam;
   for (const std::uint32_t site : {16u, 32u, 64u, 128u}) {
-    const Replies<Real> replies = random_replies<Real>(300, 0.7, 9, site);
+    const Vectors<Real> replies = random_replies<Real>(300, 0.7, 9, site);
     const auto alone = uplinks_of(replies);
     const Setup<Real> setup = setup_of<Real>(300, 9);
     std::vector<ReplySum<Real>> sums(300 / site + 1);
@@ -162,8 +168,8 @@ TYPED_TEST(TreeSums, DoNotChangeWhereRelaysAddUpWholeSubtrees) {
     std::vector<Uplink<Real>> added;
     for (auto& sum : sums) added.push_back(sum.sum());
     Vec<Real> out(9, Real(2)), expected = out;
-    add_weighted<Real>(setup, alone, 0, Real(0.3), expected);
-    add_weighted<Real>(setup, added, 0, Real(0.3), out);
+    add_weighted<Real>(setup, views<Real>(alone), 0, Real(0.3), expected);
+    add_weighted<Real>(setup, views<Real>(added), 0, Real(0.3), out);
     EXPECT_EQ(out, expected) << "sites of " << site;
   }
 }
@@ -172,7 +178,7 @@ TYPED_TEST(TreeSums, LeaveOtherShapesInTheOrderOfClientsBehindTheDenseOnes) {
   using Real = TypeParam;
   const std::vector<std::uint32_t> indices = {1, 2};
   const Vec<Real> values = {Real(0.1), Real(1e5)};
-  Replies<Real> dense = random_replies<Real>(40, 0.5, 4, 9);
+  Vectors<Real> dense = random_replies<Real>(40, 0.5, 4, 9);
   Payload<Real> sparse;
   sparse.shape = Shape::kSparse;
   sparse.dim = 4;
@@ -189,7 +195,7 @@ TYPED_TEST(TreeSums, LeaveOtherShapesInTheOrderOfClientsBehindTheDenseOnes) {
   uplinks.push_back(last);
   const Setup<Real> setup = setup_of<Real>(42, 4);
   Vec<Real> out(4, Real(0.5)), expected = out;
-  add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), out);
+  add_mean_of_replies<Real>(setup, views<Real>(uplinks), 0, Real(1), out);
   const Vec<Real> root = plain_tree(dense);
   const Real scale = Real(1) / Real(uplinks.size());
   for (std::size_t j = 0; j < 4; ++j) expected[j] += scale * root[j];
@@ -206,7 +212,7 @@ TYPED_TEST(TreeSums, OfNothingAreNothing) {
   Vec<Real> out = {1, 2, 3};
   Uplink<Real> up;
   up.parts = {Payload<Real>::nothing(3)};
-  add_weighted<Real>(setup_of<Real>(1, 3), std::span<const Uplink<Real>>(&up, 1), 0, Real(1), out);
+  add_weighted<Real>(setup_of<Real>(1, 3), views<Real>({&up, 1}), 0, Real(1), out);
   EXPECT_EQ(out, (Vec<Real>{1, 2, 3}));
 }
 

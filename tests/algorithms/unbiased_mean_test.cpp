@@ -43,7 +43,7 @@ Vec<double> model_after(std::shared_ptr<const Setup<double>> setup, unsigned mem
     EXPECT_TRUE(server->accepts(up)) << setup->algorithm.name;
     uplinks.push_back(up);
   }
-  server->apply(uplinks);
+  server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
   server->broadcast();
   return {server->model().begin(), server->model().end()};
 }

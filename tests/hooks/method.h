@@ -40,7 +40,7 @@ struct WholeServer : ModelServer<Real> {
   Mirror<Real> h_of;
 
   WholeServer(const Setup<Real>& s, const WholeParams&) : ModelServer<Real>(s), h_of(s) {}
-  void apply(std::span<const Uplink<Real>> uplinks) {
+  void apply(Replies<Real> uplinks) {
     for (const auto& up : uplinks) h_of.add(up, 0, Real(1));
     ++this->t;
   }

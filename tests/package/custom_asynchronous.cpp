@@ -56,7 +56,7 @@ struct Impatient {
     Real gamma;
 
     Server(const Setup<Real>& s, const Params& p) : ModelServer<Real>(s), gamma(Real(*p.step_size.value)) {}
-    void apply(std::span<const Uplink<Real>> uplinks) {  // one
+    void apply(Replies<Real> uplinks) {  // one
       const Real delay = Real(this->t - uplinks[0].round);
       add_decoded<Real>(uplinks[0].parts[0], -gamma / (1 + delay), this->x);
       ++this->t;

@@ -70,7 +70,7 @@ struct Decaying {
       ModelServer<Real>::fields(self, visit);
       visit(self.gamma);
     }
-    void apply(std::span<const Uplink<Real>> uplinks) {
+    void apply(Replies<Real> uplinks) {
       add_mean_of_replies<Real>(this->setup, uplinks, 0, -gamma, this->x);
       gamma *= decay;
       ++this->t;

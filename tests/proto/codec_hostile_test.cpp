@@ -55,8 +55,8 @@ class HostileBytes : public ::testing::Test {
   }
 
   Bytes encode(Parts<double> parts, double loss = 0.5) {
-    Uplink<double> u{
-        .ticket = 99, .round = 17, .client = kClient, .loss = loss, .grad_calls = 5, .parts = parts};
+    const Uplink<double> u{{.ticket = 99, .round = 17, .client = kClient, .loss = loss, .grad_calls = 5},
+                           parts};
     return flatten(codec->encode(u));
   }
   Bytes encode_envelope(Parts<double> body) {
@@ -408,9 +408,9 @@ TEST(CodecMemory, SmallMessagesAllocateNothingAfterWarmUp) {
   Codec<double> codec(context);
   UplinkSlot<double> slot(context);
   Material<double> m;
-  Uplink<double> u{.client = 1,
-                   .parts = {m.payload(Shape::kSparse, 9, 123, Values::kNoise),
-                             m.payload(Shape::kDense, 0, 100, Values::kNoise)}};
+  const Uplink<double> u{
+      {.client = 1},
+      {m.payload(Shape::kSparse, 9, 123, Values::kNoise), m.payload(Shape::kDense, 0, 100, Values::kNoise)}};
   Bytes bytes = flatten(codec.encode(u));
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(receive(slot, context, 1, bytes));
   allocations::reset();
@@ -426,7 +426,7 @@ TEST(CodecMemory, ALargeCompressedMessageIsHeldOnceAfterwards) {
   context.dim = 1 << 20;
   const std::size_t raw = context.dim * sizeof(float), slack = 4 * ByteBuffer::kKeptBytes;
   Material<float> m;
-  Uplink<float> u{.client = 1, .parts = {m.payload(Shape::kDense, 0, context.dim, Values::kRepetitive)}};
+  Uplink<float> u{{.client = 1}, {m.payload(Shape::kDense, 0, context.dim, Values::kRepetitive)}};
   auto codec = std::make_unique<Codec<float>>(context);
   const std::size_t before_codec = allocations::live;
   const Bytes bytes = flatten(codec->encode(u));

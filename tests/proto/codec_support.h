@@ -74,8 +74,8 @@ auto receive_with(Slot& slot, const CodecContext& context, std::size_t real_byte
 }
 
 template <class Real>
-Result<Uplink<Real>> receive(UplinkSlot<Real>& slot, const CodecContext& context, ClientId client,
-                             std::span<const std::byte> in) {
+Result<Reply<Real>> receive(UplinkSlot<Real>& slot, const CodecContext& context, ClientId client,
+                            std::span<const std::byte> in) {
   return receive_with(slot, context, sizeof(Real), in, [&] { return slot.finish(client); });
 }
 template <class Real>
@@ -107,7 +107,7 @@ void expect_same(const Payload<Real>& got, const Payload<Real>& sent) {
 }
 
 template <class Real>
-void expect_same(const Uplink<Real>& got, const Uplink<Real>& sent) {
+void expect_same(const Reply<Real>& got, const Uplink<Real>& sent) {
   EXPECT_EQ(got.ticket, sent.ticket);
   EXPECT_EQ(got.round, sent.round);
   EXPECT_EQ(got.client, sent.client);

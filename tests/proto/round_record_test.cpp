@@ -60,7 +60,7 @@ void rounds_of_frames(const Federation<double>& federation, std::shared_ptr<cons
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
     std::vector<Frame> frames;
-    for (const Uplink<double>& up : commit.replies) {
+    for (const Reply<double>& up : commit.replies) {
       links[up.client]->up(codec.encode(up), up.client);
       frames.push_back(links[up.client]->frame());
     }
@@ -122,7 +122,7 @@ TEST(RoundRecords, OfAReplyThatTheMethodDidNotUseSayNoClientThatItWasUsed) {
   for (ClientId client = 0; client < 2; ++client) {
     ClientRuntime<double> runtime(setup, client, *federation.oracles[client]);
     const Envelope<double> request{Request::kRound, client + 1u, 0, &body, nullptr};
-    const Uplink<double> reply = *runtime.handle(request, scratch);
+    const Reply<double> reply = *runtime.handle(request, scratch);
     const bool used = half->apply(std::span(&reply, 1));
     EXPECT_EQ(used, client == 0) << "the second gradient is one step too old";
     ledger.ticket = client + 1;

@@ -15,7 +15,8 @@ namespace {
 template <class Real>
 class SiteTransport final : public Transport<Real> {
  public:
-  SiteTransport(Transport<Real>& inner, std::uint32_t sites) : inner_(inner), sites_(sites), sums_(sites) {}
+  SiteTransport(Transport<Real>& inner, std::uint32_t sites)
+      : inner_(inner), sites_(sites), sums_(sites), added_(sites) {}
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
     if (envelope.ticket > ticket_) {
@@ -36,7 +37,8 @@ class SiteTransport final : public Transport<Real> {
       const std::uint32_t site = event.up.client % sites_;
       auto& waits = waits_[site];
       waits.push_back(event);
-      if (waits.size() == asked_[site].size()) return waits.size() == 1 ? event : add(waits, sums_[site]);
+      if (waits.size() == asked_[site].size())
+        return waits.size() == 1 ? event : add(waits, sums_[site], added_[site]);
     }
   }
   double now() const override { return inner_.now(); }
@@ -44,13 +46,14 @@ class SiteTransport final : public Transport<Real> {
   std::size_t sums = 0;  // so far
 
  private:
-  const Event<Real>& add(std::vector<Event<Real>>& waits, ReplySum<Real>& sum) {
+  const Event<Real>& add(std::vector<Event<Real>>& waits, ReplySum<Real>& sum, Uplink<Real>& added) {
     std::sort(waits.begin(), waits.end(),
               [](const auto& a, const auto& b) { return a.up.client < b.up.client; });
     sum.clear();
     for (const Event<Real>& event : waits) EXPECT_TRUE(sum.add(event.up));
     sum_ = waits.front();
-    sum_.up = sum.sum();
+    added = sum.sum();
+    sum_.up = added;
     sum_.covers = sum.covers();
     ++sums;
     return sum_;
@@ -62,6 +65,7 @@ class SiteTransport final : public Transport<Real> {
   std::vector<std::vector<Event<Real>>> waits_;
   std::vector<std::set<ClientId>> asked_;
   std::vector<ReplySum<Real>> sums_;
+  std::vector<Uplink<Real>> added_;  // by site: events view them
   std::uint64_t ticket_ = 0;
   bool adds_ = false;
 };

@@ -104,7 +104,7 @@ TEST(Asynchronous, CommitsNoReplyThatTheMethodDidNotUse) {
   LoopHooks<double> hooks;
   int used = 0, unused = 0;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
-    const Uplink<double>& up = commit.replies[0];
+    const Reply<double>& up = commit.replies[0];
     EXPECT_EQ(commit.ledger.committed[up.client] == up.ticket, commit.used) << "step " << commit.ledger.round;
     ++(commit.used ? used : unused);
   };

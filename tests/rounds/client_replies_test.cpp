@@ -16,8 +16,8 @@ namespace {
 using testing::Federation;
 using testing::spec_for;
 
-Result<Uplink<double>> received(UplinkSlot<double>& slot, const CodecContext& context, ClientId client,
-                                const Packet& packet) {
+Result<Reply<double>> received(UplinkSlot<double>& slot, const CodecContext& context, ClientId client,
+                               const Packet& packet) {
   const std::string whole = packet.head + packet.payload;
   return receive(slot, context, client, std::as_bytes(std::span(whole)));
 }
@@ -44,7 +44,7 @@ class Followed {
     std::vector<ClientId> cohort;
     server_->cohort(cohort);
     const Downlink<double> body = server_->broadcast();
-    std::vector<Uplink<double>> replies;
+    std::vector<Reply<double>> replies;
     for (const ClientId i : cohort) {
       Client& client = *clients_[i];
       Envelope<double> envelope;
@@ -163,7 +163,7 @@ class OneClient {
     ASSERT_TRUE(uplink) << uplink.error().message;
     ASSERT_EQ(uplink->answer, Answer::kReply) << "ticket " << ticket_ << ": the client has lost its state";
     if (!uses) return;
-    server_->apply(std::span(&*uplink, 1));
+    server_->apply(Replies<double>(&*uplink, 1));
     committed_ = ticket_;
   }
   // The network delivers the request before the last one again.

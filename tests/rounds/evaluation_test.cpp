@@ -7,12 +7,12 @@ namespace gradwire {
 namespace {
 
 // f_i(x) and its gradient, as a client answers.
-Uplink<double> answer_of(ClientId client, double loss, const Vec<double>& gradient) {
+void add(Evaluation<double>& evaluation, ClientId client, double loss, const Vec<double>& gradient) {
   Uplink<double> up;
   up.client = client;
   up.loss = loss;
   up.parts = {Payload<double>::dense(gradient)};
-  return up;
+  evaluation.add(up);
 }
 
 TEST(Evaluation, IsTheMeanOfTheClientsThatAnsweredByTheirWeights) {
@@ -22,8 +22,8 @@ TEST(Evaluation, IsTheMeanOfTheClientsThatAnsweredByTheirWeights) {
   setup.weights = {0.1, 0.2, 0.3, 0.4};
   const Vec<double> one = {1, 0}, two = {0, 2};
   Evaluation<double> evaluation(setup);
-  evaluation.add(answer_of(1, 3, one));
-  evaluation.add(answer_of(3, 6, two));
+  add(evaluation, 1, 3, one);
+  add(evaluation, 3, 6, two);
   EXPECT_EQ(evaluation.answered(), 2u);
   EXPECT_NEAR(evaluation.loss(), (0.2 * 3 + 0.4 * 6) / 0.6, 1e-15);
   const double first = 0.2 / 0.6, second = 0.4 * 2 / 0.6;
@@ -36,7 +36,7 @@ TEST(Evaluation, OfAllClientsIsTheWeightedSum) {
   setup.d = 2;
   const Vec<double> gradient = {3, 0};
   Evaluation<double> evaluation(setup);
-  for (ClientId c = 0; c < 3; ++c) evaluation.add(answer_of(c, c, gradient));
+  for (ClientId c = 0; c < 3; ++c) add(evaluation, c, c, gradient);
   EXPECT_NEAR(evaluation.loss(), 1, 1e-15);
   EXPECT_NEAR(evaluation.grad_norm_sq(), 9, 1e-14);
 }

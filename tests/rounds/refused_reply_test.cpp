@@ -27,7 +27,7 @@ class Impostor final : public Transport<double> {
     if (good_.kind != Event<double>::Kind::kReply) return good_;
     Event<double>& event = event_ = good_;
     switch (answers_++) {
-      case 0: event.up.parts = {Payload<double>::dense(View<double>(wrong_))}; return event;
+      case 0: event.up.parts = wrong_parts_; return event;
       case 1:
         event.repeated = !ignored_;
         if (event.repeated) event.up.parts = {};
@@ -41,6 +41,7 @@ class Impostor final : public Transport<double> {
   InProcess<double> clients_;
   Event<double> good_, event_;
   const Vec<double> wrong_ = Vec<double>(2);
+  const Parts<double> wrong_parts_ = {Payload<double>::dense(View<double>(wrong_))};
   int answers_ = 0;
   bool ignored_ = false;
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/state.h"
 #include "engine/population.h"
 #include "tests/algorithms/every_method.h"
 
@@ -18,10 +19,30 @@ std::shared_ptr<const Population<Real>> functions_of(const Federation<Real>& fed
   return std::make_shared<OracleList<Real>>(federation.oracle_pointers());
 }
 
-// `pause_after`: after this round all clients are saved, and others, who load what was saved, go on.
+enum class Others { kLoad, kLoadMost, kLoadNothing };
+
+// `saved` without the state of every fifth client.
+std::string without_some(const std::string& saved, std::uint32_t n) {
+  Loader loader(saved);
+  Saver saver;
+  for (std::uint32_t c = 0; c < n; ++c) {
+    std::uint32_t requests = 0;
+    std::vector<char> state;
+    loader(requests);
+    loader(state);
+    if (c % 5 == 3) state.clear();
+    saver(requests);
+    saver(state);
+  }
+  return saver.take();
+}
+
+// `pause_after`: after this round all clients are saved, and others go on: they load what was saved, or
+// some or all have no state.
 template <class Real>
 Trace<Real> run_virtual(const Federation<Real>& federation, std::shared_ptr<const Setup<Real>> setup,
-                        unsigned threads, RoundLimits limits, std::uint32_t pause_after = 0) {
+                        unsigned threads, RoundLimits limits, std::uint32_t pause_after = 0,
+                        Others others = Others::kLoad) {
   Trace<Real> trace;
   const auto server = make_server<Real>(setup);
   const Facts facts = find_method(setup->algorithm.name).facts;
@@ -31,7 +52,8 @@ Trace<Real> run_virtual(const Federation<Real>& federation, std::shared_ptr<cons
   for (const std::uint32_t until : {pause_after, kRoundsHere}) {
     if (until == 0) continue;
     VirtualClients<Real> clients(setup, functions_of(federation), {.threads = threads});
-    if (!saved.empty()) {
+    if (others == Others::kLoadMost && !saved.empty()) saved = without_some(saved, setup->n);
+    if (!saved.empty() && others != Others::kLoadNothing) {
       EXPECT_TRUE(clients.load_clients(saved));
     }
     LoopHooks<Real> hooks;
@@ -48,23 +70,8 @@ Trace<Real> run_virtual(const Federation<Real>& federation, std::shared_ptr<cons
 }
 
 template <class Real>
-void expect_same(const Trace<Real>& a, const Trace<Real>& b) {
-  EXPECT_EQ(a.model, b.model);
-  EXPECT_EQ(a.server_state, b.server_state);
-  ASSERT_EQ(a.records.size(), b.records.size());
-  for (std::size_t k = 0; k < a.records.size(); ++k) {
-    EXPECT_EQ(a.records[k].loss, b.records[k].loss) << k;
-    EXPECT_EQ(a.records[k].grad_norm_sq, b.records[k].grad_norm_sq) << k;
-    EXPECT_EQ(a.records[k].grad_calls, b.records[k].grad_calls) << k;
-    EXPECT_EQ(a.records[k].bits_up, b.records[k].bits_up) << k;
-    EXPECT_EQ(a.records[k].bytes_up, b.records[k].bytes_up) << k;
-    EXPECT_EQ(a.records[k].bytes_down, b.records[k].bytes_down) << k;
-  }
-}
-
-template <class Real>
 void compare_every_method(double participation) {
-  const Federation<Real> federation(9, 8);
+  const Federation<Real> federation(41, 8);
   std::size_t compared = 0;
   for (const MethodInfo& method : synchronous_methods()) {
     if (participation < 1 && !method.facts.partial) continue;
@@ -81,9 +88,9 @@ void compare_every_method(double participation) {
     const auto stay = run<Real>(federation, setup, kRoundsHere, options, limits);
     EXPECT_NE(stay.model, setup->x0);
     const auto alone = run_virtual<Real>(federation, setup, 1, limits);
-    expect_same(stay, alone);
+    expect_same_steps(stay, alone);
     const auto shared = run_virtual<Real>(federation, setup, 3, limits);
-    expect_same(stay, shared);
+    expect_same_steps(stay, shared);
     EXPECT_EQ(alone.client_states, shared.client_states);
     const auto resumed = run_virtual<Real>(federation, setup, 2, limits, 5);
     EXPECT_EQ(stay.model, resumed.model);
@@ -100,6 +107,46 @@ TEST(VirtualClients, GiveTheBitsOfClientsThatStay) {
 TEST(VirtualClients, GiveThemWhenAFewAreAsked) {
   compare_every_method<double>(0.35);
   compare_every_method<float>(0.35);
+}
+
+// Some or all of those who are asked together lack a state: they are asked once more, with it.
+TEST(VirtualClients, GetAStateFromTheServerThatItCanRestore) {
+  const Federation<double> federation(41, 8);
+  std::size_t with_state = 0;
+  for (const MethodInfo& method : synchronous_methods()) {
+    if (has(method.facts.client_state, ClientState::kPrivate)) continue;
+    SCOPED_TRACE(std::string(method.facts.name));
+    AlgorithmSpec spec = spec_for(method);
+    if (method.facts.partial) spec.participation = 0.6;
+    const auto setup = federation.setup(spec);
+    setup->keep_mirrors = true;
+    if (make_server<double>(setup)->may_refuse()) continue;
+    if (method.facts.client_state != ClientState::kNone) ++with_state;
+    const auto quiet = run_virtual<double>(federation, setup, 1, {});
+    for (const unsigned threads : {1u, 3u}) {
+      for (const Others others : {Others::kLoadMost, Others::kLoadNothing}) {
+        const auto lost = run_virtual<double>(federation, setup, threads, {}, 5, others);
+        EXPECT_EQ(quiet.model, lost.model);
+        EXPECT_EQ(quiet.server_state, lost.server_state);
+      }
+    }
+  }
+  EXPECT_GT(with_state, 5u);
+}
+
+TEST(VirtualClients, EndARunWhoseNumbersAreNoLongerFinite) {
+  RoundLimits limits;
+  limits.evaluate_every = 1000;
+  InProcessOptions options;
+  options.zstd = {.kind = ZstdMode::Kind::kOff};
+  for (const char* gamma : {"0.5", "1e200"}) {
+    Federation<double> federation(4, 6);
+    if (std::string_view(gamma) == "0.5") federation.oracles[2]->b[0] = std::nan("");
+    const auto setup = federation.setup(spec_of("gd", "identity", {}, gamma));
+    const auto ended = run_virtual<double>(federation, setup, 1, limits);
+    EXPECT_EQ(ended.outcome, Outcome::kDiverged);
+    expect_same_steps(run<double>(federation, setup, kRoundsHere, options, limits), ended);
+  }
 }
 
 TEST(VirtualClients, RefuseStatesThatAreNotTheirs) {

@@ -52,7 +52,7 @@ class AsynchronousTwin {
   }
   // The half has taken in one reply.
   void check(const ServerHalf<double>& half, const RoundCommit<double>& commit) {
-    const Uplink<double>& up = commit.replies[0];
+    const Reply<double>& up = commit.replies[0];
     if (commit.replies.size() != 1) throw std::runtime_error("a step took in more than one reply");
     if (!used_.insert(up.ticket).second) throw std::runtime_error("a reply was taken in twice");
     if (step(up.client, up.ticket) != commit.used) throw std::runtime_error("used means something else");
@@ -83,7 +83,8 @@ class AsynchronousTwin {
     envelope.body = &found->second.body.down();
     const Uplink<double>* up = runtimes_[client]->handle(envelope, scratch_);
     if (up == nullptr || up->answer != Answer::kReply) throw std::runtime_error("the twin cannot answer");
-    const bool used = half_->apply(std::span(up, 1));
+    const Reply<double> reply = *up;
+    const bool used = half_->apply(std::span(&reply, 1));
     if (used) committed_[client] = ticket;
     return used;
   }

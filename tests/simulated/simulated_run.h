@@ -63,16 +63,16 @@ class CarelessHalf final : public ServerHalf<Real> {
       : half_(half), network_(network), bug_(bug) {}
   void cohort(std::vector<ClientId>& out) const override { half_.cohort(out); }
   Downlink<Real> broadcast() const override { return half_.broadcast(); }
-  bool accepts(const Uplink<Real>& up) const override { return half_.accepts(up); }
-  bool apply(std::span<const Uplink<Real>> uplinks) override {
+  bool accepts(const Reply<Real>& up) const override { return half_.accepts(up); }
+  bool apply(Replies<Real> uplinks) override {
     if (bug_ == Bug::kAddsWhatIsOutdated) {
-      Uplink<Real> fresh = uplinks[0];
+      Reply<Real> fresh = uplinks[0];
       fresh.round = half_.broadcast().round;
       return half_.apply(std::span(&fresh, 1));
     }
     const bool careless = bug_ == Bug::kAddsInArrivalOrder || bug_ == Bug::kAddsBeforeAccepting;
     if (uplinks.empty() || !careless) return half_.apply(uplinks);
-    std::vector<Uplink<Real>> given;
+    std::vector<Reply<Real>> given;
     for (const ClientId client : network_.arrived(uplinks[0].ticket)) {
       const auto is_it = [client](const auto& up) { return up.client == client; };
       const bool again = std::any_of(given.begin(), given.end(), is_it);

@@ -36,7 +36,7 @@ class TwinFederation {
     Envelope<double> envelope;
     envelope.ticket = ++rounds_;
     envelope.body = &body;
-    std::vector<Uplink<double>> replies;
+    std::vector<Reply<double>> replies;
     for (const ClientId c : used) {
       envelope.committed = committed_[c];
       envelope.resync = nullptr;
