@@ -217,6 +217,7 @@ struct FedNl {
              (!regularised || (parts[2].shape == Shape::kDense && parts[2].dim == 1));
     }
 
+    bool may_refuse() const { return searches; }
     bool apply(Replies<Real> uplinks) {
       const double f_trial = mean_of(uplinks, [](const Reply<Real>& up) { return up.loss; });
       const bool failed = searches && t > 0 && halvings < kMaxHalvings && !(f_trial <= f + c * step * slope);
@@ -237,10 +238,11 @@ struct FedNl {
 
    private:
     double mean_of(Replies<Real> uplinks, auto&& value) const {
+      const std::vector<double> values = values_of<Real>(setup, uplinks, value);
       double sum = 0;
-      for (const auto& up : uplinks) {
-        const double w = setup.weights.empty() ? 1.0 / setup.n : setup.weights[up.client];
-        sum += w * static_cast<double>(value(up));
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        const double w = setup.weights.empty() ? 1.0 / setup.n : setup.weights[uplinks[k].client];
+        sum += w * values[k];
       }
       return sum;
     }

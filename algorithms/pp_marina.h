@@ -124,13 +124,9 @@ struct PpMarina {
         std::fill(g.begin(), g.end(), Real(0));
         add_weighted<Real>(setup, uplinks, 0, Real(1), g);
       } else {
-        setup.ranges(g.size(), [&](std::size_t lo, std::size_t hi) {
-          for (const auto& up : uplinks) {
-            const Real share = Real(setup.n) * setup.weight(up.client) / Real(r);
-            for (std::size_t k = 0; k < up.parts.size(); ++k)
-              add_decoded<Real>(up.parts[k], share, g, lo, hi);
-          }
-        });
+        add_parts_by<Real>(
+            setup, uplinks, 0, [](const auto& up) { return up.parts.size(); }, Real(1),
+            [this](ClientId i) { return Real(setup.n) * setup.weight(i) / Real(r); }, g);
       }
       this->step();
     }

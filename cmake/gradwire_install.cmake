@@ -7,7 +7,7 @@ install(TARGETS ${GRADWIRE_LIBRARIES} EXPORT gradwire ARCHIVE DESTINATION ${CMAK
         INCLUDES DESTINATION ${gradwire_include_dir})
 install(EXPORT gradwire NAMESPACE gradwire:: DESTINATION ${gradwire_cmake_dir} FILE gradwire-targets.cmake)
 
-set(gradwire_rooms base engine compressors algorithms rounds proto fl_client fl_server experiments)
+set(gradwire_rooms base engine compressors algorithms rounds cluster proto fl_client fl_server experiments)
 foreach(room ${gradwire_rooms})
   install(DIRECTORY ${room} DESTINATION ${gradwire_include_dir} FILES_MATCHING PATTERN "*.h")
 endforeach()

@@ -61,6 +61,18 @@ Part part_of(const SharedSamples& samples, const ClientRows& train, const Client
   return part;
 }
 
+void keep_rows(Dataset& data, Shares& shares, std::uint32_t first, std::uint32_t end) {
+  if (shares.is_drawn()) return;
+  std::vector<std::uint32_t> work, kept, start = {0};
+  for (std::uint32_t i = 0; i < shares.clients(); ++i) {
+    if (i >= first && i < end)
+      for (const std::uint32_t row : listed(shares.rows(i, work))) kept.push_back(row);
+    start.push_back(static_cast<std::uint32_t>(kept.size()));
+  }
+  data = select_rows(data, kept);
+  shares = Shares::ranges(std::move(start));
+}
+
 }  // namespace
 
 SharedSamples::SharedSamples(std::span<const Part> parts) {
@@ -75,6 +87,11 @@ SharedSamples::SharedSamples(std::span<const Part> parts) {
   }
   train_shares = Shares::ranges(std::move(train_start));
   test_shares = Shares::ranges(std::move(test_start));
+}
+
+void SharedSamples::keep_clients(std::uint32_t first, std::uint32_t end) {
+  if (train.rows() > 0) keep_rows(train, train_shares, first, end);
+  if (test.rows() > 0) keep_rows(test, test_shares, first, end);
 }
 
 Part SharedSamples::part(std::uint32_t client) const {

@@ -29,6 +29,9 @@ struct SharedSamples {
 
   std::uint32_t clients() const { return train_shares.clients(); }  // 0: there are no data
   std::size_t train_count(std::uint32_t client) const { return train_shares.size(client); }
+  // Gives back the memory of rows that no client in [first, end) holds; the other clients are left without any.
+  // Drawn rows may be anybody's: all stay. So do the letters of a text.
+  void keep_clients(std::uint32_t first, std::uint32_t end);
   // Copies; text shares its letters.
   Part part(std::uint32_t client) const;
   std::vector<Part> all_parts() const;

@@ -29,6 +29,7 @@ class Shares {
   static Shares drawn(std::uint32_t clients, std::size_t total, std::uint32_t each, std::uint64_t seed);
 
   std::uint32_t clients() const { return clients_; }
+  bool is_drawn() const { return each_ > 0; }
   std::size_t size(std::uint32_t client) const;
   // Drawn rows go to `work`, which must stay unchanged while the result is used. They ascend.
   ClientRows rows(std::uint32_t client, std::vector<std::uint32_t>& work) const;

@@ -9,12 +9,14 @@
 #include <iostream>
 #include <new>
 #include <span>
+#include <sstream>
 
+#include "cluster/launch.h"
+#include "cluster/mpi_ranks.h"
 #include "experiments/bench/bench.h"
 #include "experiments/demo.h"
 #include "experiments/list.h"
 #include "experiments/plot/plot.h"
-#include "experiments/plot/ranks.h"
 #include "experiments/run.h"
 #include "experiments/support/results_dir.h"
 #include "proto/config/experiment_file.h"
@@ -41,7 +43,8 @@ struct Arguments {
   std::vector<std::string> sets, folders, benchmarks;
   std::string out;
   unsigned threads = 0;
-  bool quiet = false, json = false, resume = false;
+  std::string resume = "no";
+  bool quiet = false, json = false;
   double checkpoint_seconds = 30;
   BenchOptions bench;
 };
@@ -50,23 +53,54 @@ Verbosity verbosity(const Arguments& a) {
   return a.json ? Verbosity::kJson : a.quiet ? Verbosity::kQuiet : Verbosity::kNormal;
 }
 
-int run(const Arguments& a, Logger& logger) {
+int run(const Arguments& a, const Launch& launch, Logger& logger) {
   RunRequest request;
+  if (launch.processes > 1) {
+    if (!has_mpi()) throw UsageError(trouble_of(launch));
+    request.ranks = begin_mpi();
+  }
+  const bool talks = request.ranks == nullptr || request.ranks->rank() == 0;
   request.out = a.out;
   request.transport = a.transport == "tcp"       ? TransportKind::kTcp
                       : a.transport == "encoded" ? TransportKind::kEncoded
                                                  : TransportKind::kMemory;
   request.threads = a.threads;
-  request.resume = a.resume;
+  request.resume = a.resume == "no" ? Resume::kNo : a.resume == "auto" ? Resume::kAuto : Resume::kYes;
   request.checkpoint_seconds = a.checkpoint_seconds;
-  request.verbosity = verbosity(a);
+  request.verbosity = talks ? verbosity(a) : Verbosity::kQuiet;
   request.log = [&](const LogLine& line) { logger.log(line); };
-  const RunReport report = run_experiment(load_experiment(a.file, a.sets), request, stop_requested);
+  RunReport report;
+  try {
+    LoadedExperiment loaded;
+    all_or_none(request.ranks.get(), [&] { loaded = load_experiment(a.file, a.sets); });
+    report = run_experiment(loaded, request, stop_requested);
+  } catch (const RankFailure& error) {
+    logger.complain(error.what());
+    end_job(kFailed);
+  } catch (const FailedElsewhere&) {
+    return 0;  // the exit code of the job is that of the rank that says why
+  }
+  if (!talks) return 0;
   const std::filesystem::path folder = report.folder.lexically_proximate(std::filesystem::current_path());
   if (request.verbosity == Verbosity::kNormal) std::cout << "results: " << folder.string() << '\n';
   if (report.trouble.empty()) return 0;
   logger.complain(report.trouble);
   return kFailed;
+}
+
+int bench(const Arguments& a, const Launch& launch) {
+  BenchOptions options = a.bench;
+  std::ostringstream nobody;
+  if (launch.processes > 1) {
+    if (!has_mpi()) throw UsageError(trouble_of(launch));
+    for (const std::string& name : a.benchmarks)
+      if (name.rfind("cluster", 0) != 0)
+        throw UsageError("bench " + name + " measures one process; start it without mpirun");
+    if (a.benchmarks.empty()) throw UsageError("name what ranks measure: gradwire bench cluster");
+    options.ranks = begin_mpi();
+    if (options.ranks->rank() > 0) options.out = &nobody;
+  }
+  return run_bench(a.benchmarks, options);
 }
 
 int plot(const Arguments& a) {
@@ -97,8 +131,11 @@ void add_run(CLI::App& app, Arguments& a) {
                   "memory; encoded (through the codec); tcp (real processes). All give the same bits")
       ->type_name("KIND")
       ->check(CLI::IsMember({"memory", "encoded", "tcp"}));
-  run->add_flag("--resume", a.resume,
-                "Go on with a run that was stopped or killed, from its last checkpoint");
+  run->add_flag(
+         "--resume{yes}", a.resume,
+         "Go on with a run that was stopped or killed, from its last checkpoint; --resume=auto: where there "
+         "is one, else begin")
+      ->check(CLI::IsMember({"no", "yes", "auto"}));
   run->add_option("--checkpoint-every", a.checkpoint_seconds,
                   "Seconds from one checkpoint to the next; 0: none")
       ->type_name("SECONDS")
@@ -114,7 +151,8 @@ void add_run(CLI::App& app, Arguments& a) {
 
 Results: config.toml, metrics.csv, model.bin, summary.json, plot.svg, plot.py.
 Ctrl-C ends the run after its round and writes what there is; with --resume it goes on, to the same bits. So does a
-run that was killed, from its last checkpoint.
+run that was killed, from its last checkpoint. Built with MPI (docs/cluster.md), `mpirun -n 8 gradwire run FILE` shares
+the clients among 8 processes, to the same bits.
 )");
 }
 
@@ -157,13 +195,13 @@ void add_bench(CLI::App& app, Arguments& a) {
 }
 
 int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
-  const bool is_run = app.got_subcommand("run");
-  if (is_run || app.get_subcommands().empty())
-    if (const std::string trouble = trouble_of_ranks(std::getenv); !trouble.empty())
-      throw UsageError(trouble);
-  if (is_run) return run(a, logger);
+  const Launch launch = launch_of(std::getenv);
+  if (app.got_subcommand("run")) return run(a, launch, logger);
+  if (app.get_subcommands().empty() && launch.processes > 1)
+    throw UsageError("the demo is one process, and " + launch.variable + " says that this is one of " +
+                     std::to_string(launch.processes) + "; start it without mpirun or srun");
   if (app.got_subcommand("plot")) return plot(a);
-  if (app.got_subcommand("bench")) return run_bench(a.benchmarks, a.bench);
+  if (app.got_subcommand("bench")) return bench(a, launch);
   if (app.got_subcommand("list")) {
     std::cout << list_text(a.topic);
     return 0;

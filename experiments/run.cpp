@@ -1,6 +1,8 @@
 #include "experiments/run.h"
 
 #include <fstream>
+#include <new>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -40,7 +42,9 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
         "--transport tcp: clients.seconds are virtual, and there clients take the time that they take; use "
         "memory or "
         "encoded, or leave it out");
-  if (request.transport == TransportKind::kTcp && request.resume)
+  if (request.ranks != nullptr && request.transport != TransportKind::kMemory)
+    throw UsageError("--transport: several ranks share a run in memory alone; leave it out, or start it once");
+  if (request.transport == TransportKind::kTcp && request.resume != Resume::kNo)
     throw UsageError(
         "--resume: runs over tcp cannot be resumed; leave --transport out, or start gradwire-server "
         "yourself, "
@@ -98,17 +102,76 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
   return "";
 }
 
+Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) {
+  Prepared prepared = prepare(loaded);
+  if (request.ranks != nullptr) check_for_ranks(prepared);
+  return prepared;
+}
+
+// The checkpoint to go on from, where one is asked for; without, an old one is removed.
+Checkpoint::Saved begin_or_resume(Checkpoint& checkpoint, Resume resume, Progress& progress) {
+  if (resume == Resume::kYes) return checkpoint.resume();
+  if (resume == Resume::kAuto) {
+    if (std::optional<Checkpoint::Saved> saved = checkpoint.find()) return std::move(*saved);
+  } else if (checkpoint.exists()) {
+    progress.note(
+        LogLine::warning("begins anew; the checkpoint of an earlier run, for --resume, is removed"));
+  }
+  checkpoint.remove();
+  return {};
+}
+
+unsigned threads_of(const RunRequest& request) {
+  return request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
+}
+
+RunResult simulate_in_memory(Prepared&& prepared, const RunRequest& request, const RunObserver& observer,
+                             const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
+  if (request.ranks == nullptr)
+    return simulate(std::move(prepared), request.transport == TransportKind::kEncoded, threads_of(request), observer,
+                    stop, checkpoints);
+  try {
+    return simulate(std::move(prepared), false, threads_of(request), observer, stop, checkpoints, request.ranks);
+  } catch (const std::bad_alloc&) {
+    throw RankFailure("rank " + std::to_string(request.ranks->rank()) + ": there is not enough memory");
+  } catch (const std::exception& error) {
+    throw RankFailure("rank " + std::to_string(request.ranks->rank()) + ": " + error.what());
+  }
+}
+
+// On all ranks but the first, which has all files and talks to the user.
+RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request, const std::atomic<bool>& stop) {
+  Ranks* const ranks = request.ranks.get();
+  Prepared prepared;
+  all_or_none(ranks, [&] {
+    check_request(loaded, request);
+    prepared = prepare_for(loaded, request);
+  });
+  all_or_none(ranks, [] {});  // the first one opens its files
+  Checkpoints checkpoints;
+  checkpoints.seconds = request.checkpoint_seconds;
+  checkpoints.saved = share_saved(*ranks, {});
+  RunReport report;
+  report.result = simulate_in_memory(std::move(prepared), request, {}, stop, checkpoints);
+  return report;
+}
+
 }  // namespace
 
 RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
                          const std::atomic<bool>& stop) {
-  check_request(loaded, request);
+  if (request.ranks != nullptr && request.ranks->rank() > 0) return run_beside(loaded, request, stop);
   const std::string name = loaded.experiment.name;
-  ResultsDir folder(request.out.empty() ? fs::path("results") / name : request.out, name);
-  Prepared prepared = prepare(loaded);
+  std::optional<ResultsDir> made;
+  Prepared prepared;
+  all_or_none(request.ranks.get(), [&] {
+    check_request(loaded, request);
+    made.emplace(request.out.empty() ? fs::path("results") / name : request.out, name);
+    prepared = prepare_for(loaded, request);
+  });
+  ResultsDir& folder = *made;
   const RunPlan plan = prepared;
-  const unsigned threads =
-      request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned threads = threads_of(request);
 
   Progress progress(name, plan.experiment.run.rounds, request.verbosity, request.log);
   for (const std::string& warning : plan.warnings) progress.note(LogLine::warning(warning));
@@ -119,13 +182,10 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   const bool can_resume = request.transport != TransportKind::kTcp && request.checkpoint_seconds > 0;
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
-  if (request.resume || can_resume) checkpoints.checkpoint = &checkpoint;
-  if (request.resume) checkpoints.saved = checkpoint.resume();
-  if (!request.resume && checkpoint.exists()) {
-    progress.note(
-        LogLine::warning("begins anew; the checkpoint of an earlier run, for --resume, is removed"));
-    checkpoint.remove();
-  }
+  if (request.resume != Resume::kNo || can_resume) checkpoints.checkpoint = &checkpoint;
+  all_or_none(request.ranks.get(),
+              [&] { checkpoints.saved = begin_or_resume(checkpoint, request.resume, progress); });
+  if (request.ranks != nullptr) checkpoints.saved = share_saved(*request.ranks, checkpoints.saved);
   MetricsFile metrics(metrics_file, checkpoints.saved.round);
   std::uint32_t records = 0;
   RunObserver observer;
@@ -141,10 +201,9 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   try {
     report.result = request.transport == TransportKind::kTcp
                         ? run_over_tcp(prepared, observer, stop)
-                        : simulate(std::move(prepared), request.transport == TransportKind::kEncoded, threads,
-                                   observer, stop, checkpoints);
+                        : simulate_in_memory(std::move(prepared), request, observer, stop, checkpoints);
   } catch (const std::exception& error) {
-    if (records < 2) throw;
+    if (records < 2 || request.ranks != nullptr) throw;
     folder.keep();
     throw std::runtime_error(std::string(error.what()) + "; what was measured until then is in " +
                              folder.work().string());

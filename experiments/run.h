@@ -3,22 +3,29 @@
 
 #include <atomic>
 #include <filesystem>
+#include <memory>
 #include <string>
 
+#include "cluster/ranks.h"
+#include "experiments/simulate/over_ranks.h"
 #include "experiments/simulate/simulate.h"
 #include "experiments/support/progress.h"
 #include "proto/config/experiment_file.h"
 
 namespace gradwire {
 
+// Whether to go on from the checkpoint of a run that did not end. kAuto: where there is one.
+enum class Resume : std::uint8_t { kNo, kYes, kAuto };
+
 struct RunRequest {
   std::filesystem::path out;  // empty: results/NAME
   TransportKind transport = TransportKind::kMemory;
   unsigned threads = 0;  // 0: one per processor
   Verbosity verbosity = Verbosity::kNormal;
-  bool resume = false;             // go on from the checkpoint of a run that did not end
+  Resume resume = Resume::kNo;
   double checkpoint_seconds = 30;  // from one checkpoint to the next; 0: none
   Log log;                         // unless it is to be quiet
+  std::shared_ptr<Ranks> ranks;    // that make this run together; null: this process alone
 };
 
 struct RunReport {
@@ -27,8 +34,15 @@ struct RunReport {
   std::string trouble;  // one line on why the run ended early, and what to do; empty: it did not
 };
 
-// Runs, and writes the results whatever the outcome. Throws ExperimentError, DataError, UsageError, or
-// std::runtime_error.
+// An error on one of several ranks while others go on: to be followed by end_job().
+class RankFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Runs, and writes the results whatever the outcome; of several ranks the first one writes them. Throws
+// ExperimentError, DataError, UsageError, or std::runtime_error; of several ranks FailedElsewhere or RankFailure,
+// too.
 RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
                          const std::atomic<bool>& stop);
 

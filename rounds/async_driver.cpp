@@ -240,6 +240,7 @@ class AsyncDriver final : public Driver<Real> {
     if (!row_ || event.up.round != row_->k) return true;  // of a row that had its quorum without this client
     row_->evaluation.add(event.up);
     if (--row_->left > 0) return true;
+    row_->evaluation.finish();
     const bool is_finite = this->record(row_->k, row_->evaluation, row_->totals, row_->seconds);
     row_.reset();
     return is_finite;

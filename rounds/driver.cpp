@@ -92,6 +92,7 @@ bool Driver<Real>::evaluate_now(std::uint32_t k) {
   Evaluation<Real> evaluation(run_.setup);
   if (run_.hooks.evaluate) {
     run_.hooks.evaluate(run_.server.model(), evaluation);
+    evaluation.finish();
     if (evaluation.answered() < quorum_of(run_.setup.n)) return false;
     return record(k, evaluation, totals_, seconds());
   }
@@ -106,6 +107,7 @@ bool Driver<Real>::evaluate_now(std::uint32_t k) {
       if (have_[i]) evaluation.add(slots_[i]);
   }
   totals_ = before;
+  evaluation.finish();
   return record(k, evaluation, totals_, seconds());
 }
 

@@ -6,66 +6,53 @@
 
 #include "algorithms/support/context.h"
 #include "algorithms/support/message.h"
+#include "algorithms/support/tree_sum.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {
 
-// The answers to an evaluation are added by blocks of so many clients, and the sums of blocks in their order:
-// the same bits whoever adds a block.
-inline constexpr ClientId kClientsOfBlock = 1024;
-
-// Of the answers of clients of one block, in client order.
+// Adds up the answers of clients to an evaluation along the tree over the clients (tree_sum.h): the same bits
+// whoever adds up a subtree.
 template <class Real>
-class BlockSum {
+class AnswerSum {
  public:
-  explicit BlockSum(const Setup<Real>& setup) : setup_(&setup), gradient_(setup.d) {}
+  // Of the clients that answer to this process, or of some of them.
+  explicit AnswerSum(const Setup<Real>& setup) : setup_(&setup) { clear(); }
 
   void clear() {
-    std::fill(gradient_.begin(), gradient_.end(), 0.0);
-    weight_ = loss_ = 0;
-    correct_ = tested_ = 0;
-    answered_ = 0;
+    gradient_.begin_part(setup_->d, setup_->mine(), setup_->n);
+    numbers_.begin_part(kNumbers, setup_->mine(), setup_->n);
   }
-  // REQUIRES: Evaluation::accepts(up).
+  static bool accepts(const Reply<Real>& up, const Setup<Real>& setup) {
+    return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == setup.d;
+  }
+  // REQUIRES: accepts(up); ascending clients.
   void add(const Reply<Real>& up) {
     const double w = setup_->weights.empty() ? 1.0 / setup_->n : setup_->weights[up.client];
-    weight_ += w;
-    loss_ += w * up.loss;
-    correct_ += up.correct;
-    tested_ += up.tested;
-    const View<Real> g = up.parts[0].values;
-    for (std::size_t j = 0; j < gradient_.size(); ++j) gradient_[j] += w * static_cast<double>(g[j]);
-    answered_ += 1;
+    gradient_.add(up.client, w, up.parts[0].values.data());
+    const double numbers[kNumbers] = {w * up.loss, w, static_cast<double>(up.correct),
+                                      static_cast<double>(up.tested), 1};
+    numbers_.add(up.client, 1, numbers);
   }
-  void add(const BlockSum& block) {
-    weight_ += block.weight_;
-    loss_ += block.loss_;
-    correct_ += block.correct_;
-    tested_ += block.tested_;
-    for (std::size_t j = 0; j < gradient_.size(); ++j) gradient_[j] += block.gradient_[j];
-    answered_ += block.answered_;
+  // The answers of a whole subtree, behind all that were added.
+  void add(AnswerSum& subtree) {
+    for (const auto& node : subtree.gradient_.nodes()) gradient_.add(node.client, 1, node.sum.data());
+    for (const auto& node : subtree.numbers_.nodes()) numbers_.add(node.client, 1, node.sum.data());
   }
 
-  double weight() const { return weight_; }
-  double loss() const { return loss_; }
-  const Vec<double>& gradient() const { return gradient_; }
-  std::uint64_t correct() const { return correct_; }
-  std::uint64_t tested() const { return tested_; }
-  std::uint32_t answered() const { return answered_; }
+ protected:
+  // Of the numbers that are no vector. Counts are exact up to 2^53.
+  enum : std::size_t { kLoss, kWeight, kCorrect, kTested, kAnswered, kNumbers };
 
- private:
   const Setup<Real>* setup_;
-  Vec<double> gradient_;  // shape (d)
-  double weight_ = 0, loss_ = 0;
-  std::uint64_t correct_ = 0, tested_ = 0;
-  std::uint32_t answered_ = 0;
+  TreeSum<double> gradient_, numbers_;
 };
 
 // f, ||grad f||^2 and the accuracy at one point, from the clients' answers in client order.
 template <class Real>
-class Evaluation {
+class Evaluation : public AnswerSum<Real> {
  public:
-  explicit Evaluation(const Setup<Real>& setup) : setup_(setup), blocks_(setup), last_(setup) {}
+  using AnswerSum<Real>::AnswerSum;
 
   // Sets `cohort` to the clients to ask next, starting with `first`; returns the client after them. Their
   // gradients, and what a simulation keeps of each, take a bounded share of memory.
@@ -73,54 +60,48 @@ class Evaluation {
     constexpr std::size_t kWindowBytes = 256 << 20;
     constexpr std::size_t kBytesBesideGradients = 8 << 10;
     const std::size_t window =
-        std::max<std::size_t>(1, kWindowBytes / (setup_.d * sizeof(Real) + kBytesBesideGradients));
-    const auto end = static_cast<ClientId>(std::min<std::size_t>(setup_.n, first + window));
+        std::max<std::size_t>(1, kWindowBytes / (setup_->d * sizeof(Real) + kBytesBesideGradients));
+    const auto end = static_cast<ClientId>(std::min<std::size_t>(setup_->mine().end, first + window));
     cohort.clear();
     for (ClientId c = first; c < end; ++c) cohort.push_back(c);
     return end;
   }
 
-  static bool accepts(const Reply<Real>& up, const Setup<Real>& setup) {
-    return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == setup.d;
+  // All answers are there. Where processes share the clients, collective; nothing more may be added.
+  void finish() {
+    const auto total = [this](TreeSum<double>& tree) {
+      if (setup_->group != nullptr) return setup_->group->sum(tree);
+      const View<double> root = tree.sum();
+      Vec<double> values(root.begin(), root.end());
+      values.resize(tree.size());
+      return values;
+    };
+    total_gradient_ = total(this->gradient_);
+    total_ = total(this->numbers_);
   }
 
-  // REQUIRES: accepts(up).
-  void add(const Reply<Real>& up) {
-    if (up.client / kClientsOfBlock != number_) {
-      add(last_);
-      last_.clear();
-      number_ = up.client / kClientsOfBlock;
-    }
-    last_.add(up);
-  }
-  // The next block, whole.
-  void add(const BlockSum<Real>& block) { blocks_.add(block); }
-
-  const Setup<Real>& setup() const { return setup_; }
-  std::uint32_t answered() const { return blocks_.answered() + last_.answered(); }
-  double loss() const { return (blocks_.loss() + last_.loss()) / total(); }
+  const Setup<Real>& setup() const { return *setup_; }
+  // REQUIRES from here on: finish().
+  std::uint32_t answered() const { return static_cast<std::uint32_t>(total_[Base::kAnswered]); }
+  double loss() const { return total_[Base::kLoss] / total_weight(); }
   double grad_norm_sq() const {
     double sum = 0;
-    for (std::size_t j = 0; j < setup_.d; ++j) {
-      const double g = blocks_.gradient()[j] + last_.gradient()[j];
-      sum += g * g;
-    }
-    return sum / (total() * total());
+    for (const double g : total_gradient_) sum += g * g;
+    return sum / (total_weight() * total_weight());
   }
   std::optional<double> accuracy() const {
-    const std::uint64_t tested = blocks_.tested() + last_.tested();
-    if (tested == 0) return std::nullopt;
-    return static_cast<double>(blocks_.correct() + last_.correct()) / static_cast<double>(tested);
+    if (total_[Base::kTested] == 0) return std::nullopt;
+    return total_[Base::kCorrect] / total_[Base::kTested];
   }
 
  private:
-  // The weights sum to one up to rounding; they are scaled up only when a client did not answer.
-  double total() const { return answered() == setup_.n ? 1 : blocks_.weight() + last_.weight(); }
+  using Base = AnswerSum<Real>;
+  using Base::setup_;
 
-  const Setup<Real>& setup_;
-  BlockSum<Real> blocks_;  // that are complete
-  BlockSum<Real> last_;    // of the block `number_`
-  ClientId number_ = 0;
+  // The weights sum to one up to rounding; they are scaled up only when a client did not answer.
+  double total_weight() const { return answered() == setup_->n ? 1 : total_[Base::kWeight]; }
+
+  Vec<double> total_gradient_, total_;
 };
 
 // Row k of the metrics.

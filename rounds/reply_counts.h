@@ -34,20 +34,37 @@ ReplyCounts counts_of(std::span<const Payload<Real>> parts, std::uint64_t grad_c
   return counts;
 }
 
-// Of all replies (ascending clients): those of a leaf first, then the leaves in their order. Bits need not be
-// whole numbers, so threads that share the leaves give the same sum.
+// Adds up counts along the tree over the clients: bits need not be whole numbers, and threads or processes that
+// share the clients must give the same sum.
+class CountSum {
+ public:
+  CountSum(ClientRange mine, std::uint32_t clients) { bits_.begin_part(2, mine, clients); }
+  CountSum() { bits_.begin(2); }
+  // REQUIRES: ascending clients. The counts may be of whole leaves, under their first client.
+  void add(ClientId client, const ReplyCounts& counts) {
+    const double bits[] = {counts.bits_up, counts.bits_up_paper};
+    bits_.add(client, 1, bits);
+    grad_calls_ += counts.grad_calls;
+  }
+  TreeSum<double>& bits() { return bits_; }  // up, and as papers count
+  std::uint64_t grad_calls() const { return grad_calls_; }
+  // REQUIRES: of all clients.
+  ReplyCounts sum() {
+    const View<double> bits = bits_.sum();
+    return bits.empty() ? ReplyCounts{} : ReplyCounts{bits[0], bits[1], grad_calls_};
+  }
+
+ private:
+  TreeSum<double> bits_;
+  std::uint64_t grad_calls_ = 0;
+};
+
+// Of all replies, ascending clients.
 template <class Real>
 ReplyCounts counts_of(Replies<Real> replies, const Facts& facts) {
-  ReplyCounts all, leaf;
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    if (i > 0 && leaf_of(replies[i].client) != leaf_of(replies[i - 1].client)) {
-      all.add(leaf);
-      leaf = {};
-    }
-    leaf.add(counts_of(replies[i].parts, replies[i].grad_calls, facts));
-  }
-  all.add(leaf);
-  return all;
+  CountSum sum;
+  for (const auto& up : replies) sum.add(up.client, counts_of(up.parts, up.grad_calls, facts));
+  return sum.sum();
 }
 
 }  // namespace gradwire

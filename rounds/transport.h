@@ -47,7 +47,7 @@ class Crowd {
     std::span<const ClientId> asked;           // ascending
     const Envelope<Real>& envelope;            // of a round; each is given its own `committed`
     std::span<const std::uint64_t> committed;  // by client
-    const ServerHalf<Real>& server;            // that takes in the answers; only its accepts() is called
+    const ServerHalf<Real>& server;            // that takes in the answers; is only read
   };
   struct Answers {
     // By place in `asked`; they live until the next ask(). Where the method takes sums, replies of a leaf may

@@ -22,7 +22,7 @@ _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/tape {_PROBLEMS} engine/data"
 _SERVER = "fl_server/net fl_server/registry fl_server/relay fl_server"
-_EXPERIMENTS = f"{_ENGINE} {_PROTO} fl_client {_SERVER} experiments/support experiments/simulate experiments/plot experiments/bench"
+_EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/plot experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
     "engine": "base",
@@ -38,6 +38,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "algorithms/support": f"{_ORACLES} compressors",
     "algorithms": f"{_ORACLES} compressors algorithms/support",
     "rounds": _METHODS,
+    "cluster": _METHODS,
     "proto/wire": _METHODS,
     "proto/store": f"{_ROUNDS} proto/wire",
     "proto/config": f"{_ROUNDS} {_PROBLEMS} proto/wire proto/store",
@@ -49,9 +50,9 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "fl_server/relay": f"{_ROUNDS} proto/wire proto/store proto/config {_PROBLEMS} fl_server/net",
     "fl_server": f"{_PROTO} {_PROBLEMS} fl_server/net fl_server/registry fl_server/relay",
     "experiments/support": f"{_PROTO} {_PROBLEMS}",
-    "experiments/simulate": f"{_ENGINE} {_PROTO} fl_client experiments/support",
+    "experiments/simulate": f"{_ENGINE} {_PROTO} cluster fl_client experiments/support",
     "experiments/plot": f"{_PROTO} {_PROBLEMS} experiments/support",
-    "experiments/bench": f"{_ENGINE} {_PROTO} fl_client {_SERVER} experiments/support experiments/simulate",
+    "experiments/bench": f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate",
     "experiments": _EXPERIMENTS,
     "tests": f"{_EXPERIMENTS} experiments",
 }.items()}

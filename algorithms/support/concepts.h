@@ -39,6 +39,10 @@ concept HasSuperseded = requires {
   &Server::superseded;
 };
 template <class Server>
+concept HasMayRefuse = requires {
+  &Server::may_refuse;
+};
+template <class Server>
 concept HasRestored = requires {
   &Server::restored;
 };
@@ -147,6 +151,12 @@ consteval bool is_server() {
             { s.accepts(up) } -> std::same_as<bool>;
           },
       "Server::accepts() must be `bool accepts(const Reply<Real>&) const`");
+  static_assert(
+      !HasMayRefuse<Server> ||
+          requires(const Server s) {
+            { s.may_refuse() } -> std::same_as<bool>;
+          },
+      "Server::may_refuse() must be `bool may_refuse() const`");
   static_assert(
       !HasRestored<Server> || requires(Server s) { s.restored(); },
       "Server::restored() must be `void restored()`");

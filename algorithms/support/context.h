@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "algorithms/support/group.h"
 #include "algorithms/support/message.h"
 #include "algorithms/support/spec.h"
 #include "compressors/compressor.h"
@@ -14,11 +15,6 @@
 #include "engine/oracle.h"
 
 namespace gradwire {
-
-// Calls body(lo, hi) for ranges that cover [0, size) once; may use threads. The bits never depend on the
-// split.
-using ForRanges =
-    std::function<void(std::size_t size, const std::function<void(std::size_t, std::size_t)>& body)>;
 
 // Splits into cache-sized ranges, one after the other.
 void for_ranges_serial(std::size_t size, const std::function<void(std::size_t, std::size_t)>& body);
@@ -40,9 +36,12 @@ struct Setup {
       weights;  // of the clients in f and in the method's means, shape (n), sum 1; empty: 1/n each
   bool keep_mirrors = false;  // the server can restore any client's mirrored state (n vectors of length d)
   ForRanges ranges = for_ranges_serial;
+  std::shared_ptr<Group<Real>> group;  // null: all clients answer to this process
   std::shared_ptr<const UserMethod<Real>> user_method;  // null: algorithm.name is one of methods()
 
   Real weight(ClientId i) const { return weights.empty() ? Real(1) / Real(n) : Real(weights[i]); }
+  // The clients that answer to this process.
+  ClientRange mine() const { return group == nullptr ? ClientRange{0, n} : group->mine(); }
 };
 
 // All that a client half may touch.

@@ -185,7 +185,11 @@ class ErasedServer final : public ServerHalf<Real> {
     }
   }
   bool may_refuse() const override {
-    return !std::is_void_v<decltype(std::declval<typename Method::Server&>().apply(Replies<Real>()))>;
+    if constexpr (HasMayRefuse<typename Method::Server>) {
+      return half_.may_refuse();
+    } else {
+      return !std::is_void_v<decltype(std::declval<typename Method::Server&>().apply(Replies<Real>()))>;
+    }
   }
   bool superseded(std::uint32_t round) const override {
     if constexpr (requires { half_.superseded(round); }) {

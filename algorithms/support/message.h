@@ -14,6 +14,13 @@ namespace gradwire {
 
 using ClientId = std::uint32_t;  // 0 .. n-1
 
+// The clients first, ..., end - 1.
+struct ClientRange {
+  ClientId first = 0, end = 0;
+  bool has(ClientId client) const { return client >= first && client < end; }
+  std::uint32_t size() const { return end - first; }
+};
+
 // Keys the random draws of one request, the same at both ends. A synchronous method draws once per round; an
 // asynchronous one may ask a client twice at the same x, so its draws follow the ticket.
 inline std::uint32_t draw_number(bool asynchronous, std::uint32_t round, std::uint64_t ticket) {

@@ -17,6 +17,9 @@ namespace gradwire {
 inline constexpr ClientId kClientsOfLeaf = 16;
 inline std::uint32_t leaf_of(ClientId client) { return client / kClientsOfLeaf; }
 
+// One more than the largest number of a client.
+inline constexpr std::uint64_t kAllClients = std::uint64_t{1} << 32;
+
 // Adds vectors of one length, in the order of clients. A leaf is the sum of its clients in their order, a
 // node the sum of its left half and its right half; where one half has no clients, it is the other. Keeps
 // at most one vector for each level of the tree.
@@ -24,28 +27,43 @@ template <class Real>
 class TreeSum {
  public:
   // Starts anew with vectors of this length; keeps its memory.
-  void begin(std::size_t size) {
+  void begin(std::size_t size) { begin_part(size, {0, 0}, 0); }
+  // The same where of 0, ..., clients - 1 those that are not in `mine` are added up elsewhere: only subtrees
+  // that lie in the range are added up here. A leaf that does not stays apart, client by client.
+  void begin_part(std::size_t size, ClientRange mine, std::uint32_t clients) {
     size_ = size;
     used_ = 0;
+    first_ = mine.first;
+    end_ = mine.end == clients ? kAllClients : mine.end;
   }
+  std::size_t size() const { return size_; }
+
   // weight v, v of the length of begin().
   struct Term {
+    ClientId client;
     Real weight;
     const Real* v;
   };
   // REQUIRES: `client` is not below any before it. A sum of other clients is added under the number of the
   // first of them.
-  void add(ClientId client, Real weight, const Real* v) {
-    const Term term{weight, v};
-    add_leaf(leaf_of(client), {&term, 1});
+  template <class From>
+  void add(ClientId client, Real weight, const From* v) {
+    const std::uint32_t leaf = leaf_of(client);
+    if (opens(leaf)) {
+      Real* const to = open(client);
+      for (std::size_t j = 0; j < size_; ++j) to[j] = weight * static_cast<Real>(v[j]);
+    } else {
+      Real* const to = nodes_[used_ - 1].sum.data();
+      for (std::size_t j = 0; j < size_; ++j) to[j] += weight * static_cast<Real>(v[j]);
+    }
   }
   // The same for several clients of one leaf, in their order; what it has already stays in front of them.
-  void add_leaf(std::uint32_t leaf, std::span<const Term> terms) {
-    const bool opens = used_ == 0 || nodes_[used_ - 1].last != leaf;
-    Real* const to = opens ? open(leaf) : nodes_[used_ - 1].sum.data();
-    std::size_t k = opens ? 1 : 0;
-    if (opens)
-      for (std::size_t j = 0; j < size_; ++j) to[j] = terms[0].weight * terms[0].v[j];
+  void add_leaf(std::span<const Term> terms) {
+    const std::uint32_t leaf = leaf_of(terms[0].client);
+    std::size_t k = 0;
+    do add(terms[k].client, terms[k].weight, terms[k].v);
+    while (++k < terms.size() && !holds(leaf, 1));
+    Real* const to = nodes_[used_ - 1].sum.data();
     // Four at a time read and write the sum a quarter as often.
     for (; k + 4 <= terms.size(); k += 4) {
       const Term a = terms[k], b = terms[k + 1], c = terms[k + 2], d = terms[k + 3];
@@ -55,30 +73,64 @@ class TreeSum {
     for (; k < terms.size(); ++k)
       for (std::size_t j = 0; j < size_; ++j) to[j] += terms[k].weight * terms[k].v[j];
   }
-  // The sum; empty where nothing was added. Nothing more may be added before begin(), which ends the view.
-  View<Real> sum() {
-    while (used_ > 1) merge();
-    return used_ == 0 ? View<Real>{} : View<Real>(nodes_[0].sum);
+  // The same for clients of any leaves.
+  void add_all(std::span<const Term> terms) {
+    for (std::size_t k = 0; k < terms.size();) {
+      const std::size_t begin = k;
+      while (k < terms.size() && leaf_of(terms[k].client) == leaf_of(terms[begin].client)) ++k;
+      add_leaf(terms.subspan(begin, k - begin));
+    }
   }
 
- private:
+  // A sum over neighbours in the tree, under the number of the first client that was added.
   struct Node {
+    ClientId client;
     std::uint32_t first, last;  // leaves
     Vec<Real> sum;
   };
+  // What add() has given, from left to right: one node, or none where nothing was added, or, after
+  // begin_part(), several that other clients stand between or beside. A view as that of sum().
+  std::span<const Node> nodes() {
+    while (used_ > 1 && may_merge()) merge();
+    return std::span(nodes_).first(used_);
+  }
+  // The sum; empty where nothing was added. Nothing more may be added before begin(), which ends the view.
+  // REQUIRES: begun by begin().
+  View<Real> sum() {
+    const auto all = nodes();
+    return all.empty() ? View<Real>{} : View<Real>(all[0].sum);
+  }
 
-  Real* open(std::uint32_t leaf) {
+ private:
+  // Whether a client of this leaf begins a node.
+  bool opens(std::uint32_t leaf) const {
+    return used_ == 0 || nodes_[used_ - 1].last != leaf || !holds(leaf, 1);
+  }
+  // A new last node, to be filled.
+  Real* open(ClientId client) {
+    const std::uint32_t leaf = leaf_of(client);
     // The level at which two neighbours meet is the highest bit in which the numbers of their leaves differ.
     while (used_ > 1 &&
-           meet(nodes_[used_ - 2].last, nodes_[used_ - 1].first) < meet(nodes_[used_ - 1].last, leaf))
+           meet(nodes_[used_ - 2].last, nodes_[used_ - 1].first) < meet(nodes_[used_ - 1].last, leaf) &&
+           may_merge())
       merge();
     if (nodes_.size() == used_) nodes_.emplace_back();
     Node& node = nodes_[used_++];
+    node.client = client;
     node.first = node.last = leaf;
     node.sum.resize(size_);
     return node.sum.data();
   }
   static int meet(std::uint32_t left, std::uint32_t right) { return std::bit_width(left ^ right); }
+  // Whether all clients of these leaves are added here.
+  bool holds(std::uint64_t leaf, std::uint64_t leaves) const {
+    return leaf * kClientsOfLeaf >= first_ && (leaf + leaves) * kClientsOfLeaf <= end_;
+  }
+  // The last two nodes; the node that they make may lie in the range only in part.
+  bool may_merge() const {
+    const int level = meet(nodes_[used_ - 2].last, nodes_[used_ - 1].first);
+    return holds(std::uint64_t{nodes_[used_ - 1].first} >> level << level, std::uint64_t{1} << level);
+  }
   void merge() {
     Node &left = nodes_[used_ - 2], &right = nodes_[used_ - 1];
     for (std::size_t j = 0; j < size_; ++j) left.sum[j] += right.sum[j];
@@ -87,6 +139,7 @@ class TreeSum {
   }
 
   std::size_t size_ = 0, used_ = 0;
+  std::uint64_t first_ = 0, end_ = kAllClients;
   std::vector<Node> nodes_;  // those in use first, from left to right
 };
 

@@ -22,54 +22,74 @@ void axpy(Real a, View<Real> v, Out<Real> out) {
 // Coordinates that are added along the tree at a time: its vectors stay in the cache.
 inline constexpr std::size_t kTreeReals = 8192;
 
-// out += scale * sum_i weight(i) decode(parts[k] of client i), split by coordinate range. Dense summands are
-// added along a tree (tree_sum.h), and their sum to `out`; then the others in the order of clients. Methods
-// sum replies by this function; the functions below only choose the weights.
+// out += scale * sum_i weight(i) decode(parts of client i), of the parts from `first` to before last(reply), split
+// by coordinate range. Dense summands are added along a tree (tree_sum.h), and their sum to `out`; then the others
+// in the order of clients. Methods sum replies by this function; the functions below only choose the parts and the
+// weights.
 template <class Real>
-void add_scaled_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale, auto&& weight,
-                   Vec<Real>& out) {
-  std::size_t dense = 0, others = 0;
-  for (const auto& up : uplinks)
-    for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
-      if (p->shape != Shape::kNothing) ++(p->shape == Shape::kDense ? dense : others);
-  const auto each = [&](bool of_dense, const auto& add) {
+void add_parts_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t first, auto&& last, Real scale,
+                  auto&& weight, Vec<Real>& out) {
+  const auto each = [&](const auto& use) {
     for (const auto& up : uplinks)
-      for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
-        if ((p->shape == Shape::kDense) == of_dense) add(up.client, *p);
+      for (std::size_t k = first; k < last(up); ++k)
+        for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
+          if (p->shape != Shape::kNothing) use(up.client, *p);
+  };
+  if (setup.group != nullptr) {
+    std::vector<typename Group<Real>::Summand> summands;
+    each([&](ClientId i, const Payload<Real>& p) { summands.push_back({i, weight(i), &p}); });
+    return setup.group->add(summands, scale, setup.ranges, out);
+  }
+  std::size_t others = 0;
+  std::vector<typename TreeSum<Real>::Term> dense;
+  each([&](ClientId i, const Payload<Real>& p) {
+    if (p.shape != Shape::kDense) return void(++others);
+    dense.push_back({i, weight(i), p.values.data()});
+  });
+  const auto add_links = [&](bool of_dense, std::size_t lo, std::size_t hi) {
+    each([&](ClientId i, const Payload<Real>& p) {
+      if ((p.shape == Shape::kDense) == of_dense) add_link<Real>(p, scale * weight(i), out, lo, hi);
+    });
   };
   setup.ranges(out.size(), [&](std::size_t lo, std::size_t hi) {
-    if (dense == 1) {
-      each(true,
-           [&](ClientId i, const Payload<Real>& p) { add_link<Real>(p, scale * weight(i), out, lo, hi); });
-    } else if (dense > 1) {
+    if (dense.size() == 1) {
+      add_links(true, lo, hi);
+    } else if (!dense.empty()) {
       TreeSum<Real> tree;
-      std::vector<typename TreeSum<Real>::Term> terms;  // of one leaf
+      std::vector<typename TreeSum<Real>::Term> terms(dense);
       for (std::size_t at = lo; at < hi; at += kTreeReals) {
         const std::size_t end = std::min(hi, at + kTreeReals);
+        for (std::size_t k = 0; k < terms.size(); ++k) terms[k].v = dense[k].v + at;
         tree.begin(end - at);
-        std::uint32_t leaf = 0;
-        const auto add_leaf = [&] {
-          if (!terms.empty()) tree.add_leaf(leaf, terms);
-          terms.clear();
-        };
-        each(true, [&](ClientId i, const Payload<Real>& p) {
-          if (leaf_of(i) != leaf) add_leaf();
-          leaf = leaf_of(i);
-          terms.push_back({weight(i), p.values.data() + at});
-        });
-        add_leaf();
+        tree.add_all(terms);
         axpy<Real>(scale, tree.sum(), std::span(out).subspan(at, end - at));
       }
     }
-    if (others > 0)
-      each(false,
-           [&](ClientId i, const Payload<Real>& p) { add_link<Real>(p, scale * weight(i), out, lo, hi); });
+    if (others > 0) add_links(false, lo, hi);
   });
+}
+
+// out += scale * sum_i weight(i) decode(parts[k] of client i)
+template <class Real>
+void add_scaled_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale, auto&& weight,
+                   Vec<Real>& out) {
+  add_parts_by<Real>(
+      setup, uplinks, k, [k](const auto&) { return k + 1; }, scale, weight, out);
 }
 
 template <class Real>
 void add_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, auto&& weight, Vec<Real>& out) {
   add_scaled_by<Real>(setup, uplinks, k, Real(1), weight, out);
+}
+
+// value(reply) of each reply, in their order.
+template <class Real>
+std::vector<double> values_of(const Setup<Real>& setup, Replies<Real> uplinks, auto&& value) {
+  std::vector<double> values;
+  values.reserve(uplinks.size());
+  for (const auto& up : uplinks)
+    if (setup.mine().has(up.client)) values.push_back(value(up));
+  return setup.group == nullptr ? values : setup.group->gather(values);
 }
 
 // The same weight for all: the sum is scaled once.

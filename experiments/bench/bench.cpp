@@ -50,6 +50,10 @@ constexpr Benchmark kBenchmarks[] = {
     {"wire/zstd", "what zstd gains for each kind of payload", bench::wire_zstd},
     {"durability/commit", "what it costs a round to survive its server", bench::durability_commit},
     {"durability/record", "50 large replies on their way into the journal", bench::durability_record},
+    {"cluster/sums", "adding up the replies of 1,000 clients over ranks; start it by mpirun",
+     bench::cluster_sums},
+    {"cluster/fedavg", "FedAvg, 784 x 10, 1,000 clients asked, over ranks; start it by mpirun",
+     bench::cluster_fedavg},
     {"tcp/rounds", "rounds over loopback with 20 client processes", bench::tcp_rounds},
     {"tcp/memory", "peak memory of a client with 16 million parameters", bench::tcp_memory},
 };

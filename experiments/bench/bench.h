@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "cluster/ranks.h"
 
 namespace gradwire {
 
@@ -19,6 +22,7 @@ struct BenchOptions {
       programs;                  // folder of gradwire-server and gradwire-client; empty: that of this program
   std::filesystem::path beside;  // folder of programs from outside to compare with; empty: none
   std::ostream* out = nullptr;   // null: std::cout
+  std::shared_ptr<Ranks> ranks;  // that measure together what "cluster" measures; null: one process
 };
 
 // Runs the benchmarks of these names: groups ("rounds") or single ones ("rounds/a9a"); none: all. Returns the

@@ -30,6 +30,8 @@ void wire_codec(Bench& bench);
 void wire_zstd(Bench& bench);
 void durability_commit(Bench& bench);
 void durability_record(Bench& bench);
+void cluster_sums(Bench& bench);
+void cluster_fedavg(Bench& bench);
 void tcp_rounds(Bench& bench);
 void tcp_memory(Bench& bench);
 

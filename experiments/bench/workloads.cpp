@@ -44,13 +44,16 @@ std::vector<Oracle<Real>*> pointers(const Oracles<Real>& oracles) {
 }
 
 template <class Clients, class Real>
-std::unique_ptr<Transport<Real>> make_clients(std::shared_ptr<const Setup<Real>> setup,
-                                              std::shared_ptr<const Population<Real>> functions, auto options,
-                                              unsigned threads, LoopHooks<Real>& hooks) {
-  options.threads = threads;
-  auto clients = std::make_unique<Clients>(std::move(setup), std::move(functions), options);
+std::unique_ptr<Transport<Real>> make_clients(LoopHooks<Real>& hooks, auto&&... arguments) {
+  auto clients = std::make_unique<Clients>(std::move(arguments)...);
   hooks.evaluate = [raw = clients.get()](View<Real> x, Evaluation<Real>& to) { raw->evaluate(x, to); };
   return clients;
+}
+
+InProcessOptions in_process(unsigned threads) {
+  InProcessOptions options;
+  options.threads = threads;
+  return options;
 }
 
 }  // namespace
@@ -110,14 +113,16 @@ std::shared_ptr<const Setup<Real>> make_setup(const AlgorithmSpec& algorithm, st
 
 template <class Real>
 Simulation<Real>::Simulation(std::shared_ptr<const Setup<Real>> setup,
-                             std::shared_ptr<const Population<Real>> functions, unsigned threads)
+                             std::shared_ptr<const Population<Real>> functions, unsigned threads,
+                             RankSeat<Real> seat)
     : setup_(setup),
       server_(make_server<Real>(setup)),
       transport_(server_->may_refuse()
-                     ? make_clients<InProcess<Real>, Real>(setup, std::move(functions), InProcessOptions{},
-                                                           threads, hooks_)
-                     : make_clients<VirtualClients<Real>, Real>(setup, std::move(functions),
-                                                                VirtualClientsOptions{}, threads, hooks_)) {
+                     ? make_clients<InProcess<Real>>(hooks_, std::move(setup), std::move(functions),
+                                                     in_process(threads))
+                     : make_clients<VirtualClients<Real>>(hooks_, std::move(setup), std::move(functions),
+                                                          VirtualClientsOptions{.threads = threads},
+                                                          std::move(seat))) {
   hooks_.on_record = [this](const RoundRecord& record) { record_ = record; };
 }
 

@@ -13,6 +13,7 @@
 #include "engine/oracle.h"
 #include "engine/population.h"
 #include "engine/smoothness/smoothness.h"
+#include "experiments/simulate/virtual_clients.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire::bench {
@@ -47,7 +48,7 @@ template <class Real>
 class Simulation {
  public:
   Simulation(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
-             unsigned threads = 1);
+             unsigned threads = 1, RankSeat<Real> seat = {});
   Simulation(std::shared_ptr<const Setup<Real>> setup, const Oracles<Real>& oracles, unsigned threads = 1);
   void run(std::uint32_t rounds, std::uint32_t evaluate_every);  // 0: no evaluation
   View<Real> model() const { return server_->model(); }

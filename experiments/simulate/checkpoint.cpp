@@ -36,9 +36,15 @@ void Checkpoint::open() {
 }
 
 Checkpoint::Saved Checkpoint::resume() {
-  const std::string missing =
-      "--resume: there is no checkpoint of this run in " + folder_.string() + "; run without --resume";
-  if (!exists()) throw UsageError(missing);
+  std::optional<Saved> saved = find();
+  if (!saved)
+    throw UsageError("--resume: there is no checkpoint of this run in " + folder_.string() +
+                     "; run without --resume, or with --resume=auto, which begins where there is none");
+  return std::move(*saved);
+}
+
+std::optional<Checkpoint::Saved> Checkpoint::find() {
+  if (!exists()) return std::nullopt;
   open();
   Saved saved;
   bool same = true;
@@ -55,7 +61,7 @@ Checkpoint::Saved Checkpoint::resume() {
                                                    },
                                                .record = [](std::string_view) { return true; }});
   if (!found) throw UsageError("--resume: " + found.error().message);
-  if (!*found) throw UsageError(missing);
+  if (!*found) return std::nullopt;
   if (!same)
     throw UsageError("--resume: the checkpoint in " + folder_.string() +
                      " is of a run with other settings; run without --resume, or with the settings it had");

@@ -23,8 +23,10 @@ class Checkpoint {
     std::vector<std::pair<std::uint32_t, std::string>> sections;  // of a RunStore's snapshot: tag and bytes
     std::uint32_t round = 0;
   };
-  // The newest snapshot that can be read; its copy of metrics.csv becomes the run's. Throws UsageError where
-  // there is none, or where it is of another experiment.
+  // The newest snapshot that can be read, if there is one; its copy of metrics.csv becomes the run's. Throws
+  // UsageError where it is of another experiment, or damaged.
+  std::optional<Saved> find();
+  // The same; throws UsageError where there is none, too.
   Saved resume();
   // For the RunStore of the run. prepare() comes before each snapshot: it makes the folder, if there is none,
   // and copies the metrics.

@@ -8,14 +8,20 @@
 #include "compressors/norms.h"
 
 namespace gradwire {
+namespace {
+
+// That a thread takes at a time: a subtree of the tree over the clients.
+constexpr std::size_t kClientsOfBlock = 1024;
+
+}  // namespace
 
 template <class Real>
-Evaluator<Real>::Evaluator(const Population<Real>& clients, ThreadPool& pool,
-                           std::vector<MovableOracle<Real>*> oracles, std::size_t memory_bytes)
-    : n_(clients.clients()),
+Evaluator<Real>::Evaluator(ClientRange mine, ThreadPool& pool, std::vector<MovableOracle<Real>*> oracles,
+                           std::size_t memory_bytes)
+    : mine_(mine),
       d_(oracles.at(0)->dim()),
       pool_(pool),
-      remembers_(n_ * (d_ + 1) * sizeof(Real) <= memory_bytes) {
+      remembers_(mine.size() * (d_ + 1) * sizeof(Real) <= memory_bytes) {
   for (MovableOracle<Real>* oracle : oracles) workers_.push_back({oracle, {}});
 }
 
@@ -40,41 +46,49 @@ template <class Real>
 void Evaluator<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   if (remembers_) {
     x_.assign(x.begin(), x.end());
-    gradients_.resize(n_ * d_);
-    losses_.resize(n_);
+    gradients_.resize(mine_.size() * d_);
+    losses_.resize(mine_.size());
   }
-  const std::size_t blocks = (n_ + kClientsOfBlock - 1) / kClientsOfBlock;
-  if (pool_.size() == 1 || blocks >= std::size_t{2} * pool_.size()) {
+  if (pool_.size() == 1 || mine_.size() / kClientsOfBlock >= 2 * pool_.size()) {
     by_blocks(x, to);
   } else {
     by_clients(x, to);
   }
 }
 
-// A thread takes a block of clients after the other; the sums of blocks are added in their order.
+// A thread takes a block of clients after the other; blocks are subtrees, which are added in their order.
 template <class Real>
 void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
-  const std::size_t blocks = (n_ + kClientsOfBlock - 1) / kClientsOfBlock;
-  std::vector<BlockSum<Real>> sums(std::min<std::size_t>(blocks, std::size_t{4} * pool_.size()),
-                                   BlockSum<Real>(to.setup()));
-  for (std::size_t first = 0; first < blocks; first += sums.size()) {
-    const std::size_t count = std::min(sums.size(), blocks - first);
+  const std::size_t begin = mine_.first / kClientsOfBlock;
+  const std::size_t end = (std::size_t{mine_.end} + kClientsOfBlock - 1) / kClientsOfBlock;
+  std::vector<AnswerSum<Real>> sums(std::min<std::size_t>(end - begin, std::size_t{4} * pool_.size()),
+                                    AnswerSum<Real>(to.setup()));
+  for (std::size_t first = begin; first < end; first += sums.size()) {
+    const std::size_t count = std::min(sums.size(), end - first);
     pool_.for_each(count, [&](unsigned thread, std::size_t k) {
       Worker& worker = workers_[thread];
       sums[k].clear();
       worker.gradient.resize(d_);
-      const std::size_t begin = (first + k) * kClientsOfBlock;
-      for (std::size_t i = begin; i < std::min<std::size_t>(n_, begin + kClientsOfBlock); ++i) {
-        const Out<Real> gradient = remembers_ ? Out<Real>(gradients_).subspan(i * d_, d_) : worker.gradient;
-        const Uplink<Real> up = answer(static_cast<ClientId>(i), x, *worker.oracle, gradient);
-        const bool good = up.answer == Answer::kReply;
-        if (remembers_)
-          losses_[i] = good ? static_cast<Real>(up.loss) : std::numeric_limits<Real>::quiet_NaN();
-        if (good) sums[k].add(up);
+      const std::size_t block = (first + k) * kClientsOfBlock;
+      for (std::size_t i = std::max<std::size_t>(block, mine_.first);
+           i < std::min<std::size_t>(block + kClientsOfBlock, mine_.end); ++i) {
+        const auto client = static_cast<ClientId>(i);
+        const Out<Real> gradient =
+            remembers_ ? Out<Real>(gradients_).subspan(place(client) * d_, d_) : worker.gradient;
+        const Uplink<Real> up = answer(client, x, *worker.oracle, gradient);
+        note(up);
+        if (up.answer == Answer::kReply) sums[k].add(up);
       }
     });
     for (std::size_t k = 0; k < count; ++k) to.add(sums[k]);
   }
+}
+
+template <class Real>
+void Evaluator<Real>::note(const Uplink<Real>& up) {
+  if (!remembers_) return;
+  const bool good = up.answer == Answer::kReply;
+  losses_[place(up.client)] = good ? static_cast<Real>(up.loss) : std::numeric_limits<Real>::quiet_NaN();
 }
 
 // The threads share the clients of a window, whose answers are added in the order of clients.
@@ -82,29 +96,27 @@ template <class Real>
 void Evaluator<Real>::by_clients(View<Real> x, Evaluation<Real>& to) {
   std::vector<ClientId> window;
   std::vector<Uplink<Real>> answers;
-  for (ClientId next = 0; next < n_;) {
+  for (ClientId next = mine_.first; next < mine_.end;) {
     const ClientId first = next;
     next = to.next_window(next, window);
     if (!remembers_) gradients_.resize(window.size() * d_);
     answers.resize(window.size());
     pool_.for_each(window.size(), [&](unsigned thread, std::size_t k) {
-      const std::size_t place = remembers_ ? window[k] : window[k] - first;
+      const std::size_t row = remembers_ ? place(window[k]) : window[k] - first;
       answers[k] =
-          answer(window[k], x, *workers_[thread].oracle, Out<Real>(gradients_).subspan(place * d_, d_));
+          answer(window[k], x, *workers_[thread].oracle, Out<Real>(gradients_).subspan(row * d_, d_));
     });
     for (const Uplink<Real>& up : answers) {
-      const bool good = up.answer == Answer::kReply;
-      if (remembers_)
-        losses_[up.client] = good ? static_cast<Real>(up.loss) : std::numeric_limits<Real>::quiet_NaN();
-      if (good) to.add(up);
+      note(up);
+      if (up.answer == Answer::kReply) to.add(up);
     }
   }
 }
 
 template <class Real>
 Evaluated<Real> Evaluator<Real>::known(ClientId client) const {
-  if (x_.empty() || std::isnan(losses_[client])) return {};
-  return {x_, View<Real>(gradients_).subspan(client * d_, d_), losses_[client]};
+  if (x_.empty() || std::isnan(losses_[place(client)])) return {};
+  return {x_, View<Real>(gradients_).subspan(place(client) * d_, d_), losses_[place(client)]};
 }
 
 template class Evaluator<float>;

@@ -40,7 +40,7 @@ struct InProcess<Real>::Impl {
         codec(context),
         pool(std::max(1u, options.threads)),
         workers(make_workers(*functions, pool.size(), context)),
-        evaluator(*functions, pool, oracles_of(workers), options.evaluation_bytes),
+        evaluator(setup->mine(), pool, oracles_of(workers), options.evaluation_bytes),
         clients(setup->n) {
     if (functions->clients() != setup->n) throw std::logic_error("InProcess needs one function per client");
     const Facts& facts = facts_of(*setup);

@@ -8,6 +8,7 @@
 
 #include "engine/kernels/select.h"
 #include "experiments/simulate/in_process.h"
+#include "experiments/simulate/over_ranks.h"
 #include "experiments/simulate/virtual_clients.h"
 #include "experiments/simulate/virtual_time.h"
 #include "experiments/support/thread_pool.h"
@@ -58,23 +59,31 @@ void wait_for_whoever_is_slow(RoundLimits& limits, const Faults& faults) {
   limits.attempts = 100'000;
 }
 
-// Of a run that was continued, too. Null: the run saves nothing.
+std::vector<Section> sections_of(const Checkpoint::Saved& saved) {
+  std::vector<Section> sections;
+  for (const auto& [tag, bytes] : saved.sections) sections.push_back({tag, bytes});
+  return sections;
+}
+constexpr const char* kDoesNotFit = "the checkpoint does not fit the experiment; run without --resume";
+
 template <class Real, class Clients>
+SnapshotsAlone snapshots_of(const Checkpoints& checkpoints, const Ledger& ledger, Clients& clients) {
+  return {.seconds = checkpoints.seconds > 0 ? checkpoints.seconds : std::numeric_limits<double>::infinity(),
+          .save_clients = [&] { return clients.save_clients(ledger.committed); },
+          .load_clients = [&](std::string_view bytes) { return clients.load_clients(bytes); }};
+}
+
+// Of a run that was continued, too. Null: the run saves nothing.
+template <class Real>
 std::unique_ptr<RunStore<Real>> store_of(const Checkpoints& checkpoints, ServerHalf<Real>& server,
-                                         Ledger& ledger, Clients& clients, const Log& note) {
+                                         Ledger& ledger, SnapshotsAlone snapshots, const Log& note) {
   if (checkpoints.checkpoint == nullptr) return nullptr;
   Checkpoint& checkpoint = *checkpoints.checkpoint;
-  SnapshotsAlone snapshots{
-      .seconds = checkpoints.seconds > 0 ? checkpoints.seconds : std::numeric_limits<double>::infinity(),
-      .save_clients = [&] { return clients.save_clients(ledger.committed); },
-      .load_clients = [&](std::string_view bytes) { return clients.load_clients(bytes); }};
   auto store = std::make_unique<RunStore<Real>>(checkpoint.journal(), std::move(snapshots), server, ledger,
                                                 checkpoint.config(), note);
   store->before_snapshots([&] { return checkpoint.prepare(); });
-  std::vector<Section> sections;
-  for (const auto& [tag, bytes] : checkpoints.saved.sections) sections.push_back({tag, bytes});
-  if (!sections.empty() && !store->load(sections))
-    throw std::runtime_error("the checkpoint does not fit the experiment; run without --resume");
+  const std::vector<Section> sections = sections_of(checkpoints.saved);
+  if (!sections.empty() && !store->load(sections)) throw std::runtime_error(kDoesNotFit);
   return store;
 }
 
@@ -108,10 +117,47 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
   return result;
 }
 
+// The same on one of several ranks. Rank 0 writes the snapshots, of the states that all send it.
+template <class Real>
+RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, RankSignals& signals,
+                       const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger, const RoundLimits& limits,
+                       LoopHooks<Real> hooks, const RunObserver& observer, const std::atomic<bool>& stop,
+                       const Checkpoints& checkpoints) {
+  SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, ledger, clients);
+  snapshots.save_clients = [&] { return join_at_first(group.ranks(), clients.save_clients(ledger.committed)); };
+  snapshots.is_due = [&] { return std::exchange(signals.all_snapshot, false); };
+  signals.stop = &stop;
+  if (group.ranks().rank() == 0) {
+    const auto store = store_of<Real>(checkpoints, server, ledger, snapshots, observer.on_note);
+    if (store != nullptr) signals.is_snapshot_due = [raw = store.get()] { return raw->is_due(); };
+    return run_on<Real>(clients, setup, server, ledger, limits, hooks, observer, signals.all_stop, store.get());
+  }
+  const std::vector<Section> sections = sections_of(checkpoints.saved);
+  if (!sections.empty() && !load_snapshot<Real>(sections, server, ledger, snapshots.load_clients))
+    throw std::runtime_error(kDoesNotFit);
+  hooks.on_commit = [&](const RoundCommit<Real>&) {
+    if (snapshots.is_due()) snapshots.save_clients();
+  };
+  const RunResult result =
+      run_on<Real>(clients, setup, server, ledger, limits, hooks, observer, signals.all_stop, nullptr);
+  if (result.outcome == Outcome::kStopped && checkpoints.seconds > 0) snapshots.save_clients();
+  return result;
+}
+
 template <class Real>
 RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObserver& observer,
-                      const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
-  const auto setup = make_setup<Real>(p, Seat::kSimulation, ranges_of(p.d, threads));
+                      const std::atomic<bool>& stop, const Checkpoints& checkpoints,
+                      const std::shared_ptr<Ranks>& ranks) {
+  auto setup = make_setup<Real>(p, Seat::kSimulation, ranges_of(p.d, threads));
+  RankSignals signals;
+  RankSeat<Real> rank;
+  if (ranks != nullptr) {
+    const auto shared = std::make_shared<Setup<Real>>(*setup);
+    rank = {std::make_shared<RankGroup<Real>>(ranks, setup->n), &signals};
+    shared->group = rank.group;
+    setup = shared;
+    p.data.keep_clients(setup->mine().first, setup->mine().end);
+  }
   const std::shared_ptr<const Population<Real>> functions =
       make_population<Real>(p.problem, p.agreement, std::move(p.data));
   const auto server = make_server<Real>(setup);
@@ -126,14 +172,20 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   // Nothing is late or lost, and all replies are used.
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse();
   if (!is_timed && is_plain) {
-    VirtualClients<Real> clients(setup, functions, {.threads = threads});
-    const auto store = store_of<Real>(checkpoints, *server, ledger, clients, observer.on_note);
+    VirtualClients<Real> clients(setup, functions, {.threads = threads}, rank);
     hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
+    if (rank.group != nullptr)
+      return run_on_ranks<Real>(clients, *rank.group, signals, *setup, *server, ledger, limits, hooks, observer, stop,
+                                checkpoints);
+    const auto store = store_of<Real>(checkpoints, *server, ledger,
+                                      snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
     return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
   }
+  if (ranks != nullptr) throw std::logic_error("simulate: ranks cannot share this run");
   if (!is_timed) {
     InProcess<Real> clients(setup, functions, options);
-    const auto store = store_of<Real>(checkpoints, *server, ledger, clients, observer.on_note);
+    const auto store = store_of<Real>(checkpoints, *server, ledger,
+                                      snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
     if (!encoded && !options.faults.any())  // else evaluations are messages like all others
       hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
@@ -146,7 +198,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   virtual_options.seconds = [seed = setup->seed, seconds = parse_client_seconds(speeds)](
                                 ClientId i, std::uint64_t ticket) { return seconds.of(seed, i, ticket); };
   VirtualTime<Real> clients(setup, functions, virtual_options);
-  const auto store = store_of<Real>(checkpoints, *server, ledger, clients, observer.on_note);
+  const auto store = store_of<Real>(checkpoints, *server, ledger,
+                                      snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
   if (store != nullptr && store->recovered()) {
     clients.set_clock(ledger.totals.seconds);
     const bool depends = facts_of(*setup).asynchronous || limits.quorum < 1;  // on who was at work
@@ -162,11 +215,11 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
 }  // namespace
 
 RunResult simulate(Prepared prepared, bool encoded, unsigned threads, const RunObserver& observer,
-                   const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
+                   const std::atomic<bool>& stop, const Checkpoints& checkpoints, std::shared_ptr<Ranks> ranks) {
   threads = std::clamp(threads, 1u, std::max(1u, prepared.problem.clients));
   if (prepared.experiment.precision == Precision::kFp32)
-    return simulate_as<float>(std::move(prepared), encoded, threads, observer, stop, checkpoints);
-  return simulate_as<double>(std::move(prepared), encoded, threads, observer, stop, checkpoints);
+    return simulate_as<float>(std::move(prepared), encoded, threads, observer, stop, checkpoints, ranks);
+  return simulate_as<double>(std::move(prepared), encoded, threads, observer, stop, checkpoints, ranks);
 }
 
 }  // namespace gradwire

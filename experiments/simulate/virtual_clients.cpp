@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,25 +29,30 @@ struct VirtualClients<Real>::Impl {
     std::unique_ptr<ClientRuntime<Real>> runtime;
     Arena arena;  // of the replies that this seat has given
     LeafOfReplies<Real> leaf;
-    std::vector<ClientId> others;  // that it asked in vain
-    std::uint64_t bytes_up = 0;    // of replies
-    std::size_t good = 0;          // replies
+    std::vector<std::pair<ClientId, Answer>> others;  // that it asked in vain
+    std::uint64_t bytes_up = 0;                       // of replies
+    std::size_t good = 0;                             // replies
   };
   using Question = typename Crowd<Real>::Question;
   using Answers = typename Crowd<Real>::Answers;
+  struct Place {
+    std::size_t first, end;  // in those who are asked
+  };
 
   Impl(std::shared_ptr<const Setup<Real>> s, std::shared_ptr<const Population<Real>> f,
-       const VirtualClientsOptions& options)
+       const VirtualClientsOptions& options, RankSeat<Real> rank_seat)
       : setup(std::move(s)),
         functions(std::move(f)),
+        rank(std::move(rank_seat)),
         codec(codec_context(*setup, zstd_of({}, false))),
         pool(std::max(1u, options.threads)),
         seats(make_seats()),
-        evaluator(*functions, pool, oracles(), options.evaluation_bytes),
+        evaluator(setup->mine(), pool, oracles(), options.evaluation_bytes),
         states(setup->n, *make_client<Real>(setup)),
         facts(facts_of(*setup)),
-        adds(takes_sums(*setup)),
-        leaf_counts(leaf_of(setup->n) + 1) {
+        whole_leaves(rank.group == nullptr || rank.group->has_whole_leaves()),
+        adds(takes_sums(*setup) && whole_leaves),
+        counts(count_of(setup->n) + 1) {
     if (functions->clients() != setup->n)
       throw std::logic_error("VirtualClients needs one function per client");
   }
@@ -69,53 +76,91 @@ struct VirtualClients<Real>::Impl {
     const std::span<const ClientId> asked = question.asked;
     forget_replies(asked.size());
     ticket = question.envelope.ticket;
+    const auto first = std::ranges::lower_bound(asked, setup->mine().first) - asked.begin();
+    const auto end = std::ranges::lower_bound(asked, setup->mine().end) - asked.begin();
+    const Place here{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
     if (states.has_state())
-      for (const ClientId client : asked) states.reserve(client);
-    share(asked, [&](Seat& seat, std::size_t begin, std::size_t end) { answer(seat, question, begin, end); });
-    Answers answers;
-    answers.replies = replies;
-    std::size_t good = 0;
+      for (const ClientId client : asked.subspan(here.first, here.end - here.first)) states.reserve(client);
+    share(asked, here,
+          [&](Seat& seat, std::size_t begin, std::size_t until) { answer(seat, question, begin, until); });
+    RankRound round;
     for (Seat& seat : seats) {
-      answers.bytes_up += std::exchange(seat.bytes_up, 0);
-      good += std::exchange(seat.good, 0);
-      others.insert(others.end(), seat.others.begin(), seat.others.end());
+      round.bytes_up += std::exchange(seat.bytes_up, 0);
+      round.good += std::exchange(seat.good, 0);
+      round.others.insert(round.others.end(), seat.others.begin(), seat.others.end());
       seat.others.clear();
     }
-    std::ranges::sort(others);
+    std::ranges::sort(round.others);
+    CountSum sum(setup->mine(), setup->n);
+    for (std::size_t k = here.first; k < here.end; ++k)
+      if (k == here.first || count_of(asked[k]) != count_of(asked[k - 1]))
+        sum.add(asked[k], counts[count_of(asked[k])]);
+    if (rank.group == nullptr) {
+      round.counts = sum.sum();
+    } else {
+      round = agree_on_round(*rank.group, *rank.signals, sum, round);
+      remote_answers = round.others;
+      for (std::size_t k = 0; k < asked.size(); ++k)
+        if (k < here.first || k >= here.end) replies[k] = elsewhere(asked[k], *question.envelope.body);
+    }
+    for (const auto& [client, answer] : round.others) others.push_back(client);
+    Answers answers;
+    answers.replies = replies;
     answers.others = others;
-    answers.bytes_down = good * Codec<Real>::envelope_bytes(codec.body_bytes(*question.envelope.body), 0);
-    for (std::size_t k = 0; k < asked.size(); ++k)
-      if (opens_leaf(asked, k)) answers.counts.add(leaf_counts[leaf_of(asked[k])]);
+    answers.counts = round.counts;
+    answers.bytes_up = round.bytes_up;
+    answers.bytes_down =
+        round.good * Codec<Real>::envelope_bytes(codec.body_bytes(*question.envelope.body), 0);
     return answers;
   }
 
-  // Clients asked[begin, end): whole leaves.
+  // The reply of a client of another process.
+  Reply<Real> elsewhere(ClientId client, const Downlink<Real>& body) const {
+    UplinkHead head;
+    head.ticket = ticket;
+    head.round = body.round;
+    head.client = client;
+    return {head, no_parts};
+  }
+
+  // Clients asked[begin, end): whole leaves, as far as they are here.
   void answer(Seat& seat, const Question& question, std::size_t begin, std::size_t end) {
-    ReplyCounts* counts = nullptr;
     for (std::size_t k = begin; k < end; ++k) {
       const ClientId client = question.asked[k];
-      if (opens_leaf(question.asked, k)) {
-        counts = &leaf_counts[leaf_of(client)];
-        *counts = {};
-        seat.leaf.begin(adds);
-      }
+      if (k == begin || leaf_of(client) != leaf_of(question.asked[k - 1])) seat.leaf.begin(adds);
+      ReplyCounts& count = counts[count_of(client)];
+      if (k == begin || count_of(client) != count_of(question.asked[k - 1])) count = {};
       Envelope<Real> envelope = question.envelope;
       envelope.committed = question.committed[client];
-      work(seat, client, envelope, [&](const Uplink<Real>& up) {
+      const auto take = [&](const Uplink<Real>& up) {
         if (up.answer != Answer::kReply || up.round != envelope.body->round || !question.server.accepts(up)) {
           seat.leaf.leave_out();
-          seat.others.push_back(client);
+          seat.others.emplace_back(client, up.answer);
         } else {
           ++seat.good;
-          counts->add(counts_of<Real>(up.parts, up.grad_calls, facts));
+          count.add(counts_of<Real>(up.parts, up.grad_calls, facts));
         }
         replies[k] = seat.leaf.keep(up, seat.arena);
+      };
+      std::optional<Downlink<Real>> lacked;
+      work(seat, client, envelope, [&](const Uplink<Real>& up) {
+        if (up.answer == Answer::kNeedsState || up.answer == Answer::kNeedsBroadcast)
+          lacked = restored(question.server, client, up.answer);
+        if (!lacked) take(up);
       });
+      if (!lacked) continue;
+      envelope.resync = &*lacked;
+      work(seat, client, envelope, take);
     }
   }
-  static bool opens_leaf(std::span<const ClientId> asked, std::size_t k) {
-    return k == 0 || leaf_of(asked[k]) != leaf_of(asked[k - 1]);
+  // As the loop gives a client its state (Exchange).
+  static std::optional<Downlink<Real>> restored(const ServerHalf<Real>& server, ClientId client,
+                                                Answer lacks) {
+    auto resync = server.resync(client, Answer::kNeedsState);
+    return resync || lacks == Answer::kNeedsState ? resync : server.resync(client, lacks);
   }
+  // Where the counts of the client's reply are added up: those of a leaf, unless processes share one.
+  std::size_t count_of(ClientId client) const { return whole_leaves ? leaf_of(client) : client; }
 
   // A new ticket: nobody reads the answers to older tickets any more.
   void forget_replies(std::size_t size) {
@@ -127,15 +172,15 @@ struct VirtualClients<Real>::Impl {
     for (Seat& seat : seats) seat.arena.clear();
   }
 
-  // Calls some(seat, begin, end) for ranges of `asked` that together are all of it, none of them with a part
-  // of a leaf.
-  void share(std::span<const ClientId> asked, const auto& some) {
-    const std::size_t count = asked.size();
+  // Calls some(seat, begin, end) for ranges of asked[here] that together are all of it, none of them with a
+  // part of a leaf.
+  void share(std::span<const ClientId> asked, Place here, const auto& some) {
+    const std::size_t count = here.end - here.first;
     const auto started = Clock::now();
     // Waking threads costs more than a few tiny gradients; the bits do not depend on who computes them.
     constexpr double kWorthThreadsSeconds = 100e-6;
     if (pool.size() == 1 || seconds_each * static_cast<double>(count) < kWorthThreadsSeconds) {
-      some(seats[0], 0, count);
+      some(seats[0], here.first, here.end);
       const std::chrono::duration<double> took = Clock::now() - started;
       if (count > 0) seconds_each = took.count() / static_cast<double>(count);
       return;
@@ -145,11 +190,12 @@ struct VirtualClients<Real>::Impl {
     const std::size_t together =
         std::clamp<std::size_t>(count / (pool.size() * kTurnsPerThread), 1, kMostTogether);
     const auto next_leaf = [&](std::size_t k) {
-      while (k < count && !opens_leaf(asked, k)) ++k;
-      return std::min(k, count);
+      while (k > here.first && k < here.end && leaf_of(asked[k]) == leaf_of(asked[k - 1])) ++k;
+      return std::min(k, here.end);
     };
     pool.for_each((count + together - 1) / together, [&](unsigned thread, std::size_t turn) {
-      some(seats[thread], next_leaf(turn * together), next_leaf((turn + 1) * together));
+      const std::size_t begin = here.first + turn * together;
+      some(seats[thread], next_leaf(begin), next_leaf(begin + together));
     });
   }
 
@@ -184,6 +230,7 @@ struct VirtualClients<Real>::Impl {
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) {
     if (client >= setup->n) throw std::logic_error("VirtualClients: there is no such client");
     if (envelope.request == Request::kGoodbye) return Codec<Real>::envelope_bytes(0, 0);
+    if (rank.group != nullptr) return repeat_answer(client, envelope);
     if (envelope.ticket != ticket) forget_replies(0);
     ticket = envelope.ticket;
     if (states.has_state() && envelope.request == Request::kRound) states.reserve(client);
@@ -194,6 +241,21 @@ struct VirtualClients<Real>::Impl {
     event.bytes = std::exchange(seat.bytes_up, 0);
     return Codec<Real>::envelope_bytes(codec.body_bytes(*envelope.body),
                                        envelope.resync == nullptr ? 0 : codec.body_bytes(*envelope.resync));
+  }
+
+  // All processes know why the client did not reply to ask(); it would answer the same again.
+  std::uint64_t repeat_answer(ClientId client, const Envelope<Real>& envelope) {
+    const auto known = std::ranges::find(remote_answers, client, [](const auto& of) { return of.first; });
+    if (known == remote_answers.end() || known->second != Answer::kNotFinite)
+      throw std::runtime_error(
+          "client " + std::to_string(client) +
+          " does not reply to its process; clients on several ranks cannot be given their "
+          "state back");
+    Event<Real>& event = arrived.emplace_back();
+    event.kind = Event<Real>::Kind::kReply;
+    event.up = elsewhere(client, *envelope.body);
+    event.up.answer = known->second;
+    return 0;
   }
 
   const Event<Real>& next(double deadline) {
@@ -215,18 +277,23 @@ struct VirtualClients<Real>::Impl {
 
   std::shared_ptr<const Setup<Real>> setup;
   std::shared_ptr<const Population<Real>> functions;
+  const RankSeat<Real> rank;
   Codec<Real> codec;
   ThreadPool pool;
   std::vector<Seat> seats;
   Evaluator<Real> evaluator;
   KeptStates<Real> states;
   const Facts& facts;
-  const bool adds;
+  const bool whole_leaves, adds;
 
   std::uint64_t ticket = 0;          // of the last request
   std::vector<Reply<Real>> replies;  // to the last ask()
   std::vector<ClientId> others;      // of the last ask()
-  std::vector<ReplyCounts> leaf_counts;
+  std::vector<ReplyCounts> counts;   // by count_of()
+  std::vector<std::pair<ClientId, Answer>>
+      remote_answers;  // to the last ask(), where ranks share the clients
+  const Parts<Real> no_parts = {Payload<Real>::nothing(setup->d), Payload<Real>::nothing(setup->d),
+                                Payload<Real>::nothing(setup->d), Payload<Real>::nothing(setup->d)};
   std::deque<Event<Real>> arrived;  // to send()
   std::size_t delivered = 0;        // of `arrived`
   const Event<Real> nothing;
@@ -237,8 +304,8 @@ struct VirtualClients<Real>::Impl {
 template <class Real>
 VirtualClients<Real>::VirtualClients(std::shared_ptr<const Setup<Real>> setup,
                                      std::shared_ptr<const Population<Real>> functions,
-                                     const VirtualClientsOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(setup), std::move(functions), options)) {}
+                                     const VirtualClientsOptions& options, RankSeat<Real> seat)
+    : impl_(std::make_unique<Impl>(std::move(setup), std::move(functions), options, std::move(seat))) {}
 template <class Real>
 VirtualClients<Real>::~VirtualClients() = default;
 
@@ -267,7 +334,7 @@ void VirtualClients<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
 template <class Real>
 std::string VirtualClients<Real>::save_clients(std::span<const std::uint64_t> committed) {
   Saver saver;
-  for (ClientId c = 0; c < impl_->setup->n; ++c) {
+  for (ClientId c = impl_->setup->mine().first; c < impl_->setup->mine().end; ++c) {
     std::string state;
     if (committed[c] != 0 && impl_->states.holds(c))
       state = impl_->with_state(c, committed[c],
@@ -286,7 +353,7 @@ bool VirtualClients<Real>::load_clients(std::string_view bytes) {
   for (ClientId c = 0; c < impl_->setup->n; ++c) {
     loader(requests);
     loader(state);
-    if (state.empty() || !impl_->states.has_state()) continue;
+    if (state.empty() || !impl_->states.has_state() || !impl_->setup->mine().has(c)) continue;
     impl_->states.reserve(c);
     impl_->states.begin(c);
     const bool good = impl_->with_state(c, 0, [&state](ClientRuntime<Real>& runtime) {

@@ -11,7 +11,9 @@
 #include <string_view>
 
 #include "algorithms/methods.h"
+#include "cluster/rank_group.h"
 #include "engine/population.h"
+#include "experiments/simulate/rank_round.h"
 #include "rounds/evaluation.h"
 #include "rounds/transport.h"
 
@@ -24,13 +26,20 @@ struct VirtualClientsOptions {
   std::size_t evaluation_bytes = std::size_t{256} << 20;
 };
 
+// Where ranks share the clients: of this process.
+template <class Real>
+struct RankSeat {
+  std::shared_ptr<RankGroup<Real>> group;  // Setup::group, too; null: all clients are here
+  RankSignals* signals = nullptr;          // outlives the clients
+};
+
 template <class Real>
 class VirtualClients final : public Transport<Real>, public Crowd<Real> {
  public:
   // REQUIRES: one function per client; the method is synchronous, and uses all replies of each round
   // (ServerHalf::may_refuse() is false, the quorum is 1).
   VirtualClients(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
-                 const VirtualClientsOptions& options);
+                 const VirtualClientsOptions& options, RankSeat<Real> seat = {});
   ~VirtualClients() override;
 
   typename Crowd<Real>::Answers ask(const typename Crowd<Real>::Question& question) override;
@@ -40,12 +49,14 @@ class VirtualClients final : public Transport<Real>, public Crowd<Real> {
   const Event<Real>& next(double deadline) override;
   double now() const override;
 
-  // For LoopHooks::evaluate: asks the functions, not the clients.
+  // For LoopHooks::evaluate: asks the functions, not the clients; of those that are here.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
-  // The state of all clients. To be called between rounds; `committed`: by client, as the server knows it.
+  // The state of all clients, or of those that are here. To be called between rounds; `committed`: by client, as
+  // the server knows it.
   std::string save_clients(std::span<const std::uint64_t> committed);
-  // REQUIRES: no client was asked yet. False: the bytes are not saved clients of this run.
+  // Takes the states of those that are here. REQUIRES: no client was asked yet. False: the bytes are not the saved
+  // clients of this run, all of them.
   bool load_clients(std::string_view bytes);
 
  private:

@@ -51,7 +51,7 @@ struct VirtualTime<Real>::Impl {
         codec(codec_context(*setup, zstd_of(options.zstd, options.encoded))),
         pool(std::max(1u, options.threads)),
         workers(make_workers(*functions, pool.size(), codec.context())),
-        evaluator(*functions, pool, oracles_of(workers), 0),
+        evaluator(setup->mine(), pool, oracles_of(workers), 0),
         clients(setup->n),
         keeps_state(facts_of(*setup).client_state != ClientState::kNone) {
     if (functions->clients() != setup->n) throw std::logic_error("VirtualTime needs one function per client");

@@ -74,6 +74,17 @@ std::optional<RunEnd> peek_end(std::string_view record) {
 }
 
 template <class Real>
+bool load_snapshot(std::span<const Section> sections, ServerHalf<Real>& half, Ledger& ledger,
+                   const std::function<bool(std::string_view)>& load_clients) {
+  return load_ledger(section(sections, kLedger), ledger) && half.load(section(sections, kHalf)) &&
+         (!load_clients || load_clients(section(sections, kClients)));
+}
+template bool load_snapshot(std::span<const Section>, ServerHalf<float>&, Ledger&,
+                            const std::function<bool(std::string_view)>&);
+template bool load_snapshot(std::span<const Section>, ServerHalf<double>&, Ledger&,
+                            const std::function<bool(std::string_view)>&);
+
+template <class Real>
 struct RunStore<Real>::Snapshot {
   std::string about, ledger, half, stage;
   std::optional<std::string> clients;  // of a simulation
@@ -124,8 +135,7 @@ bool RunStore<Real>::load(std::span<const Section> sections) {
   stage_ = about ? RunEnd{about->stage, about->outcome} : RunEnd{};
   state_bytes_ = half.size();
   recovered_ = true;
-  return load_ledger(section(sections, kLedger), ledger_) && half_.load(half) &&
-         (!alone_.load_clients || alone_.load_clients(section(sections, kClients)));
+  return load_snapshot(sections, half_, ledger_, alone_.load_clients);
 }
 
 template <class Real>
@@ -169,8 +179,7 @@ void RunStore<Real>::before_apply() {
 template <class Real>
 void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
   if (background_ == nullptr) {
-    if (std::chrono::duration<double>(Clock::now() - last_snapshot_).count() >= alone_.seconds)
-      snapshot_alone(RunStage::kRounds);
+    if (alone_.is_due ? alone_.is_due() : is_due()) snapshot_alone(RunStage::kRounds);
     return;
   }
   if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may be of half a round");

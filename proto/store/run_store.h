@@ -60,6 +60,8 @@ struct SnapshotsAlone {
   double seconds = 30;  // from one to the next, about; infinity: none
   std::function<std::string()> save_clients;
   std::function<bool(std::string_view)> load_clients;  // false: save_clients() did not write it
+  // Asked after each round; empty: RunStore::is_due() says it.
+  std::function<bool()> is_due = {};
 };
 
 template <class Real>
@@ -94,6 +96,10 @@ class RunStore {
   // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Of a server: throws std::runtime_error
   // when the disk fails; then only this round is lost, and no client knows of it.
   void commit(const RoundCommit<Real>& commit);
+  // Of a simulation: `seconds` have passed since the last snapshot.
+  bool is_due() const {
+    return std::chrono::duration<double>(Clock::now() - last_snapshot_).count() >= alone_.seconds;
+  }
   // Writes a last snapshot; of a server after a record that says the same in case the snapshot is damaged,
   // and throws std::runtime_error when the disk fails.
   void end(RunStage stage, Outcome outcome);
@@ -134,6 +140,12 @@ class RunStore {
   };
   const std::shared_ptr<Beside> beside_;
 };
+
+// Takes the state of the half, the ledger and, where load_clients is not empty, the clients from a snapshot. False:
+// it is not one of this run.
+template <class Real>
+bool load_snapshot(std::span<const Section> sections, ServerHalf<Real>& half, Ledger& ledger,
+                   const std::function<bool(std::string_view)>& load_clients);
 
 // What a snapshot says about its run.
 struct SnapshotAbout {

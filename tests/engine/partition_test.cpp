@@ -337,5 +337,29 @@ TEST(MakeParts, WidensANarrowTestSetAndRefusesAWideOne) {
             "the test data has 6 features, the training data 5; set problem.dim = 6");
 }
 
+// What ranks do, each for its own clients.
+TEST(SharedSamples, KeepTheRowsOfSomeClientsAlone) {
+  const Dataset data = labelled(103, 5);
+  SplitSpec spec;
+  spec.clients = 10;
+  spec.partition = PartitionKind::kIid;
+  const SharedSamples all = share_samples(data, nullptr, spec);
+  SharedSamples some = all;
+  some.keep_clients(3, 7);
+  EXPECT_EQ(some.clients(), 10u);
+  std::size_t rows = 0;
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    const Part whole = all.part(i), kept = some.part(i);
+    if (i < 3 || i >= 7) {
+      EXPECT_EQ(kept.train.rows(), 0u);
+      continue;
+    }
+    rows += kept.train.rows();
+    EXPECT_EQ(kept.train.value, whole.train.value) << "client " << i;
+    EXPECT_EQ(kept.train.label, whole.train.label) << "client " << i;
+  }
+  EXPECT_EQ(some.train.rows(), rows);
+}
+
 }  // namespace
 }  // namespace gradwire

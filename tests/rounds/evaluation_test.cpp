@@ -24,6 +24,7 @@ TEST(Evaluation, IsTheMeanOfTheClientsThatAnsweredByTheirWeights) {
   Evaluation<double> evaluation(setup);
   add(evaluation, 1, 3, one);
   add(evaluation, 3, 6, two);
+  evaluation.finish();
   EXPECT_EQ(evaluation.answered(), 2u);
   EXPECT_NEAR(evaluation.loss(), (0.2 * 3 + 0.4 * 6) / 0.6, 1e-15);
   const double first = 0.2 / 0.6, second = 0.4 * 2 / 0.6;
@@ -37,6 +38,7 @@ TEST(Evaluation, OfAllClientsIsTheWeightedSum) {
   const Vec<double> gradient = {3, 0};
   Evaluation<double> evaluation(setup);
   for (ClientId c = 0; c < 3; ++c) add(evaluation, c, c, gradient);
+  evaluation.finish();
   EXPECT_NEAR(evaluation.loss(), 1, 1e-15);
   EXPECT_NEAR(evaluation.grad_norm_sq(), 9, 1e-14);
 }

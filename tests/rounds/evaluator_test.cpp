@@ -62,7 +62,10 @@ struct Found {
   std::uint32_t answered;
   bool operator==(const Found&) const = default;
 };
-Found found(const Evaluation<double>& e) { return {e.loss(), e.grad_norm_sq(), e.accuracy(), e.answered()}; }
+Found found(Evaluation<double>& e) {
+  e.finish();
+  return {e.loss(), e.grad_norm_sq(), e.accuracy(), e.answered()};
+}
 
 class EvaluatorTest : public ::testing::TestWithParam<bool> {
  protected:
@@ -102,7 +105,7 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
         std::vector<MovableOracle<double>*> pointers;
         for (unsigned k = 0; k < threads; ++k)
           pointers.push_back(oracles.emplace_back(clients.oracle()).get());
-        Evaluator<double> evaluator(clients, pool, pointers, memory_bytes);
+        Evaluator<double> evaluator(setup_.mine(), pool, pointers, memory_bytes);
         EXPECT_TRUE(evaluator.known(7).x.empty());
         Evaluation<double> evaluation(setup_);
         evaluator.evaluate(x_, evaluation);

@@ -1,5 +1,6 @@
 // gradwire run --resume: a simulation continues in another process, and ends in the bits of one that was not
 // interrupted.
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -109,7 +110,7 @@ mirrors = true
       ASSERT_TRUE(eventually([&] { return newest_checkpoint() != before; })) << cut.log();
       cut.kill(signal);
       cut.wait();
-      if (k == 0) more.push_back("--resume");
+      if (k == 0 && std::ranges::find(more, "--resume=auto") == more.end()) more.push_back("--resume");
     }
     Process rest = run(more);
     EXPECT_EQ(rest.wait(), 0) << rest.log();
@@ -171,6 +172,15 @@ TEST_P(ResumeTest, OfAnAsynchronousMethodGoesOnWithNewWork) {
   run_cut(GetParam(), asynchronous);
   expect_rows_in_order();
   EXPECT_NE(read("log").find("all clients begin new work on the virtual clock"), std::string::npos);
+}
+
+// As a batch job that is started again by the same line.
+TEST_P(ResumeTest, WithAutoBeginsWhereThereIsNoCheckpoint) {
+  run_whole();
+  run_cut(GetParam(), {"--resume=auto"});
+  EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
+  EXPECT_EQ(without_seconds(read("cut/metrics.csv")), without_seconds(read("whole/metrics.csv")));
+  EXPECT_EQ(read("log").find("begins anew"), std::string::npos) << read("log");
 }
 INSTANTIATE_TEST_SUITE_P(Signals, ResumeTest, ::testing::Values(SIGINT, SIGKILL));
 

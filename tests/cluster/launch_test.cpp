@@ -1,4 +1,4 @@
-#include "experiments/plot/ranks.h"
+#include "cluster/launch.h"
 
 #include <gtest/gtest.h>
 #include <map>
@@ -9,13 +9,13 @@ namespace {
 using Variables = std::map<std::string, std::string>;
 
 std::string trouble(const Variables& variables) {
-  return trouble_of_ranks([&](const char* name) {
+  return trouble_of(launch_of([&](const char* name) {
     const auto at = variables.find(name);
     return at == variables.end() ? nullptr : at->second.c_str();
-  });
+  }));
 }
 
-TEST(Ranks, CopiesThatALauncherHasStartedAreRefused) {
+TEST(Launch, CopiesThatALauncherHasStartedAreRefused) {
   const Variables open_mpi = {{"OMPI_COMM_WORLD_SIZE", "3"}, {"OMPI_COMM_WORLD_RANK", "1"}},
                   mpich = {{"PMI_SIZE", "3"}, {"PMI_RANK", "0"}}, mvapich = {{"MV2_COMM_WORLD_SIZE", "3"}},
                   srun = {{"SLURM_NTASKS", "3"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "3"}},
@@ -24,7 +24,7 @@ TEST(Ranks, CopiesThatALauncherHasStartedAreRefused) {
     EXPECT_EQ(trouble(variables).substr(0, 29), "started as one of 3 processes") << variables.begin()->first;
 }
 
-TEST(Ranks, ASingleProcessIsWelcomeHoweverItWasStarted) {
+TEST(Launch, ASingleProcessIsWelcomeHoweverItWasStarted) {
   const Variables by_hand,
       one_of_mpirun = {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "1"}},
       batch_script = {{"SLURM_NTASKS", "3"}, {"SLURM_PROCID", "0"}},

@@ -1,4 +1,4 @@
-#include "experiments/plot/ranks.h"
+#include "cluster/launch.h"
 
 #include <charconv>
 #include <cstdint>
@@ -28,18 +28,22 @@ std::uint32_t number(const char* text) {
 
 }  // namespace
 
-std::string trouble_of_ranks(const std::function<const char*(const char*)>& variable) {
+Launch launch_of(const std::function<const char*(const char*)>& variable) {
   for (const Launcher& launcher : kLaunchers) {
     if (launcher.only_if != nullptr && variable(launcher.only_if) == nullptr) continue;
     const std::uint32_t size = number(variable(launcher.size));
-    if (size > 1)
-      return "started as one of " + std::to_string(size) + " processes (" + launcher.size +
-             " is set, as by mpirun or srun), and each would make the whole run into the same folder; start "
-             "it once, with --threads N";
+    if (size > 1) return {size, launcher.size};
     // srun of one task inside a job of several: ignore the variable of the job.
     if (size == 1 && std::strcmp(launcher.size, "SLURM_STEP_NUM_TASKS") == 0) break;
   }
-  return "";
+  return {};
+}
+
+std::string trouble_of(const Launch& launch) {
+  if (launch.processes == 1) return "";
+  return "started as one of " + std::to_string(launch.processes) + " processes (" + launch.variable +
+         " is set, as by mpirun or srun), and each would make the whole run into the same folder: this gradwire was "
+         "built without MPI; build it with -DGRADWIRE_MPI=ON, or start it once, with --threads N";
 }
 
 }  // namespace gradwire

@@ -1,0 +1,93 @@
+// What ranks tell each other when their clients have answered a round.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "algorithms/support/message.h"
+#include "cluster/rank_group.h"
+#include "rounds/reply_counts.h"
+
+namespace gradwire {
+
+// What is decided by one process and done by all, after the same round.
+struct RankSignals {
+  const std::atomic<bool>* stop = nullptr;  // of this process; null: never
+  std::function<bool()> is_snapshot_due;    // empty: never
+  std::atomic<bool> all_stop = false;       // some process was to stop
+  bool all_snapshot = false;                // for some process a snapshot is due
+};
+
+struct RankRound {
+  ReplyCounts counts;
+  std::uint64_t bytes_up = 0, good = 0;  // good: replies
+  // Who gave none, and what they answered; ascending clients.
+  std::vector<std::pair<ClientId, Answer>> others;
+};
+
+// Collective. Adds up what all ranks say; `counts`: of this rank's replies.
+template <class Real>
+RankRound agree_on_round(RankGroup<Real>& group, RankSignals& signals, CountSum& counts, const RankRound& mine) {
+  struct Head {
+    std::uint64_t bytes_up, good, grad_calls, others;
+    std::uint64_t stop, snapshot;
+  } head{mine.bytes_up, mine.good, counts.grad_calls(), mine.others.size(),
+         signals.stop != nullptr && signals.stop->load(), signals.is_snapshot_due && signals.is_snapshot_due()};
+  struct Bits {
+    std::uint64_t client;
+    double up, up_paper;
+  };
+  struct Other {
+    std::uint32_t client, answer;
+  };
+  std::vector<std::byte> told;
+  const auto put = [&told](const auto& value) {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    told.insert(told.end(), bytes.begin(), bytes.end());
+  };
+  put(head);
+  for (const auto& [client, answer] : mine.others) put(Other{client, static_cast<std::uint32_t>(answer)});
+  for (const auto& node : counts.bits().nodes()) put(Bits{node.client, node.sum[0], node.sum[1]});
+
+  RankBytes all;
+  group.ranks().all_gather(told, all);
+  RankRound round;
+  CountSum sum;
+  bool stop = false;
+  signals.all_snapshot = false;
+  for (unsigned r = 0; r < group.ranks().count(); ++r) {
+    std::span<const std::byte> rest = all.of(r);
+    const auto take = [&rest](auto value) {
+      if (rest.size() < sizeof value) throw std::logic_error("the ranks are not at the same round");
+      std::memcpy(&value, rest.data(), sizeof value);
+      rest = rest.subspan(sizeof value);
+      return value;
+    };
+    const Head of_rank = take(Head{});
+    round.bytes_up += of_rank.bytes_up;
+    round.good += of_rank.good;
+    round.counts.grad_calls += of_rank.grad_calls;
+    stop = stop || of_rank.stop;
+    signals.all_snapshot = signals.all_snapshot || of_rank.snapshot;
+    for (std::uint64_t k = 0; k < of_rank.others; ++k) {
+      const Other other = take(Other{});
+      round.others.emplace_back(other.client, static_cast<Answer>(other.answer));
+    }
+    while (!rest.empty()) {
+      const Bits bits = take(Bits{});
+      sum.add(static_cast<ClientId>(bits.client), {bits.up, bits.up_paper, 0});
+    }
+  }
+  if (stop) signals.all_stop = true;
+  const ReplyCounts bits = sum.sum();
+  round.counts.bits_up = bits.bits_up;
+  round.counts.bits_up_paper = bits.bits_up_paper;
+  return round;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,162 @@
+// Runs that ranks share give the bits of one process; the ranks are threads here.
+#include <gtest/gtest.h>
+#include <mutex>
+
+#include "cluster/rank_group.h"
+#include "engine/population.h"
+#include "experiments/simulate/over_ranks.h"
+#include "experiments/simulate/virtual_clients.h"
+#include "tests/algorithms/every_method.h"
+#include "tests/cluster/thread_ranks.h"
+
+namespace gradwire {
+namespace {
+
+using namespace testing;
+
+constexpr std::uint32_t kRoundsHere = 8;
+
+template <class Real>
+struct RunTrace : Trace<Real> {
+  Ledger ledger;
+};
+
+// Of one rank, or of the only process.
+template <class Real>
+RunTrace<Real> run_on_rank(const Federation<Real>& federation, const Setup<Real>& alone,
+                           const std::shared_ptr<Ranks>& ranks, unsigned threads, RoundLimits limits,
+                           const RunTrace<Real>* from = nullptr) {
+  const auto setup = std::make_shared<Setup<Real>>(alone);
+  RankSignals signals;
+  RankSeat<Real> seat;
+  if (ranks != nullptr) {
+    seat = {std::make_shared<RankGroup<Real>>(ranks, setup->n), &signals};
+    setup->group = seat.group;
+  }
+  const std::shared_ptr<const Setup<Real>> shared = setup;
+  const auto server = make_server<Real>(shared);
+  const auto functions = std::make_shared<OracleList<Real>>(federation.oracle_pointers());
+  VirtualClients<Real> clients(shared, functions, {.threads = threads}, seat);
+  Ledger ledger;
+  ledger.committed.resize(setup->n);
+  if (from != nullptr) {
+    EXPECT_TRUE(server->load(from->server_state));
+    EXPECT_TRUE(clients.load_clients(from->client_states.at(0)));
+    ledger = from->ledger;
+  }
+  RunTrace<Real> trace;
+  LoopHooks<Real> hooks;
+  hooks.stop = &signals.all_stop;
+  hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
+  hooks.evaluate = [&](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
+  trace.outcome = run_rounds<Real>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  trace.model.assign(server->model().begin(), server->model().end());
+  trace.server_state = server->save();
+  std::string saved = clients.save_clients(ledger.committed);
+  if (ranks != nullptr) saved = join_at_first(*ranks, saved);
+  trace.client_states.push_back(saved);
+  trace.ledger = ledger;
+  return trace;
+}
+
+bool is_shared(const AlgorithmSpec& spec, const Federation<double>& federation) {
+  return spec.name != "ef21_plus" && !make_server<double>(federation.setup(spec))->may_refuse();
+}
+
+template <class Real>
+void compare_every_method(std::uint32_t n, double participation, std::initializer_list<unsigned> counts) {
+  const Federation<Real> federation(n, 8);
+  const Federation<double> any(2, 8);
+  std::size_t compared = 0;
+  for (const MethodInfo& method : synchronous_methods()) {
+    if (participation < 1 && !method.facts.partial) continue;
+    AlgorithmSpec spec = spec_for(method);
+    if (!is_shared(spec, any)) continue;
+    spec.participation = participation;
+    SCOPED_TRACE(std::string(method.facts.name));
+    ++compared;
+    const auto setup = federation.setup(spec);
+    RoundLimits limits;
+    limits.evaluate_every = 3;
+    limits.rounds = kRoundsHere;
+    const RunTrace<Real> alone = run_on_rank<Real>(federation, *setup, nullptr, 2, limits);
+    EXPECT_NE(alone.model, setup->x0);
+    for (const unsigned count : counts)
+      on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {
+        const RunTrace<Real> shared =
+            run_on_rank<Real>(federation, *setup, ranks, ranks->rank() % 3 + 1, limits);
+        expect_same_steps<Real>(alone, shared);
+        if (ranks->rank() == 0) {
+          EXPECT_EQ(alone.client_states, shared.client_states);
+        }
+      });
+  }
+  EXPECT_GT(compared, participation < 1 ? 20u : 28u);
+}
+
+TEST(RunsOverRanks, GiveTheBitsOfOneProcess) { compare_every_method<double>(41, 1, {1, 2, 3, 4}); }
+TEST(RunsOverRanks, GiveThemWhereRanksHaveWholeLeaves) { compare_every_method<float>(600, 1, {2, 3}); }
+TEST(RunsOverRanks, GiveThemWhenAFewAreAsked) { compare_every_method<double>(23, 0.35, {2, 4}); }
+TEST(RunsOverRanks, GiveThemWhereARankHasOneClientOrNone) { compare_every_method<float>(3, 1, {3, 4}); }
+
+TEST(RunsOverRanks, GoOnOnAnotherNumberOfRanks) {
+  const Federation<double> federation(37, 6);
+  for (const char* name : {"ef21", "scaffold", "diana", "marina"}) {
+    SCOPED_TRACE(name);
+    AlgorithmSpec spec = spec_for(find_method(name));
+    const auto setup = federation.setup(spec);
+    RoundLimits limits;
+    limits.rounds = kRoundsHere;
+    const RunTrace<double> alone = run_on_rank<double>(federation, *setup, nullptr, 1, limits);
+    RunTrace<double> half;
+    limits.rounds = 5;
+    on_ranks(3, [&](std::shared_ptr<Ranks> ranks) {
+      RunTrace<double> mine = run_on_rank<double>(federation, *setup, ranks, 1, limits);
+      if (ranks->rank() == 0) half = std::move(mine);
+    });
+    limits.rounds = kRoundsHere;
+    on_ranks(2, [&](std::shared_ptr<Ranks> ranks) {
+      const RunTrace<double> rest = run_on_rank<double>(federation, *setup, ranks, 1, limits, &half);
+      EXPECT_EQ(rest.model, alone.model);
+      EXPECT_EQ(rest.server_state, alone.server_state);
+    });
+  }
+}
+
+TEST(RunsOverRanks, EndOnAllRanksWhenTheNumbersOfOneAreNoLongerFinite) {
+  Federation<double> federation(20, 6);
+  federation.oracles[17]->b[0] = std::nan("");
+  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.5"));
+  RoundLimits limits;
+  limits.rounds = kRoundsHere;
+  limits.evaluate_every = 100;
+  const RunTrace<double> alone = run_on_rank<double>(federation, *setup, nullptr, 1, limits);
+  on_ranks(3, [&](std::shared_ptr<Ranks> ranks) {
+    const RunTrace<double> shared = run_on_rank<double>(federation, *setup, ranks, 1, limits);
+    EXPECT_EQ(shared.outcome, Outcome::kDiverged);
+    expect_same_steps<double>(alone, shared);
+  });
+}
+
+TEST(AllOrNone, ThrowsTheErrorOfTheFirstRankThatHasOne) {
+  std::mutex mutex;
+  std::vector<std::string> said(4);
+  on_ranks(4, [&](std::shared_ptr<Ranks> ranks) {
+    std::string mine = "nothing";
+    try {
+      all_or_none(ranks.get(), [&] {
+        if (ranks->rank() >= 2) throw std::runtime_error("rank " + std::to_string(ranks->rank()));
+      });
+    } catch (const FailedElsewhere&) {
+      mine = "elsewhere";
+    } catch (const std::runtime_error& error) {
+      mine = error.what();
+    }
+    const std::lock_guard lock(mutex);
+    said[ranks->rank()] = mine;
+  });
+  EXPECT_EQ(said, (std::vector<std::string>{"elsewhere", "elsewhere", "rank 2", "elsewhere"}));
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,210 @@
+// gradwire under mpirun, with each MPI that is installed: the results of one process, whatever happens to the
+// ranks.
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "tests/support/data_files.h"
+#include "tests/support/process.h"
+
+#ifndef GRADWIRE_MPI_FLAVOURS
+#define GRADWIRE_MPI_FLAVOURS
+#endif
+
+namespace gradwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flavour {
+  std::string name, mpirun;
+};
+const std::vector<Flavour>& flavours() {
+  static const std::vector<Flavour> all = {GRADWIRE_MPI_FLAVOURS};
+  return all;
+}
+
+constexpr unsigned kLong = 900, kManySamples = 40'000;
+
+class MpiTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (flavours().empty()) GTEST_SKIP() << "no MPI here";
+    // As root, and with more ranks than cores.
+    for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+                                 "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"})
+      ::setenv(variable, "1", 1);
+    ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);  // containers forbid the other one
+    ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
+    folder_ = fs::path(::testing::TempDir()) /
+              ("mpi_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override {
+    if (!HasFailure()) fs::remove_all(folder_);
+  }
+
+  void write(const std::string& text, const std::string& file = "run.toml") const {
+    std::ofstream(folder_ / file) << text;
+  }
+  // 40 clients that draw, compress and keep state. With many samples a round takes milliseconds, whatever the
+  // machine does beside.
+  std::string experiment(const std::string& algorithm, unsigned rounds = 15, unsigned samples = 400) const {
+    return "seed = 5\n[problem]\nkind = \"logistic\"\ndata = \"synthetic\"\ndim = 100\nsamples = " +
+           std::to_string(samples) +
+           "\nclasses = 2\nlambda = 0.1\nregularizer = \"l2\"\n[clients]\ncount = 40\n[algorithm]\n" +
+           algorithm + "\n[run]\nrounds = " + std::to_string(rounds) + "\nevaluate_every = 7\n";
+  }
+  std::vector<std::string> over(const Flavour& flavour, unsigned ranks,
+                                const std::vector<std::string>& arguments) const {
+    std::vector<std::string> all = {
+        "-n", std::to_string(ranks),
+        (fs::path(GRADWIRE_BIN_DIR) / "../tests" / ("gradwire-" + flavour.name)).string()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return all;
+  }
+  Process start(const Flavour& flavour, unsigned ranks, const std::vector<std::string>& arguments) const {
+    fs::remove(folder_ / "log");
+    return Process(flavour.mpirun, over(flavour, ranks, arguments), folder_ / "log");
+  }
+  void expect_results(const std::string& a, const std::string& b) const {
+    EXPECT_EQ(read_file(folder_ / a / "model.bin"), read_file(folder_ / b / "model.bin"));
+    EXPECT_EQ(without_seconds(read_file(folder_ / a / "metrics.csv")),
+              without_seconds(read_file(folder_ / b / "metrics.csv")));
+    EXPECT_EQ(read_file(folder_ / a / "config.toml"), read_file(folder_ / b / "config.toml"));
+    EXPECT_NE(read_file(folder_ / a / "model.bin"), "");
+  }
+  // Process numbers of the ranks of a job.
+  static std::vector<pid_t> ranks_of(pid_t mpirun) {
+    std::vector<pid_t> found;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const pid_t pid = std::atoi(entry.path().filename().c_str());
+      if (pid <= 0) continue;
+      const std::string name = read_file(entry.path() / "comm");
+      if (name.rfind("gradwire-", 0) != 0) continue;
+      for (pid_t above = pid; above > 1;) {
+        if (above == mpirun) found.push_back(pid);
+        const std::string stat = read_file(fs::path("/proc") / std::to_string(above) / "stat");
+        const std::size_t end = stat.rfind(')');
+        if (end == std::string::npos) break;
+        above = std::atoi(stat.c_str() + end + 4);
+      }
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+  // Waits until the job says where it is.
+  static void wait_for_rounds(const Process& job) {
+    const std::string total = "/" + std::to_string(kLong);
+    for (int k = 0; k < 4000 && job.log().find(total) == std::string::npos; ++k)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_NE(job.log().find(total), std::string::npos) << job.log();
+  }
+
+  fs::path folder_;
+};
+
+constexpr const char* kEf21 = "name = \"ef21\"\ncompressor = \"topk:k=3\"\nstep_size = 0.5";
+
+TEST_F(MpiTest, RanksWriteTheResultsOfOneProcess) {
+  const std::vector<std::string> algorithms = {kEf21, "name = \"gd\"",
+                                               "name = \"scaffold\"\nlocal_steps = 3\nlocal_step_size = 0.1",
+                                               "name = \"fednl\"\ncompressor = \"randseqk:k=20\""};
+  for (const std::string& algorithm : algorithms) {
+    write(experiment(algorithm));
+    ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
+    for (const Flavour& flavour : flavours())
+      for (const unsigned ranks : {2u, 3u}) {
+        Process job = start(flavour, ranks, {"run", "run.toml", "--threads", "2", "--out", "shared"});
+        EXPECT_EQ(job.wait(120), 0) << job.log();
+        expect_results("alone", "shared");
+      }
+  }
+}
+
+TEST_F(MpiTest, KilledRanksEndTheJobWhichGoesOnAsAnotherNumber) {
+  write(experiment(kEf21, kLong, kManySamples));
+  ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
+  for (const Flavour& flavour : flavours()) {
+    const std::vector<std::string> arguments = {"run",  "run.toml",      "--threads",
+                                                "1",    "--resume=auto", "--checkpoint-every",
+                                                "0.01", "--out",         "shared"};
+    for (const unsigned ranks : {3u, 2u}) {
+      Process job = start(flavour, ranks, arguments);
+      wait_for_rounds(job);
+      std::this_thread::sleep_for(std::chrono::milliseconds(300 + 137 * ranks));
+      const std::vector<pid_t> pids = ranks_of(job.pid());
+      ASSERT_EQ(pids.size(), ranks) << job.log();
+      ::kill(pids[ranks - 1], SIGKILL);
+      EXPECT_NE(job.wait(30), 0) << job.log();
+      EXPECT_FALSE(fs::exists(folder_ / "shared"));
+    }
+    Process job = start(flavour, 4, arguments);
+    EXPECT_EQ(job.wait(240), 0) << job.log();
+    expect_results("alone", "shared");
+    fs::remove_all(folder_ / "shared");
+  }
+}
+
+TEST_F(MpiTest, ASignalToOneRankStopsAllAfterTheSameRound) {
+  write(experiment(kEf21, kLong, kManySamples));
+  ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
+  for (const Flavour& flavour : flavours()) {
+    Process job = start(flavour, 3, {"run", "run.toml", "--threads", "1", "--out", "shared"});
+    wait_for_rounds(job);
+    const std::vector<pid_t> pids = ranks_of(job.pid());
+    ASSERT_EQ(pids.size(), 3u) << job.log();
+    ::kill(pids[1], SIGTERM);
+    EXPECT_EQ(job.wait(30), 1) << job.log();
+    EXPECT_NE(job.log().find("to go on, run it again with --resume"), std::string::npos) << job.log();
+    // On one process, too.
+    EXPECT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--resume", "--out", "shared"}).code, 0);
+    expect_results("alone", "shared");
+    fs::remove_all(folder_ / "shared");
+  }
+}
+
+TEST_F(MpiTest, AMistakeIsSaidOnceAndEndsAllWithCode2) {
+  write("[problem]\nkind = \"logistik\"\n[algorithm]\nname = \"gd\"\n", "typo.toml");
+  write(experiment("name = \"ringmaster\""), "asynchronous.toml");
+  write(experiment("name = \"ef21_plus\"\ncompressor = \"topk:k=3\"\nstep_size = 0.5"), "plus.toml");
+  write(experiment(kEf21) + "[faults]\nlost_replies = 0.1\n", "faults.toml");
+  write(experiment(kEf21), "good.toml");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"typo.toml"}, "unknown kind"},
+      {{"missing.toml"}, "missing.toml"},
+      {{"asynchronous.toml"}, "several ranks cannot share this run: ringmaster"},
+      {{"plus.toml"}, "several ranks cannot share this run: ef21_plus"},
+      {{"faults.toml"}, "several ranks cannot share this run: [faults]"},
+      {{"good.toml", "--resume"}, "--resume: there is no checkpoint"},
+      {{"good.toml", "--transport", "encoded"}, "several ranks share a run in memory alone"}};
+  for (const Flavour& flavour : flavours())
+    for (const auto& [arguments, says] : mistakes) {
+      std::vector<std::string> all = {"run"};
+      all.insert(all.end(), arguments.begin(), arguments.end());
+      Process job = start(flavour, 3, all);
+      EXPECT_EQ(job.wait(30), 2) << job.log();
+      const std::string log = job.log();
+      std::size_t count = 0;
+      for (const std::string& line : lines_of(log)) count += line.rfind("gradwire: ", 0) == 0;
+      EXPECT_EQ(count, 1u) << log;
+      EXPECT_NE(log.find(says), std::string::npos) << log;
+    }
+}
+
+TEST_F(MpiTest, AProgramWithoutMpiRefusesToBeOneOfSeveral) {
+  write(experiment(kEf21));
+  for (const Flavour& flavour : flavours()) {
+    fs::remove(folder_ / "log");
+    Process job(flavour.mpirun, {"-n", "2", program("gradwire").string(), "run", "run.toml"},
+                folder_ / "log");
+    EXPECT_EQ(job.wait(30), 2) << job.log();
+    EXPECT_NE(job.log().find("built without MPI"), std::string::npos) << job.log();
+    EXPECT_FALSE(fs::exists(folder_ / "results"));
+  }
+}
+
+}  // namespace
+}  // namespace gradwire
