@@ -1,6 +1,7 @@
 // The table of one instruction set and one type: compiled once for each (engine/CMakeLists.txt).
 #include "engine/kernels/activations.h"
 #include "engine/kernels/attention.h"
+#include "engine/kernels/features.h"
 #include "engine/kernels/images.h"
 #include "engine/kernels/lane_product.h"
 #include "engine/kernels/norm.h"
@@ -27,6 +28,8 @@ const Kernels<Real> GRADWIRE_TABLE = {
     .transpose = transpose<Real>,
     .sparse_forward = sparse_forward<Real>,
     .sparse_backward = sparse_backward<Real>,
+    .dense_forward = dense_forward<Real>,
+    .dense_backward = dense_backward<Real>,
     .activation_forward = {activation_forward<Tanh, Real>, activation_forward<Relu, Real>,
                            activation_forward<Sigmoid, Real>, activation_forward<Gelu, Real>},
     .activation_backward = {activation_backward<Tanh, Real>, activation_backward<Relu, Real>,

@@ -43,6 +43,22 @@ struct RowAffine {
   Index lanes;
 };
 
+// The features of one sample that are not 0, by number.
+template <class Real>
+struct SparseSample {
+  const std::uint32_t* index;
+  const Real* value;
+  Index count;
+};
+
+// Samples with all their features: x[lane][feature], rows `stride` apart.
+template <class Real>
+struct FeatureRows {
+  const Real* x;
+  Index stride;
+  Index in, lanes;
+};
+
 // Causal or full attention of one block; key, query, value and the result are [channel][lane].
 template <class Real>
 struct Attention {
@@ -87,12 +103,21 @@ struct Kernels {
   void (*lane_sums)(const Real* d, Index channels, Index lanes, bool add, Real* g);
   // y[c][r] = x[r][c]
   void (*transpose)(const Real* x, Index rows, Index columns, Index x_stride, Real* y, Index y_stride);
-  // y[l][c] = bias[c] + sum_k value[k] w[index[k]][c], one lane.
-  void (*sparse_forward)(const Real* w, const Real* bias, Index out, const std::uint32_t* index,
-                         const Real* value, Index count, Real* y);
-  // dw[index[k]][c] += value[k] dy[c]
-  void (*sparse_backward)(const Real* dy, Index out, const std::uint32_t* index, const Real* value,
-                          Index count, Real* dw);
+  // ---- affine maps of data: w and dw are [in][out], with the bias and its gradient right behind them, and
+  // may be read up to `out` numbers too far; the rows of y and dy are y_stride apart, a multiple of kSlack,
+  // and have slack; kernels overwrite y and add to dw ----
+
+  // y[s][c] = bias[c] + sum_k value_s[k] w[index_s[k]][c]
+  void (*sparse_forward)(const Real* w, const Real* bias, Index out, const SparseSample<Real>* sample,
+                         Index samples, Real* y, Index y_stride);
+  // dw[index_s[k]][c] += value_s[k] dy[s][c]
+  void (*sparse_backward)(const Real* dy, Index dy_stride, Index out, const SparseSample<Real>* sample,
+                          Index samples, Real* dw);
+  // The same for rows; the same bits, but for the sign of a 0 and where a 0 meets a number that is not
+  // finite. REQUIRES: out > 1.
+  void (*dense_forward)(const Real* w, const Real* bias, Index out, const FeatureRows<Real>& x, Real* y,
+                        Index y_stride);
+  void (*dense_backward)(const Real* dy, Index dy_stride, Index out, const FeatureRows<Real>& x, Real* dw);
 
   // ---- number by number; n numbers, all arrays with slack ----
   void (*activation_forward[4])(Index n, const Real* x, Real* y);  // by Activation; y may be x

@@ -1,4 +1,4 @@
-// Sums over lanes, transposes, and affine maps of sparse samples.
+// Sums over lanes, and transposes.
 #pragma once
 
 #include "engine/kernels/vec.h"
@@ -94,47 +94,6 @@ void transpose(const T* x, Index rows, Index columns, Index x_stride, T* y, Inde
     for (Index c = 0; c < columns; c += kBlock)
       transpose_block(x + r * x_stride + c, rows - r < kBlock ? rows - r : kBlock,
                       columns - c < kBlock ? columns - c : kBlock, x_stride, y + c * y_stride + r, y_stride);
-}
-
-template <class T>
-void sparse_forward(const T* w, const T* bias, Index out, const std::uint32_t* index, const T* value,
-                    Index count, T* y) {
-  Index c = 0;
-  const auto columns = [&]<int N, int C>() {
-    using V = Vec<T, N>;
-    for (; c + N * C <= out; c += N * C) {
-      V a[C];
-      for (int i = 0; i < C; ++i) a[i] = load<V>(bias + c + i * N);
-      for (Index k = 0; k < count; ++k) {
-        const T* row = w + static_cast<Index>(index[k]) * out + c;
-        for (int i = 0; i < C; ++i) a[i] = fma(value[k], load<V>(row + i * N), a[i]);
-      }
-      for (int i = 0; i < C; ++i) store(y + c + i * N, a[i]);
-    }
-  };
-  columns.template operator()<kNative<T>, 4>();
-  columns.template operator()<kNative<T>, 1>();
-  if constexpr (kNative < T >> kNarrow<T>) columns.template operator()<kNarrow<T>, 1>();
-  for (; c < out; ++c) {
-    T s = bias[c];
-    for (Index k = 0; k < count; ++k) s = scalar_fma(value[k], w[static_cast<Index>(index[k]) * out + c], s);
-    y[c] = s;
-  }
-}
-
-template <class T>
-void sparse_backward(const T* dy, Index out, const std::uint32_t* index, const T* value, Index count, T* dw) {
-  for (Index k = 0; k < count; ++k) {
-    T* row = dw + static_cast<Index>(index[k]) * out;
-    const T q = value[k];
-    Index c = 0;
-    const auto columns = [&]<int N>() {
-      for (; c + N <= out; c += N) store(row + c, fma(q, load<Vec<T, N>>(dy + c), load<Vec<T, N>>(row + c)));
-    };
-    columns.template operator()<kNative<T>>();
-    if constexpr (kNative < T >> kNarrow<T>) columns.template operator()<kNarrow<T>>();
-    for (; c < out; ++c) row[c] = scalar_fma(q, dy[c], row[c]);
-  }
 }
 
 }  // namespace gradwire::GRADWIRE_ISA

@@ -18,6 +18,12 @@ constexpr std::size_t kAlignment = 64;
                   std::to_string(needed));
 }
 
+bool ascends(std::span<const std::uint32_t> numbers) {
+  unsigned wrong = 0;
+  for (std::size_t k = 1; k < numbers.size(); ++k) wrong |= numbers[k] <= numbers[k - 1] ? 1u : 0u;
+  return wrong == 0;
+}
+
 // `what` of a sample must all be below `end`.
 template <class T>
 void check_below(const char* what, std::span<const T> numbers, std::size_t end) {
@@ -42,6 +48,7 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
   const std::size_t numbers =
       plan_.value_numbers + plan_.gradient_numbers + plan_.scratch_numbers + plan_.turned_numbers + kSlack;
   arena_.reset(new (std::align_val_t{kAlignment}) Real[numbers]());
+  dense_.reset(new (std::align_val_t{kAlignment}) Real[plan_.dense_numbers]);
   values_ = arena_.get();
   slopes_ = values_ + plan_.value_numbers;
   scratch_ = slopes_ + plan_.gradient_numbers;
@@ -57,11 +64,11 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
 template <class Real>
 std::size_t Block<Real>::arena_bytes() const {
   return sizeof(Real) * (plan_.value_numbers + plan_.gradient_numbers + plan_.scratch_numbers +
-                         plan_.turned_numbers + kSlack);
+                         plan_.turned_numbers + plan_.dense_numbers + kSlack);
 }
 
 template <class Real>
-void Block<Real>::check(const Example<Real>& e) const {
+void Block<Real>::check(const Example<Real>& e, bool ascending) const {
   for (const Step& step : plan_.steps) {
     const Op& op = step.op;
     const std::size_t width = plan_.places[op.out].shape.size();
@@ -78,7 +85,8 @@ void Block<Real>::check(const Example<Real>& e) const {
       case OpKind::kSparseFeatures:
         if (e.index.size() != e.value.size())
           refuse_length("values of features", e.value.size(), e.index.size());
-        check_below("feature", e.index, op.count[0] / width);
+        check_below("feature", ascending && !e.index.empty() ? e.index.last(1) : e.index,
+                    op.count[0] / width);
         break;
       case OpKind::kCrossEntropy:
         if (e.labels.size() != plan_.positions) refuse_length("labels", e.labels.size(), plan_.positions);
@@ -102,8 +110,13 @@ void Block<Real>::check(const Example<Real>& e) const {
 
 template <class Real>
 void Block<Real>::push(const Example<Real>& example) {
-  check(example);
+  const bool ascending = ascends(example.index);
+  check(example, ascending);
+  const std::size_t count = example.index.size();
+  features_[samples_] = {example.index.data(), example.value.data(), static_cast<Index>(count)};
   sample_[samples_++] = example;
+  nonzeros_ += count;
+  ascending_ = ascending_ && ascending;
 }
 
 template <class Real>
@@ -111,6 +124,7 @@ double Block<Real>::forward(const Real* x, Real seed) {
   real_lanes_ = static_cast<Index>(samples_ * plan_.positions);
   lanes_ = static_cast<Index>(padded_lanes(plan_, samples_, static_cast<std::size_t>(kernels_.vector)));
   turned_node_ = Op::kNone;
+  dense_in_ = 0;
   const std::size_t last = plan_.steps.size() - 1;
   for (std::size_t i = 0; i < last; ++i) forward(plan_.steps[i], x);
   return loss(plan_.steps[last], seed / static_cast<Real>(plan_.positions)) /
@@ -141,12 +155,7 @@ void Block<Real>::forward(const Step& step, const Real* x) {
         std::copy_n(e.features.data() + position * width, width, row);
       });
       break;
-    case OpKind::kSparseFeatures:
-      fill_rows(step, [&](const Example<Real>& e, std::size_t, Real* row) {
-        kernels_.sparse_forward(x + op.first[0], x + op.first[1], channels(op.out), e.index.data(),
-                                e.value.data(), static_cast<Index>(e.index.size()), row);
-      });
-      break;
+    case OpKind::kSparseFeatures: features_forward(step, x); break;
     case OpKind::kEmbed: embed(step, x); break;
     case OpKind::kAffine: affine(step, x); break;
     case OpKind::kActivation: kernels_.activation_forward[static_cast<int>(op.activation)](n, in, out); break;
@@ -176,7 +185,7 @@ void Block<Real>::backward(const Step& step, const Real* x, Real* gradient, bool
   Real* dx = op.in[0] != Op::kNone ? slope(op.in[0]) : nullptr;
   switch (op.kind) {
     case OpKind::kFeatures: break;
-    case OpKind::kSparseFeatures: sparse_backward(step, gradient, add); break;
+    case OpKind::kSparseFeatures: features_backward(step, gradient, add); break;
     case OpKind::kEmbed: embed_backward(step, gradient); break;
     case OpKind::kAffine: affine_backward(step, x, gradient, add); break;
     case OpKind::kActivation:
@@ -261,24 +270,6 @@ void Block<Real>::embed_backward(const Step& step, Real* gradient) {
 }
 
 template <class Real>
-void Block<Real>::sparse_backward(const Step& step, Real* gradient, bool add) {
-  const Op& op = step.op;
-  const Index width = channels(op.out);
-  const Real* dy = slope(op.out);
-  kernels_.lane_sums(dy, width, lanes_, add, gradient + op.first[1]);
-  const Real* rows = dy;
-  if (lanes_ > 1) {
-    kernels_.transpose(dy, width, lanes_, lanes_, scratch_, width);
-    rows = scratch_;
-  }
-  for (std::size_t s = 0; s < samples_; ++s) {
-    const Example<Real>& e = sample_[s];
-    kernels_.sparse_backward(rows + static_cast<Index>(s) * width, width, e.index.data(), e.value.data(),
-                             static_cast<Index>(e.index.size()), gradient + op.first[0]);
-  }
-}
-
-template <class Real>
 void Block<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) const {
   const std::uint32_t node = plan_.steps.back().op.in[0];
   const Index width = channels(node);
@@ -290,7 +281,8 @@ void Block<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) cons
   }
 }
 
-// Member by member: the others are instantiated where they are defined, in block_ops.cpp.
+// Member by member: the others are instantiated where they are defined, in block_ops.cpp and
+// block_features.cpp.
 #define GRADWIRE_INSTANTIATE(Real)                                             \
   template Block<Real>::Block(const Network&, Plan, const Kernels<Real>&);     \
   template std::size_t Block<Real>::arena_bytes() const;                       \

@@ -22,7 +22,10 @@ class Block {
   Block(const Network& network, Plan plan, const Kernels<Real>& kernels);
 
   // push() adds a sample, after it checks that the sample fits the network. Throws DataError.
-  void clear() { samples_ = 0; }
+  void clear() {
+    samples_ = nonzeros_ = 0;
+    ascending_ = true;
+  }
   void push(const Example<Real>& example);
   std::size_t samples() const { return samples_; }
 
@@ -62,14 +65,20 @@ class Block {
     return lane < real_lanes_ ? static_cast<std::size_t>(lane) % plan_.positions : 0;
   }
 
-  void check(const Example<Real>& example) const;
+  // `ascending`: whether the numbers of its features are.
+  void check(const Example<Real>& example, bool ascending) const;
 
   // Data, as [lane][channel] in `rows`.
   template <class Row>
   void fill_rows(const Step& step, Row&& row);
   void embed(const Step& step, const Real* x);
   void embed_backward(const Step& step, Real* gradient);
-  void sparse_backward(const Step& step, Real* gradient, bool add);
+
+  // Affine maps of sparse features, block_features.cpp.
+  void features_forward(const Step& step, const Real* x);
+  void features_backward(const Step& step, Real* gradient, bool add);
+  bool dense(const Step& step) const;
+  FeatureRows<Real> dense_rows(Index in);
 
   void forward(const Step& step, const Real* x);
   void backward(const Step& step, const Real* x, Real* gradient, bool add);
@@ -97,9 +106,14 @@ class Block {
   std::unique_ptr<Real[], Free> arena_;
   Real *values_ = nullptr, *slopes_ = nullptr, *scratch_ = nullptr, *turned_ = nullptr;
   std::uint32_t turned_node_ = Op::kNone;  // whose values turned_ holds as rows
+  std::unique_ptr<Real[], Free> dense_;    // rows of features; memory that only dense data touch
+  Index dense_in_ = 0;                     // how many features dense_ holds of this block's samples; 0: none
 
   std::array<Example<Real>, kMost> sample_;
   std::size_t samples_ = 0;
+  std::array<SparseSample<Real>, kMost> features_;  // of the samples
+  std::size_t nonzeros_ = 0;                        // of all features_
+  bool ascending_ = true;                           // the numbers of each sample's features
   Index real_lanes_ = 0, lanes_ = 0;
   std::vector<Token> label_;                          // by lane
   std::vector<Real> seed_, top_, total_;              // by lane

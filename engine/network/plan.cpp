@@ -13,6 +13,9 @@ using Op = Network::Op;
 constexpr std::uint32_t kNone = Op::kNone;
 constexpr std::size_t kMostLanesOfVector = 16;
 
+// 16 rows of more features would leave the caches; and memory that is reserved is bounded.
+constexpr std::size_t kMostDenseFeatures = 1 << 15;
+
 bool is_loss(OpKind kind) {
   return kind == OpKind::kCrossEntropy || kind == OpKind::kSquaredError || kind == OpKind::kCustomLoss;
 }
@@ -293,8 +296,13 @@ class Planner {
       const Op& op = step.op;
       const auto size = [&](std::uint32_t node) { return round_up(plan_.places[node].shape.size() * lanes); };
       std::size_t scratch = 0, turned = 0;
-      if (op.kind == OpKind::kEmbed || op.kind == OpKind::kFeatures || op.kind == OpKind::kSparseFeatures)
-        scratch = size(op.out);
+      if (op.kind == OpKind::kEmbed || op.kind == OpKind::kFeatures) scratch = size(op.out);
+      if (op.kind == OpKind::kSparseFeatures) {
+        const std::size_t out = plan_.places[op.out].shape.size(), in = op.count[0] / out;
+        scratch = round_up(out) * lanes;
+        if (in <= kMostDenseFeatures)
+          plan_.dense_numbers = std::max(plan_.dense_numbers, block_ * feature_stride(in));
+      }
       if (op.kind == OpKind::kNorm) scratch = size(op.out);
       if (op.kind == OpKind::kAffine) turned = size(op.in[0]);
       if (op.kind == OpKind::kAttention)
@@ -315,6 +323,8 @@ class Planner {
 };
 
 }  // namespace
+
+std::size_t feature_stride(std::size_t features) { return round_up(features) + kSlack; }
 
 Plan make_plan(const Network& network, std::size_t block) { return Planner(network, block).run(); }
 

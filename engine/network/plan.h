@@ -44,9 +44,14 @@ struct Plan {
   std::size_t positions = 1;
   std::size_t capacity = 0;  // lanes that the arena has room for
   std::size_t value_numbers = 0, gradient_numbers = 0, scratch_numbers = 0, turned_numbers = 0;
-  bool single_lane = false;  // one sample runs as one lane
+  std::size_t dense_numbers = 0;  // for rows of features, of data that turn out to have few zeros
+  bool single_lane = false;       // one sample runs as one lane
   bool shared_parameters = false;
 };
+
+// Numbers from one row of features to the next: not a power of two, whose rows would fall into few sets of
+// the cache.
+std::size_t feature_stride(std::size_t features);
 
 // For blocks of at most `block` samples. Throws std::logic_error when the network has no loss.
 Plan make_plan(const Network& network, std::size_t block);
