@@ -32,7 +32,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "engine/data": "base engine",
     "engine/network": "base engine engine/kernels",
     "engine/models": "base engine engine/kernels engine/network",
-    "engine/oracles": _ORACLES,
+    "engine/oracles": f"{_ORACLES} engine/kernels",
     "engine/problems": f"{_ORACLES} {_MODELS}",
     "compressors": "base",
     "algorithms/support": f"{_ORACLES} compressors",

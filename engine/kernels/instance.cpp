@@ -2,6 +2,7 @@
 #include "engine/kernels/activations.h"
 #include "engine/kernels/attention.h"
 #include "engine/kernels/features.h"
+#include "engine/kernels/gram.h"
 #include "engine/kernels/images.h"
 #include "engine/kernels/lane_product.h"
 #include "engine/kernels/norm.h"
@@ -30,6 +31,7 @@ const Kernels<Real> GRADWIRE_TABLE = {
     .sparse_backward = sparse_backward<Real>,
     .dense_forward = dense_forward<Real>,
     .dense_backward = dense_backward<Real>,
+    .gram = gram<Real>,
     .activation_forward = {activation_forward<Tanh, Real>, activation_forward<Relu, Real>,
                            activation_forward<Sigmoid, Real>, activation_forward<Gelu, Real>},
     .activation_backward = {activation_backward<Tanh, Real>, activation_backward<Relu, Real>,

@@ -16,6 +16,7 @@ namespace gradwire {
 
 using Index = std::ptrdiff_t;
 inline constexpr Index kSlack = 16;
+inline constexpr Index kMostGramRows = 128;
 
 // y[r][l] (+)= bias[r] + sum_k w(r, k) x[k][l], with w(r, k) = w[r w_stride + k], transposed: w[k w_stride +
 // r].
@@ -118,6 +119,10 @@ struct Kernels {
   void (*dense_forward)(const Real* w, const Real* bias, Index out, const FeatureRows<Real>& x, Real* y,
                         Index y_stride);
   void (*dense_backward)(const Real* dy, Index dy_stride, Index out, const FeatureRows<Real>& x, Real* dw);
+
+  // upper += sum_l weight[l] x_l x_l^T, the packed upper triangle of engine/upper_triangle.h; the sum over l,
+  // ascending, is formed first. At most kMostGramRows rows; each may be read kSlack numbers too far.
+  void (*gram)(const FeatureRows<Real>& x, const Real* weight, Real* upper);
 
   // ---- number by number; n numbers, all arrays with slack ----
   void (*activation_forward[4])(Index n, const Real* x, Real* y);  // by Activation; y may be x

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/oracles/weighted_gram.h"
 #include "engine/regularizer.h"
-#include "engine/smoothness/weighted_gram.h"
 
 namespace gradwire {
 
@@ -48,8 +48,9 @@ bool LeastSquaresOracle<Real>::hessian(std::span<const Real> x, std::span<Real> 
     const BatchRows all({}, at_.train());
     const Real share = Real(1) / static_cast<Real>(all.count());
     auto made = std::make_unique<Real[]>(upper.size());
-    WeightedGram<Real>(data_->rows, at_.train())
-        .add(data_->rows, 0, std::vector<Real>(all.count(), share), {made.get(), upper.size()});
+    WeightedGram<Real> sum;
+    sum.start(data_->rows, at_.train());
+    sum.add(data_->rows, 0, std::vector<Real>(all.count(), share), {made.get(), upper.size()});
     gram = std::move(made);
   }
   std::copy_n(gram.get(), upper.size(), upper.begin());

@@ -6,7 +6,6 @@
 
 #include "engine/elementary.h"
 #include "engine/regularizer.h"
-#include "engine/smoothness/weighted_gram.h"
 
 namespace gradwire {
 namespace {
@@ -132,7 +131,7 @@ bool LogisticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> uppe
   check_length(x, dim());
   check_upper(upper, dim());
   const BatchRows rows({}, at_.train());
-  WeightedGram<Real> gram(data_->rows, at_.train());
+  gram_.start(data_->rows, at_.train());
   std::fill(upper.begin(), upper.end(), Real(0));
   const Real share = Real(1) / static_cast<Real>(rows.count());
   Real margin[kBlockRows], curvature[kBlockRows];
@@ -144,7 +143,7 @@ bool LogisticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> uppe
     }
     curvatures(loss_, count, margin, curvature);
     for (std::size_t k = 0; k < count; ++k) curvature[k] *= share;
-    gram.add(data_->rows, start, {curvature, count}, upper);
+    gram_.add(data_->rows, start, {curvature, count}, upper);
   }
   add_regularizer_hessian(regularizer_, lambda_, x, upper);
   return true;

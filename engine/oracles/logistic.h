@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/oracles/weighted_gram.h"
 #include "engine/population.h"
 #include "engine/regularizer.h"
 #include "engine/shared_samples.h"
@@ -55,6 +56,7 @@ class LogisticOracle final : public MovableOracle<Real> {
   Regularizer regularizer_;
   double lambda_;
   LinearLoss loss_;
+  WeightedGram<Real> gram_;
 };
 
 extern template class LogisticOracle<float>;

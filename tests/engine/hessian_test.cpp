@@ -9,6 +9,7 @@
 #include "engine/upper_triangle.h"
 #include "tests/engine/oracle_checks.h"
 #include "tests/engine/problem_kinds.h"
+#include "tests/support/count_allocations.h"
 
 namespace gradwire {
 namespace {
@@ -136,6 +137,15 @@ TEST_P(Hessian, RepeatsItsBitsAndFloatAgrees) {
   EXPECT_EQ(hessian_of(*oracle, x), first);
   const auto rounded = hessian_of(*narrow, x);
   for (std::size_t k = 0; k < first.size(); ++k) EXPECT_NEAR(rounded[k], first[k], 2e-6) << k;
+}
+
+TEST_P(HessianOfRows, AllocatesNothingAfterTheFirst) {
+  const auto oracle = this->oracle<double>();
+  const std::vector<double> x = random_point(oracle->dim(), 1);
+  std::vector<double> upper = hessian_of(*oracle, x);
+  const std::size_t before = allocations::count;
+  oracle->hessian(x, upper);
+  EXPECT_EQ(allocations::count, before);
 }
 
 TEST_P(Hessian, WrongLengthsAreLogicErrors) {

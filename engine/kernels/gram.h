@@ -1,0 +1,62 @@
+// Weighted sums of outer products of rows, as Hessians of linear models are.
+#pragma once
+
+#include "engine/kernels/vec.h"
+
+namespace gradwire::GRADWIRE_ISA {
+
+// 8 x 3 accumulators of 32 registers, or 4 x 3 of 16.
+inline constexpr int kGramRows = kRegisterBytes == 64 || kTileRows == 12 ? 8 : 4;
+inline constexpr int kGramVectors = 3;
+
+// Where row a of a packed upper triangle begins, so that [b] is entry (a, b).
+GRADWIRE_KERNEL Index packed_row(Index a, Index d) { return a * (2 * d - a - 1) / 2; }
+
+// Entries (a + r, b + c), for as many of the kGramRows x kGramVectors registers as lie in the triangle.
+// `factor` is [row][kGramRows]: the weighted numbers of columns a, a + 1, ...
+template <int C, class T>
+GRADWIRE_KERNEL void gram_tile(const T* factor, const FeatureRows<T>& x, Index a, Index b, T* upper) {
+  constexpr int N = kNative<T>, R = kGramRows;
+  using V = Vec<T, N>;
+  V sum[R][C] = {};
+  const T* row = x.x + b;
+  for (Index l = 0; l < x.lanes; ++l, row += x.stride, factor += R) {
+    V v[C];
+    for (int c = 0; c < C; ++c) v[c] = load<V>(row + c * N);
+    for (int r = 0; r < R; ++r)
+      for (int c = 0; c < C; ++c) sum[r][c] = fma(factor[r], v[c], sum[r][c]);
+  }
+  if (b >= a + R && b + C * N <= x.in) {
+    for (int r = 0; r < R; ++r) {
+      T* to = upper + packed_row(a + r, x.in) + b;
+      for (int c = 0; c < C; ++c) store(to + c * N, load<V>(to + c * N) + sum[r][c]);
+    }
+    return;
+  }
+  // At the diagonal and at the end.
+  const Index end = x.in - b < C * N ? x.in - b : C * N;
+  for (int r = 0; r < R && a + r < x.in; ++r) {
+    T* to = upper + packed_row(a + r, x.in) + b;
+    alignas(64) T line[C * N];
+    for (int c = 0; c < C; ++c) store(line + c * N, sum[r][c]);
+    for (Index c = a + r > b ? a + r - b : 0; c < end; ++c) to[c] += line[c];
+  }
+}
+
+template <class T>
+void gram(const FeatureRows<T>& x, const T* weight, T* upper) {
+  constexpr int N = kNative<T>, R = kGramRows;
+  alignas(64) T factor[kMostGramRows * R];
+  for (Index a = 0; a < x.in; a += R) {
+    for (Index l = 0; l < x.lanes; ++l)
+      for (int r = 0; r < R; ++r) factor[l * R + r] = weight[l] * x.x[l * x.stride + a + r];
+    Index b = a;
+    for (; b + 2 * N < x.in; b += 3 * N) gram_tile<3>(factor, x, a, b, upper);
+    if (b + N < x.in)
+      gram_tile<2>(factor, x, a, b, upper);
+    else if (b < x.in)
+      gram_tile<1>(factor, x, a, b, upper);
+  }
+}
+
+}  // namespace gradwire::GRADWIRE_ISA
