@@ -22,6 +22,8 @@ struct Benchmark {
 constexpr Benchmark kBenchmarks[] = {
     {"engine/logistic", "a gradient of logistic regression, per nonzero of a9a", bench::engine_logistic},
     {"engine/mlp", "a gradient of a 64-32-10 network, per sample", bench::engine_mlp},
+    {"engine/first_layer", "a gradient of softmax regression on images, dense and sparse",
+     bench::engine_first_layer},
     {"engine/tape", "value and gradient of small graphs on the tape", bench::engine_tape},
     {"engine/letters", "SGD steps of a next-letter network on names, one sample and 64",
      bench::engine_letters},

@@ -1,8 +1,14 @@
 // Gradients, without any of the federated parts.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <stdexcept>
 
+#include "base/aligned.h"
+#include "base/random.h"
+#include "engine/models/mlp.h"
+#include "engine/models/samples.h"
+#include "engine/network/network_oracle.h"
 #include "engine/problems/problem.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
@@ -101,6 +107,24 @@ void mlp_rows(Bench& bench, const std::string& name, const Part& part, const Bar
   bench.row(row);
 }
 
+// Samples of `in` features, each there with this probability, of `classes` classes.
+Dataset random_samples(std::size_t count, std::size_t in, std::size_t classes, double density) {
+  const std::vector<double> value = normal_vector<double>(count * in, 5);
+  Random random(5, "density");
+  Dataset data;
+  data.columns = in;
+  for (std::size_t r = 0; r < count; ++r) {
+    for (std::uint32_t k = 0; k < in; ++k) {
+      if (random.uniform() >= density) continue;
+      data.column.push_back(k);
+      data.value.push_back(value[r * in + k]);
+    }
+    data.row_start.push_back(data.column.size());
+    data.label.push_back(static_cast<double>(r % classes));
+  }
+  return data;
+}
+
 }  // namespace
 
 void engine_logistic(Bench& bench) {
@@ -141,6 +165,50 @@ void engine_logistic(Bench& bench) {
     row.unit = "ns/nonzero";
     row.versus = {"bare pass, libm, fp64", series[2].times(to_ns)};
     row.note = named.name;
+    bench.row(row);
+  }
+}
+
+void engine_first_layer(Bench& bench) {
+  constexpr std::size_t kSamples = 60, kBatch = 20, kIn = 784;
+  struct Case {
+    std::uint32_t out;
+    double density, target_us;
+  };
+  const Case cases[] = {{10, 1, 15}, {10, 0.19, 8}, {128, 1, 100}};
+  std::vector<std::uint32_t> batch(kBatch);
+  for (std::uint32_t k = 0; k < kBatch; ++k) batch[k] = k * kSamples / kBatch;
+  std::vector<std::unique_ptr<NetworkOracle<float>>> oracles;
+  std::vector<AlignedVector<float>> x, gradient;
+  const std::uint32_t calls = bench.size(50u, 1u);
+  std::vector<Body> bodies;
+  for (const Case& c : cases) {
+    std::vector<double> labels;
+    for (std::uint32_t label = 0; label < c.out; ++label) labels.push_back(label);
+    const Network network = mlp({kIn, {}, c.out});
+    oracles.push_back(std::make_unique<NetworkOracle<float>>(
+        network, std::make_unique<SparseSamples<float>>(random_samples(kSamples, kIn, c.out, c.density), kIn,
+                                                        labels)));
+    const std::vector<double> start = network.start(1);
+    x.emplace_back(start.begin(), start.end());
+    gradient.emplace_back(start.size());
+    bodies.push_back([&, i = bodies.size()] {
+      bench.keep(oracles[i]->loss_and_gradient(x[i], batch, gradient[i]));
+      return seconds_of([&] {
+        for (std::uint32_t k = 0; k < calls; ++k) oracles[i]->loss_and_gradient(x[i], batch, gradient[i]);
+      });
+    });
+  }
+  const auto series = interleave(bench.repeats(15), bodies);
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    bench.keep_all<float>(gradient[i]);
+    Row row;
+    row.name = "engine/first_layer 784 x " + std::to_string(cases[i].out) +
+               (cases[i].density < 1 ? ", 19 % nonzero" : ", dense");
+    row.value = series[i].times(1e6 / calls);
+    row.unit = "us/gradient";
+    row.target = {Target::Of::kValue, cases[i].target_us};
+    row.note = "softmax regression, batch of 20, fp32";
     bench.row(row);
   }
 }

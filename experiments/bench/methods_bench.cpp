@@ -132,7 +132,7 @@ void methods_fednl(Bench& bench) {
     const char* data;
     double target_ms;
   };
-  for (const Case& c : {Case{"phishing", 6}, Case{"w8a", 60}}) {
+  for (const Case& c : {Case{"phishing", 4}, Case{"w8a", 60}}) {
     const NamedData named = libsvm_or_like(c.data, bench.small());
     ProblemSpec spec;
     auto& logistic = spec.problem.emplace<Logistic>();

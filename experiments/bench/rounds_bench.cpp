@@ -260,7 +260,7 @@ void rounds_mnist_shaped(Bench& bench) {
   row.name = "rounds/mnist_shaped";
   row.value = series[0];
   row.unit = "s";
-  row.target = {Target::Of::kValue, 1};
+  row.target = {Target::Of::kValue, 0.2};
   row.note = "fedavg, 784 x 10, " + std::to_string(n) +
              " clients of 60 samples, 10 per round, 5 local steps of batch 20, fp32, " +
              std::to_string(rounds) + " rounds, one thread, no evaluation";
