@@ -1,4 +1,4 @@
-// The arithmetic of networks as a table of functions: compiled once per instruction set
+// The arithmetic of networks and Hessians as a table of functions: compiled once per instruction set
 // (engine/CMakeLists.txt), chosen at start for the processor at hand (select.h). Everything else of the
 // engine is ordinary code.
 //

@@ -1,6 +1,6 @@
 // Affine maps of sparse features: feature by feature, or as rows with their zeros spelled out where there are
-// so few zeros that this is faster. Which of the two depends on the samples of the block alone, and changes
-// no bit but the sign of a 0, as long as all numbers are finite.
+// so few zeros that this is faster. Which of the two depends on the samples of the block and the kernels; it
+// changes no bit but the sign of a 0, as long as all numbers are finite.
 #include <algorithm>
 
 #include "engine/network/block.h"
@@ -14,14 +14,15 @@ Index padded(Index n) { return (n + kSlack - 1) / kSlack * kSlack; }
 
 template <class Real>
 bool Block<Real>::dense(const Step& step) const {
-  // Measured (docs/benchmarks.md): rows cost as much as this many nonzeros, in hundredths of a row of them.
-  // What does not grow with the samples is the way of the weights through the registers.
+  // Measured: rows cost as much as this many nonzeros, in hundredths of a row of them. What does not grow
+  // with the samples is the way of the weights through the registers; tiles of narrow ones gain little.
   struct Cost {
     std::size_t block, sample;
   };
-  constexpr Cost kFewOutputs{120, 32}, kManyOutputs{150, 25};
+  constexpr Cost kFewOutputs{120, 32}, kManyOutputs{150, 25}, kNarrowRegisters{120, 70};
   const auto out = static_cast<std::size_t>(channels(step.op.out)), in = step.op.count[0] / out;
-  const Cost& cost = out <= 16 ? kFewOutputs : kManyOutputs;
+  const bool narrow = kernels_.vector * static_cast<Index>(sizeof(Real)) <= 16;
+  const Cost& cost = narrow ? kNarrowRegisters : out <= 16 ? kFewOutputs : kManyOutputs;
   return ascending_ && out > 1 && samples_ > 1 && samples_ * feature_stride(in) <= plan_.dense_numbers &&
          nonzeros_ * 100 >= (cost.block + cost.sample * samples_) * in;
 }

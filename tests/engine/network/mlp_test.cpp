@@ -9,7 +9,6 @@
 #include "engine/network/network_oracle.h"
 #include "engine/part.h"
 #include "tests/engine/oracle_checks.h"
-#include "tests/support/count_allocations.h"
 
 namespace gradwire {
 namespace {
@@ -162,16 +161,6 @@ TEST_P(Mlp, ScoreCountsTheTestSamplesWhoseLabelHasTheLargestLogit) {
   ASSERT_TRUE(got.has_value());
   EXPECT_EQ(got->correct, correct);
   EXPECT_EQ(got->tested, 50u);
-}
-
-TEST_P(Mlp, GradientAllocatesNothingAfterTheFirst) {
-  auto oracle = this->oracle<float>();
-  const std::vector<float> x(oracle.dim(), 0.1f);
-  std::vector<float> gradient(oracle.dim());
-  oracle.loss_and_gradient(x, {}, gradient);
-  const std::size_t before = allocations::count;
-  oracle.loss_and_gradient(x, {}, gradient);
-  EXPECT_EQ(allocations::count, before);
 }
 
 TEST_P(Mlp, StartIsScaledRandomAndAFunctionOfTheSeed) {

@@ -2,9 +2,13 @@
 #include <cstddef>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <memory>
 #include <new>
 #include <vector>
 
+#include "engine/models/mlp.h"
+#include "engine/models/samples.h"
+#include "engine/network/network_oracle.h"
 #include "tests/engine/network/network_checks.h"
 #include "tests/engine/network/network_zoo.h"
 #include "tests/support/count_allocations.h"
@@ -66,6 +70,34 @@ TEST(NetworkAllocations, HappenAtConstructionOnly) {
   for (const NamedNetwork& each : network_zoo()) {
     expect_no_allocations<float>(each);
     expect_no_allocations<double>(each);
+  }
+}
+
+// Data with few zeros take another way than data with many.
+TEST(NetworkAllocations, OfAnOracleHappenAtItsFirstGradient) {
+  constexpr std::size_t kFeatures = 60;
+  for (const std::size_t every : {1, 5}) {
+    Dataset data;
+    data.columns = kFeatures;
+    for (std::size_t r = 0; r < 23; ++r) {
+      for (std::size_t k = r % every; k < kFeatures; k += every) {
+        data.column.push_back(static_cast<std::uint32_t>(k));
+        data.value.push_back(0.5);
+      }
+      data.row_start.push_back(data.column.size());
+      data.label.push_back(static_cast<double>(r % 3));
+    }
+    const std::vector<double> labels = {0, 1, 2};
+    for (const std::vector<std::uint32_t>& hidden : {std::vector<std::uint32_t>{}, {17}, {9, 4, 8}}) {
+      NetworkOracle<float> oracle(mlp({kFeatures, hidden, 3}),
+                                  std::make_unique<SparseSamples<float>>(data, kFeatures, labels));
+      const std::vector<float> x(oracle.dim(), 0.1f);
+      std::vector<float> gradient(oracle.dim());
+      oracle.loss_and_gradient(x, {}, gradient);
+      allocations::reset();
+      oracle.loss_and_gradient(x, {}, gradient);
+      EXPECT_EQ(allocations::count, 0u) << "every feature number " << every;
+    }
   }
 }
 
