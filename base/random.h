@@ -4,6 +4,8 @@
 // about every row.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +18,13 @@ namespace gradwire {
 
 // Natural logarithm of a positive normal number within 2 ulp, by basic operations only.
 inline double portable_log(double x) {
-  int exponent = 0;
-  double mantissa = std::frexp(x, &exponent);  // [0.5, 1)
-  if (mantissa < 0.70710678118654752) {
-    mantissa *= 2;
-    --exponent;
-  }
+  // x = mantissa 2^exponent, mantissa in [0.5, 1), as frexp() has it; a loop over this has no calls.
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  auto exponent = static_cast<std::int32_t>(bits >> 52) - 1022;
+  double mantissa = std::bit_cast<double>((bits & 0x000fffffffffffff) | 0x3fe0000000000000);
+  const bool is_low = mantissa < 0.70710678118654752;
+  mantissa = is_low ? mantissa * 2 : mantissa;
+  exponent -= is_low ? 1 : 0;
   // log m = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...), |s| <= 0.172: eleven terms reach 2^-55.
   const double s = (mantissa - 1) / (mantissa + 1);
   const double square = s * s;
@@ -63,15 +66,29 @@ class Random {
       return spare_;
     }
     double a = 0, b = 0, square = 0;
-    do {
-      a = 2 * uniform() - 1;
-      b = 2 * uniform() - 1;
-      square = a * a + b * b;
-    } while (square >= 1 || square == 0);
-    const double scale = std::sqrt(-2 * portable_log(square) / square);
+    draw_pair(a, b, square);
+    const double scale = scale_of_pair(square);
     spare_ = b * scale;
     has_spare_ = true;
     return a * scale;
+  }
+
+  // The next out.size() of normal(), the same bits. Faster: the numbers do not wait for each other.
+  void normals(std::span<double> out) {
+    std::size_t done = 0;
+    if (has_spare_ && !out.empty()) out[done++] = normal();
+    constexpr std::size_t kPairs = 64;
+    double a[kPairs], b[kPairs], square[kPairs];
+    while (out.size() - done >= 2) {
+      const std::size_t pairs = std::min(kPairs, (out.size() - done) / 2);
+      for (std::size_t p = 0; p < pairs; ++p) draw_pair(a[p], b[p], square[p]);
+      for (std::size_t p = 0; p < pairs; ++p, done += 2) {
+        const double scale = scale_of_pair(square[p]);
+        out[done] = a[p] * scale;
+        out[done + 1] = b[p] * scale;
+      }
+    }
+    if (done < out.size()) out[done] = normal();
   }
 
   // Uniform in [0, n), without bias. REQUIRES: n > 0.
@@ -89,6 +106,16 @@ class Random {
   }
 
  private:
+  // A point of the unit disc, and its distance from the middle, squared.
+  void draw_pair(double& a, double& b, double& square) {
+    do {
+      a = 2 * uniform() - 1;
+      b = 2 * uniform() - 1;
+      square = a * a + b * b;
+    } while (square >= 1 || square == 0);
+  }
+  static double scale_of_pair(double square) { return std::sqrt(-2 * portable_log(square) / square); }
+
   static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;
   static constexpr std::uint64_t mix(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

@@ -20,19 +20,14 @@ LogLine about(ClientId client, const char* what, int line = __builtin_LINE()) {
 template <class Real>
 Exchange<Real>::Exchange(const ServerHalf<Real>& server, const Setup<Real>& setup, Transport<Real>& transport,
                          Ledger& ledger, const Log& on_note)
-    : server_(server),
-      setup_(setup),
-      transport_(transport),
-      ledger_(ledger),
-      on_note_(on_note),
-      seats_(setup.n) {
+    : server_(server), setup_(setup), transport_(transport), ledger_(ledger), on_note_(on_note) {
   static_assert(sizeof(Seat) == 16);
   close();
 }
 
 template <class Real>
 void Exchange<Real>::ask(ClientId client, Request request, std::uint64_t ticket, const Downlink<Real>& body) {
-  Seat& seat = seats_[client];
+  Seat& seat = this->seat(client);
   seat.ticket = ticket;
   seat.round = body.round;
   seat.request = request;
@@ -57,14 +52,14 @@ std::optional<typename Exchange<Real>::Answers> Exchange<Real>::ask_at_once(std:
 
 template <class Real>
 void Exchange<Real>::repeat(ClientId client, const Downlink<Real>& body) {
-  if (body.round != seats_[client].round)
+  if (body.round != seat(client).round)
     throw std::logic_error("Exchange: a ticket is repeated with the body of another round");
   send(client, body);
 }
 
 template <class Real>
 std::uint64_t Exchange<Real>::send(ClientId client, const Downlink<Real>& body) {
-  Seat& seat = seats_[client];
+  Seat& seat = this->seat(client);
   Envelope<Real> envelope;
   envelope.request = seat.request;
   envelope.ticket = seat.ticket;
@@ -109,7 +104,7 @@ typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
       case Event<Real>::Kind::kLeft: note(about(client, " left")); break;
       case Event<Real>::Kind::kJoined:
         note(about(client, " joined"));
-        if (client < setup_.n && awaits(client, seats_[client].ticket)) return {Kind::kAgain, event};
+        if (client < setup_.n && awaits(client, seat(client).ticket)) return {Kind::kAgain, event};
         break;
       case Event<Real>::Kind::kReply:
         if (take(event, kind)) return {kind, event};
@@ -120,15 +115,15 @@ typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
 
 template <class Real>
 bool Exchange<Real>::awaits(ClientId client, std::uint64_t ticket) const {
-  return client < setup_.n && seats_[client].ticket == ticket && is_open(client) &&
-         seats_[client].state != Seat::kAnswered;
+  return client < setup_.n && seat(client).ticket == ticket && is_open(client) &&
+         seat(client).state != Seat::kAnswered;
 }
 
 template <class Real>
 bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
   const Reply<Real>& up = event.up;
   if (up.client >= setup_.n) return false;
-  Seat& seat = seats_[up.client];
+  Seat& seat = this->seat(up.client);
   if (!event.covers.empty()) return take_sum(event);
   if (up.ticket != seat.ticket || !is_open(up.client)) {
     tell(event, Receipt::kLate);
@@ -170,7 +165,7 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
 // All that the sum covers have answered, or none.
 template <class Real>
 bool Exchange<Real>::take_sum(const Event<Real>& event) {
-  const Seat& first = seats_[event.up.client];
+  const Seat& first = seat(event.up.client);
   const auto is_awaited = [&](ClientId c) { return awaits(c, event.up.ticket); };
   if (event.up.ticket != first.ticket && std::none_of(event.covers.begin(), event.covers.end(), is_awaited)) {
     tell(event, Receipt::kLate);
@@ -189,7 +184,7 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
     transport_.ignore(event);
     return false;
   }
-  for (const ClientId client : event.covers) seats_[client].state = Seat::kAnswered;
+  for (const ClientId client : event.covers) seat(client).state = Seat::kAnswered;
   ledger_.totals.bytes_up += event.bytes;
   return true;
 }

@@ -52,13 +52,13 @@ class Exchange {
   void close() { first_open_ = ledger_.ticket + 1; }
 
   // What the client was asked last.
-  std::uint64_t ticket(ClientId client) const { return seats_[client].ticket; }
-  std::uint32_t round(ClientId client) const { return seats_[client].round; }
-  Request request(ClientId client) const { return seats_[client].request; }
+  std::uint64_t ticket(ClientId client) const { return seat(client).ticket; }
+  std::uint32_t round(ClientId client) const { return seat(client).round; }
+  Request request(ClientId client) const { return seat(client).request; }
   // The state of that, unless it is over.
-  bool owes(ClientId client) const { return is_open(client) && seats_[client].state == Seat::kOwes; }
+  bool owes(ClientId client) const { return is_open(client) && seat(client).state == Seat::kOwes; }
   bool has_no_finite_answer(ClientId client) const {
-    return is_open(client) && seats_[client].state == Seat::kNotFinite;
+    return is_open(client) && seat(client).state == Seat::kNotFinite;
   }
 
   // Waits for something to see to, at the latest until `deadline` on the transport's clock.
@@ -76,7 +76,16 @@ class Exchange {
     bool helped = false;  // by the last sending: a client that repeats what it lacks is given it once
   };
 
-  bool is_open(ClientId client) const { return seats_[client].ticket >= first_open_; }
+  // Made when the first client is asked by itself: a crowd needs none.
+  Seat& seat(ClientId client) {
+    if (seats_.empty()) seats_.resize(setup_.n);
+    return seats_[client];
+  }
+  const Seat& seat(ClientId client) const {
+    static const Seat unasked;
+    return seats_.empty() ? unasked : seats_[client];
+  }
+  bool is_open(ClientId client) const { return seat(client).ticket >= first_open_; }
   // Whether an answer to `ticket` would be the client's first good one.
   bool awaits(ClientId client, std::uint64_t ticket) const;
   std::uint64_t send(ClientId client, const Downlink<Real>& body);
@@ -95,7 +104,7 @@ class Exchange {
   Ledger& ledger_;
   const Log& on_note_;
   std::uint64_t first_open_ = 1;        // ticket
-  std::vector<Seat> seats_;             // by client; 16 bytes each
+  std::vector<Seat> seats_;             // by client, 16 bytes each; empty: nobody was asked by himself
   std::deque<Downlink<Real>> resyncs_;  // until the following next() has returned
 };
 

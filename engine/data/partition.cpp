@@ -187,8 +187,10 @@ HeldOut hold_out(const Samples& samples, const SplitSpec& spec) {
   Rows order = numbered(0, samples.count);
   if (count > 0) Random(spec.seed, "test share").shuffle(std::span(order));
   const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count);
-  std::sort(order.begin(), middle);
-  std::sort(middle, order.end());
+  if (count > 0) {
+    std::sort(order.begin(), middle);
+    std::sort(middle, order.end());
+  }
   return {Rows(middle, order.end()), Rows(order.begin(), middle)};
 }
 
@@ -213,9 +215,10 @@ Split split(const Samples& samples, const SplitSpec& spec) {
   }
   Split result;
   result.train = train_lists(samples, std::move(parts.train), spec);
-  for (std::size_t i = 0; i < result.train.size(); ++i)
-    std::sort(result.train.row.begin() + result.train.start[i],
-              result.train.row.begin() + result.train.start[i + 1]);
+  if (!std::ranges::is_sorted(result.train.row))
+    for (std::size_t i = 0; i < result.train.size(); ++i)
+      std::sort(result.train.row.begin() + result.train.start[i],
+                result.train.row.begin() + result.train.start[i + 1]);
   result.test = share_out(std::move(parts.test), spec.clients);
   return result;
 }

@@ -1,5 +1,6 @@
 #include "engine/data/synthetic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <string>
@@ -66,10 +67,17 @@ Dataset make_synthetic(const SyntheticSpec& spec) {
   data.columns = spec.dim;
   data.column.reserve(spec.samples * spec.dim);
   data.value.reserve(spec.samples * spec.dim);
-  std::vector<double> features(spec.dim);
+  data.row_start.reserve(spec.samples + 1);
+  data.label.reserve(spec.samples);
+  constexpr std::size_t kDrawnAtOnce = 1024;
+  const std::size_t rows_at_once = std::clamp<std::size_t>(kDrawnAtOnce / spec.dim, 1, spec.samples);
+  std::vector<double> drawn(rows_at_once * spec.dim);
   for (std::size_t r = 0; r < spec.samples; ++r) {
+    const std::size_t place = r % rows_at_once;
+    if (place == 0)
+      feature_random.normals(std::span(drawn).first(std::min(rows_at_once, spec.samples - r) * spec.dim));
+    const auto features = std::span<const double>(drawn).subspan(place * spec.dim, spec.dim);
     for (std::size_t c = 0; c < spec.dim; ++c) {
-      features[c] = feature_random.normal();
       if (features[c] == 0) continue;
       data.column.push_back(static_cast<std::uint32_t>(c));
       data.value.push_back(features[c]);

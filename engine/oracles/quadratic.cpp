@@ -18,6 +18,8 @@ QuadraticFamily::QuadraticFamily(const QuadraticShape& shape, std::uint32_t clie
   sine_low_ = std::pow(std::sin(angle), 2);
   sine_high_ = dim_ == 1 ? sine_low_ : std::pow(std::cos(angle), 2);
   Random slope_noise(seed, "quadratic nu"), linear_noise(seed, "quadratic b");
+  nu_.reserve(clients);
+  b_.reserve(clients);
   for (std::uint32_t i = 0; i < clients; ++i) {
     nu_.push_back(1 + shape.heterogeneity * slope_noise.normal());
     b_.push_back(nu_[i] / 4 * (-1 + shape.heterogeneity * linear_noise.normal()));
@@ -53,6 +55,7 @@ Smoothness QuadraticFamily::total(std::span<const double> weights) const {
   result.mu = weights.empty() ? lambda_ : std::max(0.0, std::min(low, high));
   result.convex = true;
   result.weights.assign(weights.begin(), weights.end());
+  result.L_i.reserve(clients());
   for (std::uint32_t i = 0; i < clients(); ++i) {
     result.L_i.push_back(client(i).L_i);
     result.convex &= nu_[i] * sine_low_ + shift_ >= 0 && nu_[i] * sine_high_ + shift_ >= 0;

@@ -44,7 +44,7 @@ class Arena {
   }
 
  private:
-  static constexpr std::size_t kAlign = 16, kChunkBytes = 256 << 10;
+  static constexpr std::size_t kAlign = 8, kChunkBytes = 256 << 10;
   struct Chunk {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size;

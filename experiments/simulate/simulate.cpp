@@ -158,6 +158,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     setup = shared;
     p.data.keep_clients(setup->mine().first, setup->mine().end);
   }
+  p.smoothness.reset();  // has numbers of each client, and steps are resolved
   const std::shared_ptr<const Population<Real>> functions =
       make_population<Real>(p.problem, p.agreement, std::move(p.data));
   const auto server = make_server<Real>(setup);

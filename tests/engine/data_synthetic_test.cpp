@@ -26,6 +26,19 @@ TEST(Random, GivesTheSameNumbersForever) {
   EXPECT_EQ(sum, 0x1.855778c9fbf8dp+4);
 }
 
+TEST(Random, ManyNormalsAtOnceAreThoseDrawnOneByOne) {
+  for (const std::size_t before : {0, 1}) {
+    for (const std::size_t count : {0, 1, 2, 3, 127, 128, 129, 500}) {
+      Random one(7, "normals"), many(7, "normals");
+      for (std::size_t k = 0; k < before; ++k) EXPECT_EQ(many.normal(), one.normal());
+      std::vector<double> drawn(count);
+      many.normals(drawn);
+      for (const double z : drawn) EXPECT_EQ(z, one.normal());
+      EXPECT_EQ(many.normal(), one.normal());  // both go on alike
+    }
+  }
+}
+
 TEST(Random, StreamsOfSeedPurposeAndIndexDiffer) {
   std::set<std::uint64_t> first;
   int streams = 0;
