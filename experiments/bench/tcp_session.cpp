@@ -36,12 +36,6 @@ double number_after(const std::string& text, const std::string& name) {
   return number;
 }
 
-// Not ru_maxrss: that also counts what the parent had when it started the process.
-std::uint64_t peak_bytes(const ChildProcess& process) {
-  const std::string status = read_file("/proc/" + std::to_string(process.pid()) + "/status");
-  return static_cast<std::uint64_t>(number_after(status, "VmHWM:")) * 1024;
-}
-
 class Session {
  public:
   Session(const std::filesystem::path& programs, const std::string& toml, std::uint32_t clients, Watch watch)
@@ -83,7 +77,7 @@ class Session {
   bool all_ended() {
     bool all = true;
     for (std::size_t k = 0; k < processes_.size(); ++k) {
-      if (watch_ == Watch::kMemory) peaks_[k] = std::max(peaks_[k], peak_bytes(processes_[k]));
+      if (watch_ == Watch::kMemory) peaks_[k] = std::max(peaks_[k], processes_[k].peak_bytes());
       const std::optional<int> code = processes_[k].ended();
       if (code && *code != 0) fail(processes_[k]);
       all = all && code;

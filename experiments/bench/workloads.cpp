@@ -44,9 +44,12 @@ std::vector<Oracle<Real>*> pointers(const Oracles<Real>& oracles) {
 }
 
 template <class Clients, class Real>
-std::unique_ptr<Transport<Real>> make_clients(LoopHooks<Real>& hooks, auto&&... arguments) {
+std::unique_ptr<Transport<Real>> make_clients(LoopHooks<Real>& hooks, std::function<double()>& shared_seconds,
+                                              auto&&... arguments) {
   auto clients = std::make_unique<Clients>(std::move(arguments)...);
   hooks.evaluate = [raw = clients.get()](View<Real> x, Evaluation<Real>& to) { raw->evaluate(x, to); };
+  if constexpr (requires { clients->shared_seconds(); })
+    shared_seconds = [raw = clients.get()] { return raw->shared_seconds(); };
   return clients;
 }
 
@@ -118,11 +121,11 @@ Simulation<Real>::Simulation(std::shared_ptr<const Setup<Real>> setup,
     : setup_(setup),
       server_(make_server<Real>(setup)),
       transport_(server_->may_refuse()
-                     ? make_clients<InProcess<Real>>(hooks_, std::move(setup), std::move(functions),
-                                                     in_process(threads))
-                     : make_clients<VirtualClients<Real>>(hooks_, std::move(setup), std::move(functions),
-                                                          VirtualClientsOptions{.threads = threads},
-                                                          std::move(seat))) {
+                     ? make_clients<InProcess<Real>>(hooks_, shared_seconds_, std::move(setup),
+                                                     std::move(functions), in_process(threads))
+                     : make_clients<VirtualClients<Real>>(
+                           hooks_, shared_seconds_, std::move(setup), std::move(functions),
+                           VirtualClientsOptions{.threads = threads}, std::move(seat))) {
   hooks_.on_record = [this](const RoundRecord& record) { record_ = record; };
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,11 +54,14 @@ class Simulation {
   void run(std::uint32_t rounds, std::uint32_t evaluate_every);  // 0: no evaluation
   View<Real> model() const { return server_->model(); }
   const RoundRecord& last_record() const { return record_; }  // of the last evaluation
+  // Of all rounds so far, at work that threads share. REQUIRES: the method uses all replies of a round.
+  double shared_seconds() const { return shared_seconds_(); }
 
  private:
   std::shared_ptr<const Setup<Real>> setup_;
   std::unique_ptr<ServerHalf<Real>> server_;
   LoopHooks<Real> hooks_;
+  std::function<double()> shared_seconds_;
   std::unique_ptr<Transport<Real>> transport_;  // as simulate() chooses it
   Ledger ledger_;
   RoundRecord record_;

@@ -177,12 +177,17 @@ struct VirtualClients<Real>::Impl {
   void share(std::span<const ClientId> asked, Place here, const auto& some) {
     const std::size_t count = here.end - here.first;
     const auto started = Clock::now();
+    const auto over = [&] {
+      const std::chrono::duration<double> took = Clock::now() - started;
+      shared_seconds += took.count();
+      return took.count();
+    };
     // Waking threads costs more than a few tiny gradients; the bits do not depend on who computes them.
     constexpr double kWorthThreadsSeconds = 100e-6;
     if (pool.size() == 1 || seconds_each * static_cast<double>(count) < kWorthThreadsSeconds) {
       some(seats[0], here.first, here.end);
-      const std::chrono::duration<double> took = Clock::now() - started;
-      if (count > 0) seconds_each = took.count() / static_cast<double>(count);
+      const double took = over();
+      if (count > 0) seconds_each = took / static_cast<double>(count);
       return;
     }
     // Neighbours together: their data and states lie side by side.
@@ -197,6 +202,7 @@ struct VirtualClients<Real>::Impl {
       const std::size_t begin = here.first + turn * together;
       some(seats[thread], next_leaf(begin), next_leaf(begin + together));
     });
+    over();
   }
 
   // REQUIRES: there is room for the client's state.
@@ -299,6 +305,7 @@ struct VirtualClients<Real>::Impl {
   const Event<Real> nothing;
   double clock = 0;         // virtual: moves only when nothing is left to deliver
   double seconds_each = 0;  // of one thread for one answer
+  double shared_seconds = 0;
 };
 
 template <class Real>
@@ -324,6 +331,10 @@ const Event<Real>& VirtualClients<Real>::next(double deadline) {
 template <class Real>
 double VirtualClients<Real>::now() const {
   return impl_->clock;
+}
+template <class Real>
+double VirtualClients<Real>::shared_seconds() const {
+  return impl_->shared_seconds;
 }
 template <class Real>
 void VirtualClients<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {

@@ -49,6 +49,9 @@ class VirtualClients final : public Transport<Real>, public Crowd<Real> {
   const Event<Real>& next(double deadline) override;
   double now() const override;
 
+  // Of all rounds so far: the seconds of that work which threads share. The rest of a round is serial.
+  double shared_seconds() const;
+
   // For LoopHooks::evaluate: asks the functions, not the clients; of those that are here.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 

@@ -102,6 +102,14 @@ void ChildProcess::signal(int number) {
   if (!ended()) kill(pid_, number);
 }
 
+std::uint64_t ChildProcess::peak_bytes() const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  std::uint64_t kilobytes = 0;
+  for (std::string word; status >> word;)
+    if (word == "VmHWM:" && status >> kilobytes) break;
+  return kilobytes * 1024;
+}
+
 std::string ChildProcess::last_line() const {
   std::ifstream in(log_, std::ios::binary | std::ios::ate);
   const auto size = static_cast<std::size_t>(std::max<std::streamoff>(0, in.tellg()));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ class ChildProcess {
   // The exit code (128 + the number of a signal) once it has ended. Does not wait.
   std::optional<int> ended();
   void signal(int number);
+  // The most memory that it has had at a time (VmHWM); 0 once it has ended. Not ru_maxrss: that also counts
+  // what this process had when it started the program.
+  std::uint64_t peak_bytes() const;
   // The last line that it printed; empty: none.
   std::string last_line() const;
 
