@@ -1,0 +1,63 @@
+// The memory of a simulation of a million clients, against the formula of docs/experiment_file.md.
+#include <gtest/gtest.h>
+#include <string>
+
+#include "experiments/bench/run_session.h"
+#include "tests/support/run_program.h"
+#include "tests/support/sanitized.h"
+
+namespace gradwire {
+namespace {
+
+constexpr double kClients = 1e6;
+// Bytes beside data, vectors, payload. Of kState, kPlace are taken as soon as a neighbour was asked.
+constexpr double kIdle = 24, kState = 64, kPlace = 32, kReply = 200;
+constexpr double kProgram = 30e6;  // of a run of few clients: its code, a thread, files
+
+constexpr double kQuadraticData = 16;
+
+// `asked`: clients in each round.
+double peak_of(const std::string& algorithm, std::size_t d, double asked, int rounds) {
+  const std::string toml =
+      "name = \"memory\"\n[problem]\nkind = \"quadratic\"\ndim = " + std::to_string(d) +
+      "\n[clients]\ncount = " + std::to_string(static_cast<int>(kClients)) +
+      "\nparticipation = " + std::to_string(asked / kClients) + "\n[algorithm]\n" + algorithm +
+      "step_size = 0.1\n[run]\nevaluate_every = 0\nrounds = " + std::to_string(rounds) + "\n";
+  return static_cast<double>(bench::run_alone(program("gradwire"), toml).peak_bytes);
+}
+
+class Memory : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSanitized) GTEST_SKIP() << "a sanitizer needs memory of its own";
+  }
+};
+
+TEST_F(Memory, ClientsThatNobodyAsksCostAFewBytes) {
+  EXPECT_LE(peak_of("name = \"gd\"\n", 100, 10, 2), kProgram + kClients * (kQuadraticData + kIdle));
+}
+
+TEST_F(Memory, ClientsThatWereAskedKeepTheirVectorsAndLittleElse) {
+  constexpr std::size_t kDim = 40;
+  constexpr double kVector = kDim * sizeof(double);
+  constexpr double kAsked = 1e5;
+  // Few are asked twice: of all clients 1 - 0.9^2 are asked.
+  const double peak =
+      peak_of("name = \"scaffold\"\nlocal_steps = 1\nlocal_step_size = 0.01\n", kDim, kAsked, 2);
+  constexpr double kEver = 0.19 * kClients;
+  EXPECT_LE(peak, kProgram + kClients * (kQuadraticData + kIdle + kPlace) +
+                      kEver * (kVector + kState - kPlace) + kAsked * (kReply + 2 * kVector / 16));
+  EXPECT_GE(peak, kEver * kVector);
+}
+
+TEST_F(Memory, AMillionClientsThatAllWorkKeepTheirStatesAndTheRepliesOfARound) {
+  constexpr std::size_t kDim = 40;
+  constexpr double kVector = kDim * sizeof(double);
+  constexpr double kPayload = 2 * (sizeof(std::uint32_t) + sizeof(double));
+  const double peak = peak_of("name = \"ef21\"\ncompressor = \"topk:k=2\"\n", kDim, kClients, 3);
+  EXPECT_LE(peak, kProgram + kClients * (kQuadraticData + kIdle + kVector + kState + kReply + kPayload));
+  EXPECT_GE(peak, kClients * kVector);
+}
+
+}  // namespace
+}  // namespace gradwire
