@@ -42,7 +42,8 @@ Launch launch_of(const std::function<const char*(const char*)>& variable) {
 std::string trouble_of(const Launch& launch) {
   if (launch.processes == 1) return "";
   return "started as one of " + std::to_string(launch.processes) + " processes (" + launch.variable +
-         " is set, as by mpirun or srun), and each would make the whole run into the same folder: this gradwire was "
+         " is set, as by mpirun or srun), and each would make the whole run into the same folder: this "
+         "gradwire was "
          "built without MPI; build it with -DGRADWIRE_MPI=ON, or start it once, with --threads N";
 }
 

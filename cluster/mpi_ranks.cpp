@@ -3,13 +3,12 @@
 // The functions of C alone.
 #define OMPI_SKIP_MPICXX
 #define MPICH_SKIP_MPICXX
-#include <mpi.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <mpi.h>
 #include <stdexcept>
 
 namespace gradwire {
@@ -33,7 +32,8 @@ class MpiRanks final : public Ranks {
     // Other threads compute; this one alone talks.
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
     if (provided < MPI_THREAD_FUNNELED)
-      throw std::runtime_error("MPI: this library supports no threads; use one built with MPI_THREAD_FUNNELED");
+      throw std::runtime_error(
+          "MPI: this library supports no threads; use one built with MPI_THREAD_FUNNELED");
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
     check(MPI_Comm_size(MPI_COMM_WORLD, &count_));
   }
@@ -54,7 +54,8 @@ class MpiRanks final : public Ranks {
     all.resize(sizes);
     const std::size_t longest = *std::ranges::max_element(sizes);
     if (longest <= own.bytes.size()) {
-      for (unsigned r = 0; r < count(); ++r) std::copy_n(shorts_[r].bytes.begin(), sizes[r], all.of(r).begin());
+      for (unsigned r = 0; r < count(); ++r)
+        std::copy_n(shorts_[r].bytes.begin(), sizes[r], all.of(r).begin());
       return;
     }
     std::size_t total = 0;
@@ -65,8 +66,8 @@ class MpiRanks final : public Ranks {
         counts.push_back(static_cast<int>(sizes[r]));
         starts.push_back(static_cast<int>(all.of(r).data() - all.of(0).data()));
       }
-      check(MPI_Allgatherv(mine.data(), counts[rank()], MPI_BYTE, all.of(0).data(), counts.data(), starts.data(),
-                           MPI_BYTE, MPI_COMM_WORLD));
+      check(MPI_Allgatherv(mine.data(), counts[rank()], MPI_BYTE, all.of(0).data(), counts.data(),
+                           starts.data(), MPI_BYTE, MPI_COMM_WORLD));
       return;
     }
     if (!mine.empty()) std::memcpy(all.of(rank()).data(), mine.data(), mine.size());

@@ -157,7 +157,8 @@ std::size_t first_of_rank(std::size_t size, unsigned rank, unsigned count) { ret
 
 ClientRange clients_of_rank(std::uint32_t clients, unsigned rank, unsigned count) {
   // Shares differ by an eighth at most, and consist of few subtrees.
-  const std::uint64_t together = std::bit_floor(std::max<std::uint64_t>(1, clients / (std::uint64_t{16} * count)));
+  const std::uint64_t together =
+      std::bit_floor(std::max<std::uint64_t>(1, clients / (std::uint64_t{16} * count)));
   const auto first = [&](unsigned r) {
     const std::uint64_t even = std::uint64_t{clients} * r / count;
     return static_cast<ClientId>(r == count ? clients : even / together * together);
@@ -179,27 +180,29 @@ template <class Real>
 template <class Number>
 void RankGroup<Real>::share(std::size_t size, const auto& make, const auto& take, std::span<Number> out) {
   const unsigned count = ranks_->count();
-  std::vector<std::vector<std::byte>> to(count);
   const auto messages = [&] {
     std::vector<std::span<const std::byte>> of_ranks;
     for (unsigned r = 0; r < count; ++r) of_ranks.push_back(received_.of(r));
     return of_ranks;
   };
+  std::vector<std::vector<std::byte>> to(1);
   if (size < kCoordinatesWorthSharing) {
-    make(to[0], 0, size);
+    make(to, std::vector<std::size_t>{0, size});
     ranks_->all_gather(to[0], received_);
     take(0, size, messages());
     return;
   }
-  for (unsigned r = 0; r < count; ++r) make(to[r], first_of_rank(size, r, count), first_of_rank(size, r + 1, count));
+  to.resize(count);
+  std::vector<std::size_t> begin;  // of each rank's coordinates
+  for (unsigned r = 0; r <= count; ++r) begin.push_back(first_of_rank(size, r, count));
+  make(to, begin);
   ranks_->exchange(to, received_);
-  const std::size_t lo = first_of_rank(size, ranks_->rank(), count);
-  const std::size_t hi = first_of_rank(size, ranks_->rank() + 1, count);
+  const std::size_t lo = begin[ranks_->rank()], hi = begin[ranks_->rank() + 1];
   take(lo, hi, messages());
   ranks_->all_gather(std::as_bytes(out.subspan(lo, hi - lo)), received_);
   for (unsigned r = 0; r < count; ++r)
     if (const auto bytes = received_.of(r); r != ranks_->rank() && !bytes.empty())
-      std::memcpy(out.data() + first_of_rank(size, r, count), bytes.data(), bytes.size());
+      std::memcpy(out.data() + begin[r], bytes.data(), bytes.size());
 }
 
 template <class Real>
@@ -218,7 +221,8 @@ typename RankGroup<Real>::Totals RankGroup<Real>::totals_of(std::span<const Summ
 }
 
 template <class Real>
-void RankGroup<Real>::add(std::span<const Summand> summands, Real scale, const ForRanges& ranges, Vec<Real>& out) {
+void RankGroup<Real>::add(std::span<const Summand> summands, Real scale, const ForRanges& ranges,
+                          Vec<Real>& out) {
   const Totals totals = totals_of(summands);
   if (totals.dense + totals.others == 0) return;
   // A single vector is no tree: it is scaled by its weight, as it is.
@@ -244,29 +248,41 @@ void RankGroup<Real>::add(std::span<const Summand> summands, Real scale, const F
   std::vector<ClientId> clients;
   for (const auto& node : shape.nodes()) clients.push_back(node.client);
 
-  const auto make = [&](std::vector<std::byte>& to, std::size_t lo, std::size_t hi) {
-    Packer packer(to);
-    packer.put(static_cast<double>(coefficient));
-    Real* const values = put_nodes<Real>(packer, clients, hi - lo);
-    if (!clients.empty())
-      ranges(hi - lo, [&](std::size_t from, std::size_t until) {
-        TreeSum<Real> tree;
-        std::vector<Term> terms(dense.size());
-        in_pieces(from, until, [&](std::size_t at, std::size_t end) {
-          for (std::size_t k = 0; k < dense.size(); ++k)
-            terms[k] = {dense[k].client, dense[k].weight, dense[k].v + lo + at};
-          tree.begin_part(end - at, mine_, clients_);
-          tree.add_all(terms);
-          std::size_t k = 0;
-          for (const auto& node : tree.nodes()) std::ranges::copy(node.sum, values + (k++ * (hi - lo)) + at);
-        });
-      });
-    std::uint64_t links = 0;
-    for (const Summand* s : others) links += s->part->shape == Shape::kRange ? 2 : 1;
-    packer.put(links);
-    for (const Summand* s : others) put_link_of<Real>(packer, *s->part, scale * s->weight, lo, hi);
+  std::uint64_t links = 0;
+  for (const Summand* s : others) links += s->part->shape == Shape::kRange ? 2 : 1;
+  const auto make = [&](std::vector<std::vector<std::byte>>& to, std::span<const std::size_t> begin) {
+    std::vector<std::size_t> values_at;  // where the values of nodes begin in each message
+    for (std::size_t r = 0; r < to.size(); ++r) {
+      Packer packer(to[r]);
+      packer.put(static_cast<double>(coefficient));
+      const Real* const values = put_nodes<Real>(packer, clients, begin[r + 1] - begin[r]);
+      values_at.push_back(
+          static_cast<std::size_t>(reinterpret_cast<const std::byte*>(values) - to[r].data()));
+      packer.put(links);
+      for (const Summand* s : others)
+        put_link_of<Real>(packer, *s->part, scale * s->weight, begin[r], begin[r + 1]);
+    }
+    if (clients.empty()) return;
+    ranges(begin.back(), [&](std::size_t from, std::size_t until) {
+      TreeSum<Real> tree;
+      std::vector<Term> terms(dense.size());
+      for (std::size_t r = 0; r < to.size(); ++r)
+        in_pieces(std::max(from, begin[r]), std::min(until, begin[r + 1]),
+                  [&](std::size_t at, std::size_t end) {
+                    for (std::size_t k = 0; k < dense.size(); ++k)
+                      terms[k] = {dense[k].client, dense[k].weight, dense[k].v + at};
+                    tree.begin_part(end - at, mine_, clients_);
+                    tree.add_all(terms);
+                    Real* row = reinterpret_cast<Real*>(to[r].data() + values_at[r]) + (at - begin[r]);
+                    for (const auto& node : tree.nodes()) {
+                      std::ranges::copy(node.sum, row);
+                      row += begin[r + 1] - begin[r];
+                    }
+                  });
+    });
   };
-  const auto take = [&](std::size_t lo, std::size_t hi, std::span<const std::span<const std::byte>> messages) {
+  const auto take = [&](std::size_t lo, std::size_t hi,
+                        std::span<const std::span<const std::byte>> messages) {
     std::vector<Nodes<Real>> nodes;
     std::vector<Unpacker> rest;
     for (const auto message : messages) {
@@ -294,12 +310,16 @@ Vec<double> RankGroup<Real>::sum(TreeSum<double>& tree) {
   std::vector<ClientId> clients;
   for (const auto& node : nodes) clients.push_back(node.client);
   Vec<double> out(tree.size());
-  const auto make = [&](std::vector<std::byte>& to, std::size_t lo, std::size_t hi) {
-    Packer packer(to);
-    double* values = put_nodes<double>(packer, clients, hi - lo);
-    for (const auto& node : nodes) values = std::copy(node.sum.begin() + lo, node.sum.begin() + hi, values);
+  const auto make = [&](std::vector<std::vector<std::byte>>& to, std::span<const std::size_t> begin) {
+    for (std::size_t r = 0; r < to.size(); ++r) {
+      Packer packer(to[r]);
+      double* values = put_nodes<double>(packer, clients, begin[r + 1] - begin[r]);
+      for (const auto& node : nodes)
+        values = std::copy(node.sum.data() + begin[r], node.sum.data() + begin[r + 1], values);
+    }
   };
-  const auto take = [&](std::size_t lo, std::size_t hi, std::span<const std::span<const std::byte>> messages) {
+  const auto take = [&](std::size_t lo, std::size_t hi,
+                        std::span<const std::span<const std::byte>> messages) {
     std::vector<Nodes<double>> of_ranks;
     for (const auto message : messages) {
       Unpacker unpacker(message);

@@ -1,6 +1,6 @@
-// The clients of a run, shared by ranks: each has a range of their numbers. Sums have the bits that one process
-// gives them (algorithms/support/tree_sum.h): a rank adds up the subtrees that it holds whole, and whoever owns a
-// coordinate adds up those of all ranks.
+// The clients of a run, shared by ranks: each has a range of their numbers. Sums have the bits that one
+// process gives them (algorithms/support/tree_sum.h): a rank adds up the subtrees that it holds whole, and
+// whoever owns a coordinate adds up those of all ranks.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@
 
 namespace gradwire {
 
-// The clients of rank `rank` of `count`. Where there are enough clients, ranges begin where large subtrees do.
+// The clients of rank `rank` of `count`. Where there are enough clients, ranges begin where large subtrees
+// do.
 ClientRange clients_of_rank(std::uint32_t clients, unsigned rank, unsigned count);
 
 template <class Real>
@@ -34,15 +35,15 @@ class RankGroup final : public Group<Real> {
   Ranks& ranks() { return *ranks_; }
   // Whether no leaf of the tree is divided among ranks.
   bool has_whole_leaves() const { return whole_leaves_; }
+
  private:
-  // What goes to, or comes from, one rank for a range of coordinates.
-  class Message;
   struct Totals {
     std::uint64_t dense = 0, others = 0;  // summands of all ranks
   };
   Totals totals_of(std::span<const Summand> summands);
-  // Hands every rank those of its range of `size` coordinates, calls take(lo, hi, messages of all ranks) for
-  // the range of this one, and gives everybody out, where take() has written [lo, hi).
+  // Rank r has coordinates [begin[r], begin[r + 1]). Sends it the to[r] that make(to, begin) packs, calls
+  // take(lo, hi, messages of all ranks) for the coordinates of this one, and gives everybody `out`, of which
+  // take() has written [lo, hi).
   template <class Number>
   void share(std::size_t size, const auto& make, const auto& take, std::span<Number> out);
 

@@ -28,8 +28,8 @@ class RankBytes {
   std::vector<std::size_t> start_ = {0};
 };
 
-// The functions are collective: every rank calls the same ones in the same order, from one thread. A rank that
-// does not makes all others wait; one that dies ends the job.
+// The functions are collective: every rank calls the same ones in the same order, from one thread. A rank
+// that does not makes all others wait; one that dies ends the job.
 class Ranks {
  public:
   virtual ~Ranks() = default;

@@ -2,6 +2,7 @@
 // data; 1: anything else.
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <new>
 #include <span>
 #include <sstream>
+#include <thread>
 
 #include "cluster/launch.h"
 #include "cluster/mpi_ranks.h"
@@ -53,11 +55,21 @@ Verbosity verbosity(const Arguments& a) {
   return a.json ? Verbosity::kJson : a.quiet ? Verbosity::kQuiet : Verbosity::kNormal;
 }
 
+// The launcher of another MPI starts copies that do not know of each other.
+void check_count(const Ranks& ranks, const Launch& launch) {
+  if (ranks.count() == launch.processes) return;
+  throw UsageError(launch.variable + " says that this is one of " + std::to_string(launch.processes) +
+                   " processes, the MPI that this gradwire was built with says one of " +
+                   std::to_string(ranks.count()) +
+                   "; start it with the mpirun of that MPI, or by srun with the --mpi= that serves it");
+}
+
 int run(const Arguments& a, const Launch& launch, Logger& logger) {
   RunRequest request;
   if (launch.processes > 1) {
     if (!has_mpi()) throw UsageError(trouble_of(launch));
     request.ranks = begin_mpi();
+    check_count(*request.ranks, launch);
   }
   const bool talks = request.ranks == nullptr || request.ranks->rank() == 0;
   request.out = a.out;
@@ -75,6 +87,8 @@ int run(const Arguments& a, const Launch& launch, Logger& logger) {
     all_or_none(request.ranks.get(), [&] { loaded = load_experiment(a.file, a.sets); });
     report = run_experiment(loaded, request, stop_requested);
   } catch (const RankFailure& error) {
+    // What all ranks meet is said by the first one, which ends the others.
+    if (!talks) std::this_thread::sleep_for(std::chrono::milliseconds(500));
     logger.complain(error.what());
     end_job(kFailed);
   } catch (const FailedElsewhere&) {
@@ -98,6 +112,7 @@ int bench(const Arguments& a, const Launch& launch) {
         throw UsageError("bench " + name + " measures one process; start it without mpirun");
     if (a.benchmarks.empty()) throw UsageError("name what ranks measure: gradwire bench cluster");
     options.ranks = begin_mpi();
+    check_count(*options.ranks, launch);
     if (options.ranks->rank() > 0) options.out = &nobody;
   }
   return run_bench(a.benchmarks, options);

@@ -7,12 +7,14 @@
 #include <thread>
 #include <utility>
 
+#include "engine/kernels/select.h"
 #include "experiments/plot/plot.h"
 #include "experiments/simulate/checkpoint.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/support/results_dir.h"
 #include "experiments/tcp_run.h"
 #include "proto/config/experiment_file.h"
+#include "proto/report/build_info.h"
 #include "proto/report/metrics_file.h"
 #include "proto/store/model_file.h"
 
@@ -43,7 +45,8 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
         "memory or "
         "encoded, or leave it out");
   if (request.ranks != nullptr && request.transport != TransportKind::kMemory)
-    throw UsageError("--transport: several ranks share a run in memory alone; leave it out, or start it once");
+    throw UsageError(
+        "--transport: several ranks share a run in memory alone; leave it out, or start it once");
   if (request.transport == TransportKind::kTcp && request.resume != Resume::kNo)
     throw UsageError(
         "--resume: runs over tcp cannot be resumed; leave --transport out, or start gradwire-server "
@@ -125,13 +128,18 @@ unsigned threads_of(const RunRequest& request) {
   return request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
 }
 
+// `checkpoints`: of the first rank; all of them have what it saved.
 RunResult simulate_in_memory(Prepared&& prepared, const RunRequest& request, const RunObserver& observer,
-                             const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
+                             const std::atomic<bool>& stop, Checkpoints checkpoints) {
   if (request.ranks == nullptr)
-    return simulate(std::move(prepared), request.transport == TransportKind::kEncoded, threads_of(request), observer,
-                    stop, checkpoints);
+    return simulate(std::move(prepared), request.transport == TransportKind::kEncoded, threads_of(request),
+                    observer, stop, checkpoints);
   try {
-    return simulate(std::move(prepared), false, threads_of(request), observer, stop, checkpoints, request.ranks);
+    checkpoints.saved = share_saved(*request.ranks, checkpoints.saved);
+    return simulate(std::move(prepared), false, threads_of(request), observer, stop, checkpoints,
+                    request.ranks);
+  } catch (const LostStep& lost) {
+    throw RankFailure("rank " + std::to_string(request.ranks->rank()) + ": " + lost.what);
   } catch (const std::bad_alloc&) {
     throw RankFailure("rank " + std::to_string(request.ranks->rank()) + ": there is not enough memory");
   } catch (const std::exception& error) {
@@ -139,18 +147,24 @@ RunResult simulate_in_memory(Prepared&& prepared, const RunRequest& request, con
   }
 }
 
+// What must be the same on all ranks: the run with its numbers, the program, and what computes.
+std::string run_text(const RunPlan& plan) {
+  return to_toml(plan.experiment) + build_info() + ", kernels " + kernels_name();
+}
+
 // On all ranks but the first, which has all files and talks to the user.
-RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request, const std::atomic<bool>& stop) {
+RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
+                     const std::atomic<bool>& stop) {
   Ranks* const ranks = request.ranks.get();
   Prepared prepared;
   all_or_none(ranks, [&] {
     check_request(loaded, request);
     prepared = prepare_for(loaded, request);
   });
+  check_same_run(*ranks, run_text(prepared));
   all_or_none(ranks, [] {});  // the first one opens its files
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
-  checkpoints.saved = share_saved(*ranks, {});
   RunReport report;
   report.result = simulate_in_memory(std::move(prepared), request, {}, stop, checkpoints);
   return report;
@@ -169,6 +183,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     made.emplace(request.out.empty() ? fs::path("results") / name : request.out, name);
     prepared = prepare_for(loaded, request);
   });
+  if (request.ranks != nullptr) check_same_run(*request.ranks, run_text(prepared));
   ResultsDir& folder = *made;
   const RunPlan plan = prepared;
   const unsigned threads = threads_of(request);
@@ -183,10 +198,12 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
   if (request.resume != Resume::kNo || can_resume) checkpoints.checkpoint = &checkpoint;
-  all_or_none(request.ranks.get(),
-              [&] { checkpoints.saved = begin_or_resume(checkpoint, request.resume, progress); });
-  if (request.ranks != nullptr) checkpoints.saved = share_saved(*request.ranks, checkpoints.saved);
-  MetricsFile metrics(metrics_file, checkpoints.saved.round);
+  std::optional<MetricsFile> file;
+  all_or_none(request.ranks.get(), [&] {
+    checkpoints.saved = begin_or_resume(checkpoint, request.resume, progress);
+    file.emplace(metrics_file, checkpoints.saved.round);
+  });
+  MetricsFile& metrics = *file;
   std::uint32_t records = 0;
   RunObserver observer;
   observer.on_record = [&](const RoundRecord& record) {

@@ -34,8 +34,8 @@ ReplyCounts counts_of(std::span<const Payload<Real>> parts, std::uint64_t grad_c
   return counts;
 }
 
-// Adds up counts along the tree over the clients: bits need not be whole numbers, and threads or processes that
-// share the clients must give the same sum.
+// Adds up counts along the tree over the clients: bits need not be whole numbers, and threads or processes
+// that share the clients must give the same sum.
 class CountSum {
  public:
   CountSum(ClientRange mine, std::uint32_t clients) { bits_.begin_part(2, mine, clients); }

@@ -34,7 +34,8 @@ class Group {
   virtual ClientRange mine() const = 0;
   // out += scale * the sum of the summands of all processes, in the order of add_scaled_by() (vector_ops.h).
   // REQUIRES: ascending clients, all of them mine().
-  virtual void add(std::span<const Summand> summands, Real scale, const ForRanges& ranges, Vec<Real>& out) = 0;
+  virtual void add(std::span<const Summand> summands, Real scale, const ForRanges& ranges,
+                   Vec<Real>& out) = 0;
   // The root of the tree whose nodes the processes hold: each began `tree` with its own clients
   // (TreeSum::begin_part), all of one length. Shape (length).
   virtual Vec<double> sum(TreeSum<double>& tree) = 0;

@@ -110,8 +110,10 @@ class TreeSum {
   Real* open(ClientId client) {
     const std::uint32_t leaf = leaf_of(client);
     // The level at which two neighbours meet is the highest bit in which the numbers of their leaves differ.
+    // (Equal levels come where clients do not ascend: then it is a sum in another order, in as little
+    // memory.)
     while (used_ > 1 &&
-           meet(nodes_[used_ - 2].last, nodes_[used_ - 1].first) < meet(nodes_[used_ - 1].last, leaf) &&
+           meet(nodes_[used_ - 2].last, nodes_[used_ - 1].first) <= meet(nodes_[used_ - 1].last, leaf) &&
            may_merge())
       merge();
     if (nodes_.size() == used_) nodes_.emplace_back();

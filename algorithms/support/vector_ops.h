@@ -22,15 +22,25 @@ void axpy(Real a, View<Real> v, Out<Real> out) {
 // Coordinates that are added along the tree at a time: its vectors stay in the cache.
 inline constexpr std::size_t kTreeReals = 8192;
 
-// out += scale * sum_i weight(i) decode(parts of client i), of the parts from `first` to before last(reply), split
-// by coordinate range. Dense summands are added along a tree (tree_sum.h), and their sum to `out`; then the others
-// in the order of clients. Methods sum replies by this function; the functions below only choose the parts and the
-// weights.
+// Those of the clients in the range. REQUIRES: ascending clients.
+template <class Real>
+Replies<Real> of_clients(Replies<Real> replies, ClientRange range) {
+  const auto at = [&](ClientId client) {
+    return std::ranges::lower_bound(replies, client, {}, [](const Reply<Real>& up) { return up.client; });
+  };
+  return {at(range.first), at(range.end)};
+}
+
+// out += scale * sum_i weight(i) decode(parts of client i), of the parts from `first` to before last(reply),
+// split by coordinate range. Dense summands are added along a tree (tree_sum.h), and their sum to `out`; then
+// the others in the order of clients. Methods sum replies by this function; the functions below only choose
+// the parts and the weights.
 template <class Real>
 void add_parts_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t first, auto&& last, Real scale,
                   auto&& weight, Vec<Real>& out) {
+  const Replies<Real> mine = of_clients(uplinks, setup.mine());
   const auto each = [&](const auto& use) {
-    for (const auto& up : uplinks)
+    for (const auto& up : mine)
       for (std::size_t k = first; k < last(up); ++k)
         for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
           if (p->shape != Shape::kNothing) use(up.client, *p);
@@ -86,9 +96,7 @@ void add_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, auto
 template <class Real>
 std::vector<double> values_of(const Setup<Real>& setup, Replies<Real> uplinks, auto&& value) {
   std::vector<double> values;
-  values.reserve(uplinks.size());
-  for (const auto& up : uplinks)
-    if (setup.mine().has(up.client)) values.push_back(value(up));
+  for (const auto& up : of_clients(uplinks, setup.mine())) values.push_back(value(up));
   return setup.group == nullptr ? values : setup.group->gather(values);
 }
 

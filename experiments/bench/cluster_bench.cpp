@@ -1,6 +1,7 @@
 // What ranks do together: `mpirun -n 2 gradwire bench cluster`.
 #include "algorithms/support/vector_ops.h"
 #include "base/random.h"
+#include "cluster/one_rank.h"
 #include "cluster/rank_group.h"
 #include "engine/data/source.h"
 #include "engine/problems/problem.h"
@@ -10,7 +11,11 @@
 namespace gradwire::bench {
 namespace {
 
-constexpr const char* kNotShared = "start it as mpirun -n 2 gradwire bench cluster";
+// Without mpirun: this process alone.
+std::shared_ptr<Ranks> ranks_of(const Bench& bench) {
+  if (bench.options().ranks != nullptr) return bench.options().ranks;
+  return std::make_shared<OneRank>();
+}
 
 // Returns when all ranks have come.
 void meet(Ranks& ranks) {
@@ -21,7 +26,7 @@ void meet(Ranks& ranks) {
 
 // Replies of n clients of length d; `nonzeros`: of each, d: dense.
 void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonzeros, double target) {
-  const std::shared_ptr<Ranks>& ranks = bench.options().ranks;
+  const std::shared_ptr<Ranks> ranks = ranks_of(bench);
   std::vector<std::vector<float>> values;
   std::vector<std::vector<std::uint32_t>> indices(n);
   std::vector<Uplink<float>> sent(n);
@@ -67,7 +72,7 @@ void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonze
   row.value = series[0].times(1e3);
   row.unit = "ms";
   row.versus = {"one rank", series[1].times(1e3)};
-  row.target = {Target::Of::kValue, target};
+  if (ranks->count() > 1) row.target = {Target::Of::kValue, target};
   row.note = std::to_string(ranks->count()) + " ranks";
   bench.row(row);
 }
@@ -92,14 +97,12 @@ Dataset images(std::size_t rows) {
 }  // namespace
 
 void cluster_sums(Bench& bench) {
-  if (bench.options().ranks == nullptr) return bench.skip("cluster/sums", kNotShared);
   sums_of(bench, bench.size(1000u, 40u), bench.size(7850u, 700u), bench.size(7850u, 700u), 2.5);
   sums_of(bench, bench.size(1000u, 40u), bench.size(7850u, 700u), bench.size(78u, 7u), 0.4);
 }
 
 void cluster_fedavg(Bench& bench) {
-  const std::shared_ptr<Ranks>& ranks = bench.options().ranks;
-  if (ranks == nullptr) return bench.skip("cluster/fedavg", kNotShared);
+  const std::shared_ptr<Ranks> ranks = ranks_of(bench);
   const std::uint32_t n = bench.size(1000u, 20u), rounds = bench.size(20u, 2u);
   ProblemSpec spec;
   spec.problem = Mlp{};
@@ -152,7 +155,7 @@ void cluster_fedavg(Bench& bench) {
   row.value = series[0].times(1e3 / rounds);
   row.unit = "ms/round";
   row.versus = {"one rank", series[1].times(1e3 / rounds)};
-  row.target = {Target::Of::kRatio, 0.55};
+  if (ranks->count() == 2) row.target = {Target::Of::kRatio, 0.55};
   row.note = std::to_string(ranks->count()) + " ranks of one thread; softmax 784 x 10, 5 steps of 20 samples";
   bench.row(row);
 }

@@ -15,13 +15,13 @@ namespace gradwire {
 template <class Real>
 class Evaluator {
  public:
-  // Of the clients `mine`. Remembers their gradients, for methods that need them at the same point, if those take
-  // at most `memory_bytes`. `oracles`: one for each thread of the pool; all must outlive this.
+  // Of the clients `mine`. Remembers their gradients, for methods that need them at the same point, if those
+  // take at most `memory_bytes`. `oracles`: one for each thread of the pool; all must outlive this.
   Evaluator(ClientRange mine, ThreadPool& pool, std::vector<MovableOracle<Real>*> oracles,
             std::size_t memory_bytes);
 
-  // Adds the answers of all clients of this process whose loss and gradient are finite. The bits do not depend
-  // on the threads.
+  // Adds the answers of all clients of this process whose loss and gradient are finite. The bits do not
+  // depend on the threads.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
   // What the last evaluation found of the client. Views that stay until the next evaluation.

@@ -48,10 +48,12 @@ void all_or_none(Ranks* ranks, const std::function<void()>& work) {
 void check_for_ranks(const Prepared& prepared) {
   const Experiment& e = prepared.experiment;
   const FaultsSection& f = e.faults;
-  if (f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 || f.wiped > 0 || f.shuffle)
+  if (f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 || f.wiped > 0 ||
+      f.shuffle)
     refuse("[faults] are drawn for all clients of one process; leave them out, or start it once");
   if (e.server.quorum < 1 || e.server.over_selection > 0)
-    refuse("server.quorum and server.over_selection decide by who is first; leave them out, or start it once");
+    refuse(
+        "server.quorum and server.over_selection decide by who is first; leave them out, or start it once");
   if (!e.clients.seconds.empty())
     refuse("clients.seconds are virtual, and one process has their clock; leave it out, or start it once");
   const MethodInfo& method = find_method(e.algorithm.name);
@@ -59,9 +61,21 @@ void check_for_ranks(const Prepared& prepared) {
   if (method.facts.asynchronous)
     refuse(name + " takes one reply at a time, in the order of one clock; start it once, with --threads N");
   if (name == "ef21_plus")
-    refuse(name + " keeps a vector of every client at the server; start it once, with --threads N, or use ef21");
+    refuse(name +
+           " keeps a vector of every client at the server; start it once, with --threads N, or use ef21");
   if (e.precision == Precision::kFp32 ? may_refuse<float>(prepared) : may_refuse<double>(prepared))
     refuse(name + " with a line search may give the replies of a round back; leave it out, or start it once");
+}
+
+void check_same_run(Ranks& ranks, const std::string& text) {
+  RankBytes all;
+  ranks.all_gather(bytes_of(text), all);
+  all_or_none(&ranks, [&] {
+    if (text != text_of(all.of(0)))
+      throw UsageError(
+          "rank " + std::to_string(ranks.rank()) +
+          " has another program, processor or experiment than rank 0: give all ranks the same ones");
+  });
 }
 
 Checkpoint::Saved share_saved(Ranks& ranks, const Checkpoint::Saved& mine) {

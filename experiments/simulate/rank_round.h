@@ -32,12 +32,17 @@ struct RankRound {
 
 // Collective. Adds up what all ranks say; `counts`: of this rank's replies.
 template <class Real>
-RankRound agree_on_round(RankGroup<Real>& group, RankSignals& signals, CountSum& counts, const RankRound& mine) {
+RankRound agree_on_round(RankGroup<Real>& group, RankSignals& signals, CountSum& counts,
+                         const RankRound& mine) {
   struct Head {
     std::uint64_t bytes_up, good, grad_calls, others;
     std::uint64_t stop, snapshot;
-  } head{mine.bytes_up, mine.good, counts.grad_calls(), mine.others.size(),
-         signals.stop != nullptr && signals.stop->load(), signals.is_snapshot_due && signals.is_snapshot_due()};
+  } head{mine.bytes_up,
+         mine.good,
+         counts.grad_calls(),
+         mine.others.size(),
+         signals.stop != nullptr && signals.stop->load(),
+         signals.is_snapshot_due && signals.is_snapshot_due()};
   struct Bits {
     std::uint64_t client;
     double up, up_paper;

@@ -120,17 +120,25 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
 // The same on one of several ranks. Rank 0 writes the snapshots, of the states that all send it.
 template <class Real>
 RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, RankSignals& signals,
-                       const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger, const RoundLimits& limits,
-                       LoopHooks<Real> hooks, const RunObserver& observer, const std::atomic<bool>& stop,
-                       const Checkpoints& checkpoints) {
+                       const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger,
+                       const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
+                       const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
   SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, ledger, clients);
-  snapshots.save_clients = [&] { return join_at_first(group.ranks(), clients.save_clients(ledger.committed)); };
+  // The store goes on without a snapshot where one fails, but the others would wait for this rank.
+  snapshots.save_clients = [&] {
+    try {
+      return join_at_first(group.ranks(), clients.save_clients(ledger.committed));
+    } catch (const std::exception& error) {
+      throw LostStep{std::string("the states of clients cannot be saved: ") + error.what()};
+    }
+  };
   snapshots.is_due = [&] { return std::exchange(signals.all_snapshot, false); };
   signals.stop = &stop;
   if (group.ranks().rank() == 0) {
     const auto store = store_of<Real>(checkpoints, server, ledger, snapshots, observer.on_note);
     if (store != nullptr) signals.is_snapshot_due = [raw = store.get()] { return raw->is_due(); };
-    return run_on<Real>(clients, setup, server, ledger, limits, hooks, observer, signals.all_stop, store.get());
+    return run_on<Real>(clients, setup, server, ledger, limits, hooks, observer, signals.all_stop,
+                        store.get());
   }
   const std::vector<Section> sections = sections_of(checkpoints.saved);
   if (!sections.empty() && !load_snapshot<Real>(sections, server, ledger, snapshots.load_clients))
@@ -155,6 +163,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     const auto shared = std::make_shared<Setup<Real>>(*setup);
     rank = {std::make_shared<RankGroup<Real>>(ranks, setup->n), &signals};
     shared->group = rank.group;
+    shared->keep_mirrors = false;  // nobody loses a state, and of other ranks' clients none is known
     setup = shared;
     p.data.keep_clients(setup->mine().first, setup->mine().end);
   }
@@ -176,8 +185,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     VirtualClients<Real> clients(setup, functions, {.threads = threads}, rank);
     hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     if (rank.group != nullptr)
-      return run_on_ranks<Real>(clients, *rank.group, signals, *setup, *server, ledger, limits, hooks, observer, stop,
-                                checkpoints);
+      return run_on_ranks<Real>(clients, *rank.group, signals, *setup, *server, ledger, limits, hooks,
+                                observer, stop, checkpoints);
     const auto store = store_of<Real>(checkpoints, *server, ledger,
                                       snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
     return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
@@ -200,7 +209,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
                                 ClientId i, std::uint64_t ticket) { return seconds.of(seed, i, ticket); };
   VirtualTime<Real> clients(setup, functions, virtual_options);
   const auto store = store_of<Real>(checkpoints, *server, ledger,
-                                      snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
+                                    snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
   if (store != nullptr && store->recovered()) {
     clients.set_clock(ledger.totals.seconds);
     const bool depends = facts_of(*setup).asynchronous || limits.quorum < 1;  // on who was at work
@@ -216,7 +225,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
 }  // namespace
 
 RunResult simulate(Prepared prepared, bool encoded, unsigned threads, const RunObserver& observer,
-                   const std::atomic<bool>& stop, const Checkpoints& checkpoints, std::shared_ptr<Ranks> ranks) {
+                   const std::atomic<bool>& stop, const Checkpoints& checkpoints,
+                   std::shared_ptr<Ranks> ranks) {
   threads = std::clamp(threads, 1u, std::max(1u, prepared.problem.clients));
   if (prepared.experiment.precision == Precision::kFp32)
     return simulate_as<float>(std::move(prepared), encoded, threads, observer, stop, checkpoints, ranks);

@@ -41,9 +41,9 @@ struct Checkpoints {
 };
 
 // Takes the samples of `prepared` over, so that there is one copy of them.
-// `encoded`: every message passes through the codec. `ranks`: the processes that share the clients; null: this one
-// alone. They must be able to (check_for_ranks), and all call this with the same experiment; only rank 0 has a
-// checkpoint. Throws std::runtime_error (one line).
+// `encoded`: every message passes through the codec. `ranks`: the processes that share the clients; null:
+// this one alone. They must be able to (check_for_ranks), and all call this with the same experiment; only
+// rank 0 has a checkpoint. Throws std::runtime_error (one line).
 RunResult simulate(Prepared prepared, bool encoded, unsigned threads, const RunObserver& observer,
                    const std::atomic<bool>& stop, const Checkpoints& checkpoints = {},
                    std::shared_ptr<Ranks> ranks = nullptr);

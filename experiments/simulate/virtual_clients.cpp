@@ -251,8 +251,9 @@ struct VirtualClients<Real>::Impl {
 
   // All processes know why the client did not reply to ask(); it would answer the same again.
   std::uint64_t repeat_answer(ClientId client, const Envelope<Real>& envelope) {
-    const auto known = std::ranges::find(remote_answers, client, [](const auto& of) { return of.first; });
-    if (known == remote_answers.end() || known->second != Answer::kNotFinite)
+    const auto known =
+        std::ranges::lower_bound(remote_answers, client, {}, [](const auto& of) { return of.first; });
+    if (known == remote_answers.end() || known->first != client || known->second != Answer::kNotFinite)
       throw std::runtime_error(
           "client " + std::to_string(client) +
           " does not reply to its process; clients on several ranks cannot be given their "

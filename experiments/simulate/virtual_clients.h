@@ -55,11 +55,11 @@ class VirtualClients final : public Transport<Real>, public Crowd<Real> {
   // For LoopHooks::evaluate: asks the functions, not the clients; of those that are here.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
-  // The state of all clients, or of those that are here. To be called between rounds; `committed`: by client, as
-  // the server knows it.
+  // The state of all clients, or of those that are here. To be called between rounds; `committed`: by client,
+  // as the server knows it.
   std::string save_clients(std::span<const std::uint64_t> committed);
-  // Takes the states of those that are here. REQUIRES: no client was asked yet. False: the bytes are not the saved
-  // clients of this run, all of them.
+  // Takes the states of those that are here. REQUIRES: no client was asked yet. False: the bytes are not the
+  // saved clients of this run, all of them.
   bool load_clients(std::string_view bytes);
 
  private:

@@ -152,9 +152,11 @@ typename RunStore<Real>::Snapshot RunStore<Real>::new_snapshot(RunStage stage, O
 
 template <class Real>
 std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
+  std::optional<std::string> clients;
+  if (alone_.save_clients) clients = alone_.save_clients();  // first: other processes may take part
   Snapshot snapshot = new_snapshot(stage, outcome);
   snapshot.half = half_.save();
-  if (alone_.save_clients) snapshot.clients = alone_.save_clients();
+  snapshot.clients = std::move(clients);
   if (make_durable_) throw_if_failed(make_durable_());
   throw_if_failed(journal_.snapshot(snapshot.sections()));
   return snapshot.half.size();

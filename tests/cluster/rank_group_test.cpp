@@ -1,4 +1,5 @@
-// Sums over the clients of several ranks have the bits that one process gives them; the ranks are threads here.
+// Sums over the clients of several ranks have the bits that one process gives them; the ranks are threads
+// here.
 #include "cluster/rank_group.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,8 @@ enum class Kinds { kDense, kSparse, kMixed, kOneDense };
 
 // One message each of a share of n clients, with vectors of length d.
 template <class Real>
-std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share, Kinds kinds, std::uint32_t seed) {
+std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share, Kinds kinds,
+                                    std::uint32_t seed) {
   Stream stream({seed, 0, 0, Purpose::kCohort});
   std::vector<Message<Real>> all;
   for (ClientId i = 0; i < n; ++i) {
@@ -155,7 +157,7 @@ TYPED_TEST(RankGroups, GatherInTheOrderOfClients) {
   });
 }
 
-TEST(ClientsOfRanks, AreAllClientsOnceInShareThatAreAboutEqual) {
+TEST(ClientsOfRanks, AreAllClientsOnceInSharesThatAreAboutEqual) {
   for (const std::uint32_t n : {1u, 2u, 16u, 20u, 100u, 1000u, 1'000'000u})
     for (const unsigned count : {1u, 2u, 3u, 7u, 64u}) {
       ClientId next = 0;

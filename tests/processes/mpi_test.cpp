@@ -194,7 +194,23 @@ TEST_F(MpiTest, AMistakeIsSaidOnceAndEndsAllWithCode2) {
     }
 }
 
+TEST_F(MpiTest, TheLauncherOfAnotherMpiIsRefused) {
+  write(experiment(kEf21));
+  for (const Flavour& program_of : flavours())
+    for (const Flavour& launcher : flavours()) {
+      if (program_of.name == launcher.name) continue;
+      fs::remove(folder_ / "log");
+      Process job(launcher.mpirun, over(program_of, 2, {"run", "run.toml"}), folder_ / "log");
+      EXPECT_EQ(job.wait(30), 2) << job.log();
+      EXPECT_NE(job.log().find("start it with the mpirun of that MPI"), std::string::npos) << job.log();
+      EXPECT_FALSE(fs::exists(folder_ / "results"));
+    }
+}
+
 TEST_F(MpiTest, AProgramWithoutMpiRefusesToBeOneOfSeveral) {
+#ifdef GRADWIRE_HAS_MPI
+  GTEST_SKIP() << "bin/gradwire is built with MPI";
+#endif
   write(experiment(kEf21));
   for (const Flavour& flavour : flavours()) {
     fs::remove(folder_ / "log");
