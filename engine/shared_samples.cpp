@@ -95,6 +95,7 @@ void SharedSamples::keep_clients(std::uint32_t first, std::uint32_t end) {
 }
 
 Part SharedSamples::part(std::uint32_t client) const {
+  if (made.part) return made.part(client);
   std::vector<std::uint32_t> train_work, test_work;
   return part_of(*this, train_shares.rows(client, train_work), test_shares.rows(client, test_work));
 }

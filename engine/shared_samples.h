@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,12 @@ struct SharedSamples {
   Windows train_text = {};
   Windows test_text = {};
   Shares train_shares, test_shares;  // of rows and windows alike
+  // Rows that are made when their client is asked for: not empty, `train` has none, and says how many columns
+  // they have.
+  struct Made {
+    std::function<Part(std::uint32_t client)> part;  // empty: the rows are here
+    std::vector<double> labels;                      // the different ones of classes, ascending
+  } made = {};
 
   SharedSamples() = default;  // of a kind without data: nobody's
   // One part per client, one after the other.
@@ -29,8 +36,8 @@ struct SharedSamples {
 
   std::uint32_t clients() const { return train_shares.clients(); }  // 0: there are no data
   std::size_t train_count(std::uint32_t client) const { return train_shares.size(client); }
-  // Gives back the memory of rows that no client in [first, end) holds; the other clients are left without any.
-  // Drawn rows may be anybody's: all stay. So do the letters of a text.
+  // Gives back the memory of rows that no client in [first, end) holds; the other clients are left without
+  // any. Drawn rows may be anybody's: all stay. So do the letters of a text.
   void keep_clients(std::uint32_t first, std::uint32_t end);
   // Copies; text shares its letters.
   Part part(std::uint32_t client) const;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "engine/data/synthetic.h"
 #include "proto/config/experiment.h"
 
 namespace gradwire {
@@ -31,6 +32,13 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
   if (const auto text = text_reading(e.problem))
     return shared([&](const std::string& from) { return read_text(from, base, text->form, text->context); });
   const RowsData& rows = *rows_of(e.problem);
+  if (const SyntheticSpec drawn = synthetic_spec(rows, e.seed);
+      source == "synthetic" && is_too_large_to_store(drawn)) {
+    if (!test.empty())
+      throw DataError("problem.test cannot stand beside synthetic data of more than " +
+                      std::to_string(kMaxSyntheticValues) + " values, which are not stored; leave it out");
+    return draw_synthetic(drawn, spec);
+  }
   return shared([&](const std::string& from) {
     return read_source(from, base, synthetic_spec(rows, e.seed), rows.dim);
   });

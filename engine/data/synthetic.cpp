@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,9 +14,7 @@ namespace {
 
 void check(const SyntheticSpec& spec) {
   if (spec.samples == 0 || spec.dim == 0) throw DataError("synthetic: samples and dim must be at least 1");
-  if (spec.dim > 0xfffffffe || spec.samples > kMaxSyntheticValues / spec.dim) {
-    throw DataError("synthetic: samples * dim is above the limit of " + std::to_string(kMaxSyntheticValues));
-  }
+  if (spec.dim > 0xfffffffe) throw DataError("synthetic: dim is above the limit of 2^32-2");
   if (spec.classes == 1) throw DataError("synthetic: classes = 1; use 0 for regression, or at least 2");
   if (spec.classes > spec.samples) throw DataError("synthetic: more classes than samples");
   if (spec.classes > kMaxSyntheticValues / spec.dim) {
@@ -53,14 +52,52 @@ double class_label(std::uint32_t label, std::uint32_t classes) {
   return label;
 }
 
+// Gives features their labels.
+class Teacher {
+ public:
+  explicit Teacher(const SyntheticSpec& spec)
+      : spec_(spec), weights_((spec.classes > 2 ? spec.classes : 1) * spec.dim) {
+    Random random(spec.seed, "synthetic teacher");
+    for (double& weight : weights_) weight = random.normal();
+  }
+  double label(std::span<const double> features, Random& noise) const {
+    if (spec_.classes == 0) {
+      const double signal = dot(weights_, features) / std::sqrt(static_cast<double>(spec_.dim));
+      return signal + spec_.noise * noise.normal();
+    }
+    std::uint32_t label = teacher_class(weights_, features);
+    if (noise.uniform() < spec_.noise)
+      label = static_cast<std::uint32_t>((label + 1 + noise.below(spec_.classes - 1)) % spec_.classes);
+    return class_label(label, spec_.classes);
+  }
+
+ private:
+  const SyntheticSpec spec_;
+  std::vector<double> weights_;
+};
+
+void append_row(Dataset& data, std::span<const double> features, double label) {
+  for (std::size_t c = 0; c < features.size(); ++c) {
+    if (features[c] == 0) continue;
+    data.column.push_back(static_cast<std::uint32_t>(c));
+    data.value.push_back(features[c]);
+  }
+  data.row_start.push_back(data.column.size());
+  data.label.push_back(label);
+}
+
 }  // namespace
+
+bool is_too_large_to_store(const SyntheticSpec& spec) {
+  return spec.dim > 0 && spec.samples > kMaxSyntheticValues / spec.dim;
+}
 
 Dataset make_synthetic(const SyntheticSpec& spec) {
   check(spec);
-  Random teacher_random(spec.seed, "synthetic teacher");
-  std::vector<double> teacher((spec.classes > 2 ? spec.classes : 1) * spec.dim);
-  for (double& weight : teacher) weight = teacher_random.normal();
-
+  if (is_too_large_to_store(spec))
+    throw DataError("synthetic: samples * dim is above the limit of " + std::to_string(kMaxSyntheticValues) +
+                    " for rows that are stored");
+  const Teacher teacher(spec);
   Random feature_random(spec.seed, "synthetic features");
   Random noise_random(spec.seed, "synthetic noise");
   Dataset data;
@@ -77,24 +114,45 @@ Dataset make_synthetic(const SyntheticSpec& spec) {
     if (place == 0)
       feature_random.normals(std::span(drawn).first(std::min(rows_at_once, spec.samples - r) * spec.dim));
     const auto features = std::span<const double>(drawn).subspan(place * spec.dim, spec.dim);
-    for (std::size_t c = 0; c < spec.dim; ++c) {
-      if (features[c] == 0) continue;
-      data.column.push_back(static_cast<std::uint32_t>(c));
-      data.value.push_back(features[c]);
-    }
-    data.row_start.push_back(data.column.size());
-    if (spec.classes == 0) {
-      const double signal = dot(teacher, features) / std::sqrt(static_cast<double>(spec.dim));
-      data.label.push_back(signal + spec.noise * noise_random.normal());
-      continue;
-    }
-    std::uint32_t label = teacher_class(teacher, features);
-    if (noise_random.uniform() < spec.noise) {
-      label = static_cast<std::uint32_t>((label + 1 + noise_random.below(spec.classes - 1)) % spec.classes);
-    }
-    data.label.push_back(class_label(label, spec.classes));
+    append_row(data, features, teacher.label(features, noise_random));
   }
   return data;
+}
+
+SharedSamples draw_synthetic(const SyntheticSpec& spec, const SplitSpec& split) {
+  check(spec);
+  const std::string large = "synthetic with samples * dim above " + std::to_string(kMaxSyntheticValues) +
+                            " is drawn client by client: ";
+  if (split.partition != PartitionKind::kContiguous && split.partition != PartitionKind::kIid)
+    throw DataError(large + "clients.partition must be \"contiguous\" or \"iid\"");
+  if (split.test_share > 0) throw DataError(large + "problem.test_share must be 0");
+  if (split.samples_per_client > spec.samples ||
+      (split.samples_per_client == 0 && split.clients > spec.samples))
+    throw DataError("more clients than samples: " + std::to_string(split.clients) + " clients, " +
+                    std::to_string(spec.samples) + " training samples");
+  SharedSamples shared;
+  shared.train.columns = spec.dim;
+  const std::size_t each = spec.samples / split.clients;
+  shared.train_shares = split.samples_per_client > 0
+                            ? Shares::drawn(split.clients, spec.samples, split.samples_per_client, split.seed)
+                            : Shares::equal(split.clients, each * split.clients);
+  shared.test_shares = Shares::equal(split.clients, 0);
+  for (std::uint32_t k = 0; k < spec.classes; ++k) shared.made.labels.push_back(class_label(k, spec.classes));
+  shared.made.part = [spec, shares = shared.train_shares,
+                      teacher = std::make_shared<const Teacher>(spec)](std::uint32_t client) {
+    Part part;
+    part.train.columns = part.test.columns = spec.dim;
+    std::vector<std::uint32_t> work;
+    std::vector<double> features(spec.dim);
+    const ClientRows rows = shares.rows(client, work);
+    for (std::size_t j = 0; j < rows.count; ++j) {
+      Random random(spec.seed + rows[j] * 0x9E3779B97F4A7C15u, "synthetic row");
+      random.normals(features);
+      append_row(part.train, features, teacher->label(features, random));
+    }
+    return part;
+  };
+  return shared;
 }
 
 }  // namespace gradwire

@@ -171,7 +171,9 @@ Agreement agreement_of(const SharedSamples& samples, const ProblemSpec& spec) {
   Agreement agreement;
   agreement.columns = std::max(samples.train.columns, samples.test.columns);
   if (spec.kind().has_classes) {
-    const std::vector<double> train = distinct_labels(samples.train), test = distinct_labels(samples.test);
+    const std::vector<double> train =
+                                  samples.made.part ? samples.made.labels : distinct_labels(samples.train),
+                              test = distinct_labels(samples.test);
     std::set_union(train.begin(), train.end(), test.begin(), test.end(),
                    std::back_inserter(agreement.labels));
   }
@@ -225,12 +227,56 @@ template std::unique_ptr<Oracle<float>> make_oracle(const ProblemSpec&, const Ag
 template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const Agreement&, const Part&,
                                                      std::uint32_t);
 
+namespace {
+
+// The function of a client is made anew from its samples whenever an oracle moves there.
+template <class Real>
+class MadeOracle final : public MovableOracle<Real> {
+ public:
+  MadeOracle(const ProblemSpec& spec, const Agreement& agreement,
+             std::shared_ptr<const SharedSamples> samples)
+      : spec_(spec), agreement_(agreement), samples_(std::move(samples)) {
+    make(0);
+  }
+  MadeOracle(const MadeOracle& other) : MadeOracle(other.spec_, other.agreement_, other.samples_) {}
+  std::uint32_t clients() const { return samples_->clients(); }
+  std::size_t sample_count(std::uint32_t client) const { return samples_->train_count(client); }
+
+  void move_to(std::uint32_t client) override {
+    if (client != client_) make(client);
+  }
+  std::size_t dim() const override { return at_->dim(); }
+  std::size_t sample_count() const override { return at_->sample_count(); }
+  Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override {
+    return at_->loss_and_gradient(x, batch, gradient);
+  }
+  bool hessian(std::span<const Real> x, std::span<Real> upper) override { return at_->hessian(x, upper); }
+  std::optional<Score> score(std::span<const Real> x) override { return at_->score(x); }
+
+ private:
+  void make(std::uint32_t client) {
+    at_ = make_oracle<Real>(spec_, agreement_, samples_->part(client), client);
+    client_ = client;
+  }
+
+  ProblemSpec spec_;
+  Agreement agreement_;
+  std::shared_ptr<const SharedSamples> samples_;
+  std::uint32_t client_ = 0;
+  std::unique_ptr<Oracle<Real>> at_;
+};
+
+}  // namespace
+
 template <class Real>
 std::unique_ptr<Population<Real>> make_population(const ProblemSpec& spec, const Agreement& agreement,
                                                   SharedSamples samples) {
   const bool has_data = spec.kind().needs_data();
   if (has_data && samples.clients() != spec.clients)
     throw std::logic_error("make_population: the samples are of another number of clients");
+  if (samples.made.part)
+    return std::make_unique<PopulationOf<Real, MadeOracle<Real>>>(
+        MadeOracle<Real>(spec, agreement, std::make_shared<const SharedSamples>(std::move(samples))));
   return std::visit(
       [&]<class Kind>(const Kind& kind) -> std::unique_ptr<Population<Real>> {
         if constexpr (HasPopulation<Kind>) {

@@ -10,6 +10,7 @@ namespace {
 
 // The constants are reported even when no step size needs them, unless computing them takes long.
 bool is_cheap(const SharedSamples& samples) {
+  if (samples.made.part) return false;
   constexpr std::size_t kCheapNonzeros = 5'000'000;
   constexpr std::size_t kNonzerosPerClient = 1'000;  // that cost as much as what is computed once per client
   std::size_t nonzeros = 0;
@@ -35,6 +36,10 @@ std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamp
   if (!problem.kind().has_smoothness)
     return plan.needed.smoothness.empty() ? std::nullopt : std::optional(estimate(problem, samples, plan));
   if (!plan.needed.any() && !is_cheap(samples)) return std::nullopt;
+  if (samples.made.part)
+    throw DataError(
+        "the constants of synthetic data that are not stored would take all rows at once; give "
+        "algorithm.step_size (and what else theory would choose) as a number, or fewer samples");
   return smoothness(problem, plan.agreement, samples.all_parts(), plan.weights);
 }
 

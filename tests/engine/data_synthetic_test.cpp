@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "engine/data/source.h"
+#include "engine/data/synthetic.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {
@@ -202,6 +203,52 @@ TEST(Synthetic, RefusesSizesOutOfRange) {
   refused([](SyntheticSpec& s) { s.noise = -0.1; });
   refused([](SyntheticSpec& s) { s.noise = 1.1; });
   refused([](SyntheticSpec& s) { s.noise = std::nan(""); });
+}
+
+// Rows that are not stored are the same whenever, and by whomever, they are asked for.
+TEST(Synthetic, BeyondWhatIsStoredGivesEachClientItsRowsWhenItIsAsked) {
+  SyntheticSpec spec{.samples = std::size_t{1} << 30, .dim = 100, .classes = 2, .noise = 0.1, .seed = 5};
+  ASSERT_TRUE(is_too_large_to_store(spec));
+  SplitSpec split;
+  split.clients = 1u << 28;
+  const SharedSamples samples = draw_synthetic(spec, split);
+  EXPECT_EQ(samples.clients(), split.clients);
+  EXPECT_EQ(samples.train.columns, 100u);
+  EXPECT_EQ(samples.made.labels, (std::vector<double>{-1, 1}));
+  const Part last = samples.part(split.clients - 1), first = samples.part(0),
+             again = samples.part(split.clients - 1);
+  EXPECT_EQ(last.train.rows(), 4u);
+  EXPECT_EQ(samples.train_count(split.clients - 1), 4u);
+  EXPECT_EQ(last.train.value, again.train.value);
+  EXPECT_EQ(last.train.label, again.train.label);
+  EXPECT_NE(last.train.value, first.train.value);
+  double sum = 0, squares = 0;
+  for (std::uint32_t i = 0; i < 500; ++i)
+    for (const double v : samples.part(i).train.value) sum += v, squares += v * v;
+  EXPECT_NEAR(sum / 200'000, 0, 0.015);
+  EXPECT_NEAR(squares / 200'000, 1, 0.02);
+}
+
+TEST(Synthetic, BeyondWhatIsStoredMayBeDrawnByClients) {
+  const SyntheticSpec spec{.samples = 3'000'000'000, .dim = 10, .classes = 0, .noise = 0.1, .seed = 5};
+  SplitSpec split;
+  split.clients = 1000;
+  split.samples_per_client = 7;
+  const SharedSamples samples = draw_synthetic(spec, split);
+  EXPECT_EQ(samples.part(999).train.rows(), 7u);
+  EXPECT_NE(samples.part(998).train.label, samples.part(999).train.label);
+}
+
+TEST(Synthetic, BeyondWhatIsStoredIsNotSplitByWhatAllRowsSay) {
+  const SyntheticSpec spec{.samples = std::size_t{1} << 30, .dim = 100, .classes = 2};
+  SplitSpec split;
+  split.clients = 10;
+  split.partition = PartitionKind::kByLabel;
+  EXPECT_THROW(draw_synthetic(spec, split), DataError);
+  split.partition = PartitionKind::kIid;
+  split.test_share = 0.1;
+  EXPECT_THROW(draw_synthetic(spec, split), DataError);
+  EXPECT_THROW(make_synthetic(spec), DataError);
 }
 
 }  // namespace
