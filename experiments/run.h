@@ -41,8 +41,8 @@ class RankFailure : public std::runtime_error {
 };
 
 // Runs, and writes the results whatever the outcome; of several ranks the first one writes them. Throws
-// ExperimentError, DataError, UsageError, or std::runtime_error; of several ranks FailedElsewhere or RankFailure,
-// too.
+// ExperimentError, DataError, UsageError, or std::runtime_error; of several ranks FailedElsewhere or
+// RankFailure, too.
 RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
                          const std::atomic<bool>& stop);
 

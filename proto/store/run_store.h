@@ -141,8 +141,8 @@ class RunStore {
   const std::shared_ptr<Beside> beside_;
 };
 
-// Takes the state of the half, the ledger and, where load_clients is not empty, the clients from a snapshot. False:
-// it is not one of this run.
+// Takes the state of the half, the ledger and, where load_clients is not empty, the clients from a snapshot.
+// False: it is not one of this run.
 template <class Real>
 bool load_snapshot(std::span<const Section> sections, ServerHalf<Real>& half, Ledger& ledger,
                    const std::function<bool(std::string_view)>& load_clients);
