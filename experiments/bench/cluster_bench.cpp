@@ -1,4 +1,6 @@
 // What ranks do together: `mpirun -n 2 gradwire bench cluster`.
+#include <algorithm>
+
 #include "algorithms/support/vector_ops.h"
 #include "base/random.h"
 #include "cluster/one_rank.h"

@@ -1,6 +1,8 @@
 #include "experiments/simulate/over_ranks.h"
 
 #include <exception>
+#include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "algorithms/methods.h"

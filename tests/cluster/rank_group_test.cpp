@@ -2,6 +2,7 @@
 // here.
 #include "cluster/rank_group.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <numeric>

@@ -1,5 +1,6 @@
 // gradwire under mpirun, with each MPI that is installed: the results of one process, whatever happens to the
 // ranks.
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 #include "experiments/support/metrics_reader.h"
 #include "experiments/support/results_dir.h"
 #include "proto/config/experiment.h"
+#include "proto/config/experiment_file.h"
 #include "proto/report/columns.h"
 #include "proto/report/json.h"
 #include "proto/report/metrics_file.h"
