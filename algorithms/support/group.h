@@ -32,7 +32,7 @@ class Group {
 
   virtual ~Group() = default;
   virtual ClientRange mine() const = 0;
-  // out += scale * the sum of the summands of all processes, in the order of add_scaled_by() (vector_ops.h).
+  // out += scale * the sum of the summands of all processes, in the order of add_parts_by() (vector_ops.h).
   // REQUIRES: ascending clients, all of them mine().
   virtual void add(std::span<const Summand> summands, Real scale, const ForRanges& ranges,
                    Vec<Real>& out) = 0;
