@@ -49,10 +49,10 @@ template <class Real>
 double wire_bits(const Payload<Real>& p) {
   const double count = static_cast<double>(p.values.size());
   double support_bits = 0;
-  if (!p.seeded && p.shape == Shape::kSparse) {
+  if (p.key == nullptr && p.shape == Shape::kSparse) {
     // Packed indices, or a bitmap where that is smaller.
     support_bits = std::min(count * index_bits(p.dim), static_cast<double>(p.dim));
-  } else if (!p.seeded && p.shape == Shape::kRange) {
+  } else if (p.key == nullptr && p.shape == Shape::kRange) {
     support_bits = index_bits(p.dim);
   }
   return value_bits(p.packing, p.levels, count, sizeof(Real), false) + support_bits +

@@ -59,8 +59,6 @@ template <class Real>
 struct Payload {
   Shape shape = Shape::kNothing;
   Packing packing = Packing::kPlain;
-  bool seeded = false;  // the support (indices, or first) is redrawn by the receiver from `key`; it is always
-                        // present here
   std::uint32_t dim = 0;
   std::uint32_t first = 0;
   std::uint32_t rows = 0;    // of kLowRank
@@ -68,7 +66,9 @@ struct Payload {
   Real unit = 1;             // of the packing
   std::span<const std::uint32_t> indices;
   View<Real> values;
-  StreamKey key;                  // what a seeded support was drawn from
+  // What the support (indices, or first) was drawn from: the receiver draws it again. It is always present
+  // here, too. Null: it was not drawn.
+  const StreamKey* key = nullptr;
   const Payload* next = nullptr;  // a second summand of the same dim; it has no third
 
   static Payload nothing(std::size_t dim) {
@@ -179,8 +179,9 @@ class Store {
     view_.unit = packed.unit;
   }
   void set_seeded(const StreamKey& key) {
-    view_.seeded = true;
-    view_.key = key;
+    if (key_ == nullptr) key_ = std::make_unique<StreamKey>();
+    *key_ = key;
+    view_.key = key_.get();
   }
   // Multiplies the published payload by c, within its packing.
   void rescale(Real c);
@@ -194,7 +195,9 @@ class Store {
   std::vector<std::uint32_t> indices_;
   Vec<Real> values_;
   Payload<Real> view_;
-  std::unique_ptr<Store> second_;  // keeps its address when this object is moved
+  // These keep their addresses when this object is moved.
+  std::unique_ptr<StreamKey> key_;
+  std::unique_ptr<Store> second_;
 };
 
 }  // namespace gradwire

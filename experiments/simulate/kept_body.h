@@ -41,6 +41,7 @@ class KeptBody {
  private:
   struct Link {
     Payload<Real> payload;
+    StreamKey key;
     Vec<Real> values;
     std::vector<std::uint32_t> indices;
   };
@@ -56,6 +57,10 @@ class KeptBody {
         link.indices.assign(source->indices.begin(), source->indices.end());
         link.payload.values = link.values;
         link.payload.indices = link.indices;
+        if (source->key != nullptr) {
+          link.key = *source->key;
+          link.payload.key = &link.key;
+        }
         link.payload.next = source->next == nullptr ? nullptr : &links[l + 1].payload;
       }
       return links[0].payload;
@@ -64,8 +69,9 @@ class KeptBody {
 
   static bool are_equal(const Payload<Real>* a, const Payload<Real>* b) {
     for (; a != nullptr && b != nullptr; a = a->next, b = b->next) {
-      if (a->shape != b->shape || a->packing != b->packing || a->seeded != b->seeded || a->dim != b->dim ||
-          a->first != b->first || a->rows != b->rows || a->levels != b->levels || a->unit != b->unit ||
+      if (a->shape != b->shape || a->packing != b->packing || (a->key == nullptr) != (b->key == nullptr) ||
+          a->dim != b->dim || a->first != b->first || a->rows != b->rows || a->levels != b->levels ||
+          a->unit != b->unit ||
           !std::equal(a->indices.begin(), a->indices.end(), b->indices.begin(), b->indices.end()) ||
           !std::equal(a->values.begin(), a->values.end(), b->values.begin(), b->values.end()))
         return false;

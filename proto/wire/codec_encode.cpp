@@ -73,7 +73,7 @@ template <class Real>
 [[maybe_unused]] bool redraws_to(const Compressor* c, const Payload<Real>& p) {
   std::vector<std::uint32_t> indices;
   std::uint32_t first = 0;
-  if (c == nullptr || !redraw_support(*c, p.shape, p.values.size(), p.dim, p.key, indices, first))
+  if (c == nullptr || !redraw_support(*c, p.shape, p.values.size(), p.dim, *p.key, indices, first))
     return false;
   return p.shape == Shape::kRange
              ? first == p.first
@@ -83,7 +83,8 @@ template <class Real>
 // Whether the receiver can derive this support from what it knows.
 template <class Real>
 bool derivable(const Redraws& redraws, const Payload<Real>& p, std::size_t part, std::size_t link) {
-  if (!p.seeded || redraws.compressor == nullptr || p.key != part_key(redraws.key, part, link)) return false;
+  if (p.key == nullptr || redraws.compressor == nullptr || *p.key != part_key(redraws.key, part, link))
+    return false;
   assert(redraws_to(chain_link(*redraws.compressor, link), p));
   return true;
 }

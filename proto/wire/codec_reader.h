@@ -76,7 +76,8 @@ class PartReader {
   // Draws a seeded support again; called before view(). Null: no compressor makes this part.
   Status redraw(const Compressor* compressor, const StreamKey& key, BlockMemo& draws) {
     if (!layout_.seeded) return Unit{};
-    key_ = key;
+    if (key_ == nullptr) key_ = std::make_unique<StreamKey>();
+    *key_ = key;
     if (compressor == nullptr || !redraw_support(*compressor, layout_.shape, layout_.count, layout_.dim, key,
                                                  indices_, layout_.first, draws)) {
       return Error{"the compressor of this run does not make such a seeded support"};
@@ -93,12 +94,11 @@ class PartReader {
     p.levels = packed_.levels;
     p.unit = packed_.unit;
     p.rows = layout_.rows;
-    p.seeded = layout_.seeded;
     p.dim = layout_.dim;
     p.first = layout_.first;
     if (layout_.shape == Shape::kSparse) p.indices = indices_;
     p.values = values_;
-    if (layout_.seeded) p.key = key_;
+    if (layout_.seeded) p.key = key_.get();
     return p;
   }
 
@@ -117,7 +117,7 @@ class PartReader {
 
   Layout layout_;
   Packed<Real> packed_;
-  StreamKey key_;
+  std::unique_ptr<StreamKey> key_;  // keeps its address when this object is moved
   std::vector<std::uint32_t> indices_;
   Vec<Real> values_;
   ByteBuffer packed_indices_, packed_values_;  // sections that are not the vectors themselves

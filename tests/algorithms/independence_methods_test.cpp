@@ -142,7 +142,7 @@ TEST(Independence, NoMethodDrawsASupportABatchOrACohortTwice) {
     };
     const auto parts = [&](const Parts<double>& message, const std::string& where) {
       for (std::size_t k = 0; k < message.size(); ++k)
-        if (message[k].seeded)
+        if (message[k].key != nullptr)
           once(supports, {message[k].indices.begin(), message[k].indices.end()},
                where + ", part " + std::to_string(k));
     };

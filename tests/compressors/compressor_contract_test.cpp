@@ -30,10 +30,12 @@ template <class Real>
 void expect_same_payload(const Payload<Real>& a, const Payload<Real>& b) {
   EXPECT_EQ(a.shape, b.shape);
   EXPECT_EQ(a.packing, b.packing);
-  EXPECT_EQ(a.seeded, b.seeded);
   EXPECT_EQ(a.dim, b.dim);
   EXPECT_EQ(a.first, b.first);
-  EXPECT_EQ(a.key, b.key);
+  ASSERT_EQ(a.key != nullptr, b.key != nullptr);
+  if (a.key != nullptr) {
+    EXPECT_EQ(*a.key, *b.key);
+  }
   EXPECT_TRUE(std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(), b.indices.end()));
   EXPECT_EQ(a.rows, b.rows);
   EXPECT_EQ(a.levels, b.levels);
@@ -105,9 +107,9 @@ TYPED_TEST(CompressorContract, PayloadIsWellFormed) {
       if (p.shape == Shape::kRange) {
         ASSERT_LT(p.first, p.dim);
       }
-      if (p.seeded) {
+      if (p.key != nullptr) {
         const auto purpose = Purpose::kCoin + (number == 0 ? 0 : kSecondDraw);
-        ASSERT_EQ(p.key, (StreamKey{.seed = 3, .client = 1, .purpose = purpose}));
+        ASSERT_EQ(*p.key, (StreamKey{.seed = 3, .client = 1, .purpose = purpose}));
       }
       check_packing(p);
     });
@@ -131,7 +133,8 @@ TYPED_TEST(CompressorContract, EveryPartOfTheKeyCountsWhereTheCompressorIsRandom
     SCOPED_TRACE(to_spec(c));
     const Payload<TypeParam>& first = this->compressed(c, x, {});
     const Quality q = quality(c, d);
-    const bool must_be_random = (q.unbiased && q.omega > 0.3) || (first.seeded && first.values.size() < d);
+    const bool must_be_random =
+        (q.unbiased && q.omega > 0.3) || (first.key != nullptr && first.values.size() < d);
     const Vec<TypeParam> reference = decode(first);
     int differ[4] = {};
     for (std::uint32_t i = 1; i <= 50; ++i) {
@@ -271,8 +274,8 @@ TYPED_TEST(CompressorContract, WireBitsFollowTheTable) {
       const double one = 8 * sizeof(TypeParam);
       double level = 0;  // ceil(log2(s + 1))
       while (std::ldexp(1.0, static_cast<int>(level)) < p.levels + 1.0) ++level;
-      if (p.shape == Shape::kSparse && !p.seeded) bits += std::min(count * index, d);
-      if (p.shape == Shape::kRange && !p.seeded) bits += index;
+      if (p.shape == Shape::kSparse && p.key == nullptr) bits += std::min(count * index, d);
+      if (p.shape == Shape::kRange && p.key == nullptr) bits += index;
       if (count == 0) return;
       switch (p.packing) {
         case Packing::kPlain: bits += count * one, paper += count * 32; return;
@@ -303,17 +306,18 @@ TYPED_TEST(CompressorContract, SeededSupportsAreRedrawnAndOthersRefused) {
       std::vector<std::uint32_t> indices = {1, 2, 3};
       std::uint32_t first = 0;
       const std::size_t count = p.values.size();
+      const StreamKey key = p.key != nullptr ? *p.key : StreamKey{};
       for (const Shape shape : shapes) {
-        const bool mine = p.seeded && shape == p.shape;
-        ASSERT_EQ(redraw_support(maker, shape, count, p.dim, p.key, indices, first), mine);
-        ASSERT_FALSE(redraw_support(maker, shape, count + 1, p.dim, p.key, indices, first));
-        ASSERT_FALSE(redraw_support(maker, shape, count - 1, p.dim, p.key, indices, first));
-        ASSERT_FALSE(redraw_support(maker, shape, count, p.dim - 1, p.key, indices, first) && count == p.dim);
-        ASSERT_FALSE(redraw_support(maker, shape, 0, 0, p.key, indices, first));
+        const bool mine = p.key != nullptr && shape == p.shape;
+        ASSERT_EQ(redraw_support(maker, shape, count, p.dim, key, indices, first), mine);
+        ASSERT_FALSE(redraw_support(maker, shape, count + 1, p.dim, key, indices, first));
+        ASSERT_FALSE(redraw_support(maker, shape, count - 1, p.dim, key, indices, first));
+        ASSERT_FALSE(redraw_support(maker, shape, count, p.dim - 1, key, indices, first) && count == p.dim);
+        ASSERT_FALSE(redraw_support(maker, shape, 0, 0, key, indices, first));
       }
-      if (!p.seeded) return;
+      if (p.key == nullptr) return;
       indices.assign(5, 0);
-      ASSERT_TRUE(redraw_support(maker, p.shape, count, p.dim, p.key, indices, first));
+      ASSERT_TRUE(redraw_support(maker, p.shape, count, p.dim, key, indices, first));
       if (p.shape == Shape::kSparse) {
         ASSERT_TRUE(std::equal(indices.begin(), indices.end(), p.indices.begin(), p.indices.end()));
       }
@@ -374,8 +378,9 @@ TYPED_TEST(CompressorContract, NothingIsAllocatedAfterWarmUp) {
         std::copy(x.begin(), x.end(), v.begin());
         const auto& whole = compress(c, v, {.round = round}, scratch, store);
         each_link(whole, [&](const Payload<TypeParam>& p, std::size_t number) {
-          redraw_support(*chain_link(c, number), p.shape, p.values.size(), p.dim, p.key, indices, first,
-                         memo);
+          if (p.key != nullptr)
+            redraw_support(*chain_link(c, number), p.shape, p.values.size(), p.dim, *p.key, indices, first,
+                           memo);
         });
       }
       EXPECT_EQ(allocations::count, 0u);

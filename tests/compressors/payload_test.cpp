@@ -57,7 +57,8 @@ TEST(WireBits, SeededSupportsAreFree) {
   const Vec<float> values(3, 1);
   const Indices indices = {0, 1, 2};
   for (Payload<float> p : {part(Shape::kSparse, 1000, values, indices), part(Shape::kRange, 1000, values)}) {
-    p.seeded = true;
+    const StreamKey key;
+    p.key = &key;
     EXPECT_EQ(wire_bits(p), 3 * 32);
   }
 }
@@ -124,8 +125,7 @@ TEST(StoreOf, PublishingForgetsTheMarksOfTheLastPayload) {
   store.values().assign(1, 1.0f);
   const Payload<float>& p = store.range(5, 4);
   EXPECT_EQ(p.packing, Packing::kPlain);
-  EXPECT_FALSE(p.seeded);
-  EXPECT_EQ(p.key, StreamKey{});
+  EXPECT_EQ(p.key, nullptr);
   store.clear();
   EXPECT_EQ(store.view().shape, Shape::kNothing);
 }

@@ -128,7 +128,7 @@ TYPED_TEST(TopKOf, SendsExactlyKValuesAsTheyAre) {
     Store<TypeParam> store;
     const auto& p = TopK{{k}}(v, {}, this->scratch_, store);
     ASSERT_EQ(p.values.size(), k);
-    EXPECT_FALSE(p.seeded);
+    EXPECT_EQ(p.key, nullptr);
     for (std::size_t i = 0; i < k; ++i) EXPECT_EQ(p.values[i], x[p.indices[i]]);
   }
 }

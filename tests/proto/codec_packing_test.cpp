@@ -244,7 +244,7 @@ TEST_F(DownlinkCompression, OtherKeysAreSentInFullAndSeededOnesThatNobodyMakesRe
   // Without compressor_down nothing is derived.
   auto got = through(context, plain_slot, drawn(c, key));
   ASSERT_TRUE(got) << got.error().message;
-  EXPECT_FALSE(got->body->parts[0].seeded);
+  EXPECT_EQ(got->body->parts[0].key, nullptr);
   const CodecContext plain = context;
   context.compressor_down = c;
   EnvelopeSlot<double> slot(context);
@@ -253,7 +253,7 @@ TEST_F(DownlinkCompression, OtherKeysAreSentInFullAndSeededOnesThatNobodyMakesRe
         StreamKey{5, kServerClient, 8, key.purpose}, StreamKey{5, kServerClient, 9, key.purpose + 1}}) {
     got = through(context, slot, drawn(c, other));
     ASSERT_TRUE(got) << got.error().message;
-    EXPECT_FALSE(got->body->parts[0].seeded);
+    EXPECT_EQ(got->body->parts[0].key, nullptr);
     EXPECT_TRUE(same_bits(got->body->parts[0].indices, store.view().indices));
   }
   EXPECT_FALSE(through(plain, plain_slot, drawn(c, key)));

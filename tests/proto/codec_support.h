@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <gtest/gtest.h>
 #include <random>
 #include <span>
@@ -93,12 +94,12 @@ template <class Real>
 void expect_same(const Payload<Real>& got, const Payload<Real>& sent) {
   EXPECT_EQ(got.shape, sent.shape);
   EXPECT_EQ(got.packing, sent.packing);
-  EXPECT_EQ(got.seeded, sent.seeded);
+  ASSERT_EQ(got.key != nullptr, sent.key != nullptr);
   EXPECT_EQ(got.dim, sent.dim);
   EXPECT_EQ(got.first, sent.first);
   EXPECT_TRUE(same_bits(got.indices, sent.indices));
   EXPECT_TRUE(same_bits(got.values, sent.values));
-  EXPECT_TRUE(!sent.seeded || got.key == sent.key);
+  EXPECT_TRUE(sent.key == nullptr || *got.key == *sent.key);
   EXPECT_EQ(got.rows, sent.rows);
   EXPECT_EQ(got.levels, sent.levels);
   EXPECT_TRUE(sent.values.empty() || got.unit == sent.unit);
@@ -136,6 +137,7 @@ struct Material {
   std::mt19937_64 random{7};
   std::vector<std::vector<std::uint32_t>> indices;
   std::vector<Vec<Real>> values;
+  std::deque<StreamKey> keys;
 
   Material() {
     indices.reserve(64);  // payloads view the inner vectors, which must not move
@@ -183,10 +185,9 @@ struct Material {
   // Draws the support of `p` again, from the key that the codec can derive.
   Payload<Real> seeded(Payload<Real> p, const CodecContext& context, ClientId client, std::uint32_t round,
                        std::uint32_t part) {
-    p.seeded = true;
-    p.key = {context.seed, client, round, Purpose::kCompressor + part};
+    p.key = &keys.emplace_back(StreamKey{context.seed, client, round, Purpose::kCompressor + part});
     auto& s = indices.emplace_back();
-    EXPECT_TRUE(redraw_support(context.compressor, p.shape, p.values.size(), p.dim, p.key, s, p.first));
+    EXPECT_TRUE(redraw_support(context.compressor, p.shape, p.values.size(), p.dim, *p.key, s, p.first));
     if (p.shape == Shape::kSparse) p.indices = s;
     return p;
   }
