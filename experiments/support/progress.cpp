@@ -126,8 +126,8 @@ std::string Progress::line(double elapsed, std::size_t width) const {
     sent = "  up " + bits_text(r.bits_up) + "/client, " + bytes_text(static_cast<double>(r.bytes_up)) +
            " in all";
   }
-  if (done_ > 0 && elapsed > 0) {
-    const double rate = done_ / elapsed;
+  if (done_ > before_ && elapsed > 0) {
+    const double rate = (done_ - before_) / elapsed;
     pace = "  " + rate_text(rate) + " rounds/s";
     if (done_ < rounds_ && !finished_) pace += "  ETA " + duration_text((rounds_ - done_) / rate);
   }

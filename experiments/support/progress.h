@@ -26,6 +26,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // The first `done` rounds are those of an earlier process.
+  void go_on_behind(std::uint32_t done) { before_ = done; }
   void record(const RoundRecord& record);
   void round(std::uint32_t done);  // between evaluations; cheap
   void note(const LogLine& line);  // a line of its own
@@ -46,7 +48,7 @@ class Progress {
   Clock::time_point next_show_ = started_;
   std::chrono::duration<double> interval_{1};  // of log lines; grows
   std::optional<RoundRecord> record_;
-  std::uint32_t done_ = 0, shown_ = 0;
+  std::uint32_t before_ = 0, done_ = 0, shown_ = 0;
   bool line_open_ = false;
   bool finished_ = false;
 };
