@@ -1,7 +1,9 @@
 // Labelled samples in compressed sparse rows: what every reader produces and every oracle is built from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -30,6 +32,10 @@ struct Dataset {
     return std::span(value).subspan(row_start[r], row_start[r + 1] - row_start[r]);
   }
 };
+
+// Which rows of a source a reader keeps; empty: all. Of another row it keeps the label alone, and does not
+// look at its features further than to count the columns.
+using KeepRow = std::function<bool(std::size_t row)>;
 
 // The rows `rows` of `data`, in that order; `columns` is kept.
 Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows);

@@ -100,10 +100,10 @@ Part SharedSamples::part(std::uint32_t client) const {
   return part_of(*this, train_shares.rows(client, train_work), test_shares.rows(client, test_work));
 }
 
-std::vector<Part> SharedSamples::all_parts() const {
+std::vector<Part> SharedSamples::parts(std::uint32_t first, std::uint32_t end) const {
   std::vector<Part> parts;
-  parts.reserve(clients());
-  for (std::uint32_t i = 0; i < clients(); ++i) parts.push_back(part(i));
+  parts.reserve(end - first);
+  for (std::uint32_t i = first; i < end; ++i) parts.push_back(part(i));
   return parts;
 }
 

@@ -41,7 +41,8 @@ struct SharedSamples {
   void keep_clients(std::uint32_t first, std::uint32_t end);
   // Copies; text shares its letters.
   Part part(std::uint32_t client) const;
-  std::vector<Part> all_parts() const;
+  std::vector<Part> parts(std::uint32_t first, std::uint32_t end) const;  // of the clients [first, end)
+  std::vector<Part> all_parts() const { return parts(0, clients()); }
 };
 
 }  // namespace gradwire

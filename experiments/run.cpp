@@ -106,7 +106,7 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
 }
 
 Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) {
-  Prepared prepared = prepare(loaded);
+  Prepared prepared = prepare(loaded, request.ranks.get());
   if (request.ranks != nullptr) check_for_ranks(prepared);
   return prepared;
 }
@@ -133,10 +133,10 @@ RunResult simulate_in_memory(Prepared&& prepared, const RunRequest& request, con
                              const std::atomic<bool>& stop, Checkpoints checkpoints) {
   if (request.ranks == nullptr)
     return simulate(std::move(prepared), request.transport == TransportKind::kEncoded, threads_of(request),
-                    observer, stop, checkpoints);
+                    observer, stop, std::move(checkpoints));
   try {
-    checkpoints.saved = share_saved(*request.ranks, checkpoints.saved);
-    return simulate(std::move(prepared), false, threads_of(request), observer, stop, checkpoints,
+    checkpoints.saved = share_saved(*request.ranks, std::move(checkpoints.saved));
+    return simulate(std::move(prepared), false, threads_of(request), observer, stop, std::move(checkpoints),
                     request.ranks);
   } catch (const LostStep& lost) {
     throw RankFailure("rank " + std::to_string(request.ranks->rank()) + ": " + lost.what);
@@ -166,7 +166,7 @@ RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
   RunReport report;
-  report.result = simulate_in_memory(std::move(prepared), request, {}, stop, checkpoints);
+  report.result = simulate_in_memory(std::move(prepared), request, {}, stop, std::move(checkpoints));
   return report;
 }
 
@@ -201,6 +201,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   std::optional<MetricsFile> file;
   all_or_none(request.ranks.get(), [&] {
     checkpoints.saved = begin_or_resume(checkpoint, request.resume, progress);
+    progress.go_on_behind(checkpoints.saved.round);
     file.emplace(metrics_file, checkpoints.saved.round);
   });
   MetricsFile& metrics = *file;
@@ -216,9 +217,10 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
 
   RunReport report;
   try {
-    report.result = request.transport == TransportKind::kTcp
-                        ? run_over_tcp(prepared, observer, stop)
-                        : simulate_in_memory(std::move(prepared), request, observer, stop, checkpoints);
+    report.result =
+        request.transport == TransportKind::kTcp
+            ? run_over_tcp(prepared, observer, stop)
+            : simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
   } catch (const std::exception& error) {
     if (records < 2 || request.ranks != nullptr) throw;
     folder.keep();

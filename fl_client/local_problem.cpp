@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <utility>
 
 #include "engine/data/synthetic.h"
@@ -20,9 +21,30 @@ std::optional<std::uint32_t> number(std::string_view text) {
 // Sources that open no file: an experiment may name them for a client.
 bool opens_no_file(const std::string& source) { return source == "digits" || source == "synthetic"; }
 
+// Reads `source` and `test` twice: once for the labels, which tell who holds which row, then the rows of
+// `mine`.
+SharedSamples share_own(const std::function<Dataset(const std::string& source, const KeepRow& keep)>& read,
+                        const std::string& source, const std::string& test, const SplitSpec& spec,
+                        ClientRange mine) {
+  constexpr auto none = [](std::size_t) { return false; };
+  const auto listed = [](const std::vector<bool>& rows) {
+    return [&rows](std::size_t row) { return row < rows.size() && rows[row]; };
+  };
+  const Dataset labels = read(source, none);
+  if (test.empty()) {
+    const RowsOfClients rows = rows_of_clients(labels, nullptr, spec, mine.first, mine.end);
+    return share_samples(read(source, listed(rows.data)), nullptr, spec);
+  }
+  const Dataset test_labels = read(test, none);
+  const RowsOfClients rows = rows_of_clients(labels, &test_labels, spec, mine.first, mine.end);
+  const Dataset test_data = read(test, listed(rows.test));
+  return share_samples(read(source, listed(rows.data)), &test_data, spec);
+}
+
 // `test` may be empty. REQUIRES: the problem has data.
 SharedSamples split(const Experiment& e, const std::string& source, const std::string& test,
-                    const SplitSpec& spec, const std::filesystem::path& base) {
+                    const SplitSpec& spec, const std::filesystem::path& base,
+                    std::optional<ClientRange> mine = std::nullopt) {
   const auto shared = [&](const auto& read) {
     auto data = read(source);
     if (test.empty()) return share_samples(std::move(data), nullptr, spec);
@@ -39,9 +61,10 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
                       std::to_string(kMaxSyntheticValues) + " values, which are not stored; leave it out");
     return draw_synthetic(drawn, spec);
   }
-  return shared([&](const std::string& from) {
-    return read_source(from, base, synthetic_spec(rows, e.seed), rows.dim);
-  });
+  const auto read = [&](const std::string& from, const KeepRow& keep = {}) {
+    return read_source(from, base, synthetic_spec(rows, e.seed), rows.dim, keep);
+  };
+  return mine ? share_own(read, source, test, spec, *mine) : shared(read);
 }
 
 }  // namespace
@@ -101,9 +124,10 @@ std::string complete_source(const std::string& source, const std::string& own) {
   return own.substr(0, colon + 1) + source;
 }
 
-SharedSamples load_samples(const Experiment& e, const std::filesystem::path& base) {
+SharedSamples load_samples(const Experiment& e, const std::filesystem::path& base,
+                           std::optional<ClientRange> mine) {
   const SampleSource* const own = sources_of(e.problem);
-  return own == nullptr ? SharedSamples() : split(e, own->data, own->test, split_spec(e), base);
+  return own == nullptr ? SharedSamples() : split(e, own->data, own->test, split_spec(e), base, mine);
 }
 
 bool leaves_out_test(const Experiment& e, const DataChoice& choice) {

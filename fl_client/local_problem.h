@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/support/message.h"
 #include "engine/data/source.h"
 #include "fl_client/client_data.h"
 
@@ -32,8 +33,10 @@ DataChoice parse_data_choice(std::string_view text);
 std::string complete_source(const std::string& source, const std::string& own);
 
 // The samples of all clients, by problem.data and problem.test; paths are relative to `base`. For a kind
-// without data: none. Throws DataError.
-SharedSamples load_samples(const Experiment& experiment, const std::filesystem::path& base);
+// without data: none. Throws DataError. With `mine`, the rows of other clients have no features, and are not
+// looked at (drawn rows and text are read whole).
+SharedSamples load_samples(const Experiment& experiment, const std::filesystem::path& base,
+                           std::optional<ClientRange> mine = std::nullopt);
 
 // The samples of one client. With a part number, those that load_samples gives to that client. Without one,
 // the whole source, less problem.test_share of it. Opens what `choice` names and nothing else: an experiment

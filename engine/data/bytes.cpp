@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <fstream>
 #include <new>
+#include <system_error>
+#include <utility>
+#include <vector>
 #include <zlib.h>
 
 #include "engine/dataset.h"
@@ -13,99 +16,180 @@ namespace {
 constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
 constexpr int kGzipWindowBits = 15 + 16;  // zlib's largest window; +16: gzip, not zlib, framing
 
-// Owns zlib's state, which inflateInit2 allocates.
-class Inflater {
- public:
-  Inflater() {
-    if (inflateInit2(&stream_, kGzipWindowBits) != Z_OK) throw std::bad_alloc();
-  }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
+bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-  z_stream& stream() { return stream_; }
+class MemoryBytes final : public ByteStream {
+ public:
+  explicit MemoryBytes(std::string_view bytes) : rest_(bytes) {}
+  std::size_t read(std::span<char> to) override {
+    const std::size_t got = rest_.copy(to.data(), to.size());
+    rest_.remove_prefix(got);
+    return got;
+  }
 
  private:
+  std::string_view rest_;
+};
+
+// As they lie on the disk.
+class RawFile final : public ByteStream {
+ public:
+  explicit RawFile(const std::filesystem::path& path) : name_(path.string()) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error))
+      throw DataError(name_ + ": is a folder; name a file in it");
+    file_.open(path, std::ios::binary);
+    if (!file_) throw DataError(name_ + ": cannot be opened; check that it exists and may be read");
+  }
+  std::size_t read(std::span<char> to) override {
+    file_.read(to.data(), static_cast<std::streamsize>(to.size()));
+    if (file_.bad()) throw DataError(name_ + ": reading failed after " + std::to_string(read_) + " bytes");
+    read_ += static_cast<std::size_t>(file_.gcount());
+    return static_cast<std::size_t>(file_.gcount());
+  }
+
+ private:
+  std::string name_;
+  std::ifstream file_;
+  std::size_t read_ = 0;
+};
+
+// The bytes of `raw`, inflated where it is gzipped. Owns zlib's state, which inflateInit2 allocates.
+class PlainBytes final : public ByteStream {
+ public:
+  PlainBytes(std::unique_ptr<ByteStream> raw, std::string name)
+      : raw_(std::move(raw)), name_(std::move(name)), in_(kChunkBytes) {
+    fill();
+    gzipped_ = is_gzip({in_.data(), have_});
+    if (gzipped_ && inflateInit2(&stream_, kGzipWindowBits) != Z_OK) throw std::bad_alloc();
+  }
+  ~PlainBytes() override {
+    if (gzipped_) inflateEnd(&stream_);
+  }
+  PlainBytes(const PlainBytes&) = delete;
+  PlainBytes& operator=(const PlainBytes&) = delete;
+
+  std::size_t read(std::span<char> to) override {
+    if (gzipped_) return inflate_to(to);
+    if (used_ == have_) fill();
+    const std::size_t got = std::min(to.size(), have_ - used_);
+    std::copy_n(in_.data() + used_, got, to.data());
+    used_ += got;
+    return got;
+  }
+
+ private:
+  // Keeps what is not used yet.
+  void fill() {
+    std::copy(in_.begin() + static_cast<std::ptrdiff_t>(used_),
+              in_.begin() + static_cast<std::ptrdiff_t>(have_), in_.begin());
+    have_ -= used_;
+    used_ = 0;
+    // A prefix of two bytes tells what it is, so a short read must not end here.
+    while (have_ < in_.size()) {
+      const std::size_t got = raw_->read(std::span(in_).subspan(have_));
+      have_ += got;
+      if (got == 0) break;
+    }
+  }
+
+  std::size_t inflate_to(std::span<char> to) {
+    while (!ended_) {
+      if (have_ - used_ < 2) fill();
+      stream_.next_in = reinterpret_cast<Bytef*>(in_.data() + used_);
+      stream_.avail_in = static_cast<uInt>(have_ - used_);
+      stream_.next_out = reinterpret_cast<Bytef*>(to.data());
+      const auto room =
+          static_cast<uInt>(std::min(to.size(), std::size_t{1} << 30));  // zlib counts in 32 bits
+      stream_.avail_out = room;
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      used_ = have_ - stream_.avail_in;
+      const std::size_t got = room - stream_.avail_out;
+      if (result == Z_STREAM_END) {
+        if (have_ - used_ < 2) fill();
+        ended_ = used_ == have_;
+        // gzip files may be concatenated.
+        if (!ended_ && (!is_gzip({in_.data() + used_, have_ - used_}) || inflateReset(&stream_) != Z_OK))
+          throw damaged();
+      } else if (result != Z_OK) {
+        throw damaged();  // also Z_BUF_ERROR: the input ended inside the stream
+      }
+      if (got > 0) return got;
+    }
+    return 0;
+  }
+
+  DataError damaged() const { return DataError(name_ + ": damaged or cut gzip data; fetch the file again"); }
+
+  std::unique_ptr<ByteStream> raw_;
+  std::string name_;
+  std::vector<char> in_;
+  std::size_t used_ = 0, have_ = 0;  // of `in_`
+  bool gzipped_ = false, ended_ = false;
   z_stream stream_{};
 };
 
-bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+class Limited final : public ByteStream {
+ public:
+  Limited(std::unique_ptr<ByteStream> bytes, std::string name, std::size_t max_bytes)
+      : bytes_(std::move(bytes)), name_(std::move(name)), max_bytes_(max_bytes) {}
+  std::size_t read(std::span<char> to) override {
+    const std::size_t got = bytes_->read(to);
+    read_ += got;
+    if (read_ > max_bytes_)
+      throw DataError(name_ + ": holds more than " + std::to_string(max_bytes_) +
+                      " bytes, the limit for a data file; split it");
+    return got;
+  }
 
-// The first `max_bytes` bytes as they lie on the disk.
-std::string read_raw(const std::filesystem::path& path, std::size_t max_bytes) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    throw DataError(path.string() + ": is a folder; name a file in it");
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw DataError(path.string() + ": cannot be opened; check that it exists and may be read");
-  std::string bytes;
-  // Grows while bytes arrive: the size that the file system reports does not prove that so many bytes can be
-  // read.
-  for (std::size_t chunk = kChunkBytes; bytes.size() < max_bytes;
-       chunk = std::max(kChunkBytes, bytes.size())) {
-    const std::size_t wanted = std::min(chunk, max_bytes - bytes.size());
-    const std::size_t before = bytes.size();
-    bytes.resize(before + wanted);
-    file.read(bytes.data() + before, static_cast<std::streamsize>(wanted));
-    const auto got = static_cast<std::size_t>(file.gcount());
-    bytes.resize(before + got);
-    if (got < wanted) break;
-  }
-  if (file.bad())
-    throw DataError(path.string() + ": reading failed after " + std::to_string(bytes.size()) + " bytes");
-  return bytes;
+ private:
+  std::unique_ptr<ByteStream> bytes_;
+  std::string name_;
+  std::size_t max_bytes_, read_ = 0;
+};
+
+std::unique_ptr<ByteStream> plain_bytes(const std::filesystem::path& path) {
+  return std::make_unique<PlainBytes>(std::make_unique<RawFile>(path), path.string());
 }
 
-}  // namespace
-
-std::string inflate_prefix(std::string_view gzipped, const std::string& name, std::size_t max_bytes) {
-  const auto damaged = [&name] {
-    return DataError(name + ": damaged or cut gzip data; fetch the file again");
-  };
-  Inflater inflater;
-  z_stream& stream = inflater.stream();
+// Grows while bytes arrive: the size that the file system reports does not prove that so many bytes can be
+// read.
+std::string read_prefix(ByteStream& bytes, std::size_t count) {
   std::string out;
-  std::size_t used = 0;  // bytes of `gzipped`
-  while (out.size() < max_bytes) {
+  for (std::size_t chunk = kChunkBytes; out.size() < count; chunk = std::max(kChunkBytes, out.size())) {
     const std::size_t before = out.size();
-    const std::size_t room =
-        std::min({std::max(kChunkBytes, before), max_bytes - before, std::size_t{1} << 30});
-    const std::size_t offered =
-        std::min(gzipped.size() - used, std::size_t{1} << 30);  // zlib counts in 32 bits
-    out.resize(before + room);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(gzipped.data() + used));
-    stream.avail_in = static_cast<uInt>(offered);
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + before);
-    stream.avail_out = static_cast<uInt>(room);
-    const int result = inflate(&stream, Z_NO_FLUSH);
-    used += offered - stream.avail_in;
-    out.resize(before + room - stream.avail_out);
-    if (result == Z_STREAM_END) {
-      if (used == gzipped.size()) break;
-      // gzip files may be concatenated.
-      if (!is_gzip(gzipped.substr(used)) || inflateReset(&stream) != Z_OK) throw damaged();
-    } else if (result != Z_OK) {
-      throw damaged();  // also Z_BUF_ERROR: the input ended inside the stream
+    const std::size_t wanted = std::min(chunk, count - before);
+    out.resize(before + wanted);
+    std::size_t got = 0;
+    while (got < wanted) {
+      const std::size_t more = bytes.read(std::span(out).subspan(before + got, wanted - got));
+      if (more == 0) {
+        out.resize(before + got);
+        return out;
+      }
+      got += more;
     }
   }
   return out;
 }
 
+}  // namespace
+
+std::unique_ptr<ByteStream> stream_file_bytes(const std::filesystem::path& path, std::size_t max_bytes) {
+  return std::make_unique<Limited>(plain_bytes(path), path.string(), max_bytes);
+}
+
+std::string inflate_prefix(std::string_view gzipped, const std::string& name, std::size_t max_bytes) {
+  PlainBytes bytes(std::make_unique<MemoryBytes>(gzipped), name);
+  return read_prefix(bytes, max_bytes);
+}
+
 std::string read_file_prefix(const std::filesystem::path& path, std::size_t count) {
-  // Two bytes tell whether it is gzip; a gzip prefix of `count` bytes may need the whole file.
-  if (!is_gzip(read_raw(path, 2))) return read_raw(path, count);
-  const std::string raw = read_raw(path, kMaxFileBytes);
-  return inflate_prefix(raw, path.string(), count);
+  return read_prefix(*plain_bytes(path), count);
 }
 
 std::string read_file_bytes(const std::filesystem::path& path, std::size_t max_bytes) {
-  std::string bytes = read_file_prefix(path, max_bytes + 1);
-  if (bytes.size() > max_bytes) {
-    throw DataError(path.string() + ": holds more than " + std::to_string(max_bytes) +
-                    " bytes, the limit for a data file; split it");
-  }
-  return bytes;
+  return read_prefix(*stream_file_bytes(path, max_bytes), max_bytes + 1);
 }
 
 }  // namespace gradwire

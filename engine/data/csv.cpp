@@ -33,19 +33,22 @@ double parse_field(std::string_view field, std::size_t position, const std::stri
           (number ? ", is not finite; remove or replace it" : ", is not a number; columns must be numeric"));
 }
 
-}  // namespace
-
-Dataset parse_csv(std::string_view text, const std::string& file) {
+Dataset parse(Lines& lines, const std::string& file, const KeepRow& keep) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // spreadsheets write it
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   Dataset data;
-  Lines lines(text);
   std::vector<std::string_view> fields;
   std::size_t expected = 0;  // fields per line, 0 before the first line
-  while (const auto line = lines.next()) {
+  while (auto line = lines.next()) {
+    if (lines.number() == 1 && line->starts_with(kByteOrderMark)) line->remove_prefix(kByteOrderMark.size());
     if (line->empty()) continue;
-    split_fields(*line, fields);
     const bool first = expected == 0;
+    if (!first && keep && !keep(data.rows())) {
+      const std::string_view label = trim(line->substr(line->rfind(',') + 1));
+      data.label.push_back(parse_field(label, expected - 1, file, lines.number()));
+      data.row_start.push_back(data.column.size());
+      continue;
+    }
+    split_fields(*line, fields);
     if (first) expected = fields.size();
     if (expected < 2) throw error_at(file, lines.number(), "one field; expected features and, last, a label");
     if (fields.size() != expected) {
@@ -68,6 +71,18 @@ Dataset parse_csv(std::string_view text, const std::string& file) {
   if (data.rows() == 0) throw DataError(file + ": holds no samples; each line is FEATURE,...,FEATURE,LABEL");
   data.columns = expected - 1;
   return data;
+}
+
+}  // namespace
+
+Dataset parse_csv(std::string_view text, const std::string& file) {
+  Lines lines(text);
+  return parse(lines, file, {});
+}
+
+Dataset parse_csv(ByteStream& text, const std::string& file, const KeepRow& keep) {
+  Lines lines(text);
+  return parse(lines, file, keep);
 }
 
 }  // namespace gradwire

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/data/bytes.h"
 #include "engine/dataset.h"
 
 namespace gradwire {
@@ -13,5 +14,7 @@ namespace gradwire {
 // have the same number of fields, at least two; blank lines are skipped; zeros are not stored. Throws
 // DataError.
 Dataset parse_csv(std::string_view text, const std::string& file);
+// The same of a file that is not kept in memory, or of some of its rows.
+Dataset parse_csv(ByteStream& text, const std::string& file, const KeepRow& keep);
 
 }  // namespace gradwire

@@ -71,7 +71,7 @@ std::optional<std::filesystem::path> find_part(const std::filesystem::path& fold
   return std::nullopt;
 }
 
-Dataset to_dataset(const IdxFile& images, const IdxFile& labels) {
+Dataset to_dataset(const IdxFile& images, const IdxFile& labels, const KeepRow& keep) {
   const std::size_t rows = images.sizes[0];
   Dataset data;
   data.columns = std::size_t{images.sizes[1]} * images.sizes[2];
@@ -80,7 +80,7 @@ Dataset to_dataset(const IdxFile& images, const IdxFile& labels) {
   data.label.assign(labels.body.begin(), labels.body.end());
   for (std::size_t r = 0; r < rows; ++r) {
     const auto pixels = images.body.subspan(r * data.columns, data.columns);
-    for (std::size_t c = 0; c < data.columns; ++c) {
+    for (std::size_t c = 0; c < data.columns && (!keep || keep(r)); ++c) {
       if (pixels[c] == 0) continue;
       data.column.push_back(static_cast<std::uint32_t>(c));
       data.value.push_back(pixels[c] / 255.0);
@@ -92,7 +92,7 @@ Dataset to_dataset(const IdxFile& images, const IdxFile& labels) {
 
 }  // namespace
 
-Dataset read_idx(const std::filesystem::path& folder) {
+Dataset read_idx(const std::filesystem::path& folder, const KeepRow& keep) {
   for (const char* set : {"train", "t10k"}) {
     const auto images_path = find_part(folder, std::string(set) + "-images", "idx3-ubyte");
     if (!images_path) continue;
@@ -107,7 +107,7 @@ Dataset read_idx(const std::filesystem::path& folder) {
       throw DataError(labels.name + ": " + std::to_string(labels.sizes[0]) + " labels for " +
                       std::to_string(images.sizes[0]) + " images; fetch both files again");
     }
-    return to_dataset(images, labels);
+    return to_dataset(images, labels, keep);
   }
   throw DataError(folder.string() +
                   ": holds no train-images-idx3-ubyte or t10k-images-idx3-ubyte, plain or .gz");

@@ -9,6 +9,6 @@ namespace gradwire {
 
 // Reads train-images-idx3-ubyte and train-labels-idx1-ubyte of `folder`, or t10k-* when there is no train-*.
 // Each may end in .gz, and "-idx" may be ".idx". Pixels are divided by 255. Throws DataError.
-Dataset read_idx(const std::filesystem::path& folder);
+Dataset read_idx(const std::filesystem::path& folder, const KeepRow& keep = {});
 
 }  // namespace gradwire

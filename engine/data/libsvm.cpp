@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "engine/data/lines.h"
 
@@ -21,6 +22,8 @@ class LibsvmParser {
     data_.column.reserve(pairs);
     data_.value.reserve(pairs);
   }
+  LibsvmParser(ByteStream& text, const std::string& file, std::size_t dim, KeepRow keep)
+      : lines_(text), file_(file), dim_(dim), keep_(std::move(keep)) {}
 
   Dataset parse() {
     while (const auto line = lines_.next()) {
@@ -37,9 +40,22 @@ class LibsvmParser {
     const std::string_view label = take_word(line);
     data_.label.push_back(finite(label, "label"));
     std::uint64_t previous = 0;
-    while (!line.empty()) previous = parse_pair(take_word(line), previous);
+    if (keep_ && !keep_(data_.label.size() - 1)) {
+      previous = last_index(line);
+    } else {
+      while (!line.empty()) previous = parse_pair(take_word(line), previous);
+    }
     largest_index_ = std::max(largest_index_, previous);
     data_.row_start.push_back(data_.column.size());
+  }
+
+  // Of the last pair; 0 where there is none, or none that can be read: who keeps the row says so.
+  static std::uint64_t last_index(std::string_view line) {
+    line = line.substr(0, std::min(line.rfind(':'), line.size()));
+    line.remove_prefix(std::min(line.find_last_of(" \t") + 1, line.size()));
+    std::uint64_t index = 0;
+    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), index);
+    return parsed.ec == std::errc() && index <= kMaxIndex ? index : 0;
   }
 
   // Returns the pair's index.
@@ -101,6 +117,7 @@ class LibsvmParser {
   Lines lines_;
   const std::string& file_;
   const std::size_t dim_;
+  const KeepRow keep_;
   std::uint64_t largest_index_ = 0;
   Dataset data_;
 };
@@ -109,6 +126,10 @@ class LibsvmParser {
 
 Dataset parse_libsvm(std::string_view text, const std::string& file, std::size_t dim) {
   return LibsvmParser(text, file, dim).parse();
+}
+
+Dataset parse_libsvm(ByteStream& text, const std::string& file, std::size_t dim, const KeepRow& keep) {
+  return LibsvmParser(text, file, dim, keep).parse();
 }
 
 }  // namespace gradwire

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <span>
 
 namespace gradwire {
 namespace {
 
 constexpr std::size_t kMaxQuotedBytes = 32;
+constexpr std::size_t kChunkBytes = std::size_t{1} << 16;  // of a stream
 
 // The decimal number |text| is too small or too large for a double. Returns whether it is too small: the
 // power of ten of its first nonzero digit is negative.
@@ -31,9 +33,27 @@ bool underflows(std::string_view text) {
 
 }  // namespace
 
+bool Lines::read_on() {
+  if (stream_ == nullptr) return false;
+  const std::size_t have = rest_.size();
+  if (have + kChunkBytes > buffer_.size()) {  // at first, and for long lines
+    std::vector<char> larger(std::max(2 * kChunkBytes, 2 * have));
+    std::copy(rest_.begin(), rest_.end(), larger.begin());
+    buffer_.swap(larger);
+  } else {
+    std::copy(rest_.begin(), rest_.end(), buffer_.begin());
+  }
+  const std::size_t got = stream_->read(std::span(buffer_).subspan(have));
+  rest_ = {buffer_.data(), have + got};
+  return got > 0;
+}
+
 std::optional<std::string_view> Lines::next() {
+  std::size_t end = rest_.find('\n');
+  for (std::size_t seen = rest_.size(); end == std::string_view::npos && read_on(); seen = rest_.size())
+    end = rest_.find('\n', seen);
   if (rest_.empty()) return std::nullopt;
-  const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+  end = std::min(end, rest_.size());
   std::string_view line = rest_.substr(0, end);
   rest_.remove_prefix(std::min(end + 1, rest_.size()));
   ++number_;

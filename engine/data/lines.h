@@ -5,24 +5,34 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "engine/data/bytes.h"
 #include "engine/dataset.h"
 
 namespace gradwire {
 
-// Walks over the lines of a text; views point into it.
+// Walks over the lines of a text, or of a file that is too large to be in memory.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
+  explicit Lines(ByteStream& stream) : stream_(&stream) {}
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
 
   // The next line without its end and without trailing spaces, tabs and carriage returns; nothing after the
-  // last one.
+  // last one. Of a stream it lives until the next call.
   std::optional<std::string_view> next();
 
   std::size_t number() const { return number_; }  // of the line that next() gave, from 1
 
  private:
-  std::string_view rest_;
+  // Reads on where a stream goes on; false at its end.
+  bool read_on();
+
+  std::string_view rest_;         // what has been read and not given; of a stream it lies in `buffer_`
+  ByteStream* stream_ = nullptr;  // null: `rest_` has all
+  std::vector<char> buffer_;
   std::size_t number_ = 0;
 };
 

@@ -274,6 +274,22 @@ void set_shares(SharedSamples& shared, Split rows, const SplitSpec& spec) {
 
 Split split_rows(const Dataset& data, const SplitSpec& spec) { return split(samples_of(data), spec); }
 
+RowsOfClients rows_of_clients(const Dataset& data, const Dataset* test, const SplitSpec& spec,
+                              std::uint32_t first, std::uint32_t end) {
+  const Split rows = split_for(samples_of(data), test != nullptr ? test->rows() : 0, test != nullptr, spec);
+  RowsOfClients of{std::vector<bool>(data.rows()), std::vector<bool>(test != nullptr ? test->rows() : 0)};
+  std::vector<bool>& of_test = test != nullptr ? of.test : of.data;
+  for (std::uint32_t i = first; i < end; ++i)
+    for (const std::uint32_t row : rows.test[i]) of_test[row] = true;
+  if (spec.samples_per_client > 0) {  // drawn: anybody may hold any
+    for (const std::uint32_t row : rows.train.row) of.data[row] = true;
+    return of;
+  }
+  for (std::uint32_t i = first; i < end; ++i)
+    for (const std::uint32_t row : rows.train[i]) of.data[row] = true;
+  return of;
+}
+
 SharedSamples share_samples(Dataset data, const Dataset* test, const SplitSpec& spec) {
   if (test != nullptr && test->columns > data.columns) {
     throw DataError("the test data has " + std::to_string(test->columns) + " features, the training data " +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "engine/data/bytes.h"
 #include "engine/data/csv.h"
@@ -40,6 +41,24 @@ Dataset widen(Dataset data, std::string_view source, std::size_t dim) {
   return data;
 }
 
+// Leaves out the features of rows that are not kept.
+Dataset without_others(Dataset data, const KeepRow& keep) {
+  if (!keep) return data;
+  Dataset kept;
+  kept.columns = data.columns;
+  for (std::size_t r = 0; r < data.rows(); ++r) {
+    if (keep(r)) {
+      const auto column = data.row_columns(r);
+      const auto value = data.row_values(r);
+      kept.column.insert(kept.column.end(), column.begin(), column.end());
+      kept.value.insert(kept.value.end(), value.begin(), value.end());
+    }
+    kept.row_start.push_back(kept.column.size());
+  }
+  kept.label = std::move(data.label);
+  return kept;
+}
+
 }  // namespace
 
 std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base) {
@@ -68,20 +87,22 @@ std::filesystem::path find_data(const std::filesystem::path& path, const std::fi
 }
 
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
-                    const SyntheticSpec& synthetic, std::size_t dim) {
-  if (source == "digits") return widen(read_digits(), source, dim);
-  if (source == "synthetic") return widen(make_synthetic(synthetic), source, dim);
+                    const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep) {
+  if (source == "digits") return widen(without_others(read_digits(), keep), source, dim);
+  if (source == "synthetic") return widen(make_synthetic(synthetic, keep), source, dim);
   if (const auto path = path_of(source, "libsvm:")) {
     const std::filesystem::path found = find_data(*path, base);
+    if (keep) return parse_libsvm(*stream_file_bytes(found), found.string(), dim, keep);
     return parse_libsvm(read_file_bytes(found), found.string(), dim);
   }
   if (const auto path = path_of(source, "csv:")) {
     const std::filesystem::path found = find_data(*path, base);
+    if (keep) return widen(parse_csv(*stream_file_bytes(found), found.string(), keep), found.string(), dim);
     return widen(parse_csv(read_file_bytes(found), found.string()), found.string(), dim);
   }
   if (const auto path = path_of(source, "idx:")) {
     const std::filesystem::path found = find_data(*path, base);
-    return widen(read_idx(found), found.string(), dim);
+    return widen(read_idx(found, keep), found.string(), dim);
   }
   if (source.starts_with("text:")) {
     throw DataError("data source " + quoted(source) + " is text, but the problem needs labelled samples");

@@ -43,9 +43,10 @@ struct SyntheticSpec {
 std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base);
 
 // Reads labelled samples: digits | libsvm:PATH | csv:PATH | idx:DIR | synthetic. Plain or gzipped files.
-// `dim` > 0 sets the number of features; a larger index in the file is then an error. Throws DataError.
+// `dim` > 0 sets the number of features; a larger index in the file is then an error. With `keep`, text is
+// not kept in memory. Throws DataError.
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
-                    const SyntheticSpec& synthetic, std::size_t dim = 0);
+                    const SyntheticSpec& synthetic, std::size_t dim = 0, const KeepRow& keep = {});
 
 // All samples of a text:PATH source, bytes as they are, plain or gzipped. Throws DataError.
 Windows read_text(std::string_view source, const std::filesystem::path& base, TextForm form,
@@ -70,6 +71,13 @@ struct Split {
 };
 // Throws DataError when there are fewer samples than clients.
 Split split_rows(const Dataset& data, const SplitSpec& spec);
+
+// The rows of `data` and of `test` that share_samples() gives to the clients [first, end).
+struct RowsOfClients {
+  std::vector<bool> data, test;
+};
+RowsOfClients rows_of_clients(const Dataset& data, const Dataset* test, const SplitSpec& spec,
+                              std::uint32_t first, std::uint32_t end);
 
 // The samples of all clients, in the order of clients, as split_rows() divides them, or each client's drawn
 // from all that are not held out. With `test` (problem.test), its rows are divided among the clients and

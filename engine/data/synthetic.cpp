@@ -92,7 +92,7 @@ bool is_too_large_to_store(const SyntheticSpec& spec) {
   return spec.dim > 0 && spec.samples > kMaxSyntheticValues / spec.dim;
 }
 
-Dataset make_synthetic(const SyntheticSpec& spec) {
+Dataset make_synthetic(const SyntheticSpec& spec, const KeepRow& keep) {
   check(spec);
   if (is_too_large_to_store(spec))
     throw DataError("synthetic: samples * dim is above the limit of " + std::to_string(kMaxSyntheticValues) +
@@ -102,8 +102,10 @@ Dataset make_synthetic(const SyntheticSpec& spec) {
   Random noise_random(spec.seed, "synthetic noise");
   Dataset data;
   data.columns = spec.dim;
-  data.column.reserve(spec.samples * spec.dim);
-  data.value.reserve(spec.samples * spec.dim);
+  if (!keep) {
+    data.column.reserve(spec.samples * spec.dim);
+    data.value.reserve(spec.samples * spec.dim);
+  }
   data.row_start.reserve(spec.samples + 1);
   data.label.reserve(spec.samples);
   constexpr std::size_t kDrawnAtOnce = 1024;
@@ -114,7 +116,8 @@ Dataset make_synthetic(const SyntheticSpec& spec) {
     if (place == 0)
       feature_random.normals(std::span(drawn).first(std::min(rows_at_once, spec.samples - r) * spec.dim));
     const auto features = std::span<const double>(drawn).subspan(place * spec.dim, spec.dim);
-    append_row(data, features, teacher.label(features, noise_random));
+    const double label = teacher.label(features, noise_random);
+    append_row(data, !keep || keep(r) ? features : features.first(0), label);
   }
   return data;
 }

@@ -15,7 +15,7 @@ inline constexpr std::size_t kMaxSyntheticValues = std::size_t{1} << 28;
 //   classes > 2:  argmax_c <w_c, a>, as 0 .. classes-1
 // A class label is replaced, with probability `noise`, by another class, all equally likely. Throws
 // DataError, also for more than kMaxSyntheticValues.
-Dataset make_synthetic(const SyntheticSpec& spec);
+Dataset make_synthetic(const SyntheticSpec& spec, const KeepRow& keep = {});
 
 bool is_too_large_to_store(const SyntheticSpec& spec);
 // The same kind of samples, but each row is drawn from its own number whenever its client is asked for: other

@@ -16,7 +16,7 @@
 // and, where the constants of smoothness have a closed form,
 //
 //   ClientSmoothness client_smoothness(const Agreement&, const Part&, client, AllClients) const
-//   Smoothness smoothness(const Agreement&, parts, weights, AllClients) const
+//   Smoothness smoothness(const Agreement&, parts, weights, AllClients, Turns) const
 //   double known_convexity(AllClients) const
 //   Smoothness smoothness_from_clients(clients, weights, AllClients) const
 //

@@ -65,8 +65,8 @@ struct LinearConstants {
     return gradwire::client_smoothness(problem(model().dim(agreement)), part, client);
   }
   Smoothness smoothness(const Agreement& agreement, std::span<const Part> parts,
-                        std::span<const double> weights, const AllClients&) const {
-    return gradwire::smoothness(problem(model().dim(agreement)), parts, weights);
+                        std::span<const double> weights, const AllClients&, const Turns& turns) const {
+    return gradwire::smoothness(problem(model().dim(agreement)), parts, weights, turns);
   }
   double known_convexity(const AllClients&) const { return gradwire::known_convexity(problem(0)); }
   Smoothness smoothness_from_clients(std::span<const ClientSmoothness> clients,

@@ -40,8 +40,8 @@ concept HasOracle = requires(const Kind kind, const Agreement agreement, const P
 template <class Kind>
 concept HasSmoothness = requires(const Kind kind, const Agreement agreement, std::span<const Part> parts,
                                  std::span<const double> weights, std::span<const ClientSmoothness> clients,
-                                 AllClients all) {
-  kind.smoothness(agreement, parts, weights, all);
+                                 AllClients all, const Turns& turns) {
+  kind.smoothness(agreement, parts, weights, all, turns);
   kind.client_smoothness(agreement, parts[0], 0, all);
   kind.known_convexity(all);
   kind.smoothness_from_clients(clients, weights, all);
@@ -304,13 +304,13 @@ ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agr
 }
 
 Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::span<const Part> parts,
-                      std::span<const double> weights) {
+                      std::span<const double> weights, const Turns& turns) {
   if (!weights.empty() && weights.size() != spec.clients)
     throw std::logic_error("smoothness: one weight per client");
-  if (spec.kind().needs_data() && parts.size() != spec.clients)
+  if (spec.kind().needs_data() && turns.all_clients(parts.size()) != spec.clients)
     throw std::logic_error("smoothness: one part per client");
   return with_constants<Smoothness>(
-      spec, [&](const auto& kind) { return kind.smoothness(agreement, parts, weights, spec); });
+      spec, [&](const auto& kind) { return kind.smoothness(agreement, parts, weights, spec, turns); });
 }
 
 double known_convexity(const ProblemSpec& spec) {

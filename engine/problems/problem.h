@@ -25,6 +25,7 @@
 #include "engine/problems/quadratic.h"
 #include "engine/shared_samples.h"
 #include "engine/smoothness/smoothness.h"
+#include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
@@ -102,9 +103,10 @@ ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agr
                                    std::uint32_t client);
 
 // The constants of f = sum_i weights[i] f_i (weights empty: 1/n each). REQUIRES: the kind has_smoothness;
-// parts.size() == spec.clients (kinds without data ignore the parts).
+// parts.size() == spec.clients, or, where processes share them, those of this one (kinds without data ignore
+// the parts).
 Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::span<const Part> parts,
-                      std::span<const double> weights);
+                      std::span<const double> weights, const Turns& turns = {});
 
 // A lower bound of mu that is known without data: 0 where f need not be strongly convex. REQUIRES: the kind
 // has_smoothness.

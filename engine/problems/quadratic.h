@@ -13,6 +13,7 @@
 #include "engine/problems/kind.h"
 #include "engine/shared_samples.h"
 #include "engine/smoothness/smoothness.h"
+#include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
@@ -47,7 +48,7 @@ struct Quadratic {
     return family(all).client(client);
   }
   Smoothness smoothness(const Agreement&, std::span<const Part>, std::span<const double> weights,
-                        const AllClients& all) const {
+                        const AllClients& all, const Turns&) const {
     return family(all).total(weights);
   }
   double known_convexity(const AllClients& all) const { return family(all).total({}).mu; }

@@ -53,8 +53,8 @@ struct Looked {
 class Estimate {
  public:
   Estimate(const Population<double>& clients, std::span<const double> weights, std::span<const double> x0,
-           std::uint64_t seed)
-      : seed_(seed), x_(x0.begin(), x0.end()), oracle_(clients.oracle()) {
+           std::uint64_t seed, const Turns& turns)
+      : seed_(seed), turns_(turns), x_(x0.begin(), x0.end()), oracle_(clients.oracle()) {
     double weight_sum = 0;
     for (const std::uint32_t i : draw(clients.clients(), kClients, Random(seed, "estimate clients"))) {
       const double weight = weights.empty() ? 1 : weights[i];
@@ -64,15 +64,23 @@ class Estimate {
     }
     for (Looked& one : looked_) one.weight /= weight_sum;
     L_i_.resize(looked_.size());
-    sample_square_.resize(looked_.size());
+    samples_.resize(looked_.size() + 1);
   }
 
   void look() {
-    L_ = std::max(L_, curvature(mean_gradient()));
-    for (std::size_t k = 0; k < looked_.size(); ++k) {
-      L_i_[k] = std::max(L_i_[k], curvature(gradient_of(looked_[k], looked_[k].samples)));
-      look_at_samples(k);
-    }
+    L_ = larger(L_, curvature(mean_gradient()));
+    check(L_);
+    turns_(L_i_, [&] {
+      for (std::size_t k = 0; k < looked_.size(); ++k)
+        if (turns_.has(looked_[k].client))
+          L_i_[k] = larger(L_i_[k], curvature(gradient_of(looked_[k], looked_[k].samples)));
+    });
+    turns_(samples_, [&] {
+      for (std::size_t k = 0; k < looked_.size(); ++k)
+        if (turns_.has(looked_[k].client)) look_at_samples(k);
+    });
+    for (const double L_i : L_i_) check(L_i);
+    check(samples_.back());
   }
 
   void descend() {
@@ -94,11 +102,11 @@ class Estimate {
     for (std::size_t k = 0; k < looked_.size(); ++k) {
       s.L_i[looked_[k].client] = round_up_to_two_digits(L_i_[k]);
       // L_i of a mean of samples is at most the root mean square of their L_ij.
-      square += looked_[k].weight * std::max(sample_square_[k], L_i_[k] * L_i_[k]);
+      square += looked_[k].weight * std::max(samples_[k], L_i_[k] * L_i_[k]);
     }
     s.L = std::min(round_up_to_two_digits(L_), s.L_avg());
     s.L_s = round_up_to_two_digits(std::sqrt(square));
-    s.L_sample_max = std::max(round_up_to_two_digits(sample_max_), s.L_max());
+    s.L_sample_max = std::max(round_up_to_two_digits(samples_.back()), s.L_max());
     return s;
   }
 
@@ -114,11 +122,14 @@ class Estimate {
     return [this](std::span<const double> x, std::span<double> out) {
       std::vector<double> one(out.size());
       std::fill(out.begin(), out.end(), 0.0);
-      for (const Looked& client : looked_) {
-        oracle_->move_to(client.client);
-        oracle_->loss_and_gradient(x, client.samples, one);
-        for (std::size_t j = 0; j < out.size(); ++j) out[j] += client.weight * one[j];
-      }
+      turns_(out, [&] {
+        for (const Looked& client : looked_) {
+          if (!turns_.has(client.client)) continue;
+          oracle_->move_to(client.client);
+          oracle_->loss_and_gradient(x, client.samples, one);
+          for (std::size_t j = 0; j < out.size(); ++j) out[j] += client.weight * one[j];
+        }
+      });
     };
   }
 
@@ -131,12 +142,19 @@ class Estimate {
     for (std::size_t s = 0; s < count; ++s) {
       const double L_ij = curvature(gradient_of(looked_[k], std::span(samples).subspan(s, 1)));
       sum += L_ij * L_ij;
-      sample_max_ = std::max(sample_max_, L_ij);
+      samples_.back() = larger(samples_.back(), L_ij);
     }
-    sample_square_[k] = std::max(sample_square_[k], sum / static_cast<double>(count));
+    samples_[k] = std::max(samples_[k], sum / static_cast<double>(count));
   }
 
-  // The largest ||H v||, ||v|| = 1, that the power method meets at x.
+  // nan is larger than all.
+  static double larger(double a, double b) { return b > a || std::isnan(b) ? b : a; }
+  static void check(double curvature) {
+    if (!std::isfinite(curvature))
+      throw DataError("smoothness constants cannot be estimated: a gradient near x0 is not finite");
+  }
+
+  // The largest ||H v||, ||v|| = 1, that the power method meets at x; not finite where a gradient is not.
   double curvature(const Gradient& gradient) const {
     const std::size_t d = x_.size();
     const double h = kDifference * std::max(1.0, norm(x_));
@@ -147,34 +165,34 @@ class Estimate {
     double largest = 0;
     for (int step = 0; step < kPowerSteps; ++step) {
       const double length = norm(v);
-      if (!std::isfinite(length))
-        throw DataError("smoothness constants cannot be estimated: a gradient near x0 is not finite");
       if (length == 0) break;
       for (std::size_t j = 0; j < d; ++j) moved[j] = x_[j] + h * (v[j] / length);
       gradient(moved, product);
       for (std::size_t j = 0; j < d; ++j) v[j] = (product[j] - at_x[j]) / h;
-      largest = std::max(largest, norm(v));
+      largest = larger(largest, norm(v));
+      if (!std::isfinite(largest)) break;
     }
-    if (!std::isfinite(largest))
-      throw DataError("smoothness constants cannot be estimated: a gradient near x0 is not finite");
     return largest;
   }
 
   std::uint64_t seed_;
+  Turns turns_;
   std::vector<double> x_;
   std::unique_ptr<MovableOracle<double>> oracle_;
   std::vector<Looked> looked_;
-  double L_ = 0, sample_max_ = 0;
-  std::vector<double> L_i_, sample_square_;  // of those looked at
+  double L_ = 0;
+  std::vector<double> L_i_;  // of those looked at
+  // The mean square of the curvatures of the samples of each of them; then the largest of all.
+  std::vector<double> samples_;
 };
 
 }  // namespace
 
 Smoothness estimate_smoothness(const Population<double>& clients, std::span<const double> weights,
-                               std::span<const double> x0, std::uint64_t seed) {
+                               std::span<const double> x0, std::uint64_t seed, const Turns& turns) {
   if (clients.clients() == 0 || x0.size() != clients.oracle()->dim())
     throw std::logic_error("estimate_smoothness: at least one client, x0 of the length of its oracle");
-  Estimate estimate(clients, weights, x0, seed);
+  Estimate estimate(clients, weights, x0, seed, turns);
   estimate.look();
   estimate.descend();
   estimate.look();

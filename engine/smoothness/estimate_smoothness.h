@@ -7,6 +7,7 @@
 
 #include "engine/population.h"
 #include "engine/smoothness/smoothness.h"
+#include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
@@ -16,9 +17,9 @@ namespace gradwire {
 // single samples; of more than 64 clients, 64 are drawn, and the others get the largest of the values of
 // these. mu = 0, convex = false, exact = false, estimated = true. Every value is a lower bound of the true
 // constant, rounded up to two digits so that processors whose gradients differ in their last bits agree.
-// Draws by `seed`; throws DataError where a gradient is not finite. REQUIRES: at least one client; x0 is of
-// the length of their oracles.
+// Draws by `seed`; throws DataError where a gradient is not finite. Where processes share the clients, each
+// asks the functions of its own. REQUIRES: at least one client; x0 is of the length of their oracles.
 Smoothness estimate_smoothness(const Population<double>& clients, std::span<const double> weights,
-                               std::span<const double> x0, std::uint64_t seed);
+                               std::span<const double> x0, std::uint64_t seed, const Turns& turns = {});
 
 }  // namespace gradwire

@@ -34,14 +34,14 @@ void add_outer_tile(std::span<const double> block, std::size_t n, std::size_t i,
   }
 }
 
-void add_outer_products(std::span<const double> block, std::size_t n, std::vector<double>& matrix) {
+void add_outer_products(std::span<const double> block, std::size_t n, std::span<double> matrix) {
   std::size_t i = 0;
   for (; i + 4 <= n; i += 4) add_outer_tile<4>(block, n, i, matrix.data());
   for (; i < n; ++i) add_outer_tile<1>(block, n, i, matrix.data());
 }
 
 void add_outer_product(std::span<const std::uint32_t> column, std::span<const double> value, double scale,
-                       std::size_t n, std::vector<double>& matrix) {
+                       std::size_t n, std::span<double> matrix) {
   for (std::size_t k = 0; k < column.size(); ++k) {
     double* row = &matrix[column[k] * n];
     const double factor = scale * value[k];
@@ -50,64 +50,89 @@ void add_outer_product(std::span<const std::uint32_t> column, std::span<const do
 }
 
 // (columns x columns), both triangles.
-std::vector<double> dense_gram(const Gram& gram) {
+std::vector<double> dense_gram(const Gram& gram, const Turns& turns) {
   constexpr std::size_t kBlockRows = 16;  // a multiple of four
   constexpr std::size_t kDenseFraction =
       8;  // rows with more than a share 1/8 of nonzeros are gathered in blocks
   const std::size_t n = gram.columns;
-  std::vector<double> matrix(n * n), block(kBlockRows * n);
-  std::size_t filled = 0;
+  // The next process goes on with the block that this one has begun.
+  std::vector<double> state(n * n + kBlockRows * n + 1);
+  const auto matrix = std::span(state).first(n * n), block = std::span(state).subspan(n * n, kBlockRows * n);
+  double& filled = state.back();
   const auto flush = [&] {
     add_outer_products(block, n, matrix);
     std::fill(block.begin(), block.end(), 0.0);
     filled = 0;
   };
-  for (const auto& [data, scale] : gram.terms) {
-    for (std::size_t r = 0; r < data->rows(); ++r) {
-      const auto column = data->row_columns(r);
-      const auto value = data->row_values(r);
-      if (column.size() * kDenseFraction <= n) {
-        add_outer_product(column, value, scale, n, matrix);
-        continue;
+  turns(state, [&] {
+    for (const auto& [data, scale] : gram.terms) {
+      for (std::size_t r = 0; r < data->rows(); ++r) {
+        const auto column = data->row_columns(r);
+        const auto value = data->row_values(r);
+        if (column.size() * kDenseFraction <= n) {
+          add_outer_product(column, value, scale, n, matrix);
+          continue;
+        }
+        double* row = &block[static_cast<std::size_t>(filled) * n];
+        for (std::size_t k = 0; k < column.size(); ++k) row[column[k]] = std::sqrt(scale) * value[k];
+        if (++filled == kBlockRows) flush();
       }
-      double* row = &block[filled * n];
-      for (std::size_t k = 0; k < column.size(); ++k) row[column[k]] = std::sqrt(scale) * value[k];
-      if (++filled == kBlockRows) flush();
     }
-  }
+  });
   if (filled > 0) flush();
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < i; ++j) matrix[j * n + i] = matrix[i * n + j];
   }
-  return matrix;
+  state.resize(n * n);
+  return state;
 }
 
-// B B^T, (rows x rows), B the rows of all terms, each scaled by the root of its term's scale: the same
-// nonzero eigenvalues as the Gram matrix.
-std::vector<double> dense_twin(const Gram& gram) {
-  const std::size_t n = gram.rows();
-  std::vector<double> matrix(n * n), dense(gram.columns);
-  std::size_t first = 0;
-  for (const auto& [data, scale] : gram.terms) {
-    for (std::size_t r = 0; r < data->rows(); ++r) {
-      const auto column = data->row_columns(r);
-      const auto value = data->row_values(r);
-      for (std::size_t k = 0; k < column.size(); ++k) dense[column[k]] = value[k];
-      std::size_t other = 0;
-      for (const auto& [other_data, other_scale] : gram.terms) {
-        for (std::size_t q = 0; q < other_data->rows(); ++q, ++other) {
-          double sum = 0;
-          const auto other_column = other_data->row_columns(q);
-          const auto other_value = other_data->row_values(q);
-          for (std::size_t k = 0; k < other_column.size(); ++k)
-            sum += other_value[k] * dense[other_column[k]];
-          matrix[(first + r) * n + other] = std::sqrt(scale) * std::sqrt(other_scale) * sum;
-        }
-      }
-      for (const std::uint32_t c : column) dense[c] = 0;
-    }
-    first += data->rows();
+struct ScaledRow {
+  std::span<const std::uint32_t> column;
+  std::span<const double> value;
+  double root;  // of its term's scale
+};
+
+std::vector<ScaledRow> scaled_rows(const Gram& gram) {
+  std::vector<ScaledRow> rows;
+  for (const auto& [data, scale] : gram.terms)
+    for (std::size_t r = 0; r < data->rows(); ++r)
+      rows.push_back({data->row_columns(r), data->row_values(r), std::sqrt(scale)});
+  return rows;
+}
+
+double dot(const ScaledRow& row, std::span<const double> dense) {
+  double sum = 0;
+  for (std::size_t k = 0; k < row.column.size(); ++k) sum += row.value[k] * dense[row.column[k]];
+  return sum;
+}
+
+// B B^T, (n x n), B the rows of all terms of all processes, each scaled by the root of its term's scale: the
+// same nonzero eigenvalues as the Gram matrix. Those of this process begin with number `first`.
+std::vector<double> dense_twin(const Gram& gram, std::size_t first, std::size_t n, const Turns& turns) {
+  const std::vector<ScaledRow> rows = scaled_rows(gram);
+  const std::size_t end = first + rows.size();
+  std::vector<double> columns_of_rows(n * rows.size());
+  std::vector<double> given(gram.columns + 1);  // a row, and its root
+  for (std::size_t r = 0; r < n; ++r) {
+    const ScaledRow* const own = r >= first && r < end ? &rows[r - first] : nullptr;
+    turns(given, [&] {
+      if (own == nullptr) return;
+      if (turns.pass_on) std::fill(given.begin(), given.end(), 0.0);
+      for (std::size_t k = 0; k < own->column.size(); ++k) given[own->column[k]] = own->value[k];
+      given.back() = own->root;
+    });
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      columns_of_rows[r * rows.size() + k] = given.back() * rows[k].root * dot(rows[k], given);
+    if (own != nullptr)
+      for (const std::uint32_t c : own->column) given[c] = 0;
   }
+  std::vector<double> matrix(n * n);
+  turns(matrix, [&] {
+    for (std::size_t r = 0; r < n; ++r)
+      for (std::size_t k = 0; k < rows.size(); ++k)
+        matrix[r * n + first + k] = columns_of_rows[r * rows.size() + k];
+  });
   return matrix;
 }
 
@@ -119,8 +144,7 @@ std::size_t Gram::rows() const {
   return sum;
 }
 
-void Gram::apply(std::span<const double> v, std::span<double> out) const {
-  std::fill(out.begin(), out.end(), 0.0);
+void Gram::add(std::span<const double> v, std::span<double> out) const {
   for (const auto& [data, scale] : terms) {
     for (std::size_t r = 0; r < data->rows(); ++r) {
       const auto column = data->row_columns(r);
@@ -133,18 +157,32 @@ void Gram::apply(std::span<const double> v, std::span<double> out) const {
   }
 }
 
-double Gram::largest_eigenvalue() const {
-  return gradwire::largest_eigenvalue(
-      columns, [this](std::span<const double> v, std::span<double> out) { apply(v, out); });
+void Gram::apply(std::span<const double> v, std::span<double> out) const {
+  std::fill(out.begin(), out.end(), 0.0);
+  add(v, out);
 }
 
-double Gram::smallest_eigenvalue(Smallest which) const {
-  const std::size_t row_count = rows();
+double Gram::largest_eigenvalue(const Turns& turns) const {
+  return gradwire::largest_eigenvalue(columns, [&](std::span<const double> v, std::span<double> out) {
+    std::fill(out.begin(), out.end(), 0.0);
+    turns(out, [&] { add(v, out); });
+  });
+}
+
+double Gram::smallest_eigenvalue(Smallest which, const Turns& turns) const {
+  double counted = 0;  // rows
+  std::size_t first = 0;
+  turns({&counted, 1}, [&] {
+    first = static_cast<std::size_t>(counted);
+    counted += static_cast<double>(rows());
+  });
+  const auto row_count = static_cast<std::size_t>(counted);
   const std::size_t size = std::min(columns, row_count);
   if (size == 0 || size > kDenseLimit) return 0;
   const bool rank_below_dim = row_count < columns;
   if (which == Smallest::kOfAll && rank_below_dim) return 0;
-  const Tridiagonal t = tridiagonalize(rank_below_dim ? dense_twin(*this) : dense_gram(*this), size);
+  const Tridiagonal t = tridiagonalize(
+      rank_below_dim ? dense_twin(*this, first, row_count, turns) : dense_gram(*this, turns), size);
   // An eigenvalue below this is a 0 with a rounding error (the rule of numerical rank).
   const double zero = static_cast<double>(std::max(row_count, columns)) *
                       std::numeric_limits<double>::epsilon() * eigenvalue(t, size - 1);
@@ -153,40 +191,46 @@ double Gram::smallest_eigenvalue(Smallest which) const {
   return eigenvalue(t, zeros);
 }
 
-double largest_mean_square(std::span<const Gram> grams, std::span<const double> weights, double ridge) {
-  const std::size_t n = grams[0].columns;
+double largest_mean_square(std::size_t n, std::span<const Gram> grams, std::span<const double> weights,
+                           double ridge, const Turns& turns) {
   std::vector<double> once(n), twice(n);
   return largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {
     std::fill(out.begin(), out.end(), 0.0);
-    for (std::size_t i = 0; i < grams.size(); ++i) {
-      grams[i].apply(v, once);
-      for (std::size_t j = 0; j < n; ++j) once[j] += ridge * v[j];
-      grams[i].apply(once, twice);
-      for (std::size_t j = 0; j < n; ++j) out[j] += weights[i] * (twice[j] + ridge * once[j]);
-    }
+    turns(out, [&] {
+      for (std::size_t i = 0; i < grams.size(); ++i) {
+        grams[i].apply(v, once);
+        for (std::size_t j = 0; j < n; ++j) once[j] += ridge * v[j];
+        grams[i].apply(once, twice);
+        for (std::size_t j = 0; j < n; ++j) out[j] += weights[i] * (twice[j] + ridge * once[j]);
+      }
+    });
   });
 }
 
-double largest_variance(std::span<const Gram> grams, std::span<const double> weights, double mean_square) {
-  const std::size_t n = grams[0].columns;
+double largest_variance(std::size_t n, std::span<const Gram> grams, std::span<const double> weights,
+                        double mean_square, const Turns& turns) {
   // Lanczos stops at a relative accuracy, which a variance that is 0 up to rounding cannot reach; with the
   // shift it can.
   const double shift = mean_square / 64;
   std::vector<double> mean(n), once(n), twice(n);
   const double shifted = largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {
     std::fill(mean.begin(), mean.end(), 0.0);
-    for (std::size_t i = 0; i < grams.size(); ++i) {
-      grams[i].apply(v, once);
-      for (std::size_t j = 0; j < n; ++j) mean[j] += weights[i] * once[j];
-    }
+    turns(mean, [&] {
+      for (std::size_t i = 0; i < grams.size(); ++i) {
+        grams[i].apply(v, once);
+        for (std::size_t j = 0; j < n; ++j) mean[j] += weights[i] * once[j];
+      }
+    });
     // sum_i w_i G_i (G_i - mean) v: the difference is taken first, so little is cancelled.
     for (std::size_t j = 0; j < n; ++j) out[j] = shift * v[j];
-    for (std::size_t i = 0; i < grams.size(); ++i) {
-      grams[i].apply(v, once);
-      for (std::size_t j = 0; j < n; ++j) once[j] -= mean[j];
-      grams[i].apply(once, twice);
-      for (std::size_t j = 0; j < n; ++j) out[j] += weights[i] * twice[j];
-    }
+    turns(out, [&] {
+      for (std::size_t i = 0; i < grams.size(); ++i) {
+        grams[i].apply(v, once);
+        for (std::size_t j = 0; j < n; ++j) once[j] -= mean[j];
+        grams[i].apply(once, twice);
+        for (std::size_t j = 0; j < n; ++j) out[j] += weights[i] * twice[j];
+      }
+    });
   });
   return std::max(0.0, shifted - shift);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/dataset.h"
+#include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
@@ -26,18 +27,25 @@ struct Gram {
   // out = (sum_i scale_i A_i^T A_i) v
   void apply(std::span<const double> v, std::span<double> out) const;
 
-  double largest_eigenvalue() const;
+  // Of the sum over the terms of all processes.
+  double largest_eigenvalue(const Turns& turns = {}) const;
 
-  // 0 when there is none, or when neither the matrix nor its twin A A^T is small enough to be formed.
-  double smallest_eigenvalue(Smallest which) const;
+  // The same; 0 when there is none, or when neither the matrix nor its twin A A^T is small enough to be
+  // formed.
+  double smallest_eigenvalue(Smallest which, const Turns& turns = {}) const;
+
+ private:
+  void add(std::span<const double> v, std::span<double> out) const;  // out += (...) v
 };
 
-// Of the matrices G_i + ridge I with weights of sum 1: the largest eigenvalue of their mean square, sum_i w_i
-// (G_i + ridge I)^2. REQUIRES: as many weights as matrices, of equal size.
-double largest_mean_square(std::span<const Gram> grams, std::span<const double> weights, double ridge);
+// Of the matrices G_i + ridge I of all processes with weights of sum 1: the largest eigenvalue of their mean
+// square, sum_i w_i (G_i + ridge I)^2. REQUIRES: all are (columns x columns); as many weights as matrices.
+double largest_mean_square(std::size_t columns, std::span<const Gram> grams, std::span<const double> weights,
+                           double ridge, const Turns& turns = {});
 
 // The largest eigenvalue of their variance sum_i w_i G_i^2 - (sum_i w_i G_i)^2, within 1e-14 of
-// `mean_square`, the largest eigenvalue of sum_i w_i G_i^2 or more.
-double largest_variance(std::span<const Gram> grams, std::span<const double> weights, double mean_square);
+// `mean_square`, the largest eigenvalue of sum_i w_i G_i^2 or more. REQUIRES: the same.
+double largest_variance(std::size_t columns, std::span<const Gram> grams, std::span<const double> weights,
+                        double mean_square, const Turns& turns = {});
 
 }  // namespace gradwire

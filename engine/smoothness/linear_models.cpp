@@ -21,11 +21,11 @@ bool is_convex(const LinearProblem& p) { return !has_nonconvex(p) && p.curvature
 
 // Strong convexity of a sum whose weights add up to `weight`. Only a loss of constant curvature adds to that
 // of the regulariser.
-double strong_convexity(const LinearProblem& p, const Gram& gram, double weight) {
+double strong_convexity(const LinearProblem& p, const Gram& gram, double weight, const Turns& turns = {}) {
   if (!is_convex(p)) return 0;
   const double ridge = has_ridge(p) ? weight * p.lambda : 0;
   if (!p.curvature.constant) return ridge;
-  return ridge + gram.smallest_eigenvalue(ridge > 0 ? Smallest::kOfAll : Smallest::kNonzero);
+  return ridge + gram.smallest_eigenvalue(ridge > 0 ? Smallest::kOfAll : Smallest::kNonzero, turns);
 }
 
 // The samples of one client with all features of the model. `biased` stores them when the model has a bias.
@@ -83,14 +83,28 @@ void combine_sample_constants(std::span<const ClientSmoothness> clients, Smoothn
 
 // Sets L_plus and L_pm where Hessians are constant. The nonconvex regulariser's Hessian is not constant, but
 // it is the same for all clients, so the variance of the Hessians is constant.
-void add_variances(const LinearProblem& p, std::span<const Gram> grams, Smoothness& result) {
+void add_variances(const LinearProblem& p, std::span<const Gram> grams, std::span<const double> weights,
+                   const Turns& turns, Smoothness& result) {
   if (!p.curvature.constant) return;
-  std::vector<double> weights = result.weights;
-  if (weights.empty()) weights.assign(grams.size(), 1.0 / static_cast<double>(grams.size()));
   const double ridge = has_ridge(p) ? p.lambda : 0;
-  const double mean_square = largest_mean_square(grams, weights, ridge);
+  const double mean_square = largest_mean_square(p.d, grams, weights, ridge, turns);
   if (!has_nonconvex(p)) result.L_plus = std::sqrt(mean_square);
-  result.L_pm = grams.size() == 1 ? 0 : std::sqrt(largest_variance(grams, weights, mean_square));
+  result.L_pm =
+      result.L_i.size() == 1 ? 0 : std::sqrt(largest_variance(p.d, grams, weights, mean_square, turns));
+}
+
+// Fills all but those of this process, which begin with number `first`.
+void share(std::span<ClientSmoothness> clients, std::size_t own, const Turns& turns) {
+  std::vector<double> numbers(3 * clients.size());
+  turns(numbers, [&] {
+    for (std::size_t i = turns.first; i < turns.first + own; ++i) {
+      numbers[3 * i] = clients[i].L_i;
+      numbers[3 * i + 1] = clients[i].L_s;
+      numbers[3 * i + 2] = clients[i].L_sample_max;
+    }
+  });
+  for (std::size_t i = 0; i < clients.size(); ++i)
+    clients[i] = {.L_i = numbers[3 * i], .L_s = numbers[3 * i + 1], .L_sample_max = numbers[3 * i + 2]};
 }
 
 }  // namespace
@@ -103,29 +117,39 @@ ClientSmoothness client_smoothness(const LinearProblem& p, const Part& part, std
   return constants;
 }
 
-Smoothness smoothness(const LinearProblem& p, std::span<const Part> parts, std::span<const double> weights) {
-  const std::size_t n = parts.size();
+Smoothness smoothness(const LinearProblem& p, std::span<const Part> parts, std::span<const double> weights,
+                      const Turns& turns) {
+  const std::size_t n = turns.all_clients(parts.size());
   const double ridge = regularizer_smoothness(p.regularizer, p.lambda);
   Smoothness result;
   result.weights.assign(weights.begin(), weights.end());
+  std::vector<double> each(weights.begin(), weights.end());
+  if (each.empty()) each.assign(n, 1.0 / static_cast<double>(n));
+  const std::span<const double> own_weights = std::span(each).subspan(turns.first, parts.size());
   Gram total{.columns = p.d, .terms = {}};
-  std::vector<Dataset> biased(n);
+  std::vector<Dataset> biased(parts.size());
   std::vector<Gram> grams;
-  std::vector<ClientSmoothness> clients;
+  std::vector<ClientSmoothness> clients(n);
+  // What a client's samples are refused for is said by all processes.
+  turns({}, [&] {
+    for (std::uint32_t k = 0; k < parts.size(); ++k) {
+      const Gram& gram =
+          grams.emplace_back(client_gram(p, client_rows(p, parts[k], turns.first + k, biased[k])));
+      total.terms.push_back({gram.terms[0].rows, own_weights[k] * gram.terms[0].scale});
+    }
+  });
+  for (std::size_t k = 0; k < parts.size(); ++k) clients[turns.first + k] = without_convexity(p, grams[k]);
+  share(clients, parts.size(), turns);
   double weight_sum = 0;
-  for (std::uint32_t i = 0; i < n; ++i) {
-    const Gram& gram = grams.emplace_back(client_gram(p, client_rows(p, parts[i], i, biased[i])));
-    clients.push_back(without_convexity(p, gram));
-    result.L_i.push_back(clients.back().L_i);
-    const double weight = weights.empty() ? 1.0 / static_cast<double>(n) : weights[i];
-    total.terms.push_back({gram.terms[0].rows, weight * gram.terms[0].scale});
-    weight_sum += weight;
+  for (std::size_t i = 0; i < n; ++i) {
+    result.L_i.push_back(clients[i].L_i);
+    weight_sum += each[i];
   }
-  result.L = n == 1 && weights.empty() ? result.L_i[0] : total.largest_eigenvalue() + weight_sum * ridge;
-  result.mu = strong_convexity(p, total, weight_sum);
+  result.L = n == 1 && weights.empty() ? result.L_i[0] : total.largest_eigenvalue(turns) + weight_sum * ridge;
+  result.mu = strong_convexity(p, total, weight_sum, turns);
   result.convex = is_convex(p);
   combine_sample_constants(clients, result);
-  add_variances(p, grams, result);
+  add_variances(p, grams, own_weights, turns, result);
   return result;
 }
 

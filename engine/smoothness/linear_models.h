@@ -9,6 +9,7 @@
 #include "engine/part.h"
 #include "engine/regularizer.h"
 #include "engine/smoothness/smoothness.h"
+#include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
@@ -31,9 +32,9 @@ struct LinearProblem {
 ClientSmoothness client_smoothness(const LinearProblem& problem, const Part& part, std::uint32_t client);
 
 // Of f = sum_i weights[i] f_i (weights empty: 1/n each). Throws DataError as client_smoothness() does.
-// REQUIRES: at least one part.
+// `parts`: of the clients of this process. REQUIRES: at least one.
 Smoothness smoothness(const LinearProblem& problem, std::span<const Part> parts,
-                      std::span<const double> weights);
+                      std::span<const double> weights, const Turns& turns = {});
 
 // A lower bound of mu that is known without data: 0 where f need not be strongly convex.
 double known_convexity(const LinearProblem& problem);

@@ -1,14 +1,18 @@
 #include "experiments/simulate/over_ranks.h"
 
-#include <exception>
+#include <algorithm>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "algorithms/methods.h"
 #include "base/state.h"
+#include "cluster/rank_group.h"
+#include "experiments/simulate/virtual_clients.h"
 #include "experiments/support/results_dir.h"
 #include "proto/config/run_plan.h"
+#include "proto/store/run_store.h"
 
 namespace gradwire {
 namespace {
@@ -16,6 +20,10 @@ namespace {
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool is_shared(const std::pair<std::uint32_t, std::string>& section) {
+  return section.first != kClientsSection;
 }
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -28,24 +36,6 @@ bool may_refuse(const RunPlan& plan) {
 }
 
 }  // namespace
-
-void all_or_none(Ranks* ranks, const std::function<void()>& work) {
-  if (ranks == nullptr) return work();
-  std::exception_ptr mine;
-  try {
-    work();
-  } catch (...) {
-    mine = std::current_exception();
-  }
-  const std::byte failed{mine != nullptr};
-  RankBytes all;
-  ranks->all_gather({&failed, 1}, all);
-  for (unsigned r = 0; r < ranks->count(); ++r) {
-    if (all.of(r)[0] == std::byte{0}) continue;
-    if (r == ranks->rank()) std::rethrow_exception(mine);
-    throw FailedElsewhere();
-  }
-}
 
 void check_for_ranks(const Prepared& prepared) {
   const Experiment& e = prepared.experiment;
@@ -80,18 +70,20 @@ void check_same_run(Ranks& ranks, const std::string& text) {
   });
 }
 
-Checkpoint::Saved share_saved(Ranks& ranks, const Checkpoint::Saved& mine) {
+Checkpoint::Saved share_saved(Ranks& ranks, Checkpoint::Saved mine) {
   Saver saver;
   if (ranks.rank() == 0) {
     saver(mine.round);
-    saver(static_cast<std::uint32_t>(mine.sections.size()));
-    for (const auto& [tag, bytes] : mine.sections) {
-      saver(tag);
-      saver(std::vector<char>(bytes.begin(), bytes.end()));
+    saver(static_cast<std::uint32_t>(std::ranges::count_if(mine.sections, is_shared)));
+    for (const auto& section : mine.sections) {
+      if (!is_shared(section)) continue;
+      saver(section.first);
+      saver(std::vector<char>(section.second.begin(), section.second.end()));
     }
   }
   RankBytes all;
   ranks.all_gather(bytes_of(saver.take()), all);
+  if (ranks.rank() == 0) return mine;
   Loader loader(text_of(all.of(0)));
   Checkpoint::Saved saved;
   std::uint32_t sections = 0;
@@ -106,6 +98,21 @@ Checkpoint::Saved share_saved(Ranks& ranks, const Checkpoint::Saved& mine) {
   }
   if (!loader.done()) throw std::logic_error("share_saved: the ranks are not at the same point");
   return saved;
+}
+
+std::string hand_out_clients(Ranks& ranks, std::uint32_t clients, std::string_view saved) {
+  std::vector<std::vector<std::byte>> to(ranks.count());
+  if (ranks.rank() == 0) {
+    std::vector<ClientId> ends;
+    for (unsigned r = 0; r < ranks.count(); ++r)
+      ends.push_back(clients_of_rank(clients, r, ranks.count()).end);
+    const std::vector<std::string_view> pieces = cut_clients(saved, ends);
+    for (unsigned r = 0; r < ranks.count(); ++r)
+      to[r].assign(bytes_of(pieces[r]).begin(), bytes_of(pieces[r]).end());
+  }
+  RankBytes from;
+  ranks.exchange(to, from);
+  return std::string(text_of(from.of(0)));
 }
 
 std::string join_at_first(Ranks& ranks, std::string_view mine) {

@@ -1,7 +1,10 @@
 #include "experiments/simulate/prepare.h"
 
+#include <algorithm>
+
 #include "base/value.h"
 #include "engine/smoothness/estimate_smoothness.h"
+#include "experiments/simulate/rank_turns.h"
 #include "fl_client/local_problem.h"
 #include "proto/config/make_plan.h"
 
@@ -9,20 +12,31 @@ namespace gradwire {
 namespace {
 
 // The constants are reported even when no step size needs them, unless computing them takes long.
-bool is_cheap(const SharedSamples& samples) {
+// `stored`: nonzeros of all clients.
+bool is_cheap(const SharedSamples& samples, double stored) {
   if (samples.made.part) return false;
   constexpr std::size_t kCheapNonzeros = 5'000'000;
   constexpr std::size_t kNonzerosPerClient = 1'000;  // that cost as much as what is computed once per client
+  const std::size_t per_row = static_cast<std::size_t>(stored) / (samples.train.rows() + 1) + 1;
   std::size_t nonzeros = 0;
   for (std::uint32_t i = 0; i < samples.clients() && nonzeros <= kCheapNonzeros; ++i)
-    nonzeros += samples.train_count(i) * (samples.train.value.size() / (samples.train.rows() + 1) + 1) +
-                kNonzerosPerClient;
+    nonzeros += samples.train_count(i) * per_row + kNonzerosPerClient;
   return nonzeros <= kCheapNonzeros;
 }
 
-Smoothness estimate(const ProblemSpec& problem, const SharedSamples& samples, RunPlan& plan) {
+double stored_by_all(const SharedSamples& samples, const Turns& turns) {
+  double stored = 0;
+  turns({&stored, 1}, [&] {
+    const auto own = static_cast<double>(samples.train.value.size());
+    stored = samples.train_shares.is_drawn() ? own : stored + own;  // drawn rows are on all ranks
+  });
+  return stored;
+}
+
+Smoothness estimate(const ProblemSpec& problem, const SharedSamples& samples, const Turns& turns,
+                    RunPlan& plan) {
   Smoothness s = estimate_smoothness(*make_population<double>(problem, plan.agreement, samples), plan.weights,
-                                     plan.x0, plan.experiment.seed);
+                                     plan.x0, plan.experiment.seed, turns);
   plan.warnings.push_back(
       "kind " + std::string(problem.kind().name) +
       " has no closed-form constants: theory uses estimates, L = " + number_text(s.L) +
@@ -32,27 +46,36 @@ Smoothness estimate(const ProblemSpec& problem, const SharedSamples& samples, Ru
   return s;
 }
 
-std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamples& samples, RunPlan& plan) {
+std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamples& samples,
+                                    const Turns& turns, RunPlan& plan) {
   if (!problem.kind().has_smoothness)
-    return plan.needed.smoothness.empty() ? std::nullopt : std::optional(estimate(problem, samples, plan));
-  if (!plan.needed.any() && !is_cheap(samples)) return std::nullopt;
+    return plan.needed.smoothness.empty() ? std::nullopt
+                                          : std::optional(estimate(problem, samples, turns, plan));
+  if (!plan.needed.any() && !is_cheap(samples, stored_by_all(samples, turns))) return std::nullopt;
   if (samples.made.part)
     throw DataError(
         "the constants of synthetic data that are not stored would take all rows at once; give "
         "algorithm.step_size (and what else theory would choose) as a number, or fewer samples");
-  return smoothness(problem, plan.agreement, samples.all_parts(), plan.weights);
+  const std::uint32_t end = std::min(samples.clients(), turns.end);
+  return smoothness(problem, plan.agreement, samples.parts(std::min(turns.first, end), end), plan.weights,
+                    turns);
 }
 
 }  // namespace
 
-Prepared prepare(const LoadedExperiment& loaded) {
+Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks) {
   Prepared p;
   p.problem = problem_spec(loaded.experiment);
-  p.data = load_samples(loaded.experiment, loaded.folder());
+  const Turns turns = turns_of(ranks, p.problem.clients);
+  p.data = load_samples(loaded.experiment, loaded.folder(),
+                        ranks == nullptr ? std::nullopt : std::optional(ClientRange{turns.first, turns.end}));
   ClientsData data;
   data.agreement = agreement_of(p.data, p.problem);
   for (std::uint32_t i = 0; i < p.data.clients(); ++i) data.samples.push_back(p.data.train_count(i));
-  data.smoothness = [&p](RunPlan& plan) { return constants(p.problem, p.data, plan); };
+  data.smoothness = [&](RunPlan& plan) {
+    none_has_failed(ranks);
+    return constants(p.problem, p.data, turns, plan);
+  };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
   return p;
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "cluster/ranks.h"
 #include "engine/data/source.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/run_plan.h"
@@ -15,7 +16,9 @@ struct Prepared : RunPlan {
   SharedSamples data;
 };
 
-// Reads the data and resolves every number. Throws ExperimentError or DataError (one line).
-Prepared prepare(const LoadedExperiment& loaded);
+// Reads the data and resolves every number. Throws ExperimentError or DataError (one line). With `ranks`
+// collective, and to be called in all_or_none(): each rank reads the samples of its clients, and all get the
+// same numbers.
+Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr);
 
 }  // namespace gradwire

@@ -73,10 +73,10 @@ SnapshotsAlone snapshots_of(const Checkpoints& checkpoints, const Ledger& ledger
           .load_clients = [&](std::string_view bytes) { return clients.load_clients(bytes); }};
 }
 
-// Of a run that was continued, too. Null: the run saves nothing.
+// Of a run that was continued, too; what was saved is given back. Null: the run saves nothing.
 template <class Real>
-std::unique_ptr<RunStore<Real>> store_of(const Checkpoints& checkpoints, ServerHalf<Real>& server,
-                                         Ledger& ledger, SnapshotsAlone snapshots, const Log& note) {
+std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerHalf<Real>& server, Ledger& ledger,
+                                         SnapshotsAlone snapshots, const Log& note) {
   if (checkpoints.checkpoint == nullptr) return nullptr;
   Checkpoint& checkpoint = *checkpoints.checkpoint;
   auto store = std::make_unique<RunStore<Real>>(checkpoint.journal(), std::move(snapshots), server, ledger,
@@ -84,6 +84,7 @@ std::unique_ptr<RunStore<Real>> store_of(const Checkpoints& checkpoints, ServerH
   store->before_snapshots([&] { return checkpoint.prepare(); });
   const std::vector<Section> sections = sections_of(checkpoints.saved);
   if (!sections.empty() && !store->load(sections)) throw std::runtime_error(kDoesNotFit);
+  checkpoints.saved = {};
   return store;
 }
 
@@ -122,7 +123,7 @@ template <class Real>
 RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, RankSignals& signals,
                        const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger,
                        const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
-                       const std::atomic<bool>& stop, const Checkpoints& checkpoints) {
+                       const std::atomic<bool>& stop, Checkpoints& checkpoints) {
   SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, ledger, clients);
   // The store goes on without a snapshot where one fails, but the others would wait for this rank.
   snapshots.save_clients = [&] {
@@ -131,6 +132,9 @@ RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, Ra
     } catch (const std::exception& error) {
       throw LostStep{std::string("the states of clients cannot be saved: ") + error.what()};
     }
+  };
+  snapshots.load_clients = [&](std::string_view bytes) {
+    return clients.load_clients(hand_out_clients(group.ranks(), setup.n, bytes));
   };
   snapshots.is_due = [&] { return std::exchange(signals.all_snapshot, false); };
   signals.stop = &stop;
@@ -154,7 +158,7 @@ RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, Ra
 
 template <class Real>
 RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObserver& observer,
-                      const std::atomic<bool>& stop, const Checkpoints& checkpoints,
+                      const std::atomic<bool>& stop, Checkpoints checkpoints,
                       const std::shared_ptr<Ranks>& ranks) {
   auto setup = make_setup<Real>(p, Seat::kSimulation, ranges_of(p.d, threads));
   RankSignals signals;
@@ -225,12 +229,13 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
 }  // namespace
 
 RunResult simulate(Prepared prepared, bool encoded, unsigned threads, const RunObserver& observer,
-                   const std::atomic<bool>& stop, const Checkpoints& checkpoints,
-                   std::shared_ptr<Ranks> ranks) {
+                   const std::atomic<bool>& stop, Checkpoints checkpoints, std::shared_ptr<Ranks> ranks) {
   threads = std::clamp(threads, 1u, std::max(1u, prepared.problem.clients));
   if (prepared.experiment.precision == Precision::kFp32)
-    return simulate_as<float>(std::move(prepared), encoded, threads, observer, stop, checkpoints, ranks);
-  return simulate_as<double>(std::move(prepared), encoded, threads, observer, stop, checkpoints, ranks);
+    return simulate_as<float>(std::move(prepared), encoded, threads, observer, stop, std::move(checkpoints),
+                              ranks);
+  return simulate_as<double>(std::move(prepared), encoded, threads, observer, stop, std::move(checkpoints),
+                             ranks);
 }
 
 }  // namespace gradwire

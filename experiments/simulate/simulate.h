@@ -45,7 +45,7 @@ struct Checkpoints {
 // this one alone. They must be able to (check_for_ranks), and all call this with the same experiment; only
 // rank 0 has a checkpoint. Throws std::runtime_error (one line).
 RunResult simulate(Prepared prepared, bool encoded, unsigned threads, const RunObserver& observer,
-                   const std::atomic<bool>& stop, const Checkpoints& checkpoints = {},
+                   const std::atomic<bool>& stop, Checkpoints checkpoints = {},
                    std::shared_ptr<Ranks> ranks = nullptr);
 
 }  // namespace gradwire

@@ -362,10 +362,10 @@ bool VirtualClients<Real>::load_clients(std::string_view bytes) {
   Loader loader(bytes);
   std::uint32_t requests = 0;
   std::vector<char> state;
-  for (ClientId c = 0; c < impl_->setup->n; ++c) {
+  for (ClientId c = impl_->setup->mine().first; c < impl_->setup->mine().end; ++c) {
     loader(requests);
     loader(state);
-    if (state.empty() || !impl_->states.has_state() || !impl_->setup->mine().has(c)) continue;
+    if (state.empty() || !impl_->states.has_state()) continue;
     impl_->states.reserve(c);
     impl_->states.begin(c);
     const bool good = impl_->with_state(c, 0, [&state](ClientRuntime<Real>& runtime) {
@@ -375,6 +375,27 @@ bool VirtualClients<Real>::load_clients(std::string_view bytes) {
     impl_->states.settled(c);
   }
   return loader.done();
+}
+
+std::vector<std::string_view> cut_clients(std::string_view saved, std::span<const ClientId> ends) {
+  std::vector<std::string_view> pieces;
+  Loader loader(saved);
+  std::uint32_t requests = 0;
+  std::vector<char> state;
+  std::size_t begin = 0, at = 0;
+  ClientId client = 0;
+  for (const ClientId end : ends.first(ends.size() - 1)) {
+    for (; client < end; ++client) {
+      loader(requests);
+      loader(state);
+      at += sizeof requests + sizeof(std::uint64_t) + state.size();
+    }
+    at = std::min(at, saved.size());  // too few bytes: load_clients() refuses them
+    pieces.push_back(saved.substr(begin, at - begin));
+    begin = at;
+  }
+  pieces.push_back(saved.substr(begin));
+  return pieces;
 }
 
 template class VirtualClients<float>;

@@ -58,13 +58,17 @@ class VirtualClients final : public Transport<Real>, public Crowd<Real> {
   // The state of all clients, or of those that are here. To be called between rounds; `committed`: by client,
   // as the server knows it.
   std::string save_clients(std::span<const std::uint64_t> committed);
-  // Takes the states of those that are here. REQUIRES: no client was asked yet. False: the bytes are not the
-  // saved clients of this run, all of them.
+  // Takes what save_clients() gave for the same clients. REQUIRES: no client was asked yet. False: the bytes
+  // are not of this run.
   bool load_clients(std::string_view bytes);
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// What save_clients() gave for all clients, cut where those of the next rank begin; `ends`: of their ranges,
+// ascending. The rest belongs to the last one.
+std::vector<std::string_view> cut_clients(std::string_view saved, std::span<const ClientId> ends);
 
 }  // namespace gradwire

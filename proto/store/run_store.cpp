@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kAbout = 1, kLedger = 2, kHalf = 3, kStage = 4, kClients = 5;
+constexpr std::uint32_t kAbout = 1, kLedger = 2, kHalf = 3, kStage = 4;
 constexpr char kEndOfRun = 3;             // first byte of a record of end(); RoundRecords has those of rounds
 constexpr int kTicketsOfOneProcess = 32;  // bits: a restart begins above all tickets ever issued
 
@@ -77,7 +77,7 @@ template <class Real>
 bool load_snapshot(std::span<const Section> sections, ServerHalf<Real>& half, Ledger& ledger,
                    const std::function<bool(std::string_view)>& load_clients) {
   return load_ledger(section(sections, kLedger), ledger) && half.load(section(sections, kHalf)) &&
-         (!load_clients || load_clients(section(sections, kClients)));
+         (!load_clients || load_clients(section(sections, kClientsSection)));
 }
 template bool load_snapshot(std::span<const Section>, ServerHalf<float>&, Ledger&,
                             const std::function<bool(std::string_view)>&);
@@ -91,7 +91,7 @@ struct RunStore<Real>::Snapshot {
 
   std::vector<Section> sections() const {
     std::vector<Section> all = {{kAbout, about}, {kLedger, ledger}, {kHalf, half}, {kStage, stage}};
-    if (clients) all.push_back({kClients, *clients});
+    if (clients) all.push_back({kClientsSection, *clients});
     return all;
   }
 };

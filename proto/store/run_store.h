@@ -141,6 +141,9 @@ class RunStore {
   const std::shared_ptr<Beside> beside_;
 };
 
+// The section of a snapshot with what save_clients() gave.
+inline constexpr std::uint32_t kClientsSection = 5;
+
 // Takes the state of the half, the ledger and, where load_clients is not empty, the clients from a snapshot.
 // False: it is not one of this run.
 template <class Real>

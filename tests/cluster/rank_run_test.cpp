@@ -41,7 +41,8 @@ RunTrace<Real> run_on_rank(const Federation<Real>& federation, const Setup<Real>
   ledger.committed.resize(setup->n);
   if (from != nullptr) {
     EXPECT_TRUE(server->load(from->server_state));
-    EXPECT_TRUE(clients.load_clients(from->client_states.at(0)));
+    const std::string& saved = from->client_states.at(0);
+    EXPECT_TRUE(clients.load_clients(ranks == nullptr ? saved : hand_out_clients(*ranks, setup->n, saved)));
     ledger = from->ledger;
   }
   RunTrace<Real> trace;

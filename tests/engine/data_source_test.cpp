@@ -155,6 +155,88 @@ TEST(Bytes, StopsAtTheLimitWhateverTheFileInflatesTo) {
   EXPECT_EQ(read_file_bytes(plain, 1001).size(), 1001u);
 }
 
+TEST(Bytes, ComeInTheSameOrderHoweverFewAreAskedFor) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 50000; ++i) text += std::to_string(i * 7) + "\n";
+  folder.write("plain", text);
+  folder.write("one.gz", gzip(text));
+  folder.write("two.gz", gzip(text.substr(0, 1000)) + gzip(text.substr(1000)));
+  for (const char* name : {"plain", "one.gz", "two.gz"})
+    for (const std::size_t most : {std::size_t{1}, std::size_t{1000}, std::size_t{1} << 20}) {
+      const auto stream = stream_file_bytes(folder.path() / name);
+      std::string all, piece(most, ' ');
+      while (const std::size_t got = stream->read(piece)) all.append(piece, 0, got);
+      EXPECT_EQ(all, text) << name << " " << most;
+      EXPECT_EQ(stream->read(piece), 0u);
+    }
+  const auto stream = stream_file_bytes(folder.path() / "one.gz", 10'000);
+  std::string piece(7'000, ' ');
+  stream->read(piece);
+  EXPECT_NE(data_error([&] { stream->read(piece); }).find("holds more than 10000 bytes"), std::string::npos);
+}
+
+// Features of the rows that are not kept are left out; the rest is as without a choice.
+void expect_keeps(const std::string& source, const std::filesystem::path& base, std::size_t dim = 0) {
+  SCOPED_TRACE(source);
+  const SyntheticSpec synthetic{.samples = 60, .dim = 5};
+  const Dataset all = read_source(source, base, synthetic, dim);
+  for (const std::size_t every : {1u, 2u, 7u, 100'000u}) {
+    const Dataset some =
+        read_source(source, base, synthetic, dim, [&](std::size_t r) { return r % every == 1 % every; });
+    EXPECT_EQ(some.columns, all.columns);
+    EXPECT_EQ(some.label, all.label);
+    ASSERT_EQ(some.row_start.size(), all.row_start.size());
+    std::size_t kept = 0;
+    for (std::size_t r = 0; r < all.rows(); ++r) {
+      const auto want_columns = r % every == 1 % every ? all.row_columns(r) : all.row_columns(r).first(0);
+      const auto want_values = r % every == 1 % every ? all.row_values(r) : all.row_values(r).first(0);
+      ASSERT_TRUE(std::ranges::equal(some.row_columns(r), want_columns)) << r;
+      ASSERT_TRUE(std::ranges::equal(some.row_values(r), want_values)) << r;
+      kept += want_values.size();
+    }
+    EXPECT_EQ(some.value.size(), kept);
+  }
+}
+
+TEST(KeptRows, AreThoseOfTheWholeSource) {
+  const TemporaryFolder folder;
+  std::string libsvm = "# a comment\n\n", csv = "a,b,label\n";
+  for (int r = 0; r < 500; ++r) {
+    libsvm += std::to_string(r % 3) + " 2:" + std::to_string(r) + (r == 311 ? " 9:1 # last\r\n" : "\n");
+    csv += std::to_string(r) + ", 0.5 ,\t" + std::to_string(r % 2) + (r % 5 == 0 ? "\r\n\n" : "\n");
+  }
+  std::string wide = "1";  // longer than what is read at once
+  for (int j = 1; j < 40'000; ++j) wide += " " + std::to_string(j) + ":0.25";
+  folder.write("a.txt", libsvm);
+  folder.write("a.txt.gz", gzip(libsvm));
+  folder.write("wide", libsvm + wide + "\n" + libsvm + wide);
+  folder.write("a.csv", csv);
+  expect_keeps("libsvm:a.txt", folder.path());
+  expect_keeps("libsvm:a.txt", folder.path(), 12);
+  expect_keeps("libsvm:a.txt.gz", folder.path());
+  expect_keeps("libsvm:wide", folder.path());
+  expect_keeps("csv:a.csv", folder.path());
+  expect_keeps("digits", folder.path());
+  expect_keeps("synthetic", folder.path());
+}
+
+TEST(KeptRows, AreLookedAtAndTheOthersAreNot) {
+  const TemporaryFolder folder;
+  folder.write("a.txt", "1 1:1\n0 2:x\n1 3:1\n");
+  folder.write("a.csv", "1,2,0\n1,x,1\n");
+  const auto read = [&](const char* source, std::size_t kept) {
+    return data_error(
+        [&] { read_source(source, folder.path(), {}, 0, [&](std::size_t r) { return r == kept; }); });
+  };
+  EXPECT_EQ(read("libsvm:a.txt", 0), "no error");
+  EXPECT_NE(read("libsvm:a.txt", 1).find("a.txt:2: the value 'x' is not a number"), std::string::npos);
+  EXPECT_EQ(read("csv:a.csv", 0), "no error");
+  EXPECT_NE(read("csv:a.csv", 1).find("a.csv:2: field 2"), std::string::npos);
+  folder.write("a.txt", "1 1:1\nx 2:1\n");
+  EXPECT_NE(read("libsvm:a.txt", 0).find("a.txt:2: the label 'x'"), std::string::npos);
+}
+
 TEST(Bytes, NamesWhatCannotBeRead) {
   const TemporaryFolder folder;
   EXPECT_NE(data_error([&] { read_file_bytes(folder.path()); }).find("is a folder"), std::string::npos);

@@ -76,6 +76,41 @@ TEST(LocalProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
   }
 }
 
+TEST(LocalProblem, ARangeOfClientsGetsTheirSamplesAndKnowsAllLabels) {
+  const TemporaryFolder folder;
+  std::ofstream train(folder.path() / "train.txt"), test(folder.path() / "test.txt");
+  for (int k = 0; k < 400; ++k) train << (k * 7 % 5) << " " << 1 + k % 9 << ":" << k + 1 << "\n";
+  for (int k = 0; k < 50; ++k) test << (k % 6) << " " << 1 + k % 4 << ":" << k + 1 << "\n";
+  train.close(), test.close();
+  for (const char* problem : {"data = \"digits\"\ntest_share = 0.1", "data = \"libsvm:train.txt\"",
+                              "data = \"libsvm:train.txt\"\ntest = \"libsvm:test.txt\""})
+    for (const char* partition :
+         {"partition = \"contiguous\"", "partition = \"iid\"", "partition = \"by_label\"",
+          "partition = \"dirichlet\"", "samples_per_client = 3"}) {
+      SCOPED_TRACE(std::string(problem) + ", " + partition);
+      const Experiment e =
+          experiment("kind = \"mlp\"\n" + std::string(problem), "count = 7\n" + std::string(partition));
+      const SharedSamples all = load_samples(e, folder.path());
+      for (const ClientRange mine : {ClientRange{0, 3}, ClientRange{3, 7}, ClientRange{0, 0}}) {
+        SharedSamples some = load_samples(e, folder.path(), mine);
+        const Agreement want = agreement_of(all, problem_spec(e)), got = agreement_of(some, problem_spec(e));
+        EXPECT_EQ(got.labels, want.labels);
+        EXPECT_EQ(got.columns, want.columns);
+        for (std::uint32_t i = 0; i < 7; ++i) EXPECT_EQ(some.train_count(i), all.train_count(i));
+        some.keep_clients(mine.first, mine.end);
+        for (std::uint32_t i = mine.first; i < mine.end; ++i) {
+          EXPECT_TRUE(equal(some.part(i).train, all.part(i).train)) << i;
+          EXPECT_TRUE(equal(some.part(i).test, all.part(i).test)) << i;
+        }
+        if (!all.train_shares.is_drawn()) {
+          std::size_t own = 0;
+          for (std::uint32_t i = mine.first; i < mine.end; ++i) own += all.part(i).train.value.size();
+          EXPECT_EQ(some.train.value.size(), own);
+        }
+      }
+    }
+}
+
 TEST(LocalProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
   const TemporaryFolder folder;
   std::ofstream out(folder.path() / "own.txt");
