@@ -1,7 +1,7 @@
 # Target headers_alone, not part of `all`: every header compiles by itself, and twice in one file. Objects are made only so
 # that the build knows what is up to date.
 file(GLOB_RECURSE gradwire_headers RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
-     base/*.h engine/*.h compressors/*.h algorithms/*.h rounds/*.h proto/*.h fl_client/*.h fl_server/*.h experiments/*.h)
+     base/*.h engine/*.h compressors/*.h algorithms/*.h rounds/*.h cluster/*.h proto/*.h fl_client/*.h fl_server/*.h experiments/*.h)
 set(alone_sources "")
 foreach(header ${gradwire_headers})
   string(MAKE_C_IDENTIFIER "${header}" name)
