@@ -51,7 +51,7 @@ Packed<Real> dither(std::span<Real> v, std::uint32_t s, double p, const StreamKe
     round_to_multiples(v, unit, s, key);
   }
   if (s == 1) return {Packing::kTernary, 0, unit};
-  return {Packing::kLevels, s, unit};
+  return {Packing::kLevels, static_cast<std::uint16_t>(s), unit};
 }
 
 double root(std::size_t d, double p) { return std::pow(static_cast<double>(d), 1 / std::min(p, 2.0)); }
@@ -106,7 +106,7 @@ Packed<Real> NaturalDithering::round(std::span<Real> v, const StreamKey& key, Sc
       to[j] = std::copysign((r < lowest ? under : inside) * unit, to[j]);
     }
   });
-  return {Packing::kDithered, s, unit};
+  return {Packing::kDithered, static_cast<std::uint16_t>(s), unit};
 }
 
 template Packed<float> Qsgd::round(std::span<float>, const StreamKey&, Scratch<float>&) const;

@@ -51,7 +51,7 @@ enum class Packing : std::uint8_t {
 template <class Real>
 struct Packed {
   Packing packing = Packing::kPlain;
-  std::uint32_t levels = 0;  // of kLevels and kDithered
+  std::uint16_t levels = 0;  // of kLevels and kDithered
   Real unit = 1;
 };
 
@@ -59,11 +59,11 @@ template <class Real>
 struct Payload {
   Shape shape = Shape::kNothing;
   Packing packing = Packing::kPlain;
+  std::uint16_t levels = 0;  // of the packing
   std::uint32_t dim = 0;
   std::uint32_t first = 0;
-  std::uint32_t rows = 0;    // of kLowRank
-  std::uint32_t levels = 0;  // of the packing
-  Real unit = 1;             // of the packing
+  std::uint32_t rows = 0;  // of kLowRank
+  Real unit = 1;           // of the packing
   std::span<const std::uint32_t> indices;
   View<Real> values;
   // What the support (indices, or first) was drawn from: the receiver draws it again. It is always present

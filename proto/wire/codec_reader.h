@@ -59,7 +59,7 @@ class PartReader {
     if (layout_.shape == Shape::kSparse && !layout_.seeded) {
       if (Status s = unpack_indices(raw_indices(), layout_.dim, indices_); !s) return s;
     }
-    packed_ = {layout_.packing, layout_.levels, static_cast<Real>(layout_.unit)};
+    packed_ = {layout_.packing, static_cast<std::uint16_t>(layout_.levels), static_cast<Real>(layout_.unit)};
     if (layout_.is_packed()) {
       if (Status s = unpack_values<Real>(raw_values(), packed_, values_); !s) return s;
     }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMillion = 1e6;
 // Bytes beside data, vectors, payload. Of kState, kPlace are taken as soon as a neighbour was asked.
-constexpr double kIdle = 24, kState = 64, kPlace = 32, kReply = 250;
+constexpr double kIdle = 24, kState = 64, kPlace = 32, kReply = 230;
 constexpr double kProgram = 30e6;  // of a run of few clients: its code, a thread, files
 
 constexpr double kQuadraticData = 16;

@@ -104,7 +104,7 @@ TYPED_TEST(PackingOf, WhatIsNoMemberOfTheSetDoesNotFit) {
   using Real = TypeParam;
   const Real u = Real(0.7), inf = std::numeric_limits<Real>::infinity(),
              nan = std::numeric_limits<Real>::quiet_NaN();
-  const auto fits = [&](Real v, Packing packing, std::uint32_t levels) {
+  const auto fits = [&](Real v, Packing packing, std::uint16_t levels) {
     return fits_packing<Real>(Vec<Real>{u, v}, {packing, levels, u});
   };
   for (const Packing p :
@@ -122,7 +122,7 @@ TYPED_TEST(PackingOf, WhatIsNoMemberOfTheSetDoesNotFit) {
 
 TYPED_TEST(PackingOf, SectionsThatStandForNothingAreErrors) {
   using Real = TypeParam;
-  const auto refused = [](Packing packing, std::uint32_t levels, Real unit, Bytes fields, std::size_t count) {
+  const auto refused = [](Packing packing, std::uint16_t levels, Real unit, Bytes fields, std::size_t count) {
     Bytes section(sizeof(Real));
     std::memcpy(section.data(), &unit, sizeof unit);
     section.insert(section.end(), fields.begin(), fields.end());
