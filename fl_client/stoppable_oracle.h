@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "compressors/payload.h"
-#include "engine/oracle.h"
+#include "engine/forwarding_oracle.h"
 
 namespace gradwire {
 
@@ -17,29 +17,39 @@ class OracleStopped : public std::runtime_error {
   OracleStopped() : std::runtime_error("the computation was stopped") {}
 };
 
-// The user's oracle, which another thread can stop: one step of a method may ask for thousands of gradients.
+// The user's oracle, which another thread can stop: one step of a method may ask for thousands of gradients,
+// and one gradient may take long.
 template <class Real>
-class StoppableOracle final : public Oracle<Real> {
+class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real>> {
  public:
   explicit StoppableOracle(std::unique_ptr<Oracle<Real>> inner) : inner_(std::move(inner)) {}
 
-  // From now on every call throws OracleStopped.
+  // From now on every call throws OracleStopped; so does one that is under way, where the oracle can stop.
   void stop() { stopped_ = true; }
 
-  std::size_t dim() const override { return inner_->dim(); }
-  std::size_t sample_count() const override { return inner_->sample_count(); }
   Real loss_and_gradient(View<Real> x, Batch batch, Out<Real> gradient) override {
-    return go_on().loss_and_gradient(x, batch, gradient);
+    const std::optional<Real> loss = inner().compute(x, batch, gradient, {.stop = &stopped_});
+    if (!loss) throw OracleStopped();
+    return *loss;
   }
-  bool hessian(View<Real> x, Out<Real> upper) override { return go_on().hessian(x, upper); }
-  std::optional<Score> score(View<Real> x) override { return go_on().score(x); }
+  // A token of the caller's is polled in place of this one's; stop() then takes effect at the next call.
+  std::optional<Real> compute(View<Real> x, Batch batch, Out<Real> gradient,
+                              const GradientTerms& terms) override {
+    if (terms.stop != nullptr) return inner().compute(x, batch, gradient, terms);
+    GradientTerms mine = terms;
+    mine.stop = &stopped_;
+    const std::optional<Real> loss = inner().compute(x, batch, gradient, mine);
+    if (!loss) throw OracleStopped();
+    return loss;
+  }
 
- private:
-  Oracle<Real>& go_on() const {
+  // Throws OracleStopped once it was stopped.
+  Oracle<Real>& inner() const {
     if (stopped_.load(std::memory_order_relaxed)) throw OracleStopped();
     return *inner_;
   }
 
+ private:
   const std::unique_ptr<Oracle<Real>> inner_;
   std::atomic<bool> stopped_ = false;
 };
