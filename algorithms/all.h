@@ -22,6 +22,7 @@
 #include "algorithms/fedopt.h"
 #include "algorithms/fedprox.h"
 #include "algorithms/frecon.h"
+#include "algorithms/fwd_grad.h"
 #include "algorithms/gd.h"
 #include "algorithms/marina.h"
 #include "algorithms/nesterov.h"
@@ -39,9 +40,9 @@ namespace gradwire {
 template <template <class> class... M>
 struct MethodList {};
 
-using AllMethods = MethodList<Gd, Nesterov, Dcgd, SgdNice, FedAvg, FedProx, Scaffold, FedAdagrad, FedYogi,
-                              FedAdam, ProxSkip, Diana, VrDiana, Adiana, Marina, VrMarina, PpMarina, Page,
-                              Dasha, DashaPage, DashaMvr, Cofig, Frecon, Ef14, Ef21, Ef21W, Ef21Sgd, Ef21Sgdm,
-                              Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus, FedNl, Ringmaster, FedBuff>;
+using AllMethods = MethodList<Gd, Nesterov, Dcgd, SgdNice, FwdGrad, FedAvg, FedProx, Scaffold, FedAdagrad,
+                              FedYogi, FedAdam, ProxSkip, Diana, VrDiana, Adiana, Marina, VrMarina, PpMarina,
+                              Page, Dasha, DashaPage, DashaMvr, Cofig, Frecon, Ef14, Ef21, Ef21W, Ef21Sgd,
+                              Ef21Sgdm, Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus, FedNl, Ringmaster, FedBuff>;
 
 }  // namespace gradwire

@@ -46,7 +46,7 @@ struct Cofig {
   struct Client : Diana<Real>::Client {
     using Base = typename Diana<Real>::Client;
 
-    Client(const Setup<Real>& s, const Params& p) : Base(s, DianaParams{ShiftParams(p)}) {}
+    Client(const Setup<Real>& s, const Params& p) : Base(s, DianaParams{ShiftParams(p), {}}) {}
 
     void commit(const Uplink<Real>& used) {
       sample_cohort(this->setup.seed, used.round, this->setup.n, this->setup.algorithm.participation, shifted,

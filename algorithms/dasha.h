@@ -294,8 +294,7 @@ struct DashaMvr {
       Vec<Real>& before = ctx.scratch.vec(0, x.size());
       h_next.resize(x.size());
       const Batch batch = batch_of(this->setup, ctx, down.round);
-      ctx.oracle.loss_and_gradient(this->points.x_prev, batch, before);
-      const double loss = ctx.oracle.loss_and_gradient(x, batch, h_next);
+      const double loss = ctx.oracle.two_gradients(x, this->points.x_prev, batch, h_next, before).x;
       for (std::size_t j = 0; j < x.size(); ++j) h_next[j] += (1 - b) * (this->h_i[j] - before[j]);
       return this->propose(loss, down, ctx);
     }

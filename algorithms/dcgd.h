@@ -27,10 +27,12 @@ struct DcgdParams {
   };
   StepSize step_size;
   Schedule schedule;
+  PartialGradient partial;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     Schedule::fields(self.schedule, visit);
+    PartialGradient::fields(self.partial, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     schedule.resolve(theory, warnings, !step_size.value);
@@ -46,16 +48,16 @@ struct DcgdParams {
 template <class Real>
 struct DcgdClient {
   const Setup<Real>& setup;
+  GradientMessage<Real> message;
   Store<Real> m_i;
 
-  DcgdClient(const Setup<Real>& s, const auto&) : setup(s) {}
+  DcgdClient(const Setup<Real>& s, const DcgdParams& p) : setup(s), message(p.partial) {}
+  DcgdClient(const Setup<Real>& s, const auto&) : setup(s), message(PartialGradient{}) {}
   static void fields(auto&, auto&&) {}
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-    const View<Real> x = down.parts[0].values;
-    Vec<Real>& grad = ctx.scratch.vec(0, x.size());
-    const double loss = gradient_at(setup, ctx, down.round, x, grad);
-    return reply_of(down, loss, compress(ctx.compressor, grad, ctx.draw_key(down.round), ctx.scratch, m_i));
+    const double loss = message.make(setup, ctx, down.round, down.parts[0].values, {}, m_i);
+    return reply_of(down, loss, m_i.view());
   }
   void commit() {}
 };

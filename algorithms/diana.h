@@ -46,6 +46,7 @@ struct ShiftParams {
 };
 
 struct DianaParams : ShiftParams {
+  PartialGradient partial;
   static constexpr Facts facts{
       .name = "diana",
       .summary = "compressed differences to learned shifts h_i",
@@ -55,6 +56,10 @@ struct DianaParams : ShiftParams {
       .client_state = ClientState::kMirrored,
       .adds_replies = true,
   };
+  static void fields(auto& self, auto&& visit) {
+    ShiftParams::fields(self, visit);
+    PartialGradient::fields(self.partial, visit);
+  }
   void resolve(const Theory& theory, Warnings& warnings) {
     resolve_alpha(theory, Assumptions(facts.name, step_size, theory, warnings));
     if (step_size.value) return;
@@ -125,13 +130,14 @@ struct Diana {
   using Server = ShiftServer<Real>;
 
   struct Client : ShiftClient<Real> {
-    Client(const Setup<Real>& s, const Params& p) : ShiftClient<Real>(s, p) {}
+    GradientMessage<Real> message;
+
+    Client(const Setup<Real>& s, const Params& p) : ShiftClient<Real>(s, p), message(p.partial) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      const View<Real> x = down.parts[0].values;
-      Vec<Real>& r = ctx.scratch.vec(0, x.size());
-      const double loss = gradient_at(this->setup, ctx, down.round, x, r);
-      return this->propose(r, loss, down, ctx);
+      const double loss =
+          message.make(this->setup, ctx, down.round, down.parts[0].values, this->h_i, this->m_i);
+      return reply_of(down, loss, this->m_i.view());
     }
   };
 };

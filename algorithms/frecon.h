@@ -60,8 +60,7 @@ struct Frecon {
       const View<Real> x = down.parts[0].values, x_prev = down.parts[1].values;
       Vec<Real>& grad = ctx.scratch.vec(0, x.size());
       Vec<Real>& before = ctx.scratch.vec(1, x.size());
-      const double loss = ctx.oracle.loss_and_gradient(x, {}, grad);
-      ctx.oracle.loss_and_gradient(x_prev, {}, before);
+      const double loss = ctx.oracle.two_gradients(x, x_prev, {}, grad, before).x;
       for (std::size_t j = 0; j < x.size(); ++j) before[j] = grad[j] - before[j];
       axpy<Real>(Real(-1), this->h_i, grad);
       compress(ctx.compressor, before, ctx.draw_key(down.round, 0), ctx.scratch, q_i);

@@ -9,6 +9,7 @@
 #include "algorithms/support/options.h"
 #include "base/config_error.h"
 #include "base/nearest.h"
+#include "compressors/support.h"
 #include "engine/oracle.h"
 
 namespace gradwire {
@@ -100,9 +101,19 @@ void check_matrix(const Entry& e, const Compressor& compressor) {
     refuse("rankr approximates Hessians: use it with fednl; for vectors there is rankk");
 }
 
+void check_partial_gradient(const AlgorithmSpec& spec, const Compressor& compressor) {
+  for (const auto& [key, text] : spec.parameters)
+    if (key == PartialGradient::kKey && text == "true" && !draws_support(compressor))
+      throw ConfigError("algorithm." + key,
+                        "partial_gradient needs a compressor that draws its coordinates, randk, randseqk or "
+                        "a rounding of them as in natural(randk:k=1%); " +
+                            spec.compressor + " looks at all of them");
+}
+
 void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& compressor, std::size_t d,
                  Warnings& warnings) {
   check_matrix(e, compressor);
+  check_partial_gradient(spec, compressor);
   const Facts& facts = e.info.facts;
   if (facts.asynchronous && std::holds_alternative<PermK>(compressor))
     refuse("permk splits the coordinates among the replies of a round, and " + std::string(facts.name) +

@@ -13,32 +13,32 @@ namespace gradwire {
 template <class Real, class Self, class Base = Oracle<Real>>
 class ForwardingOracle : public Base {
  public:
-  using typename Oracle<Real>::View;
-  using typename Oracle<Real>::Out;
+  using typename Oracle<Real>::Reals;
+  using typename Oracle<Real>::RealsOut;
 
   std::size_t dim() const override { return inner().dim(); }
   std::size_t sample_count() const override { return inner().sample_count(); }
-  Real loss_and_gradient(View x, Batch batch, Out gradient) override {
+  Real loss_and_gradient(Reals x, Batch batch, RealsOut gradient) override {
     return inner().loss_and_gradient(x, batch, gradient);
   }
-  bool hessian(View x, Out upper) override { return inner().hessian(x, upper); }
-  std::optional<Score> score(View x) override { return inner().score(x); }
+  bool hessian(Reals x, RealsOut upper) override { return inner().hessian(x, upper); }
+  std::optional<Score> score(Reals x) override { return inner().score(x); }
 
-  std::optional<Real> compute(View x, Batch batch, Out gradient, const GradientTerms& terms) override {
+  std::optional<Real> compute(Reals x, Batch batch, RealsOut gradient, const GradientTerms& terms) override {
     return inner().compute(x, batch, gradient, terms);
   }
   double cost(const Coordinates& wanted) const override { return inner().cost(wanted); }
-  Real loss(View x, Batch batch) override { return inner().loss(x, batch); }
-  Directional<Real> directional(View x, View v, Batch batch) override {
+  Real loss(Reals x, Batch batch) override { return inner().loss(x, batch); }
+  Directional<Real> directional(Reals x, Reals v, Batch batch) override {
     return inner().directional(x, v, batch);
   }
-  TwoLosses<Real> two_gradients(View x, View y, Batch batch, Out at_x, Out at_y) override {
+  TwoLosses<Real> two_gradients(Reals x, Reals y, Batch batch, RealsOut at_x, RealsOut at_y) override {
     return inner().two_gradients(x, y, batch, at_x, at_y);
   }
-  void sample_gradients(View x, Batch batch, Out buffer, const TakeSample<Real>& take) override {
+  void sample_gradients(Reals x, Batch batch, RealsOut buffer, const TakeSample<Real>& take) override {
     inner().sample_gradients(x, batch, buffer, take);
   }
-  Real clipped_gradient(View x, Batch batch, double norm_bound, Out gradient) override {
+  Real clipped_gradient(Reals x, Batch batch, double norm_bound, RealsOut gradient) override {
     return inner().clipped_gradient(x, batch, norm_bound, gradient);
   }
 

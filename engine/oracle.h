@@ -80,8 +80,8 @@ using TakeSample = std::function<void(std::size_t k, Real loss)>;
 template <class Real>
 class Oracle {
  public:
-  using View = std::span<const Real>;
-  using Out = std::span<Real>;
+  using Reals = std::span<const Real>;
+  using RealsOut = std::span<Real>;
 
   virtual ~Oracle() = default;
 
@@ -90,20 +90,20 @@ class Oracle {
 
   // Returns the mean loss over `batch` (plus the regulariser) at x, shape (d); writes its gradient, shape
   // (d). The one function every user must write. Equal arguments give equal bits.
-  virtual Real loss_and_gradient(View x, Batch batch, Out gradient) = 0;
+  virtual Real loss_and_gradient(Reals x, Batch batch, RealsOut gradient) = 0;
 
   // Writes the upper triangle of f_i's Hessian at x (regulariser included) row by row: row a holds the
   // columns a .. d-1. Shape (upper_size(d)). False, and nothing is written, where there is no closed form.
-  virtual bool hessian(View /*x*/, Out /*upper*/) { return false; }
+  virtual bool hessian(Reals /*x*/, RealsOut /*upper*/) { return false; }
 
   // Accuracy on the test samples this client holds; nothing where accuracy has no meaning.
-  virtual std::optional<Score> score(View /*x*/) { return std::nullopt; }
+  virtual std::optional<Score> score(Reals /*x*/) { return std::nullopt; }
 
   // ---- powers ----
 
   // loss_and_gradient() on terms; nothing when it was stopped. Where all paths are kept, the wanted
   // coordinates have the bits of loss_and_gradient().
-  virtual std::optional<Real> compute(View x, Batch batch, Out gradient, const GradientTerms& terms) {
+  virtual std::optional<Real> compute(Reals x, Batch batch, RealsOut gradient, const GradientTerms& terms) {
     check_terms(terms, dim());
     if (stopped(terms.stop)) return std::nullopt;
     const Real loss = loss_and_gradient(x, batch, gradient);
@@ -118,13 +118,13 @@ class Oracle {
   }
 
   // The mean loss alone; the bits of loss_and_gradient().
-  virtual Real loss(View x, Batch batch) {
+  virtual Real loss(Reals x, Batch batch) {
     std::vector<Real> gradient(dim());
     return loss_and_gradient(x, batch, gradient);
   }
 
   // f_i over `batch`, and its derivative at x in the direction v, shape (d).
-  virtual Directional<Real> directional(View x, View v, Batch batch) {
+  virtual Directional<Real> directional(Reals x, Reals v, Batch batch) {
     check_vector(v.size());
     std::vector<Real> gradient(dim());
     const Real loss = loss_and_gradient(x, batch, gradient);
@@ -135,21 +135,21 @@ class Oracle {
   }
 
   // The gradients at x and at y over one batch, to different arrays; the bits of two calls.
-  virtual TwoLosses<Real> two_gradients(View x, View y, Batch batch, Out at_x, Out at_y) {
+  virtual TwoLosses<Real> two_gradients(Reals x, Reals y, Batch batch, RealsOut at_x, RealsOut at_y) {
     const Real loss = loss_and_gradient(x, batch, at_x);
     return {loss, loss_and_gradient(y, batch, at_y)};
   }
 
   // Sample by sample, in the order of `batch`: writes the gradient of a sample's loss (plus the regulariser)
   // to `buffer`, shape (d), and calls take(k, its loss). The bits of a batch of that sample alone.
-  virtual void sample_gradients(View x, Batch batch, Out buffer, const TakeSample<Real>& take) {
+  virtual void sample_gradients(Reals x, Batch batch, RealsOut buffer, const TakeSample<Real>& take) {
     for_samples(batch, [&](std::size_t k, Batch one) { take(k, loss_and_gradient(x, one, buffer)); });
   }
 
   // Writes the mean over `batch` of min(1, norm_bound / ||g_j||) g_j, where g_j is the gradient of sample j
   // as sample_gradients() has it (Abadi et al., arXiv:1607.00133); returns the mean loss. REQUIRES:
   // norm_bound > 0. A gradient that is not finite stays so.
-  virtual Real clipped_gradient(View x, Batch batch, double norm_bound, Out gradient) {
+  virtual Real clipped_gradient(Reals x, Batch batch, double norm_bound, RealsOut gradient) {
     check_norm_bound(norm_bound);
     check_vector(gradient.size());
     std::fill(gradient.begin(), gradient.end(), Real(0));

@@ -19,6 +19,7 @@
 #include "experiments/demo.h"
 #include "experiments/list.h"
 #include "experiments/plot/plot.h"
+#include "experiments/run/evaluate.h"
 #include "experiments/run/run.h"
 #include "experiments/support/results_dir.h"
 #include "experiments/sweep/sweep.h"
@@ -42,7 +43,7 @@ void handle_signals() {
 }
 
 struct Arguments {
-  std::string file, topic, transport = "memory", x, y;
+  std::string file, model, topic, transport = "memory", x, y;
   std::vector<std::string> sets, folders, benchmarks;
   std::string out;
   unsigned threads = 0;
@@ -120,6 +121,12 @@ int bench(const Arguments& a, const Launch& launch) {
     if (options.ranks->rank() > 0) options.out = &nobody;
   }
   return run_bench(a.benchmarks, options);
+}
+
+int evaluate(const Arguments& a) {
+  const RoundRecord record = evaluate_model({a.model, a.file, a.sets, a.threads}, stop_requested);
+  std::cout << (a.json ? evaluation_json(record) : evaluation_text(record)) << '\n';
+  return 0;
 }
 
 int plot(const Arguments& a) {
@@ -248,6 +255,27 @@ the clients among 8 processes, to the same bits.
 )");
 }
 
+void add_evaluate(CLI::App& app, Arguments& a) {
+  CLI::App* evaluate =
+      app.add_subcommand("evaluate", "Loss, gradient and accuracy of a model on the data of an experiment");
+  evaluate->add_option("MODEL", a.model, "A model.bin, or a text file with a number in each line")
+      ->type_name("")
+      ->required();
+  evaluate->add_option("FILE", a.file, "The experiment, a TOML file")->type_name("")->required();
+  evaluate->add_option("--set", a.sets, "Override a key, as for run")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  evaluate->add_option("--threads", a.threads, "Threads that clients share; one per processor unless given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  evaluate->add_flag("--json", a.json, "One JSON object");
+  evaluate->footer(R"(Examples:
+  gradwire evaluate results/demo-ef21/model.bin experiments/configs/demo_ef21.toml
+  gradwire evaluate model.bin FILE.toml --set problem.data=csv:new.csv --json
+)");
+}
+
 void add_plot(CLI::App& app, Arguments& a) {
   CLI::App* plot = app.add_subcommand("plot", "Draw the curves of one or several runs");
   plot->add_option("DIR", a.folders, "Folders of results")->required();
@@ -293,6 +321,7 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
     throw UsageError("the demo is one process, and " + launch.variable + " says that this is one of " +
                      std::to_string(launch.processes) + "; start it without mpirun or srun");
   if (app.got_subcommand("sweep")) return sweep(a, logger);
+  if (app.got_subcommand("evaluate")) return evaluate(a);
   if (app.got_subcommand("plot")) return plot(a);
   if (app.got_subcommand("bench")) return bench(a, launch);
   if (app.got_subcommand("list")) {
@@ -322,6 +351,7 @@ Examples:
   app.require_subcommand(0, 1);
   add_run(app, a);
   add_sweep(app, a);
+  add_evaluate(app, a);
   add_plot(app, a);
   add_list(app, a);
   add_bench(app, a);

@@ -47,6 +47,10 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
     count(batch);
     return inner_->two_gradients(x, y, batch, at_x, at_y);
   }
+  Directional<Real> directional(View<Real> x, View<Real> v, Batch batch) override {
+    count(batch);
+    return inner_->directional(x, v, batch);
+  }
   void sample_gradients(View<Real> x, Batch batch, Out<Real> buffer, const TakeSample<Real>& take) override {
     count(batch);
     inner_->sample_gradients(x, batch, buffer, take);

@@ -1,11 +1,15 @@
 // The gradients that client halves ask their oracle for, and points that they remember from broadcasts.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "algorithms/support/context.h"
+#include "algorithms/support/params.h"
 #include "algorithms/support/sampling.h"
 #include "algorithms/support/vector_ops.h"
+#include "compressors/support.h"
 
 namespace gradwire {
 
@@ -31,11 +35,57 @@ double gradient_difference(const ClientContext<Real>& ctx, View<Real> x, View<Re
                            Vec<Real>& out, Vec<Real>& work) {
   out.resize(x.size());
   work.resize(x.size());
-  ctx.oracle.loss_and_gradient(y, batch, work);
-  const double loss = ctx.oracle.loss_and_gradient(x, batch, out);
+  const double loss = ctx.oracle.two_gradients(x, y, batch, out, work).x;
   axpy<Real>(Real(-1), work, out);
   return loss;
 }
+
+// Whether a client computes only those coordinates of its gradient that its compressor looks at.
+struct PartialGradientWords {
+  static constexpr std::array<std::string_view, 2> words{"false", "true"};
+};
+struct PartialGradient {
+  static constexpr std::string_view kKey = "partial_gradient";
+  static constexpr std::string_view kMeaning =
+      "true: compute only the coordinates that randk or randseqk send; the same bits for less work, but a "
+      "coordinate that is not "
+      "finite is seen only once it is drawn";
+  Choice<PartialGradientWords> chosen;
+
+  static void fields(auto& self, auto&& visit) { visit(kKey, self.chosen, kMeaning); }
+  bool is_on() const { return chosen.is("true"); }
+};
+
+// What a client needs for messages C(∇f_i(x; ξ) − h): the coordinates that C looks at.
+template <class Real>
+struct GradientMessage {
+  bool partial;
+  DrawnSupport support = {};
+
+  explicit GradientMessage(const PartialGradient& p) : partial(p.is_on()) {}
+
+  // Fills `to` with the message of round t at x; an empty `shift` is zero. Returns the loss.
+  double make(const Setup<Real>& setup, const ClientContext<Real>& ctx, std::uint32_t t, View<Real> x,
+              View<Real> shift, Store<Real>& to) {
+    Vec<Real>& v = ctx.scratch.vec(0, x.size());
+    const StreamKey key = ctx.draw_key(t);
+    if (!partial || !draw_support(ctx.compressor, key, x.size(), support)) {
+      const double loss = gradient_at(setup, ctx, t, x, v);
+      if (!shift.empty()) axpy<Real>(Real(-1), shift, v);
+      compress(ctx.compressor, v, key, ctx.scratch, to);
+      return loss;
+    }
+    const Coordinates wanted = support.is_range ? Coordinates::cyclic(support.first, support.count, x.size())
+                                                : Coordinates::list(support.indices);
+    const double loss = ctx.oracle.compute(x, batch_of(setup, ctx, t), v, {.wanted = wanted}).value();
+    if (!shift.empty())
+      wanted.for_runs(x.size(), [&](std::size_t first, std::size_t end) {
+        for (std::size_t j = first; j < end; ++j) v[j] -= shift[j];
+      });
+    compress_at(ctx.compressor, support, v, key, ctx.scratch, to);
+    return loss;
+  }
+};
 
 // The last two points that were broadcast, by round: for methods whose clients need x^{t−1} beside x^t.
 template <class Real>

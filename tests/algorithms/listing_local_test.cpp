@@ -1,4 +1,5 @@
 // Methods with local steps, acceleration or a prox against one-loop transcriptions of their listings.
+#include "base/random.h"
 #include "tests/algorithms/listing.h"
 
 namespace gradwire {
@@ -38,6 +39,37 @@ TEST(SgdNice, IsTheListingWithTheProxOfTheL1Norm) {
   }
   EXPECT_GT(zeros, 0) << "the prox was never felt";
   expect_near(c.model, x, "x");
+}
+
+TEST(FwdGrad, IsTheListing) {
+  for (const bool gaussian : {false, true}) {
+    AlgorithmSpec spec =
+        spec_of("fwd_grad", "identity",
+                {{"directions", "3"}, {"distribution", gaussian ? "gaussian" : "rademacher"}}, "0.01");
+    spec.batch = 2;
+    Case c(spec);
+    Vector x = c.federation.x0;
+    for (std::uint32_t t = 0; t < kRounds; ++t) {
+      x = x - 0.01 * c.list.mean([&](std::uint32_t i) {
+        const Vector grad = c.list.grad(i, x, c.list.batch(i, t, 2));
+        Stream signs({1, i, t, Purpose::kCompressor});
+        Random normal(1, "directions", std::uint64_t{i} << 32 | t);
+        Vector g(c.list.d);
+        for (int k = 0; k < 3; ++k) {
+          Vector v(c.list.d);
+          const std::uint64_t word = gaussian ? 0 : signs.next();
+          double s = 0;
+          for (std::size_t j = 0; j < c.list.d; ++j) {
+            v[j] = gaussian ? normal.normal() : (word >> j & 1) != 0 ? 1.0 : -1.0;
+            s += grad[j] * v[j];
+          }
+          g = g + (s / 3) * v;
+        }
+        return g;
+      });
+    }
+    expect_near(c.model, x, "x");
+  }
 }
 
 TEST(FedProx, IsTheListing) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/ef21_pp.h"
+#include "algorithms/fwd_grad.h"
 #include "base/state.h"
 #include "tests/algorithms/theory.h"
 
@@ -80,6 +81,65 @@ TEST(SgdNiceTheory, DistanceShrinksToItsNeighbourhood) {
       gamma, 1 / (2 * (n * (tau - 1) / (tau * (n - 1)) * s.L + (n - tau) / (tau * (n - 1)) * s.L_max())));
   EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * squared_distance(f.x0, f.optimum) +
                       2 * gamma * sigma_sq / mu);
+}
+
+// As for dcgd with ω = (d − 1)/K: E‖x^T − x*‖² ≤ (1−γμ)^T ‖x⁰ − x*‖² + (2γω/(μ n)) mean‖∇f_i(x*)‖².
+TEST(FwdGradTheory, DistanceShrinksToItsNeighbourhood) {
+  const Federation<double> f(6, 15);
+  double noise = 0;
+  for (const auto& oracle : f.oracles) {
+    Vec<double> g(15);
+    oracle->loss_and_gradient(f.optimum, {}, g);
+    noise += squared_distance(g, Vec<double>(15)) / 6;
+  }
+  const double mu = f.smoothness.mu;
+  constexpr int kRounds = 150;
+  for (const char* distribution : {"rademacher", "gaussian"}) {
+    const double omega = (*distribution == 'g' ? 16.0 : 14.0) / 4;
+    double mean = 0, gamma = 0;
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      const auto setup =
+          f.setup(spec_of("fwd_grad", "identity", {{"directions", "4"}, {"distribution", distribution}}),
+                  static_cast<std::uint64_t>(seed));
+      gamma = gamma_of(*setup);
+      mean += squared_distance(run<double>(f, setup, kRounds).model, f.optimum) / kSeeds;
+    }
+    EXPECT_DOUBLE_EQ(gamma, 1 / (f.smoothness.L + 2 * f.smoothness.L_max() * omega / 6));
+    EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * squared_distance(f.x0, f.optimum) +
+                        2 * gamma * omega / (mu * 6) * noise);
+    EXPECT_GE(mean, 0.01 * 2 * gamma * omega / (mu * 6) * noise) << "the bound would hold for anything";
+  }
+}
+
+// E g = ∇f and E‖g‖² = (1 + ω) ‖∇f‖².
+TEST(FwdGradTheory, TheEstimateIsUnbiasedAndHasItsVariance) {
+  constexpr std::size_t kDim = 9;
+  constexpr int kDraws = 40'000;
+  Vec<double> grad(kDim), v(kDim);
+  for (std::size_t j = 0; j < kDim; ++j) grad[j] = static_cast<double>(j) - 3.5;
+  const double size = squared_distance(grad, Vec<double>(kDim));
+  for (const bool gaussian : {false, true}) {
+    for (const int K : {1, 3}) {
+      Vec<double> mean(kDim);
+      double second = 0;
+      for (int draw = 0; draw < kDraws; ++draw) {
+        DirectionStream<double> directions({5, 2, static_cast<std::uint32_t>(draw), Purpose::kCompressor},
+                                           gaussian);
+        Vec<double> g(kDim);
+        for (int k = 0; k < K; ++k) {
+          directions.next(v);
+          double s = 0;
+          for (std::size_t j = 0; j < kDim; ++j) s += grad[j] * v[j];
+          for (std::size_t j = 0; j < kDim; ++j) g[j] += s * v[j] / K;
+        }
+        for (std::size_t j = 0; j < kDim; ++j) mean[j] += g[j] / kDraws;
+        second += squared_distance(g, Vec<double>(kDim)) / kDraws;
+      }
+      const double omega = (gaussian ? kDim + 1.0 : kDim - 1.0) / K;
+      EXPECT_LE(squared_distance(mean, grad), 4 * omega * size / kDraws);
+      EXPECT_NEAR(second / size, 1 + omega, 0.05 * (1 + omega)) << gaussian << K;
+    }
+  }
 }
 
 // arXiv:2202.09357: E Ψ^T ≤ (1 − min(γμ, p²))^T Ψ⁰, Ψ = Σ‖x_i − x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖²; a round has

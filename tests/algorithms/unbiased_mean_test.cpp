@@ -51,6 +51,7 @@ Vec<double> model_after(std::shared_ptr<const Setup<double>> setup, unsigned mem
 AlgorithmSpec plain(const MethodInfo& method) {
   AlgorithmSpec spec = spec_for(method);
   spec.batch = 0;
+  if (method.facts.name == "fwd_grad") spec.parameters = {{"directions", std::to_string(kDim)}};
   if (method.facts.name == "ef21_p") spec.parameters = {{"compressor_down", "identity"}};
   return spec;
 }
@@ -83,8 +84,8 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
       for (std::size_t j = 0; j < kDim; ++j) EXPECT_NEAR(mean[j], whole[j], 1e-13) << name << " of " << size;
     }
   }
-  EXPECT_EQ(checked, (std::set<std::string>{"gd", "nesterov", "dcgd", "sgd_nice", "diana", "vr_diana",
-                                            "adiana", "frecon", "ef14", "ef21_p"}));
+  EXPECT_EQ(checked, (std::set<std::string>{"gd", "nesterov", "dcgd", "sgd_nice", "fwd_grad", "diana",
+                                            "vr_diana", "adiana", "frecon", "ef14", "ef21_p"}));
 }
 
 // The ratio: when all replies are equal, the result is that reply, whoever answers.

@@ -14,7 +14,7 @@ class Naive : public Oracle<double> {
  public:
   std::size_t dim() const override { return 7; }
   std::size_t sample_count() const override { return 5; }
-  double loss_and_gradient(View x, Batch batch, Out gradient) override {
+  double loss_and_gradient(Reals x, Batch batch, RealsOut gradient) override {
     ++calls;
     std::fill(gradient.begin(), gradient.end(), 0.0);
     const std::size_t count = batch.empty() ? 5 : batch.size();
@@ -61,13 +61,13 @@ TEST(OraclePowers, ClipNoGradientThatIsNotFiniteToSomethingFinite) {
 // Each power answers with a number of its own.
 class Powerful final : public Naive {
  public:
-  std::optional<double> compute(View, Batch, Out, const GradientTerms&) override { return 1; }
+  std::optional<double> compute(Reals, Batch, RealsOut, const GradientTerms&) override { return 1; }
   double cost(const Coordinates&) const override { return 0.25; }
-  double loss(View, Batch) override { return 3; }
-  Directional<double> directional(View, View, Batch) override { return {4, 5}; }
-  TwoLosses<double> two_gradients(View, View, Batch, Out, Out) override { return {6, 7}; }
-  void sample_gradients(View, Batch, Out, const TakeSample<double>& take) override { take(8, 9); }
-  double clipped_gradient(View, Batch, double, Out) override { return 10; }
+  double loss(Reals, Batch) override { return 3; }
+  Directional<double> directional(Reals, Reals, Batch) override { return {4, 5}; }
+  TwoLosses<double> two_gradients(Reals, Reals, Batch, RealsOut, RealsOut) override { return {6, 7}; }
+  void sample_gradients(Reals, Batch, RealsOut, const TakeSample<double>& take) override { take(8, 9); }
+  double clipped_gradient(Reals, Batch, double, RealsOut) override { return 10; }
 };
 
 TEST(OraclePowers, AreNotLostInAnOracleThatForwards) {

@@ -1,0 +1,176 @@
+// Forward gradients — Baydin, Pearlmutter, Syme, Wood, Torr, arXiv:2202.08587; in federated learning FwdLLM
+// (Xu et al., arXiv:2308.13894), whose clients send a few numbers a round.
+//
+//   v_{i,k}: K directions of client i, entries independent ±1 (or N(0, 1)), drawn from (seed, i, t)
+//   s_{i,k} = ⟨∇f_i(x^t; ξ_i), v_{i,k}⟩                       client i, by forward mode; sends s_{i,1..K}
+//   g^t     = mean_{i∈S} (1/K) Σ_k s_{i,k} v_{i,k}            server, which draws the v_{i,k} again
+//   x^{t+1} = x^t − γ g^t                                     sends x^{t+1}
+//
+// E g_i = ∇f_i and E‖g_i‖² = (1 + ω) ‖∇f_i‖² with ω = (d−1)/K for ±1, (d+1)/K for N(0, 1): an unbiased
+// compressor that costs no backward pass. Theory (f_i convex), as for dcgd: γ ≤ 1/(L + 2 L_max A), A = ω/n
+// (with weights w_i ω max w_i).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/server_base.h"
+#include "algorithms/support/vector_ops.h"
+#include "base/config_error.h"
+#include "base/random.h"
+
+namespace gradwire {
+
+struct DirectionWords {
+  static constexpr std::array<std::string_view, 2> words{"rademacher", "gaussian"};
+};
+
+// Writes the directions of one reply, one after the other.
+template <class Real>
+class DirectionStream {
+ public:
+  DirectionStream(const StreamKey& key, bool gaussian)
+      : stream_(key),
+        normal_(key.seed, "directions", std::uint64_t{key.client} << 32 | key.round),
+        gaussian_(gaussian) {}
+
+  void next(Out<Real> v) {
+    if (gaussian_) {
+      numbers_.resize(v.size());
+      normal_.normals(numbers_);
+      std::transform(numbers_.begin(), numbers_.end(), v.begin(),
+                     [](double a) { return static_cast<Real>(a); });
+      return;
+    }
+    std::uint64_t bits = 0;
+    for (std::size_t j = 0; j < v.size(); ++j, bits >>= 1) {
+      if (j % 64 == 0) bits = stream_.next();
+      v[j] = (bits & 1) != 0 ? Real(1) : Real(-1);
+    }
+  }
+
+ private:
+  Stream stream_;
+  Random normal_;
+  bool gaussian_;
+  std::vector<double> numbers_;
+};
+
+struct FwdGradParams {
+  static constexpr std::uint32_t kMostDirections = 1'000'000;
+  static constexpr Facts facts{
+      .name = "fwd_grad",
+      .summary = "directional derivatives along random directions: a few numbers up, no backward pass",
+      .reference = "Baydin et al., arXiv:2202.08587; Xu et al., arXiv:2308.13894",
+      .takes = Takes::kIdentity,
+      .stochastic = true,
+  };
+  StepSize step_size;
+  std::uint32_t directions = 10;
+  Choice<DirectionWords> distribution;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of the server's step");
+    visit("directions", self.directions, "K, derivatives that a client computes and sends in a round");
+    visit("distribution", self.distribution,
+          "rademacher | gaussian: entries of the directions, -1 and 1 or normal");
+  }
+  bool is_gaussian() const { return distribution.is("gaussian"); }
+  void resolve(const Theory& theory, Warnings& warnings) {
+    if (directions < 1 || directions > kMostDirections)
+      throw ConfigError("algorithm.directions", "must be 1 to " + std::to_string(kMostDirections));
+    if (step_size.value) return;
+    const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
+    if (!s.convex)
+      warnings.push_back("fwd_grad: the theorem behind the step size assumes convex f_i; these are not");
+    const double d = static_cast<double>(theory.d), omega = (is_gaussian() ? d + 1 : d - 1) / directions;
+    step_size.resolve(1 / (s.L + 2 * s.L_max() * omega * theory.skew() / theory.n));
+  }
+};
+
+template <class Real>
+struct FwdGrad {
+  using Params = FwdGradParams;
+
+  struct Client {
+    const Setup<Real>& setup;
+    bool gaussian;
+    Vec<Real> s_i;
+
+    Client(const Setup<Real>& s, const Params& p) : setup(s), gaussian(p.is_gaussian()), s_i(p.directions) {}
+    static void fields(auto&, auto&&) {}
+
+    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+      const View<Real> x = down.parts[0].values;
+      const Batch batch = batch_of(setup, ctx, down.round);
+      Vec<Real>& v = ctx.scratch.vec(0, x.size());
+      DirectionStream<Real> directions(ctx.draw_key(down.round), gaussian);
+      double loss = 0;
+      for (Real& s : s_i) {
+        directions.next(v);
+        const Directional<Real> along = ctx.oracle.directional(x, v, batch);
+        s = along.derivative;
+        loss = along.loss;
+      }
+      return reply_of(down, loss, Payload<Real>::dense(s_i));
+    }
+    void commit() {}
+  };
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    using Base::setup, Base::t, Base::x;
+    Real gamma;
+    std::uint32_t K;
+    bool gaussian;
+    Vec<Real> g_i, v;  // work space
+    TreeSum<double> sum;
+
+    Server(const Setup<Real>& s, const Params& p)
+        : Base(s),
+          gamma(Real(*p.step_size.value)),
+          K(p.directions),
+          gaussian(p.is_gaussian()),
+          g_i(s.d),
+          v(s.d) {}
+
+    bool accepts(const Reply<Real>& up) const {
+      return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == K;
+    }
+    void apply(Replies<Real> uplinks) {
+      sum.begin_part(setup.d, setup.mine(), setup.n);
+      for (const Reply<Real>& up : of_clients(uplinks, setup.mine())) {
+        estimate(up);
+        sum.add(up.client, setup.weight(up.client), g_i.data());
+      }
+      const Vec<double> all = total();
+      const Real scale = Real(setup.n) / Real(uplinks.size());
+      for (std::size_t j = 0; j < all.size(); ++j) x[j] -= gamma * scale * static_cast<Real>(all[j]);
+      ++t;
+    }
+
+   private:
+    // g_i = (1/K) Σ_k s_{i,k} v_{i,k}
+    void estimate(const Reply<Real>& up) {
+      DirectionStream<Real> directions({setup.seed, up.client, t, Purpose::kCompressor}, gaussian);
+      std::fill(g_i.begin(), g_i.end(), Real(0));
+      for (const Real s : up.parts[0].values) {
+        directions.next(v);
+        axpy<Real>(s / Real(K), v, g_i);
+      }
+    }
+    // Of all clients that replied, wherever they are.
+    Vec<double> total() {
+      if (setup.group != nullptr) return setup.group->sum(sum);
+      const auto root = sum.sum();
+      return {root.begin(), root.end()};
+    }
+  };
+};
+
+}  // namespace gradwire

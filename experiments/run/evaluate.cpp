@@ -1,0 +1,67 @@
+#include "experiments/run/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "experiments/simulate/prepare.h"
+#include "experiments/simulate/simulate.h"
+#include "proto/config/experiment_file.h"
+#include "proto/report/json.h"
+
+namespace gradwire {
+
+RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<bool>& stop) {
+  // A run of no rounds from this model: its first row is the evaluation.
+  std::vector<std::string> sets = request.sets;
+  sets.push_back("run.x0=file:" + std::filesystem::absolute(request.model).string());
+  sets.emplace_back("run.rounds=0");
+  sets.emplace_back("run.evaluate_every=1");
+  sets.emplace_back("clients.seconds=");
+  LoadedExperiment loaded = load_experiment(request.file, sets);
+  loaded.experiment.faults = {};
+  const auto prepared = [&] {
+    try {
+      return prepare(loaded);
+    } catch (const ExperimentError& error) {
+      // The user named a model, not a key.
+      constexpr std::string_view kOption = "--set run.x0: ";
+      const std::string what = error.what();
+      throw ExperimentError(what.starts_with(kOption) ? what.substr(kOption.size()) : what);
+    }
+  };
+  std::optional<RoundRecord> found;
+  RunObserver observer;
+  observer.on_record = [&](const RoundRecord& record) { found = record; };
+  const unsigned threads =
+      request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
+  simulate(prepared(), false, threads, observer, stop);
+  if (!found)
+    throw std::runtime_error(request.model.string() +
+                             ": the loss or the gradient at this model is not finite");
+  return *found;
+}
+
+std::string evaluation_text(const RoundRecord& record) {
+  char text[128];
+  std::snprintf(text, sizeof text, "loss %.6g, |grad f|^2 %.6g", record.loss, record.grad_norm_sq);
+  std::string line = text;
+  if (record.accuracy) {
+    std::snprintf(text, sizeof text, ", accuracy %.2f %%", 100 * *record.accuracy);
+    line += text;
+  }
+  return line;
+}
+
+std::string evaluation_json(const RoundRecord& record) {
+  Json json = {{"loss", record.loss}, {"grad_norm_sq", record.grad_norm_sq}};
+  if (record.accuracy) json["accuracy"] = *record.accuracy;
+  return json_line(json);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,102 @@
+// algorithm.partial_gradient: clients that compute only what they send.
+#include <gtest/gtest.h>
+#include <limits>
+
+#include "base/config_error.h"
+#include "engine/forwarding_oracle.h"
+#include "rounds/runtime.h"
+#include "tests/algorithms/every_method.h"
+
+namespace gradwire {
+namespace {
+
+using namespace testing;  // NOLINT: what tests of methods share
+
+// Of gradients on terms it gives the wanted coordinates alone; all others are nan.
+class Sparing final : public ForwardingOracle<double, Sparing> {
+ public:
+  explicit Sparing(Oracle<double>& inner) : inner_(&inner) {}
+  Oracle<double>& inner() const { return *inner_; }
+  std::optional<double> compute(Reals x, Batch batch, RealsOut gradient,
+                                const GradientTerms& terms) override {
+    Vec<double> whole(gradient.size());
+    const double loss = inner_->loss_and_gradient(x, batch, whole);
+    std::fill(gradient.begin(), gradient.end(), std::numeric_limits<double>::quiet_NaN());
+    terms.wanted.for_runs(gradient.size(), [&](std::size_t first, std::size_t end) {
+      for (std::size_t j = first; j < end; ++j) gradient[j] = whole[j];
+      computed += end - first;
+    });
+    return loss;
+  }
+  std::size_t computed = 0;
+
+ private:
+  Oracle<double>* inner_;
+};
+
+constexpr std::uint32_t kClients = 4, kRounds = 30;
+constexpr std::size_t kDim = 12;
+
+struct Ran {
+  Vec<double> model;
+  std::size_t computed = 0;  // coordinates, by compute()
+};
+
+Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
+  const Federation<double> federation(kClients, kDim);
+  AlgorithmSpec with_batch = spec;
+  with_batch.batch = batch;
+  const std::shared_ptr<const Setup<double>> setup = federation.setup(with_batch);
+  const auto server = make_server<double>(setup);
+  std::vector<std::unique_ptr<Sparing>> oracles;
+  std::vector<std::unique_ptr<ClientHalf<double>>> clients;
+  for (std::uint32_t i = 0; i < kClients; ++i) {
+    oracles.push_back(std::make_unique<Sparing>(*federation.oracles[i]));
+    clients.push_back(make_client<double>(setup));
+  }
+  Scratch<double> scratch;
+  for (std::uint32_t t = 0; t < kRounds; ++t) {
+    const Downlink<double> down = server->broadcast();
+    std::vector<Uplink<double>> uplinks;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      uplinks.push_back(clients[i]->reply(
+          down, {i, setup->seed, t + 1, t == 0, *oracles[i], setup->compressor, scratch, t}));
+      uplinks.back().client = i;
+    }
+    server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
+    for (std::uint32_t i = 0; i < kClients; ++i) clients[i]->commit(uplinks[i]);
+  }
+  Ran ran;
+  ran.model.assign(server->model().begin(), server->model().end());
+  for (const auto& oracle : oracles) ran.computed += oracle->computed;
+  return ran;
+}
+
+TEST(PartialGradient, HasTheBitsOfWholeGradientsAndComputesTheDrawnCoordinatesAlone) {
+  for (const char* name : {"dcgd", "diana"})
+    for (const char* compressor : {"randk:k=3", "randseqk:k=3", "natural(randk:k=3)"})
+      for (const std::uint32_t batch : {0u, 2u}) {
+        SCOPED_TRACE(std::string(name) + " " + compressor + " batch " + std::to_string(batch));
+        const Ran whole = run_of(spec_of(name, compressor, {}, "0.05"), batch);
+        const Ran partial = run_of(spec_of(name, compressor, {{"partial_gradient", "true"}}, "0.05"), batch);
+        EXPECT_EQ(partial.model, whole.model);
+        EXPECT_EQ(whole.computed, 0u);
+        EXPECT_EQ(partial.computed, kRounds * kClients * 3u);
+      }
+}
+
+TEST(PartialGradient, NeedsACompressorThatDrawsItsCoordinates) {
+  for (const char* compressor : {"natural", "permk", "identity"}) {
+    try {
+      check_algorithm(spec_of("dcgd", compressor, {{"partial_gradient", "true"}}, "0.1"));
+      FAIL() << compressor;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.key(), "algorithm.partial_gradient");
+      EXPECT_NE(std::string(error.what()).find("randk, randseqk"), std::string::npos) << error.what();
+    }
+  }
+  check_algorithm(spec_of("dcgd", "natural", {{"partial_gradient", "false"}}, "0.1"));
+}
+
+}  // namespace
+}  // namespace gradwire

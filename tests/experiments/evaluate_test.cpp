@@ -1,0 +1,76 @@
+// gradwire evaluate: what is said about a model is what its run said.
+#include <gtest/gtest.h>
+
+#include "tests/support/data_files.h"
+#include "tests/support/run_program.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kDigits = R"(name = "digits"
+[problem]
+kind = "mlp"
+data = "digits"
+test_share = 0.2
+hidden = [8]
+[clients]
+count = 4
+[algorithm]
+name = "gd"
+step_size = 0.1
+[run]
+rounds = 7
+)";
+
+class Evaluate : public testing::Test {
+ protected:
+  Evaluate() {
+    folder_.write("digits.toml", kDigits);
+    EXPECT_EQ(run_gradwire(folder_.path(), {"run", "digits.toml", "--quiet"}).code, 0);
+  }
+  ProgramResult evaluate(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "evaluate");
+    return run_gradwire(folder_.path(), arguments);
+  }
+  // Of the last line of the run's metrics.csv.
+  std::string last(std::size_t column) {
+    std::string line = lines_of(read_file(folder_.path() / "results/digits/metrics.csv")).back();
+    for (; column > 0; --column) line = line.substr(line.find(',') + 1);
+    return line.substr(0, line.find(','));
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Evaluate, SaysWhatTheRunMeasuredAtItsEnd) {
+  const auto r = evaluate({"results/digits/model.bin", "digits.toml", "--json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(lines_of(r.out).size(), 1u);
+  for (const auto& [key, column] : {std::pair{"loss", 1}, {"grad_norm_sq", 2}, {"accuracy", 3}}) {
+    const std::size_t at = r.out.find("\"" + std::string(key) + "\": ");
+    ASSERT_NE(at, std::string::npos) << r.out;
+    EXPECT_EQ(std::stod(r.out.substr(at + std::string(key).size() + 4)),
+              std::stod(last(static_cast<std::size_t>(column))))
+        << key;
+  }
+  const auto text = evaluate({"results/digits/model.bin", "digits.toml"});
+  EXPECT_EQ(text.out.substr(0, 5), "loss ");
+  EXPECT_NE(text.out.find("accuracy "), std::string::npos) << text.out;
+  EXPECT_EQ(std::filesystem::directory_iterator(folder_.path() / "results")->path().filename(), "digits");
+}
+
+TEST_F(Evaluate, RefusesAModelThatDoesNotFit) {
+  folder_.write("short.txt", "1\n2\n3\n");
+  for (const char* model : {"short.txt", "absent.bin", "."}) {
+    const auto r = evaluate({model, "digits.toml"});
+    EXPECT_EQ(r.code, 2) << model << r.err;
+    EXPECT_EQ(r.out, "");
+    ASSERT_EQ(lines_of(r.err).size(), 1u) << r.err;
+    EXPECT_NE(r.err.find(std::string(model) == "." ? folder_.path().string() : model), std::string::npos)
+        << r.err;
+    EXPECT_EQ(r.err.find("--set"), std::string::npos) << r.err;
+  }
+  EXPECT_EQ(evaluate({"results/digits/model.bin", "absent.toml"}).code, 2);
+}
+
+}  // namespace
+}  // namespace gradwire
