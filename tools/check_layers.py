@@ -17,15 +17,16 @@ import tempfile
 _ORACLES = "base engine engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
-_PROTO = f"{_ROUNDS} proto/wire proto/store proto/config proto/report"
+_PROTO = f"{_ROUNDS} engine/files proto/wire proto/store proto/config proto/report"
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
-_ENGINE = f"{_ORACLES} engine/tape {_PROBLEMS} engine/data"
+_ENGINE = f"{_ORACLES} engine/files engine/tape {_PROBLEMS} engine/data"
 _SERVER = "fl_server/net fl_server/registry fl_server/relay fl_server"
 _EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
     "engine": "base",
+    "engine/files": "base engine",
     "engine/tape": "base engine",
     "engine/kernels": "",
     "engine/smoothness": "base engine",
@@ -40,14 +41,14 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "rounds": _METHODS,
     "cluster": _METHODS,
     "proto/wire": _METHODS,
-    "proto/store": f"{_ROUNDS} proto/wire",
-    "proto/config": f"{_ROUNDS} {_PROBLEMS} proto/wire proto/store",
-    "proto/report": f"{_ROUNDS} proto/wire proto/store proto/config {_PROBLEMS}",
+    "proto/store": f"{_ROUNDS} engine/files proto/wire",
+    "proto/config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire proto/store",
+    "proto/report": f"{_ROUNDS} engine/files proto/wire proto/store proto/config {_PROBLEMS}",
     "fl_client": f"{_ENGINE} {_PROTO}",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
     "fl_server/net": f"{_ROUNDS} proto/wire",
-    "fl_server/registry": f"{_ROUNDS} proto/wire proto/store fl_server/net",
-    "fl_server/relay": f"{_ROUNDS} proto/wire proto/store proto/config {_PROBLEMS} fl_server/net",
+    "fl_server/registry": f"{_ROUNDS} engine/files proto/wire proto/store fl_server/net",
+    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire proto/store proto/config {_PROBLEMS} fl_server/net",
     "fl_server": f"{_PROTO} {_PROBLEMS} fl_server/net fl_server/registry fl_server/relay",
     "experiments/support": f"{_PROTO} {_PROBLEMS}",
     "experiments/simulate": f"{_ENGINE} {_PROTO} cluster fl_client experiments/support",
@@ -72,6 +73,7 @@ STANDARD_ONLY_ROOMS = ("base", "engine", "compressors", "algorithms", "rounds")
 EXCEPTIONS = {
     ("engine/data/", "fstream"): "the readers of data sets open files",
     ("engine/data/", "filesystem"): "the readers of data sets open files",
+    ("engine/files/", "filesystem"): "numbers are saved to files",
     ("engine/data/", "zlib.h"): "data sets may be gzipped",
     ("proto/wire/back_off.", "chrono"): "when to try again; results never depend on it",
     ("proto/wire/back_off.", "random"): "jitter; results never depend on it",
@@ -101,7 +103,7 @@ type_traits typeindex typeinfo unordered_map unordered_set utility valarray vari
 """.split())
 # Of the operating system and the compiler: neither standard nor third party.
 SYSTEM = re.compile(r"^(sys/|arpa/|net/|netinet/|linux/|mach/|mach-o/)|^(unistd|fcntl|poll|spawn|signal|termios|time|pthread|sched|"
-                    r"errno|netdb|dirent|immintrin|x86intrin|cpuid|arm_neon|cxxabi|windows)(\.h)?$")
+                    r"errno|netdb|dirent|immintrin|nmmintrin|arm_acle|x86intrin|cpuid|arm_neon|cxxabi|windows)(\.h)?$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

@@ -35,6 +35,7 @@ constexpr Benchmark kBenchmarks[] = {
     {"engine/kernels", "the kernels of each instruction set that this processor has", bench::engine_kernels},
     {"engine/process", "time and memory of a whole process that links the engine alone",
      bench::engine_process},
+    {"engine/files", "saving and loading a few numbers, 5,000 times", bench::engine_files},
     {"compressors/compress", "each compressor, per element of a million", bench::compressors_compress},
     {"compressors/decode", "adding payloads to a vector, per entry", bench::compressors_decode},
     {"compressors/add", "adding payloads to a vector, per element of the vector", bench::compressors_add},

@@ -16,6 +16,7 @@ void engine_shapes(Bench& bench);
 void engine_precision(Bench& bench);
 void engine_kernels(Bench& bench);
 void engine_process(Bench& bench);
+void engine_files(Bench& bench);
 void compressors_compress(Bench& bench);
 void compressors_decode(Bench& bench);
 void compressors_add(Bench& bench);

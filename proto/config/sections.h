@@ -112,7 +112,7 @@ struct RunSection {
           {.may_change = true});
     visit("x0", self.x0,
           "`zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with a number "
-          "each, or a model.bin)",
+          "each, a model.bin or a .npy)",
           {.note = "`zeros`; networks: `model`", .quiet = true, .check = check_x0});
   }
 };

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/config_error.h"
+#include "base/numbers.h"
 #include "base/stream.h"
 #include "proto/config/experiment.h"
 #include "proto/store/model_file.h"
@@ -64,7 +65,7 @@ std::vector<double> read_start(const std::filesystem::path& file, std::size_t d)
   std::string magic(kModelMagic.size(), '\0');
   in.read(magic.data(), static_cast<std::streamsize>(magic.size()));
   std::vector<double> x;
-  if (magic == kModelMagic) {
+  if (magic == kModelMagic || magic == kNumbersMagic || magic.starts_with(kNpyMagic)) {
     x = read_model(file);
   } else {
     in.clear();

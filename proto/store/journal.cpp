@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "proto/wire/frame.h"
+#include "base/crc32c.h"
 #include "proto/wire/little_endian.h"
 
 namespace gradwire {

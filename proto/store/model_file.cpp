@@ -2,13 +2,14 @@
 
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
+#include "base/crc32c.h"
+#include "base/numbers.h"
+#include "engine/files/number_file.h"
 #include "proto/store/whole_file.h"
-#include "proto/wire/frame.h"
 #include "proto/wire/little_endian.h"
 
 namespace gradwire {
@@ -17,35 +18,15 @@ namespace {
 constexpr std::size_t kModelHeaderBytes = 24;  // magic, bytes per number, zero, d
 constexpr std::size_t kModelCrcBytes = 4;
 
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& what) {
-  throw std::runtime_error(file.string() + ": " + what);
-}
-
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// The numbers of a model.bin's body.
-template <class Real, class Bits>
-std::vector<double> numbers(std::string_view bytes, std::uint64_t d) {
-  std::vector<double> x(d);
-  for (std::uint64_t j = 0; j < d; ++j) {
-    const Bits bits = get<Bits>(bytes, j * sizeof bits);
-    Real value;
-    std::memcpy(&value, &bits, sizeof value);
-    x[j] = static_cast<double>(value);
-  }
-  return x;
-}
-
-std::string read_all(const std::filesystem::path& file) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(file, error);
-  std::ifstream in(file, std::ios::binary);
-  if (error || !in) fail(file, "cannot be read");
-  std::string bytes(size, '\0');
-  if (!in.read(bytes.data(), static_cast<std::streamsize>(size))) fail(file, "cannot be read to its end");
-  return bytes;
+template <class Real>
+std::vector<double> converted(const NumbersView& view) {
+  std::vector<Real> x(view.count);
+  copy_numbers(view, std::as_writable_bytes(std::span(x)));
+  return {x.begin(), x.end()};
 }
 
 }  // namespace
@@ -71,21 +52,17 @@ template void write_model(const std::filesystem::path&, std::span<const float>);
 template void write_model(const std::filesystem::path&, std::span<const double>);
 
 std::vector<double> read_model(const std::filesystem::path& file) {
-  std::string bytes = read_all(file);
-  if (bytes.size() < kModelHeaderBytes + kModelCrcBytes || !bytes.starts_with(kModelMagic))
-    fail(file, "is no model.bin of gradwire");
-  const auto width = get<std::uint32_t>(bytes, 8);
-  const auto d = get<std::uint64_t>(bytes, 16);
-  const std::uint64_t body = bytes.size() - kModelHeaderBytes - kModelCrcBytes;
-  if ((width != 4 && width != 8) || get<std::uint32_t>(bytes, 12) != 0 || body % width != 0 ||
-      d != body / width)
-    fail(file, "is cut short or damaged: its header and its size do not agree");
-  const auto crc = get<std::uint32_t>(bytes, bytes.size() - kModelCrcBytes);
-  bytes.resize(bytes.size() - kModelCrcBytes);
-  if (crc32c(bytes_of(bytes)) != crc) fail(file, "is damaged: its checksum is wrong");
-  const std::string_view body_bytes = std::string_view(bytes).substr(kModelHeaderBytes);
-  return width == 4 ? numbers<float, std::uint32_t>(body_bytes, d)
-                    : numbers<double, std::uint64_t>(body_bytes, d);
+  const Result<FileBytes> bytes = FileBytes::open(file);
+  if (!bytes) throw std::runtime_error(bytes.error().message);
+  const Result<NumbersView> view = read_numbers(bytes->bytes());
+  if (!view) throw std::runtime_error(file_error(file, view.error()).message);
+  switch (view->type) {
+    case NumberType::kFp32: return converted<float>(*view);
+    case NumberType::kFp64: return converted<double>(*view);
+    default: break;
+  }
+  throw std::runtime_error(file.string() + ": holds numbers of " + std::string(name_of(view->type)) +
+                           "; a model is read from fp32 or fp64");
 }
 
 }  // namespace gradwire

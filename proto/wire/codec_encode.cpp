@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/codec_body.h"
 #include "proto/wire/codec_layout.h"

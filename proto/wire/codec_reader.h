@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/codec_layout.h"
 #include "proto/wire/wire.pb.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/crc32c.h"
+
 namespace gradwire {
 namespace {
 

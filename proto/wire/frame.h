@@ -46,9 +46,6 @@ struct Prefix {
   std::uint32_t channel = 0;
 };
 
-// CRC32C (Castagnoli) of `bytes`, continued from `crc` (0 to start): crc32c(b, crc32c(a)) == crc32c(a + b).
-std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
-
 // Writes the prefix of a message; fills in the header's checksum.
 std::array<std::byte, kPrefixBytes> write_prefix(FrameType type, std::span<const std::byte> header,
                                                  std::uint64_t payload_len, std::uint32_t payload_crc,

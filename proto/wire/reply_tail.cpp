@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/crc32c.h"
 #include "proto/wire/little_endian.h"
 #include "proto/wire/wire.pb.h"
 

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "base/byte_buffer.h"
+#include "base/crc32c.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/proto/codec_support.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "proto/wire/bits.h"
 #include "proto/wire/codec_body.h"
-#include "proto/wire/crc32c.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/compressors/compressor_support.h"
 #include "tests/proto/codec_support.h"

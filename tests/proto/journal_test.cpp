@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "proto/store/folder_disk.h"
-#include "proto/wire/frame.h"
 #include "tests/proto/journal_counter.h"
 #include "tests/proto/simulated_disk.h"
 #include "tests/support/data_files.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "proto/wire/frame.h"
+#include "base/crc32c.h"
 
 namespace gradwire {
 

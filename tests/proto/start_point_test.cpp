@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/config_error.h"
+#include "engine/files/number_file.h"
 #include "proto/config/experiment_file.h"
 #include "proto/store/model_file.h"
 #include "tests/support/data_files.h"
@@ -83,6 +84,10 @@ TEST(StartPoint, ReadsNumbersAndModels) {
   write_model<float>(folder.path() / "model.bin", model);
   EXPECT_EQ(start_point(quadratic(3, "file:model.bin"), {}, folder.path()),
             (std::vector<double>{1.5, -2, 3}));
+  ASSERT_TRUE(save_npy<float>(folder.path() / "x.npy", model));
+  EXPECT_EQ(start_point(quadratic(3, "file:x.npy"), {}, folder.path()), (std::vector<double>{1.5, -2, 3}));
+  ASSERT_TRUE(save_numbers<float>(folder.path() / "x.gwn", model));
+  EXPECT_EQ(start_point(quadratic(3, "file:x.gwn"), {}, folder.path()), (std::vector<double>{1.5, -2, 3}));
 }
 
 TEST(StartPoint, SaysWhatIsWrongWithAFile) {

@@ -1,9 +1,7 @@
-#include "proto/wire/crc32c.h"
+#include "base/crc32c.h"
 
 #include <array>
 #include <cstring>
-
-#include "proto/wire/frame.h"
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
