@@ -6,7 +6,9 @@
 //
 // A file is written under another name, then renamed: readers see the old contents or the new ones, and where
 // something fails, the old ones are still there and no other file is left. Nothing waits for the disk: a loss
-// of power may lose the new contents. An error is one line that begins with the name of the file.
+// of power soon after may leave a file that is damaged, which loading notices (except for raw numbers and
+// .npy); what must survive one is written by write_whole() (proto/store/whole_file.h). An error is one line
+// that begins with the name of the file.
 #pragma once
 
 #include <filesystem>
