@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,13 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+
+// Of the arena, without the rows of dense features; those begin at a cache line.
+std::size_t arena_numbers(const Plan& plan) {
+  const std::size_t numbers =
+      plan.value_numbers + plan.gradient_numbers + plan.scratch_numbers + plan.turned_numbers + kSlack;
+  return (numbers + kSlack - 1) / kSlack * kSlack;
+}
 
 [[noreturn]] void refuse_length(const char* what, std::size_t given, std::size_t needed) {
   throw DataError("a sample has " + std::to_string(given) + " " + what + " but the network reads " +
@@ -43,16 +52,26 @@ void Block<Real>::Free::operator()(Real* p) const {
 }
 
 template <class Real>
-Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kernels)
+Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kernels,
+                   std::span<std::byte> memory)
     : network_(network), plan_(std::move(plan)), kernels_(kernels) {
-  const std::size_t numbers =
-      plan_.value_numbers + plan_.gradient_numbers + plan_.scratch_numbers + plan_.turned_numbers + kSlack;
-  arena_.reset(new (std::align_val_t{kAlignment}) Real[numbers]());
-  dense_.reset(new (std::align_val_t{kAlignment}) Real[plan_.dense_numbers]);
-  values_ = arena_.get();
+  const std::size_t numbers = arena_numbers(plan_);
+  if (memory.empty()) {
+    arena_.reset(new (std::align_val_t{kAlignment}) Real[numbers + plan_.dense_numbers]);
+    values_ = arena_.get();
+  } else {
+    void* start = memory.data();
+    std::size_t left = memory.size();
+    if (std::align(kAlignment, sizeof(Real) * (numbers + plan_.dense_numbers), start, left) == nullptr)
+      throw std::logic_error("a network was given an arena of " + std::to_string(memory.size()) +
+                             " bytes; it needs " + std::to_string(arena_bytes(plan_)));
+    values_ = static_cast<Real*>(start);
+  }
+  std::fill_n(values_, numbers, Real(0));
   slopes_ = values_ + plan_.value_numbers;
   scratch_ = slopes_ + plan_.gradient_numbers;
   turned_ = scratch_ + plan_.scratch_numbers;
+  dense_ = values_ + numbers;
   label_.resize(plan_.capacity);
   for (auto* numbers_by_lane : {&seed_, &top_, &total_}) numbers_by_lane->resize(plan_.capacity);
   const Op& loss = plan_.steps.back().op;
@@ -62,9 +81,8 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
 }
 
 template <class Real>
-std::size_t Block<Real>::arena_bytes() const {
-  return sizeof(Real) * (plan_.value_numbers + plan_.gradient_numbers + plan_.scratch_numbers +
-                         plan_.turned_numbers + plan_.dense_numbers + kSlack);
+std::size_t Block<Real>::arena_bytes(const Plan& plan) {
+  return sizeof(Real) * (arena_numbers(plan) + plan.dense_numbers) + kAlignment;
 }
 
 template <class Real>
@@ -283,13 +301,13 @@ void Block<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) cons
 
 // Member by member: the others are instantiated where they are defined, in block_ops.cpp and
 // block_features.cpp.
-#define GRADWIRE_INSTANTIATE(Real)                                             \
-  template Block<Real>::Block(const Network&, Plan, const Kernels<Real>&);     \
-  template std::size_t Block<Real>::arena_bytes() const;                       \
-  template void Block<Real>::push(const Example<Real>&);                       \
-  template double Block<Real>::forward(const Real*, Real);                     \
-  template void Block<Real>::backward(const Real*, Real*, bool);               \
-  template void Block<Real>::copy_outputs(std::size_t, std::span<Real>) const; \
+#define GRADWIRE_INSTANTIATE(Real)                                                               \
+  template Block<Real>::Block(const Network&, Plan, const Kernels<Real>&, std::span<std::byte>); \
+  template std::size_t Block<Real>::arena_bytes(const Plan&);                                    \
+  template void Block<Real>::push(const Example<Real>&);                                         \
+  template double Block<Real>::forward(const Real*, Real);                                       \
+  template void Block<Real>::backward(const Real*, Real*, bool);                                 \
+  template void Block<Real>::copy_outputs(std::size_t, std::span<Real>) const;                   \
   template void Block<Real>::Free::operator()(Real*) const;
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)

@@ -19,7 +19,9 @@ class Block {
  public:
   static constexpr std::size_t kMost = 16;  // samples
 
-  Block(const Network& network, Plan plan, const Kernels<Real>& kernels);
+  // The arena is in `memory`, of arena_bytes(plan) at least, or is allocated where that is empty.
+  Block(const Network& network, Plan plan, const Kernels<Real>& kernels, std::span<std::byte> memory = {});
+  static std::size_t arena_bytes(const Plan& plan);
 
   // push() adds a sample, after it checks that the sample fits the network. Throws DataError.
   void clear() {
@@ -40,7 +42,7 @@ class Block {
   void copy_outputs(std::size_t sample, std::span<Real> outputs) const;
 
   const Plan& plan() const { return plan_; }
-  std::size_t arena_bytes() const;
+  std::size_t arena_bytes() const { return arena_bytes(plan_); }
 
  private:
   using Op = Network::Op;
@@ -103,10 +105,10 @@ class Block {
   struct Free {
     void operator()(Real* p) const;
   };
-  std::unique_ptr<Real[], Free> arena_;
+  std::unique_ptr<Real[], Free> arena_;  // null where the memory is the caller's
   Real *values_ = nullptr, *slopes_ = nullptr, *scratch_ = nullptr, *turned_ = nullptr;
   std::uint32_t turned_node_ = Op::kNone;  // whose values turned_ holds as rows
-  std::unique_ptr<Real[], Free> dense_;    // rows of features; memory that only dense data touch
+  Real* dense_ = nullptr;                  // rows of features; memory that only dense data touch
   Index dense_in_ = 0;                     // how many features dense_ holds of this block's samples; 0: none
 
   std::array<Example<Real>, kMost> sample_;

@@ -35,7 +35,7 @@ FeatureRows<Real> Block<Real>::dense_rows(Index in) {
   if (dense_in_ != in) {
     for (Index l = 0; l < lanes; ++l) {
       const SparseSample<Real>& sample = features_[static_cast<std::size_t>(l)];
-      Real* row = dense_.get() + l * stride;
+      Real* row = dense_ + l * stride;
       if (sample.count == in) {  // they ascend: all of them
         std::copy_n(sample.value, in, row);
         continue;
@@ -45,7 +45,7 @@ FeatureRows<Real> Block<Real>::dense_rows(Index in) {
     }
     dense_in_ = in;
   }
-  return {dense_.get(), stride, in, lanes};
+  return {dense_, stride, in, lanes};
 }
 
 template <class Real>

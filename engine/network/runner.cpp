@@ -22,6 +22,14 @@ std::size_t choose_block(const Network& network) {
   return block;
 }
 
+template <class Real>
+std::size_t checked_block(const Network& network, std::size_t block) {
+  if (block > Block<Real>::kMost)
+    throw std::logic_error("a block of " + std::to_string(block) + " samples; at most " +
+                           std::to_string(Block<Real>::kMost));
+  return block == 0 ? choose_block<Real>(network) : block;
+}
+
 void check_length(const char* what, std::size_t given, std::size_t needed) {
   if (given == needed) return;
   throw std::logic_error("a network of " + std::to_string(needed) + " parameters was given " + what +
@@ -33,11 +41,11 @@ void check_length(const char* what, std::size_t given, std::size_t needed) {
 template <class Real>
 class Runner<Real>::Impl {
  public:
-  Impl(const Network& network, std::size_t block, const Kernels<Real>& kernels)
+  Impl(const Network& network, std::size_t block, const Kernels<Real>& kernels, std::span<std::byte> arena)
       : network_(network),
         size_(block),
         kernels_(kernels),
-        block_(network_, make_plan(network_, block), kernels) {
+        block_(network_, make_plan(network_, block), kernels, arena) {
     output_.resize(network_.positions() * network_.nodes()[network_.ops().back().in[0]].size());
   }
   Impl(const Impl&) = delete;
@@ -74,12 +82,18 @@ class Runner<Real>::Impl {
 };
 
 template <class Real>
-Runner<Real>::Runner(const Network& network, std::size_t block, const Kernels<Real>* kernels) {
-  if (block > kMaxBlock)
-    throw std::logic_error("a block of " + std::to_string(block) + " samples; at most " +
-                           std::to_string(kMaxBlock));
-  impl_ = std::make_unique<Impl>(network, block == 0 ? choose_block<Real>(network) : block,
-                                 kernels == nullptr ? best_kernels<Real>() : *kernels);
+Runner<Real>::Runner(const Network& network, std::size_t block, const Kernels<Real>* kernels)
+    : Runner(network, std::span<std::byte>(), block, kernels) {}
+
+template <class Real>
+Runner<Real>::Runner(const Network& network, std::span<std::byte> arena, std::size_t block,
+                     const Kernels<Real>* kernels)
+    : impl_(std::make_unique<Impl>(network, checked_block<Real>(network, block),
+                                   kernels == nullptr ? best_kernels<Real>() : *kernels, arena)) {}
+
+template <class Real>
+std::size_t Runner<Real>::arena_bytes_of(const Network& network, std::size_t block) {
+  return Block<Real>::arena_bytes(make_plan(network, checked_block<Real>(network, block)));
 }
 
 template <class Real>

@@ -22,6 +22,12 @@ class Runner {
   // `block`: samples per pass, at most kMaxBlock; 0: chosen from positions, widths and vector length.
   // Throws std::logic_error when the network has no loss.
   explicit Runner(const Network& network, std::size_t block = 0, const Kernels<Real>* kernels = nullptr);
+  // The arena, which is all memory but for the network's own description, lies in `arena` of the caller, of
+  // arena_bytes_of(network, block) at least; any address. It must outlive the runner. Throws std::logic_error
+  // for a smaller one.
+  Runner(const Network& network, std::span<std::byte> arena, std::size_t block = 0,
+         const Kernels<Real>* kernels = nullptr);
+  static std::size_t arena_bytes_of(const Network& network, std::size_t block = 0);
   ~Runner();
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;

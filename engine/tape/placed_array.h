@@ -20,6 +20,13 @@ class PlacedArray {
     data_ = memory_.get() + (place - start) % kPage / sizeof(T);
   }
 
+  // In memory of somebody else, of bytes(size), aligned as T.
+  PlacedArray(std::byte* memory, std::uintptr_t place) {
+    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory);
+    data_ = reinterpret_cast<T*>(memory) + (place - start) % kPage / sizeof(T);
+  }
+  static constexpr std::size_t bytes(std::size_t size) { return (size + kPage / sizeof(T)) * sizeof(T); }
+
   T* get() const { return data_; }
   T& operator[](std::size_t i) const { return data_[i]; }
 

@@ -7,6 +7,9 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
+
+#include "engine/tape/tape_sweep_impl.h"
 
 namespace gradwire {
 namespace {
@@ -14,28 +17,10 @@ namespace {
 // Bytes from the tape to its arrays, modulo 4096.
 constexpr std::uintptr_t kEntries = 512, kGradients = 1792, kValues = 2176;
 
+constexpr std::size_t kAlignment = 64;    // of arrays in a buffer of the caller
+constexpr std::size_t kFirstRewinds = 8;  // room for as many before history_ grows
+
 constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
-
-// A zero gradient passes nothing on, not even through an infinite derivative.
-template <class T>
-GRADWIRE_INLINE T product(const T& derivative, const T& gradient) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return derivative * gradient;  // the callers look at the gradient
-  } else {
-    return select(gradient == T(0), T(0), derivative * gradient);
-  }
-}
-
-template <class T>
-bool is_zero(const T& x) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return x == 0;
-  } else {
-    bool zero = true;
-    for (std::size_t i = 0; i < T::size(); ++i) zero = zero && x[i] == 0;
-    return zero;
-  }
-}
 
 }  // namespace
 
@@ -45,7 +30,8 @@ Tape<T>::Tape(std::size_t parameters) {
   parameters_ = static_cast<std::uint32_t>(parameters);
   first_ = swept_ = kDeadSlots + parameters_;
   rewound_to_ = first_;
-  history_.reserve(8);
+  history_.resize(kFirstRewinds);
+  history_.resize(0);
   reserve(first_);
   used_.slots = first_;
   std::fill_n(value_.get(), first_, T(0));
@@ -53,9 +39,57 @@ Tape<T>::Tape(std::size_t parameters) {
 }
 
 template <class T>
+Tape<T>::Tape(const TapeSize& size, std::span<std::byte> buffer) {
+  const std::size_t needed = bytes(size);
+  if (buffer.size() < needed)
+    throw std::logic_error("a tape was given " + std::to_string(buffer.size()) + " bytes; it needs " +
+                           std::to_string(needed));
+  parameters_ = static_cast<std::uint32_t>(size.parameters);
+  first_ = swept_ = kDeadSlots + parameters_;
+  rewound_to_ = first_;
+  capacity_ = static_cast<std::uint32_t>(first_ + size.scalars);
+  borrowed_ = true;
+  most_rewinds_ = kFirstRewinds;
+  std::byte* at = buffer.data();
+  const auto take = [&](std::size_t bytes) {
+    at += (kAlignment - reinterpret_cast<std::uintptr_t>(at) % kAlignment) % kAlignment;
+    return std::exchange(at, at + bytes);
+  };
+  const auto here = reinterpret_cast<std::uintptr_t>(this);
+  entry_ = PlacedArray<Entry>(take(PlacedArray<Entry>::bytes(capacity_)),
+                              here + kEntries - first_ * sizeof(Entry));
+  gradient_ = PlacedArray<T>(take(PlacedArray<T>::bytes(capacity_)), here + kGradients - first_ * sizeof(T));
+  value_ = PlacedArray<T>(take(PlacedArray<T>::bytes(capacity_)), here + kValues);
+  const auto borrow = [&](auto& array, std::size_t count) {
+    using Element = std::remove_reference_t<decltype(array[0])>;
+    array.borrow(reinterpret_cast<Element*>(take(count * sizeof(Element))), count);
+  };
+  borrow(operation_, size.operations);
+  borrow(index_, size.indices);
+  borrow(derivative_, size.derivatives);
+  borrow(history_, kFirstRewinds);
+  index_.resize(0);
+  history_.resize(0);
+  used_.slots = first_;
+  std::fill_n(value_.get(), first_, T(0));
+  std::fill_n(gradient_.get(), first_, T(0));
+}
+
+template <class T>
+std::size_t Tape<T>::bytes(const TapeSize& size) {
+  const std::size_t slots = kDeadSlots + size.parameters + size.scalars;
+  if (std::max({slots, size.operations, size.indices, size.derivatives}) >= kMost)
+    throw std::length_error("a tape of 2^32 numbers or more");
+  constexpr std::size_t kArrays = 7;
+  return PlacedArray<Entry>::bytes(slots) + 2 * PlacedArray<T>::bytes(slots) +
+         size.operations * sizeof(Operation) + size.indices * sizeof(std::uint32_t) +
+         size.derivatives * sizeof(T) + kFirstRewinds * sizeof(Rewind) + kArrays * kAlignment;
+}
+
+template <class T>
 bool Tape<T>::grow(std::size_t slots) noexcept {
   constexpr std::size_t kFirstSlots = 64;
-  if (slots > kMost - used_.slots) return false;
+  if (borrowed_ || slots > kMost - used_.slots) return false;
   const std::size_t recorded =
       used_.slots > first_ ? used_.slots - first_ : 0;  // doubled; parameters are not
   const std::size_t capacity = std::min(kMost, used_.slots + std::max(slots, recorded) + kFirstSlots);
@@ -88,6 +122,7 @@ auto Tape<T>::leaves(std::span<const T> values) -> Range {
   // No record: every operation must have results, because the slots in use tell which operations are in use.
   if (values.empty()) return {this, Place::at(used_.slots, generation()), 0};
   if (values.size() > capacity_ - used_.slots) {
+    if (borrowed_) throw_full();
     const std::vector<T> kept(values.begin(), values.end());  // `values` may be in an array that moves
     reserve(values.size());
     return leaves(kept);
@@ -218,92 +253,18 @@ auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b) 
 }
 
 template <class T>
-void Tape<T>::propagate(const Operation& op) {
-  T* g = gradient_.get();
-  const T* v = value_.get();
-  const T d = g[op.slot];
-  if (op.kind == Kind::kLeaves || is_zero(d)) return;
-  const std::uint32_t* index = index_.data();
-  const T* derivative = derivative_.data() + op.derivative;
-  if (op.kind == Kind::kInnerProduct) {
-    for (std::uint32_t k = op.index; k < op.index_end; k += 3) {
-      const std::uint32_t a = index[k], b = index[k + 1], size = index[k + 2];
-      for (std::uint32_t j = 0; j < size; ++j) g[a + j] += product(v[b + j], d);
-      for (std::uint32_t j = 0; j < size; ++j) g[b + j] += product(v[a + j], d);
-    }
-    g[op.bias] += d;
-    return;
-  }
-  if (op.kind == Kind::kScattered) {
-    for (std::uint32_t k = op.index; k < op.index_end; ++k) g[index[k]] += product(*derivative++, d);
-    return;
-  }
-  const T equal = product(op.alpha, d);
-  for (std::uint32_t k = op.index; k < op.index_end; k += 2) {
-    const std::uint32_t first = index[k], size = index[k + 1];
-    if (op.kind == Kind::kEqual) {
-      for (std::uint32_t j = 0; j < size; ++j) g[first + j] += equal;
-    } else if (op.kind == Kind::kLinear) {
-      for (std::uint32_t j = 0; j < size; ++j) g[first + j] += product(op.alpha + op.beta * v[first + j], d);
-    } else {
-      for (std::uint32_t j = 0; j < size; ++j) g[first + j] += product(*derivative++, d);
-    }
-  }
-}
-
-template <class T>
-void Tape<T>::sweep(std::uint32_t root, const T& seed) {
-  std::fill(gradient_.get() + first_, gradient_.get() + swept_, T(0));
-  swept_ = used_.slots;
-  gradient_[root] += seed;
-  std::uint32_t end = root + 1;  // what was recorded after the root does not matter to it
-  for (std::uint32_t k = used_.operations; k-- > 0;) {
-    const Operation& op = operation_[k];
-    if (op.slot > root) continue;
-    sweep_entries(op.slot + op.slots, end);
-    propagate(op);
-    end = op.slot;
-  }
-  sweep_entries(first_, end);
-}
-
-// Most records have an operand in the record just before. Its share is carried in a register: through memory,
-// the next step would have to wait for the store.
-template <class T>
-void Tape<T>::sweep_entries(std::uint32_t begin, std::uint32_t end) {
-  if (end <= begin) return;
-  const Entry* entry = entry_.get();
-  T* g = gradient_.get();
-  T carry(0);
-  for (std::uint32_t i = end; i-- > begin;) {
-    const T d = g[i] + carry;
-    g[i] = d;
-    carry = T(0);
-    if constexpr (std::is_arithmetic_v<T>) {
-      if (d == 0) continue;
-    }
-    const T da = product(entry[i].da, d), db = product(entry[i].db, d);
-    const auto a = static_cast<std::uint32_t>(entry[i].links);
-    const auto b = static_cast<std::uint32_t>(entry[i].links >> 32);
-    if (a == i - 1) {
-      carry += da;
-    } else {
-      g[a] += da;
-    }
-    if (b == i - 1) {
-      carry += db;
-    } else {
-      g[b] += db;
-    }
-  }
-  g[begin - 1] += carry;
-}
-
-template <class T>
 void Tape<T>::remember_rewind(std::uint32_t slots) {
-  if (rewound_to_ < slots) history_.push_back({rewinds_, rewound_to_});
-  while (!history_.empty() && history_.back().slots >= slots) history_.pop_back();
-  lower_ = history_.empty() ? 0 : history_.back().number;
+  if (rewound_to_ < slots) {
+    // In a buffer of the caller the oldest is forgotten: then a handle that did not survive it may pass.
+    if (history_.size() == most_rewinds_) {
+      for (std::size_t k = 1; k < history_.size(); ++k) history_[k - 1] = history_[k];
+      history_.resize(history_.size() - 1);
+    }
+    history_.push_back({rewinds_, rewound_to_});
+  }
+  while (history_.size() > 0 && history_[history_.size() - 1].slots >= slots)
+    history_.resize(history_.size() - 1);
+  lower_ = history_.size() == 0 ? 0 : history_[history_.size() - 1].number;
   rewound_to_ = slots;
 }
 
@@ -337,7 +298,51 @@ void Tape<T>::throw_stale() {
 
 template <class T>
 void Tape<T>::throw_full() {
-  throw std::length_error("the tape is full: no memory for more, or 2^32 numbers are recorded; rewind it");
+  throw_tape_full();
+}
+
+template <class T>
+auto Tape<T>::join(const Tape& part, const Range& inputs) -> Joined {
+  const std::uint32_t first_input = checked(inputs);
+  if (&part == this) throw std::logic_error("a tape was joined to itself");
+  if (inputs.size_ != part.parameters_)
+    throw std::logic_error("join: " + std::to_string(inputs.size_) + " inputs for a tape of " +
+                           std::to_string(part.parameters_) + " parameters");
+  const std::uint32_t slots = part.used_.slots - part.first_, shift = used_.slots - part.first_;
+  const std::uint32_t indices = used_.indices, derivatives = used_.derivatives;
+  if (slots > capacity_ - used_.slots) reserve(slots);
+  const auto moved = [&](std::uint32_t slot) { return part.moved(slot, first_input, shift); };
+  T* const d = this->derivatives(part.used_.derivatives);
+  std::copy_n(part.derivative_.data(), part.used_.derivatives, d);
+  index_.resize(indices + part.used_.indices);
+  if (std::size_t{indices} + part.used_.indices > kMost) throw_full();
+  if (used_.operations + part.used_.operations > operation_.size())
+    operation_.resize(2 * operation_.size() + part.used_.operations);
+  for (std::uint32_t k = 0; k < part.used_.operations; ++k) {
+    Operation& op = operation_[used_.operations + k];
+    op = part.operation_[k];
+    for (std::uint32_t i = op.index; i < op.index_end; ++i)
+      index_[indices + i] = part.is_slot(op, i) ? moved(part.index_[i]) : part.index_[i];
+    op.slot += shift;
+    op.index += indices;
+    op.index_end += indices;
+    op.derivative += derivatives;
+    op.bias = moved(op.bias);
+  }
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    const Entry& from = part.entry_[part.first_ + i];
+    Entry& to = entry_[used_.slots + i];
+    to = from;
+    to.links = std::uint64_t{moved(static_cast<std::uint32_t>(from.links >> 32))} << 32 |
+               moved(static_cast<std::uint32_t>(from.links));
+    gradient_[used_.slots + i] = T(0);
+    value_[used_.slots + i] = part.value_[part.first_ + i];
+  }
+  used_.slots += slots;
+  used_.operations += part.used_.operations;
+  used_.indices += part.used_.indices;
+  used_.derivatives += part.used_.derivatives;
+  return {this, &part, first_input, shift};
 }
 
 template <class T>

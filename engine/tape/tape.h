@@ -20,6 +20,13 @@
 //   }
 //   tape.parameter_gradients();                               // the sum over the samples
 //
+// Where memory must not be asked for, the tape takes a buffer of the caller:
+//
+//   const TapeSize size = tape_size<double>(2, record);        // recorded once to see what it takes
+//   std::vector<std::byte> buffer(Tape<double>::bytes(size));
+//   Tape<double> tape(size, buffer);
+// It allocates nothing, and nothing that is within `size` throws; what is not throws std::length_error.
+//
 // What backward() does to gradients: those of parameters grow until zero_parameter_gradients(); those of
 // everything else are set afresh. It may be called again, on the same or another root. A record without
 // influence on the root is skipped, so that an infinite derivative does not turn into nan there.
@@ -35,16 +42,25 @@
 #include <span>
 #include <stdexcept>
 #include <type_traits>
-#include <vector>
 
 #include "engine/tape/lanes.h"
 #include "engine/tape/placed_array.h"
 #include "engine/tape/reductions.h"
 #include "engine/tape/scalar_ops.h"
+#include "engine/tape/tape_array.h"
 #include "engine/tape/var.h"
 #include "engine/tape/var_range.h"
 
 namespace gradwire {
+
+// What a tape has room for.
+struct TapeSize {
+  std::size_t parameters = 0;
+  std::size_t scalars = 0;      // results of operations, variables, leaves
+  std::size_t operations = 0;   // leaves(), and operations of any number of scalars
+  std::size_t indices = 0;      // numbers that say which operands these have
+  std::size_t derivatives = 0;  // by operands of operations that are not linear
+};
 
 // T: float, double, Lanes<float, 8 or 16>, Lanes<double, 4 or 8>.
 template <class T>
@@ -76,6 +92,10 @@ class Tape {
   };
 
   explicit Tape(std::size_t parameters = 0);
+  // In `buffer`, of bytes(size) at least, which must outlive the tape; any address. Throws std::logic_error
+  // for a smaller one.
+  Tape(const TapeSize& size, std::span<std::byte> buffer);
+  static std::size_t bytes(const TapeSize& size);
   Tape(const Tape&) = delete;  // handles point to it
   Tape& operator=(const Tape&) = delete;
 
@@ -106,8 +126,46 @@ class Tape {
       throw_no_gradient(slot);
     return gradient_[slot];
   }
+  // Adds up the gradients of several outputs, each times its slope: the gradient of a function of them whose
+  // slopes are known, and whose value nobody needs.
+  void backward_from(std::span<const Var> outputs, std::span<const T> slopes);
+
+  // The same as backward() in scratch of the caller, of scratch_size() numbers at least. The tape stays as it
+  // is, so that several threads may do it at once. All gradients are set afresh, those of parameters too.
+  void backward(const Var& root, std::span<T> scratch, const T& seed = T(1)) const;
+  T gradient(const Var& x, std::span<const T> scratch) const;
+  std::span<const T> gradients(const Range& x, std::span<const T> scratch) const;
+  std::size_t scratch_size() const { return used_.slots; }
+
   std::span<const T> values(const Range& x) const { return {value_.get() + checked(x), x.size()}; }
   std::span<const T> gradients(const Range& x) const;
+
+  // What is recorded now, as a size.
+  TapeSize used() const {
+    return {parameters_, used_.slots - first_, used_.operations, used_.indices, used_.derivatives};
+  }
+
+  // Where what another tape recorded lies in this one.
+  class Joined {
+   public:
+    Var operator()(const Var& x) const {
+      part_->check(x);
+      return {tape_, x.value(),
+              Place::at(part_->moved(x.place().slot(), inputs_, shift_), tape_->generation())};
+    }
+
+   private:
+    friend Tape;
+    Joined(Tape* tape, const Tape* part, std::uint32_t inputs, std::uint32_t shift)
+        : tape_(tape), part_(part), inputs_(inputs), shift_(shift) {}
+    Tape* tape_;
+    const Tape* part_;
+    std::uint32_t inputs_, shift_;
+  };
+  // Adds all that `part` recorded, as if it had been recorded here: `inputs`, as many as part has parameters
+  // and with their values, take the place of these. So threads record parts, each on a tape of its own, which
+  // one thread then joins in an order of its choice; bits do not depend on who was faster.
+  Joined join(const Tape& part, const Range& inputs);
 
   Checkpoint checkpoint() const { return {this, rewinds_, used_}; }
   // Forgets what was recorded since; memory is kept.
@@ -235,24 +293,42 @@ class Tape {
   void link(std::span<const Range> list);
   Place end_operation(Operation& operation, std::size_t derivatives = 0);
 
+  GRADWIRE_INLINE void start_sweep();
   void sweep(std::uint32_t root, const T& seed);
-  void sweep_entries(std::uint32_t begin, std::uint32_t end);
-  void propagate(const Operation& operation);
+  GRADWIRE_INLINE void sweep_from(std::uint32_t root, T* gradient) const;
+  void sweep_entries(std::uint32_t begin, std::uint32_t end, T* gradient) const;
+  void propagate(const Operation& operation, T* gradient) const;
 
-  Used used_;                   // slots in use: dead ones, parameters, what is recorded
-  std::uint32_t capacity_ = 0;  // of value_, gradient_ and entry_
-  std::uint64_t rewinds_ = 0;
-  PlacedArray<Entry> entry_;          // [slot]
-  PlacedArray<T> gradient_;           // [slot]
-  PlacedArray<T> value_;              // [slot], of parameters and ranges only
+  void check_scratch(std::size_t size) const;
+  // Of the indices of an operation, number i: a slot, or the size of a run?
+  bool is_slot(const Operation& op, std::uint32_t i) const {
+    const std::uint32_t k = i - op.index;
+    if (op.kind == Kind::kScattered) return true;
+    return op.kind == Kind::kInnerProduct ? k % 3 != 2 : k % 2 == 0;
+  }
+  // Where a slot of this tape lies after it was joined to another one.
+  std::uint32_t moved(std::uint32_t slot, std::uint32_t inputs, std::uint32_t shift) const {
+    if (slot < kDeadSlots) return slot;
+    return slot < first_ ? slot - kDeadSlots + inputs : slot + shift;
+  }
+
+  // First what every record and rewind touches: few cache lines.
+  Used used_;                         // slots in use: dead ones, parameters, what is recorded
+  std::uint32_t capacity_ = 0;        // of value_, gradient_ and entry_
   std::uint32_t parameters_, first_;  // first_: the first slot behind the parameters
   std::uint32_t swept_;               // gradients of recorded slots from here on are 0
-  std::vector<Operation> operation_;
-  std::vector<std::uint32_t> index_;
-  std::vector<T> derivative_;
-  std::uint32_t rewound_to_;     // slots of the latest rewind
-  std::vector<Rewind> history_;  // those before it that went below it, both numbers ascending
-  std::uint64_t lower_ = 0;      // number of the last of those
+  std::uint32_t rewound_to_;          // slots of the latest rewind
+  bool borrowed_ = false;             // all memory is the caller's
+  std::uint64_t rewinds_ = 0;
+  std::uint64_t lower_ = 0;   // number of the last of history_
+  PlacedArray<Entry> entry_;  // [slot]
+  PlacedArray<T> gradient_;   // [slot]
+  PlacedArray<T> value_;      // [slot], of parameters and ranges only
+  TapeArray<Operation> operation_;
+  TapeArray<std::uint32_t> index_;
+  TapeArray<T> derivative_;
+  TapeArray<Rewind> history_;  // rewinds before the latest that went below it, both numbers ascending
+  std::size_t most_rewinds_ = ~std::size_t{0};  // in history_
 };
 
 template <class T>
@@ -267,6 +343,14 @@ auto Tape<T>::range(std::size_t n, Make make) -> Range {
     value_[x.place().slot()] = x.value();
   }
   return {this, first, static_cast<std::uint32_t>(n)};
+}
+
+// What record(tape) leaves on a tape with that many parameters, all 0: it is run once on a tape that grows.
+template <class T, class Record>
+TapeSize tape_size(std::size_t parameters, Record record) {
+  Tape<T> tape(parameters);
+  record(tape);
+  return tape.used();
 }
 
 extern template class Tape<float>;

@@ -212,6 +212,10 @@ void rows_of(Bench& bench) {
   const std::uint32_t calls = bench.size(100000u, 100u);
   constexpr typename Graph::Targets kTargets;
   Tape<double> tape;
+  const TapeSize size = tape_size<double>(
+      0, [](Tape<double>& once) { Graph::graph(once.variable(Graph::kA), once.variable(Graph::kB)); });
+  std::vector<std::byte> buffer(Tape<double>::bytes(size));
+  Tape<double> in_buffer(size, buffer);
   Tape<Lanes<double, 8>> lanes;
   const Derivatives expected = Graph::by_hand(Graph::kA, Graph::kB);
   const auto timed = [&](auto run) {
@@ -232,7 +236,8 @@ void rows_of(Bench& bench) {
                                      timed([&] { return repeat<Graph, true>(calls, fixed<Graph>); }),
                                      timed([&] { return repeat<Graph, false>(calls, stored<Graph>); }),
                                      timed([&] { return repeat<Graph, false>(calls, Graph::by_hand); }),
-                                     timed([&] { return repeat<Graph, true>(calls, Graph::by_hand); })});
+                                     timed([&] { return repeat<Graph, true>(calls, Graph::by_hand); }),
+                                     timed([&] { return eager<Graph>(in_buffer, calls); })});
   const auto row = [&](const std::string& kind, std::size_t of, std::uint32_t graphs, double at_most,
                        const std::string& what, std::size_t rival, const std::string& note) {
     Row row;
@@ -246,6 +251,14 @@ void rows_of(Bench& bench) {
   };
   const std::string afresh = "fp64; recorded, computed and differentiated anew each time";
   row("eager", 0, calls, kTargets.eager, "by hand, all nodes stored", 4, afresh);
+  Row buffered;
+  buffered.name = std::string("engine/tape ") + Graph::kName + " in a buffer";
+  buffered.value = series[7].times(1e9 / calls);
+  buffered.unit = "ns/graph";
+  buffered.versus = {"eager, memory of its own", series[0].times(1e9 / calls)};
+  buffered.target = {Target::Of::kRatio, 1.02};
+  buffered.note = "fp64; all memory is one buffer of the caller, nothing is allocated";
+  bench.row(buffered);
   row("8 lanes", 1, calls / 8 * 8, kTargets.lanes, "by hand, in registers", 5, "fp64; eight points at once");
   row("fixed", 2, calls, kTargets.fixed, "by hand, in registers", 5, "fp64; one point after the other");
   row("fixed chain", 3, calls, kTargets.chain, "by hand, in a chain", 6,

@@ -73,6 +73,28 @@ TEST(NetworkAllocations, HappenAtConstructionOnly) {
   }
 }
 
+TEST(NetworkAllocations, OfTheArenaAreNoneInMemoryOfTheCaller) {
+  constexpr std::size_t kCount = 21;
+  for (const NamedNetwork& each : network_zoo()) {
+    SCOPED_TRACE(each.name);
+    const RandomSamples<float> samples(each.network, kCount, 1);
+    const std::vector<double> point = random_parameters(each.network, 1);
+    const std::vector<float> x(point.begin(), point.end());
+    std::vector<float> expected(x.size()), gradient(x.size());
+    Runner<float> plain(each.network);
+    const double loss = plain.loss_and_gradient(x, kCount, samples.at(), expected);
+    const std::size_t bytes = Runner<float>::arena_bytes_of(each.network);
+    // Behind other memory, at an odd address, and followed by bytes that must stay.
+    std::vector<std::byte> memory(bytes + 2, std::byte{0x5a});
+    Runner<float> runner(each.network, std::span(memory).subspan(1, bytes));
+    EXPECT_EQ(runner.loss_and_gradient(x, kCount, samples.at(), gradient), loss);
+    EXPECT_EQ(gradient, expected);
+    EXPECT_EQ(memory.front(), std::byte{0x5a});
+    EXPECT_EQ(memory.back(), std::byte{0x5a});
+    EXPECT_THROW(Runner<float>(each.network, std::span(memory).first(bytes / 2)), std::logic_error);
+  }
+}
+
 // Data with few zeros take another way than data with many.
 TEST(NetworkAllocations, OfAnOracleHappenAtItsFirstGradient) {
   constexpr std::size_t kFeatures = 60;

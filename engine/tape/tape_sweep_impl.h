@@ -1,0 +1,171 @@
+// backward(), for engine/tape/tape.cpp alone.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "engine/tape/tape.h"
+
+namespace gradwire {
+
+// A zero gradient passes nothing on, not even through an infinite derivative.
+template <class T>
+GRADWIRE_INLINE T product(const T& derivative, const T& gradient) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return derivative * gradient;  // the callers look at the gradient
+  } else {
+    return select(gradient == T(0), T(0), derivative * gradient);
+  }
+}
+
+template <class T>
+bool is_zero(const T& x) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return x == 0;
+  } else {
+    bool zero = true;
+    for (std::size_t i = 0; i < T::size(); ++i) zero = zero && x[i] == 0;
+    return zero;
+  }
+}
+
+template <class T>
+void Tape<T>::propagate(const Operation& op, T* g) const {
+  const T* v = value_.get();
+  const T d = g[op.slot];
+  if (op.kind == Kind::kLeaves || is_zero(d)) return;
+  const std::uint32_t* index = index_.data();
+  const T* derivative = derivative_.data() + op.derivative;
+  if (op.kind == Kind::kInnerProduct) {
+    for (std::uint32_t k = op.index; k < op.index_end; k += 3) {
+      const std::uint32_t a = index[k], b = index[k + 1], size = index[k + 2];
+      for (std::uint32_t j = 0; j < size; ++j) g[a + j] += product(v[b + j], d);
+      for (std::uint32_t j = 0; j < size; ++j) g[b + j] += product(v[a + j], d);
+    }
+    g[op.bias] += d;
+    return;
+  }
+  if (op.kind == Kind::kScattered) {
+    for (std::uint32_t k = op.index; k < op.index_end; ++k) g[index[k]] += product(*derivative++, d);
+    return;
+  }
+  const T equal = product(op.alpha, d);
+  for (std::uint32_t k = op.index; k < op.index_end; k += 2) {
+    const std::uint32_t first = index[k], size = index[k + 1];
+    if (op.kind == Kind::kEqual) {
+      for (std::uint32_t j = 0; j < size; ++j) g[first + j] += equal;
+    } else if (op.kind == Kind::kLinear) {
+      for (std::uint32_t j = 0; j < size; ++j) g[first + j] += product(op.alpha + op.beta * v[first + j], d);
+    } else {
+      for (std::uint32_t j = 0; j < size; ++j) g[first + j] += product(*derivative++, d);
+    }
+  }
+}
+
+template <class T>
+GRADWIRE_INLINE void Tape<T>::sweep_from(std::uint32_t root, T* gradient) const {
+  std::uint32_t end = root + 1;  // what was recorded after the root does not matter to it
+  for (std::uint32_t k = used_.operations; k-- > 0;) {
+    const Operation& op = operation_[k];
+    if (op.slot > root) continue;
+    sweep_entries(op.slot + op.slots, end, gradient);
+    propagate(op, gradient);
+    end = op.slot;
+  }
+  sweep_entries(first_, end, gradient);
+}
+
+// Gradients of the sweep before, except those of parameters, which grow.
+template <class T>
+GRADWIRE_INLINE void Tape<T>::start_sweep() {
+  std::fill(gradient_.get() + first_, gradient_.get() + swept_, T(0));
+  swept_ = used_.slots;
+}
+
+template <class T>
+void Tape<T>::sweep(std::uint32_t root, const T& seed) {
+  start_sweep();
+  gradient_[root] += seed;
+  sweep_from(root, gradient_.get());
+}
+
+template <class T>
+void Tape<T>::backward_from(std::span<const Var> outputs, std::span<const T> slopes) {
+  if (outputs.size() != slopes.size()) throw std::logic_error("backward_from: as many slopes as outputs");
+  for (const Var& x : outputs) check(x);
+  start_sweep();
+  std::uint32_t last = 0;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::uint32_t slot = outputs[i].place().slot();
+    gradient_[slot] += slopes[i];
+    last = std::max(last, slot);
+  }
+  sweep_from(last, gradient_.get());
+}
+
+template <class T>
+void Tape<T>::backward(const Var& root, std::span<T> scratch, const T& seed) const {
+  check(root);
+  check_scratch(scratch.size());
+  std::fill_n(scratch.begin(), used_.slots, T(0));
+  scratch[root.place().slot()] = seed;
+  sweep_from(root.place().slot(), scratch.data());
+}
+
+template <class T>
+T Tape<T>::gradient(const Var& x, std::span<const T> scratch) const {
+  check(x);
+  check_scratch(scratch.size());
+  if (x.place().slot() < kDeadSlots) throw_no_gradient(x.place().slot());
+  return scratch[x.place().slot()];
+}
+
+template <class T>
+std::span<const T> Tape<T>::gradients(const Range& x, std::span<const T> scratch) const {
+  const std::uint32_t slot = checked(x);
+  check_scratch(scratch.size());
+  return scratch.subspan(slot, x.size_);
+}
+
+template <class T>
+void Tape<T>::check_scratch(std::size_t size) const {
+  if (size < used_.slots)
+    throw std::logic_error("scratch of " + std::to_string(size) + " numbers; this tape needs " +
+                           std::to_string(used_.slots));
+}
+
+// Most records have an operand in the record just before. Its share is carried in a register: through memory,
+// the next step would have to wait for the store.
+template <class T>
+void Tape<T>::sweep_entries(std::uint32_t begin, std::uint32_t end, T* g) const {
+  if (end <= begin) return;
+  const Entry* entry = entry_.get();
+  T carry(0);
+  for (std::uint32_t i = end; i-- > begin;) {
+    const T d = g[i] + carry;
+    g[i] = d;
+    carry = T(0);
+    if constexpr (std::is_arithmetic_v<T>) {
+      if (d == 0) continue;
+    }
+    const T da = product(entry[i].da, d), db = product(entry[i].db, d);
+    const auto a = static_cast<std::uint32_t>(entry[i].links);
+    const auto b = static_cast<std::uint32_t>(entry[i].links >> 32);
+    if (a == i - 1) {
+      carry += da;
+    } else {
+      g[a] += da;
+    }
+    if (b == i - 1) {
+      carry += db;
+    } else {
+      g[b] += db;
+    }
+  }
+  g[begin - 1] += carry;
+}
+
+}  // namespace gradwire
