@@ -20,7 +20,7 @@ _ROUNDS = f"{_METHODS} rounds"
 _PROTO = f"{_ROUNDS} engine/files proto/wire proto/store proto/config proto/report"
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
-_ENGINE = f"{_ORACLES} engine/files engine/tape {_PROBLEMS} engine/data"
+_ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
 _SERVER = "fl_server/net fl_server/registry fl_server/relay fl_server"
 _EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
@@ -28,6 +28,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "engine": "base",
     "engine/files": "base engine",
     "engine/tape": "base engine",
+    "engine/looking": "base engine engine/tape",
     "engine/kernels": "",
     "engine/smoothness": "base engine",
     "engine/data": "base engine",

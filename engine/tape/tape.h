@@ -53,6 +53,9 @@
 
 namespace gradwire {
 
+template <class Tape>
+struct TapeReader;  // engine/looking/tape_graph.h
+
 // What a tape has room for.
 struct TapeSize {
   std::size_t parameters = 0;
@@ -217,6 +220,8 @@ class Tape {
   Var element(const Range& range, std::uint32_t i);  // for VarRange
 
  private:
+  friend TapeReader<Tape>;
+
   // What a record of one or two operands leaves for backward(). Its slot is its index.
   struct Entry {
     T da, db;

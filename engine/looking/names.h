@@ -1,0 +1,65 @@
+// Names for what is on a tape, switched on or off when compiling:
+//   NodeNames<kLooking> names;
+//   names(loss, "loss");
+//   std::cout << to_dot(graph_of(tape, names));
+// Off, the object is empty, and naming is no instruction; a member that is [[no_unique_address]] takes not a
+// byte. On or off, the tape itself knows nothing of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "engine/tape/var.h"
+#include "engine/tape/var_range.h"
+
+namespace gradwire {
+
+template <bool on>
+class NodeNames {
+ public:
+  // Names a scalar; a second name replaces the first. The value is noted, too: a tape does not keep it.
+  template <class Tape>
+  void operator()(const Var<Tape>& x, std::string_view name) {
+    named_[x.place().slot()] = {std::string(name), static_cast<double>(x.value()), true};
+  }
+  // name[0], name[1], ...
+  template <class Tape>
+  void operator()(const VarRange<Tape>& x, std::string_view name) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      (*this)(x[i], std::string(name) + "[" + std::to_string(i) + "]");
+  }
+
+  struct Named {
+    std::string name;
+    double value = 0;
+    bool there = false;
+  };
+  Named of(std::uint32_t slot) const {
+    const auto at = named_.find(slot);
+    return at == named_.end() ? Named() : at->second;
+  }
+
+ private:
+  std::map<std::uint32_t, Named> named_;
+};
+
+template <>
+class NodeNames<false> {
+ public:
+  template <class X>
+  GRADWIRE_INLINE void operator()(const X&, std::string_view) const {}
+
+  struct Named {
+    std::string_view name;
+    double value = 0;
+    bool there = false;
+  };
+  Named of(std::uint32_t) const { return {}; }
+};
+static_assert(std::is_empty_v<NodeNames<false>>);
+
+}  // namespace gradwire

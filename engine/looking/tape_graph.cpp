@@ -1,0 +1,58 @@
+#include "engine/looking/tape_graph.h"
+
+#include <cstdio>
+
+namespace gradwire {
+namespace {
+
+// Enough to look at.
+std::string brief(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+// Operands may be gone from the graph only if the tape is damaged, so all have an id.
+std::string id(std::uint32_t slot) { return "n" + std::to_string(slot); }
+
+}  // namespace
+
+std::string to_text(const TapeGraph& graph) {
+  std::string out;
+  for (const TapeGraph::Node& node : graph.nodes) {
+    out += std::to_string(node.slot) + " " + (node.name.empty() ? "-" : node.name) + " " + node.kind;
+    if (node.value) out += " value " + brief(*node.value);
+    out += " gradient " + brief(node.gradient);
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      out += (i == 0 ? " = " : " + ") + brief(node.operands[i].derivative) + " * " +
+             std::to_string(node.operands[i].from);
+    out += '\n';
+  }
+  return out;
+}
+
+std::string to_dot(const TapeGraph& graph) {
+  std::string out = "digraph tape {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n";
+  for (const TapeGraph::Node& node : graph.nodes) {
+    out += "  " + id(node.slot) + " [label=\"" +
+           escaped(node.name.empty() ? node.kind + " " + std::to_string(node.slot) : node.name);
+    if (node.value) out += "\\nvalue " + brief(*node.value);
+    out += "\\ngradient " + brief(node.gradient) + "\"";
+    if (node.kind != "operation" && node.kind != "reduction") out += ", style=rounded";
+    out += "];\n";
+    for (const TapeGraph::Edge& edge : node.operands)
+      out += "  " + id(edge.from) + " -> " + id(node.slot) + " [label=\"" + brief(edge.derivative) + "\"];\n";
+  }
+  return out + "}\n";
+}
+
+}  // namespace gradwire
