@@ -41,7 +41,7 @@ enum class NumberType : std::uint8_t { kFp32 = 1, kFp64 = 2, kFp16 = 3, kBf16 = 
 std::size_t bytes_per_number(NumberType type);
 std::string_view name_of(NumberType type);  // "fp32"
 
-// Of the types that can be saved; base/half.h and engine/tape/quad.h add theirs.
+// Of the types that can be saved; base/half.h and engine/tape/float128.h have more.
 template <class T>
 inline constexpr NumberType kNumberType = T::kNumberType;
 template <>

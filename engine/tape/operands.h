@@ -26,6 +26,11 @@ inline constexpr bool kIsVarRange<VarRange<Tape>> = true;
 // sum over i < n of f(i), in running sums side by side that vectorise.
 template <class T, class F>
 T running_sum(std::size_t n, F f) {
+  if constexpr (requires { typename T::Compute; }) {
+    typename T::Compute total = 0;  // rounded once
+    for (std::size_t i = 0; i < n; ++i) total += static_cast<typename T::Compute>(f(i));
+    return T(total);
+  }
   T total(0);
   std::size_t i = 0;
   if constexpr (std::is_arithmetic_v<T>) {

@@ -376,5 +376,10 @@ template class Tape<Lanes<float, 8>>;
 template class Tape<Lanes<float, 16>>;
 template class Tape<Lanes<double, 4>>;
 template class Tape<Lanes<double, 8>>;
+template class Tape<Float16>;
+template class Tape<BFloat16>;
+#if GRADWIRE_HAS_FLOAT128
+template class Tape<Float128>;
+#endif
 
 }  // namespace gradwire

@@ -43,6 +43,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "engine/tape/float128.h"
 #include "engine/tape/lanes.h"
 #include "engine/tape/placed_array.h"
 #include "engine/tape/reductions.h"
@@ -50,6 +51,7 @@
 #include "engine/tape/tape_array.h"
 #include "engine/tape/var.h"
 #include "engine/tape/var_range.h"
+#include "engine/tape/wrapped.h"
 
 namespace gradwire {
 
@@ -65,7 +67,7 @@ struct TapeSize {
   std::size_t derivatives = 0;  // by operands of operations that are not linear
 };
 
-// T: float, double, Lanes<float, 8 or 16>, Lanes<double, 4 or 8>.
+// T: float, double, Lanes<float, 8 or 16>, Lanes<double, 4 or 8>; Float16, BFloat16 and Float128.
 template <class T>
 class Tape {
   static_assert(!std::is_integral_v<T>, "a tape of whole numbers has no derivatives: take double");
@@ -364,5 +366,10 @@ extern template class Tape<Lanes<float, 8>>;
 extern template class Tape<Lanes<float, 16>>;
 extern template class Tape<Lanes<double, 4>>;
 extern template class Tape<Lanes<double, 8>>;
+extern template class Tape<Float16>;
+extern template class Tape<BFloat16>;
+#if GRADWIRE_HAS_FLOAT128
+extern template class Tape<Float128>;
+#endif
 
 }  // namespace gradwire

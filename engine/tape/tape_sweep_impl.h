@@ -14,7 +14,7 @@ namespace gradwire {
 // A zero gradient passes nothing on, not even through an infinite derivative.
 template <class T>
 GRADWIRE_INLINE T product(const T& derivative, const T& gradient) {
-  if constexpr (std::is_arithmetic_v<T>) {
+  if constexpr (kIsScalar<T>) {
     return derivative * gradient;  // the callers look at the gradient
   } else {
     return select(gradient == T(0), T(0), derivative * gradient);
@@ -23,8 +23,8 @@ GRADWIRE_INLINE T product(const T& derivative, const T& gradient) {
 
 template <class T>
 bool is_zero(const T& x) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return x == 0;
+  if constexpr (kIsScalar<T>) {
+    return x == T(0);
   } else {
     bool zero = true;
     for (std::size_t i = 0; i < T::size(); ++i) zero = zero && x[i] == 0;
@@ -148,8 +148,8 @@ void Tape<T>::sweep_entries(std::uint32_t begin, std::uint32_t end, T* g) const 
     const T d = g[i] + carry;
     g[i] = d;
     carry = T(0);
-    if constexpr (std::is_arithmetic_v<T>) {
-      if (d == 0) continue;
+    if constexpr (kIsScalar<T>) {
+      if (d == T(0)) continue;
     }
     const T da = product(entry[i].da, d), db = product(entry[i].db, d);
     const auto a = static_cast<std::uint32_t>(entry[i].links);

@@ -6,12 +6,19 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 // For operations: when they are inlined, a handle stays in registers, and the checks of one operation serve
 // the next.
 #define GRADWIRE_INLINE [[gnu::always_inline]] inline
 
 namespace gradwire {
+
+// One number, and not several in lanes: comparisons are true or false.
+template <class T>
+inline constexpr bool kIsScalar = std::is_arithmetic_v<T> || requires {
+  typename T::Compute;
+};
 
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_no_tape() {
   throw std::logic_error("a Var that belongs to no tape: make it with Tape::variable first");

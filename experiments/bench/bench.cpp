@@ -36,6 +36,8 @@ constexpr Benchmark kBenchmarks[] = {
     {"engine/process", "time and memory of a whole process that links the engine alone",
      bench::engine_process},
     {"engine/files", "saving and loading a few numbers, 5,000 times", bench::engine_files},
+    {"engine/scalars", "16-bit numbers to and from fp32, and tapes of them and of fp128",
+     bench::engine_scalars},
     {"compressors/compress", "each compressor, per element of a million", bench::compressors_compress},
     {"compressors/decode", "adding payloads to a vector, per entry", bench::compressors_decode},
     {"compressors/add", "adding payloads to a vector, per element of the vector", bench::compressors_add},

@@ -17,6 +17,7 @@ void engine_precision(Bench& bench);
 void engine_kernels(Bench& bench);
 void engine_process(Bench& bench);
 void engine_files(Bench& bench);
+void engine_scalars(Bench& bench);
 void compressors_compress(Bench& bench);
 void compressors_decode(Bench& bench);
 void compressors_add(Bench& bench);

@@ -1,6 +1,4 @@
 // Every operation on every kind of tape against plain formulas and their central differences.
-#include "tests/engine/tape/tape_operations.h"
-
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -10,25 +8,11 @@
 #include "engine/tape/fixed_tape.h"
 #include "engine/tape/lanes.h"
 #include "engine/tape/tape.h"
+#include "tests/engine/tape/match_formulas.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire::tape_tests {
 namespace {
-
-template <class T>
-struct LaneAccess {
-  using Real = T;
-  static constexpr std::size_t kLanes = 1;
-  static double get(const T& x, std::size_t) { return static_cast<double>(x); }
-  static void set(T& x, std::size_t, double value) { x = static_cast<T>(value); }
-};
-template <class R, std::size_t N>
-struct LaneAccess<Lanes<R, N>> {
-  using Real = R;
-  static constexpr std::size_t kLanes = N;
-  static double get(const Lanes<R, N>& x, std::size_t i) { return static_cast<double>(x[i]); }
-  static void set(Lanes<R, N>& x, std::size_t i, double value) { x[i] = static_cast<R>(value); }
-};
 
 template <class Tape>
 class TapeOperations : public testing::Test {};
@@ -42,55 +26,10 @@ using Tapes = testing::Types<Tape<double>, Tape<float>, Tape<Lanes<double, 8>>, 
 #endif
 TYPED_TEST_SUITE(TapeOperations, Tapes);
 
-std::vector<std::array<double, 3>> points(Where where) {
-  const std::vector<double> all = {-2.25, -0.40625, 0.001953125, 0.3125, 1.6875, 4.125};
-  std::vector<std::array<double, 3>> result;
-  for (const double a : all) {
-    for (const double b : {-1.9375, 0.625, 3.1875}) {
-      for (const double c : {-0.71875, 2.375}) {
-        if (where == Where::kAll || a > 0.01) result.push_back({a, b, c});
-      }
-    }
-  }
-  return result;
-}
-
 TYPED_TEST(TapeOperations, MatchTheirFormulasAndCentralDifferences) {
-  using T = typename TypeParam::Value;
-  using Access = LaneAccess<T>;
-  const double precision = sizeof(typename Access::Real) == 8 ? 2e-7 : 2e-4;
-  for (const auto& op : operations<Var<TypeParam>>()) {
-    const auto all = points(op.where);
-    for (std::size_t first = 0; first < all.size(); first += Access::kLanes) {
-      std::array<T, 3> x{T(0), T(0), T(0)};
-      for (std::size_t k = 0; k < 3; ++k) {
-        for (std::size_t i = 0; i < Access::kLanes; ++i) {
-          Access::set(x[k], i, all[std::min(first + i, all.size() - 1)][k]);
-        }
-      }
-      TypeParam tape;
-      const std::array v{tape.variable(x[0]), tape.variable(x[1]), tape.variable(x[2])};
-      const auto f = op.on_tape(v);
-      backward(f);
-      for (std::size_t i = 0; i < Access::kLanes && first + i < all.size(); ++i) {
-        auto p = all[first + i];
-        const double value = op.plain(p[0], p[1], p[2]);
-        const double round = precision < 1e-5 ? 1e-13 : 1e-5;
-        EXPECT_NEAR(Access::get(f.value(), i), value, round * (1 + std::abs(value))) << op.name;
-        for (std::size_t k = 0; k < 3; ++k) {
-          const double center = p[k], h = 1e-6 * std::min(1.0, std::abs(center) * 10);
-          p[k] = center + h;
-          const double above = op.plain(p[0], p[1], p[2]);
-          p[k] = center - h;
-          const double below = op.plain(p[0], p[1], p[2]);
-          p[k] = center;
-          const double slope = (above - below) / (2 * h);
-          EXPECT_NEAR(Access::get(v[k].grad(), i), slope, precision * (1 + std::abs(slope) + std::abs(value)))
-              << op.name << " by argument " << k << " at " << p[0] << ", " << p[1] << ", " << p[2];
-        }
-      }
-    }
-  }
+  using Real = typename LaneAccess<typename TypeParam::Value>::Real;
+  const bool fp64 = sizeof(Real) == 8;
+  expect_formulas<TypeParam>({.value = fp64 ? 1e-13 : 1e-5, .slope = fp64 ? 2e-7 : 2e-4});
 }
 
 // Value and derivative of f at x, the same in every lane.
