@@ -57,12 +57,12 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
     : network_(network), plan_(std::move(plan)), kernels_(kernels) {
   const std::size_t numbers = arena_numbers(plan_);
   if (memory.empty()) {
-    arena_.reset(new (std::align_val_t{kAlignment}) Real[numbers + plan_.dense_numbers]);
+    arena_.reset(new (std::align_val_t{kAlignment}) Real[arena_bytes(plan_) / sizeof(Real)]);
     values_ = arena_.get();
   } else {
     void* start = memory.data();
     std::size_t left = memory.size();
-    if (std::align(kAlignment, sizeof(Real) * (numbers + plan_.dense_numbers), start, left) == nullptr)
+    if (std::align(kAlignment, arena_bytes(plan_) - kAlignment, start, left) == nullptr)
       throw std::logic_error("a network was given an arena of " + std::to_string(memory.size()) +
                              " bytes; it needs " + std::to_string(arena_bytes(plan_)));
     values_ = static_cast<Real*>(start);
@@ -72,6 +72,9 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
   scratch_ = slopes_ + plan_.gradient_numbers;
   turned_ = scratch_ + plan_.scratch_numbers;
   dense_ = values_ + numbers;
+  kept_ = reinterpret_cast<BFloat16*>(dense_ + plan_.dense_numbers);
+  where_.resize(plan_.places.size());
+  place_values();
   label_.resize(plan_.capacity);
   for (auto* numbers_by_lane : {&seed_, &top_, &total_}) numbers_by_lane->resize(plan_.capacity);
   const Op& loss = plan_.steps.back().op;
@@ -82,7 +85,8 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
 
 template <class Real>
 std::size_t Block<Real>::arena_bytes(const Plan& plan) {
-  return sizeof(Real) * (arena_numbers(plan) + plan.dense_numbers) + kAlignment;
+  return sizeof(Real) * (arena_numbers(plan) + plan.dense_numbers) + sizeof(BFloat16) * plan.kept_numbers +
+         kAlignment;
 }
 
 template <class Real>
@@ -143,6 +147,7 @@ double Block<Real>::forward(const Real* x, Real seed) {
   lanes_ = static_cast<Index>(padded_lanes(plan_, samples_, static_cast<std::size_t>(kernels_.vector)));
   turned_node_ = Op::kNone;
   dense_in_ = 0;
+  if (plan_.restores) place_values();
   const std::size_t last = plan_.steps.size() - 1;
   for (std::size_t i = 0; i < last; ++i) forward(plan_.steps[i], x);
   return loss(plan_.steps[last], seed / static_cast<Real>(plan_.positions)) /
@@ -194,10 +199,43 @@ void Block<Real>::forward(const Step& step, const Real* x) {
     case OpKind::kSquaredError:
     case OpKind::kCustomLoss: break;
   }
+  if (!step.pack.empty()) pack(step);
+}
+
+template <class Real>
+void Block<Real>::place_values() {
+  for (std::size_t node = 0; node < where_.size(); ++node) {
+    const std::size_t at = plan_.places[node].value;
+    where_[node] = at == Plan::kNowhere ? nullptr : values_ + at;
+  }
+}
+
+template <class Real>
+void Block<Real>::pack(const Step& step) {
+  for (const std::uint32_t node : step.pack) {
+    const auto count = static_cast<std::size_t>(numbers(node));
+    convert(std::span<const Real>(value(node), count),
+            std::span<BFloat16>(kept_ + plan_.places[node].kept, count));
+  }
+}
+
+template <class Real>
+void Block<Real>::restore(const Step& step, const Real* x) {
+  for (const Plan::Restore& each : step.restore) {
+    where_[each.node] = values_ + each.at;
+    if (each.maker != Plan::kNowhere) {
+      forward(plan_.steps[each.maker], x);
+      continue;
+    }
+    const auto count = static_cast<std::size_t>(numbers(each.node));
+    convert(std::span<const BFloat16>(kept_ + plan_.places[each.node].kept, count),
+            std::span<Real>(value(each.node), count));
+  }
 }
 
 template <class Real>
 void Block<Real>::backward(const Step& step, const Real* x, Real* gradient, bool add) {
+  if (!step.restore.empty()) restore(step, x);
   const Op& op = step.op;
   const Real* dy = slope(op.out);
   Real* dx = op.in[0] != Op::kNone ? slope(op.in[0]) : nullptr;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/half.h"
 #include "engine/kernels/kernels.h"
 #include "engine/network/example.h"
 #include "engine/network/plan.h"
@@ -48,8 +49,13 @@ class Block {
   using Op = Network::Op;
   using Step = Plan::Step;
 
-  Real* value(std::uint32_t node) { return values_ + plan_.places[node].value; }
-  const Real* value(std::uint32_t node) const { return values_ + plan_.places[node].value; }
+  Real* value(std::uint32_t node) { return where_[node]; }
+  const Real* value(std::uint32_t node) const { return where_[node]; }
+  // Where activations are kept in bfloat16: all values at their places; those of a step to the kept ones, and
+  // back.
+  void place_values();
+  void pack(const Step& step);
+  void restore(const Step& step, const Real* x);
   // Null for data, which take no gradient.
   Real* slope(std::uint32_t node) {
     const std::size_t at = plan_.places[node].gradient;
@@ -107,6 +113,8 @@ class Block {
   };
   std::unique_ptr<Real[], Free> arena_;  // null where the memory is the caller's
   Real *values_ = nullptr, *slopes_ = nullptr, *scratch_ = nullptr, *turned_ = nullptr;
+  std::vector<Real*> where_;               // the value of each node
+  BFloat16* kept_ = nullptr;               // activations, for backward
   std::uint32_t turned_node_ = Op::kNone;  // whose values turned_ holds as rows
   Real* dense_ = nullptr;                  // rows of features; memory that only dense data touch
   Index dense_in_ = 0;                     // how many features dense_ holds of this block's samples; 0: none

@@ -108,6 +108,11 @@ enum class OpKind : std::uint8_t {
 // Functions of one number; engine/kernels/activations.h has each with its derivative.
 enum class Activation : std::uint8_t { kTanh, kRelu, kSigmoid, kGelu };
 
+// What an activation is kept in from forward to backward: its own type, or bfloat16, in half of the memory or
+// a quarter. Losses and outputs have the same bits; gradients are those of activations that are rounded to 8
+// bits where the slope of an operation reads them (docs/engine.md says how far that is off).
+enum class KeptActivations : std::uint8_t { kExact, kBFloat16 };
+
 class Network {
  public:
   // One operation. Numbers of nodes and parameters, no pointers: a network is a value.
@@ -148,6 +153,9 @@ class Network {
   // One token per position, plus row t of `position` at position t.
   Tensor embed(const Table& table, const Table& position);
 
+  void keep_activations(KeptActivations kept) { kept_ = kept; }
+  KeptActivations kept_activations() const { return kept_; }
+
   std::size_t positions() const { return positions_; }
   std::size_t dim() const { return dim_; }
   const std::vector<Op>& ops() const { return ops_; }
@@ -176,6 +184,7 @@ class Network {
   std::size_t positions_;
   std::size_t dim_ = 0;
   bool has_loss_ = false;
+  KeptActivations kept_ = KeptActivations::kExact;
   std::vector<Op> ops_;
   std::vector<TensorShape> nodes_;
   std::vector<Parameters> parameters_;

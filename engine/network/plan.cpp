@@ -64,6 +64,7 @@ class Planner {
     place_gradients();
     decide_parameters();
     size_scratch();
+    if (network_.kept_activations() == KeptActivations::kBFloat16) keep_bfloat16(plan_);
     return std::move(plan_);
   }
 

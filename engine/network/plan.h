@@ -19,12 +19,21 @@ namespace gradwire {
 struct Plan {
   static constexpr std::size_t kNowhere = ~std::size_t{0};
 
+  // A value that backward reads, where activations are kept in bfloat16.
+  struct Restore {
+    std::uint32_t node;
+    std::size_t at;     // in the arena of values
+    std::size_t maker;  // the step that reads it from the samples once more; nowhere: from what was kept
+  };
+
   struct Step {
     Network::Op op;
     bool add[3] = {};             // into the gradient of in[i]
     bool skip[3] = {};            // in[i] takes no gradient here: it has none, or shares that of the result
     bool add_parameters = false;  // others add to the same parameters
     std::size_t keep = kNowhere;  // what backward wants to find again
+    std::vector<std::uint32_t> pack = {};  // nodes to keep in bfloat16 when the step is done
+    std::vector<Restore> restore = {};     // before its backward
   };
 
   struct Place {
@@ -32,6 +41,7 @@ struct Plan {
     std::size_t value = kNowhere;     // first number in the arena of values
     std::size_t gradient = kNowhere;  // in that of gradients; nowhere: not needed
     bool rows = false;                // [lane][channel]
+    std::size_t kept = kNowhere;      // first number in the arena of bfloat16
   };
 
   struct Range {
@@ -45,6 +55,8 @@ struct Plan {
   std::size_t capacity = 0;  // lanes that the arena has room for
   std::size_t value_numbers = 0, gradient_numbers = 0, scratch_numbers = 0, turned_numbers = 0;
   std::size_t dense_numbers = 0;  // for rows of features, of data that turn out to have few zeros
+  std::size_t kept_numbers = 0;   // in bfloat16; 0 unless the network says so
+  bool restores = false;          // steps do
   bool single_lane = false;       // one sample runs as one lane
   bool shared_parameters = false;
 };
@@ -55,6 +67,9 @@ std::size_t feature_stride(std::size_t features);
 
 // For blocks of at most `block` samples. Throws std::logic_error when the network has no loss.
 Plan make_plan(const Network& network, std::size_t block);
+
+// Gives a plan's values new places, for Network::keep_activations(): engine/network/compact.cpp.
+void keep_bfloat16(Plan& plan);
 
 // Lanes that `samples` samples take: 1, or a multiple of 4, and of `vector` / 2 where little is lost by it.
 std::size_t padded_lanes(const Plan& plan, std::size_t samples, std::size_t vector);

@@ -27,6 +27,11 @@ inline std::span<const std::string_view> words_of(Activation) {
   return words;
 }
 
+inline std::span<const std::string_view> words_of(KeptActivations) {
+  static constexpr auto words = std::to_array<std::string_view>({"exact", "bfloat16"});
+  return words;
+}
+
 // These throw DataError.
 void check_range(const char* key, std::size_t value, double high);
 void check_widths(const char* key, const std::vector<std::uint32_t>& widths);
@@ -36,6 +41,7 @@ void check_alphabet(const Agreement& agreement, std::size_t fewest);
 
 // d, start and population of a kind that has
 //   Network network(const Agreement&) const
+//   KeptActivations activations = KeptActivations::kExact, visited by visit_activations()
 //   samples<Real>(const Agreement&, Dataset&& or const Windows&) const, a unique_ptr of Examples<Real>
 template <class Kind>
 struct NetworkKind {
@@ -56,11 +62,22 @@ struct NetworkKind {
       test = kind().template samples<Real>(agreement, samples.test_text);
     }
     return std::make_unique<PopulationOf<Real, Oracle>>(
-        Oracle(kind().network(agreement), std::move(train), std::move(samples.train_shares), std::move(test),
+        Oracle(network_to_run(agreement), std::move(train), std::move(samples.train_shares), std::move(test),
                std::move(samples.test_shares)));
   }
 
+  static void visit_activations(auto& self, auto&& visit) {
+    visit("activations", self.activations,
+          "what a client keeps them in until it goes backward; bfloat16: half the memory, rounded gradients",
+          {.quiet = true});
+  }
+
  private:
+  Network network_to_run(const Agreement& agreement) const {
+    Network network = kind().network(agreement);
+    network.keep_activations(kind().activations);
+    return network;
+  }
   const Kind& kind() const { return static_cast<const Kind&>(*this); }
 };
 
