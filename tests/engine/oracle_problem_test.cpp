@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/config_error.h"
@@ -83,6 +84,28 @@ TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
   }
   EXPECT_EQ(names, (std::set<std::string_view>{"quadratic", "least_squares", "logistic", "mlp", "char_mlp",
                                                "gpt", "cnn"}));
+}
+
+TEST(Problem, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
+  for (const std::string name : {"mlp", "char_mlp", "gpt", "cnn"}) {
+    SCOPED_TRACE(name);
+    ProblemSpec spec = spec_of(name);
+    if (auto* mlp = std::get_if<Mlp>(&spec.problem)) mlp->shape.hidden = {8};
+    const Agreement agreement = agreement_for(name);
+    const Part part = part_for(name);
+    const auto exact = make_oracle<double>(spec, agreement, part, 0);
+    std::visit(
+        [](auto& problem) {
+          if constexpr (requires { problem.activations; }) problem.activations = KeptActivations::kBFloat16;
+        },
+        spec.problem);
+    const auto kept = make_oracle<double>(spec, agreement, part, 0);
+    const std::vector<double> x = model_start(spec, agreement);
+    std::vector<double> g(x.size()), g_kept(x.size());
+    EXPECT_EQ(kept->loss_and_gradient(x, {}, g_kept), exact->loss_and_gradient(x, {}, g));
+    EXPECT_NE(g_kept, g);
+    for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(g_kept[j], g[j], 0.01);
+  }
 }
 
 // Everything that an oracle says at x.
