@@ -147,7 +147,7 @@ double Block<Real>::forward(const Real* x, Real seed) {
   lanes_ = static_cast<Index>(padded_lanes(plan_, samples_, static_cast<std::size_t>(kernels_.vector)));
   turned_node_ = Op::kNone;
   dense_in_ = 0;
-  if (plan_.restores) place_values();
+  if (!plan_.kept.empty()) place_values();
   const std::size_t last = plan_.steps.size() - 1;
   for (std::size_t i = 0; i < last; ++i) forward(plan_.steps[i], x);
   return loss(plan_.steps[last], seed / static_cast<Real>(plan_.positions)) /
@@ -199,7 +199,8 @@ void Block<Real>::forward(const Step& step, const Real* x) {
     case OpKind::kSquaredError:
     case OpKind::kCustomLoss: break;
   }
-  if (!step.pack.empty()) pack(step);
+  if (step.packs) [[unlikely]]
+    pack(kept_of(step));
 }
 
 template <class Real>
@@ -211,8 +212,8 @@ void Block<Real>::place_values() {
 }
 
 template <class Real>
-void Block<Real>::pack(const Step& step) {
-  for (const std::uint32_t node : step.pack) {
+void Block<Real>::pack(const Plan::Kept& kept) {
+  for (const std::uint32_t node : kept.pack) {
     const auto count = static_cast<std::size_t>(numbers(node));
     convert(std::span<const Real>(value(node), count),
             std::span<BFloat16>(kept_ + plan_.places[node].kept, count));
@@ -220,8 +221,8 @@ void Block<Real>::pack(const Step& step) {
 }
 
 template <class Real>
-void Block<Real>::restore(const Step& step, const Real* x) {
-  for (const Plan::Restore& each : step.restore) {
+void Block<Real>::restore(const Plan::Kept& kept, const Real* x) {
+  for (const Plan::Restore& each : kept.restore) {
     where_[each.node] = values_ + each.at;
     if (each.maker != Plan::kNowhere) {
       forward(plan_.steps[each.maker], x);
@@ -235,7 +236,8 @@ void Block<Real>::restore(const Step& step, const Real* x) {
 
 template <class Real>
 void Block<Real>::backward(const Step& step, const Real* x, Real* gradient, bool add) {
-  if (!step.restore.empty()) restore(step, x);
+  if (step.restores) [[unlikely]]
+    restore(kept_of(step), x);
   const Op& op = step.op;
   const Real* dy = slope(op.out);
   Real* dx = op.in[0] != Op::kNone ? slope(op.in[0]) : nullptr;

@@ -54,8 +54,11 @@ class Block {
   // Where activations are kept in bfloat16: all values at their places; those of a step to the kept ones, and
   // back.
   void place_values();
-  void pack(const Step& step);
-  void restore(const Step& step, const Real* x);
+  const Plan::Kept& kept_of(const Step& step) const {
+    return plan_.kept[static_cast<std::size_t>(&step - plan_.steps.data())];
+  }
+  void pack(const Plan::Kept& kept);
+  void restore(const Plan::Kept& kept, const Real* x);
   // Null for data, which take no gradient.
   Real* slope(std::uint32_t node) {
     const std::size_t at = plan_.places[node].gradient;

@@ -83,7 +83,9 @@ class Compactor {
   }
 
   void plan_restores() {
-    for (Plan::Step& step : plan_.steps) {
+    plan_.kept.resize(plan_.steps.size());
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      Plan::Step& step = plan_.steps[i];
       std::size_t window = 0;
       for (const std::uint32_t node : read_backward(step.op)) {
         Region& region = region_of(node);
@@ -92,10 +94,11 @@ class Compactor {
         if (!data && region.kept == Plan::kNowhere) {
           region.kept = plan_.kept_numbers;
           plan_.kept_numbers += region.numbers;
-          plan_.steps[region.written].pack.push_back(plan_.steps[region.written].op.out);
+          plan_.steps[region.written].packs = true;
+          plan_.kept[region.written].pack.push_back(plan_.steps[region.written].op.out);
         }
-        plan_.restores = true;
-        step.restore.push_back({node, window, data ? maker_[node] : Plan::kNowhere});
+        step.restores = true;
+        plan_.kept[i].restore.push_back({node, window, data ? maker_[node] : Plan::kNowhere});
         window += region.numbers;
       }
       window_ = std::max(window_, window);
@@ -133,8 +136,9 @@ class Compactor {
     }
     for (Plan::Step& step : plan_.steps) {
       if (step.keep != Plan::kNowhere) step.keep = region_at(step.keep).at;
-      for (Plan::Restore& restore : step.restore) restore.at += own;
     }
+    for (Plan::Kept& kept : plan_.kept)
+      for (Plan::Restore& restore : kept.restore) restore.at += own;
     for (Plan::Place& each : plan_.places) {
       if (each.value == Plan::kNowhere) continue;
       const Region& region = region_at(each.value);

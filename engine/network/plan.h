@@ -19,21 +19,24 @@ namespace gradwire {
 struct Plan {
   static constexpr std::size_t kNowhere = ~std::size_t{0};
 
-  // A value that backward reads, where activations are kept in bfloat16.
+  // Where activations are kept in bfloat16: what a step has to do with them.
   struct Restore {
     std::uint32_t node;
     std::size_t at;     // in the arena of values
     std::size_t maker;  // the step that reads it from the samples once more; nowhere: from what was kept
   };
+  struct Kept {
+    std::vector<std::uint32_t> pack;  // nodes to keep when the step is done
+    std::vector<Restore> restore;     // before its backward
+  };
 
   struct Step {
     Network::Op op;
-    bool add[3] = {};             // into the gradient of in[i]
-    bool skip[3] = {};            // in[i] takes no gradient here: it has none, or shares that of the result
-    bool add_parameters = false;  // others add to the same parameters
-    std::size_t keep = kNowhere;  // what backward wants to find again
-    std::vector<std::uint32_t> pack = {};  // nodes to keep in bfloat16 when the step is done
-    std::vector<Restore> restore = {};     // before its backward
+    bool add[3] = {};   // into the gradient of in[i]
+    bool skip[3] = {};  // in[i] takes no gradient here: it has none, or shares that of the result
+    bool packs = false, restores = false;  // see Kept
+    bool add_parameters = false;           // others add to the same parameters
+    std::size_t keep = kNowhere;           // what backward wants to find again
   };
 
   struct Place {
@@ -49,6 +52,7 @@ struct Plan {
   };
 
   std::vector<Step> steps;    // in order of execution; the last is the loss
+  std::vector<Kept> kept;     // by step, where activations are kept in bfloat16; else empty
   std::vector<Place> places;  // by node
   std::vector<Range> zeroed;  // parameters whose gradients are set to 0 first: all others are assigned
   std::size_t positions = 1;
@@ -56,7 +60,6 @@ struct Plan {
   std::size_t value_numbers = 0, gradient_numbers = 0, scratch_numbers = 0, turned_numbers = 0;
   std::size_t dense_numbers = 0;  // for rows of features, of data that turn out to have few zeros
   std::size_t kept_numbers = 0;   // in bfloat16; 0 unless the network says so
-  bool restores = false;          // steps do
   bool single_lane = false;       // one sample runs as one lane
   bool shared_parameters = false;
 };
