@@ -77,9 +77,10 @@ Tape<T>::Tape(const TapeSize& size, std::span<std::byte> buffer) {
 
 template <class T>
 std::size_t Tape<T>::bytes(const TapeSize& size) {
+  const std::size_t largest =
+      std::max({size.parameters, size.scalars, size.operations, size.indices, size.derivatives});
   const std::size_t slots = kDeadSlots + size.parameters + size.scalars;
-  if (std::max({slots, size.operations, size.indices, size.derivatives}) >= kMost)
-    throw std::length_error("a tape of 2^32 numbers or more");
+  if (largest >= kMost || slots >= kMost) throw std::length_error("a tape of 2^32 numbers or more");
   constexpr std::size_t kArrays = 7;
   return PlacedArray<Entry>::bytes(slots) + 2 * PlacedArray<T>::bytes(slots) +
          size.operations * sizeof(Operation) + size.indices * sizeof(std::uint32_t) +

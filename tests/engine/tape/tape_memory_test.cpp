@@ -110,6 +110,7 @@ TEST(TapeInABuffer, SaysWhenItIsFullAndKeepsWhatItHolds) {
   EXPECT_EQ(tape.parameter_gradients()[0], 6 * 32);
   EXPECT_THROW(Tape<double>(size, std::span(memory).first(memory.size() - 1)), std::logic_error);
   EXPECT_THROW(Tape<double>::bytes({.scalars = std::size_t{1} << 40}), std::length_error);
+  EXPECT_THROW(Tape<double>::bytes({.parameters = ~std::size_t{0} - 8}), std::length_error);
 }
 
 TEST(TapeInABuffer, RewindsEverHigherWithoutMemoryForIt) {
