@@ -9,10 +9,10 @@
 #include <thread>
 #include <unistd.h>
 
+#include "engine/stop_flag.h"
 #include "fl_client/client_session.h"
 #include "fl_client/connection.h"
 #include "fl_client/memory.h"
-#include "fl_client/stoppable_oracle.h"
 #include "proto/wire/back_off.h"
 
 namespace gradwire {
@@ -43,6 +43,7 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
       meanwhile = frame ? session.take(connection, frame->prefix, frame->header)
                         : std::optional(ClientEnding{false, frame.error().message});
       if (meanwhile && meanwhile->goodbye) session.stop();
+      session.stop_if_superseded();
     } catch (...) {
       trouble = std::current_exception();
       session.stop();
@@ -51,7 +52,7 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
   };
   try {
     connection.attend_while([&] { session.compute(); }, take_one);
-  } catch (const OracleStopped&) {
+  } catch (const ComputationStopped&) {
   }
   if (trouble) std::rethrow_exception(trouble);
   const auto ending = session.finish_answer(meanwhile ? nullptr : &connection);
