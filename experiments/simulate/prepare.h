@@ -5,6 +5,7 @@
 
 #include "cluster/ranks.h"
 #include "engine/data/source.h"
+#include "proto/config/client_seconds.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/run_plan.h"
 
@@ -14,6 +15,7 @@ namespace gradwire {
 struct Prepared : RunPlan {
   ProblemSpec problem;
   SharedSamples data;
+  ClientSeconds seconds;  // of clients.seconds, with what its file holds
 };
 
 // Reads the data and resolves every number. Throws ExperimentError or DataError (one line). With `ranks`
