@@ -73,7 +73,7 @@ TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
   const Downlink<double> body = server->broadcast();
   Scratch<double> scratch, twins;
   std::uint64_t ticket = 0;
-  for (const Request kind : {Request::kEvaluate, Request::kRound, Request::kEvaluate}) {
+  for (const Request kind : {Request::kRound, Request::kEvaluate, Request::kRound}) {
     Envelope<double> request = request_of(body, ++ticket);
     request.request = kind;
     oracle.stops_next = true;
