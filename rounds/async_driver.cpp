@@ -36,13 +36,14 @@ class AsyncDriver final : public Driver<Real> {
     if (!begun_) begin();
     Waiting waiting = this->new_waiting();
     for (;;) {
-      const auto arrival = exchange_.next(std::min(waiting.deadline(), next_cut()));
+      const double until = std::min(waiting.deadline(), next_cut());
+      const auto arrival = exchange_.next(until);
       const ClientId client = arrival.event.up.client;
       switch (arrival.kind) {
         case Kind::kStopped: this->stop(); break;
         case Kind::kAgain: ask_again(client); break;
         case Kind::kDeadline:
-          if (next_cut() <= run_.transport.now()) {
+          if (const double at = next_cut(); at <= until && at != kNever) {
             cut(cuts_.top().client);
             return true;
           }
