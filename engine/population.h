@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "engine/forwarding_oracle.h"
 #include "engine/oracle.h"
 
 namespace gradwire {
@@ -72,17 +72,11 @@ class OracleList final : public Population<Real> {
     std::vector<std::unique_ptr<Oracle<Real>>> owned;
     std::vector<Oracle<Real>*> all;
   };
-  class Moving final : public MovableOracle<Real> {
+  class Moving final : public ForwardingOracle<Real, Moving, MovableOracle<Real>> {
    public:
     explicit Moving(std::shared_ptr<const List> list) : list_(std::move(list)), at_(list_->all.at(0)) {}
     void move_to(std::uint32_t client) override { at_ = list_->all.at(client); }
-    std::size_t dim() const override { return at_->dim(); }
-    std::size_t sample_count() const override { return at_->sample_count(); }
-    Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override {
-      return at_->loss_and_gradient(x, batch, gradient);
-    }
-    bool hessian(std::span<const Real> x, std::span<Real> upper) override { return at_->hessian(x, upper); }
-    std::optional<Score> score(std::span<const Real> x) override { return at_->score(x); }
+    Oracle<Real>& inner() const { return *at_; }
 
    private:
     std::shared_ptr<const List> list_;

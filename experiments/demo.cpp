@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "experiments/plot/plot.h"
-#include "experiments/run.h"
+#include "experiments/run/run.h"
 #include "proto/config/experiment_file.h"
 
 namespace gradwire {

@@ -19,8 +19,9 @@
 #include "experiments/demo.h"
 #include "experiments/list.h"
 #include "experiments/plot/plot.h"
-#include "experiments/run.h"
+#include "experiments/run/run.h"
 #include "experiments/support/results_dir.h"
+#include "experiments/sweep/sweep.h"
 #include "proto/config/experiment_file.h"
 #include "proto/report/build_info.h"
 #include "proto/report/logger.h"
@@ -49,6 +50,9 @@ struct Arguments {
   bool quiet = false, json = false;
   double checkpoint_seconds = 30;
   BenchOptions bench;
+  std::string shard = "1/1";
+  bool dry_run = false;
+  std::vector<std::string> merged;
 };
 
 Verbosity verbosity(const Arguments& a) {
@@ -127,6 +131,79 @@ int plot(const Arguments& a) {
   std::filesystem::path svg = plot_command(request);
   std::cout << svg.string() << '\n' << svg.replace_extension(".py").string() << '\n';
   return 0;
+}
+
+void list_runs(const SweepPlan& plan) {
+  for (const RunOfSweep& run : plan.runs) std::cout << run.id << "  " << label_of(run, plan.varied) << '\n';
+  std::cout << plan.runs.size() << " runs\n";
+}
+
+int sweep(const Arguments& a, Logger& logger) {
+  const SweepPlan plan = read_sweep(a.file, a.sets);
+  if (a.dry_run) {
+    list_runs(plan);
+    return 0;
+  }
+  SweepRequest request;
+  request.out = a.out;
+  request.jobs = a.threads;
+  request.shard = parse_shard(a.shard);
+  request.quiet = a.quiet;
+  request.log = [&](const LogLine& line) { logger.log(line); };
+  const bool merges = !a.merged.empty();
+  const SweepReport report = merges ? merge_sweep(plan, request, {a.merged.begin(), a.merged.end()})
+                                    : run_sweep(plan, request, stop_requested);
+  const std::string folder = report.folder.lexically_proximate(std::filesystem::current_path()).string();
+  if (!a.quiet) std::cout << report.table << "results: " << folder << '\n';
+  const std::string missing =
+      std::to_string(report.missing) + " of " + std::to_string(plan.runs.size()) + " runs";
+  std::string trouble;
+  if (!report.failed.empty()) {
+    trouble = std::to_string(report.failed.size()) + " of " + std::to_string(plan.runs.size()) +
+              " runs failed; the first: " + report.failed.front();
+  } else if (report.stopped) {
+    trouble = missing + " are left; the same command goes on with them";
+  } else if (report.missing > 0 && merges) {
+    trouble =
+        missing + " are in none of the folders; run them with gradwire sweep " + a.file + " --out " + folder;
+  }
+  if (!trouble.empty()) {
+    logger.complain(trouble);
+    return kFailed;
+  }
+  if (report.missing > 0 && !a.quiet)
+    std::cout << missing << " are for other shards; join them with gradwire sweep " << a.file
+              << " --merge DIR...\n";
+  return 0;
+}
+
+void add_sweep(CLI::App& app, Arguments& a) {
+  CLI::App* sweep = app.add_subcommand("sweep", "Run all that [sweep] of an experiment file lists");
+  sweep->add_option("FILE", a.file, "The experiment, a TOML file with a [sweep]")->type_name("")->required();
+  sweep->add_option("--set", a.sets, "Override a key, in place of the values that [sweep] lists for it")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  sweep->add_option("--out", a.out, "Folder of the results; results/NAME unless given")->type_name("DIR");
+  sweep->add_option("--jobs", a.threads, "Runs at a time; one per processor unless given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  CLI::Option* shard =
+      sweep->add_option("--shard", a.shard, "Only the I-th of N parts of the runs")->type_name("I/N");
+  CLI::Option* merge =
+      sweep->add_option("--merge", a.merged, "Run nothing; join the runs that are in these folders")
+          ->type_name("DIR");
+  merge->excludes(shard);
+  sweep->add_flag("--dry-run", a.dry_run, "List the runs, and run nothing")->excludes(shard)->excludes(merge);
+  sweep->add_flag("--quiet", a.quiet, "Print nothing but errors and warnings");
+  sweep->footer(R"(Examples:
+  gradwire sweep experiments/sweeps/step_sizes.toml
+  gradwire sweep experiments/sweeps/step_sizes.toml --set run.rounds=100 --out results/quick
+  gradwire sweep FILE.toml --shard 2/4 --out part2      (on the second of four machines)
+  gradwire sweep FILE.toml --merge part1 part2 part3 part4
+
+Results: runs/ID of each run, runs.csv, best.csv, plot.svg, plot.py. Runs that have results are not run again.
+)");
 }
 
 void add_run(CLI::App& app, Arguments& a) {
@@ -216,6 +293,7 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
   if (app.get_subcommands().empty() && launch.processes > 1)
     throw UsageError("the demo is one process, and " + launch.variable + " says that this is one of " +
                      std::to_string(launch.processes) + "; start it without mpirun or srun");
+  if (app.got_subcommand("sweep")) return sweep(a, logger);
   if (app.got_subcommand("plot")) return plot(a);
   if (app.got_subcommand("bench")) return bench(a, launch);
   if (app.got_subcommand("list")) {
@@ -244,6 +322,7 @@ Examples:
 )");
   app.require_subcommand(0, 1);
   add_run(app, a);
+  add_sweep(app, a);
   add_plot(app, a);
   add_list(app, a);
   add_bench(app, a);

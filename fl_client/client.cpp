@@ -9,10 +9,10 @@
 #include <thread>
 #include <unistd.h>
 
-#include "engine/stop_flag.h"
 #include "fl_client/client_session.h"
 #include "fl_client/connection.h"
 #include "fl_client/memory.h"
+#include "fl_client/stoppable_oracle.h"
 #include "proto/wire/back_off.h"
 
 namespace gradwire {
@@ -52,7 +52,7 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
   };
   try {
     connection.attend_while([&] { session.compute(); }, take_one);
-  } catch (const ComputationStopped&) {
+  } catch (const OracleStopped&) {
   }
   if (trouble) std::rethrow_exception(trouble);
   const auto ending = session.finish_answer(meanwhile ? nullptr : &connection);

@@ -55,7 +55,7 @@ class ClientSession {
   std::optional<ClientEnding> begin_answer();
   void compute();
   std::optional<ClientEnding> finish_answer(Link* link);
-  // Stops a compute() that runs on another thread: it throws ComputationStopped. REQUIRES: the session is
+  // Stops a compute() that runs on another thread: it throws OracleStopped. REQUIRES: the session is
   // about to end.
   void stop();
   // The same where a newer request than that has arrived and the method's clients keep no state; the session

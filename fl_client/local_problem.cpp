@@ -44,7 +44,7 @@ SharedSamples share_own(const std::function<Dataset(const std::string& source, c
 // `test` may be empty. REQUIRES: the problem has data.
 SharedSamples split(const Experiment& e, const std::string& source, const std::string& test,
                     const SplitSpec& spec, const std::filesystem::path& base,
-                    std::optional<ClientRange> mine = std::nullopt) {
+                    std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {}) {
   const auto shared = [&](const auto& read) {
     auto data = read(source);
     if (test.empty()) return share_samples(std::move(data), nullptr, spec);
@@ -52,7 +52,8 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
     return share_samples(std::move(data), &test_data, spec);
   };
   if (const auto text = text_reading(e.problem))
-    return shared([&](const std::string& from) { return read_text(from, base, text->form, text->context); });
+    return shared(
+        [&](const std::string& from) { return reading.text(from, base, text->form, text->context); });
   const RowsData& rows = *rows_of(e.problem);
   if (const SyntheticSpec drawn = synthetic_spec(rows, e.seed);
       source == "synthetic" && is_too_large_to_store(drawn)) {
@@ -62,7 +63,7 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
     return draw_synthetic(drawn, spec);
   }
   const auto read = [&](const std::string& from, const KeepRow& keep = {}) {
-    return read_source(from, base, synthetic_spec(rows, e.seed), rows.dim, keep);
+    return reading.rows(from, base, synthetic_spec(rows, e.seed), rows.dim, keep);
   };
   return mine ? share_own(read, source, test, spec, *mine) : shared(read);
 }
@@ -125,9 +126,10 @@ std::string complete_source(const std::string& source, const std::string& own) {
 }
 
 SharedSamples load_samples(const Experiment& e, const std::filesystem::path& base,
-                           std::optional<ClientRange> mine) {
+                           std::optional<ClientRange> mine, const Reading& reading) {
   const SampleSource* const own = sources_of(e.problem);
-  return own == nullptr ? SharedSamples() : split(e, own->data, own->test, split_spec(e), base, mine);
+  return own == nullptr ? SharedSamples()
+                        : split(e, own->data, own->test, split_spec(e), base, mine, reading);
 }
 
 bool leaves_out_test(const Experiment& e, const DataChoice& choice) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,11 +33,17 @@ DataChoice parse_data_choice(std::string_view text);
 // DataError.
 std::string complete_source(const std::string& source, const std::string& own);
 
+// How sources are read. A sweep keeps what it has read for its other runs.
+struct Reading {
+  std::function<decltype(read_source)> rows = read_source;
+  std::function<decltype(read_text)> text = read_text;
+};
+
 // The samples of all clients, by problem.data and problem.test; paths are relative to `base`. For a kind
 // without data: none. Throws DataError. With `mine`, the rows of other clients have no features, and are not
 // looked at (drawn rows and text are read whole).
 SharedSamples load_samples(const Experiment& experiment, const std::filesystem::path& base,
-                           std::optional<ClientRange> mine = std::nullopt);
+                           std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {});
 
 // The samples of one client. With a part number, those that load_samples gives to that client. Without one,
 // the whole source, less problem.test_share of it. Opens what `choice` names and nothing else: an experiment

@@ -3,42 +3,51 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "compressors/payload.h"
-#include "engine/oracle.h"
-#include "engine/stop_flag.h"
+#include "engine/forwarding_oracle.h"
 
 namespace gradwire {
+
+// Thrown by an oracle that was told to stop.
+class OracleStopped : public std::runtime_error {
+ public:
+  OracleStopped() : std::runtime_error("the computation was stopped") {}
+};
 
 // The user's oracle, which another thread can stop: one step of a method may ask for thousands of gradients,
 // and one gradient may take long.
 template <class Real>
-class StoppableOracle final : public Oracle<Real> {
+class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real>> {
  public:
   explicit StoppableOracle(std::unique_ptr<Oracle<Real>> inner) : inner_(std::move(inner)) {}
 
-  // Until go_on() the call that is being made, if it looks at its StopFlag, and every later one throw
-  // ComputationStopped.
+  // Until go_on() every call throws OracleStopped; so does one that is under way, where the oracle can stop.
   void stop() { stopped_ = true; }
   void go_on() { stopped_ = false; }
 
-  std::size_t dim() const override { return inner_->dim(); }
-  std::size_t sample_count() const override { return inner_->sample_count(); }
   Real loss_and_gradient(View<Real> x, Batch batch, Out<Real> gradient) override {
-    const StopFlag flag(stopped_);
-    StopFlag::check();
-    return inner_->loss_and_gradient(x, batch, gradient);
+    const std::optional<Real> loss = inner().compute(x, batch, gradient, {.stop = &stopped_});
+    if (!loss) throw OracleStopped();
+    return *loss;
   }
-  bool hessian(View<Real> x, Out<Real> upper) override {
-    const StopFlag flag(stopped_);
-    StopFlag::check();
-    return inner_->hessian(x, upper);
+  // A token of the caller's is polled in place of this one's; stop() then takes effect at the next call.
+  std::optional<Real> compute(View<Real> x, Batch batch, Out<Real> gradient,
+                              const GradientTerms& terms) override {
+    if (terms.stop != nullptr) return inner().compute(x, batch, gradient, terms);
+    GradientTerms mine = terms;
+    mine.stop = &stopped_;
+    const std::optional<Real> loss = inner().compute(x, batch, gradient, mine);
+    if (!loss) throw OracleStopped();
+    return loss;
   }
-  std::optional<Score> score(View<Real> x) override {
-    const StopFlag flag(stopped_);
-    StopFlag::check();
-    return inner_->score(x);
+
+  // Throws OracleStopped once it was stopped.
+  Oracle<Real>& inner() const {
+    if (stopped_.load(std::memory_order_relaxed)) throw OracleStopped();
+    return *inner_;
   }
 
  private:

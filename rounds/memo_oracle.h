@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "compressors/payload.h"
-#include "engine/oracle.h"
+#include "engine/forwarding_oracle.h"
 
 namespace gradwire {
 
@@ -18,22 +18,42 @@ struct Evaluated {
 // An oracle around the user's: counts the method's per-sample gradients, and remembers the last full gradient
 // that an evaluation computed, so that a gradient the method needs at that very point is not computed twice.
 template <class Real>
-class MemoOracle final : public Oracle<Real> {
+class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
  public:
   explicit MemoOracle(Oracle<Real>& inner) : inner_(&inner) {}
 
-  std::size_t dim() const override { return inner_->dim(); }
-  std::size_t sample_count() const override { return inner_->sample_count(); }
-  bool hessian(View<Real> x, Out<Real> upper) override { return inner_->hessian(x, upper); }
-  std::optional<Score> score(View<Real> x) override { return inner_->score(x); }
+  Oracle<Real>& inner() const { return *inner_; }
 
   Real loss_and_gradient(View<Real> x, Batch batch, Out<Real> gradient) override {
-    grad_calls_ += batch.empty() ? inner_->sample_count() : batch.size();
-    if (batch.empty() && remembers(x)) {
-      std::memcpy(gradient.data(), known_.gradient.data(), gradient.size() * sizeof(Real));
-      return known_.loss;
+    count(batch);
+    return recall(x, batch, gradient) ? known_.loss : inner_->loss_and_gradient(x, batch, gradient);
+  }
+  std::optional<Real> compute(View<Real> x, Batch batch, Out<Real> gradient,
+                              const GradientTerms& terms) override {
+    count(batch);
+    if (terms.paths.share < 1 || !recall(x, batch, gradient))
+      return inner_->compute(x, batch, gradient, terms);
+    check_terms(terms, gradient.size());
+    if (terms.finished) terms.finished({0, gradient.size()});
+    return known_.loss;
+  }
+  TwoLosses<Real> two_gradients(View<Real> x, View<Real> y, Batch batch, Out<Real> at_x,
+                                Out<Real> at_y) override {
+    if (batch.empty() && (remembers(x) || remembers(y))) {
+      const Real loss = loss_and_gradient(x, batch, at_x);
+      return {loss, loss_and_gradient(y, batch, at_y)};
     }
-    return inner_->loss_and_gradient(x, batch, gradient);
+    count(batch);
+    count(batch);
+    return inner_->two_gradients(x, y, batch, at_x, at_y);
+  }
+  void sample_gradients(View<Real> x, Batch batch, Out<Real> buffer, const TakeSample<Real>& take) override {
+    count(batch);
+    inner_->sample_gradients(x, batch, buffer, take);
+  }
+  Real clipped_gradient(View<Real> x, Batch batch, double norm_bound, Out<Real> gradient) override {
+    count(batch);
+    return inner_->clipped_gradient(x, batch, norm_bound, gradient);
   }
 
   // f_i(x); its gradient is gradient(). Not counted.
@@ -62,6 +82,13 @@ class MemoOracle final : public Oracle<Real> {
   void remember(const Evaluated<Real>& known) { known_ = known; }
 
  private:
+  void count(Batch batch) { grad_calls_ += batch.empty() ? inner_->sample_count() : batch.size(); }
+  // Whether it knew the gradient, and wrote it.
+  bool recall(View<Real> x, Batch batch, Out<Real> gradient) const {
+    if (!batch.empty() || !remembers(x)) return false;
+    std::memcpy(gradient.data(), known_.gradient.data(), gradient.size() * sizeof(Real));
+    return true;
+  }
   bool remembers(View<Real> x) const {
     return !known_.x.empty() && known_.x.size() == x.size() &&
            std::memcmp(known_.x.data(), x.data(), x.size() * sizeof(Real)) == 0;

@@ -22,7 +22,7 @@ _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/tape {_PROBLEMS} engine/data"
 _SERVER = "fl_server/net fl_server/registry fl_server/relay fl_server"
-_EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/plot experiments/bench"
+_EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
     "engine": "base",
@@ -52,6 +52,8 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "experiments/support": f"{_PROTO} {_PROBLEMS}",
     "experiments/simulate": f"{_ENGINE} {_PROTO} cluster fl_client experiments/support",
     "experiments/plot": f"{_PROTO} {_PROBLEMS} experiments/support",
+    "experiments/run": f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/plot",
+    "experiments/sweep": f"{_ENGINE} {_PROTO} cluster fl_client experiments/support experiments/simulate experiments/plot experiments/run",
     "experiments/bench": f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate",
     "experiments": _EXPERIMENTS,
     "tests": f"{_EXPERIMENTS} experiments",

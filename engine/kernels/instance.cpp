@@ -6,6 +6,7 @@
 #include "engine/kernels/images.h"
 #include "engine/kernels/lane_product.h"
 #include "engine/kernels/norm.h"
+#include "engine/kernels/peak.h"
 #include "engine/kernels/rows.h"
 #include "engine/kernels/sums.h"
 
@@ -52,6 +53,8 @@ const Kernels<Real> GRADWIRE_TABLE = {
     .average_pool_forward = average_pool_forward<Real>,
     .average_pool_backward = average_pool_backward<Real>,
     .cross_entropy = cross_entropy<Real>,
+    .multiply_adds = multiply_adds<Real>,
+    .multiply_adds_a_round = kPeakChains * kNative<Real>,
 };
 
 }  // namespace gradwire::GRADWIRE_ISA

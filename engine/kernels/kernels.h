@@ -157,6 +157,11 @@ struct Kernels {
   // ---- softmax: dx = seed[l] (softmax(x) - [label]); top and total of each lane give the loss ----
   void (*cross_entropy)(const Real* x, Index channels, Index lanes, const std::uint16_t* label,
                         const Real* seed, Real* top, Real* total, Real* dx);
+
+  // ---- the core's peak: v <- v a + b for multiply_adds_a_round numbers, `rounds` times,
+  // all 1 at first; returns their sum ----
+  Real (*multiply_adds)(Index rounds, Real a, Real b);
+  Index multiply_adds_a_round;
 };
 
 }  // namespace gradwire

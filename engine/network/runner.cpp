@@ -8,7 +8,6 @@
 #include "engine/dataset.h"
 #include "engine/kernels/select.h"
 #include "engine/network/block.h"
-#include "engine/stop_flag.h"
 
 namespace gradwire {
 namespace {
@@ -56,7 +55,6 @@ class Runner<Real>::Impl {
   double run_weighted(const Real* x, std::size_t count, const ExampleAt& example, Real seed, Pass&& pass) {
     double loss = 0;
     for (std::size_t first = 0; first < count;) {
-      StopFlag::check();
       block_.clear();
       while (block_.samples() < size_ && first + block_.samples() < count)
         block_.push(example(first + block_.samples()));

@@ -6,7 +6,6 @@
 
 #include "engine/elementary.h"
 #include "engine/regularizer.h"
-#include "engine/stop_flag.h"
 
 namespace gradwire {
 namespace {
@@ -111,7 +110,6 @@ Real LogisticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batc
   double loss = 0;
   Real margin[kBlockRows], losses[kBlockRows], slope[kBlockRows];
   for (std::size_t start = 0; start < rows.count(); start += kBlockRows) {
-    StopFlag::check();
     const std::size_t count = std::min(kBlockRows, rows.count() - start);
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t r = rows[start + k];
@@ -138,7 +136,6 @@ bool LogisticOracle<Real>::hessian(std::span<const Real> x, std::span<Real> uppe
   const Real share = Real(1) / static_cast<Real>(rows.count());
   Real margin[kBlockRows], curvature[kBlockRows];
   for (std::size_t start = 0; start < rows.count(); start += kBlockRows) {
-    StopFlag::check();
     const std::size_t count = std::min(kBlockRows, rows.count() - start);
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t r = rows[start + k];

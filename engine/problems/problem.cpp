@@ -231,7 +231,9 @@ namespace {
 
 // The function of a client is made anew from its samples whenever an oracle moves there.
 template <class Real>
-class MadeOracle final : public MovableOracle<Real> {
+class MadeOracle final : public ForwardingOracle<Real, MadeOracle<Real>, MovableOracle<Real>> {
+  using Forwarding = ForwardingOracle<Real, MadeOracle<Real>, MovableOracle<Real>>;
+
  public:
   MadeOracle(const ProblemSpec& spec, const Agreement& agreement,
              std::shared_ptr<const SharedSamples> samples)
@@ -240,18 +242,13 @@ class MadeOracle final : public MovableOracle<Real> {
   }
   MadeOracle(const MadeOracle& other) : MadeOracle(other.spec_, other.agreement_, other.samples_) {}
   std::uint32_t clients() const { return samples_->clients(); }
+  using Forwarding::sample_count;
   std::size_t sample_count(std::uint32_t client) const { return samples_->train_count(client); }
 
   void move_to(std::uint32_t client) override {
     if (client != client_) make(client);
   }
-  std::size_t dim() const override { return at_->dim(); }
-  std::size_t sample_count() const override { return at_->sample_count(); }
-  Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override {
-    return at_->loss_and_gradient(x, batch, gradient);
-  }
-  bool hessian(std::span<const Real> x, std::span<Real> upper) override { return at_->hessian(x, upper); }
-  std::optional<Score> score(std::span<const Real> x) override { return at_->score(x); }
+  Oracle<Real>& inner() const { return *at_; }
 
  private:
   void make(std::uint32_t client) {

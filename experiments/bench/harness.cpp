@@ -58,6 +58,21 @@ bool met(const Row& row) {
   return figure <= row.target->at_most;
 }
 
+double share_of_peak(const Row& row) { return row.floor->value.median() / row.value.median(); }
+
+std::string percent(double share) { return short_number(100 * share) + " %"; }
+
+// "82.1 % / 80.3 % of the peak", of the smallest and of the medians.
+std::string peak_text(const Row& row, bool small) {
+  std::string text = percent(row.floor->value.min() / row.value.min()) + " / " + percent(share_of_peak(row)) +
+                     " of the peak";
+  if (row.floor->share_at_least > 0) {
+    text += ", >= " + percent(row.floor->share_at_least);
+    text += small ? "" : share_of_peak(row) >= row.floor->share_at_least ? ": met" : ": MISSED";
+  }
+  return text;
+}
+
 Json row_json(const Row& row, bool small) {
   Json json = {
       {"name", row.name}, {"unit", row.unit}, {"min", row.value.min()}, {"median", row.value.median()}};
@@ -73,6 +88,14 @@ Json row_json(const Row& row, bool small) {
     json[row.target->of == Target::Of::kValue ? "target_median" : "target_ratio_median"] =
         row.target->at_most;
     if (!small) json["met"] = met(row);
+  }
+  if (row.floor) {
+    json["share_of_peak_min"] = row.floor->value.min() / row.value.min();
+    json["share_of_peak_median"] = share_of_peak(row);
+    if (row.floor->share_at_least > 0) {
+      json["target_share_of_peak_median"] = row.floor->share_at_least;
+      if (!small) json["share_met"] = share_of_peak(row) >= row.floor->share_at_least;
+    }
   }
   if (!row.note.empty()) json["note"] = row.note;
   return json;
@@ -111,6 +134,13 @@ std::vector<Series> interleave(std::uint32_t repeats, const std::vector<Body>& b
     }
   }
   return series;
+}
+
+Series Series::or_more(const Series& other) const {
+  Series larger = *this;
+  for (std::size_t k = 0; k < values_.size(); ++k)
+    larger.values_[k] = std::max(larger.values_[k], other.values_[k]);
+  return larger;
 }
 
 struct Bench::Rows {
@@ -186,6 +216,7 @@ void Bench::text_row(const Row& row) {
             : met(row)     ? ": met"
                            : ": MISSED");
   }
+  if (row.floor) line = padded(line, 135) + "  " + peak_text(row, options_.small);
   line.erase(line.find_last_not_of(' ') + 1);
   out_ << line << "\n";
   if (!row.note.empty()) out_ << "    " << row.note << "\n";

@@ -25,7 +25,8 @@ class Series {
   double min() const;
   double median() const;  // of an even number: the mean of the middle two
   Series times(double factor) const;
-  Series minus(const Series& other) const;  // repeat by repeat
+  Series minus(const Series& other) const;    // repeat by repeat
+  Series or_more(const Series& other) const;  // the larger one, repeat by repeat
 
  private:
   std::vector<double> values_;
@@ -57,12 +58,19 @@ struct Target {
   double at_most = 0;
 };
 
+// The least that the figure could be on this core. Floor over figure is its share of the peak.
+struct Floor {
+  Series value;
+  double share_at_least = 0;  // what the median must reach; 0: any
+};
+
 struct Row {
   std::string name;  // "rounds/overhead n=20"
   Series value;
   std::string unit;
   std::optional<Versus> versus;
   std::optional<Target> target;
+  std::optional<Floor> floor;
   std::string note;
 };
 

@@ -7,6 +7,7 @@
 #include "engine/kernels/select.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/outside.h"
+#include "experiments/bench/peak.h"
 #include "experiments/bench/tasks.h"
 
 namespace gradwire::bench {
@@ -32,15 +33,23 @@ std::vector<std::string> outside(const Bench& bench, const char* program, const 
   return arguments;
 }
 
-Row row_of(std::string name, const Duel& figures, const char* rival, double at_most, std::string note = {}) {
+struct Aim {
+  double at_most;             // of the ratio to the program by hand
+  double share_at_least = 0;  // of the core's peak
+};
+
+// `least`: what the core needs for the step, in seconds.
+Row row_of(std::string name, const Duel& figures, const Series& least, const char* rival, Aim aim,
+           std::string note = {}) {
   Row row;
   row.name = std::move(name);
   row.value = figures.ours.times(1e3);
   row.unit = "us/step";
   row.note = std::move(note);
+  row.floor = {least.times(1e6), aim.share_at_least};
   if (!figures.theirs) return row;
   row.versus = {rival, figures.theirs->times(1e3)};
-  row.target = {Target::Of::kRatio, at_most};
+  row.target = {Target::Of::kRatio, aim.at_most};
   return row;
 }
 
@@ -64,6 +73,13 @@ Body steps_of(TaskRun<Real>& run) {
   };
 }
 
+// Of a gradient: three for each weight at each position, and those of the triangles of attention.
+double gpt_multiply_adds(const Network& network, std::size_t context, std::size_t width, std::size_t b) {
+  const double positions = static_cast<double>(context * b), weights = static_cast<double>(network.dim());
+  const double pairs = static_cast<double>(b * context * (context + 1)) / 2;
+  return 3 * positions * weights + 7 * 6 * pairs * static_cast<double>(width);
+}
+
 std::vector<std::size_t> hidden_sizes(const Bench& bench) {
   if (bench.small()) return {4};
   return {4, 16, 32, 64, 128, 512, 1024};
@@ -78,18 +94,26 @@ void engine_letters(Bench& bench) {
     const std::string size = " e=" + std::to_string(e);
     const Network network = letters_network(e);
     TaskRun<float> one(network, windows, 1), block(network, windows, 64);
+    const Peak peak(one.runner().kernels(), network.dim(), bench.repeats(kTurns));
+    // Of the two layers; each weight is read twice and its gradient written, then the step reads both and
+    // writes.
+    const double weights = static_cast<double>((16 * 64 + 27) * e), d = static_cast<double>(network.dim());
+    const Work work{3 * weights, 6 * d * sizeof(float)}, in_place{3 * weights, 3 * d * sizeof(float)};
+    const Work batched{64 * work.multiply_adds, work.bytes};
     const auto command = [&](const char* batch, const char* mode) {
       return outside(bench, "mlp", text, {std::to_string(e), batch, mode});
     };
     const auto grad = measure(
         bench, 0.1, [&] { one.step(); }, command("1", "grad"));
-    bench.row(row_of("engine/letters b=1" + size, grad, "hand-written", 1.2));
+    bench.row(row_of("engine/letters b=1" + size, grad, peak.seconds(work), "hand-written", {1.1}));
     const auto fused = measure(
         bench, 0.1, [&] { one.fused_step(); }, command("1", "fused"));
-    bench.row(row_of("engine/letters fused" + size, fused, "hand-written, fused", 1.3));
+    bench.row(
+        row_of("engine/letters fused" + size, fused, peak.seconds(in_place), "hand-written, fused", {1.1}));
     const auto batch = measure(
         bench, 0.2, [&] { block.step(); }, command("64", "batch"));
-    bench.row(row_of("engine/letters b=64" + size, batch, "hand-written, batched", 1.2));
+    bench.row(row_of("engine/letters b=64" + size, batch, peak.seconds(batched), "hand-written, batched",
+                     {1.1, e >= 512 ? 0.8 : 0}));
     bench.keep(one.loss() + block.loss());
   }
 }
@@ -125,10 +149,13 @@ void engine_gpt(Bench& bench) {
        bench.small() ? std::vector<std::size_t>{2} : std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 64}) {
     TaskRun<float> run(network, windows, b);
     const auto command = outside(bench, "gpt", text, {std::to_string(b), "16"});
-    bench.row(row_of("engine/gpt b=" + std::to_string(b),
-                     measure(
-                         bench, 0.2, [&] { run.step(); }, command),
-                     "hand-written", 1.15));
+    const auto figures = measure(
+        bench, 0.2, [&] { run.step(); }, command);
+    const Peak peak(run.runner().kernels(), network.dim(), bench.repeats(kTurns));
+    const Work work{gpt_multiply_adds(network, 8, 24, b),
+                    6.0 * sizeof(float) * static_cast<double>(network.dim())};
+    bench.row(row_of("engine/gpt b=" + std::to_string(b), figures, peak.seconds(work), "hand-written",
+                     {1.1, b == 64 ? 0.72 : 0}));
     bench.keep(run.loss());
   }
   TaskRun<float> each(network, windows, 64);
@@ -142,7 +169,11 @@ void engine_gpt(Bench& bench) {
     series.add(theirs->median_ms);
     figures.theirs = series;
   }
-  bench.row(row_of("engine/gpt gradients one by one", figures, "hand-written, b=1", 1.3, "per sample of 64"));
+  const Peak peak(each.runner().kernels(), network.dim(), bench.repeats(kTurns));
+  const Work work{gpt_multiply_adds(network, 8, 24, 1),
+                  3.0 * sizeof(float) * static_cast<double>(network.dim())};
+  bench.row(row_of("engine/gpt gradients one by one", figures, peak.seconds(work), "hand-written, b=1", {1.3},
+                   "per sample of 64"));
 }
 
 void engine_shapes(Bench& bench) {
@@ -158,11 +189,7 @@ void engine_shapes(Bench& bench) {
     const std::size_t b = std::max<std::size_t>(1, 64 / context);
     TaskRun<float> run(network, shakespeare_windows(text, context), b);
     const auto figures = measure(bench, 0.3, [&] { run.gradient(); }, {});
-    // Multiply-adds of a training step: three for each weight at each position, and those of the triangles of
-    // attention.
-    const double positions = static_cast<double>(context * b), weights = static_cast<double>(network.dim());
-    const double pairs = static_cast<double>(b * context * (context + 1)) / 2;
-    const double flops = 2 * (3 * positions * weights + 7 * 6 * pairs * static_cast<double>(width));
+    const double flops = 2 * gpt_multiply_adds(network, context, width, b);
     Row row;
     row.name = "engine/shapes context=" + std::to_string(context) + " width=" + std::to_string(width);
     row.value = figures.ours.times(1e9 / flops);

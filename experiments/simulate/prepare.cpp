@@ -62,7 +62,26 @@ std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamp
                     turns);
 }
 
+ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& samples) {
+  ClientsData data;
+  data.agreement = agreement_of(samples, problem);
+  for (std::uint32_t i = 0; i < samples.clients(); ++i) data.samples.push_back(samples.train_count(i));
+  return data;
+}
+
 }  // namespace
+
+RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, const SharedSamples& samples,
+                std::optional<Smoothness>& known) {
+  ClientsData data = clients_data(problem, samples);
+  data.smoothness = [&](RunPlan& plan) -> std::optional<Smoothness> {
+    if (known) return known;
+    std::optional<Smoothness> found = constants(problem, samples, turns_of(nullptr, problem.clients), plan);
+    if (problem.kind().has_smoothness) known = found;  // else they are estimates near this run's start
+    return found;
+  };
+  return make_plan(loaded, data);
+}
 
 Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks) {
   Prepared p;
@@ -70,9 +89,7 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks) {
   const Turns turns = turns_of(ranks, p.problem.clients);
   p.data = load_samples(loaded.experiment, loaded.folder(),
                         ranks == nullptr ? std::nullopt : std::optional(ClientRange{turns.first, turns.end}));
-  ClientsData data;
-  data.agreement = agreement_of(p.data, p.problem);
-  for (std::uint32_t i = 0; i < p.data.clients(); ++i) data.samples.push_back(p.data.train_count(i));
+  ClientsData data = clients_data(p.problem, p.data);
   data.smoothness = [&](RunPlan& plan) {
     none_has_failed(ranks);
     return constants(p.problem, p.data, turns, plan);

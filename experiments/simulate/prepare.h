@@ -1,20 +1,39 @@
 // From an experiment file to everything that a run needs and that does not depend on the transport.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "cluster/ranks.h"
 #include "engine/data/source.h"
+#include "engine/population.h"
 #include "proto/config/client_seconds.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/run_plan.h"
 
 namespace gradwire {
 
+// The functions of all clients, made before a run and shared with others; of one precision.
+struct Functions {
+  std::shared_ptr<const Population<float>> fp32;
+  std::shared_ptr<const Population<double>> fp64;
+
+  template <class Real>
+  auto& of() {
+    if constexpr (std::is_same_v<Real, float>)
+      return fp32;
+    else
+      return fp64;
+  }
+};
+
 // The plan of a run whose data are at hand.
 struct Prepared : RunPlan {
   ProblemSpec problem;
-  SharedSamples data;
+  SharedSamples data;     // empty where the functions are made
+  Functions functions;    // null: to be made of the data
   ClientSeconds seconds;  // of clients.seconds, with what its file holds
 };
 
@@ -22,5 +41,10 @@ struct Prepared : RunPlan {
 // collective, and to be called in all_or_none(): each rank reads the samples of its clients, and all get the
 // same numbers.
 Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr);
+
+// The same of data that were read before. `known`, the constants, are taken where they are there, else left
+// there where they were computed from the data alone.
+RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, const SharedSamples& data,
+                std::optional<Smoothness>& known);
 
 }  // namespace gradwire

@@ -184,7 +184,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   }
   p.smoothness.reset();  // has numbers of each client, and steps are resolved
   const std::shared_ptr<const Population<Real>> functions =
-      make_population<Real>(p.problem, p.agreement, std::move(p.data));
+      p.functions.of<Real>() != nullptr ? p.functions.of<Real>()
+                                        : make_population<Real>(p.problem, p.agreement, std::move(p.data));
   const auto server = make_server<Real>(setup);
   Ledger ledger;
   ledger.committed.resize(setup->n);

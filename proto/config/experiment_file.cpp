@@ -87,6 +87,8 @@ const KnownKey* find_key(const std::string& section, const std::string& key) {
 // ---- reading ----
 
 [[noreturn]] void refuse_section(const std::string& section, const std::string& path) {
+  if (section == kSweepSection)
+    throw ConfigError(path, "[sweep] describes many runs; start them with gradwire sweep, or leave it out");
   throw ConfigError(path, "unknown section '" + section + "'" + suggest(section, section_names()));
 }
 
@@ -195,7 +197,9 @@ void fill_in(LoadedExperiment& loaded) {
     throw ConfigError("problem.lambda", "lambda has no use without regularizer = \"l2\" or \"nonconvex\"");
 }
 
-std::string read_file(const std::filesystem::path& file) {
+}  // namespace
+
+std::string read_experiment_text(const std::filesystem::path& file) {
   const std::string name = file.string();
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
@@ -212,6 +216,8 @@ std::string read_file(const std::filesystem::path& file) {
   return text;
 }
 
+namespace {
+
 // The text after "SCHEME:" of a source or x0 that has a path.
 std::optional<std::size_t> path_start(const std::string& text) {
   for (const std::string_view scheme : {"libsvm:", "csv:", "idx:", "text:", "file:"})
@@ -226,15 +232,22 @@ std::filesystem::path LoadedExperiment::folder() const {
 }
 
 LoadedExperiment load_experiment(const std::filesystem::path& file, std::span<const std::string> overrides) {
-  return parse_experiment(read_file(file), file, overrides);
+  return parse_experiment(read_experiment_text(file), file, overrides);
 }
 
-LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
-                                  std::span<const std::string> overrides) {
+namespace {
+
+// `chosen`: of one run of a [sweep]; null: the text shall have none.
+LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_for_errors,
+                       const std::span<const TomlEntry>* chosen, std::span<const std::string> overrides) {
   LoadedExperiment loaded{{}, name_for_errors, {}};
   const std::string name = name_for_errors.string();
   try {
     std::vector<TomlEntry> entries = read_toml(toml);
+    if (chosen != nullptr) {
+      std::erase_if(entries, [](const TomlEntry& entry) { return entry.section == kSweepSection; });
+      entries.insert(entries.end(), chosen->begin(), chosen->end());
+    }
     if (entries.empty())
       throw ExperimentError(
           one_line(name + ":1: the file is empty; an experiment needs problem.kind and algorithm.name"));
@@ -257,6 +270,23 @@ LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::
     throw locate(loaded, error);
   }
   return loaded;
+}
+
+}  // namespace
+
+LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
+                                  std::span<const std::string> overrides) {
+  return parse(toml, name_for_errors, nullptr, overrides);
+}
+
+LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem::path& name_for_errors,
+                                    std::span<const TomlEntry> chosen,
+                                    std::span<const std::string> overrides) {
+  return parse(toml, name_for_errors, &chosen, overrides);
+}
+
+std::string key_of_override(std::string_view override_text) {
+  return std::string(override_text.substr(0, override_text.find('=')));
 }
 
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error) {

@@ -21,6 +21,8 @@ class ExperimentError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct TomlEntry;
+
 inline constexpr std::size_t kMaxExperimentBytes = 1 << 20;
 
 struct LoadedExperiment {
@@ -40,6 +42,18 @@ LoadedExperiment load_experiment(const std::filesystem::path& file,
                                  std::span<const std::string> overrides = {});
 LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
                                   std::span<const std::string> overrides = {});
+
+// One run of a file with a [sweep], which other readers refuse: `chosen` are the keys and values of this run,
+// each with its line of the file. `overrides` come last. Throws ExperimentError.
+inline constexpr const char* kSweepSection = "sweep";
+LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem::path& name_for_errors,
+                                    std::span<const TomlEntry> chosen,
+                                    std::span<const std::string> overrides);
+
+// The text of a file. Throws ExperimentError.
+std::string read_experiment_text(const std::filesystem::path& file);
+// The key that an argument of --set names.
+std::string key_of_override(std::string_view override_text);
 
 // Adds file and line of the key to an error that was found later, e.g. by resolve().
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error);

@@ -112,7 +112,57 @@ std::vector<TomlEntry> flatten(const toml::table& document) {
   return entries;
 }
 
+// Each key below `table`, without its key `left_out`.
+void list_choices(const toml::table& table, const std::string& above, std::string_view left_out,
+                  TomlChoices& to) {
+  for (const auto& [key, node] : table) {
+    if (above.empty() && key.str() == left_out) continue;
+    const std::string path = above + std::string(key.str());
+    if (const toml::table* inner = node.as_table()) {
+      list_choices(*inner, path + ".", {}, to);
+      continue;
+    }
+    TomlChoice choice{path, {}, false, line_of(key, node)};
+    if (const toml::array* list = node.as_array()) {
+      choice.is_list = true;
+      for (const toml::node& element : *list) choice.values.push_back(to_value(element));
+    } else {
+      choice.values.push_back(to_value(node));
+    }
+    to.push_back(std::move(choice));
+  }
+}
+
+TomlChoices choices_of(const toml::table& table, std::string_view left_out = {}) {
+  TomlChoices choices;
+  list_choices(table, "", left_out, choices);
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const TomlChoice& a, const TomlChoice& b) { return a.line < b.line; });
+  return choices;
+}
+
 }  // namespace
+
+TomlSweep read_toml_sweep(std::string_view text, std::string_view section, std::string_view tables) {
+  const toml::table document = toml::parse(text);
+  TomlSweep sweep;
+  const toml::table* table = document[section].as_table();
+  if (table == nullptr) return sweep;
+  sweep.keys = choices_of(*table, tables);
+  const toml::node* nested = table->get(tables);
+  if (nested == nullptr) return sweep;
+  const auto wrong = [&](const toml::node& node) {
+    return TomlError(node.source().begin.line, "write [[" + std::string(section) + "." + std::string(tables) +
+                                                   "]] for each of them, and its keys below");
+  };
+  const toml::array* list = nested->as_array();
+  if (list == nullptr) throw wrong(*nested);
+  for (const toml::node& element : *list) {
+    if (element.as_table() == nullptr) throw wrong(element);
+    sweep.tables.push_back(choices_of(*element.as_table()));
+  }
+  return sweep;
+}
 
 std::vector<TomlEntry> read_toml(std::string_view text) {
   check_utf8(text);

@@ -35,6 +35,23 @@ struct TomlEntry {
 // TomlError.
 std::vector<TomlEntry> read_toml(std::string_view text);
 
+// One key of a table with the values it lists; one that lists none has a single value.
+struct TomlChoice {
+  std::string path;  // below its table, "algorithm.step_size"
+  std::vector<Value> values;
+  bool is_list = false;
+  std::uint32_t line = 0;
+};
+using TomlChoices = std::vector<TomlChoice>;  // in the order of the file
+
+// The keys below a section, however deep, and those of each table of its array `tables` (which the first list
+// leaves out). Throws TomlError. REQUIRES: read_toml() accepts the text.
+struct TomlSweep {
+  TomlChoices keys;
+  std::vector<TomlChoices> tables;
+};
+TomlSweep read_toml_sweep(std::string_view text, std::string_view section, std::string_view tables);
+
 // One value as it would stand to the right of a "="; nothing when it is not TOML.
 std::optional<Value> read_toml_value(std::string_view text);
 

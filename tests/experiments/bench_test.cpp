@@ -88,6 +88,25 @@ TEST(Bench, JudgesTheMedianOrItsRatio) {
   EXPECT_NE(judged(2.1, 5, Of::kRatio).find(": met"), std::string::npos);
 }
 
+TEST(Bench, HoldsAFigureAgainstTheCoresPeak) {
+  std::ostringstream out;
+  BenchOptions options;
+  bench::Bench report(options, out);
+  bench::Series taken, least;
+  taken.add(10), taken.add(20), taken.add(30);
+  least.add(8), least.add(9), least.add(9);
+  bench::Row row;
+  row.name = "some";
+  row.value = taken;
+  row.unit = "us";
+  row.floor = {least, 0.4};
+  report.row(row);
+  EXPECT_NE(out.str().find("80.0 % / 45.0 % of the peak, >= 40.0 %: met"), std::string::npos) << out.str();
+  row.floor->share_at_least = 0.5;
+  report.row(row);
+  EXPECT_NE(out.str().find(">= 50.0 %: MISSED"), std::string::npos) << out.str();
+}
+
 TEST(Bench, SeriesHaveTheMinimumAndTheMedian) {
   bench::Series series;
   for (const double v : {5.0, 1.0, 2.0}) series.add(v);

@@ -70,8 +70,13 @@ class Cli : public testing::Test {
 };
 
 TEST_F(Cli, EveryCommandHasHelpWithExamples) {
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"--help"}, {"run", "--help"}, {"plot", "--help"}, {"list", "--help"}, {"bench", "--help"}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--help"},
+                                             {"run", "--help"},
+                                             {"sweep", "--help"},
+                                             {"plot", "--help"},
+                                             {"list", "--help"},
+                                             {"bench", "--help"}}) {
     const auto r = gradwire(arguments);
     EXPECT_EQ(r.code, 0);
     EXPECT_NE(r.out.find("Examples:\n  gradwire"), std::string::npos) << r.out;

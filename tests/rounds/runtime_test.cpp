@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
-#include "engine/stop_flag.h"
+#include "fl_client/stoppable_oracle.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/algorithms/federation.h"
 
@@ -21,7 +21,7 @@ class Counting final : public Oracle<double> {
     if (stops_next) {
       stops_next = false;
       gradient[0] = 0;  // half done
-      throw ComputationStopped();
+      throw OracleStopped();
     }
     return inner_.loss_and_gradient(x, batch, gradient);
   }
@@ -78,7 +78,7 @@ TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
     request.request = kind;
     oracle.stops_next = true;
     if (ticket < 3) {  // the third is remembered
-      EXPECT_THROW(client.handle(request, scratch), ComputationStopped);
+      EXPECT_THROW(client.handle(request, scratch), OracleStopped);
     }
     for (int again = 0; again < 2; ++again) {
       const Uplink<double>* got = client.handle(request, scratch);

@@ -63,6 +63,17 @@ TYPED_TEST(KernelMath, TanhAndSigmoidAreRightToAFewUnitsInTheLastPlace) {
   }
 }
 
+// v <- v / 2 + 1/2 keeps 1; v <- v + 1 counts the rounds: neither is left out.
+TYPED_TEST(KernelMath, ThePeakIsMeasuredOnMultiplyAddsThatHappen) {
+  for (const Kernels<TypeParam>* kernels : available_kernels<TypeParam>()) {
+    SCOPED_TRACE(kernels->name);
+    const auto numbers = static_cast<TypeParam>(kernels->multiply_adds_a_round);
+    EXPECT_GE(kernels->multiply_adds_a_round, kernels->vector);
+    EXPECT_EQ(kernels->multiply_adds(1000, TypeParam(0.5), TypeParam(0.5)), numbers);
+    EXPECT_EQ(kernels->multiply_adds(1000, 1, 1), 1001 * numbers);
+  }
+}
+
 TYPED_TEST(KernelMath, FunctionsOfInfinitiesAndNotANumber) {
   using Real = TypeParam;
   constexpr Real kInfinity = std::numeric_limits<Real>::infinity();

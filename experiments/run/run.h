@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,9 +24,11 @@ struct RunRequest {
   unsigned threads = 0;  // 0: one per processor
   Verbosity verbosity = Verbosity::kNormal;
   Resume resume = Resume::kNo;
-  double checkpoint_seconds = 30;  // from one checkpoint to the next; 0: none
-  Log log;                         // unless it is to be quiet
-  std::shared_ptr<Ranks> ranks;    // that make this run together; null: this process alone
+  double checkpoint_seconds = 30;                            // from one checkpoint to the next; 0: none
+  Log log;                                                   // unless it is to be quiet
+  bool figure = true;                                        // plot.svg and plot.py of the run
+  std::function<Prepared(const LoadedExperiment&)> prepare;  // null: the run reads its own data
+  std::shared_ptr<Ranks> ranks;  // that make this run together; null: this process alone
 };
 
 struct RunReport {

@@ -1,4 +1,4 @@
-#include "experiments/run.h"
+#include "experiments/run/run.h"
 
 #include <fstream>
 #include <new>
@@ -9,10 +9,10 @@
 
 #include "engine/kernels/select.h"
 #include "experiments/plot/plot.h"
+#include "experiments/run/tcp_run.h"
 #include "experiments/simulate/checkpoint.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/support/results_dir.h"
-#include "experiments/tcp_run.h"
 #include "proto/config/experiment_file.h"
 #include "proto/report/build_info.h"
 #include "proto/report/metrics_file.h"
@@ -84,7 +84,7 @@ void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest
   summary.processes = result.processes;
   write_text(folder / "summary.json", summary_json(summary));
   // A run without evaluations has nothing to plot.
-  if (plan.experiment.run.evaluate_every == 0) return;
+  if (plan.experiment.run.evaluate_every == 0 || !request.figure) return;
   const fs::path folders[] = {folder};
   write_figure(make_figure(load_curves(folders), nullptr, nullptr), folder / "plot.svg");
 }
@@ -106,7 +106,7 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
 }
 
 Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) {
-  Prepared prepared = prepare(loaded, request.ranks.get());
+  Prepared prepared = request.prepare ? request.prepare(loaded) : prepare(loaded, request.ranks.get());
   if (request.ranks != nullptr) check_for_ranks(prepared);
   return prepared;
 }

@@ -1,4 +1,4 @@
-#include "experiments/tcp_run.h"
+#include "experiments/run/tcp_run.h"
 
 #include <chrono>
 #include <cstdlib>

@@ -1,0 +1,129 @@
+// Which coordinates of a vector somebody asks for: all, a range (that may go round the end), or a list.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace gradwire {
+
+struct CoordinateRange {
+  std::size_t first = 0, end = 0;
+
+  std::size_t size() const { return end - first; }
+  bool empty() const { return first >= end; }
+  bool operator==(const CoordinateRange&) const = default;
+};
+
+// A view: a list stays the caller's.
+class Coordinates {
+ public:
+  Coordinates() = default;  // all
+
+  // first, first + 1, ..., `count` of them.
+  static Coordinates range(std::size_t first, std::size_t count) {
+    return ranges({first, first + count}, {});
+  }
+  // The same modulo d, as RandSeqK draws them. REQUIRES: first < d, count <= d; else check() throws.
+  static Coordinates cyclic(std::size_t first, std::size_t count, std::size_t d) {
+    if (first >= d || first + count <= d || count > d) return range(first, count);
+    return ranges({0, first + count - d}, {first, d});
+  }
+  // Ascending, none twice.
+  static Coordinates list(std::span<const std::uint32_t> ascending) {
+    Coordinates result;
+    result.kind_ = Kind::kList;
+    result.list_ = ascending;
+    return result;
+  }
+
+  bool all() const { return kind_ == Kind::kAll; }
+
+  // How many of them lie in `within`.
+  std::size_t count(CoordinateRange within) const {
+    if (within.empty()) return 0;
+    if (all()) return within.size();
+    if (kind_ == Kind::kList) {
+      const auto part = listed(within);
+      return part.size();
+    }
+    return common(ranges_[0], within).size() + common(ranges_[1], within).size();
+  }
+
+  // The smallest range that holds all of them that lie in `within`; empty: none lies there.
+  CoordinateRange hull(CoordinateRange within) const {
+    if (all() || within.empty()) return within;
+    if (kind_ == Kind::kList) {
+      const auto part = listed(within);
+      if (part.empty()) return {};
+      return {part.front(), std::size_t{part.back()} + 1};
+    }
+    const CoordinateRange low = common(ranges_[0], within), high = common(ranges_[1], within);
+    if (low.empty()) return high;
+    return high.empty() ? low : CoordinateRange{low.first, high.end};
+  }
+
+  // Calls f(first, end) for runs of coordinates that together are all of them, ascending. REQUIRES: they are
+  // coordinates of R^d.
+  template <class F>
+  void for_runs(std::size_t d, F&& f) const {
+    if (all()) return f(std::size_t{0}, d);
+    if (kind_ == Kind::kList) {
+      for (const std::size_t j : list_) f(j, j + 1);
+      return;
+    }
+    for (const CoordinateRange& r : ranges_)
+      if (!r.empty()) f(r.first, r.end);
+  }
+
+  // Throws std::logic_error unless these are coordinates of R^d, a list ascending.
+  void check(std::size_t d) const {
+    if (all()) return;
+    if (kind_ == Kind::kList) {
+      for (std::size_t k = 1; k < list_.size(); ++k)
+        if (list_[k] <= list_[k - 1])
+          throw std::logic_error("a list of coordinates must ascend, but entry " + std::to_string(k) +
+                                 " is " + std::to_string(list_[k]) + " after " +
+                                 std::to_string(list_[k - 1]));
+      if (!list_.empty()) check_end(std::size_t{list_.back()} + 1, d);
+      return;
+    }
+    for (const CoordinateRange& r : ranges_) {
+      if (r.first > r.end) throw std::logic_error("a range of coordinates ends before it begins");
+      check_end(r.end, d);
+    }
+  }
+
+ private:
+  enum class Kind : std::uint8_t { kAll, kRanges, kList };
+
+  static Coordinates ranges(CoordinateRange low, CoordinateRange high) {
+    Coordinates result;
+    result.kind_ = Kind::kRanges;
+    result.ranges_[0] = low;
+    result.ranges_[1] = high;
+    return result;
+  }
+  static CoordinateRange common(CoordinateRange a, CoordinateRange b) {
+    const CoordinateRange both{std::max(a.first, b.first), std::min(a.end, b.end)};
+    return both.empty() ? CoordinateRange{} : both;
+  }
+  static void check_end(std::size_t end, std::size_t d) {
+    if (end > d)
+      throw std::logic_error("coordinate " + std::to_string(end - 1) + " is asked for, but there are " +
+                             std::to_string(d));
+  }
+  std::span<const std::uint32_t> listed(CoordinateRange within) const {
+    const auto low = std::lower_bound(list_.begin(), list_.end(), within.first);
+    return {low, std::lower_bound(low, list_.end(), within.end)};
+  }
+
+  Kind kind_ = Kind::kAll;
+  CoordinateRange ranges_[2];  // ascending; the second may be empty
+  std::span<const std::uint32_t> list_;
+};
+
+}  // namespace gradwire

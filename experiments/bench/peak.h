@@ -1,0 +1,32 @@
+// What one core can do at most, measured in the same run as what is held against it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/aligned.h"
+#include "engine/kernels/kernels.h"
+#include "experiments/bench/harness.h"
+
+namespace gradwire::bench {
+
+// What a computation cannot do without, in fp32.
+struct Work {
+  double multiply_adds = 0;
+  double bytes = 0;  // read or written once
+};
+
+// Multiply-adds in registers, and copying between two arrays of `numbers` numbers, in turns.
+class Peak {
+ public:
+  Peak(const Kernels<float>& kernels, std::size_t numbers, std::uint32_t turns);
+
+  // The least seconds that `work` could take, turn by turn: the slower of its two parts, as if they
+  // overlapped.
+  Series seconds(const Work& work) const;
+
+ private:
+  Series for_a_multiply_add_, for_a_byte_;
+};
+
+}  // namespace gradwire::bench

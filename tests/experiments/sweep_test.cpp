@@ -1,0 +1,379 @@
+// gradwire sweep: which runs a [sweep] has, what they share, and what is said about them.
+#include "experiments/sweep/sweep.h"
+
+#include <chrono>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <signal.h>
+#include <thread>
+
+#include "base/config_error.h"
+#include "experiments/support/child_process.h"
+#include "experiments/sweep/conditions.h"
+#include "experiments/sweep/judge.h"
+#include "experiments/sweep/shared_problems.h"
+#include "tests/support/data_files.h"
+#include "tests/support/run_program.h"
+
+namespace gradwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kSweeps =
+    fs::path(__FILE__).parent_path().parent_path().parent_path() / "experiments" / "sweeps";
+
+constexpr const char* kBase = R"(name = "steps"
+[problem]
+kind = "quadratic"
+dim = 20
+[clients]
+count = 3
+[algorithm]
+name = "ef21"
+compressor = "topk:k=2"
+[run]
+rounds = 20
+evaluate_every = 5
+)";
+
+class Sweep : public testing::Test {
+ protected:
+  fs::path write(const std::string& sweep, const std::string& base = kBase) {
+    folder_.write("sweep.toml", base + sweep);
+    return path() / "sweep.toml";
+  }
+  SweepPlan plan(const std::string& sweep, const std::vector<std::string>& overrides = {}) {
+    return read_sweep(write(sweep), overrides);
+  }
+  std::string refusal(const std::string& sweep) {
+    try {
+      plan(sweep);
+    } catch (const ExperimentError& error) {
+      const std::string what = error.what(), file = (path() / "sweep.toml").string();
+      return what.rfind(file, 0) == 0 ? what.substr(file.size()) : what;
+    }
+    return "accepted";
+  }
+  std::vector<std::string> labels(const SweepPlan& plan) {
+    std::vector<std::string> all;
+    for (const RunOfSweep& run : plan.runs) all.push_back(label_of(run, plan.varied));
+    return all;
+  }
+  ProgramResult gradwire(const std::vector<std::string>& arguments) {
+    return run_gradwire(path(), arguments);
+  }
+  const fs::path& path() const { return folder_.path(); }
+  std::string read(const fs::path& name) const { return read_file(path() / name); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Sweep, HasEveryCombinationWithTheLastKeyFastest) {
+  const SweepPlan p = plan("[sweep]\nalgorithm.step_size = [\"theory\", 0.5]\nseed = [1, 2]\n");
+  EXPECT_EQ(labels(p), (std::vector<std::string>{
+                           "seed = 1, algorithm.step_size = theory", "seed = 2, algorithm.step_size = theory",
+                           "seed = 1, algorithm.step_size = 0.5", "seed = 2, algorithm.step_size = 0.5"}));
+  EXPECT_EQ(p.compared(), std::vector<std::string>{});
+}
+
+TEST_F(Sweep, GridsOfMethodsHaveTheirOwnValuesBesideTheCommonOnes) {
+  const SweepPlan p = plan(R"([sweep]
+algorithm.step_size = [0.1, 0.2]
+[[sweep.grid]]
+algorithm.name = "ef21"
+[[sweep.grid]]
+algorithm.name = "gd"
+algorithm.compressor = "identity"
+algorithm.step_size = [0.4]
+)");
+  EXPECT_EQ(labels(p),
+            (std::vector<std::string>{
+                "algorithm.name = ef21, algorithm.compressor = topk:k=2, algorithm.step_size = 0.1",
+                "algorithm.name = ef21, algorithm.compressor = topk:k=2, algorithm.step_size = 0.2",
+                "algorithm.name = gd, algorithm.compressor = identity, algorithm.step_size = 0.4"}));
+  EXPECT_EQ(p.compared(), (std::vector<std::string>{"algorithm.name", "algorithm.compressor"}));
+}
+
+TEST_F(Sweep, SetTakesThePlaceOfListedValues) {
+  const SweepPlan p = plan("[sweep]\nalgorithm.step_size = [0.1, 0.2]\nseed = [1, 2]\n", {"seed=7"});
+  ASSERT_EQ(p.runs.size(), 2u);
+  for (const RunOfSweep& run : p.runs) EXPECT_EQ(setting(run, "seed"), "7");
+}
+
+TEST_F(Sweep, AConditionLeavesRunsOutEvenThoseThatWouldBeInvalid) {
+  const SweepPlan p = plan(R"([sweep]
+algorithm.compressor = ["topk:k=2", "topk:k=30"]
+problem.dim = [20, 40]
+where = "problem.dim = 40 or algorithm.compressor != topk:k=30"
+)");
+  EXPECT_EQ(p.runs.size(), 3u);
+}
+
+TEST_F(Sweep, EqualRunsAreOne) {
+  const SweepPlan p = plan("[sweep]\nseed = [1, 2, 1]\n");
+  EXPECT_EQ(p.runs.size(), 2u);
+  EXPECT_NE(p.runs[0].id, p.runs[1].id);
+}
+
+TEST_F(Sweep, MistakesNameTheirLine) {
+  EXPECT_EQ(refusal("[sweep]\nseed = []\n"), ":14: seed lists no value");
+  EXPECT_EQ(refusal("[sweep]\nalgorithm.stepsize = [1, 2]\n").substr(0, 5), ":14: ");
+  EXPECT_NE(refusal("[sweep]\nrun.roundz = [1, 2]\n").find(":14: unknown key 'roundz' in [run]"),
+            std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\ncriterion = \"los\"\n")
+                .find(":15: metrics.csv has no column 'los'; did "
+                      "you mean 'loss'?"),
+            std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\nbudget = \"bits_up < 3\"\n").find(":15: budget must be"),
+            std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\ntarget = 1e-3\n").find(":15: target needs budget"),
+            std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\nwhere = \"seed is 3\"\n").find(":15: 'seed is 3': write KEY"),
+            std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\nwhere = \"sead = 3\"\n")
+                .find(":15: no run has the key 'sead'; did you mean "
+                      "'seed'?"),
+            std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\nwhere = \"seed = 3\"\n").find(":15: no run is left"),
+            std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\ntune = [\"run.steps\"]\n").find(":15: no run has the key"),
+            std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\ngrid = 3\n").find("write [[sweep.grid]]"), std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nrun.evaluate_every = [0, 1]\n").find("evaluate_every"), std::string::npos);
+  EXPECT_NE(refusal("").find("has no [sweep]"), std::string::npos);
+  std::string many = "[sweep]\n";
+  for (const char* key : {"seed", "run.rounds", "clients.count"}) {
+    many += std::string(key) + " = [1";
+    for (int k = 2; k <= 60; ++k) many += ", " + std::to_string(k);
+    many += "]\n";
+  }
+  EXPECT_NE(refusal(many).find(":16: the grid has more than 100000 runs"), std::string::npos);
+}
+
+TEST_F(Sweep, OtherCommandsRefuseAFileWithASweep) {
+  write("[sweep]\nseed = [1, 2]\n");
+  const auto r = gradwire({"run", "sweep.toml"});
+  EXPECT_EQ(r.code, 2);
+  EXPECT_NE(r.err.find("sweep.toml:13: [sweep] describes many runs; start them with gradwire sweep"),
+            std::string::npos)
+      << r.err;
+}
+
+TEST(SweepFiles, AreAcceptedAndSayWhatTheyShow) {
+  std::size_t found = 0;
+  for (const auto& entry : fs::directory_iterator(kSweeps)) {
+    EXPECT_EQ(read_file(entry.path()).substr(0, 2), "# ") << entry.path();
+    EXPECT_GT(read_sweep(entry.path(), {}).runs.size(), 1u) << entry.path();
+    ++found;
+  }
+  EXPECT_GT(found, 0u);
+}
+
+TEST(SweepCondition, ComparesNumbersAsNumbersAndTextsAsTexts) {
+  const Settings run = {{"algorithm.K", "10"}, {"algorithm.name", "scaffold"}, {"clients.count", "9"}};
+  for (const char* holds :
+       {"algorithm.K = 10.0", "algorithm.K > 9", "algorithm.K >= 10", "algorithm.K <= 1e1",
+        "algorithm.name = scaffold", "algorithm.name != gd", "clients.count < algorithm.K",
+        "algorithm.K < 3 or algorithm.name = scaffold", "algorithm.p = 3"})
+    EXPECT_TRUE(Condition(holds).holds(run)) << holds;
+  for (const char* fails : {"algorithm.K = 1", "algorithm.K > 10", "algorithm.name = gd",
+                            "algorithm.K <= clients.count", "algorithm.K < 3 or clients.count > 9"})
+    EXPECT_FALSE(Condition(fails).holds(run)) << fails;
+  for (const char* bad :
+       {"", "algorithm.K", "= 3", "algorithm.K =", "algorithm.K == 3", "algorithm.K < gd", "a = 1 or "})
+    EXPECT_THROW(Condition{bad}, ConfigError) << bad;
+}
+
+RoundRecord record_of(std::uint32_t round, double loss, double bits) {
+  RoundRecord record;
+  record.round = round;
+  record.loss = loss;
+  record.bits_up = bits;
+  return record;
+}
+
+TEST(SweepJudge, ARunIsWorthItsLastRowWithinTheBudget) {
+  const EndedRun run{0, "finished", {record_of(0, 5, 0), record_of(1, 3, 100), record_of(2, 1, 200)}};
+  Judgement j;
+  j.criterion = "loss";
+  EXPECT_EQ(worth_of(run, j), 1);
+  j.budget_column = "bits_up";
+  j.budget = 150;
+  EXPECT_EQ(worth_of(run, j), 3);
+  j.target = 4;
+  EXPECT_EQ(worth_of(run, j), 100);
+  j.target = 2;
+  EXPECT_EQ(worth_of(run, j), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(worth_of({0, "diverged", run.records}, Judgement{}), std::numeric_limits<double>::infinity());
+  j = {};
+  j.criterion = "accuracy";
+  EndedRun exact = run;
+  for (RoundRecord& record : exact.records) record.accuracy = record.loss / 10;
+  EXPECT_EQ(worth_of(exact, j), -0.1);
+}
+
+TEST_F(Sweep, TheBestStepOfEachMethodIsThatOfTheLowestMedianOverSeeds) {
+  const SweepPlan p = plan(R"([sweep]
+criterion = "loss"
+algorithm.step_size = [0.1, 0.2, 0.4]
+seed = [1, 2, 3]
+)");
+  // By step: medians 5, 2, 3; the lowest single run is that of the third.
+  const double losses[] = {5, 5, 5, 2, 1, 9, 0, 3, 4};
+  std::vector<EndedRun> ended;
+  for (std::size_t k = 0; k < 9; ++k) ended.push_back({k, "finished", {record_of(1, losses[k], 0)}});
+  ended[6].outcome = "diverged";
+  const std::vector<BestOf> best = best_of(p, ended);
+  ASSERT_EQ(best.size(), 1u);
+  EXPECT_EQ(best[0].tuned, "algorithm.step_size = 0.2");
+  EXPECT_EQ(best[0].runs, (std::vector<std::size_t>{3, 4, 5}));
+  EXPECT_EQ(best[0].median, 2);
+  EXPECT_EQ(best[0].low, 1);
+  EXPECT_EQ(best[0].high, 9);
+  EXPECT_EQ(best[0].diverged, 1u);
+  EXPECT_EQ(best[0].at_the_edge, "");
+  EXPECT_NE(table_text(p, best).find("steps"), std::string::npos);
+  ended.resize(3);
+  EXPECT_EQ(best_of(p, ended)[0].at_the_edge, "");  // nothing else was tried
+  ended.push_back({3, "finished", {record_of(1, 9, 0)}});
+  EXPECT_EQ(best_of(p, ended)[0].at_the_edge, "algorithm.step_size");
+}
+
+TEST_F(Sweep, RunsAreThoseOfGradwireRunBitForBit) {
+  write(
+      "[sweep]\nalgorithm.step_size = [\"theory\", 0.01]\nseed = [1, 2]\nprecision = [\"fp32\", \"fp64\"]\n");
+  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--quiet"}).code, 0);
+  folder_.write("one.toml", kBase);
+  for (const RunOfSweep& run : read_sweep(path() / "sweep.toml", {}).runs) {
+    const auto alone =
+        gradwire({"run", "one.toml", "--quiet", "--out", "alone", "--set",
+                  "algorithm.step_size=" + setting(run, "algorithm.step_size"), "--set",
+                  "seed=" + setting(run, "seed"), "--set", "precision=" + setting(run, "precision")});
+    ASSERT_EQ(alone.code, 0) << alone.err;
+    const fs::path results = fs::path("results/steps/runs") / run.id;
+    EXPECT_EQ(read(results / "model.bin"), read("alone/model.bin"));
+    EXPECT_EQ(without_seconds(read(results / "metrics.csv")), without_seconds(read("alone/metrics.csv")));
+    EXPECT_EQ(read(results / "config.toml"), read("alone/config.toml"));
+  }
+}
+
+constexpr const char* kLogistic = R"(name = "steps"
+[problem]
+kind = "logistic"
+data = "csv:points.csv"
+regularizer = "l2"
+lambda = 0.1
+[clients]
+count = 3
+partition = "iid"
+[algorithm]
+name = "gd"
+[run]
+rounds = 5
+)";
+
+TEST_F(Sweep, AFileIsReadOnceForAllRuns) {
+  std::string points;
+  for (int k = 0; k < 30; ++k)
+    points += std::to_string((k * 7) % 11) + "," + std::to_string((k * 5) % 13) + "," +
+              std::to_string(k % 2) + "\n";
+  folder_.write("points.csv", points);
+  const SweepPlan p =
+      read_sweep(write("[sweep]\nseed = [1, 2]\nprecision = [\"fp32\", \"fp64\"]\n", kLogistic), {});
+  SharedProblems problems;
+  for (const RunOfSweep& run : p.runs) problems.expect(run.settings);
+  for (const RunOfSweep& run : p.runs) {
+    const LoadedExperiment loaded = load_run(p, run);
+    const Prepared prepared = problems.prepare(loaded);
+    EXPECT_EQ(prepared.d, 2u);
+    EXPECT_TRUE(prepared.functions.fp32 != nullptr || prepared.functions.fp64 != nullptr);
+    problems.leave(run.settings);
+    fs::remove(path() / "points.csv");  // whoever reads it again fails
+  }
+}
+
+TEST_F(Sweep, AFailedRunIsNamedAndTheOthersFinish) {
+  folder_.write("points.csv", "1,2,0\n2,1,1\n3,1,0\n4,4,1\n");
+  write("[sweep]\nclients.count = [2, 5, 4]\n", kLogistic);
+  const auto r = gradwire({"sweep", "sweep.toml", "--jobs", "1"});
+  EXPECT_EQ(r.code, 1);
+  EXPECT_NE(r.err.find("1 of 3 runs failed; the first: clients.count = 5: "), std::string::npos) << r.err;
+  EXPECT_EQ(lines_of(read("results/steps/runs.csv")).size(), 3u);
+  EXPECT_NE(r.out.find("clients.count = 4"), std::string::npos) << r.out;
+}
+
+TEST_F(Sweep, ShardsJoinedAreTheWholeSweep) {
+  write("[sweep]\nalgorithm.step_size = [\"theory\", \"theory*2\", \"theory*4\"]\nseed = [1, 2, 3]\n");
+  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "whole", "--quiet"}).code, 0);
+  const auto first = gradwire({"sweep", "sweep.toml", "--out", "one", "--shard", "1/2"});
+  EXPECT_EQ(first.code, 0);
+  EXPECT_NE(
+      first.out.find("4 of 9 runs are for other shards; join them with gradwire sweep sweep.toml --merge"),
+      std::string::npos)
+      << first.out;
+  const auto early = gradwire({"sweep", "sweep.toml", "--out", "joined", "--merge", "one"});
+  EXPECT_EQ(early.code, 1);
+  EXPECT_NE(early.err.find("4 of 9 runs are in none of the folders"), std::string::npos) << early.err;
+  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "two", "--shard", "2/2", "--quiet"}).code, 0);
+  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "joined", "--merge", "one", "--merge", "two"}).code, 0);
+  EXPECT_EQ(read("joined/best.csv"), read("whole/best.csv"));
+  EXPECT_EQ(lines_of(read("joined/runs.csv")).size(), 10u);
+  EXPECT_EQ(gradwire({"sweep", "sweep.toml", "--shard", "3/2"}).code, 2);
+  EXPECT_EQ(gradwire({"sweep", "sweep.toml", "--merge", "nowhere"}).code, 2);
+}
+
+TEST_F(Sweep, ASecondSweepRunsOnlyWhatIsNew) {
+  write("[sweep]\nseed = [1, 2]\n");
+  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--quiet"}).code, 0);
+  std::vector<std::pair<fs::path, fs::file_time_type>> written;
+  for (const auto& run : fs::directory_iterator(path() / "results/steps/runs"))
+    written.emplace_back(run.path(), fs::last_write_time(run.path() / "summary.json"));
+  write("[sweep]\nseed = [1, 2, 3]\n");
+  const auto r = gradwire({"sweep", "sweep.toml"});
+  EXPECT_EQ(r.code, 0);
+  EXPECT_NE(r.err.find("2 of 3 runs have results already"), std::string::npos) << r.err;
+  for (const auto& [run, time] : written) EXPECT_EQ(fs::last_write_time(run / "summary.json"), time);
+  EXPECT_EQ(lines_of(read("results/steps/runs.csv")).size(), 4u);
+}
+
+TEST_F(Sweep, KilledAndStartedAgainItHasTheSameTable) {
+  std::string sweep =
+      "[sweep]\nalgorithm.step_size = [\"theory\", \"theory*2\"]\nrun.rounds = [3000]\nseed = [1";
+  for (int k = 2; k <= 40; ++k) sweep += ", " + std::to_string(k);
+  write(sweep + "]\n");
+  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "whole", "--quiet"}).code, 0);
+  const fs::path runs = path() / "killed/runs";
+  const auto finished = [&] {
+    std::size_t count = 0;
+    std::error_code ignored;
+    for (fs::directory_iterator at(runs, ignored), end; at != end; at.increment(ignored))
+      count += fs::exists(at->path() / "summary.json") && at->path().filename().string().front() != '.';
+    return count;
+  };
+  {
+    ChildProcess child(
+        "sweep", program("gradwire"),
+        {"sweep", (path() / "sweep.toml").string(), "--out", (path() / "killed").string(), "--jobs", "1"},
+        path() / "log");
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (finished() < 5 && !child.ended() && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    child.signal(SIGKILL);
+    while (!child.ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const std::size_t before = finished();
+  ASSERT_GE(before, 5u);
+  const auto r = gradwire({"sweep", "sweep.toml", "--out", "killed"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  if (before < 80) {
+    EXPECT_NE(r.err.find(std::to_string(before) + " of 80 runs have results already"), std::string::npos);
+  }
+  EXPECT_EQ(read("killed/best.csv"), read("whole/best.csv"));
+  for (const auto& entry : fs::directory_iterator(runs))
+    EXPECT_NE(entry.path().filename().string().front(), '.') << "what the killed run had begun is left";
+}
+
+}  // namespace
+}  // namespace gradwire
