@@ -2,9 +2,11 @@
 #pragma once
 
 #include "algorithms/adiana.h"
+#include "algorithms/asgd.h"
 #include "algorithms/cofig.h"
 #include "algorithms/dasha.h"
 #include "algorithms/dcgd.h"
+#include "algorithms/delay_adaptive_asgd.h"
 #include "algorithms/diana.h"
 #include "algorithms/ef14.h"
 #include "algorithms/ef21.h"
@@ -25,10 +27,12 @@
 #include "algorithms/fwd_grad.h"
 #include "algorithms/gd.h"
 #include "algorithms/marina.h"
+#include "algorithms/mindflayer.h"
 #include "algorithms/nesterov.h"
 #include "algorithms/page.h"
 #include "algorithms/pp_marina.h"
 #include "algorithms/proxskip.h"
+#include "algorithms/rennala.h"
 #include "algorithms/ringmaster.h"
 #include "algorithms/scaffold.h"
 #include "algorithms/sgd_nice.h"
@@ -40,9 +44,10 @@ namespace gradwire {
 template <template <class> class... M>
 struct MethodList {};
 
-using AllMethods = MethodList<Gd, Nesterov, Dcgd, SgdNice, FwdGrad, FedAvg, FedProx, Scaffold, FedAdagrad,
-                              FedYogi, FedAdam, ProxSkip, Diana, VrDiana, Adiana, Marina, VrMarina, PpMarina,
-                              Page, Dasha, DashaPage, DashaMvr, Cofig, Frecon, Ef14, Ef21, Ef21W, Ef21Sgd,
-                              Ef21Sgdm, Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus, FedNl, Ringmaster, FedBuff>;
+using AllMethods =
+    MethodList<Gd, Nesterov, Dcgd, SgdNice, FwdGrad, FedAvg, FedProx, Scaffold, FedAdagrad, FedYogi, FedAdam,
+               ProxSkip, Diana, VrDiana, Adiana, Marina, VrMarina, PpMarina, Page, Dasha, DashaPage, DashaMvr,
+               Cofig, Frecon, Ef14, Ef21, Ef21W, Ef21Sgd, Ef21Sgdm, Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus,
+               FedNl, Asgd, DelayAdaptiveAsgd, Rennala, Ringmaster, MindFlayer, FedBuff>;
 
 }  // namespace gradwire

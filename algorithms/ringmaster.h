@@ -12,20 +12,12 @@
 // every ε ≥ σ²/R; without noise, γ = 1/(2RL).
 #pragma once
 
-#include <array>
-#include <string_view>
-
-#include "algorithms/support/gradients.h"
+#include "algorithms/support/one_gradient.h"
 #include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
 #include "algorithms/support/vector_ops.h"
-#include "base/config_error.h"
 
 namespace gradwire {
-
-struct OutdatedWords {
-  static constexpr std::array<std::string_view, 2> words{"stop", "ignore"};
-};
 
 struct RingmasterParams {
   static constexpr Facts facts{
@@ -52,13 +44,9 @@ struct RingmasterParams {
   }
   void resolve(const Theory& theory, Warnings&) {
     if (delay_threshold == 0) delay_threshold = theory.n;
-    if (step_size.value) return;
-    if (theory.compressor.alpha < 1)
-      throw ConfigError(
-          "algorithm.step_size",
-          "the theorem of ringmaster knows no compressor; give a number, or compressor = identity");
     const double noise = theory.batch == 0 ? 2 : 4;
-    step_size.resolve(1 / (noise * delay_threshold * need_smoothness(theory, "algorithm.step_size").L));
+    resolve_asynchronous_step(step_size, facts.name, theory,
+                              [&](double L) { return 1 / (noise * delay_threshold * L); });
   }
 };
 
@@ -66,20 +54,7 @@ template <class Real>
 struct Ringmaster {
   using Params = RingmasterParams;
 
-  struct Client {
-    const Setup<Real>& setup;
-    Store<Real> g;
-
-    Client(const Setup<Real>& s, const Params&) : setup(s) {}
-    static void fields(auto&, auto&&) {}
-
-    Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      Vec<Real>& grad = ctx.scratch.vec(0, setup.d);
-      const double loss = gradient_at(setup, ctx, ctx.draw, down.parts[0].values, grad);
-      return reply_of(down, loss, compress(ctx.compressor, grad, ctx.draw_key(ctx.draw), ctx.scratch, g));
-    }
-    void commit() {}
-  };
+  using Client = OneGradientClient<Real>;
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;

@@ -281,7 +281,8 @@ void add_plot(CLI::App& app, Arguments& a) {
   plot->add_option("DIR", a.folders, "Folders of results")->required();
   plot->add_option("--out", a.out, "The figure; DIR/plot.svg, or plot.svg here for several")
       ->type_name("FILE.svg");
-  plot->add_option("--x", a.x, "bits, paper_bits, rounds, bytes, grad_calls or seconds")->type_name("COLUMN");
+  plot->add_option("--x", a.x, "bits, paper_bits, rounds, bytes, grad_calls, seconds or sim_seconds")
+      ->type_name("COLUMN");
   plot->add_option("--y", a.y, "grad_norm_sq, loss or accuracy")->type_name("COLUMN");
   plot->footer(R"(Writes an SVG, and beside it a Python script that draws the same with Matplotlib (PNG, PDF).
 Without --y: accuracy and loss when all runs measured accuracy, else ||grad f(x)||^2.

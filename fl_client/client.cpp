@@ -43,6 +43,7 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
       meanwhile = frame ? session.take(connection, frame->prefix, frame->header)
                         : std::optional(ClientEnding{false, frame.error().message});
       if (meanwhile && meanwhile->goodbye) session.stop();
+      session.stop_if_superseded();
     } catch (...) {
       trouble = std::current_exception();
       session.stop();

@@ -47,6 +47,9 @@ class ClientSession::Impl {
   void stop() {
     if (worker_) worker_->stop();
   }
+  void stop_if_superseded() {
+    if (asked_ && worker_ && worker_->is_superseded()) worker_->stop();
+  }
   std::uint64_t max_payload() const { return stage_ == Stage::kRounds ? worker_->max_payload() : 0; }
   bool asked() const { return asked_; }
   bool welcome() const { return stage_ != Stage::kHello; }
@@ -297,6 +300,7 @@ std::optional<ClientEnding> ClientSession::begin_answer() { return impl_->begin_
 void ClientSession::compute() { impl_->compute(); }
 std::optional<ClientEnding> ClientSession::finish_answer(Link* link) { return impl_->finish_answer(link); }
 void ClientSession::stop() { impl_->stop(); }
+void ClientSession::stop_if_superseded() { impl_->stop_if_superseded(); }
 bool ClientSession::welcome() const { return impl_->welcome(); }
 bool ClientSession::answered() const { return impl_->answered(); }
 

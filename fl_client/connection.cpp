@@ -25,6 +25,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kReadBytes = 16 * 1024;  // a small message arrives in one read
 constexpr std::size_t kMaxVectors = 16;        // of one system call
 constexpr std::uint32_t kMissedHeartbeats = 3;
+constexpr milliseconds kLongestTick{250};        // until somebody reads beside a computation
 constexpr std::chrono::seconds kFrameGrace{30};  // for a frame to arrive, plus its bytes at this rate
 constexpr std::uint64_t kMinBytesPerSecond = 4096;
 
@@ -224,10 +225,11 @@ void ServerConnection::send_heartbeat(milliseconds interval) {
 
 void ServerConnection::beat(milliseconds interval) {
   std::unique_lock stop_lock(stopping_);
-  for (int quarter = 1; !stop_changed_.wait_for(stop_lock, interval / 4, [this] { return stop_; });
-       ++quarter) {
+  const milliseconds tick = std::clamp(interval / 4, milliseconds(1), kLongestTick);
+  const auto ticks = interval / tick;  // from one heartbeat to the next
+  for (std::int64_t k = 1; !stop_changed_.wait_for(stop_lock, tick, [this] { return stop_; }); ++k) {
     stop_lock.unlock();
-    if (quarter % 4 == 0) send_heartbeat(interval);
+    if (k % ticks == 0) send_heartbeat(interval);
     if (const std::lock_guard lock(working_); take_one_ != nullptr && !attendant_.joinable())
       begin_to_attend();
     stop_lock.lock();

@@ -45,9 +45,9 @@ class ServerConnection final : public Link {
   Status write(const std::string& frame) override;
   Status write(const Encoded& message) override;
 
-  // Calls work(). If it is still running at the next quarter of the heartbeat interval, another thread calls
-  // take_one() whenever there is something to read, until take_one() returns false or work() returns.
-  // REQUIRES: nobody else reads.
+  // Calls work(). If it is still running at the next tick, a quarter of a second or of the heartbeat
+  // interval, another thread calls take_one() whenever there is something to read, until take_one() returns
+  // false or work() returns. REQUIRES: nobody else reads.
   void attend_while(const std::function<void()>& work, const std::function<bool()>& take_one);
 
   // Sends a heartbeat whenever nothing else was sent for `interval`, whatever the reader does meanwhile; a

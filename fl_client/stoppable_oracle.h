@@ -24,8 +24,9 @@ class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real
  public:
   explicit StoppableOracle(std::unique_ptr<Oracle<Real>> inner) : inner_(std::move(inner)) {}
 
-  // From now on every call throws OracleStopped; so does one that is under way, where the oracle can stop.
+  // Until go_on() every call throws OracleStopped; so does one that is under way, where the oracle can stop.
   void stop() { stopped_ = true; }
+  void go_on() { stopped_ = false; }
 
   Real loss_and_gradient(View<Real> x, Batch batch, Out<Real> gradient) override {
     const std::optional<Real> loss = inner().compute(x, batch, gradient, {.stop = &stopped_});

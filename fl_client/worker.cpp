@@ -26,8 +26,8 @@ class RealWorker final : public Worker {
         runtime_(setup, client, oracle_),
         codec_(codec_context(*setup, zstd)),
         orders_{{Order(codec_.context()), Order(codec_.context())}},
-        // A client without state has nothing to remember.
-        memory_(facts_of(*setup).client_state == ClientState::kNone ? nullptr : memory),
+        keeps_no_state_(facts_of(*setup).client_state == ClientState::kNone),
+        memory_(keeps_no_state_ ? nullptr : memory),  // there is nothing to remember
         client_(client),
         keeps_replies_(runtime_.follows_replies()),
         recalled_(codec_.context()) {}
@@ -76,6 +76,7 @@ class RealWorker final : public Worker {
       return Error{"the server sent a message of the wrong shape"};
     current_ = last_;
     computes_ = true;
+    oracle_.go_on();
     return Unit{};
   }
 
@@ -113,6 +114,9 @@ class RealWorker final : public Worker {
   }
 
   void stop() override { oracle_.stop(); }
+  bool is_superseded() const override {
+    return keeps_no_state_ && computes_ && orders_[last_].envelope.ticket > orders_[current_].envelope.ticket;
+  }
 
  private:
   static std::string_view text_of(std::span<const std::byte> bytes) {
@@ -181,7 +185,8 @@ class RealWorker final : public Worker {
   Scratch<Real> scratch_;
   const Encoded* answer_ = nullptr;  // what was computed; null: there is no answer
   std::uint64_t answered_ = 0;
-  std::uint64_t newest_ = 0;    // ticket of the last request that was remembered
+  std::uint64_t newest_ = 0;  // ticket of the last request that was remembered
+  const bool keeps_no_state_;
   ClientMemory* const memory_;  // null: there is none, or nothing to remember
   const ClientId client_;
   // True: the state follows from the used answers, so the answers are remembered: compressed ones are short,

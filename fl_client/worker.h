@@ -34,8 +34,11 @@ class Worker {
   virtual void compute() = 0;
   virtual Status send(Link& to) = 0;
   virtual void put_away() = 0;
-  // Called while another thread computes: compute() ends soon, and the worker computes no more.
+  // Called while another thread computes: compute() ends soon, by OracleStopped; take_up() begins anew.
   virtual void stop() = 0;
+  // Of the answer that is being computed: a request with a newer ticket has arrived, and an answer that is
+  // stopped half way leaves nothing behind.
+  virtual bool is_superseded() const = 0;
   // Rounds answered so far.
   virtual std::uint64_t answered() const = 0;
 };

@@ -1,14 +1,15 @@
 // No rounds: every client works under a ticket of its own, and the method takes in each reply as it comes.
-// One reply counts as a round.
+// One reply counts as a round; so does a computation that is cut, whose reply is nothing.
 #include <algorithm>
 #include <cmath>
-#include <deque>
+#include <limits>
 #include <optional>
 #include <queue>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "rounds/client_line.h"
 #include "rounds/driver.h"
 
 namespace gradwire {
@@ -21,14 +22,12 @@ class AsyncDriver final : public Driver<Real> {
 
  private:
   using Kind = typename Exchange<Real>::Kind;
-  struct Work {
-    ClientId client;
-    std::uint64_t ticket;
-  };
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
   struct Due {
     double at;  // seconds, on the transport's clock
     ClientId client;
-    bool operator<(const Due& o) const { return at > o.at; }  // the earliest is on top
+    // The earliest is on top, of equal ones that of the lowest number.
+    bool operator<(const Due& o) const { return at != o.at ? at > o.at : client > o.client; }
   };
   using Driver<Real>::run_, Driver<Real>::totals_, Driver<Real>::exchange_;
 
@@ -37,12 +36,19 @@ class AsyncDriver final : public Driver<Real> {
     if (!begun_) begin();
     Waiting waiting = this->new_waiting();
     for (;;) {
-      const auto arrival = exchange_.next(waiting.deadline());
+      const double until = std::min(waiting.deadline(), next_cut());
+      const auto arrival = exchange_.next(until);
       const ClientId client = arrival.event.up.client;
       switch (arrival.kind) {
         case Kind::kStopped: this->stop(); break;
         case Kind::kAgain: ask_again(client); break;
-        case Kind::kDeadline: after_silence(k, waiting); break;
+        case Kind::kDeadline:
+          if (const double at = next_cut(); at <= until && at != kNever) {
+            cut(cuts_.top().client);
+            return true;
+          }
+          after_silence(k, waiting);
+          break;
         case Kind::kNotFinite:
           if (!not_finite(client)) return false;
           break;
@@ -50,25 +56,30 @@ class AsyncDriver final : public Driver<Real> {
           misses_[client] = 0;
           if (exchange_.request(client) == Request::kEvaluate) {
             if (!row_answered(arrival.event)) return false;
-            give_work(client);
+            give_task_or_rest(client);
             break;
           }
           failures_[client] = 0;
-          take_in(arrival.event);
+          take_in(arrival.event.up, std::span(&arrival.event.frame, 1));
           return true;
       }
     }
   }
 
-  void take_in(const Event<Real>& event) {
-    const ClientId client = event.up.client;
-    this->commit(std::span(&event.up, 1), std::span(&event.frame, 1));
+  void take_in(const Reply<Real>& up, std::span<const Frame> frames) {
+    const ClientId client = up.client;
+    working_.remove(client);
+    cut_at_[client] = kNever;
+    this->commit(std::span(&up, 1), frames);
     if (run_.ledger.round == run_.limits.rounds) return;
     const std::uint32_t before = std::exchange(body_, run_.server.broadcast()).round;
-    give_task(client);
+    woken_.assign(1, client);
     if (body_.round != before) {
-      for (const ClientId c : std::exchange(resting_, {})) give_task(c);
+      woken_.insert(woken_.end(), resting_.begin(), resting_.end());
+      resting_.clear();
+      std::sort(woken_.begin(), woken_.end());
     }
+    for (const ClientId c : woken_) give_task_or_rest(c);
     stop_superseded();
     see_to_late();
   }
@@ -80,8 +91,18 @@ class AsyncDriver final : public Driver<Real> {
     misses_.assign(run_.setup.n, 0);
     is_due_.assign(run_.setup.n, 0);
     given_.assign(run_.setup.n, 0);
+    cut_at_.assign(run_.setup.n, kNever);
+    has_cut_.assign(run_.setup.n, 0);
+    working_.reset(run_.setup.n);
+    nothing_ = Payload<Real>::nothing(run_.setup.d);
     run_.server.cohort(workers_);
-    for (const ClientId client : workers_) give_work(client);
+    for (const ClientId client : workers_) {
+      if (run_.server.rests(client)) {
+        resting_.push_back(client);
+      } else {
+        give_work(client);
+      }
+    }
   }
 
   // ---- work ----
@@ -91,11 +112,55 @@ class AsyncDriver final : public Driver<Real> {
     const std::uint64_t ticket = exchange_.new_ticket();
     exchange_.ask(client, Request::kRound, ticket, body_);
     remember(client);
+    allot(client);
+  }
+  void give_task_or_rest(ClientId client) {
+    if (run_.server.rests(client)) {
+      resting_.push_back(client);
+    } else {
+      give_task(client);
+    }
   }
   void remember(ClientId client) {
-    if (exchange_.request(client) == Request::kRound) working_.push_back({client, exchange_.ticket(client)});
+    if (exchange_.request(client) == Request::kRound) {
+      working_.to_back(client);
+    } else {
+      working_.remove(client);
+    }
     given_[client] = run_.transport.now();
     watch(client);
+  }
+
+  // ---- computations that are cut ----
+
+  // One place in the queue for each client, at or before the time at which its work is cut.
+  void allot(ClientId client) {
+    const double seconds = run_.server.allotted_seconds(client);
+    cut_at_[client] = seconds == kNever ? kNever : run_.transport.now() + seconds;
+    if (cut_at_[client] == kNever || has_cut_[client]) return;
+    has_cut_[client] = 1;
+    cuts_.push({cut_at_[client], client});
+  }
+  // When the next work is cut; kNever: none is. It is that of the client on top.
+  double next_cut() {
+    while (!cuts_.empty()) {
+      const Due top = cuts_.top();
+      if (top.at == cut_at_[top.client]) return top.at;
+      cuts_.pop();
+      has_cut_[top.client] = cut_at_[top.client] != kNever;
+      if (has_cut_[top.client]) cuts_.push({cut_at_[top.client], top.client});
+    }
+    return kNever;
+  }
+  // The client has used up its time: its reply is nothing, and what it still sends is late.
+  void cut(ClientId client) {
+    Reply<Real> up;
+    up.ticket = exchange_.ticket(client);
+    up.round = exchange_.round(client);
+    up.client = client;
+    up.parts = std::span(&nothing_, 1);
+    exchange_.close(client);
+    take_in(up, {});
   }
 
   // For a client that is back, or lacks state. Where x has moved on it gets a new ticket: an old one never
@@ -116,13 +181,14 @@ class AsyncDriver final : public Driver<Real> {
   // Work is given in ascending rounds, so only the oldest can be superseded: O(1) for a reply.
   void stop_superseded() {
     while (!working_.empty()) {
-      const Work oldest = working_.front();
-      if (exchange_.ticket(oldest.client) == oldest.ticket && exchange_.owes(oldest.client)) {
-        const std::uint32_t round = exchange_.round(oldest.client);
-        if (round == body_.round || !run_.server.superseded(round)) return;
-        give_task(oldest.client);
+      const ClientId oldest = working_.front();
+      if (!exchange_.owes(oldest)) {
+        working_.remove(oldest);
+        continue;
       }
-      working_.pop_front();
+      const std::uint32_t round = exchange_.round(oldest);
+      if (round == body_.round || !run_.server.superseded(round)) return;
+      give_task(oldest);
     }
   }
 
@@ -174,9 +240,11 @@ class AsyncDriver final : public Driver<Real> {
     if (!waiting.goes_on(now))
       throw std::runtime_error(state + " " + waiting.so_far(now) + "; start the missing clients");
     this->note(state + "; asking them again");
-    for (const ClientId c : missing)
-      if (exchange_.request(c) == Request::kRound && exchange_.round(c) == body_.round)
-        exchange_.repeat(c, body_);
+    for (const ClientId c : missing) {
+      const bool evaluates = exchange_.request(c) == Request::kEvaluate;
+      if (!evaluates && exchange_.round(c) == body_.round) exchange_.repeat(c, body_);
+      if (evaluates && row_ && exchange_.round(c) == row_->k) exchange_.repeat(c, row_->body);
+    }
     stop_superseded();
     see_to_late();
   }
@@ -189,7 +257,7 @@ class AsyncDriver final : public Driver<Real> {
       give_work(client);
       return !row_ || run_.setup.n - ++row_->failed >= this->quorum_of(run_.setup.n);
     }
-    if (++failures_[client] < kChances) resting_.push_back(client);
+    if (++failures_[client] < kChances && cut_at_[client] == kNever) resting_.push_back(client);
     const auto lost =
         std::count_if(failures_.begin(), failures_.end(), [](std::uint32_t f) { return f > 0; });
     return workers_.size() - static_cast<std::size_t>(lost) >= this->quorum_of(workers_.size());
@@ -231,6 +299,7 @@ class AsyncDriver final : public Driver<Real> {
     if (!row_ || row_->asked[client]) return give_work(client);
     row_->asked[client] = 1;
     const std::uint64_t bytes_down = totals_.bytes_down;  // evaluation is not counted
+    cut_at_[client] = kNever;
     exchange_.ask(client, Request::kEvaluate, exchange_.new_ticket(), row_->body);
     totals_.bytes_down = bytes_down;
     remember(client);
@@ -249,11 +318,15 @@ class AsyncDriver final : public Driver<Real> {
   bool begun_ = false;
   Downlink<Real> body_;  // x as it is
   std::vector<ClientId> workers_;
-  std::deque<Work> working_;  // ascending rounds
-  std::priority_queue<Due> due_;
-  std::vector<char> is_due_;             // by client: it has a place in due_
-  std::vector<double> given_;            // by client: when it was asked last
-  std::vector<ClientId> resting_;        // until x moves on: their answers were not finite
+  ClientLine working_;  // ascending rounds
+  std::priority_queue<Due> due_, cuts_;
+  std::vector<char> is_due_;    // by client: it has a place in due_
+  std::vector<double> given_;   // by client: when it was asked last
+  std::vector<double> cut_at_;  // by client: when its work is cut; kNever: it is not
+  std::vector<char> has_cut_;   // by client: it has a place in cuts_
+  Payload<Real> nothing_;       // the reply of work that is cut
+  // Until x moves on: their answers were not finite, or the method has no work for them.
+  std::vector<ClientId> resting_, woken_;
   std::vector<std::uint32_t> failures_;  // by client: such answers, one after the other
   std::vector<std::uint32_t> misses_;    // by client: how often it was late, one time after the other
   std::optional<Row> row_;               // in progress

@@ -50,6 +50,8 @@ class Exchange {
   void repeat(ClientId client, const Downlink<Real>& body);
   // Whatever was asked until now is over: answers to it are late.
   void close() { first_open_ = ledger_.ticket + 1; }
+  // What this client was asked is over: an answer to it is of no use.
+  void close(ClientId client) { seat(client).state = Seat::kAnswered; }
 
   // What the client was asked last.
   std::uint64_t ticket(ClientId client) const { return seat(client).ticket; }

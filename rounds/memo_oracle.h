@@ -63,6 +63,7 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
   // f_i(x); its gradient is gradient(). Not counted.
   Real evaluate(View<Real> x) {
     if (remembers(x)) return known_.loss;
+    known_ = {};  // also if the computation is stopped
     x_.assign(x.begin(), x.end());
     gradient_.resize(x.size());
     known_ = {x_, gradient_, inner_->loss_and_gradient(x, {}, gradient_)};

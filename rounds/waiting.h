@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ class Waiting {
   // The deadline has passed. False: that was the last one.
   bool goes_on(double now) {
     attempts_ += 1;
+    if (std::isinf(now)) return false;
     if (attempts_ < limits_.attempts) {
       deadline_ = now + limits_.deadline_seconds;
       return true;
@@ -43,6 +45,7 @@ class Waiting {
   }
   // "after 10 deadlines of 60 s"
   std::string so_far(double now) const {
+    if (std::isinf(now)) return "that never answer on this clock";
     if (patience_seconds_ > 0)
       return "after " + std::to_string(static_cast<std::uint64_t>(now - begun_)) + " s";
     return "after " + std::to_string(attempts_) + " deadlines of " +

@@ -39,6 +39,14 @@ concept HasSuperseded = requires {
   &Server::superseded;
 };
 template <class Server>
+concept HasAllottedSeconds = requires {
+  &Server::allotted_seconds;
+};
+template <class Server>
+concept HasRests = requires {
+  &Server::rests;
+};
+template <class Server>
 concept HasMayRefuse = requires {
   &Server::may_refuse;
 };
@@ -137,6 +145,21 @@ consteval bool is_server() {
                 "`std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
   static_assert(resyncs || !HasResync<Server>,
                 "Server::resync() must be `std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
+  static_assert(
+      facts.asynchronous || !(HasAllottedSeconds<Server> || HasRests<Server>),
+      "Server has allotted_seconds() or rests(), but facts.asynchronous is false: nobody would ask");
+  static_assert(
+      !HasAllottedSeconds<Server> ||
+          requires(const Server s, ClientId client) {
+            { s.allotted_seconds(client) } -> std::same_as<double>;
+          },
+      "Server::allotted_seconds() must be `double allotted_seconds(ClientId client) const`");
+  static_assert(
+      !HasRests<Server> ||
+          requires(const Server s, ClientId client) {
+            { s.rests(client) } -> std::same_as<bool>;
+          },
+      "Server::rests() must be `bool rests(ClientId client) const`");
   static_assert(facts.asynchronous || !HasSuperseded<Server>,
                 "Server has superseded(), but facts.asynchronous is false: nobody would ask");
   static_assert(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -194,6 +195,20 @@ class ErasedServer final : public ServerHalf<Real> {
   bool superseded(std::uint32_t round) const override {
     if constexpr (requires { half_.superseded(round); }) {
       return half_.superseded(round);
+    } else {
+      return false;
+    }
+  }
+  double allotted_seconds(ClientId client) const override {
+    if constexpr (requires { half_.allotted_seconds(client); }) {
+      return half_.allotted_seconds(client);
+    } else {
+      return std::numeric_limits<double>::infinity();
+    }
+  }
+  bool rests(ClientId client) const override {
+    if constexpr (requires { half_.rests(client); }) {
+      return half_.rests(client);
     } else {
       return false;
     }

@@ -62,7 +62,12 @@ class ServerHalf {
   virtual bool accepts(const Reply<Real>& uplink) const = 0;
   virtual bool apply(Replies<Real> uplinks) = 0;  // ascending clients; false: not used
   virtual bool may_refuse() const = 0;            // whether apply() ever returns false
+  // Of asynchronous methods: whether work at x of `round` is of no use any more, so that it is stopped.
   virtual bool superseded(std::uint32_t round) const = 0;
+  // The same: how long this client may compute before its work is cut, and apply() gets a reply with nothing
+  // in it; infinity: as long as it takes. And whether there is no work for it until x moves on.
+  virtual double allotted_seconds(ClientId client) const = 0;
+  virtual bool rests(ClientId client) const = 0;
   virtual std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const = 0;
   virtual View<Real> model() const = 0;
   virtual std::string save() const = 0;

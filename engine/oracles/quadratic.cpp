@@ -12,7 +12,7 @@
 namespace gradwire {
 
 QuadraticFamily::QuadraticFamily(const QuadraticShape& shape, std::uint32_t clients, std::uint64_t seed)
-    : dim_(shape.dim), lambda_(shape.lambda) {
+    : dim_(shape.dim), lambda_(shape.lambda), noise_(shape.noise), seed_(seed) {
   if (dim_ == 0 || clients == 0) throw std::logic_error("a quadratic needs a dimension and a client");
   const double angle = std::numbers::pi / (2 * (static_cast<double>(dim_) + 1));
   sine_low_ = std::pow(std::sin(angle), 2);
@@ -91,6 +91,7 @@ double QuadraticFamily::L_pm(std::span<const double> weights) const {
 
 template <class Real>
 void QuadraticOracle<Real>::move_to(std::uint32_t client) {
+  client_ = client;
   const double nu = family_->nu(client);
   diagonal_ = static_cast<Real>(nu / 2 + family_->shift());
   neighbour_ = static_cast<Real>(-nu / 4);
@@ -102,7 +103,7 @@ Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch bat
                                               std::span<Real> gradient) {
   const std::size_t d = dim();
   check_lengths(x, gradient, d);
-  static_cast<void>(BatchRows(batch, 1));
+  static_cast<void>(BatchRows(batch, sample_count()));
   const std::size_t last = d - 1;
   // A_i x; the ends have one neighbour each.
   gradient[0] = diagonal_ * x[0] + (last > 0 ? neighbour_ * x[1] : Real(0));
@@ -124,7 +125,25 @@ Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch bat
   for (const double part : sums) curvature += part;
 
   gradient[0] -= linear_;
-  return static_cast<Real>(curvature / 2 - static_cast<double>(linear_) * static_cast<double>(x[0]));
+  double loss = curvature / 2 - static_cast<double>(linear_) * static_cast<double>(x[0]);
+  if (family_->noise() > 0 && !batch.empty()) loss += add_noise(x, batch, gradient);
+  return static_cast<Real>(loss);
+}
+
+template <class Real>
+double QuadraticOracle<Real>::add_noise(std::span<const Real> x, Batch batch,
+                                        std::span<Real> gradient) const {
+  const double scale = family_->noise() / static_cast<double>(batch.size());
+  double product = 0;
+  for (const std::uint32_t sample : batch) {
+    Random random(family_->seed(), "quadratic noise", (static_cast<std::uint64_t>(client_) << 32) | sample);
+    for (std::size_t j = 0; j < gradient.size(); ++j) {
+      const double xi = scale * random.normal();
+      gradient[j] += static_cast<Real>(xi);
+      product += xi * static_cast<double>(x[j]);
+    }
+  }
+  return product;
 }
 
 template <class Real>

@@ -3,7 +3,8 @@
 //   nu_i = 1 + s xi_i,   b_i = (nu_i / 4) (-1 + s xi'_i) e_1,   xi_i, xi'_i ~ N(0, 1),
 // and the shift c such that the smallest eigenvalue of the mean of the A_i is lambda. All A_i have T's
 // eigenvectors, so every constant is a formula: A_i has the eigenvalues nu_i sin^2(k pi / (2 (d + 1))) + c, k
-// = 1..d.
+// = 1..d. With noise, f_i is the mean of f_i(x; xi) = f_i(x) + xi^T x, where xi has independent entries from
+// N(0, noise^2): samples that can be drawn, and whose mean in a full gradient is exactly 0.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,7 @@ struct QuadraticShape {
   std::size_t dim = 0;
   double lambda = 0;         // the smallest eigenvalue of the mean of the A_i
   double heterogeneity = 0;  // s; 0: all clients are equal
+  double noise = 0;          // standard deviation of each entry of a sample's gradient
 };
 
 // What all clients share: drawn from the seed, so that each can compute it by itself.
@@ -37,6 +39,8 @@ class QuadraticFamily {
   double linear(std::uint32_t client) const {
     return b_.at(client);
   }  // the first entry of b_i, the others are 0
+  double noise() const { return noise_; }
+  std::uint64_t seed() const { return seed_; }
 
   ClientSmoothness client(std::uint32_t client) const;
   // Constants of f = sum_i weights[i] f_i (weights empty: 1/n each).
@@ -53,7 +57,8 @@ class QuadraticFamily {
   }
 
   std::size_t dim_;
-  double lambda_;
+  double lambda_, noise_;
+  std::uint64_t seed_;
   std::vector<double> nu_, b_;  // one per client
   double mean_nu_ = 0;
   double shift_ = 0;
@@ -72,15 +77,21 @@ class QuadraticOracle final : public MovableOracle<Real> {
   }
 
   std::uint32_t clients() const { return family_->clients(); }
-  std::size_t sample_count(std::uint32_t) const { return 1; }
+  std::size_t sample_count(std::uint32_t) const { return sample_count(); }
   void move_to(std::uint32_t client) override;
   std::size_t dim() const override { return family_->dim(); }
-  std::size_t sample_count() const override { return 1; }
+  std::size_t sample_count() const override { return family_->noise() > 0 ? kNoisySamples : 1; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
  private:
+  static constexpr std::size_t kNoisySamples = 1'000'000;
+
+  // Adds the mean xi of the batch to the gradient; returns xi^T x.
+  double add_noise(std::span<const Real> x, Batch batch, std::span<Real> gradient) const;
+
   std::shared_ptr<const QuadraticFamily> family_;
+  std::uint32_t client_ = 0;
   Real diagonal_, neighbour_;  // A_i has nu/2 + c on the diagonal, -nu/4 beside it
   Real linear_;                // b_i = linear_ e_1
 };

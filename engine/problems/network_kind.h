@@ -68,7 +68,8 @@ struct NetworkKind {
 
   static void visit_activations(auto& self, auto&& visit) {
     visit("activations", self.activations,
-          "what a client keeps them in until it goes backward; bfloat16: about two thirds of the memory, rounded gradients",
+          "what a client keeps them in until it goes backward; bfloat16: about two thirds of the memory, "
+          "rounded gradients",
           {.quiet = true});
   }
 

@@ -30,6 +30,9 @@ struct Quadratic {
     visit("dim", self.shape.dim, "d, the length of x",
           {.high = kMaxModelDim, .required = ": the length of x, as in dim = 1000", .quiet = true});
     visit("heterogeneity", self.shape.heterogeneity, "s, how much the clients differ; 0: not at all");
+    visit(
+        "noise", self.shape.noise,
+        "standard deviation of each entry of the gradient of one sample (`batch`); full gradients have none");
   }
   void check() const {}
   void check(const Agreement& agreement) const;

@@ -47,6 +47,7 @@ constexpr Benchmark kBenchmarks[] = {
     {"rounds/threads", "EF21 on a9a with one and two threads", bench::rounds_threads},
     {"rounds/sums", "adding up dense replies along the tree, against the order of clients",
      bench::rounds_sums},
+    {"rounds/events", "replies of 1,000 asynchronous clients on the virtual clock", bench::rounds_events},
     {"scale/start", "start and memory of a run of a million clients", bench::scale_start},
     {"scale/rounds", "rounds of a thousand of a million clients, and the memory of their states",
      bench::scale_rounds},

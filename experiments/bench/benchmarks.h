@@ -26,6 +26,7 @@ void rounds_a9a(Bench& bench);
 void rounds_mnist_shaped(Bench& bench);
 void rounds_threads(Bench& bench);
 void rounds_sums(Bench& bench);
+void rounds_events(Bench& bench);
 void scale_start(Bench& bench);
 void scale_rounds(Bench& bench);
 void scale_ef21(Bench& bench);

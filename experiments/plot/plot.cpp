@@ -126,6 +126,12 @@ fs::path plot_command(const PlotRequest& request) {
         throw UsageError("--y accuracy: " + c.metrics.string() +
                          " has no accuracy; choose loss or grad_norm_sq");
   }
+  if (x != nullptr && x->name == "sim_seconds") {
+    for (const PlotCurve& c : curves)
+      if (!c.records.back().sim_seconds)
+        throw UsageError("--x sim_seconds: " + c.metrics.string() +
+                         " has none: the run was on no virtual clock (clients.seconds); choose seconds");
+  }
   write_figure(make_figure(std::move(curves), x, y), out);
   return out;
 }

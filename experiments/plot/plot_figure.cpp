@@ -16,7 +16,7 @@ constexpr double kLogRatioX = 6;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-constexpr std::array<PlotColumn, 6> kX = {{
+constexpr std::array<PlotColumn, 7> kX = {{
     {"bits", "bits_up", "communicated bits per client (uplink)", false,
      [](const RoundRecord& r) { return r.bits_up; }},
     {"paper_bits", "bits_up_paper", "bits per client as papers count (uplink)", false,
@@ -27,6 +27,8 @@ constexpr std::array<PlotColumn, 6> kX = {{
     {"grad_calls", "grad_calls", "gradients of samples per client", false,
      [](const RoundRecord& r) { return r.grad_calls; }},
     {"seconds", "seconds", "time (s)", false, [](const RoundRecord& r) { return r.seconds; }},
+    {"sim_seconds", "sim_seconds", "simulated time (s)", false,
+     [](const RoundRecord& r) { return r.sim_seconds.value_or(kNone); }},
 }};
 
 constexpr std::array<PlotColumn, 3> kY = {{

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/config_error.h"
 #include "base/value.h"
 #include "engine/smoothness/estimate_smoothness.h"
 #include "experiments/simulate/rank_turns.h"
@@ -94,6 +95,12 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks) {
     return constants(p.problem, p.data, turns, plan);
   };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
+  try {
+    p.seconds = parse_client_seconds(p.experiment.clients.seconds);
+    read_traces(p.seconds, loaded.folder(), p.problem.clients);
+  } catch (const ConfigError& error) {
+    throw locate(loaded, error);
+  }
   return p;
 }
 

@@ -1,6 +1,7 @@
 #include "experiments/simulate/simulate.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -59,6 +60,15 @@ void wait_for_whoever_is_slow(RoundLimits& limits, const Faults& faults) {
   limits.attempts = 100'000;
 }
 
+// Of a run that goes on, traces begin anew.
+std::function<double(ClientId, std::uint64_t)> seconds_of(ClientSeconds seconds, std::uint64_t seed) {
+  std::vector<std::uint64_t> requests(seconds.traces.size());
+  return [seed, seconds = std::move(seconds), requests = std::move(requests)](ClientId i,
+                                                                              std::uint64_t ticket) mutable {
+    return seconds.of(seed, i, ticket, requests.empty() ? 0 : requests[i]++);
+  };
+}
+
 std::vector<Section> sections_of(const Checkpoint::Saved& saved) {
   std::vector<Section> sections;
   for (const auto& [tag, bytes] : saved.sections) sections.push_back({tag, bytes});
@@ -98,15 +108,16 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
   result.rounds = ledger.round;
   hooks.stop = &stop;
   hooks.on_note = observer.on_note;
-  hooks.on_record = [&](const RoundRecord& record) {
-    result.last = record;
-    if (observer.on_record) observer.on_record(record);
-  };
   hooks.on_round = [&](std::uint32_t rounds) {
     result.rounds = rounds;
     if (observer.on_round) observer.on_round(rounds);
   };
   const bool is_virtual = hooks.seconds != nullptr;  // then this process alone is timed
+  hooks.on_record = [&](const RoundRecord& record) {
+    result.last = record;
+    if (is_virtual) result.last.sim_seconds = record.seconds;
+    if (observer.on_record) observer.on_record(result.last);
+  };
   const RunClock wall(is_virtual ? 0 : ledger.totals.seconds);
   if (!is_virtual) hooks.seconds = wall;
   if (store != nullptr) hooks.on_commit = [store](const RoundCommit<Real>& commit) { store->commit(commit); };
@@ -181,9 +192,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   RoundLimits limits = round_limits(p.experiment);
   limits.keep_clients = checkpoints.checkpoint != nullptr;
   const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
-  const std::string& speeds = p.experiment.clients.seconds;
   LoopHooks<Real> hooks;
-  const bool is_timed = !speeds.empty() || facts_of(*setup).asynchronous;
+  const bool is_timed = !p.experiment.clients.seconds.empty() || facts_of(*setup).asynchronous;
   // Nothing is late or lost, and all replies are used.
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse();
   if (!is_timed && is_plain) {
@@ -210,8 +220,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   virtual_options.encoded = encoded;
   virtual_options.faults = options.faults;
   virtual_options.zstd = options.zstd;
-  virtual_options.seconds = [seed = setup->seed, seconds = parse_client_seconds(speeds)](
-                                ClientId i, std::uint64_t ticket) { return seconds.of(seed, i, ticket); };
+  virtual_options.seconds = seconds_of(std::move(p.seconds), setup->seed);
   VirtualTime<Real> clients(setup, functions, virtual_options);
   const auto store = store_of<Real>(checkpoints, *server, ledger,
                                     snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);

@@ -35,12 +35,16 @@ struct VirtualTime<Real>::Impl {
   // A point of time at which a client is done, or its reply comes once more.
   struct Done {
     double at;
-    std::uint64_t order;  // ties: in the order of asking
+    std::uint64_t order;  // of asking
     std::uint64_t ticket;
     ClientId client;
     bool is_repetition;
-    // The heap of the standard library has its largest element in front.
-    bool operator<(const Done& o) const { return at != o.at ? at > o.at : order > o.order; }
+    // The heap of the standard library has its largest element in front. Of several clients that are done at
+    // once, the one with the lowest number is first.
+    bool operator<(const Done& o) const {
+      if (at != o.at) return at > o.at;
+      return client != o.client ? client > o.client : order > o.order;
+    }
   };
 
   Impl(std::shared_ptr<const Setup<Real>> s, std::shared_ptr<const Population<Real>> f,

@@ -1,7 +1,8 @@
 // Clients in this process on a virtual clock: a request takes a client as long as its speed says, and the
-// next reply is that of whoever is done first. Messages take no time. What is superseded before it is done is
-// computed only where the client keeps state, which may depend on it, or where other threads had nothing else
-// to do. No result depends on a wall clock, or on the number of threads.
+// next reply is that of whoever is done first, of several at once that of the lowest number. Messages take no
+// time. What is superseded before it is done is computed only where the client keeps state, which may depend
+// on it, or where other threads had nothing else to do. No result depends on a wall clock, or on the number
+// of threads.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@
 namespace gradwire {
 
 struct VirtualTimeOptions {
-  // Seconds that client i takes for the request of a ticket: 0 or more; infinity: it never answers.
+  // Seconds that client i takes for the request of a ticket: 0 or more; infinity: it never answers. A client
+  // that takes no time is done before all others, again and again.
   std::function<double(ClientId i, std::uint64_t ticket)> seconds;
   unsigned threads = 1;
   bool encoded = false;  // pass every message through the codec

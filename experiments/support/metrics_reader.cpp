@@ -18,7 +18,8 @@ std::vector<RoundRecord> read_metrics(const std::filesystem::path& file) {
   // Columns were appended; a file of an older version has fewer, but the same first ones.
   const std::string& header = metrics_header();
   const std::string_view old_header = std::string_view(header).substr(0, header.find(",bits_up_paper"));
-  if (line != old_header && !line.starts_with(header))
+  const bool is_older = line.size() >= old_header.size() && (header + ",").starts_with(line + ",");
+  if (!is_older && !line.starts_with(header))
     throw std::runtime_error(name + ":1: not the header of a metrics.csv of gradwire");
   std::vector<RoundRecord> records;
   for (std::size_t number = 2; std::getline(in, line) && !in.eof(); ++number) {

@@ -1,8 +1,11 @@
 #include "proto/config/client_seconds.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <string>
+#include <fstream>
+#include <limits>
+#include <utility>
 
 #include "base/config_error.h"
 #include "base/nearest.h"
@@ -10,6 +13,10 @@
 
 namespace gradwire {
 namespace {
+
+constexpr std::string_view kFilePrefix = "file:", kFailPrefix = "+fail:";
+constexpr std::size_t kMostNumbers = 10'000'000;  // of a trace
+constexpr double kForever = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw ConfigError("clients.seconds", "seconds '" + std::string(text) + "': " + why);
@@ -21,45 +28,121 @@ bool read_seconds(std::string_view text, double& value) {
   return error == std::errc() && end == text.data() + text.size() && value > 0 && value < 1e12;
 }
 
+// Takes "+fail:P" off the end of `text`.
+std::string_view take_failure(std::string_view text, ClientSeconds& seconds) {
+  const std::size_t at = text.rfind(kFailPrefix);
+  if (at == text.npos) return text;
+  if (!read_seconds(text.substr(at + kFailPrefix.size()), seconds.failure) || seconds.failure >= 1)
+    refuse(text, "+fail needs a probability above 0 and below 1, as in sqrt+fail:0.1");
+  return text.substr(0, at);
+}
+
+// False: no such word.
+bool read_word(std::string_view text, std::string_view word, ClientSeconds& seconds) {
+  using OfClient = ClientSeconds::OfClient;
+  using Drawn = ClientSeconds::Drawn;
+  const bool is_sqrt = word == "sqrt", is_normal = word.starts_with("lognormal:");
+  if (is_sqrt || word == "linear") {
+    if (seconds.of_client != OfClient::kEqual) refuse(text, "one of sqrt and linear is enough");
+    seconds.of_client = is_sqrt ? OfClient::kSqrt : OfClient::kLinear;
+    return true;
+  }
+  if (!is_normal && !word.starts_with("pareto:")) return false;
+  if (seconds.drawn != Drawn::kNothing) refuse(text, "one of lognormal and pareto is enough");
+  seconds.drawn = is_normal ? Drawn::kLogNormal : Drawn::kPareto;
+  const bool is_number = read_seconds(word.substr(word.find(':') + 1), seconds.shape);
+  if (is_normal && !(is_number && seconds.shape <= 10))
+    refuse(text,
+           "lognormal needs the standard deviation of the logarithm, above 0 and at most 10, as in "
+           "lognormal:0.5");
+  if (!is_normal && !(is_number && seconds.shape > 1))
+    refuse(text, "pareto needs its exponent, above 1 so that there is a mean, as in pareto:1.5");
+  return true;
+}
+
+// The numbers of a line, one space, tab or comma or several between them. False: that is no time.
+bool read_line(std::string_view line, std::vector<double>& numbers) {
+  constexpr std::string_view kBetween = " \t,\r";
+  while (true) {
+    line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));
+    if (line.empty()) return true;
+    const std::string_view word = line.substr(0, line.find_first_of(kBetween));
+    double value = kForever;
+    if (word != "inf" && !read_seconds(word, value)) return false;
+    numbers.push_back(value);
+    line.remove_prefix(word.size());
+  }
+}
+
 }  // namespace
 
 ClientSeconds parse_client_seconds(std::string_view text) {
   ClientSeconds seconds;
-  if (text.empty() || read_seconds(text, seconds.scale)) return seconds;
-  std::string_view word = text;
-  if (const std::size_t star = text.find('*'); star != std::string_view::npos) {
-    if (!read_seconds(text.substr(0, star), seconds.scale))
-      refuse(text, "a number of seconds above 0 is needed in front of the *, as in 0.1*sqrt");
-    word = text.substr(star + 1);
+  if (text.empty()) return seconds;
+  std::string_view rest = take_failure(text, seconds);
+  if (read_seconds(rest, seconds.scale)) return seconds;
+  const bool is_scaled = read_seconds(rest.substr(0, rest.find('*')), seconds.scale);
+  if (is_scaled) rest.remove_prefix(rest.find('*') + 1);
+  if (rest.starts_with(kFilePrefix)) {
+    seconds.trace = rest.substr(kFilePrefix.size());
+    if (seconds.trace.empty()) refuse(text, "file: needs a path, as in file:speeds.txt");
+    return seconds;
   }
-  if (word == "sqrt") {
-    seconds.kind = ClientSeconds::Kind::kSqrt;
-  } else if (word == "linear") {
-    seconds.kind = ClientSeconds::Kind::kLinear;
-  } else if (word.starts_with("lognormal:")) {
-    seconds.kind = ClientSeconds::Kind::kLogNormal;
-    if (!read_seconds(word.substr(10), seconds.sigma) || seconds.sigma > 10)
-      refuse(text,
-             "lognormal needs the standard deviation of the logarithm, above 0 and at most 10, as in "
-             "lognormal:0.5");
-  } else {
+  for (bool more = true; more;) {
+    const std::size_t star = rest.find('*');
+    const std::string_view word = rest.substr(0, star);
+    more = star != rest.npos;
+    if (more) rest.remove_prefix(star + 1);
+    if (read_word(text, word, seconds)) continue;
+    if (more && !is_scaled && word.data() == text.data())
+      refuse(text, "a number of seconds above 0 is needed in front of the *, as in 0.1*sqrt");
     refuse(text, "a number of seconds above 0, or a word is needed" +
-                     suggest(word.substr(0, word.find(':')), {"sqrt", "linear", "lognormal:SIGMA"}));
+                     suggest(word.substr(0, word.find(':')),
+                             {"sqrt", "linear", "lognormal:SIGMA", "pareto:ALPHA", "file:PATH"}));
   }
   return seconds;
 }
 
-double ClientSeconds::of(std::uint64_t seed, std::uint32_t i, std::uint64_t ticket) const {
-  switch (kind) {
-    case Kind::kEqual: break;
-    case Kind::kSqrt: return scale * std::sqrt(i + 1.0);
-    case Kind::kLinear: return scale * (i + 1.0);
-    case Kind::kLogNormal: {
-      Random random(seed, "client seconds", (static_cast<std::uint64_t>(i) << 32) ^ ticket);
-      return scale * portable_exp(sigma * random.normal() - sigma * sigma / 2);
-    }
+void read_traces(ClientSeconds& seconds, const std::filesystem::path& base, std::uint32_t n) {
+  if (seconds.trace.empty()) return;
+  const std::string name = (base / seconds.trace).string();
+  const auto fail = [&](const std::string& why) { throw ConfigError("clients.seconds", name + why); };
+  std::ifstream in(name, std::ios::binary);
+  if (!in) fail(": cannot be opened; correct the path of seconds");
+  std::string line;
+  std::size_t total = 0;
+  seconds.traces.clear();
+  while (seconds.traces.size() < n && std::getline(in, line)) {
+    const std::string here = ":" + std::to_string(seconds.traces.size() + 1) + ": ";
+    std::vector<double>& numbers = seconds.traces.emplace_back();
+    if (!read_line(line, numbers))
+      fail(here + "the line of a client holds numbers of seconds above 0, or inf, with spaces between them");
+    if (numbers.empty()) fail(here + "the line of a client needs at least one number");
+    total += numbers.size();
+    if (total > kMostNumbers)
+      fail(here + "a trace holds at most " + std::to_string(kMostNumbers) + " numbers");
   }
-  return scale;
+  if (seconds.traces.size() < n)
+    fail(": has " + std::to_string(seconds.traces.size()) + " lines, but there are " + std::to_string(n) +
+         " clients; give each a line");
+}
+
+double ClientSeconds::of(std::uint64_t seed, std::uint32_t i, std::uint64_t ticket,
+                         std::uint64_t request) const {
+  const std::uint64_t index = (static_cast<std::uint64_t>(i) << 32) ^ ticket;
+  if (failure > 0 && Random(seed, "client failures", index).uniform() < failure) return kForever;
+  double seconds = scale;
+  if (!traces.empty()) return seconds * traces[i][request % traces[i].size()];
+  switch (of_client) {
+    case OfClient::kEqual: break;
+    case OfClient::kSqrt: seconds *= std::sqrt(i + 1.0); break;
+    case OfClient::kLinear: seconds *= i + 1.0; break;
+  }
+  if (drawn == Drawn::kNothing) return seconds;
+  Random random(seed, "client seconds", index);
+  // Both have mean 1: e^(sigma N - sigma^2/2), and (1 - 1/alpha) U^(-1/alpha).
+  if (drawn == Drawn::kLogNormal) return seconds * portable_exp(shape * random.normal() - shape * shape / 2);
+  return seconds * (1 - 1 / shape) * portable_exp(-portable_log(1 - random.uniform()) / shape);
 }
 
 }  // namespace gradwire

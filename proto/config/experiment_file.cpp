@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "proto/config/client_seconds.h"
 #include "proto/config/toml_reader.h"
 
 namespace gradwire {
@@ -311,6 +312,10 @@ void map_paths(Experiment& e, const std::function<std::filesystem::path(const st
     map(source->test);
   }
   map(e.run.x0);
+  if (const std::string trace = parse_client_seconds(e.clients.seconds).trace; !trace.empty()) {
+    std::string& seconds = e.clients.seconds;
+    seconds.replace(seconds.find("file:") + 5, trace.size(), f(trace).string());
+  }
 }
 
 void make_paths_absolute(Experiment& e, const std::filesystem::path& base) {

@@ -73,8 +73,12 @@ struct ClientsSection {
         "seconds", self.seconds,
         "simulations: what a request takes client i = 0, 1, ... on a virtual clock: a number, `sqrt` (the "
         "root "
-        "of i + 1), `linear` (i + 1), or `lognormal:SIGMA` (drawn for each request, mean 1); `0.1*sqrt` "
-        "scales them; metrics.csv then has virtual seconds",
+        "of i + 1), `linear` (i + 1), `lognormal:SIGMA` or `pareto:ALPHA` (drawn for each request, mean 1), "
+        "products as `0.1*sqrt*pareto:1.5`, or `file:PATH`, a line for each client with what its requests "
+        "take, "
+        "one after the other and then again; `+fail:P` behind it: a request takes for ever with probability "
+        "P; "
+        "metrics.csv then has virtual seconds",
         {.or_number = true, .note = "none; asynchronous methods: 1", .quiet = true, .check = check_seconds});
   }
 };

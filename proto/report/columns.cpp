@@ -27,8 +27,10 @@ bool read_cell(std::string_view cell, std::optional<double>& value) {
   return cell.empty() || read_cell(cell, value.emplace());
 }
 
-// Files without these two are older than they are.
-bool may_lack(std::string_view name) { return name == "bits_up_paper" || name == "bits_down_paper"; }
+// Files without these are older than they are.
+bool may_lack(std::string_view name) {
+  return name == "bits_up_paper" || name == "bits_down_paper" || name == "sim_seconds";
+}
 
 }  // namespace
 

@@ -27,6 +27,7 @@ void metric_columns(Record& record, Visit&& visit) {
   visit("seconds", record.seconds);
   visit("bits_up_paper", record.bits_up_paper);
   visit("bits_down_paper", record.bits_down_paper);
+  visit("sim_seconds", record.sim_seconds);
 }
 
 // The names, with commas between them.

@@ -21,24 +21,30 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   return cells;
 }
 
+const std::vector<std::string_view>& our_columns() {
+  static const std::vector<std::string_view> names = cells_of(metrics_header());
+  return names;
+}
+
 // For each of our columns: its place in the lines of a file with this header; past the end if it has none.
 std::vector<std::size_t> places_of_columns(std::string_view header) {
   const std::vector<std::string_view> theirs = cells_of(header);
   std::vector<std::size_t> places;
-  for (const std::string_view name : cells_of(metrics_header()))
+  for (const std::string_view name : our_columns())
     places.push_back(
         static_cast<std::size_t>(std::find(theirs.begin(), theirs.end(), name) - theirs.begin()));
   return places;
 }
 
-// Converts a line to our columns. What it does not have becomes empty (accuracy) or 0.
+bool may_be_empty(std::string_view column) { return column == "accuracy" || column == "sim_seconds"; }
+
+// Converts a line to our columns. What it does not have becomes empty, where that may be, or 0.
 std::string in_our_columns(std::string_view line, const std::vector<std::size_t>& places) {
-  constexpr std::size_t kAccuracy = 3;
   const std::vector<std::string_view> cells = cells_of(line);
   std::string text;
   for (std::size_t k = 0; k < places.size(); ++k) {
     if (k > 0) text += ',';
-    text += places[k] < cells.size() ? cells[places[k]] : k == kAccuracy ? "" : "0";
+    text += places[k] < cells.size() ? cells[places[k]] : may_be_empty(our_columns()[k]) ? "" : "0";
   }
   return text;
 }

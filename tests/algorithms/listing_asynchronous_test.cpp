@@ -1,7 +1,11 @@
 // Asynchronous methods against transcriptions of their listings, on the virtual clock.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <gtest/gtest.h>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "algorithms/support/sampling.h"
 #include "tests/simulated/virtual_run.h"
@@ -12,67 +16,244 @@ namespace {
 using testing::Federation;
 using testing::spec_of;
 
-// Algorithms 4 and 5 of arXiv:2501.16168, written out over a list of clients, each with the point at which it
-// works, since when, and the ticket that keys its batch.
-Vec<double> ringmaster_listing(const Federation<double>& f, double gamma, std::uint32_t R, bool stops,
-                               std::uint32_t batch, std::uint32_t replies,
-                               const std::function<double(ClientId, std::uint64_t)>& seconds) {
+using Seconds = std::function<double(ClientId, std::uint64_t)>;
+
+// Clients that compute gradients, written out over a list: the point at which each works, since when, and the
+// ticket that keys its batch. Of several that are done at once the lowest number is first.
+struct Workers {
   struct Work {
     Vec<double> x;
     std::uint32_t k = 0;
     std::uint64_t ticket = 0;
-    double done = 0;
+    double begun = 0, done = 0;
+    bool rests = false;
   };
-  const auto n = static_cast<ClientId>(f.oracles.size());
-  std::vector<Work> work(n);
-  Vec<double> x = f.x0, g(x.size());
+  const Federation<double>& f;
+  std::uint32_t batch;
+  Seconds seconds;
+  std::vector<Work> work = std::vector<Work>(f.oracles.size());
+  Vec<double> x = f.x0, g = Vec<double>(f.x0.size());
   std::uint32_t k = 0;
   std::uint64_t ticket = 0;
   double now = 0;
-  const auto start = [&](ClientId i) {
+
+  ClientId n() const { return static_cast<ClientId>(work.size()); }
+  void start(ClientId i) {
     ++ticket;
-    work[i] = {x, k, ticket, now + seconds(i, ticket)};
-  };
-  for (ClientId i = 0; i < n; ++i) start(i);
-  for (std::uint32_t reply = 0; reply < replies; ++reply) {
+    work[i] = {x, k, ticket, now, now + seconds(i, ticket)};
+  }
+  void start_all() {
+    for (ClientId i = 0; i < n(); ++i) start(i);
+  }
+  // Whose gradient is done first, which becomes `g`.
+  ClientId next() {
     ClientId i = 0;
-    for (ClientId j = 1; j < n; ++j)
-      if (work[j].done < work[i].done || (work[j].done == work[i].done && work[j].ticket < work[i].ticket))
-        i = j;
+    for (ClientId j = 1; j < n(); ++j)
+      if (work[j].done < work[i].done) i = j;
     now = work[i].done;
+    compute(i);
+    return i;
+  }
+  void compute(ClientId i) {
     std::vector<std::uint32_t> order;
     const auto draw = draw_number(true, work[i].k, work[i].ticket);
     f.oracles[i]->loss_and_gradient(work[i].x,
                                     draw_batch(1, i, draw, 0, batch, f.oracles[i]->sample_count(), order), g);
-    if (k - work[i].k < R) {
-      for (std::size_t j = 0; j < x.size(); ++j) x[j] -= gamma * g[j];
-      ++k;
-    }
-    start(i);
+  }
+  void step(double gamma, const Vec<double>& along) {
+    for (std::size_t j = 0; j < x.size(); ++j) x[j] -= gamma * along[j];
+    ++k;
+  }
+};
+
+// Algorithms 4 and 5 of arXiv:2501.16168.
+Vec<double> ringmaster_listing(Workers at, double gamma, std::uint32_t R, bool stops, std::uint32_t replies) {
+  at.start_all();
+  for (std::uint32_t reply = 0; reply < replies; ++reply) {
+    const ClientId i = at.next();
+    if (at.k - at.work[i].k < R) at.step(gamma, at.g);
+    at.start(i);
     while (stops) {
-      ClientId oldest = n;
-      for (ClientId j = 0; j < n; ++j)
-        if (k - work[j].k >= R && (oldest == n || work[j].ticket < work[oldest].ticket)) oldest = j;
-      if (oldest == n) break;
-      start(oldest);
+      ClientId oldest = at.n();
+      for (ClientId j = 0; j < at.n(); ++j)
+        if (at.k - at.work[j].k >= R && (oldest == at.n() || at.work[j].ticket < at.work[oldest].ticket))
+          oldest = j;
+      if (oldest == at.n()) break;
+      at.start(oldest);
     }
   }
-  return x;
+  return at.x;
 }
 
 TEST(Ringmaster, IsItsListing) {
   const Federation<double> federation(5, 7);
   for (const bool stops : {false, true}) {
-    for (const auto& seconds : {std::function(linear), std::function(drawn)}) {
+    for (const Seconds& seconds : {Seconds(linear), Seconds(drawn)}) {
       AlgorithmSpec spec =
           spec_of("ringmaster", "identity",
                   {{"delay_threshold", "3"}, {"outdated", stops ? "stop" : "ignore"}}, "0.05");
       spec.batch = 2;
       const AsyncTrace trace =
           run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever);
-      EXPECT_EQ(trace.model, ringmaster_listing(federation, 0.05, 3, stops, 2, 100, seconds)) << stops;
+      EXPECT_EQ(trace.model, ringmaster_listing({federation, 2, seconds}, 0.05, 3, stops, 100)) << stops;
     }
   }
+}
+
+void expect_near(const Vec<double>& got, const Vec<double>& want) {
+  for (std::size_t j = 0; j < got.size(); ++j) EXPECT_NEAR(got[j], want[j], 1e-13) << j;
+}
+
+TEST(Asgd, IsItsListing) {
+  const Federation<double> federation(5, 7);
+  AlgorithmSpec spec = spec_of("asgd", "identity", {}, "0.03");
+  spec.batch = 2;
+  for (const Seconds& seconds : {Seconds(linear), Seconds(drawn)}) {
+    Workers at{federation, 2, seconds};
+    at.start_all();
+    for (int reply = 0; reply < 100; ++reply) {
+      const ClientId i = at.next();
+      at.step(0.03, at.g);
+      at.start(i);
+    }
+    EXPECT_EQ(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
+              at.x);
+  }
+}
+
+TEST(DelayAdaptiveAsgd, IsItsListing) {
+  const Federation<double> federation(5, 7);
+  AlgorithmSpec spec = spec_of("delay_adaptive_asgd", "identity", {}, "0.03");
+  spec.batch = 2;
+  // The last one is so slow that its gradients are older than n steps.
+  const auto seconds = [](ClientId i, std::uint64_t) { return i == 4 ? 9.5 : 1.0 + 0.125 * i; };
+  Workers at{federation, 2, seconds};
+  at.start_all();
+  std::uint32_t longest = 0;
+  for (int reply = 0; reply < 100; ++reply) {
+    const ClientId i = at.next();
+    const std::uint32_t delay = at.k - at.work[i].k;
+    at.step(delay <= 5 ? 0.03 : 0.03 * 5 / delay, at.g);
+    at.start(i);
+    longest = std::max(longest, delay);
+  }
+  EXPECT_GT(longest, 20u);
+  expect_near(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
+              at.x);
+}
+
+// Method 4 of arXiv:2305.12387, with computations at an older point ignored or stopped.
+TEST(Rennala, IsItsListing) {
+  const Federation<double> federation(5, 7);
+  for (const bool stops : {false, true}) {
+    AlgorithmSpec spec =
+        spec_of("rennala", "identity", {{"gradients", "3"}, {"outdated", stops ? "stop" : "ignore"}}, "0.2");
+    spec.batch = 2;
+    for (const Seconds& seconds : {Seconds(linear), Seconds(drawn)}) {
+      Workers at{federation, 2, seconds};
+      Vec<double> sum(7);
+      int count = 0;
+      at.start_all();
+      for (int reply = 0; reply < 100; ++reply) {
+        const ClientId i = at.next();
+        if (at.work[i].k == at.k) {
+          for (std::size_t j = 0; j < 7; ++j) sum[j] += at.g[j];
+          if (++count == 3) {
+            at.step(0.2 / 3, sum);
+            sum.assign(7, 0);
+            count = 0;
+          }
+        }
+        at.start(i);
+        std::vector<std::pair<std::uint64_t, ClientId>> older;
+        for (ClientId j = 0; j < 5; ++j)
+          if (at.work[j].k != at.k) older.emplace_back(at.work[j].ticket, j);
+        std::sort(older.begin(), older.end());
+        if (stops)
+          for (const auto& [ticket, j] : older) at.start(j);
+      }
+      SCOPED_TRACE(stops);
+      expect_near(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
+                  at.x);
+    }
+  }
+}
+
+// Whoever is first has begun at the old point again by then, unless that is stopped.
+TEST(Rennala, WithEqualSpeedsAndStopsIsMinibatchSgdBitForBit) {
+  const Federation<double> federation(6, 9);
+  const auto equal = [](ClientId, std::uint64_t) { return 1.0; };
+  const auto setup = federation.setup(spec_of("rennala", "identity", {{"outdated", "stop"}}, "0.3"));
+  const AsyncTrace trace = run_virtual(federation, setup, 6 * 20, with(equal), Evaluate::kNever);
+  EXPECT_EQ(
+      trace.model,
+      testing::run<double>(federation, federation.setup(spec_of("gd", "identity", {}, "0.3")), 20).model);
+  EXPECT_EQ(trace.seconds, 20);
+}
+
+// Algorithm 2 of arXiv:2410.04285. What is done just when it would be cut is in time.
+TEST(MindFlayer, IsItsListing) {
+  const Federation<double> federation(4, 6);
+  const std::vector<std::uint32_t> B{1, 2, 3, 1};
+  const std::vector<double> t{1.25, 0.75, 1, 1.5}, p{0.75, 0.25, 0.5, 1};
+  AlgorithmSpec spec = spec_of(
+      "mindflayer", "identity",
+      {{"trials", "1 2 3 1"}, {"allotted_seconds", "1.25 0.75 1 1.5"}, {"p", "0.75 0.25 0.5 1"}}, "0.2");
+  spec.batch = 2;
+  const auto in_eighths = [](ClientId i, std::uint64_t ticket) {
+    return std::ceil(8 * drawn(i, ticket)) / 8;
+  };
+  for (const Seconds& seconds : {Seconds(drawn), Seconds(in_eighths)}) {
+    Workers at{federation, 2, seconds};
+    Vec<double> sum(6);
+    std::vector<std::uint32_t> tried(4);
+    int cuts = 0;
+    at.start_all();
+    for (int trial = 0; trial < 140; ++trial) {
+      const auto end = [&](ClientId i) {  // when, and whether it is cut
+        const auto& w = at.work[i];
+        return std::pair(std::min(w.done, w.begun + t[i]), w.done > w.begun + t[i]);
+      };
+      ClientId i = 4;
+      for (ClientId j = 0; j < 4; ++j)
+        if (!at.work[j].rests && (i == 4 || end(j) < end(i))) i = j;
+      const auto [when, is_cut] = end(i);
+      at.now = when;
+      cuts += is_cut;
+      if (!is_cut) {
+        at.compute(i);
+        for (std::size_t j = 0; j < 6; ++j) sum[j] += at.g[j];
+      }
+      if (++tried[i] < B[i]) {
+        at.start(i);
+        continue;
+      }
+      at.work[i].rests = true;
+      if (tried != B) continue;
+      at.step(0.2 / (0.75 + 0.5 + 1.5 + 1), sum);
+      sum.assign(6, 0);
+      tried.assign(4, 0);
+      at.start_all();
+    }
+    EXPECT_EQ(at.k, 20u);
+    EXPECT_GT(cuts, 30);
+    const AsyncTrace trace =
+        run_virtual(federation, federation.setup(spec), 140, with(seconds), Evaluate::kNever);
+    expect_near(trace.model, at.x);
+    EXPECT_EQ(trace.seconds, at.now);
+  }
+}
+
+TEST(MindFlayer, WhoNeverAnswersIsCutAndDelaysNobodyLonger) {
+  const Federation<double> federation(3, 5);
+  const auto setup = federation.setup(spec_of("mindflayer", "identity", {{"allotted_seconds", "4"}}, "0.1"));
+  const auto seconds = [](ClientId i, std::uint64_t) {
+    return i == 1 ? std::numeric_limits<double>::infinity() : 1.0 + i;
+  };
+  const AsyncTrace trace = run_virtual(federation, setup, 60, with(seconds));
+  EXPECT_EQ(trace.outcome, Outcome::kFinished);
+  EXPECT_EQ(trace.seconds, 20 * 4);
+  EXPECT_LT(trace.rows.back().loss, trace.rows.front().loss);
 }
 
 // Algorithm 1 of arXiv:2106.06639 with one full local step.
@@ -86,17 +267,15 @@ TEST(FedBuff, IsItsListing) {
     Vec<double> x;
     std::uint32_t t;
     double done;
-    int order;
   };
   Vec<double> x = federation.x0, sum(6), g(6);
   std::vector<Work> work;
-  int order = 0;
-  for (ClientId i = 0; i < 4; ++i) work.push_back({x, 0, i + 1.0, order++});
+  for (ClientId i = 0; i < 4; ++i) work.push_back({x, 0, i + 1.0});
   std::uint32_t t = 0;
   for (int reply = 0, count = 0; reply < 90; ++reply) {
     std::size_t i = 0;
     for (std::size_t j = 1; j < 4; ++j)
-      if (std::pair(work[j].done, work[j].order) < std::pair(work[i].done, work[i].order)) i = j;
+      if (work[j].done < work[i].done) i = j;
     federation.oracles[i]->loss_and_gradient(work[i].x, {}, g);
     for (std::size_t j = 0; j < 6; ++j)
       sum[j] += 1 / std::sqrt(1.0 + (t - work[i].t)) * ((work[i].x[j] - 0.2 * g[j]) - work[i].x[j]);
@@ -106,7 +285,7 @@ TEST(FedBuff, IsItsListing) {
       count = 0;
       ++t;
     }
-    work[i] = {x, t, work[i].done + (static_cast<double>(i) + 1), order++};
+    work[i] = {x, t, work[i].done + (static_cast<double>(i) + 1)};
   }
   for (std::size_t j = 0; j < 6; ++j) EXPECT_NEAR(trace.model[j], x[j], 1e-13);
 }

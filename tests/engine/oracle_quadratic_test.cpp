@@ -197,5 +197,50 @@ TEST(Quadratic, FamilyDependsOnTheSeedAloneAndFloatAgrees) {
   expect_float_agrees(narrow, wide, random_point(9, 1));
 }
 
+TEST(Quadratic, SamplesHaveIndependentNormalNoiseOfTheirOwnAndFullGradientsHaveNone) {
+  QuadraticShape shape{.dim = 9, .lambda = 1e-3, .heterogeneity = 0.5};
+  QuadraticOracle<double> plain(QuadraticFamily(shape, 4, 42), 3);
+  shape.noise = 0.5;
+  const QuadraticFamily family(shape, 4, 42);
+  QuadraticOracle<double> noisy(family, 3), other(family, 2);
+  const std::vector<double> x = random_point(9, 1);
+  std::vector<double> exact(9), g(9), again(9);
+  const double loss = plain.loss_and_gradient(x, {}, exact);
+  EXPECT_EQ(noisy.loss_and_gradient(x, {}, g), loss);
+  EXPECT_EQ(g, exact);
+  constexpr std::uint32_t kSamples = 4000;
+  std::vector<double> mean(9);
+  double square = 0, neighbours = 0;
+  for (std::uint32_t s = 0; s < kSamples; ++s) {
+    const double with_noise = noisy.loss_and_gradient(x, {&s, 1}, g);
+    double product = 0;  // xi^T x
+    for (std::size_t j = 0; j < 9; ++j) {
+      mean[j] += (g[j] - exact[j]) / kSamples;
+      square += std::pow(g[j] - exact[j], 2) / (9 * kSamples);
+      product += (g[j] - exact[j]) * x[j];
+    }
+    neighbours += (g[0] - exact[0]) * (g[1] - exact[1]) / kSamples;
+    EXPECT_NEAR(with_noise, loss + product, 1e-12) << "it is the gradient of what is returned";
+  }
+  for (const double m : mean) EXPECT_NEAR(m, 0, 0.03);
+  EXPECT_NEAR(square, 0.25, 0.006);
+  EXPECT_NEAR(neighbours, 0, 0.015);
+  const std::vector<std::uint32_t> pair = {7, 8};
+  const std::uint32_t seven = 7, eight = 8;
+  noisy.loss_and_gradient(x, pair, g);
+  noisy.loss_and_gradient(x, {&seven, 1}, again);
+  std::vector<double> half(9);
+  noisy.loss_and_gradient(x, {&eight, 1}, half);
+  for (std::size_t j = 0; j < 9; ++j) EXPECT_NEAR(g[j], (again[j] + half[j]) / 2, 1e-14);
+  other.move_to(3);
+  other.loss_and_gradient(x, {&seven, 1}, g);
+  EXPECT_EQ(g, again);
+  const double noise = g[4] - exact[4];
+  other.move_to(2);
+  other.loss_and_gradient(x, {&seven, 1}, g);
+  other.loss_and_gradient(x, {}, exact);
+  EXPECT_GT(std::abs(g[4] - exact[4] - noise), 1e-3) << "another client has other noise";
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -295,6 +295,8 @@ TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
   EXPECT_NE(usage_error({{a}, "x.png", "", ""}).find("end the name in .svg"), std::string::npos);
   EXPECT_NE(usage_error({{a}, "", "round", ""}).find("did you mean 'rounds'"), std::string::npos);
   EXPECT_NE(usage_error({{a}, "", "", "accuracy"}).find("has no accuracy"), std::string::npos);
+  EXPECT_NE(usage_error({{a}, "", "sim_seconds", ""}).find("the run was on no virtual clock"),
+            std::string::npos);
   const fs::path mine = folder.write("mine.svg", "<svg>a drawing of my own</svg>");
   EXPECT_NE(usage_error({{a}, mine, "", ""}).find("was not written by gradwire"), std::string::npos);
   folder.write("empty/config.toml", "name = \"e\"\n");

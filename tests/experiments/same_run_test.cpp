@@ -211,6 +211,37 @@ TEST(SameRun, AsynchronousMethodsRunOverTcpToo) {
   EXPECT_GT(tested, 4u);
 }
 
+TEST(SameRun, BothKindsOfMethodsHaveSimulatedSecondsOnTheVirtualClock) {
+  const TemporaryFolder folder;
+  folder.write("speeds.txt", "1\n2 4\n1\n3\n");
+  for (const char* method : {"gd", "asgd"}) {
+    SCOPED_TRACE(method);
+    const std::string file = folder.write("same.toml", config({method, "identity", {}}, "fp64")).string();
+    std::string out;
+    const auto seconds = [&](const std::string& speeds) {
+      out = method + std::to_string(speeds.size());
+      std::vector<std::string> arguments = {
+          "run", file, "--quiet", "--out", out, "--set", "algorithm.step_size=0.1"};
+      if (!speeds.empty()) arguments.insert(arguments.end(), {"--set", "clients.seconds=" + speeds});
+      const auto run = run_gradwire(folder.path(), arguments);
+      EXPECT_EQ(run.code, 0) << run.err;
+      const std::string row = lines_of(read_file(folder.path() / out / "metrics.csv")).back();
+      return row.substr(row.rfind(',') + 1);
+    };
+    const bool has_rounds = method == std::string("gd");
+    EXPECT_EQ(seconds("sqrt"), has_rounds ? "18" : "4") << "nine rounds of sqrt(4), or nine replies";
+    EXPECT_EQ(seconds("file:speeds.txt"), has_rounds ? "31" : "4");
+    EXPECT_EQ(seconds(""), has_rounds ? "" : "3");
+    const auto plot = run_gradwire(folder.path(), {"plot", out, "--x", "sim_seconds", "--out", "sim.svg"});
+    EXPECT_EQ(plot.code, has_rounds ? 2 : 0) << plot.err;
+  }
+  const auto bad = run_gradwire(
+      folder.path(), {"run", folder.write("same.toml", config({"gd", "identity", {}}, "fp64")).string(),
+                      "--set", "clients.seconds=file:nowhere.txt"});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_NE(bad.err.find("--set clients.seconds: "), std::string::npos) << bad.err;
+}
+
 TEST(SameRun, TheLossAndTheBiasTravelToTheClients) {
   const TemporaryFolder folder;
   std::string text = config({"gd", "identity", {{"step_size", "0.5"}}}, "fp64");

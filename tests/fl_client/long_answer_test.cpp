@@ -90,6 +90,19 @@ TEST_F(LongAnswerTest, AreNotCutOffHoweverOftenTheyAreAskedAgainAndGoWhenTheRunI
   client.get();
 }
 
+TEST_F(LongAnswerTest, StopAtOnceWhenTheServerAsksForSomethingElse) {
+  ask_for(milliseconds(1000), 1);
+  const double asked = transport->now();
+  send(2, Request::kEvaluate);
+  const Event<double> event = transport->next(asked + 60);
+  ASSERT_EQ(event.kind, Kind::kReply) << "the step would take hours";
+  EXPECT_EQ(event.up.ticket, 2u);
+  send(3, Request::kGoodbye);
+  EXPECT_TRUE(hub->finish(std::chrono::seconds(60)));
+  expect_the_client_ends();
+  client.get();
+}
+
 TEST_F(LongAnswerTest, EndWhenTheServerSendsThemAway) {
   ask_for(milliseconds(500), 1);
   hub->abandon("there is no more work", true, 0);

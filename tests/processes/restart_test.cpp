@@ -113,6 +113,15 @@ TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfFedBuff) {
   run_with_kills("name = \"fedbuff\"\nbuffer = 4\nbatch = 4\nlocal_steps = 2\nlocal_step_size = 0.05\n", true,
                  true, kills());
 }
+TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfRennala) {
+  is_asynchronous = true;
+  run_with_kills("name = \"rennala\"\ngradients = 4\nstep_size = 0.05\nbatch = 4\n", true, true, kills());
+}
+TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfMindFlayer) {
+  is_asynchronous = true;
+  run_with_kills("name = \"mindflayer\"\nallotted_seconds = 0.05\nstep_size = 0.05\nbatch = 4\n", true, true,
+                 kills());
+}
 // Only the client itself can restore its state.
 TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfEf14) {
   clients_remember = true;

@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
+#include <map>
 
 #include "base/config_error.h"
+#include "tests/support/data_files.h"
 
 namespace gradwire {
 namespace {
@@ -14,6 +17,76 @@ TEST(ClientSeconds, AreThoseOfTheWord) {
   EXPECT_EQ(parse_client_seconds("sqrt").of(1, 8, 3), 3);
   EXPECT_EQ(parse_client_seconds("linear").of(1, 0, 3), 1);
   EXPECT_EQ(parse_client_seconds("0.5*linear").of(1, 9, 3), 5);
+  const double drawn = parse_client_seconds("pareto:1.5").of(1, 8, 3);
+  EXPECT_DOUBLE_EQ(parse_client_seconds("2*sqrt*pareto:1.5").of(1, 8, 3), 6 * drawn);
+  EXPECT_DOUBLE_EQ(parse_client_seconds("pareto:1.5*sqrt").of(1, 8, 3), 3 * drawn);
+}
+
+TEST(ClientSeconds, HaveTheTailOfAParetoDistributionWithMeanOne) {
+  const ClientSeconds seconds = parse_client_seconds("pareto:2.5");
+  constexpr int kDraws = 40000;
+  double mean = 0;
+  std::map<int, double> above;  // share of the draws
+  for (int k = 0; k < kDraws; ++k) {
+    const double s = seconds.of(1, 5, k);
+    EXPECT_GE(s, 0.6);  // 1 - 1/alpha
+    mean += s / kDraws;
+    for (const int x : {1, 2, 4}) above[x] += s > x ? 1.0 / kDraws : 0;
+  }
+  EXPECT_NEAR(mean, 1, 0.02);
+  for (const auto& [x, share] : above) EXPECT_NEAR(share, std::pow(0.6 / x, 2.5), 0.005) << x;
+}
+
+TEST(ClientSeconds, FailAsOftenAsTheySay) {
+  const ClientSeconds seconds = parse_client_seconds("3*sqrt+fail:0.25");
+  int failed = 0;
+  for (int k = 0; k < 20000; ++k) {
+    const double s = seconds.of(1, 3, k);
+    EXPECT_TRUE(s == 6 || s == std::numeric_limits<double>::infinity()) << s;
+    failed += s != 6;
+  }
+  EXPECT_NEAR(failed / 20000.0, 0.25, 0.012);
+}
+
+TEST(ClientSeconds, FollowATraceOneRequestAfterTheOther) {
+  const TemporaryFolder folder;
+  folder.write("speeds.txt", "1 2.5\t4\r\n 0.5,inf\n7\n");
+  ClientSeconds seconds = parse_client_seconds("2*file:speeds.txt");
+  read_traces(seconds, folder.path(), 2);
+  EXPECT_EQ(seconds.of(1, 0, 9, 0), 2);
+  EXPECT_EQ(seconds.of(1, 0, 9, 2), 8);
+  EXPECT_EQ(seconds.of(1, 0, 9, 4), 5);
+  EXPECT_EQ(seconds.of(1, 1, 9, 0), 1);
+  EXPECT_EQ(seconds.of(1, 1, 9, 1), std::numeric_limits<double>::infinity());
+}
+
+TEST(ClientSeconds, RefuseATraceWithTheLineThatIsWrong) {
+  const TemporaryFolder folder;
+  const auto complaint = [&](const std::string& text, std::uint32_t n) -> std::string {
+    folder.write("speeds.txt", text);
+    ClientSeconds seconds = parse_client_seconds("file:speeds.txt+fail:0.5");
+    EXPECT_EQ(seconds.failure, 0.5);
+    try {
+      read_traces(seconds, folder.path(), n);
+    } catch (const ConfigError& error) {
+      const std::string what = error.what();
+      return what.substr(what.find("speeds.txt"));
+    }
+    return "";
+  };
+  const std::string numbers =
+      "the line of a client holds numbers of seconds above 0, or inf, with spaces between them";
+  EXPECT_EQ(complaint("1\n2\n", 2), "");
+  EXPECT_EQ(complaint("1\n2 fast\n", 2), "speeds.txt:2: " + numbers);
+  EXPECT_EQ(complaint("1 -1\n2\n", 2), "speeds.txt:1: " + numbers);
+  EXPECT_EQ(complaint("0\n2\n", 2), "speeds.txt:1: " + numbers);
+  EXPECT_EQ(complaint("nan\n2\n", 2), "speeds.txt:1: " + numbers);
+  EXPECT_EQ(complaint(std::string("1\0\n2\n", 5), 2), "speeds.txt:1: " + numbers);
+  EXPECT_EQ(complaint("1\n\n2\n", 3), "speeds.txt:2: the line of a client needs at least one number");
+  EXPECT_EQ(complaint("1\n2\n", 3), "speeds.txt: has 2 lines, but there are 3 clients; give each a line");
+  EXPECT_EQ(complaint("", 1), "speeds.txt: has 0 lines, but there are 1 clients; give each a line");
+  ClientSeconds missing = parse_client_seconds("file:nowhere.txt");
+  EXPECT_THROW(read_traces(missing, folder.path(), 1), ConfigError);
 }
 
 TEST(ClientSeconds, AreDrawnAnewForEachRequestWithMeanOne) {
@@ -43,8 +116,39 @@ TEST(ClientSeconds, RefuseWhatIsNoSpeed) {
     }
     return "";
   };
-  for (const char* text : {"0", "-1", "nan", "inf", "1e13", "1 s", "sqroot", "lognormal",
-                           "lognormal:", "lognormal:-1", "lognormal:11", "x*sqrt", "2*", "2*3", "0*linear"})
+  for (const char* text : {"0",
+                           "-1",
+                           "nan",
+                           "inf",
+                           "1e13",
+                           "1 s",
+                           "sqroot",
+                           "lognormal",
+                           "lognormal:",
+                           "lognormal:-1",
+                           "lognormal:11",
+                           "x*sqrt",
+                           "2*",
+                           "2*3",
+                           "0*linear",
+                           "pareto",
+                           "pareto:1",
+                           "pareto:-2",
+                           "sqrt*linear",
+                           "pareto:2*lognormal:1",
+                           "sqrt*2",
+                           "sqrt*",
+                           "*sqrt",
+                           "sqrt*sqrt",
+                           "file:",
+                           "2*file:",
+                           "sqrt*file:x",
+                           "sqrt+fail:",
+                           "sqrt+fail:1",
+                           "sqrt+fail:-0.1",
+                           "sqrt+fail:0",
+                           "+fail:0.5",
+                           "sqrt+fail:0.1+fail:0.1"})
     EXPECT_NE(complaint(text), "") << text;
   EXPECT_NE(complaint("sqroot").find("did you mean 'sqrt'"), std::string::npos) << complaint("sqroot");
 }

@@ -252,7 +252,7 @@ TEST(ExperimentErrors, RefuseWhatMakesNoSenseWithoutRounds) {
   EXPECT_EQ(
       error("clients.seconds=fast"),
       "--set clients.seconds: seconds 'fast': a number of seconds above 0, or a word is needed; known: sqrt, "
-      "linear, lognormal:SIGMA");
+      "linear, lognormal:SIGMA, pareto:ALPHA, file:PATH");
   EXPECT_EQ(error("algorithm.outdated=drop"),
             "--set algorithm.outdated: unknown outdated 'drop'; did you mean 'stop'?");
 }

@@ -1,7 +1,9 @@
 #include "rounds/runtime.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
+#include "fl_client/stoppable_oracle.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/algorithms/federation.h"
 
@@ -16,9 +18,15 @@ class Counting final : public Oracle<double> {
   std::size_t sample_count() const override { return inner_.sample_count(); }
   double loss_and_gradient(View<double> x, Batch batch, Out<double> gradient) override {
     ++calls;
+    if (stops_next) {
+      stops_next = false;
+      gradient[0] = 0;  // half done
+      throw OracleStopped();
+    }
     return inner_.loss_and_gradient(x, batch, gradient);
   }
   int calls = 0;
+  bool stops_next = false;
 
  private:
   Oracle<double>& inner_;
@@ -54,6 +62,34 @@ TEST(ClientRuntime, ATicketThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce) {
   EXPECT_EQ(again->grad_calls, grad_calls);
   EXPECT_EQ(again->loss, loss);
   EXPECT_EQ(again->ticket, 1u);
+}
+
+TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
+  const testing::Federation<double> federation(3, 9);
+  const auto setup = federation.setup(testing::spec_of("ringmaster", "identity", {}, "0.1"));
+  Counting oracle(*federation.oracles[1]), untouched(*federation.oracles[1]);
+  ClientRuntime<double> client(setup, 1, oracle), twin(setup, 1, untouched);
+  const auto server = make_server<double>(setup);
+  const Downlink<double> body = server->broadcast();
+  Scratch<double> scratch, twins;
+  std::uint64_t ticket = 0;
+  for (const Request kind : {Request::kRound, Request::kEvaluate, Request::kRound}) {
+    Envelope<double> request = request_of(body, ++ticket);
+    request.request = kind;
+    oracle.stops_next = true;
+    if (ticket < 3) {  // the third is remembered
+      EXPECT_THROW(client.handle(request, scratch), OracleStopped);
+    }
+    for (int again = 0; again < 2; ++again) {
+      const Uplink<double>* got = client.handle(request, scratch);
+      const Uplink<double>* want = twin.handle(request, twins);
+      ASSERT_NE(got, nullptr);
+      EXPECT_EQ(got->loss, want->loss);
+      EXPECT_TRUE(std::ranges::equal(got->parts[0].values, want->parts[0].values)) << ticket;
+      request.ticket = got->ticket;
+    }
+    oracle.stops_next = false;
+  }
 }
 
 // With a quorum, or after messages that were lost, a client hears of the run in a later round.

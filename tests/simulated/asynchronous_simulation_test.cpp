@@ -22,6 +22,11 @@ const std::vector<std::string>& algorithms() {
       "name = \"ringmaster\"\ndelay_threshold = 3\noutdated = \"ignore\"\nstep_size = 0.05\n",
       "name = \"ringmaster\"\ndelay_threshold = 6\ncompressor = \"randk:k=3\"\nstep_size = 0.02\n",
       "name = \"fedbuff\"\nbuffer = 3\nlocal_steps = 2\nlocal_step_size = 0.1\n",
+      "name = \"asgd\"\nstep_size = 0.02\n",
+      "name = \"delay_adaptive_asgd\"\nstep_size = 0.05\n",
+      "name = \"rennala\"\ngradients = 3\nstep_size = 0.2\n",
+      "name = \"rennala\"\ngradients = 2\noutdated = \"stop\"\nstep_size = 0.2\n",
+      "name = \"mindflayer\"\ntrials = 2\nallotted_seconds = 1.5\nstep_size = 0.2\n",
   };
   return all;
 }

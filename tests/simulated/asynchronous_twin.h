@@ -55,23 +55,48 @@ class AsynchronousTwin {
     const Reply<double>& up = commit.replies[0];
     if (commit.replies.size() != 1) throw std::runtime_error("a step took in more than one reply");
     if (!used_.insert(up.ticket).second) throw std::runtime_error("a reply was taken in twice");
-    if (step(up.client, up.ticket) != commit.used) throw std::runtime_error("used means something else");
+    const bool is_cut = up.parts[0].shape == Shape::kNothing;
+    if ((is_cut ? cut(up) : step(up.client, up.ticket)) != commit.used)
+      throw std::runtime_error("used means something else");
     if (half.save() != half_->save())
       throw std::runtime_error("after step " + std::to_string(steps_) +
                                " the state is not that of the replies that were committed");
   }
-  // A step from a journal, which the server did not live to show.
-  void step_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after) {
+  // A step from a journal, which the server did not live to show: `state` is that of its half. Where that is
+  // not the state of the client's answer, it must be that of work that was cut.
+  void step_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after,
+                    const std::string& state) {
     for (ClientId c = 0; c < after.size(); ++c) {
       if (after[c] == (before.empty() ? 0 : before[c])) continue;
       used_.insert(after[c]);
+      const std::string last = half_->save();
       step(c, after[c]);
+      if (half_->save() == state) return;
+      half_->load(last);
+      --steps_;
+      const Payload<double> nothing = Payload<double>::nothing(half_->model().size());
+      Reply<double> up;
+      up.ticket = after[c];
+      up.client = c;
+      up.round = sent_.at(after[c]).body.down().round;
+      up.parts = std::span(&nothing, 1);
+      cut(up);
       return;
     }
     ++steps_;  // its reply was not used
   }
 
  private:
+  bool cut(const Reply<double>& up) {
+    ++steps_;
+    const auto found = sent_.find(up.ticket);
+    if (found == sent_.end() || found->second.client != up.client ||
+        found->second.body.down().round != up.round)
+      throw std::runtime_error("work was cut that this client was never given");
+    const bool used = half_->apply(std::span(&up, 1));
+    if (used) committed_[up.client] = up.ticket;
+    return used;
+  }
   bool step(ClientId client, std::uint64_t ticket) {
     ++steps_;
     const auto found = sent_.find(ticket);

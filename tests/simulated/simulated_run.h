@@ -86,6 +86,8 @@ class CarelessHalf final : public ServerHalf<Real> {
   }
   bool may_refuse() const override { return half_.may_refuse(); }
   bool superseded(std::uint32_t round) const override { return half_.superseded(round); }
+  double allotted_seconds(ClientId client) const override { return half_.allotted_seconds(client); }
+  bool rests(ClientId client) const override { return half_.rests(client); }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
     return half_.resync(client, lacks);
   }
@@ -176,7 +178,7 @@ class SimulatedRun {
                                  if (twin_ && ledger.round > twin_->rounds())  // died before it was checked
                                    twin_->round_between(before, ledger.committed);
                                  if (asynchronous_twin_ && ledger.round > asynchronous_twin_->steps())
-                                   asynchronous_twin_->step_between(before, ledger.committed);
+                                   asynchronous_twin_->step_between(before, ledger.committed, half->save());
                                  return true;
                                }});
       if (!found) return fail(found.error().message);

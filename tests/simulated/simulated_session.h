@@ -142,7 +142,7 @@ class SimulatedSession {
                                  if (twin_ && ledger_.round > twin_->rounds())  // died before it was checked
                                    twin_->round_between(before, ledger_.committed);
                                  if (asynchronous_twin_ && ledger_.round > asynchronous_twin_->steps())
-                                   asynchronous_twin_->step_between(before, ledger_.committed);
+                                   asynchronous_twin_->step_between(before, ledger_.committed, half_->save());
                                  return true;
                                }});
       if (!found) throw std::runtime_error(found.error().message);

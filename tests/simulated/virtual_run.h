@@ -77,6 +77,9 @@ inline std::vector<AlgorithmSpec> asynchronous_specs() {
     AlgorithmSpec spec = testing::spec_for(method);
     for (const ParameterHelp& p : method.parameters) {
       if (p.name == "buffer") spec.parameters.emplace_back(p.name, "3");
+      if (p.name == "gradients") spec.parameters.emplace_back(p.name, "3");
+      if (p.name == "trials") spec.parameters.emplace_back(p.name, "2");
+      if (p.name == "allotted_seconds") spec.parameters.emplace_back(p.name, "1.2");
       if (p.name == "delay_threshold") spec.parameters.emplace_back(p.name, "4");
       if (p.name == "local_step_size") spec.parameters.emplace_back(p.name, "0.1");
     }

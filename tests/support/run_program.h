@@ -55,15 +55,19 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// metrics.csv without the column `seconds`, the only one that may differ between equal runs.
+// metrics.csv without the columns `seconds` and `sim_seconds`, which alone may differ between equal runs.
 inline std::string without_seconds(const std::string& metrics) {
-  constexpr int kColumn = 10;
+  constexpr int kSeconds = 10, kSimSeconds = 13;
   std::string text;
   for (const std::string& line : lines_of(metrics)) {
-    std::size_t begin = 0;
-    for (int k = 0; k < kColumn && begin != std::string::npos; ++k) begin = line.find(',', begin + 1);
-    const std::size_t end = begin == std::string::npos ? begin : line.find(',', begin + 1);
-    text += line.substr(0, begin) + (end == std::string::npos ? "" : line.substr(end)) + "\n";
+    int column = 0;
+    for (std::size_t begin = 0; begin <= line.size(); ++column) {
+      const std::size_t end = std::min(line.find(',', begin), line.size());
+      if (column != kSeconds && column != kSimSeconds)
+        text += (column > 0 ? "," : "") + line.substr(begin, end - begin);
+      begin = end + 1;
+    }
+    text += "\n";
   }
   return text;
 }

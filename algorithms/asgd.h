@@ -1,0 +1,64 @@
+// ASGD: asynchronous SGD with a constant step — as in Koloskova, Stich, Jaggi, arXiv:2206.08307, Algorithm 1.
+//
+//   g       = ∇f_i(x^{t−δ}; ξ)       client i, at the x that it was given last
+//   x^{t+1} = x^t − γ g              server, as soon as g comes; sends x^{t+1} to i
+//
+// Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ², every δ ≤ τ = max_delay): for γ ≤ 1/(2L(τ+1))
+//   avg_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + 2γLσ²,
+// derived in tests/algorithms/theory_asynchronous_test.cpp. n clients of equal speed have τ = n − 1; a slow
+// client among fast ones has delays in proportion, and where one is longer than max_delay, the theorem is
+// void.
+#pragma once
+
+#include "algorithms/support/one_gradient.h"
+#include "algorithms/support/server_base.h"
+
+namespace gradwire {
+
+struct AsgdParams {
+  static constexpr Facts facts{
+      .name = "asgd",
+      .summary = "asynchronous SGD: every gradient makes a step, however old its point is",
+      .reference = "Koloskova, Stich, Jaggi, arXiv:2206.08307",
+      .takes = Takes::kEither,
+      .partial = false,
+      .stochastic = true,
+      .asynchronous = true,
+      .theory_knows_batches = true,
+  };
+  StepSize step_size;
+  std::uint32_t max_delay = 0;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma of a step along one gradient; theory: 1/(2 L (max_delay + 1))");
+    visit("max_delay", self.max_delay,
+          "tau: the oldest gradient that theory's step allows for, in steps; 0: that of clients of equal "
+          "speed, one less than there are");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    if (max_delay == 0) max_delay = theory.n - 1;
+    resolve_asynchronous_step(step_size, facts.name, theory,
+                              [&](double L) { return 1 / (2 * L * (max_delay + 1.0)); });
+  }
+};
+
+template <class Real>
+struct Asgd {
+  using Params = AsgdParams;
+  using Client = OneGradientClient<Real>;
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    using Base::t, Base::x;
+    Real gamma;
+
+    Server(const Setup<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)) {}
+
+    void apply(Replies<Real> uplinks) {  // one
+      add_decoded<Real>(uplinks[0].parts[0], -gamma, x);
+      ++t;
+    }
+  };
+};
+
+}  // namespace gradwire

@@ -1,0 +1,65 @@
+// Delay-adaptive ASGD — Mishchenko, Bach, Even, Woodworth, arXiv:2206.07638; Koloskova, Stich, Jaggi,
+// arXiv:2206.08307: ASGD (asgd.h) whose step along a gradient is shorter the older its point is.
+//
+//   g       = ∇f_i(x^{t−δ}; ξ)                  client i, at the x that it was given last
+//   γ_δ     = γ min(1, n/δ)
+//   x^{t+1} = x^t − γ_δ g                       server, as soon as g comes; sends x^{t+1} to i
+//
+// Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ², delays of any length that do not depend on ξ):
+// for γ = 1/(4nL), so that γ_δ = 1/(4L max(n, δ)), and Γ the sum of all γ_δ,
+//   Σ_t (γ_δ/Γ) E‖∇f(x^{t−δ})‖² ≤ (8/3) Δ⁰/Γ + 2γLσ²,
+// derived in tests/algorithms/theory_asynchronous_test.cpp.
+#pragma once
+
+#include <algorithm>
+
+#include "algorithms/support/one_gradient.h"
+#include "algorithms/support/server_base.h"
+
+namespace gradwire {
+
+struct DelayAdaptiveAsgdParams {
+  static constexpr Facts facts{
+      .name = "delay_adaptive_asgd",
+      .summary = "asynchronous SGD with shorter steps along gradients of older points",
+      .reference = "Mishchenko et al., arXiv:2206.07638; Koloskova, Stich, Jaggi, arXiv:2206.08307",
+      .takes = Takes::kEither,
+      .partial = false,
+      .stochastic = true,
+      .asynchronous = true,
+      .theory_knows_batches = true,
+  };
+  StepSize step_size;
+
+  static void fields(auto& self, auto&& visit) {
+    visit(
+        "step_size", self.step_size,
+        "gamma of a step along a gradient up to n steps old; of older ones gamma n/delay; theory: 1/(4 n L)");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    resolve_asynchronous_step(step_size, facts.name, theory,
+                              [&](double L) { return 1 / (4 * theory.n * L); });
+  }
+};
+
+template <class Real>
+struct DelayAdaptiveAsgd {
+  using Params = DelayAdaptiveAsgdParams;
+  using Client = OneGradientClient<Real>;
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    using Base::t, Base::x, Base::setup;
+    Real gamma;
+
+    Server(const Setup<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)) {}
+
+    void apply(Replies<Real> uplinks) {  // one
+      const std::uint32_t delay = t - uplinks[0].round;
+      add_decoded<Real>(uplinks[0].parts[0], -gamma * (Real(setup.n) / Real(std::max(setup.n, delay))), x);
+      ++t;
+    }
+  };
+};
+
+}  // namespace gradwire

@@ -1,0 +1,50 @@
+// What asynchronous methods share whose clients send one gradient at the x that they were given.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "algorithms/support/gradients.h"
+#include "algorithms/support/params.h"
+#include "algorithms/support/vector_ops.h"
+#include "base/config_error.h"
+
+namespace gradwire {
+
+// What becomes of a computation at a point that the server has no use for any more.
+struct OutdatedWords {
+  static constexpr std::array<std::string_view, 2> words{"stop", "ignore"};
+};
+
+// gamma = factor * of(L), unless it is a number already. Throws ConfigError(algorithm.step_size) where the
+// replies are compressed, or L is not known.
+inline void resolve_asynchronous_step(StepSize& step, std::string_view method, const Theory& theory,
+                                      auto&& of) {
+  if (step.value) return;
+  if (theory.compressor.alpha < 1)
+    throw ConfigError("algorithm.step_size", "the theorem of " + std::string(method) +
+                                                 " knows no compressor; give a number, or compressor = "
+                                                 "identity");
+  step.resolve(of(need_smoothness(theory, "algorithm.step_size").L));
+}
+
+// g = C(∇f_i(x; ξ)), ξ and C keyed by the ticket.
+template <class Real>
+struct OneGradientClient {
+  const Setup<Real>& setup;
+  Store<Real> g;
+
+  template <class Params>
+  OneGradientClient(const Setup<Real>& s, const Params&) : setup(s) {}
+  static void fields(auto&, auto&&) {}
+
+  Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
+    Vec<Real>& grad = ctx.scratch.vec(0, setup.d);
+    const double loss = gradient_at(setup, ctx, ctx.draw, down.parts[0].values, grad);
+    return reply_of(down, loss, compress(ctx.compressor, grad, ctx.draw_key(ctx.draw), ctx.scratch, g));
+  }
+  void commit() {}
+};
+
+}  // namespace gradwire

@@ -1,0 +1,46 @@
+// Clients in a line, each at most once: O(1) for every change, and no allocation after reset().
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "algorithms/support/message.h"
+
+namespace gradwire {
+
+class ClientLine {
+ public:
+  // Of the clients 0, ..., n - 1; empty.
+  void reset(std::uint32_t n) {
+    places_.assign(n + std::size_t{1}, {kNowhere, kNowhere}), places_[n] = {n, n};
+  }
+  bool empty() const { return places_.empty() || front() == end(); }
+  // REQUIRES: not empty.
+  ClientId front() const { return places_.back().next; }
+
+  void to_back(ClientId client) {
+    remove(client);
+    const ClientId last = places_[end()].before;
+    places_[client] = {last, end()};
+    places_[last].next = client;
+    places_[end()].before = client;
+  }
+  void remove(ClientId client) {
+    Place& place = places_[client];
+    if (place.next == kNowhere) return;
+    places_[place.before].next = place.next;
+    places_[place.next].before = place.before;
+    place = {kNowhere, kNowhere};
+  }
+
+ private:
+  static constexpr ClientId kNowhere = UINT32_MAX;
+  struct Place {
+    ClientId before, next;
+  };
+  ClientId end() const { return static_cast<ClientId>(places_.size() - 1); }
+
+  std::vector<Place> places_;  // by client; the last one closes the ring
+};
+
+}  // namespace gradwire

@@ -1,0 +1,186 @@
+// Theorems about asynchronous methods, on quadratics that all clients share, with noise of single samples.
+// Comments derive the constants. f is L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ²; g_s is the gradient that was begun
+// at x^s, and G_s = ‖∇f(x^s)‖².
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "tests/algorithms/theory.h"
+#include "tests/simulated/virtual_run.h"
+
+namespace gradwire {
+namespace {
+
+using namespace testing;  // NOLINT: what tests of theorems share
+
+constexpr std::uint32_t kClients = 5;
+
+Federation<double> equal_federation() {
+  Federation<double> f(kClients, 15);
+  for (auto& oracle : f.oracles) {
+    oracle->a = f.oracles[0]->a;
+    oracle->b = f.oracles[0]->b;
+  }
+  f.optimum = f.oracles[0]->b;
+  f.smoothness.L = *std::max_element(f.oracles[0]->a.begin(), f.oracles[0]->a.end());
+  f.smoothness.L_i.assign(kClients, f.smoothness.L);
+  return f;
+}
+
+// σ² of single samples, the same everywhere.
+double noise_of(const Federation<double>& f) {
+  double sum = 0;
+  for (std::uint32_t s = 0; s < 4; ++s)
+    sum += squared_distance(gradient(f, 0, f.x0, {&s, 1}), gradient(f, 0, f.x0)) / 4;
+  return sum;
+}
+
+struct Gradients {
+  std::vector<double> G;            // of x^0, x^1, ...
+  std::vector<std::uint32_t> from;  // by reply: the x that its gradient was begun at
+  std::vector<std::uint32_t> at;    // by reply: the x that the server had
+  std::size_t cuts = 0;             // replies with nothing in them
+};
+
+Gradients run_of(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t replies,
+                 const std::function<double(ClientId, std::uint64_t)>& seconds, std::uint64_t seed) {
+  const auto setup = f.setup(spec, seed);
+  VirtualTime<double> clients(setup, f.oracle_pointers(), with(seconds));
+  const auto server = make_server<double>(setup);
+  Gradients run{{norm_sq(gradient(f, 0, f.x0))}, {}, {}};
+  LoopHooks<double> hooks;
+  hooks.on_commit = [&](const RoundCommit<double>& commit) {
+    run.from.push_back(commit.replies[0].round);
+    run.at.push_back(static_cast<std::uint32_t>(run.G.size() - 1));
+    run.cuts += commit.replies[0].parts[0].shape == Shape::kNothing;
+    if (server->broadcast().round == run.G.size()) run.G.push_back(norm_sq(gradient(f, 0, server->model())));
+  };
+  RoundLimits limits;
+  limits.rounds = replies;
+  limits.evaluate_every = 0;
+  Ledger ledger;
+  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  return run;
+}
+
+AlgorithmSpec noisy(const std::string& name, const Options& parameters) {
+  return changed(spec_of(name, "identity", parameters, "theory"), 1);
+}
+
+double mean_of_all_but_last(const std::vector<double>& G) {
+  double sum = 0;
+  for (std::size_t t = 0; t + 1 < G.size(); ++t) sum += G[t];
+  return sum / static_cast<double>(G.size() - 1);
+}
+
+// Its noise does not depend on delays, so E f(x^{t+1}) ≤ f(x^t) − (γ/2)(G_t + G_s − L²‖x^t − x^s‖²) +
+// (Lγ²/2)(G_s + σ²), where t = s + δ; and Σ_t ‖x^t − x^s‖² ≤ 2γ² Σ_s (τ² G_s + τσ²). For γ ≤ 1/(2L(τ+1)) the
+// G_s cancel: avg G_t ≤ 2Δ⁰/(γT) + σ²(Lγ + 2γ²L²τ).
+TEST(AsgdTheory, AverageGradientObeysTheBoundForDelaysUpToTau) {
+  const Federation<double> f = equal_federation();
+  constexpr std::uint32_t kSteps = 1500, kTau = 12;
+  const AlgorithmSpec spec = noisy("asgd", {{"max_delay", std::to_string(kTau)}});
+  const double gamma = gamma_of(*f.setup(spec)), L = f.smoothness.L;
+  EXPECT_DOUBLE_EQ(gamma, 1 / (2 * L * (kTau + 1)));
+  double mean = 0;
+  std::uint32_t longest = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Gradients run = run_of(f, spec, kSteps, linear, seed);
+    ASSERT_EQ(run.G.size(), kSteps + 1);
+    mean += mean_of_all_but_last(run.G) / kSeeds;
+    for (std::size_t k = 0; k < run.at.size(); ++k) longest = std::max(longest, run.at[k] - run.from[k]);
+  }
+  EXPECT_LE(longest, kTau);
+  EXPECT_GT(longest, kTau / 2);
+  expect_bound(
+      mean,
+      2 * f.gap(f.x0) / (gamma * kSteps) + noise_of(f) * (L * gamma + 2 * std::pow(gamma * L, 2) * kTau),
+      0.05, "asgd");
+}
+
+// x̂^t = x^t − Σ γ_δ g over what is still computed at t, but for what was just begun: x̂^{t+1} = x̂^t − γ_a g_t,
+// γ_a the step that g_t will make. So E f(x̂^{t+1}) ≤ f(x̂^t) − (γ_a/2)(G_t (1 − Lγ_a) − L²‖x̂^t − x^t‖²) +
+// Lγ_a²σ²/2 with E‖x̂^t − x^t‖² ≤ 2 Σ γ_δ² ((n−1) G_s + σ²), and g_s is among them δ times. As δγ_δ and nγ are
+// at most 1/(4L): Σ γ_δ G_s (1/2 − 1/16 − 1/16) ≤ Δ⁰ + (3/4) Lγσ² Σ γ_δ.
+TEST(DelayAdaptiveAsgdTheory, WeightedGradientObeysTheBoundForDelaysOfAnyLength) {
+  const Federation<double> f = equal_federation();
+  constexpr std::uint32_t kSteps = 2000;
+  const AlgorithmSpec spec = noisy("delay_adaptive_asgd", {});
+  const double gamma = gamma_of(*f.setup(spec)), L = f.smoothness.L;
+  EXPECT_DOUBLE_EQ(gamma, 1 / (4 * kClients * L));
+  const auto seconds = [](ClientId i, std::uint64_t) { return i == 4 ? 60.0 : 1 + 0.1 * i; };
+  double mean = 0, total = 0;
+  std::uint32_t longest = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Gradients run = run_of(f, spec, kSteps, seconds, seed);
+    double sum = 0;
+    total = 0;
+    for (std::size_t k = 0; k < kSteps; ++k) {
+      const std::uint32_t delay = run.at[k] - run.from[k];
+      const double step = 1 / (4 * L * std::max(kClients, delay));
+      sum += step * run.G[run.from[k]];
+      total += step;
+      longest = std::max(longest, delay);
+    }
+    mean += sum / total / kSeeds;
+  }
+  EXPECT_GT(longest, 100u);
+  expect_bound(mean, 8.0 / 3 * f.gap(f.x0) / total + 2 * gamma * L * noise_of(f), 0.05, "delay-adaptive");
+}
+
+// The S gradients at x^t are an unbiased minibatch: E f(x^{t+1}) ≤ f(x^t) − γ(1 − Lγ/2) G_t + Lγ²σ²/(2S).
+TEST(RennalaTheory, AverageGradientObeysTheBound) {
+  const Federation<double> f = equal_federation();
+  const double L = f.smoothness.L;
+  for (const std::uint32_t S : {1u, 4u}) {
+    const AlgorithmSpec spec = noisy("rennala", {{"gradients", std::to_string(S)}});
+    const double gamma = gamma_of(*f.setup(spec));
+    EXPECT_DOUBLE_EQ(gamma, 1 / (2 * L));
+    double mean = 0, steps = 0;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      const Gradients run = run_of(f, spec, 1200, linear, seed);
+      mean += mean_of_all_but_last(run.G) / kSeeds;
+      steps = static_cast<double>(run.G.size() - 1);
+    }
+    EXPECT_GT(steps, 100);
+    expect_bound(mean, 2 * f.gap(f.x0) / (gamma * steps) + L * gamma * noise_of(f) / S, 0.1,
+                 "S = " + std::to_string(S));
+  }
+  EXPECT_DOUBLE_EQ(gamma_of(*f.setup(spec_of("rennala"))), 1 / L) << "without noise";
+}
+
+// M of the trials are in time, E M = B, E M² = B² + V: E f(x^{t+1}) ≤ f(x^t) − γ G_t + (Lγ²/2)((1 + V/B²) G_t
+// + σ²/B).
+TEST(MindFlayerTheory, AverageGradientObeysTheBoundWhereHalfOfTheTrialsAreCut) {
+  const Federation<double> f = equal_federation();
+  const double L = f.smoothness.L;
+  for (const int trials : {1, 3}) {
+    const Options options = {
+        {"trials", std::to_string(trials)}, {"allotted_seconds", "1"}, {"p", "0.5"}};  // drawn: 0.5 to 1.5
+    const AlgorithmSpec spec = noisy("mindflayer", options);
+    const double gamma = gamma_of(*f.setup(spec)), B = kClients * trials * 0.5, V = B / 2;
+    EXPECT_DOUBLE_EQ(gamma, 1 / (2 * L));
+    EXPECT_DOUBLE_EQ(gamma_of(*f.setup(spec_of("mindflayer", "identity", options))),
+                     1 / (L * (1 + V / (B * B))));
+    constexpr std::uint32_t kSteps = 200;
+    const std::uint32_t replies = kSteps * kClients * static_cast<std::uint32_t>(trials);
+    double mean = 0, cuts = 0;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      const auto seconds = [seed](ClientId i, std::uint64_t ticket) {
+        return drawn(i, ticket + 1000000 * seed);
+      };
+      const Gradients run = run_of(f, spec, replies, seconds, seed);
+      ASSERT_EQ(run.G.size(), kSteps + 1);
+      mean += mean_of_all_but_last(run.G) / kSeeds;
+      cuts += static_cast<double>(run.cuts) / replies / kSeeds;
+    }
+    EXPECT_NEAR(cuts, 0.5, 0.02);
+    expect_bound(mean, 2 * f.gap(f.x0) / (gamma * kSteps) + L * gamma * noise_of(f) / B, 0.1,
+                 std::to_string(trials) + " trials");
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

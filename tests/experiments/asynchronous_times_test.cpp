@@ -1,0 +1,52 @@
+// What the papers of asynchronous methods claim about time, on the experiments of experiments/configs/e8:
+// each method with the fastest parameters of a grid, for several seeds.
+#include <algorithm>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "experiments/simulate/prepare.h"
+#include "experiments/simulate/simulate.h"
+#include "proto/config/experiment_file.h"
+
+namespace gradwire {
+namespace {
+
+// Virtual seconds until the squared norm of the gradient is at the target, the median over three seeds.
+double seconds_to_target(const std::string& name) {
+  const auto file =
+      std::filesystem::path(__FILE__).parent_path() / "../../experiments/configs/e8" / (name + ".toml");
+  std::vector<double> seconds;
+  for (const char* seed : {"seed=1", "seed=2", "seed=3"}) {
+    const std::vector<std::string> sets = {seed};
+    const std::atomic<bool> stop{false};
+    const RunResult result = simulate(prepare(load_experiment(file, sets)), false, 1, {}, stop);
+    EXPECT_EQ(result.outcome, Outcome::kReachedTarget) << name << ", " << seed;
+    EXPECT_TRUE(result.last.sim_seconds) << name;
+    seconds.push_back(result.last.sim_seconds.value_or(0));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[1];
+}
+
+// arXiv:2305.12387, arXiv:2501.16168: those that adapt to delays by leaving gradients out are ahead of one
+// that makes shorter steps along them, and this one of plain ASGD.
+TEST(AsynchronousTimes, OnFixedSpeedsRingmasterAndRennalaAreAheadOfDelayAdaptiveAsgdAndThisOfAsgd) {
+  const double ringmaster = seconds_to_target("ringmaster"), rennala = seconds_to_target("rennala"),
+               delay_adaptive = seconds_to_target("delay_adaptive"), asgd = seconds_to_target("asgd");
+  EXPECT_LT(std::max(ringmaster, rennala), 0.95 * delay_adaptive) << rennala << " s, " << delay_adaptive;
+  EXPECT_LT(std::max(ringmaster, rennala), 2 * std::min(ringmaster, rennala))
+      << ringmaster << " s, " << rennala;
+  EXPECT_LT(delay_adaptive, 0.8 * asgd) << delay_adaptive << " s, " << asgd;
+}
+
+// arXiv:2410.04285: a method that waits for whatever it began waits for the tail.
+TEST(AsynchronousTimes, OnTimesWithHeavyTailsMindFlayerIsFarAheadOfMethodsThatCutNothing) {
+  const double mindflayer = seconds_to_target("tails_mindflayer");
+  for (const char* other : {"tails_rennala", "tails_ringmaster", "tails_asgd"})
+    EXPECT_LT(mindflayer, seconds_to_target(other) / 8) << other;
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,55 @@
+// A long gradient stops in its middle when another thread says so, and the next one is as it always was.
+#include "fl_client/stoppable_oracle.h"
+
+#include <atomic>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace gradwire {
+namespace {
+
+// Computes until it is stopped where it is asked for all samples, and at once for a batch.
+class Endless final : public Oracle<double> {
+ public:
+  std::size_t dim() const override { return 2; }
+  std::size_t sample_count() const override { return 1; }
+  double loss_and_gradient(std::span<const double> x, Batch, std::span<double> gradient) override {
+    gradient[0] = x[0];
+    gradient[1] = 3;
+    return 5;
+  }
+  std::optional<double> compute(std::span<const double> x, Batch batch, std::span<double> gradient,
+                                const GradientTerms& terms) override {
+    if (!batch.empty()) return Oracle::compute(x, batch, gradient, terms);
+    begun = true;
+    while (!stopped(terms.stop)) std::this_thread::yield();
+    return std::nullopt;
+  }
+  std::atomic<bool> begun = false;
+};
+
+TEST(StoppableOracle, StopsAGradientInItsMiddleAndGoesOnWithTheNext) {
+  auto inner = std::make_unique<Endless>();
+  Endless& endless = *inner;
+  StoppableOracle<double> oracle(std::move(inner));
+  const std::vector<double> x = {1, 2};
+  const std::vector<std::uint32_t> batch = {0};
+  std::vector<double> gradient(2);
+  std::thread other([&] {
+    while (!endless.begun) std::this_thread::yield();
+    oracle.stop();
+  });
+  EXPECT_THROW(oracle.loss_and_gradient(x, {}, gradient), OracleStopped);
+  other.join();
+  EXPECT_THROW(oracle.loss_and_gradient(x, batch, gradient), OracleStopped) << "until it may go on";
+  EXPECT_THROW(oracle.score(x), OracleStopped);
+  oracle.go_on();
+  EXPECT_EQ(oracle.loss_and_gradient(x, batch, gradient), 5);
+  EXPECT_EQ(gradient, (std::vector<double>{1, 3}));
+}
+
+}  // namespace
+}  // namespace gradwire

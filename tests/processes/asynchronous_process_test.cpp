@@ -1,0 +1,54 @@
+// Asynchronous methods with real processes, one of which is stopped: nobody else waits for it.
+#include <csignal>
+#include <gtest/gtest.h>
+
+#include "tests/processes/process_fixture.h"
+#include "tests/support/sanitized.h"
+
+namespace gradwire {
+namespace {
+
+class AsynchronousProcessTest : public ProcessTest {
+ protected:
+  // A run of `steps` replies, for most of which client 0 is stopped.
+  void run_with_a_stopped_client(const std::string& algorithm, int steps) {
+    std::string config = kConfig;
+    config.erase(config.find("weights"), std::string("weights = \"samples\"\n").size());
+    const std::size_t begin = config.find("[algorithm]"), end = config.find("[server]");
+    config.replace(begin, end - begin,
+                   "[algorithm]\n" + algorithm + "batch = 4\n[run]\nevaluate_every = 0\nrounds = " +
+                       std::to_string(kSanitized ? steps / 4 : steps) + "\n");
+    write_config(config);
+    Process server = start_server();
+    std::vector<Process> clients = start_clients(address);
+    const auto said = [&](const std::string& part) { return server.log().find(part) != std::string::npos; };
+    ASSERT_TRUE(eventually([&] { return said("the run begins"); })) << server.log();
+    clients[0].kill(SIGSTOP);
+    EXPECT_FALSE(fs::exists(state() / "model.bin")) << "the run was over too soon";
+    // The server takes all steps without it; only the goodbye waits for it, too.
+    EXPECT_TRUE(eventually([&] { return fs::exists(state() / "model.bin"); })) << server.log();
+    EXPECT_FALSE(said("no reply; waiting")) << server.log();
+    clients[0].kill(SIGCONT);
+    expect_all_end_well(server, clients);
+    EXPECT_NE(read_model(state() / "model.bin"), std::vector<double>(11)) << "nothing was learnt";
+  }
+};
+
+TEST_F(AsynchronousProcessTest, AsgdGoesOnWithoutAClientThatIsStopped) {
+  run_with_a_stopped_client("name = \"asgd\"\nstep_size = 0.01\n", 40000);
+}
+TEST_F(AsynchronousProcessTest, DelayAdaptiveAsgdGoesOnWithoutAClientThatIsStopped) {
+  run_with_a_stopped_client("name = \"delay_adaptive_asgd\"\nstep_size = 0.01\n", 40000);
+}
+TEST_F(AsynchronousProcessTest, RennalaGoesOnWithoutAClientThatIsStopped) {
+  run_with_a_stopped_client("name = \"rennala\"\ngradients = 4\nstep_size = 0.1\n", 40000);
+}
+TEST_F(AsynchronousProcessTest, RingmasterGoesOnWithoutAClientThatIsStopped) {
+  run_with_a_stopped_client("name = \"ringmaster\"\ndelay_threshold = 6\nstep_size = 0.02\n", 40000);
+}
+TEST_F(AsynchronousProcessTest, MindFlayerCutsAClientThatIsStopped) {
+  run_with_a_stopped_client("name = \"mindflayer\"\nallotted_seconds = 0.002\nstep_size = 0.1\n", 6000);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,38 @@
+// Asynchronous runs on the virtual clock allocate nothing for an event once they are warm: once as many
+// points are kept at which clients work as there ever are at once.
+#include <gtest/gtest.h>
+#include <utility>
+
+#include "tests/simulated/virtual_run.h"
+#include "tests/support/count_allocations.h"
+
+namespace gradwire {
+namespace {
+
+using testing::Federation;
+
+TEST(Events, OfEveryAsynchronousMethodAllocateNothingOnceTheyAreWarm) {
+  const Federation<double> federation(8, 9);
+  for (const AlgorithmSpec& spec : asynchronous_specs()) {
+    SCOPED_TRACE(spec.name);
+    const auto setup = federation.setup(spec);
+    VirtualTime<double> clients(setup, federation.oracle_pointers(), with(drawn));
+    const auto server = make_server<double>(setup);
+    Ledger ledger;
+    RoundLimits limits;
+    limits.rounds = 30'000;
+    limits.evaluate_every = 0;
+    LoopHooks<double> hooks;
+    hooks.seconds = [&] { return clients.now(); };
+    hooks.on_round = [](std::uint32_t round) {
+      if (round == 10'000) allocations::reset();
+    };
+    std::size_t count = 1;
+    hooks.before_apply = [&] { count = allocations::count; };  // of the last event
+    run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+    EXPECT_EQ(count, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace gradwire
