@@ -238,7 +238,8 @@ class AsyncDriver final : public Driver<Real> {
     }
     const double now = run_.transport.now();
     if (!waiting.goes_on(now))
-      throw std::runtime_error(state + " " + waiting.so_far(now) + "; start the missing clients");
+      throw std::runtime_error(state + " " + waiting.so_far(now) + "; " +
+                               Waiting::advice(now, "start the missing clients"));
     this->note(state + "; asking them again");
     for (const ClientId c : missing) {
       const bool evaluates = exchange_.request(c) == Request::kEvaluate;

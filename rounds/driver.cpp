@@ -216,8 +216,8 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Wait
   }
   const double now = run_.transport.now();
   if (!waiting.goes_on(now))
-    throw std::runtime_error(state + " " + waiting.so_far(now) +
-                             "; start the missing clients, or lower server.quorum");
+    throw std::runtime_error(state + " " + waiting.so_far(now) + "; " +
+                             Waiting::advice(now, "start the missing clients, or lower server.quorum"));
   note(state + "; asking them again");
   for (const ClientId c : missing) exchange_.repeat(c, body);
 }

@@ -31,7 +31,8 @@ class Waiting {
         patience_seconds_(first ? limits.first_wait_seconds : 0) {}
 
   double deadline() const { return deadline_; }
-  // The deadline has passed. False: that was the last one.
+  // The deadline has passed. False: that was the last one, or none will follow: on a virtual clock nobody who
+  // works will ever be done.
   bool goes_on(double now) {
     attempts_ += 1;
     if (std::isinf(now)) return false;
@@ -50,6 +51,12 @@ class Waiting {
       return "after " + std::to_string(static_cast<std::uint64_t>(now - begun_)) + " s";
     return "after " + std::to_string(attempts_) + " deadlines of " +
            std::to_string(limits_.deadline_seconds) + " s";
+  }
+
+  // What to do when it does not go on; `usual`: where the clock is no virtual one.
+  static std::string advice(double now, const std::string& usual) {
+    return std::isinf(now) ? "let no request take for ever, or take a method that stops or cuts such work"
+                           : usual;
   }
 
  private:

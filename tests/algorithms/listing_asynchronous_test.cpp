@@ -100,6 +100,21 @@ TEST(Ringmaster, IsItsListing) {
   }
 }
 
+TEST(Ringmaster, WithOneStepOfDelayAndEqualSpeedsIsSgdOfOneClient) {
+  const Federation<double> federation(5, 7);
+  const auto equal = [](ClientId, std::uint64_t) { return 1.0; };
+  const auto setup = federation.setup(spec_of("ringmaster", "identity", {{"delay_threshold", "1"}}, "0.2"));
+  const AsyncTrace trace = run_virtual(federation, setup, 30, with(equal), Evaluate::kNever);
+  Vec<double> x = federation.x0, g(7);
+  for (int step = 0; step < 30; ++step) {
+    federation.oracles[0]->loss_and_gradient(x, {}, g);
+    for (std::size_t j = 0; j < 7; ++j) x[j] -= 0.2 * g[j];
+  }
+  EXPECT_EQ(trace.model, x);
+  EXPECT_EQ(trace.seconds, 30);
+  EXPECT_EQ(trace.used, std::vector<ClientId>(30, 0));
+}
+
 void expect_near(const Vec<double>& got, const Vec<double>& want) {
   for (std::size_t j = 0; j < got.size(); ++j) EXPECT_NEAR(got[j], want[j], 1e-13) << j;
 }

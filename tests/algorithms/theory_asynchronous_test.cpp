@@ -2,6 +2,7 @@
 // Comments derive the constants. f is L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ²; g_s is the gradient that was begun
 // at x^s, and G_s = ‖∇f(x^s)‖².
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <string>
@@ -179,6 +180,47 @@ TEST(MindFlayerTheory, AverageGradientObeysTheBoundWhereHalfOfTheTrialsAreCut) {
     EXPECT_NEAR(cuts, 0.5, 0.02);
     expect_bound(mean, 2 * f.gap(f.x0) / (gamma * kSteps) + L * gamma * noise_of(f) / B, 0.1,
                  std::to_string(trials) + " trials");
+  }
+}
+
+// Seconds for R steps: Lemma 4.1 of arXiv:2501.16168 has t(R) = 2 min_m (R + m) / Σ_{i≤m} 1/τ_i.
+TEST(RingmasterTheory, RStepsTakeTheTimeOfTheTheoremForSpeedsOfSquareRoots) {
+  constexpr std::uint32_t kMany = 1000, kBlocks = 20;
+  const Federation<double> f(kMany, 2);
+  const auto roots = [](ClientId i, std::uint64_t) { return std::sqrt(i + 1.0); };
+  const auto theorem = [](double R) {
+    double rate = 0, least = 0;
+    for (int m = 1; m <= static_cast<int>(kMany); ++m) {
+      rate += 1 / std::sqrt(m);
+      least = m == 1 ? 2 * (R + 1) : std::min(least, 2 * (R + m) / rate);
+    }
+    return least;
+  };
+  for (const char* outdated : {"stop", "ignore"}) {
+    const auto measured = [&](std::uint32_t R) {
+      const auto setup =
+          f.setup(spec_of("ringmaster", "identity",
+                          {{"delay_threshold", std::to_string(R)}, {"outdated", outdated}}, "1e-9"));
+      VirtualTime<double> clients(setup, f.oracle_pointers(), with(roots));
+      const auto server = make_server<double>(setup);
+      Ledger ledger;
+      RoundLimits limits;
+      limits.rounds = 1'000'000;
+      limits.evaluate_every = 0;
+      std::atomic<bool> stop = false;
+      LoopHooks<double> hooks;
+      hooks.on_round = [&](std::uint32_t) { stop = server->broadcast().round == R * kBlocks; };
+      hooks.stop = &stop;
+      run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+      EXPECT_EQ(server->broadcast().round, R * kBlocks);
+      return clients.now() / kBlocks;
+    };
+    for (const std::uint32_t R : {1u, 16u}) {
+      EXPECT_LE(measured(R), theorem(R)) << R;
+      EXPECT_GE(measured(R), theorem(R) / 4) << R;
+    }
+    const double slope = std::log(measured(256) / measured(4)) / std::log(64);
+    EXPECT_NEAR(slope / (std::log(theorem(256) / theorem(4)) / std::log(64)), 1, 0.1) << slope;
   }
 }
 

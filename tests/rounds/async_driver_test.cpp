@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "tests/simulated/virtual_run.h"
@@ -186,6 +187,30 @@ TEST(Asynchronous, GivesUpWithTheClientsThatAreMissing) {
     EXPECT_STREQ(error.what(),
                  "step 0: no reply; waiting for clients 0, 1 after 3 deadlines of 2.000000 s; start the "
                  "missing clients");
+  }
+}
+
+// As on the clock of a simulation, where nobody is asked again.
+TEST(Asynchronous, EndsAtOnceWhenNobodyWillEverAnswer) {
+  const Federation<double> federation(2, 5);
+  RoundLimits limits;
+  limits.deadline_seconds = std::numeric_limits<double>::infinity();
+  limits.attempts = 100'000;
+  const auto fails = [](ClientId, std::uint64_t ticket) {
+    return ticket < 8 ? 1.0 : std::numeric_limits<double>::infinity();
+  };
+  for (const AlgorithmSpec& spec : asynchronous_specs()) {
+    if (spec.name == "mindflayer") continue;  // cuts what does not end
+    SCOPED_TRACE(spec.name);
+    try {
+      run_virtual(federation, federation.setup(spec), 50, with(fails), Evaluate::kNever, limits);
+      FAIL() << "nobody answers";
+    } catch (const std::runtime_error& error) {
+      EXPECT_NE(std::string(error.what())
+                    .find("no reply; waiting for clients 0, 1 that never answer on this clock"),
+                std::string::npos)
+          << error.what();
+    }
   }
 }
 
