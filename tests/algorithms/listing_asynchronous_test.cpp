@@ -115,7 +115,7 @@ TEST(Ringmaster, WithOneStepOfDelayAndEqualSpeedsIsSgdOfOneClient) {
   EXPECT_EQ(trace.used, std::vector<ClientId>(30, 0));
 }
 
-void expect_near(const Vec<double>& got, const Vec<double>& want) {
+void expect_agree(const Vec<double>& got, const Vec<double>& want) {
   for (std::size_t j = 0; j < got.size(); ++j) EXPECT_NEAR(got[j], want[j], 1e-13) << j;
 }
 
@@ -153,7 +153,7 @@ TEST(DelayAdaptiveAsgd, IsItsListing) {
     longest = std::max(longest, delay);
   }
   EXPECT_GT(longest, 20u);
-  expect_near(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
+  expect_agree(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
               at.x);
 }
 
@@ -188,7 +188,7 @@ TEST(Rennala, IsItsListing) {
           for (const auto& [ticket, j] : older) at.start(j);
       }
       SCOPED_TRACE(stops);
-      expect_near(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
+      expect_agree(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
                   at.x);
     }
   }
@@ -254,7 +254,7 @@ TEST(MindFlayer, IsItsListing) {
     EXPECT_GT(cuts, 30);
     const AsyncTrace trace =
         run_virtual(federation, federation.setup(spec), 140, with(seconds), Evaluate::kNever);
-    expect_near(trace.model, at.x);
+    expect_agree(trace.model, at.x);
     EXPECT_EQ(trace.seconds, at.now);
   }
 }
