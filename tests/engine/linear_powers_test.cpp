@@ -50,12 +50,17 @@ TEST(LinearPowers, AgreeWithThePlainGradientInDouble) { expect_all_linear_powers
 TEST(LinearPowers, AgreeWithThePlainGradientInSingle) { expect_all_linear_powers<float>(1e-3); }
 
 TEST(LinearPowers, OfQuadraticsAgreeWithThePlainGradient) {
-  const QuadraticFamily family({.dim = 9, .lambda = 0.1, .heterogeneity = 0.5}, 3, 1);
-  QuadraticOracle<double> oracle(family, 2);
-  expect_powers<double>(oracle, random_point(9, 1), {}, 1e-12);
-  QuadraticOracle<float> narrow(family, 1);
-  const std::vector<double> start = random_point(9, 1);
-  expect_powers<float>(narrow, std::vector<float>(start.begin(), start.end()), {}, 1e-5);
+  for (const std::size_t dim : {1u, 2u, 9u, 40u})
+    for (const double noise : {0.0, 0.5}) {
+      const QuadraticFamily family({.dim = dim, .lambda = 0.1, .heterogeneity = 0.5, .noise = noise}, 3, 1);
+      QuadraticOracle<double> wide(family, 2);
+      QuadraticOracle<float> narrow(family, 1);
+      const std::vector<double> start = random_point(dim, 1);
+      const std::vector<std::uint32_t> batch = {0, 0};
+      expect_powers<double>(wide, start, batch, 1e-12);
+      expect_powers<float>(narrow, std::vector<float>(start.begin(), start.end()), batch, 1e-5);
+      if (noise == 0) expect_powers<double>(wide, start, {}, 1e-12);
+    }
 }
 
 TEST(LinearPowers, OfARangeCostLessThanAllWhereRowsAreLong) {
