@@ -41,6 +41,7 @@ class Coordinates {
   }
 
   bool all() const { return kind_ == Kind::kAll; }
+  bool is_ranges() const { return kind_ == Kind::kRanges; }  // one, or two
 
   // How many of them lie in `within`.
   std::size_t count(CoordinateRange within) const {

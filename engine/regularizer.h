@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/coordinates.h"
 #include "engine/upper_triangle.h"
 
 namespace gradwire {
@@ -22,34 +23,80 @@ inline double regularizer_smoothness(Regularizer regularizer, double lambda) {
   return 0;
 }
 
+// sum_j term(j), added up in double. One running sum per lane: with a single sum, each addition would
+// wait for the one before. A term that captures pointers, and not references to spans, is vectorised.
+template <class Term>
+double lane_sum(std::size_t count, Term&& term) {
+  constexpr std::size_t kLanes = 8;
+  double sums[kLanes] = {};
+  std::size_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += term(j + lane);
+  }
+  for (; j < count; ++j) sums[0] += term(j);
+  double sum = 0;
+  for (const double part : sums) sum += part;
+  return sum;
+}
+
+// The term of R at x_j, without lambda.
+template <class Real>
+double regularizer_term(Regularizer regularizer, Real x) {
+  const Real square = x * x;
+  if (regularizer == Regularizer::kL2) return static_cast<double>(square) / 2;
+  return static_cast<double>(square / (1 + square));
+}
+
+// The derivative of R by x_j; scale: lambda.
+template <class Real>
+Real regularizer_slope(Regularizer regularizer, Real scale, Real x) {
+  if (regularizer == Regularizer::kL2) return scale * x;
+  const Real bottom = 1 + x * x;
+  return 2 * scale * x / (bottom * bottom);
+}
+
 // Returns R(x), added up in double, and adds its gradient to `gradient`.
 template <class Real>
 double add_regularizer(Regularizer regularizer, double lambda, std::span<const Real> x,
                        std::span<Real> gradient) {
   if (regularizer == Regularizer::kNone || lambda == 0) return 0;
-  // One running sum per lane: with a single sum, each addition would wait for the one before.
-  constexpr std::size_t kLanes = 8;
-  double sums[kLanes] = {};
   const auto scale = static_cast<Real>(lambda);
-  const auto add_term = [&](std::size_t j, std::size_t lane) {
-    const Real square = x[j] * x[j];
-    if (regularizer == Regularizer::kL2) {
-      gradient[j] += scale * x[j];
-      sums[lane] += static_cast<double>(square) / 2;
-    } else {
-      const Real bottom = 1 + square;
-      gradient[j] += 2 * scale * x[j] / (bottom * bottom);
-      sums[lane] += static_cast<double>(square / bottom);
-    }
-  };
-  std::size_t j = 0;
-  for (; j + kLanes <= x.size(); j += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) add_term(j + lane, lane);
-  }
-  for (; j < x.size(); ++j) add_term(j, 0);
-  double sum = 0;
-  for (const double part : sums) sum += part;
-  return lambda * sum;
+  const Real* point = x.data();
+  Real* slopes = gradient.data();
+  return lambda * lane_sum(x.size(), [=](std::size_t j) {
+           slopes[j] += regularizer_slope(regularizer, scale, point[j]);
+           return regularizer_term(regularizer, point[j]);
+         });
+}
+
+// R(x) alone, to the same bits.
+template <class Real>
+double regularizer_value(Regularizer regularizer, double lambda, std::span<const Real> x) {
+  if (regularizer == Regularizer::kNone || lambda == 0) return 0;
+  const Real* point = x.data();
+  return lambda * lane_sum(x.size(), [=](std::size_t j) { return regularizer_term(regularizer, point[j]); });
+}
+
+// Adds the gradient of R at the wanted coordinates alone, to the same bits.
+template <class Real>
+void add_regularizer_slopes(Regularizer regularizer, double lambda, std::span<const Real> x,
+                            const Coordinates& wanted, std::span<Real> gradient) {
+  if (regularizer == Regularizer::kNone || lambda == 0) return;
+  const auto scale = static_cast<Real>(lambda);
+  wanted.for_runs(x.size(), [&](std::size_t first, std::size_t end) {
+    for (std::size_t j = first; j < end; ++j) gradient[j] += regularizer_slope(regularizer, scale, x[j]);
+  });
+}
+
+// The derivative of R at x in the direction v.
+template <class Real>
+double regularizer_derivative(Regularizer regularizer, double lambda, std::span<const Real> x,
+                              std::span<const Real> v) {
+  if (regularizer == Regularizer::kNone || lambda == 0) return 0;
+  const auto scale = static_cast<Real>(lambda);
+  return lane_sum(x.size(), [&](std::size_t j) {
+    return static_cast<double>(regularizer_slope(regularizer, scale, x[j])) * static_cast<double>(v[j]);
+  });
 }
 
 // Adds the Hessian of R at x, a diagonal, to an upper triangle of shape (d (d + 1) / 2).

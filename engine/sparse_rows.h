@@ -66,6 +66,48 @@ class SparseRows {
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) y[column_[k]] += scale * value_[k];
   }
 
+  // a_r^T x and a_r^T y, each to the bits of dot().
+  void two_dots(std::size_t r, const Real* x, const Real* y, Real& with_x, Real& with_y) const {
+    Real sum_x = 0, sum_y = 0;
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
+      sum_x += value_[k] * x[column_[k]];
+      sum_y += value_[k] * y[column_[k]];
+    }
+    with_x = sum_x;
+    with_y = sum_y;
+  }
+
+  // y += scale_y a_r, z += scale_z a_r
+  void add_two_scaled(std::size_t r, Real scale_y, Real* y, Real scale_z, Real* z) const {
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
+      y[column_[k]] += scale_y * value_[k];
+      z[column_[k]] += scale_z * value_[k];
+    }
+  }
+
+  // y_j += scale a_rj for j in [first, end)
+  void add_scaled(std::size_t r, Real scale, std::size_t first, std::size_t end, Real* y) const {
+    const std::uint32_t* columns = column_.data() + row_start_[r];
+    const std::size_t count = row_start_[r + 1] - row_start_[r];
+    std::size_t k =
+        count == columns_
+            ? first  // all of them, in order
+            : static_cast<std::size_t>(std::lower_bound(columns, columns + count, first) - columns);
+    const Real* values = value_.data() + row_start_[r];
+    for (; k < count && columns[k] < end; ++k) y[columns[k]] += scale * values[k];
+  }
+
+  // ||a_r||^2; one running sum per lane, each addition of one would wait for the one before.
+  Real square(std::size_t r) const {
+    Real sums[4] = {};
+    std::size_t k = row_start_[r];
+    const std::size_t end = row_start_[r + 1];
+    for (; k + 4 <= end; k += 4)
+      for (std::size_t i = 0; i < 4; ++i) sums[i] += value_[k + i] * value_[k + i];
+    for (; k < end; ++k) sums[0] += value_[k] * value_[k];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+
  private:
   std::size_t columns_;
   std::vector<std::size_t> row_start_;

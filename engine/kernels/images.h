@@ -174,6 +174,20 @@ void max_pool_forward(const ImageShape& s, const T* x, T* winner, T* y) {
 }
 
 template <class T>
+void max_pool_tangent(const ImageShape& s, const T* dx, const T* winner, T* dy) {
+  for_squares<T>(s, [&]<int N>(Index from, Index to) {
+    using V = Vec<T, N>;
+    const V which = load<V>(winner + to);
+    V d = {};
+    for (Index p = 0; p < s.window; ++p)
+      for (Index q = 0; q < s.window; ++q)
+        d = which == static_cast<T>(p * s.window + q) ? load<V>(dx + from + (p * s.in_width + q) * s.lanes)
+                                                      : d;
+    store(dy + to, d);
+  });
+}
+
+template <class T>
 GRADWIRE_KERNEL void clear_image(const ImageShape& s, T* dx) {
   const Index n = s.in_channels * s.in_height * s.in_width * s.lanes;
   for (Index i = 0; i < n; i += kNarrow<T>) store(dx + i, Vec<T, kNarrow<T>>{});

@@ -96,7 +96,7 @@ struct Kernels {
   void (*row_forward)(const RowAffine<Real>&, Real* y);
   void (*row_backward)(const RowAffine<Real>&, const Real* dy, bool add, Real* dx);
   // One lane: dx and dW in one pass over W. The kernel reads W before it writes dw, so dw may be w itself
-  // (then `add` is implied: a descent step).
+  // (then `add` is implied: a descent step); null: dx alone.
   void (*single_backward)(const RowAffine<Real>&, const Real* dy, bool add_x, Real* dx, bool add_w, Real* dw);
   // dw[o][k] (+)= sum_l dy[o][l] x[l][k]
   void (*outer)(const Real* dy, Index out, Index lanes, const Real* x, Index in, bool add, Real* dw);
@@ -131,6 +131,11 @@ struct Kernels {
   void (*add)(Index n, const Real* x, const Real* y, Real* z);  // z may be x or y
   void (*copy)(Index n, const Real* x, Real* y);
   void (*multiply)(Index n, const Real* x, const Real* y, bool add, Real* z);
+  // x[c][l] *= factor[l]
+  void (*scale_lanes)(Real* x, Index channels, Index lanes, const Real* factor);
+  // g[k][l] = sum_c x[c][l] x[c][l + k] for k < distances <= kSlack; what lies behind the last lane is read,
+  // and gives results that mean nothing.
+  void (*lane_grams)(const Real* x, Index channels, Index lanes, Index distances, Real* g);
   void (*axpy)(Index n, Real a, const Real* x, Real* y);  // y += a x; no slack needed
 
   // ---- layer norm: keep is [2][lanes] ----
@@ -140,7 +145,13 @@ struct Kernels {
   void (*norm_backward)(const Real* x, const Real* dy, Index channels, Index lanes, const Real* gain,
                         const Real* keep, bool add_x, Real* dx, bool add_w, Real* dgain_bias, Real* scratch);
 
+  // dy = the derivative of the norm in the direction dx of x, and dgain_bias of its parameters.
+  void (*norm_tangent)(const Real* x, const Real* dx, Index channels, Index lanes, const Real* gain,
+                       const Real* dgain_bias, const Real* keep, Real* dy);
+
   void (*attention_forward)(const Attention<Real>&, Real* y);
+  // dy = its derivative in the directions d[0..2] of key, query, value; after attention_forward().
+  void (*attention_tangent)(const Attention<Real>&, const Real* const d[3], Real* dy);
   // d[0..2] = gradients of key, query, value, each assigned or added.
   void (*attention_backward)(const Attention<Real>&, const Real* dy, const bool add[3], Real* const d[3]);
 
@@ -150,6 +161,7 @@ struct Kernels {
   void (*convolution_weights)(const ImageShape&, const Real* dy, const Real* x, bool add, Real* dw);
   // `winner` remembers which input of a window was largest, [out][lane].
   void (*max_pool_forward)(const ImageShape&, const Real* x, Real* winner, Real* y);
+  void (*max_pool_tangent)(const ImageShape&, const Real* dx, const Real* winner, Real* dy);
   void (*max_pool_backward)(const ImageShape&, const Real* dy, const Real* winner, bool add, Real* dx);
   void (*average_pool_forward)(const ImageShape&, const Real* x, Real* y);
   void (*average_pool_backward)(const ImageShape&, const Real* dy, bool add, Real* dx);

@@ -52,6 +52,30 @@ void norm_forward(const T* x, Index channels, Index lanes, const T* gain_bias, T
 }
 
 template <class T>
+void norm_tangent(const T* x, const T* dx, Index channels, Index lanes, const T* gain, const T* dgain_bias,
+                  const T* keep, T* dy) {
+  const T share = T(1) / static_cast<T>(channels);
+  for_lanes<T>(lanes, [&]<int N>(Index l) {
+    using V = Vec<T, N>;
+    const V mean = load<V>(keep + l), inverse = load<V>(keep + lanes + l);
+    V sum_d = {}, sum_dh = {};
+    for (Index c = 0; c < channels; ++c) {
+      const V d = load<V>(dx + c * lanes + l);
+      sum_d += d;
+      sum_dh = fma(d, (load<V>(x + c * lanes + l) - mean) * inverse, sum_dh);
+    }
+    sum_d *= share;
+    sum_dh *= share;
+    for (Index c = 0; c < channels; ++c) {
+      const V hat = (load<V>(x + c * lanes + l) - mean) * inverse;
+      const V d = (load<V>(dx + c * lanes + l) - sum_d - hat * sum_dh) * inverse;
+      const V of_parameters = fma(dgain_bias[c], hat, splat<V>(dgain_bias[channels + c]));
+      store(dy + c * lanes + l, fma(gain[c], d, of_parameters));
+    }
+  });
+}
+
+template <class T>
 void norm_backward(const T* x, const T* dy, Index channels, Index lanes, const T* gain, const T* keep,
                    bool add_x, T* dx, bool add_w, T* dgain_bias, T* scratch) {
   const T share = T(1) / static_cast<T>(channels);

@@ -215,7 +215,7 @@ void row_backward(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
 
 // ---- one lane: dx and dw in one pass over the weights ----
 
-enum class To { kAssign, kAdd, kSelf };  // dw =, dw +=, and dw is w
+enum class To { kAssign, kAdd, kSelf, kNone };  // dw =, dw +=, dw is w, and no dw
 
 template <bool kAddX, To kTo, int R, class T>
 GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, T* dx, T* dw) {
@@ -231,7 +231,7 @@ GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, 
         s = fma(dy[r], q, s);
         if constexpr (kTo == To::kAssign)
           store(dw + at, dy[r] * v);
-        else
+        else if constexpr (kTo != To::kNone)
           store(dw + at, fma(dy[r], v, kTo == To::kSelf ? q : load<V>(dw + at)));
       }
       store(dx + k, s);
@@ -245,7 +245,8 @@ GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, 
       const Index at = r * in + k;
       const T q = w[at];
       s = scalar_fma(dy[r], q, s);
-      dw[at] = kTo == To::kAssign ? dy[r] * x[k] : scalar_fma(dy[r], x[k], kTo == To::kSelf ? q : dw[at]);
+      if constexpr (kTo != To::kNone)
+        dw[at] = kTo == To::kAssign ? dy[r] * x[k] : scalar_fma(dy[r], x[k], kTo == To::kSelf ? q : dw[at]);
     }
     dx[k] = s;
   }
@@ -256,12 +257,15 @@ void single_backward(const RowAffine<T>& p, const T* dy, bool add_x, T* dx, bool
   in_runs<4>(p.out, [&]<int R>(Index o) {
     const Index at = o * p.in;
     const auto run = [&]<To kTo>() {
+      T* to = kTo == To::kNone ? nullptr : dw + at;
       if (add_x || o > 0)
-        single_tile<true, kTo, R>(dy + o, p.x, p.w + at, p.in, dx, dw + at);
+        single_tile<true, kTo, R>(dy + o, p.x, p.w + at, p.in, dx, to);
       else
-        single_tile<false, kTo, R>(dy + o, p.x, p.w + at, p.in, dx, dw + at);
+        single_tile<false, kTo, R>(dy + o, p.x, p.w + at, p.in, dx, to);
     };
-    if (dw == p.w)
+    if (dw == nullptr)
+      run.template operator()<To::kNone>();
+    else if (dw == p.w)
       run.template operator()<To::kSelf>();
     else if (add_w)
       run.template operator()<To::kAdd>();

@@ -43,6 +43,30 @@ void lane_sums(const T* d, Index channels, Index lanes, bool add, T* g) {
   }
 }
 
+template <class T>
+void scale_lanes(T* x, Index channels, Index lanes, const T* factor) {
+  for_lanes<T>(lanes, [&]<int N>(Index l) {
+    const auto f = load<Vec<T, N>>(factor + l);
+    for (Index c = 0; c < channels; ++c) store(x + c * lanes + l, load<Vec<T, N>>(x + c * lanes + l) * f);
+  });
+}
+
+template <class T>
+void lane_grams(const T* x, Index channels, Index lanes, Index distances, T* g) {
+  in_runs<8>(distances, [&]<int R>(Index k) {
+    for_lanes<T>(lanes, [&]<int N>(Index l) {
+      using V = Vec<T, N>;
+      V a[R] = {};
+      for (Index c = 0; c < channels; ++c) {
+        const T* at = x + c * lanes + l;
+        const V v = load<V>(at);
+        for (int r = 0; r < R; ++r) a[r] = fma(v, load<V>(at + k + r), a[r]);
+      }
+      for (int r = 0; r < R; ++r) store(g + (k + r) * lanes + l, a[r]);
+    });
+  });
+}
+
 // 8 x 8 (float) or 4 x 4 numbers by rounds of interleaving.
 template <int K, class T>
 GRADWIRE_KERNEL void transpose_square(const T* x, Index x_stride, T* y, Index y_stride) {

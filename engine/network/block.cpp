@@ -142,27 +142,61 @@ void Block<Real>::push(const Example<Real>& example) {
 }
 
 template <class Real>
-double Block<Real>::forward(const Real* x, Real seed) {
+void Block<Real>::start_forward() {
   real_lanes_ = static_cast<Index>(samples_ * plan_.positions);
   lanes_ = static_cast<Index>(padded_lanes(plan_, samples_, static_cast<std::size_t>(kernels_.vector)));
   turned_node_ = Op::kNone;
   dense_in_ = 0;
   if (!plan_.kept.empty()) place_values();
+}
+
+template <class Real>
+std::optional<double> Block<Real>::forward(const Real* x, Real seed, const std::atomic<bool>* stop) {
+  start_forward();
   const std::size_t last = plan_.steps.size() - 1;
-  for (std::size_t i = 0; i < last; ++i) forward(plan_.steps[i], x);
+  for (std::size_t i = 0; i < last; ++i) {
+    if (stopped(stop)) return std::nullopt;
+    forward(plan_.steps[i], x);
+  }
   return loss(plan_.steps[last], seed / static_cast<Real>(plan_.positions)) /
          static_cast<double>(plan_.positions);
 }
 
 template <class Real>
-void Block<Real>::backward(const Real* x, Real* gradient, bool add) {
+bool Block<Real>::backward(const Real* x, Real* gradient, bool add, const Sweep& sweep) {
+  const GradientTerms* terms = sweep.terms();
+  const auto wants = [terms](const Plan::Range& range) {
+    return terms == nullptr || !terms->wanted.hull({range.first, range.first + range.count}).empty();
+  };
   if (!add)
-    for (const Plan::Range& range : plan_.zeroed) std::fill_n(gradient + range.first, range.count, Real(0));
+    for (const Plan::Range& range : plan_.zeroed)
+      if (wants(range)) std::fill_n(gradient + range.first, range.count, Real(0));
   turned_node_ = Op::kNone;
-  for (std::size_t i = plan_.steps.size() - 1; i-- > 0;) {
+  const bool tells = terms != nullptr && terms->finished && sweep.last_block;
+  auto next = plan_.finals.begin();
+  const auto tell = [&](std::size_t step) {
+    for (; next != plan_.finals.end() && next->step >= step; ++next)
+      if (wants(next->range)) terms->finished({next->range.first, next->range.first + next->range.count});
+  };
+  if (tells) tell(plan_.steps.size() - 1);
+  for (std::size_t i = plan_.steps.size() - 1; i-- > sweep.first_step();) {
+    const SweepPart& part = sweep.part(i);
+    if (!part.runs) continue;
+    if (terms != nullptr && stopped(terms->stop)) return false;
     const Step& step = plan_.steps[i];
-    backward(step, x, gradient, add || step.add_parameters);
+    restore(step, x);
+    const bool adds = add || step.add_parameters;
+    const bool random = terms != nullptr && terms->paths.share < 1 && step.op.kind == OpKind::kAffine;
+    if (random)
+      random_affine_backward(
+          step, part,
+          keep_units(terms->paths, i, sweep.block, static_cast<std::size_t>(channels(step.op.out))), x,
+          gradient, adds);
+    else
+      backward(step, part, x, gradient, adds);
+    if (tells) tell(i);
   }
+  return true;
 }
 
 template <class Real>
@@ -173,14 +207,14 @@ void Block<Real>::forward(const Step& step, const Real* x) {
   const Index n = numbers(op.out);
   switch (op.kind) {
     case OpKind::kFeatures:
-      fill_rows(step, [&](const Example<Real>& e, std::size_t position, Real* row) {
+      fill_rows(step, out, [&](const Example<Real>& e, std::size_t position, Real* row) {
         const std::size_t width = plan_.places[op.out].shape.size();
         std::copy_n(e.features.data() + position * width, width, row);
       });
       break;
-    case OpKind::kSparseFeatures: features_forward(step, x); break;
-    case OpKind::kEmbed: embed(step, x); break;
-    case OpKind::kAffine: affine(step, x); break;
+    case OpKind::kSparseFeatures: features_forward(step, x, out); break;
+    case OpKind::kEmbed: embed(step, x, out); break;
+    case OpKind::kAffine: affine(step, x, out); break;
     case OpKind::kActivation: kernels_.activation_forward[static_cast<int>(op.activation)](n, in, out); break;
     case OpKind::kAdd: kernels_.add(n, in, value(op.in[1]), out); break;
     case OpKind::kMultiply: kernels_.multiply(n, in, value(op.in[1]), false, out); break;
@@ -235,34 +269,33 @@ void Block<Real>::restore(const Plan::Kept& kept, const Real* x) {
 }
 
 template <class Real>
-void Block<Real>::backward(const Step& step, const Real* x, Real* gradient, bool add) {
-  if (step.restores) [[unlikely]]
-    restore(kept_of(step), x);
+void Block<Real>::backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient, bool add) {
   const Op& op = step.op;
   const Real* dy = slope(op.out);
   Real* dx = op.in[0] != Op::kNone ? slope(op.in[0]) : nullptr;
+  const Index n = numbers(op.out);
   switch (op.kind) {
     case OpKind::kFeatures: break;
     case OpKind::kSparseFeatures: features_backward(step, gradient, add); break;
     case OpKind::kEmbed: embed_backward(step, gradient); break;
-    case OpKind::kAffine: affine_backward(step, x, gradient, add); break;
+    case OpKind::kAffine: affine_backward(step, part, x, gradient, add); break;
     case OpKind::kActivation:
       kernels_.activation_backward[static_cast<int>(op.activation)](
-          numbers(op.out), value(op.activation == Activation::kGelu ? op.in[0] : op.out), dy, step.add[0],
-          dx);
+          n, value(op.activation == Activation::kGelu ? op.in[0] : op.out), dy, step.add[0], dx);
       break;
-    case OpKind::kAdd: add_backward(step); break;
-    case OpKind::kMultiply: multiply_backward(step); break;
+    case OpKind::kAdd: add_backward(step, part); break;
+    case OpKind::kMultiply: multiply_backward(step, part); break;
     case OpKind::kNorm:
       kernels_.norm_backward(value(op.in[0]), dy, channels(op.out), lanes_, x + op.first[0],
-                             values_ + step.keep, step.add[0], dx, add, gradient + op.first[0], scratch_);
+                             values_ + step.keep, step.add[0], dx, add,
+                             part.parameters ? gradient + op.first[0] : scratch_ + n, scratch_);
       break;
     case OpKind::kAttention: {
       Real* const d[3] = {dx, slope(op.in[1]), slope(op.in[2])};
       kernels_.attention_backward(attention(step), dy, step.add, d);
       break;
     }
-    case OpKind::kConvolution: convolution_backward(step, x, gradient, add); break;
+    case OpKind::kConvolution: convolution_backward(step, part, x, gradient, add); break;
     case OpKind::kMaxPool:
       kernels_.max_pool_backward(image(op), dy, values_ + step.keep, step.add[0], dx);
       break;
@@ -278,25 +311,25 @@ void Block<Real>::backward(const Step& step, const Real* x, Real* gradient, bool
 
 template <class Real>
 template <class Row>
-void Block<Real>::fill_rows(const Step& step, Row&& row) {
+void Block<Real>::fill_rows(const Step& step, Real* out, Row&& row) {
   const std::uint32_t node = step.op.out;
   const Index width = channels(node);
-  Real* rows = as_rows(node) ? value(node) : scratch_;
+  Real* rows = as_rows(node) ? out : scratch_;
   for (Index l = 0; l < lanes_; ++l) {
     if (l < real_lanes_)
       row(sample_[sample_of(l)], position_of(l), rows + l * width);
     else
       std::copy_n(rows, width, rows + l * width);
   }
-  if (rows != value(node)) kernels_.transpose(rows, lanes_, width, width, value(node), lanes_);
+  if (rows != out) kernels_.transpose(rows, lanes_, width, width, out, lanes_);
 }
 
 template <class Real>
-void Block<Real>::embed(const Step& step, const Real* x) {
+void Block<Real>::embed(const Step& step, const Real* x, Real* out) {
   const Op& op = step.op;
   const std::size_t width = plan_.places[op.out].shape.size() / op.tokens;
   const Real* table = x + op.first[0];
-  fill_rows(step, [&](const Example<Real>& e, std::size_t position, Real* row) {
+  fill_rows(step, out, [&](const Example<Real>& e, std::size_t position, Real* row) {
     const Token* token = e.tokens.data() + position * op.tokens;
     for (std::size_t k = 0; k < op.tokens; ++k)
       std::memcpy(row + k * width, table + token[k] * width, width * sizeof(Real));
@@ -341,13 +374,18 @@ void Block<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) cons
 
 // Member by member: the others are instantiated where they are defined, in block_ops.cpp and
 // block_features.cpp.
-#define GRADWIRE_INSTANTIATE(Real)                                                               \
-  template Block<Real>::Block(const Network&, Plan, const Kernels<Real>&, std::span<std::byte>); \
-  template std::size_t Block<Real>::arena_bytes(const Plan&);                                    \
-  template void Block<Real>::push(const Example<Real>&);                                         \
-  template double Block<Real>::forward(const Real*, Real);                                       \
-  template void Block<Real>::backward(const Real*, Real*, bool);                                 \
-  template void Block<Real>::copy_outputs(std::size_t, std::span<Real>) const;                   \
+#define GRADWIRE_INSTANTIATE(Real)                                                                    \
+  template Block<Real>::Block(const Network&, Plan, const Kernels<Real>&, std::span<std::byte>);      \
+  template std::size_t Block<Real>::arena_bytes(const Plan&);                                         \
+  template void Block<Real>::push(const Example<Real>&);                                              \
+  template std::optional<double> Block<Real>::forward(const Real*, Real, const std::atomic<bool>*);   \
+  template bool Block<Real>::backward(const Real*, Real*, bool, const Sweep&);                        \
+  template void Block<Real>::start_forward();                                                         \
+  template void Block<Real>::forward(const Plan::Step&, const Real*);                                 \
+  template void Block<Real>::backward(const Plan::Step&, const SweepPart&, const Real*, Real*, bool); \
+  template void Block<Real>::restore(const Plan::Kept&, const Real*);                                 \
+  template void Block<Real>::embed(const Plan::Step&, const Real*, Real*);                            \
+  template void Block<Real>::copy_outputs(std::size_t, std::span<Real>) const;                        \
   template void Block<Real>::Free::operator()(Real*) const;
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,8 +15,13 @@
 #include "engine/kernels/kernels.h"
 #include "engine/network/example.h"
 #include "engine/network/plan.h"
+#include "engine/network/sweep.h"
 
 namespace gradwire {
+
+// Whether Block::clipped() knows the norms of single samples' gradients: no image, no parameter that is read
+// twice, and few positions.
+bool has_sample_norms(const Plan& plan);
 
 template <class Real>
 class Block {
@@ -34,10 +42,27 @@ class Block {
 
   // Computes the values of all operations; returns the sum of the samples' losses. `seed` is the weight of
   // each sample's loss in the gradient that backward() computes.
-  double forward(const Real* x, Real seed);
+  // Nothing when `stop` was set in between.
+  double forward(const Real* x, Real seed) { return *forward(x, seed, nullptr); }
+  std::optional<double> forward(const Real* x, Real seed, const std::atomic<bool>* stop);
   // Computes the gradient by the parameters and writes it to `gradient`, or adds it. `gradient` may be x
   // itself when `add` is true: a descent step.
-  void backward(const Real* x, Real* gradient, bool add);
+  void backward(const Real* x, Real* gradient, bool add) { backward(x, gradient, add, Sweep()); }
+  // What the sweep asks for alone; false when it was stopped.
+  bool backward(const Real* x, Real* gradient, bool add, const Sweep& sweep);
+
+  // Values, the sum of the losses, and its derivative in the direction v of the parameters, by forward mode:
+  // no gradient. Allocates at its first call.
+  struct Tangent {
+    double loss, derivative;
+  };
+  Tangent directional(const Real* x, const Real* v);
+
+  // Adds to `gradient` the gradients of the samples' losses, each times what `factor` makes of its squared
+  // norm; returns the sum of the losses. REQUIRES: has_sample_norms(plan()), and a plan that keeps gradients;
+  // `gradient` may hold anything before the first block of a batch, for which `add` is false.
+  using FactorOf = std::function<double(double square)>;
+  double clipped(const Real* x, const FactorOf& factor, Real* gradient, bool add);
 
   // Copies the loss's argument for one sample, [position][channel]; after forward().
   void copy_outputs(std::size_t sample, std::span<Real> outputs) const;
@@ -59,6 +84,10 @@ class Block {
   }
   void pack(const Plan::Kept& kept);
   void restore(const Plan::Kept& kept, const Real* x);
+  void restore(const Step& step, const Real* x) {
+    if (step.restores) [[unlikely]]
+      restore(kept_of(step), x);
+  }
   // Null for data, which take no gradient.
   Real* slope(std::uint32_t node) {
     const std::size_t at = plan_.places[node].gradient;
@@ -81,27 +110,53 @@ class Block {
 
   // Data, as [lane][channel] in `rows`.
   template <class Row>
-  void fill_rows(const Step& step, Row&& row);
-  void embed(const Step& step, const Real* x);
+  void fill_rows(const Step& step, Real* out, Row&& row);
+  void embed(const Step& step, const Real* x, Real* out);
   void embed_backward(const Step& step, Real* gradient);
 
   // Affine maps of sparse features, block_features.cpp.
-  void features_forward(const Step& step, const Real* x);
+  void features_forward(const Step& step, const Real* x, Real* to);
   void features_backward(const Step& step, Real* gradient, bool add);
   bool dense(const Step& step) const;
   FeatureRows<Real> dense_rows(Index in);
 
+  void start_forward();
   void forward(const Step& step, const Real* x);
-  void backward(const Step& step, const Real* x, Real* gradient, bool add);
-  void affine(const Step& step, const Real* x);
-  void affine_backward(const Step& step, const Real* x, Real* gradient, bool add);
-  void add_backward(const Step& step);
-  void multiply_backward(const Step& step);
-  void convolution_backward(const Step& step, const Real* x, Real* gradient, bool add);
+  void backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient, bool add);
+  void affine(const Step& step, const Real* x, Real* to);
+  struct UnitRun {  // of an affine map
+    Index first, count;
+    bool input, add_input;             // whether the gradient of the input is needed, and added
+    Index weights_first, weights_end;  // units of the run whose weights' gradient is needed
+    bool add_weights;
+  };
+  void unit_gradients(const Step& step, const UnitRun& units, const Real* dy, const Real* x, Real* gradient);
+  void affine_backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient, bool add);
+  void random_affine_backward(const Step& step, const SweepPart& part, const KeptUnits& kept, const Real* x,
+                              Real* gradient, bool add);
+  void add_backward(const Step& step, const SweepPart& part);
+  void multiply_backward(const Step& step, const SweepPart& part);
+  void convolution_backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient, bool add);
   void mean_over_positions(std::uint32_t from, const Real* x, bool add, Real* y);
   ImageShape image(const Op& op) const;
   Attention<Real> attention(const Step& step);
   const Real* turned(std::uint32_t node);
+
+  // Of directional(): where the derivative of a node lies, laid out as its value; null for data, which do not
+  // change.
+  Real* tangent(std::uint32_t node);
+  void tangent(const Step& step, const Real* x, const Real* v);
+  void affine_tangent(const Step& step, const Real* x, const Real* v);
+  void convolution_tangent(const Step& step, const Real* x, const Real* v);
+
+  // Of clipped(): adds the squared norms of the samples' gradients by the parameters of a step.
+  void scale_slopes(std::uint32_t node);
+  void add_squares(const Step& step);
+  void affine_squares(const Step& step);
+  void norm_squares(const Step& step);
+  void embed_squares(const Step& step);
+  void features_squares(const Step& step);
+  void row_squares(const Real* rows, Index width, Real* squares);
 
   double loss(const Step& step, Real seed);
   double cross_entropy(std::uint32_t node);
@@ -116,11 +171,15 @@ class Block {
   };
   std::unique_ptr<Real[], Free> arena_;  // null where the memory is the caller's
   Real *values_ = nullptr, *slopes_ = nullptr, *scratch_ = nullptr, *turned_ = nullptr;
-  std::vector<Real*> where_;               // the value of each node
-  BFloat16* kept_ = nullptr;               // activations, for backward
-  std::uint32_t turned_node_ = Op::kNone;  // whose values turned_ holds as rows
-  Real* dense_ = nullptr;                  // rows of features; memory that only dense data touch
-  Index dense_in_ = 0;                     // how many features dense_ holds of this block's samples; 0: none
+  std::vector<Real*> where_;                // the value of each node
+  BFloat16* kept_ = nullptr;                // activations, for backward
+  std::uint32_t turned_node_ = Op::kNone;   // whose values turned_ holds as rows
+  std::unique_ptr<Real[], Free> tangents_;  // as values_; then zeros: a bias that does not change
+  std::vector<double> square_;              // of clipped(), by sample
+  std::vector<Real> factor_;                // by lane
+  std::vector<Real> grams_;                 // of the input and the slope of a step
+  Real* dense_ = nullptr;                   // rows of features; memory that only dense data touch
+  Index dense_in_ = 0;                      // how many features dense_ holds of this block's samples; 0: none
 
   std::array<Example<Real>, kMost> sample_;
   std::size_t samples_ = 0;

@@ -49,18 +49,18 @@ FeatureRows<Real> Block<Real>::dense_rows(Index in) {
 }
 
 template <class Real>
-void Block<Real>::features_forward(const Step& step, const Real* x) {
+void Block<Real>::features_forward(const Step& step, const Real* x, Real* to) {
   const Op& op = step.op;
   const Index out = channels(op.out), stride = padded(out);
   const Real *w = x + op.first[0], *bias = x + op.first[1];
-  Real* rows = as_rows(op.out) ? value(op.out) : scratch_;
+  Real* rows = as_rows(op.out) ? to : scratch_;
   if (dense(step))
     kernels_.dense_forward(w, bias, out, dense_rows(static_cast<Index>(op.count[0]) / out), rows, stride);
   else
     kernels_.sparse_forward(w, bias, out, features_.data(), static_cast<Index>(samples_), rows, stride);
-  if (rows == value(op.out)) return;
+  if (rows == to) return;
   for (Index l = real_lanes_; l < lanes_; ++l) std::copy_n(rows, out, rows + l * stride);
-  kernels_.transpose(rows, lanes_, out, stride, value(op.out), lanes_);
+  kernels_.transpose(rows, lanes_, out, stride, to, lanes_);
 }
 
 template <class Real>
@@ -81,10 +81,10 @@ void Block<Real>::features_backward(const Step& step, Real* gradient, bool add) 
 }
 
 // Member by member, as in block.cpp.
-#define GRADWIRE_INSTANTIATE(Real)                                             \
-  template bool Block<Real>::dense(const Plan::Step&) const;                   \
-  template FeatureRows<Real> Block<Real>::dense_rows(Index);                   \
-  template void Block<Real>::features_forward(const Plan::Step&, const Real*); \
+#define GRADWIRE_INSTANTIATE(Real)                                                    \
+  template bool Block<Real>::dense(const Plan::Step&) const;                          \
+  template FeatureRows<Real> Block<Real>::dense_rows(Index);                          \
+  template void Block<Real>::features_forward(const Plan::Step&, const Real*, Real*); \
   template void Block<Real>::features_backward(const Plan::Step&, Real*, bool);
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)

@@ -12,17 +12,24 @@ namespace gradwire {
 
 // ---- affine maps ----
 
+namespace {
+
+Index last_row(const SweepPart& part, Index out) {
+  return part.rows.end < static_cast<std::size_t>(out) ? static_cast<Index>(part.rows.end) : out;
+}
+
+}  // namespace
+
 template <class Real>
-void Block<Real>::affine(const Step& step, const Real* x) {
+void Block<Real>::affine(const Step& step, const Real* x, Real* to) {
   const Op& op = step.op;
   const Index in = channels(op.in[0]), out = channels(op.out);
   const Real* w = x + op.first[0];
   const Real* bias = op.count[1] > 0 ? x + op.first[1] : nullptr;
   if (as_rows(op.in[0])) {
-    kernels_.row_forward({w, bias, out, in, value(op.in[0]), lanes_}, value(op.out));
+    kernels_.row_forward({w, bias, out, in, value(op.in[0]), lanes_}, to);
   } else {
-    kernels_.lane_product(
-        {w, in, false, out, in, value(op.in[0]), lanes_, lanes_, bias, false, value(op.out), lanes_});
+    kernels_.lane_product({w, in, false, out, in, value(op.in[0]), lanes_, lanes_, bias, false, to, lanes_});
   }
 }
 
@@ -37,36 +44,106 @@ const Real* Block<Real>::turned(std::uint32_t node) {
   return turned_;
 }
 
+// Both gradients through a run of units alone.
 template <class Real>
-void Block<Real>::affine_backward(const Step& step, const Real* x, Real* gradient, bool add) {
+void Block<Real>::unit_gradients(const Step& step, const UnitRun& units, const Real* dy, const Real* x,
+                                 Real* gradient) {
   const Op& op = step.op;
-  const Index in = channels(op.in[0]), out = channels(op.out);
-  const Real* dy = slope(op.out);
-  const Real* w = x + op.first[0];
-  Real* dw = gradient + op.first[0];
-  Real* dx = step.skip[0] ? nullptr : slope(op.in[0]);
-  const RowAffine<Real> rows{w, nullptr, out, in, value(op.in[0]), lanes_};
-  if (lanes_ == 1 && dx != nullptr) {
-    kernels_.single_backward(rows, dy, step.add[0], dx, add, dw);
-  } else {
-    // Reads the weights before it writes their gradient, which may overwrite them.
-    if (dx != nullptr && as_rows(op.in[0])) kernels_.row_backward(rows, dy, step.add[0], dx);
-    if (dx != nullptr && !as_rows(op.in[0]))
-      kernels_.lane_product({w, in, true, in, out, dy, lanes_, lanes_, nullptr, step.add[0], dx, lanes_});
-    kernels_.outer(dy, out, lanes_, turned(op.in[0]), in, add, dw);
+  const Index in = channels(op.in[0]), at = units.first * in;
+  const Real* w = x + op.first[0] + at;
+  dy += units.first * lanes_;
+  const RowAffine<Real> rows{w, nullptr, units.count, in, value(op.in[0]), lanes_};
+  Real* dx = units.input ? slope(op.in[0]) : nullptr;
+  const Index weights = units.weights_end - units.weights_first;
+  Real* dw = gradient + op.first[0] + units.weights_first * in;
+  if (lanes_ == 1 && !step.skip[0]) {
+    // One pass over the weights for both; so the gradient of other rows comes with that of the input.
+    if (dx != nullptr)
+      kernels_.single_backward(rows, dy, units.add_input, dx, units.add_weights,
+                               weights > 0 ? gradient + op.first[0] + at : nullptr);
+    else if (weights > 0)
+      kernels_.single_backward(
+          {x + op.first[0] + units.weights_first * in, nullptr, weights, in, value(op.in[0]), lanes_},
+          dy + (units.weights_first - units.first), false, slope(op.in[0]), units.add_weights, dw);
+    return;
   }
-  if (op.count[1] > 0) kernels_.lane_sums(dy, out, lanes_, add, gradient + op.first[1]);
+  // Reads the weights before it writes their gradient, which may overwrite them.
+  if (dx != nullptr && as_rows(op.in[0])) kernels_.row_backward(rows, dy, units.add_input, dx);
+  if (dx != nullptr && !as_rows(op.in[0]))
+    kernels_.lane_product(
+        {w, in, true, in, units.count, dy, lanes_, lanes_, nullptr, units.add_input, dx, lanes_});
+  if (weights > 0)
+    kernels_.outer(dy + (units.weights_first - units.first) * lanes_, weights, lanes_, turned(op.in[0]), in,
+                   units.add_weights, dw);
+}
+
+template <class Real>
+void Block<Real>::affine_backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient,
+                                  bool add) {
+  const Op& op = step.op;
+  const Index out = channels(op.out);
+  const Real* dy = slope(op.out);
+  unit_gradients(step,
+                 {.first = 0,
+                  .count = out,
+                  .input = part.input[0] && !step.skip[0],
+                  .add_input = step.add[0],
+                  .weights_first = static_cast<Index>(part.rows.first),
+                  .weights_end = last_row(part, out),
+                  .add_weights = add},
+                 dy, x, gradient);
+  if (op.count[1] > 0 && part.parameters) kernels_.lane_sums(dy, out, lanes_, add, gradient + op.first[1]);
+}
+
+// The gradient of the units that are dropped is 0, that of the others is divided by the chance to be kept.
+template <class Real>
+void Block<Real>::random_affine_backward(const Step& step, const SweepPart& part, const KeptUnits& kept,
+                                         const Real* x, Real* gradient, bool add) {
+  if (kept.count == kept.all) return affine_backward(step, part, x, gradient, add);
+  const Op& op = step.op;
+  const Index out = channels(op.out), in = channels(op.in[0]);
+  const auto first = static_cast<Index>(kept.first), count = static_cast<Index>(kept.count);
+  const Index round = std::max<Index>(first + count - out, 0);  // how many of them lie at the beginning
+  const Real scale = static_cast<Real>(kept.all) / static_cast<Real>(kept.count);
+  const Real* dy = slope(op.out);
+  const Index low = static_cast<Index>(part.rows.first), high = last_row(part, out);
+  bool add_input = step.add[0];
+  const auto run = [&](Index from, Index end) {
+    for (Index i = from * lanes_; i < end * lanes_; ++i) scratch_[i] = scale * dy[i];
+    const Index weights_first = std::max(from, low);
+    unit_gradients(step,
+                   {.first = from,
+                    .count = end - from,
+                    .input = part.input[0] && !step.skip[0],
+                    .add_input = add_input,
+                    .weights_first = weights_first,
+                    .weights_end = std::max(weights_first, std::min(end, high)),
+                    .add_weights = add},
+                   scratch_, x, gradient);
+    add_input = true;
+    if (op.count[1] > 0 && part.parameters)
+      kernels_.lane_sums(scratch_ + from * lanes_, end - from, lanes_, add, gradient + op.first[1] + from);
+  };
+  const auto clear = [&](Index from, Index end) {
+    if (add || !part.parameters) return;
+    std::fill_n(gradient + op.first[0] + from * in, (end - from) * in, Real(0));
+    if (op.count[1] > 0) std::fill_n(gradient + op.first[1] + from, end - from, Real(0));
+  };
+  run(first, std::min(first + count, out));
+  if (round > 0) run(0, round);
+  clear(round, first);
+  clear(std::min(first + count, out), out);
 }
 
 // ---- two operands ----
 
 template <class Real>
-void Block<Real>::add_backward(const Step& step) {
+void Block<Real>::add_backward(const Step& step, const SweepPart& part) {
   const Op& op = step.op;
   const Index n = numbers(op.out);
   const Real* dz = slope(op.out);
   for (int k = 0; k < 2; ++k) {
-    if (step.skip[k]) continue;
+    if (step.skip[k] || !part.input[k]) continue;
     Real* d = slope(op.in[k]);
     if (step.add[k])
       kernels_.add(n, d, dz, d);
@@ -76,10 +153,11 @@ void Block<Real>::add_backward(const Step& step) {
 }
 
 template <class Real>
-void Block<Real>::multiply_backward(const Step& step) {
+void Block<Real>::multiply_backward(const Step& step, const SweepPart& part) {
   const Op& op = step.op;
   for (int k = 0; k < 2; ++k)
-    kernels_.multiply(numbers(op.out), slope(op.out), value(op.in[1 - k]), step.add[k], slope(op.in[k]));
+    if (part.input[k])
+      kernels_.multiply(numbers(op.out), slope(op.out), value(op.in[1 - k]), step.add[k], slope(op.in[k]));
 }
 
 // y = the mean of x over each sample's positions; the map is its own transpose, so backward uses it too.
@@ -112,11 +190,14 @@ ImageShape Block<Real>::image(const Op& op) const {
 }
 
 template <class Real>
-void Block<Real>::convolution_backward(const Step& step, const Real* x, Real* gradient, bool add) {
+void Block<Real>::convolution_backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient,
+                                       bool add) {
   const Op& op = step.op;
   const ImageShape shape = image(op);
   const Real* dy = slope(op.out);
-  if (!step.skip[0]) kernels_.convolution_input(shape, dy, x + op.first[0], step.add[0], slope(op.in[0]));
+  if (!step.skip[0] && part.input[0])
+    kernels_.convolution_input(shape, dy, x + op.first[0], step.add[0], slope(op.in[0]));
+  if (!part.parameters) return;
   kernels_.convolution_weights(shape, dy, value(op.in[0]), add, gradient + op.first[0]);
   const Index plane = shape.out_height * shape.out_width * lanes_;
   kernels_.lane_sums(dy, shape.out_channels, plane, add, gradient + op.first[1]);
@@ -224,15 +305,19 @@ double Block<Real>::custom_loss(std::uint32_t node, const LossFunction& function
 }
 
 // Member by member, as in block.cpp.
-#define GRADWIRE_INSTANTIATE(Real)                                                              \
-  template void Block<Real>::affine(const Plan::Step&, const Real*);                            \
-  template void Block<Real>::affine_backward(const Plan::Step&, const Real*, Real*, bool);      \
-  template void Block<Real>::add_backward(const Plan::Step&);                                   \
-  template void Block<Real>::multiply_backward(const Plan::Step&);                              \
-  template void Block<Real>::mean_over_positions(std::uint32_t, const Real*, bool, Real*);      \
-  template ImageShape Block<Real>::image(const Network::Op&) const;                             \
-  template void Block<Real>::convolution_backward(const Plan::Step&, const Real*, Real*, bool); \
-  template Attention<Real> Block<Real>::attention(const Plan::Step&);                           \
+#define GRADWIRE_INSTANTIATE(Real)                                                                           \
+  template void Block<Real>::affine(const Plan::Step&, const Real*, Real*);                                  \
+  template void Block<Real>::affine_backward(const Plan::Step&, const SweepPart&, const Real*, Real*, bool); \
+  template void Block<Real>::random_affine_backward(const Plan::Step&, const SweepPart&, const KeptUnits&,   \
+                                                    const Real*, Real*, bool);                               \
+  template void Block<Real>::add_backward(const Plan::Step&, const SweepPart&);                              \
+  template void Block<Real>::multiply_backward(const Plan::Step&, const SweepPart&);                         \
+  template void Block<Real>::mean_over_positions(std::uint32_t, const Real*, bool, Real*);                   \
+  template const Real* Block<Real>::turned(std::uint32_t);                                                   \
+  template ImageShape Block<Real>::image(const Network::Op&) const;                                          \
+  template void Block<Real>::convolution_backward(const Plan::Step&, const SweepPart&, const Real*, Real*,   \
+                                                  bool);                                                     \
+  template Attention<Real> Block<Real>::attention(const Plan::Step&);                                        \
   template double Block<Real>::loss(const Plan::Step&, Real);
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)

@@ -61,6 +61,61 @@ Real NetworkOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch
   return static_cast<Real>(loss + add_regularizer(regularizer_, lambda_, x, gradient));
 }
 
+// The gradient of the regularizer comes last, so with one nothing is finished before.
+template <class Real>
+std::optional<Real> NetworkOracle<Real>::compute(std::span<const Real> x, Batch batch,
+                                                 std::span<Real> gradient, const GradientTerms& terms) {
+  const BatchRows rows(batch, at_.train());
+  const auto example = [&](std::size_t k) { return (*train_)[rows[k]]; };
+  const bool plain = regularizer_ == Regularizer::kNone;
+  GradientTerms inner;
+  if (!plain) inner = {.wanted = terms.wanted, .stop = terms.stop, .finished = {}, .paths = terms.paths};
+  const std::optional<double> loss =
+      runner_.compute(x, rows.count(), example, gradient, plain ? terms : inner);
+  if (!loss || plain) return loss ? std::optional<Real>(static_cast<Real>(*loss)) : std::nullopt;
+  const double regular = add_regularizer(regularizer_, lambda_, x, gradient);
+  if (terms.finished) terms.finished({0, gradient.size()});
+  return static_cast<Real>(*loss + regular);
+}
+
+template <class Real>
+Real NetworkOracle<Real>::loss(std::span<const Real> x, Batch batch) {
+  const BatchRows rows(batch, at_.train());
+  const double loss = runner_.loss(x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; });
+  return static_cast<Real>(loss + regularizer_value(regularizer_, lambda_, x));
+}
+
+template <class Real>
+Directional<Real> NetworkOracle<Real>::directional(std::span<const Real> x, std::span<const Real> v,
+                                                   Batch batch) {
+  const BatchRows rows(batch, at_.train());
+  const auto sum = runner_.directional(x, v, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; });
+  return {static_cast<Real>(sum.loss + regularizer_value(regularizer_, lambda_, x)),
+          static_cast<Real>(sum.derivative + regularizer_derivative(regularizer_, lambda_, x, v))};
+}
+
+template <class Real>
+TwoLosses<Real> NetworkOracle<Real>::two_gradients(std::span<const Real> x, std::span<const Real> y,
+                                                   Batch batch, std::span<Real> at_x, std::span<Real> at_y) {
+  const BatchRows rows(batch, at_.train());
+  const auto loss = runner_.two_gradients(
+      x, y, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, at_x, at_y);
+  return {static_cast<Real>(loss.x + add_regularizer(regularizer_, lambda_, x, at_x)),
+          static_cast<Real>(loss.y + add_regularizer(regularizer_, lambda_, y, at_y))};
+}
+
+template <class Real>
+Real NetworkOracle<Real>::clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
+                                           std::span<Real> gradient) {
+  if (regularizer_ != Regularizer::kNone || !runner_.knows_sample_norms())
+    return Oracle<Real>::clipped_gradient(x, batch, norm_bound, gradient);
+  this->check_norm_bound(norm_bound);
+  const BatchRows rows(batch, at_.train());
+  return static_cast<Real>(runner_.scaled_gradients(
+      x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; },
+      [&](double square) { return this->clip_factor(norm_bound, square); }, gradient));
+}
+
 template <class Real>
 Real NetworkOracle<Real>::descend(std::span<Real> x, Batch batch, Real step) {
   if (regularizer_ != Regularizer::kNone) throw std::logic_error("descend() knows no regularizer");

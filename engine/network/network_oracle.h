@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "engine/network/example.h"
 #include "engine/network/network.h"
@@ -33,6 +34,18 @@ class NetworkOracle : public MovableOracle<Real> {
   std::size_t dim() const override { return runner_.dim(); }
   std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
+
+  std::optional<Real> compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
+                              const GradientTerms& terms) override;
+  double cost(const Coordinates& wanted) const override { return runner_.cost(wanted); }
+  Real loss(std::span<const Real> x, Batch batch) override;
+  Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
+  TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
+                                std::span<Real> at_x, std::span<Real> at_y) override;
+  // Without writing a sample's gradient, where the network allows it (Runner::knows_sample_norms) and there
+  // is no regularizer.
+  Real clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
+                        std::span<Real> gradient) override;
 
   // x -= step * gradient of the mean loss over `batch`; returns the loss before the step. Needs no gradient
   // array where the network allows it (Runner::descend). The regulariser must be none.

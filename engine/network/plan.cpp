@@ -44,7 +44,8 @@ std::size_t round_up(std::size_t n) { return (n + kSlack - 1) / kSlack * kSlack;
 
 class Planner {
  public:
-  Planner(const Network& network, std::size_t block) : network_(network), block_(block) {}
+  Planner(const Network& network, std::size_t block, bool keep_gradients)
+      : network_(network), block_(block), keep_gradients_(keep_gradients) {}
 
   Plan run() {
     keep_what_reaches_the_loss();
@@ -63,6 +64,7 @@ class Planner {
     decide_adds();
     place_gradients();
     decide_parameters();
+    find_finals();
     size_scratch();
     if (network_.kept_activations() == KeptActivations::kBFloat16) keep_bfloat16(plan_);
     return std::move(plan_);
@@ -177,7 +179,7 @@ class Planner {
       const Op& op = step.op;
       if (from_result(op) && plan_.places[op.out].value == plan_.places[op.in[0]].value) {
         root_[op.in[0]] = root_[op.out];  // written in place, not skipped
-      } else if (op.kind == OpKind::kAdd) {
+      } else if (op.kind == OpKind::kAdd && !keep_gradients_) {
         share_sum(step, i);
       }
     }
@@ -228,7 +230,7 @@ class Planner {
       Life& life = lives[root_[node]];
       life.root = root_[node];
       life.from = std::max(life.from, uses_[node].back());
-      life.to = std::min(life.to, made_by(node));
+      life.to = keep_gradients_ ? 0 : std::min(life.to, made_by(node));
       life.numbers = std::max(life.numbers, numbers(node));
     }
     std::erase_if(lives, [](const Life& life) { return life.numbers == 0; });
@@ -240,7 +242,7 @@ class Planner {
     std::vector<Taken> taken;  // ascending
     std::vector<std::size_t> at(plan_.places.size(), Plan::kNowhere);
     for (const Life& life : lives) {
-      std::erase_if(taken, [&](const Taken& t) { return t.to > life.from; });
+      if (!keep_gradients_) std::erase_if(taken, [&](const Taken& t) { return t.to > life.from; });
       std::size_t first = 0;
       auto before = taken.begin();
       while (before != taken.end() && first + life.numbers > before->first) first = (before++)->end;
@@ -291,6 +293,34 @@ class Planner {
       if (plan_.steps[use.step].add_parameters && !use.scattered) zero(use.first, use.end);
   }
 
+  // Cuts the parameters where a range begins or ends; the lowest step that reads a piece is the last that
+  // adds to its gradient.
+  void find_finals() {
+    std::vector<std::size_t> cuts = {0, network_.dim()};
+    for (const Plan::Step& step : plan_.steps)
+      for (int k = 0; k < 2; ++k)
+        for (const std::size_t cut : {step.op.first[k], step.op.first[k] + step.op.count[k]})
+          if (step.op.count[k] > 0) cuts.push_back(cut);
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    std::vector<std::size_t> last(cuts.size(), plan_.steps.size() - 1);
+    for (std::size_t i = plan_.steps.size(); i-- > 0;)
+      for (int k = 0; k < 2; ++k) {
+        const Op& op = plan_.steps[i].op;
+        auto piece = std::lower_bound(cuts.begin(), cuts.end(), op.first[k]) - cuts.begin();
+        for (; op.count[k] > 0 && cuts[piece] < op.first[k] + op.count[k]; ++piece) last[piece] = i;
+      }
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+      auto& finals = plan_.finals;
+      if (!finals.empty() && finals.back().step == last[c])
+        finals.back().range.count += cuts[c + 1] - cuts[c];
+      else
+        finals.push_back({{cuts[c], cuts[c + 1] - cuts[c]}, last[c]});
+    }
+    std::stable_sort(plan_.finals.begin(), plan_.finals.end(),
+                     [](const auto& a, const auto& b) { return a.step > b.step; });
+  }
+
   void size_scratch() {
     const std::size_t lanes = plan_.capacity;
     for (const Plan::Step& step : plan_.steps) {
@@ -304,8 +334,13 @@ class Planner {
         if (in <= kMostDenseFeatures)
           plan_.dense_numbers = std::max(plan_.dense_numbers, block_ * feature_stride(in));
       }
-      if (op.kind == OpKind::kNorm) scratch = size(op.out);
-      if (op.kind == OpKind::kAffine) turned = size(op.in[0]);
+      if (op.kind == OpKind::kNorm)  // behind it: a gradient that nobody wants
+        scratch = size(op.out) + round_up(2 * plan_.places[op.out].shape.size());
+      if (op.kind == OpKind::kAffine) {
+        turned = size(op.in[0]);
+        scratch = size(op.out);  // of other ways to run it
+      }
+      if (op.kind == OpKind::kConvolution) scratch = size(op.out);  // of tangents
       if (op.kind == OpKind::kAttention)
         scratch = static_cast<std::size_t>(Attention<float>::scratch_size(
             static_cast<Index>(plan_.places[op.out].shape.size()), static_cast<Index>(op.heads),
@@ -317,6 +352,7 @@ class Planner {
 
   const Network& network_;
   std::size_t block_;
+  bool keep_gradients_;
   Plan plan_;
   std::vector<std::size_t> maker_;              // step, by node
   std::vector<std::vector<std::size_t>> uses_;  // steps that read it, ascending, by node
@@ -327,7 +363,9 @@ class Planner {
 
 std::size_t feature_stride(std::size_t features) { return round_up(features) + kSlack; }
 
-Plan make_plan(const Network& network, std::size_t block) { return Planner(network, block).run(); }
+Plan make_plan(const Network& network, std::size_t block, bool keep_gradients) {
+  return Planner(network, block, keep_gradients).run();
+}
 
 std::size_t padded_lanes(const Plan& plan, std::size_t samples, std::size_t vector) {
   const std::size_t lanes = samples * plan.positions;

@@ -51,10 +51,18 @@ struct Plan {
     std::size_t first, count;
   };
 
+  struct Final {
+    Range range;
+    std::size_t step;
+  };
+
   std::vector<Step> steps;    // in order of execution; the last is the loss
   std::vector<Kept> kept;     // by step, where activations are kept in bfloat16; else empty
   std::vector<Place> places;  // by node
   std::vector<Range> zeroed;  // parameters whose gradients are set to 0 first: all others are assigned
+  // After which step of the sweep each parameter's gradient is final; steps descend, the first is that of the
+  // loss: of parameters that nothing reads.
+  std::vector<Final> finals;
   std::size_t positions = 1;
   std::size_t capacity = 0;  // lanes that the arena has room for
   std::size_t value_numbers = 0, gradient_numbers = 0, scratch_numbers = 0, turned_numbers = 0;
@@ -68,8 +76,9 @@ struct Plan {
 // the cache.
 std::size_t feature_stride(std::size_t features);
 
-// For blocks of at most `block` samples. Throws std::logic_error when the network has no loss.
-Plan make_plan(const Network& network, std::size_t block);
+// For blocks of at most `block` samples. `keep_gradients`: the gradients of the results of operations with
+// parameters are still there after the sweep. Throws std::logic_error when the network has no loss.
+Plan make_plan(const Network& network, std::size_t block, bool keep_gradients = false);
 
 // Gives a plan's values new places, for Network::keep_activations(): engine/network/compact.cpp.
 void keep_bfloat16(Plan& plan);

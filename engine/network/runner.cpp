@@ -51,6 +51,26 @@ class Runner<Real>::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
+  // Calls pass() for each block of samples.
+  template <class Pass>
+  static void for_blocks(Block<Real>& block, std::size_t size, std::size_t count, const ExampleAt& example,
+                         Pass&& pass) {
+    if (count == 0) throw std::logic_error("a network was run over no samples");
+    for (std::size_t first = 0; first < count; first += block.samples()) {
+      block.clear();
+      while (block.samples() < size && first + block.samples() < count)
+        block.push(example(first + block.samples()));
+      if (!pass(first)) return;
+    }
+  }
+
+  // Of gradients by sample: another plan, made when it is asked for.
+  Block<Real>& clipping_block() {
+    if (clipping_ == nullptr)
+      clipping_ = std::make_unique<Block<Real>>(network_, make_plan(network_, size_, true), kernels_);
+    return *clipping_;
+  }
+
   // Calls pass() for each block of samples, and returns the mean loss.
   template <class Pass>
   double run(const Real* x, std::size_t count, const ExampleAt& example, Pass&& pass) {
@@ -77,6 +97,8 @@ class Runner<Real>::Impl {
   const std::size_t size_;
   const Kernels<Real>& kernels_;
   Block<Real> block_;
+  Sweep sweep_;
+  std::unique_ptr<Block<Real>> clipping_;
   std::vector<Real> gradient_;  // of descend() in several blocks
   std::vector<Real> output_;    // of one sample
 };
@@ -110,6 +132,101 @@ double Runner<Real>::loss_and_gradient(std::span<const Real> x, std::size_t coun
   check_length("a gradient", gradient.size(), dim());
   return impl_->run(x.data(), count, example,
                     [&](std::size_t first) { impl_->block_.backward(x.data(), gradient.data(), first > 0); });
+}
+
+template <class Real>
+std::optional<double> Runner<Real>::compute(std::span<const Real> x, std::size_t count,
+                                            const ExampleAt& example, std::span<Real> gradient,
+                                            const GradientTerms& terms) {
+  check_length("a point", x.size(), dim());
+  check_length("a gradient", gradient.size(), dim());
+  check_terms(terms, dim());
+  Block<Real>& block = impl_->block_;
+  Sweep& sweep = impl_->sweep_;
+  sweep.plan(block.plan(), terms);
+  const Real seed = Real(1) / static_cast<Real>(count);
+  double loss = 0;
+  bool done = false;
+  sweep.block = 0;
+  Impl::for_blocks(block, impl_->size_, count, example, [&](std::size_t first) {
+    if (stopped(terms.stop)) return false;
+    const std::optional<double> sum = block.forward(x.data(), seed, terms.stop);
+    if (!sum) return false;
+    loss += *sum;
+    sweep.last_block = first + block.samples() == count;
+    if (!block.backward(x.data(), gradient.data(), first > 0, sweep)) return false;
+    ++sweep.block;
+    done = sweep.last_block;
+    return true;
+  });
+  if (!done) return std::nullopt;
+  return loss / static_cast<double>(count);
+}
+
+template <class Real>
+double Runner<Real>::cost(const Coordinates& wanted) const {
+  wanted.check(dim());
+  const GradientTerms terms{.wanted = wanted};
+  Sweep sweep;
+  sweep.plan(impl_->block_.plan(), terms);
+  return sweep_cost(impl_->block_.plan(), sweep);
+}
+
+template <class Real>
+TwoLosses<double> Runner<Real>::two_gradients(std::span<const Real> x, std::span<const Real> y,
+                                              std::size_t count, const ExampleAt& example,
+                                              std::span<Real> at_x, std::span<Real> at_y) {
+  for (const std::size_t length : {x.size(), y.size()}) check_length("a point", length, dim());
+  for (const std::size_t length : {at_x.size(), at_y.size()}) check_length("a gradient", length, dim());
+  const Real seed = Real(1) / static_cast<Real>(count);
+  TwoLosses<double> loss{0, 0};
+  Block<Real>& block = impl_->block_;
+  Impl::for_blocks(block, impl_->size_, count, example, [&](std::size_t first) {
+    loss.x += block.forward(x.data(), seed);
+    block.backward(x.data(), at_x.data(), first > 0);
+    loss.y += block.forward(y.data(), seed);
+    block.backward(y.data(), at_y.data(), first > 0);
+    return true;
+  });
+  return {loss.x / static_cast<double>(count), loss.y / static_cast<double>(count)};
+}
+
+template <class Real>
+Directional<double> Runner<Real>::directional(std::span<const Real> x, std::span<const Real> v,
+                                              std::size_t count, const ExampleAt& example) {
+  check_length("a point", x.size(), dim());
+  check_length("a direction", v.size(), dim());
+  Directional<double> sum{0, 0};
+  Impl::for_blocks(impl_->block_, impl_->size_, count, example, [&](std::size_t) {
+    const auto part = impl_->block_.directional(x.data(), v.data());
+    sum.loss += part.loss;
+    sum.derivative += part.derivative;
+    return true;
+  });
+  return {sum.loss / static_cast<double>(count), sum.derivative / static_cast<double>(count)};
+}
+
+template <class Real>
+bool Runner<Real>::knows_sample_norms() const {
+  return has_sample_norms(impl_->block_.plan());
+}
+
+template <class Real>
+double Runner<Real>::scaled_gradients(std::span<const Real> x, std::size_t count, const ExampleAt& example,
+                                      const std::function<double(double square)>& factor,
+                                      std::span<Real> gradient) {
+  check_length("a point", x.size(), dim());
+  check_length("a gradient", gradient.size(), dim());
+  if (!knows_sample_norms()) throw std::logic_error("this network has no closed form of its samples' norms");
+  const double share = 1 / static_cast<double>(count);
+  double loss = 0;
+  Block<Real>& block = impl_->clipping_block();
+  Impl::for_blocks(block, impl_->size_, count, example, [&](std::size_t first) {
+    loss += block.clipped(
+        x.data(), [&](double square) { return share * factor(square); }, gradient.data(), first > 0);
+    return true;
+  });
+  return loss * share;
 }
 
 template <class Real>

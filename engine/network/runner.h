@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "engine/kernels/kernels.h"
 #include "engine/network/example.h"
 #include "engine/network/network.h"
+#include "engine/oracle.h"
 
 namespace gradwire {
 
@@ -39,6 +41,28 @@ class Runner {
   // caller's. Throws DataError for a token, label, feature number or length that does not fit the network.
   double loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                            std::span<Real> gradient);
+
+  // The same on terms (engine/oracle.h); nothing when it was stopped.
+  std::optional<double> compute(std::span<const Real> x, std::size_t count, const ExampleAt& example,
+                                std::span<Real> gradient, const GradientTerms& terms);
+
+  // What compute() takes for these coordinates, as a share of the whole gradient's time.
+  double cost(const Coordinates& wanted) const;
+
+  // Mean losses and their gradients at x and at y, block by block, to the bits of two calls.
+  TwoLosses<double> two_gradients(std::span<const Real> x, std::span<const Real> y, std::size_t count,
+                                  const ExampleAt& example, std::span<Real> at_x, std::span<Real> at_y);
+
+  // Mean loss and its derivative in the direction v, by forward mode. Allocates at its first call.
+  Directional<double> directional(std::span<const Real> x, std::span<const Real> v, std::size_t count,
+                                  const ExampleAt& example);
+
+  // Writes the mean of the samples' gradients, each times factor(its squared norm); returns the mean loss.
+  // Allocates at its first call. REQUIRES: knows_sample_norms().
+  double scaled_gradients(std::span<const Real> x, std::size_t count, const ExampleAt& example,
+                          const std::function<double(double square)>& factor, std::span<Real> gradient);
+  // False for networks with convolutions, with parameters that are read twice, or with many positions.
+  bool knows_sample_norms() const;
 
   // x -= step * gradient of the mean loss; returns the loss before. When the samples fit one block and no
   // parameter is read by two operations, each operation updates its parameters as soon as it has read them,

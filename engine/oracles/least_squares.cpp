@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/oracles/linear_powers.h"
 #include "engine/oracles/weighted_gram.h"
 #include "engine/regularizer.h"
 
@@ -56,6 +57,65 @@ bool LeastSquaresOracle<Real>::hessian(std::span<const Real> x, std::span<Real> 
   std::copy_n(gram.get(), upper.size(), upper.begin());
   add_regularizer_hessian(regularizer_, lambda_, x, upper);
   return true;
+}
+
+template <class Real>
+template <class F>
+auto LeastSquaresOracle<Real>::with_powers(Batch batch, F&& f) {
+  const BatchRows rows(batch, at_.train());
+  const auto losses = [this](std::size_t count, const std::size_t* row, const Real* z, Real* slope,
+                             double& sum) {
+    for (std::size_t k = 0; k < count; ++k) {
+      slope[k] = z[k] - data_->target[row[k]];
+      sum += static_cast<double>(slope[k]) * static_cast<double>(slope[k]);
+    }
+  };
+  const auto mean = [&rows](double sum) { return sum / (2 * static_cast<double>(rows.count())); };
+  return f(LinearPowers(data_->rows, rows, regularizer_, lambda_, losses, mean));
+}
+
+template <class Real>
+std::optional<Real> LeastSquaresOracle<Real>::compute(std::span<const Real> x, Batch batch,
+                                                      std::span<Real> gradient, const GradientTerms& terms) {
+  check_lengths(x, gradient, dim());
+  return with_powers(batch, [&](auto powers) { return powers.compute(x, gradient, terms); });
+}
+
+template <class Real>
+double LeastSquaresOracle<Real>::cost(const Coordinates& wanted) const {
+  return linear_cost(data_->rows, wanted);
+}
+
+template <class Real>
+Real LeastSquaresOracle<Real>::loss(std::span<const Real> x, Batch batch) {
+  check_length(x, dim());
+  return with_powers(batch, [&](auto powers) { return powers.loss(x); });
+}
+
+template <class Real>
+Directional<Real> LeastSquaresOracle<Real>::directional(std::span<const Real> x, std::span<const Real> v,
+                                                        Batch batch) {
+  check_length(x, dim());
+  check_length(v, dim());
+  return with_powers(batch, [&](auto powers) { return powers.directional(x, v); });
+}
+
+template <class Real>
+TwoLosses<Real> LeastSquaresOracle<Real>::two_gradients(std::span<const Real> x, std::span<const Real> y,
+                                                        Batch batch, std::span<Real> at_x,
+                                                        std::span<Real> at_y) {
+  check_lengths(x, at_x, dim());
+  check_lengths(y, at_y, dim());
+  return with_powers(batch, [&](auto powers) { return powers.two_gradients(x, y, at_x, at_y); });
+}
+
+template <class Real>
+Real LeastSquaresOracle<Real>::clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
+                                                std::span<Real> gradient) {
+  check_lengths(x, gradient, dim());
+  this->check_norm_bound(norm_bound);
+  const auto factor = [&](double square) { return this->clip_factor(norm_bound, square); };
+  return with_powers(batch, [&](auto powers) { return powers.clipped(x, factor, gradient); });
 }
 
 template class LeastSquaresOracle<float>;

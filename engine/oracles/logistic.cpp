@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/elementary.h"
+#include "engine/oracles/linear_powers.h"
 #include "engine/regularizer.h"
 
 namespace gradwire {
@@ -162,6 +163,67 @@ std::optional<Score> LogisticOracle<Real>::score(std::span<const Real> x) {
     ++score.tested;
   }
   return score;
+}
+
+template <class Real>
+template <class F>
+auto LogisticOracle<Real>::with_powers(Batch batch, F&& f) {
+  const BatchRows rows(batch, at_.train());
+  const auto losses = [this](std::size_t count, const std::size_t* row, const Real* z, Real* slope,
+                             double& sum) {
+    Real margin[kBlockRows], loss[kBlockRows];
+    for (std::size_t k = 0; k < count; ++k) margin[k] = data_->sign[row[k]] * z[k];
+    losses_and_slopes(loss_, count, margin, loss, slope);
+    for (std::size_t k = 0; k < count; ++k) {
+      sum += static_cast<double>(loss[k]);
+      slope[k] = -data_->sign[row[k]] * slope[k];
+    }
+  };
+  const auto mean = [&rows](double sum) { return sum / static_cast<double>(rows.count()); };
+  return f(LinearPowers(data_->rows, rows, regularizer_, lambda_, losses, mean));
+}
+
+template <class Real>
+std::optional<Real> LogisticOracle<Real>::compute(std::span<const Real> x, Batch batch,
+                                                  std::span<Real> gradient, const GradientTerms& terms) {
+  check_lengths(x, gradient, dim());
+  return with_powers(batch, [&](auto powers) { return powers.compute(x, gradient, terms); });
+}
+
+template <class Real>
+double LogisticOracle<Real>::cost(const Coordinates& wanted) const {
+  return linear_cost(data_->rows, wanted);
+}
+
+template <class Real>
+Real LogisticOracle<Real>::loss(std::span<const Real> x, Batch batch) {
+  check_length(x, dim());
+  return with_powers(batch, [&](auto powers) { return powers.loss(x); });
+}
+
+template <class Real>
+Directional<Real> LogisticOracle<Real>::directional(std::span<const Real> x, std::span<const Real> v,
+                                                    Batch batch) {
+  check_length(x, dim());
+  check_length(v, dim());
+  return with_powers(batch, [&](auto powers) { return powers.directional(x, v); });
+}
+
+template <class Real>
+TwoLosses<Real> LogisticOracle<Real>::two_gradients(std::span<const Real> x, std::span<const Real> y,
+                                                    Batch batch, std::span<Real> at_x, std::span<Real> at_y) {
+  check_lengths(x, at_x, dim());
+  check_lengths(y, at_y, dim());
+  return with_powers(batch, [&](auto powers) { return powers.two_gradients(x, y, at_x, at_y); });
+}
+
+template <class Real>
+Real LogisticOracle<Real>::clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
+                                            std::span<Real> gradient) {
+  check_lengths(x, gradient, dim());
+  this->check_norm_bound(norm_bound);
+  const auto factor = [&](double square) { return this->clip_factor(norm_bound, square); };
+  return with_powers(batch, [&](auto powers) { return powers.clipped(x, factor, gradient); });
 }
 
 template class LogisticOracle<float>;

@@ -36,12 +36,25 @@ class LogisticOracle final : public MovableOracle<Real> {
   std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
+  std::optional<Real> compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
+                              const GradientTerms& terms) override;
+  double cost(const Coordinates& wanted) const override;
+  Real loss(std::span<const Real> x, Batch batch) override;
+  Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
+  TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
+                                std::span<Real> at_x, std::span<Real> at_y) override;
+  Real clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
+                        std::span<Real> gradient) override;
 
   // A sample with a^T x > 0 is taken for +1, others for -1; nan is wrong. Nothing when this client has no
   // test samples.
   std::optional<Score> score(std::span<const Real> x) override;
 
  private:
+  // Calls f(LinearPowers) for the rows of a batch.
+  template <class F>
+  auto with_powers(Batch batch, F&& f);
+
   struct Data {
     SparseRows<Real> rows;
     std::vector<Real> sign;  // b_j

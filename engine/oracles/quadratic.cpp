@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/random.h"
+#include "engine/regularizer.h"
 #include "engine/sparse_rows.h"
 #include "engine/upper_triangle.h"
 
@@ -110,23 +111,14 @@ Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch bat
   for (std::size_t j = 1; j < last; ++j) gradient[j] = diagonal_ * x[j] + neighbour_ * (x[j - 1] + x[j + 1]);
   if (last > 0) gradient[last] = diagonal_ * x[last] + neighbour_ * x[last - 1];
 
-  constexpr std::size_t kLanes =
-      8;  // one running sum each: with a single sum, each addition would wait for the one before
-  double sums[kLanes] = {};
-  const auto term = [&](std::size_t j) {
-    return static_cast<double>(x[j]) * static_cast<double>(gradient[j]);
-  };
-  std::size_t j = 0;
-  for (; j + kLanes <= d; j += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += term(j + lane);
-  }
-  for (; j < d; ++j) sums[0] += term(j);
-  double curvature = 0;  // x^T A_i x
-  for (const double part : sums) curvature += part;
+  const Real *point = x.data(), *image = gradient.data();
+  const double curvature = lane_sum(d, [point, image](std::size_t j) {  // x^T A_i x
+    return static_cast<double>(point[j]) * static_cast<double>(image[j]);
+  });
 
   gradient[0] -= linear_;
   double loss = curvature / 2 - static_cast<double>(linear_) * static_cast<double>(x[0]);
-  if (family_->noise() > 0 && !batch.empty()) loss += add_noise(x, batch, gradient);
+  if (noisy(batch)) loss += add_noise(x, batch, gradient);
   return static_cast<Real>(loss);
 }
 
@@ -144,6 +136,36 @@ double QuadraticOracle<Real>::add_noise(std::span<const Real> x, Batch batch,
     }
   }
   return product;
+}
+
+template <class Real>
+Real QuadraticOracle<Real>::product(std::span<const Real> x, std::size_t j) const {
+  const std::size_t last = dim() - 1;
+  if (j == 0) return diagonal_ * x[0] + (last > 0 ? neighbour_ * x[1] : Real(0));
+  if (j == last) return diagonal_ * x[last] + neighbour_ * x[last - 1];
+  return diagonal_ * x[j] + neighbour_ * (x[j - 1] + x[j + 1]);
+}
+
+template <class Real>
+Real QuadraticOracle<Real>::loss(std::span<const Real> x, Batch batch) {
+  if (noisy(batch)) return Oracle<Real>::loss(x, batch);
+  check_length(x, dim());
+  static_cast<void>(BatchRows(batch, sample_count()));
+  const double curvature = lane_sum(
+      dim(), [&](std::size_t j) { return static_cast<double>(x[j]) * static_cast<double>(product(x, j)); });
+  return static_cast<Real>(curvature / 2 - static_cast<double>(linear_) * static_cast<double>(x[0]));
+}
+
+template <class Real>
+Directional<Real> QuadraticOracle<Real>::directional(std::span<const Real> x, std::span<const Real> v,
+                                                     Batch batch) {
+  if (noisy(batch)) return Oracle<Real>::directional(x, v, batch);
+  check_length(v, dim());
+  const Real loss_at_x = loss(x, batch);
+  const double derivative = lane_sum(
+      dim(), [&](std::size_t j) { return static_cast<double>(v[j]) * static_cast<double>(product(x, j)); });
+  return {loss_at_x,
+          static_cast<Real>(derivative - static_cast<double>(linear_) * static_cast<double>(v[0]))};
 }
 
 template <class Real>

@@ -82,11 +82,17 @@ class QuadraticOracle final : public MovableOracle<Real> {
   std::size_t dim() const override { return family_->dim(); }
   std::size_t sample_count() const override { return family_->noise() > 0 ? kNoisySamples : 1; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
+  // The loss needs all of A_i x, so that a part of the gradient costs as much as all of it.
+  Real loss(std::span<const Real> x, Batch batch) override;
+  Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
  private:
   static constexpr std::size_t kNoisySamples = 1'000'000;
 
+  bool noisy(Batch batch) const { return family_->noise() > 0 && !batch.empty(); }
+  // (A_i x)_j; the ends have one neighbour each.
+  Real product(std::span<const Real> x, std::size_t j) const;
   // Adds the mean xi of the batch to the gradient; returns xi^T x.
   double add_noise(std::span<const Real> x, Batch batch, std::span<Real> gradient) const;
 

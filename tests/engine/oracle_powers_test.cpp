@@ -12,6 +12,8 @@ namespace {
 // sum_j (x_j - a_kj)^4 / 4, the mean over samples k: no power but the gradient. Counts its calls.
 class Naive : public Oracle<double> {
  public:
+  using View = std::span<const double>;
+  using Out = std::span<double>;
   std::size_t dim() const override { return 7; }
   std::size_t sample_count() const override { return 5; }
   double loss_and_gradient(Reals x, Batch batch, RealsOut gradient) override {

@@ -1,0 +1,192 @@
+// The powers of linear models f_i(x) = mean_j phi_j(a_j^T x) + R(x), whose gradient of sample j is a number
+// times a_j. Every sum has the order of loss_and_gradient(), so that equal results have equal bits.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/oracle.h"
+#include "engine/regularizer.h"
+#include "engine/sparse_rows.h"
+
+namespace gradwire {
+
+// `losses(count, row, z, slope, sum)`: for k < count and z[k] = a^T x of row number row[k], adds phi(z[k]) to
+// `sum`, in this order, and writes phi'(z[k]) to slope[k]. `mean`: what makes of that sum the mean loss.
+template <class Real, class Losses, class Mean>
+class LinearPowers {
+ public:
+  LinearPowers(const SparseRows<Real>& rows, const BatchRows& batch, Regularizer regularizer, double lambda,
+               Losses losses, Mean mean)
+      : rows_(rows),
+        batch_(batch),
+        regularizer_(regularizer),
+        lambda_(lambda),
+        share_(Real(1) / static_cast<Real>(batch.count())),
+        losses_(losses),
+        mean_(mean) {}
+
+  std::optional<Real> compute(std::span<const Real> x, std::span<Real> gradient, const GradientTerms& terms) {
+    check_terms(terms, x.size());
+    const bool restricts = restricts_rows(rows_, terms.wanted);
+    const Coordinates all, &wanted = restricts ? terms.wanted : all;
+    wanted.for_runs(x.size(), [&](std::size_t first, std::size_t end) {
+      std::fill(gradient.begin() + static_cast<std::ptrdiff_t>(first),
+                gradient.begin() + static_cast<std::ptrdiff_t>(end), Real(0));
+    });
+    double sum = 0;
+    Real z[kBlockRows], slope[kBlockRows];
+    std::size_t row[kBlockRows];
+    for (std::size_t start = 0; start < batch_.count(); start += kBlockRows) {
+      const std::size_t count = take(start, row);
+      for (std::size_t k = 0; k < count; ++k) {
+        if (stopped(terms.stop)) return std::nullopt;
+        z[k] = rows_.dot(row[k], x.data());
+      }
+      losses_(count, row, z, slope, sum);
+      for (std::size_t k = 0; k < count; ++k) {
+        if (stopped(terms.stop)) return std::nullopt;
+        if (restricts)
+          add_wanted(row[k], slope[k] * share_, wanted, gradient);
+        else
+          rows_.add_scaled(row[k], slope[k] * share_, gradient.data());
+      }
+    }
+    add_regularizer_slopes(regularizer_, lambda_, x, wanted, gradient);
+    if (terms.finished) terms.finished({0, x.size()});
+    return total(sum, x);
+  }
+
+  Real loss(std::span<const Real> x) {
+    double sum = 0;
+    for_blocks(x, [&](std::size_t count, const std::size_t* row, const Real* z, Real* slope) {
+      losses_(count, row, z, slope, sum);
+    });
+    return total(sum, x);
+  }
+
+  Directional<Real> directional(std::span<const Real> x, std::span<const Real> v) {
+    double sum = 0, derivative = 0;
+    Real z[kBlockRows], moved[kBlockRows], slope[kBlockRows];
+    std::size_t row[kBlockRows];
+    for (std::size_t start = 0; start < batch_.count(); start += kBlockRows) {
+      const std::size_t count = take(start, row);
+      for (std::size_t k = 0; k < count; ++k) rows_.two_dots(row[k], x.data(), v.data(), z[k], moved[k]);
+      losses_(count, row, z, slope, sum);
+      for (std::size_t k = 0; k < count; ++k)
+        derivative += static_cast<double>(slope[k]) * static_cast<double>(moved[k]);
+    }
+    derivative /= static_cast<double>(batch_.count());
+    return {total(sum, x),
+            static_cast<Real>(derivative + regularizer_derivative(regularizer_, lambda_, x, v))};
+  }
+
+  // Each row is read once for both points.
+  TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, std::span<Real> at_x,
+                                std::span<Real> at_y) {
+    std::fill(at_x.begin(), at_x.end(), Real(0));
+    std::fill(at_y.begin(), at_y.end(), Real(0));
+    double sum_x = 0, sum_y = 0;
+    Real z_x[kBlockRows], z_y[kBlockRows], slope_x[kBlockRows], slope_y[kBlockRows];
+    std::size_t row[kBlockRows];
+    for (std::size_t start = 0; start < batch_.count(); start += kBlockRows) {
+      const std::size_t count = take(start, row);
+      for (std::size_t k = 0; k < count; ++k) rows_.two_dots(row[k], x.data(), y.data(), z_x[k], z_y[k]);
+      losses_(count, row, z_x, slope_x, sum_x);
+      losses_(count, row, z_y, slope_y, sum_y);
+      for (std::size_t k = 0; k < count; ++k)
+        rows_.add_two_scaled(row[k], slope_x[k] * share_, at_x.data(), slope_y[k] * share_, at_y.data());
+    }
+    add_regularizer(regularizer_, lambda_, x, at_x);
+    add_regularizer(regularizer_, lambda_, y, at_y);
+    return {total(sum_x, x), total(sum_y, y)};
+  }
+
+  // ||s a + r||^2 = s^2 ||a||^2 + 2 s a^T r + ||r||^2, with the slope s and the gradient r of R.
+  template <class FactorOf>
+  Real clipped(std::span<const Real> x, FactorOf&& factor_of, std::span<Real> gradient) {
+    std::vector<Real> r;
+    double square_of_r = 0;
+    if (regularizer_ != Regularizer::kNone && lambda_ != 0) {
+      r.resize(x.size());
+      add_regularizer(regularizer_, lambda_, x, std::span<Real>(r));
+      square_of_r = lane_sum(
+          r.size(), [&](std::size_t j) { return static_cast<double>(r[j]) * static_cast<double>(r[j]); });
+    }
+    std::fill(gradient.begin(), gradient.end(), Real(0));
+    double sum = 0, factors = 0;
+    for_blocks(x, [&](std::size_t count, const std::size_t* row, const Real* z, Real* slope) {
+      losses_(count, row, z, slope, sum);
+      for (std::size_t k = 0; k < count; ++k) {
+        const double s = static_cast<double>(slope[k]);
+        double square = s * s * static_cast<double>(rows_.square(row[k]));
+        if (!r.empty()) square += 2 * s * static_cast<double>(rows_.dot(row[k], r.data())) + square_of_r;
+        const double factor = factor_of(square);
+        factors += factor;
+        rows_.add_scaled(row[k], static_cast<Real>(factor * s) * share_, gradient.data());
+      }
+    });
+    const Real of_r = static_cast<Real>(factors) * share_;
+    for (std::size_t j = 0; j < r.size(); ++j) gradient[j] += of_r * r[j];
+    return total(sum, x);
+  }
+
+ private:
+  static constexpr std::size_t kBlockRows = 128;
+
+  std::size_t take(std::size_t start, std::size_t* row) const {
+    const std::size_t count = std::min(kBlockRows, batch_.count() - start);
+    for (std::size_t k = 0; k < count; ++k) row[k] = batch_[start + k];
+    return count;
+  }
+  template <class F>
+  void for_blocks(std::span<const Real> x, F&& f) {
+    Real z[kBlockRows], slope[kBlockRows];
+    std::size_t row[kBlockRows];
+    for (std::size_t start = 0; start < batch_.count(); start += kBlockRows) {
+      const std::size_t count = take(start, row);
+      for (std::size_t k = 0; k < count; ++k) z[k] = rows_.dot(row[k], x.data());
+      f(count, row, z, slope);
+    }
+  }
+  void add_wanted(std::size_t r, Real scale, const Coordinates& wanted, std::span<Real> gradient) const {
+    wanted.for_runs(gradient.size(), [&](std::size_t first, std::size_t end) {
+      rows_.add_scaled(r, scale, first, end, gradient.data());
+    });
+  }
+  Real total(double sum, std::span<const Real> x) const {
+    return static_cast<Real>(mean_(sum) + regularizer_value(regularizer_, lambda_, x));
+  }
+
+  const SparseRows<Real>& rows_;
+  const BatchRows& batch_;
+  Regularizer regularizer_;
+  double lambda_;
+  Real share_;
+  Losses losses_;
+  Mean mean_;
+};
+
+// Whether a restricted gradient leaves nonzeros out: a range, of rows so long that finding it costs less.
+template <class Real>
+bool restricts_rows(const SparseRows<Real>& rows, const Coordinates& wanted) {
+  constexpr std::size_t kLongRow = 100;
+  return wanted.is_ranges() && rows.nonzeros() >= kLongRow * rows.rows() &&
+         2 * wanted.count({0, rows.columns()}) <= rows.columns();
+}
+
+// As a share of a full gradient: all products with x, and those with the slopes that are wanted.
+template <class Real>
+double linear_cost(const SparseRows<Real>& rows, const Coordinates& wanted) {
+  wanted.check(rows.columns());
+  if (!restricts_rows(rows, wanted)) return 1;
+  constexpr double kForward = 0.6;  // a sum waits for its last term, additions to a gradient do not
+  return kForward + (1 - kForward) * static_cast<double>(wanted.count({0, rows.columns()})) /
+                        static_cast<double>(rows.columns());
+}
+
+}  // namespace gradwire
