@@ -154,7 +154,7 @@ TEST(DelayAdaptiveAsgd, IsItsListing) {
   }
   EXPECT_GT(longest, 20u);
   expect_agree(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
-              at.x);
+               at.x);
 }
 
 // Method 4 of arXiv:2305.12387, with computations at an older point ignored or stopped.
@@ -188,8 +188,8 @@ TEST(Rennala, IsItsListing) {
           for (const auto& [ticket, j] : older) at.start(j);
       }
       SCOPED_TRACE(stops);
-      expect_agree(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
-                  at.x);
+      expect_agree(
+          run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model, at.x);
     }
   }
 }
