@@ -59,7 +59,7 @@ int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const
     }
   }
   const fs::path svg = results / "demo.svg";
-  write_figure(make_figure(load_curves(folders), nullptr, nullptr), svg);
+  plot_command({.folders = folders, .out = svg});
   print_table(rows);
   std::printf("\nplot: %s (open it in a browser)\nagain: gradwire plot %s %s --out %s\n",
               svg.string().c_str(), folders[0].string().c_str(), folders[1].string().c_str(),

@@ -43,7 +43,7 @@ void handle_signals() {
 }
 
 struct Arguments {
-  std::string file, model, topic, transport = "memory", x, y;
+  std::string file, model, topic, transport = "memory";
   std::vector<std::string> sets, folders, benchmarks;
   std::string out;
   unsigned threads = 0;
@@ -54,6 +54,7 @@ struct Arguments {
   std::string shard = "1/1";
   bool dry_run = false;
   std::vector<std::string> merged;
+  PlotRequest plot;
 };
 
 Verbosity verbosity(const Arguments& a) {
@@ -130,13 +131,10 @@ int evaluate(const Arguments& a) {
 }
 
 int plot(const Arguments& a) {
-  PlotRequest request;
+  PlotRequest request = a.plot;
   request.folders.assign(a.folders.begin(), a.folders.end());
   request.out = a.out;
-  request.x = a.x;
-  request.y = a.y;
-  std::filesystem::path svg = plot_command(request);
-  std::cout << svg.string() << '\n' << svg.replace_extension(".py").string() << '\n';
+  for (const std::filesystem::path& file : plot_command(request)) std::cout << file.string() << '\n';
   return 0;
 }
 
@@ -278,19 +276,36 @@ void add_evaluate(CLI::App& app, Arguments& a) {
 
 void add_plot(CLI::App& app, Arguments& a) {
   CLI::App* plot = app.add_subcommand("plot", "Draw the curves of one or several runs");
-  plot->add_option("DIR", a.folders, "Folders of results")->required();
+  plot->add_option("DIR", a.folders, "Folders of results, or folders that hold such folders")->required();
   plot->add_option("--out", a.out, "The figure; DIR/plot.svg, or plot.svg here for several")
       ->type_name("FILE.svg");
-  plot->add_option("--x", a.x, "bits, paper_bits, rounds, bytes, grad_calls, seconds or sim_seconds")
+  plot->add_option(
+          "--x", a.plot.x,
+          "bits, total_bits, paper_bits, bytes, total_bytes, rounds, grad_calls, seconds, sim_seconds, or "
+          "another column of metrics.csv")
       ->type_name("COLUMN");
-  plot->add_option("--y", a.y, "grad_norm_sq, loss or accuracy")->type_name("COLUMN");
+  plot->add_option("--y", a.plot.y, "grad_norm_sq, loss, gap (f - f*), accuracy, or another column")
+      ->type_name("COLUMN");
+  plot->add_option("--panel", a.plot.panels, "A panel of the figure; give it once for each")
+      ->type_name("Y:X")
+      ->expected(1)
+      ->take_all();
+  plot->add_option("--band", a.plot.band,
+                   "Around the median of runs that differ in the seed alone: quartiles, range or none; auto: "
+                   "quartiles, for three seeds or fewer the range")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"auto", "quartiles", "range", "none"}));
+  plot->add_option("--f-star", a.plot.f_star, "f* of gap; computed unless given, once for each problem")
+      ->type_name("VALUE");
+  plot->add_flag("--tikz", a.plot.tikz, "Write FILE.tex and FILE.dat, too: the same for LaTeX (PGFPlots)");
   plot->footer(R"(Writes an SVG, and beside it a Python script that draws the same with Matplotlib (PNG, PDF).
-Without --y: accuracy and loss when all runs measured accuracy, else ||grad f(x)||^2.
+Runs that differ in the seed alone are one curve. Without --y and --panel: accuracy and loss when all runs measured
+accuracy, else ||grad f(x)||^2.
 
 Examples:
   gradwire plot results/ef21_a9a
   gradwire plot results/ef21_a9a results/marina_a9a --out compare.svg
-  gradwire plot results/* --x rounds --y loss --out loss.svg
+  gradwire plot results --panel gap:bits --panel grad_norm_sq:seconds --out compare.svg
 )");
 }
 

@@ -42,6 +42,7 @@ void durability_commit(Bench& bench);
 void durability_record(Bench& bench);
 void cluster_sums(Bench& bench);
 void cluster_fedavg(Bench& bench);
+void plot_fifty(Bench& bench);
 void tcp_rounds(Bench& bench);
 void tcp_memory(Bench& bench);
 

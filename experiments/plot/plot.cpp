@@ -2,53 +2,25 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "base/nearest.h"
-#include "compressors/compressor.h"
+#include "engine/dataset.h"
+#include "experiments/optimum/f_star.h"
 #include "experiments/plot/plot_script.h"
 #include "experiments/plot/plot_svg.h"
-#include "experiments/support/metrics_reader.h"
+#include "experiments/plot/plot_tikz.h"
 #include "experiments/support/results_dir.h"
+#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-// "randk:k=10,scaled=true" becomes "randk:k=10": leaves out parameters that have their default, but not the
-// first, the count.
-std::string short_compressor(std::string spec) {
-  for (const CompressorHelp& help : compressor_help()) {
-    if (!spec.starts_with(help.name + ":")) continue;
-    for (std::size_t at = help.parameters.find(','); at != std::string::npos;) {
-      const std::size_t next = help.parameters.find(',', at + 1);
-      const std::string parameter = help.parameters.substr(at, next - at);  // with its comma
-      if (const std::size_t found = spec.find(parameter); found != std::string::npos)
-        spec.erase(found, parameter.size());
-      at = next;
-    }
-  }
-  return spec;
-}
-
-// The first way of naming that tells all runs apart.
-void set_labels(std::vector<PlotCurve>& curves, std::span<const RunIdentity> runs,
-                std::span<const fs::path> folders) {
-  const auto method = [](const RunIdentity& r) {
-    return r.compressor.empty() || r.compressor == "identity"
-               ? r.algorithm
-               : r.algorithm + ", " + short_compressor(r.compressor);
-  };
-  for (int way = 0; way < 3; ++way) {
-    std::set<std::string> distinct;
-    for (std::size_t k = 0; k < curves.size(); ++k) {
-      curves[k].label = way == 0 ? method(runs[k]) : way == 1 ? runs[k].name : folders[k].string();
-      distinct.insert(curves[k].label);
-    }
-    if (distinct.size() == curves.size()) return;
-  }
-}
+constexpr std::size_t kMostPanels = 12;
 
 // Throws unless gradwire wrote the file: such a file says so in its first lines.
 void check_overwrite(const fs::path& file) {
@@ -67,73 +39,164 @@ void write_drawing(const fs::path& file, const std::string& text) {
   if (!out) throw UsageError(file.string() + ": cannot be written; is the folder there, and is there space?");
 }
 
-const PlotColumn* column(std::span<const PlotColumn> columns, const std::string& name,
-                         const std::string& option) {
-  if (name.empty()) return nullptr;
-  if (const PlotColumn* found = find_column(columns, name); found != nullptr) return found;
-  std::vector<std::string> known;
-  for (const PlotColumn& c : columns) known.emplace_back(c.name);
-  throw UsageError(option + ": unknown column '" + name + "'" + suggest(name, known));
+std::vector<fs::path> write_figure(const Figure& figure, const fs::path& svg, bool tikz) {
+  const auto beside = [&](const char* extension) { return fs::path(svg).replace_extension(extension); };
+  std::vector<fs::path> files = {svg, beside(".py")};
+  if (tikz) files.insert(files.end(), {beside(".tex"), beside(".dat")});
+  for (const fs::path& file : files) check_overwrite(file);
+  write_drawing(files[0], draw_svg(figure));
+  write_drawing(files[1], draw_script(figure, fs::absolute(svg).parent_path()));
+  if (tikz) {
+    const TikzFigure page = draw_tikz(figure, files[3].filename().string());
+    write_drawing(files[2], page.tex);
+    write_drawing(files[3], page.dat);
+  }
+  return files;
+}
+
+// All that any column needs, or could.
+std::vector<std::string> columns_to_read(const PlotRequest& request) {
+  std::set<std::string> names = {"round", "loss", "grad_norm_sq", "accuracy", "bits_up", "bytes_up"};
+  const auto add = [&](const std::string& name) {
+    bool known = false;
+    for (const auto columns : {x_columns(), y_columns()})
+      if (const PlotColumn* found = find_column(columns, name); found != nullptr) {
+        names.insert(found->csv.begin(), found->csv.end());
+        known = true;
+      }
+    if (!known) names.insert(name);
+  };
+  add(request.x);
+  add(request.y);
+  for (const std::string& panel : request.panels) {
+    const std::size_t colon = panel.find(':');
+    add(panel.substr(0, colon));
+    if (colon != std::string::npos) add(panel.substr(colon + 1));
+  }
+  return {names.begin(), names.end()};
+}
+
+// The column of this name: one of `columns`, or else any that all files have.
+PlotColumn column(std::span<const PlotColumn> columns, const std::string& name, const std::string& option,
+                  std::span<const PlotRun> runs) {
+  const PlotColumn* const found = find_column(columns, name);
+  const PlotColumn chosen = found != nullptr ? *found : other_column(name);
+  const auto lacks = [&](const PlotRun& run, const std::string& csv) {
+    return run.metrics.column(csv) == nullptr;
+  };
+  if (found == nullptr &&
+      std::all_of(runs.begin(), runs.end(), [&](const PlotRun& r) { return lacks(r, name); })) {
+    std::vector<std::string> known;
+    for (const PlotColumn& c : columns) known.emplace_back(c.name);
+    throw UsageError(option + ": unknown column '" + name + "'" + suggest(name, known));
+  }
+  for (const PlotRun& run : runs)
+    for (const std::string& csv : chosen.csv) {
+      if (lacks(run, csv)) throw UsageError(option + ": " + run.file().string() + " has no column " + csv);
+      const std::vector<double>& values = *run.metrics.column(csv);
+      const bool may_diverge = csv == "loss" || csv == "grad_norm_sq";
+      if (!may_diverge && std::all_of(values.begin(), values.end(), [](double v) { return std::isnan(v); }))
+        throw UsageError(option + ": " + run.file().string() + " has no " + csv + "; choose another column");
+    }
+  return chosen;
+}
+
+std::vector<PlotAxes> axes_of(const PlotRequest& request, std::span<const PlotRun> runs) {
+  const auto x_named = [&](const std::string& name, const std::string& option) {
+    return column(x_columns(), name, option, runs);
+  };
+  const PlotColumn usual_x =
+      request.x.empty() ? *find_column(x_columns(), "bits") : x_named(request.x, "--x " + request.x);
+  if (!request.panels.empty()) {
+    if (!request.y.empty())
+      throw UsageError("--y: with --panel each panel says its own; write --panel " + request.y + " for it");
+    if (request.panels.size() > kMostPanels)
+      throw UsageError("--panel: a figure has " + std::to_string(kMostPanels) +
+                       " panels at most; draw two figures");
+    std::vector<PlotAxes> axes;
+    for (const std::string& panel : request.panels) {
+      const std::string option = "--panel " + panel;
+      const std::size_t colon = panel.find(':');
+      if (colon == 0 || colon + 1 == panel.size())
+        throw UsageError(option + ": write it as Y:X, as in loss:bits or grad_norm_sq:seconds");
+      axes.push_back({colon == std::string::npos ? usual_x : x_named(panel.substr(colon + 1), option),
+                      column(y_columns(), panel.substr(0, colon), option, runs)});
+    }
+    return axes;
+  }
+  if (request.y.empty()) return usual_axes(runs, request.x.empty() ? nullptr : &usual_x);
+  return {{usual_x, column(y_columns(), request.y, "--y " + request.y, runs)}};
+}
+
+std::optional<Band> band_of(const std::string& name) {
+  if (name.empty() || name == "auto") return std::nullopt;
+  if (name == "quartiles") return Band::kQuartiles;
+  if (name == "range") return Band::kRange;
+  if (name == "none") return Band::kNone;
+  throw UsageError("--band: 'auto', 'quartiles', 'range' or 'none', not '" + name + "'");
+}
+
+double smallest_loss(const PlotRun& run) {
+  double smallest = INFINITY;
+  for (const double loss : *run.metrics.column("loss"))
+    if (std::isfinite(loss)) smallest = std::min(smallest, loss);
+  return smallest;
+}
+
+// Sets f* of all runs. True: that of some is the smallest loss of all runs of their problem.
+bool set_f_star(std::vector<PlotRun>& runs, const std::optional<double>& given) {
+  if (given) {
+    for (PlotRun& run : runs) run.f_star = given;
+    return false;
+  }
+  FStars all(cache_folder());
+  std::map<std::string, double> smallest;  // by problem
+  std::vector<std::string> problems;
+  for (PlotRun& run : runs) {
+    try {
+      FStars::OfRun found = all.of(run.folder / "config.toml");
+      run.f_star = found.value;
+      problems.push_back(std::move(found.problem));
+    } catch (const DataError& error) {
+      throw UsageError(run.folder.string() + ": f* cannot be computed: " + error.what() +
+                       "; or give its value with --f-star");
+    } catch (const ExperimentError& error) {
+      throw UsageError(std::string("f* cannot be computed: ") + error.what() +
+                       "; or give its value with --f-star");
+    }
+    const auto [at, is_new] = smallest.try_emplace(problems.back(), smallest_loss(run));
+    if (!is_new) at->second = std::min(at->second, smallest_loss(run));
+  }
+  bool guessed = false;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    if (runs[r].f_star) continue;
+    runs[r].f_star = smallest[problems[r]];
+    guessed = true;
+  }
+  return guessed;
 }
 
 }  // namespace
 
-std::vector<PlotCurve> load_curves(std::span<const fs::path> folders) {
-  std::vector<PlotCurve> curves;
-  std::vector<RunIdentity> runs;
-  for (const fs::path& folder : folders) {
-    const auto identity = identify_run(folder);
-    if (!identity)
-      throw UsageError(
-          folder.string() +
-          ": no results of a run there (config.toml and metrics.csv); give a folder that gradwire run wrote");
-    runs.push_back(*identity);
-    curves.push_back({"", folder / "metrics.csv", read_metrics(folder / "metrics.csv")});
-    if (curves.back().records.empty())
-      throw UsageError(curves.back().metrics.string() +
-                       ": has no rows to plot; run with run.evaluate_every above 0");
-  }
-  set_labels(curves, runs, folders);
-  return curves;
-}
-
-void write_figure(const Figure& figure, const fs::path& svg) {
-  fs::path script = svg;
-  script.replace_extension(".py");
-  check_overwrite(svg);
-  check_overwrite(script);
-  const fs::path folder = fs::absolute(svg).parent_path();
-  write_drawing(svg, draw_svg(figure));
-  write_drawing(script, draw_script(figure, folder));
-}
-
-fs::path plot_command(const PlotRequest& request) {
+std::vector<fs::path> plot_command(const PlotRequest& request) {
+  const std::vector<fs::path> folders = find_runs(request.folders);
   fs::path out = request.out;
-  if (out.empty()) out = request.folders.size() == 1 ? request.folders[0] / "plot.svg" : fs::path("plot.svg");
+  if (out.empty()) out = folders.size() == 1 ? folders[0] / "plot.svg" : fs::path("plot.svg");
   if (out.extension() != ".svg")
     throw UsageError("--out " + out.string() +
                      ": the figure is an SVG: end the name in .svg; for PNG or PDF run the script beside it");
-  const PlotColumn* x = column(x_columns(), request.x, "--x");
-  const PlotColumn* y = column(y_columns(), request.y, "--y");
-  std::vector<PlotCurve> curves = load_curves(request.folders);
-  if (y != nullptr && y->name == "accuracy") {
-    const auto measured = [](const PlotCurve& c) {
-      return std::any_of(c.records.begin(), c.records.end(),
-                         [](const RoundRecord& r) { return r.accuracy.has_value(); });
-    };
-    for (const PlotCurve& c : curves)
-      if (!measured(c))
-        throw UsageError("--y accuracy: " + c.metrics.string() +
-                         " has no accuracy; choose loss or grad_norm_sq");
+  const std::optional<Band> band = band_of(request.band);
+  std::vector<PlotRun> runs = read_runs(folders, columns_to_read(request));
+  std::vector<PlotAxes> axes = axes_of(request, runs);
+  if (std::any_of(axes.begin(), axes.end(), [](const PlotAxes& a) { return a.y.gap; }) &&
+      set_f_star(runs, request.f_star)) {
+    for (PlotAxes& a : axes) {
+      if (!a.y.gap) continue;
+      a.y.label = "f(x) − smallest loss of all runs";
+      a.y.tex = "$f(x)$ $-$ smallest loss of all runs";
+    }
   }
-  if (x != nullptr && x->name == "sim_seconds") {
-    for (const PlotCurve& c : curves)
-      if (!c.records.back().sim_seconds)
-        throw UsageError("--x sim_seconds: " + c.metrics.string() +
-                         " has none: the run was on no virtual clock (clients.seconds); choose seconds");
-  }
-  write_figure(make_figure(std::move(curves), x, y), out);
-  return out;
+  return write_figure(make_figure(std::move(runs), axes, band), out, request.tikz);
 }
 
 }  // namespace gradwire

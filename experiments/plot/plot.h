@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,20 +11,20 @@
 
 namespace gradwire {
 
-// Reads metrics.csv of each folder; labels are as short as they can be and still tell the runs apart. Throws
-// UsageError when a folder holds no results, std::runtime_error when they are damaged.
-std::vector<PlotCurve> load_curves(std::span<const std::filesystem::path> folders);
-
-// Writes FILE.svg, and the script FILE.py beside it. Throws UsageError rather than overwrite a file that is
-// not gradwire's.
-void write_figure(const Figure& figure, const std::filesystem::path& svg);
-
 struct PlotRequest {
-  std::vector<std::filesystem::path> folders;
-  std::filesystem::path out;  // empty: plot.svg in the one folder, or in the working directory
-  std::string x, y;           // names of columns; empty: chosen
+  std::vector<std::filesystem::path> folders;  // of results, or folders of such folders
+  std::filesystem::path out =
+      {};                      // empty: plot.svg in the one folder of results, or in the working directory
+  std::string x = {}, y = {};  // names of columns; empty: chosen
+  std::vector<std::string> panels = {};  // "Y:X" or "Y" each; empty: one of `y` and `x`
+  std::string band = {};                 // auto, quartiles, range or none; empty: auto
+  std::optional<double> f_star = {};     // for all runs, in place of what would be computed
+  bool tikz = false;                     // FILE.tex and FILE.dat, too
 };
-// Returns the path of the SVG.
-std::filesystem::path plot_command(const PlotRequest& request);
+
+// Writes FILE.svg, the script FILE.py beside it, and what else was asked for; returns their paths, the SVG
+// first. Throws UsageError when a folder holds no results or the request cannot be met, rather than overwrite
+// a file that is not gradwire's, too; std::runtime_error when results are damaged.
+std::vector<std::filesystem::path> plot_command(const PlotRequest& request);
 
 }  // namespace gradwire

@@ -50,6 +50,11 @@ double Axis::place(double value) const {
   return (std::log10(value) - std::log10(low_)) / (std::log10(high_) - std::log10(low_));
 }
 
+double Axis::value(double place) const {
+  if (!log_) return low_ + place * (high_ - low_);
+  return std::pow(10, std::log10(low_) + place * (std::log10(high_) - std::log10(low_)));
+}
+
 Axis Axis::cover(std::span<const double> values, bool logarithmic, std::size_t at_most) {
   Axis axis;
   axis.log_ = logarithmic;
@@ -96,6 +101,11 @@ void Axis::add_linear_ticks(std::size_t at_most) {
   const int decimals = std::clamp(static_cast<int>(-std::floor(std::log10(step / unit) + kTiny)), 0, 15);
   for (double k = std::ceil(low_ / step - kTiny); k * step <= high_ + kTiny * step; ++k)
     ticks_.push_back({k * step, plain(k * step / unit, decimals)});
+  // 1 and 5 are divided by five, 2 by four.
+  const double mantissa = step / std::pow(10, std::floor(std::log10(step) + kTiny));
+  const double parts = mantissa > 1.5 && mantissa < 3 ? 4 : 5;
+  for (double k = std::ceil(low_ / step * parts - kTiny); k * step <= (high_ + kTiny * step) * parts; ++k)
+    if (std::abs(std::remainder(k, parts)) > 0.5) ticks_.push_back({k * step / parts, ""});
 }
 
 void Axis::add_power_ticks(std::size_t at_most) {

@@ -28,6 +28,8 @@ class Axis {
   bool can_draw(double value) const;
   // 0 at low(), 1 at high(). REQUIRES: can_draw(value).
   double place(double value) const;
+  // What place() puts there.
+  double value(double place) const;
 
  private:
   void add_linear_ticks(std::size_t at_most);

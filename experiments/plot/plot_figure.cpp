@@ -13,67 +13,43 @@ namespace {
 constexpr double kLogRatioY = 20;
 // Runs whose last x differ by more are told apart only on a logarithmic axis.
 constexpr double kLogRatioX = 6;
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-constexpr std::array<PlotColumn, 7> kX = {{
-    {"bits", "bits_up", "communicated bits per client (uplink)", false,
-     [](const RoundRecord& r) { return r.bits_up; }},
-    {"paper_bits", "bits_up_paper", "bits per client as papers count (uplink)", false,
-     [](const RoundRecord& r) { return r.bits_up_paper; }},
-    {"rounds", "round", "rounds", false, [](const RoundRecord& r) { return static_cast<double>(r.round); }},
-    {"bytes", "bytes_up", "sent by all clients ({})", true,
-     [](const RoundRecord& r) { return static_cast<double>(r.bytes_up); }},
-    {"grad_calls", "grad_calls", "gradients of samples per client", false,
-     [](const RoundRecord& r) { return r.grad_calls; }},
-    {"seconds", "seconds", "time (s)", false, [](const RoundRecord& r) { return r.seconds; }},
-    {"sim_seconds", "sim_seconds", "simulated time (s)", false,
-     [](const RoundRecord& r) { return r.sim_seconds.value_or(kNone); }},
-}};
-
-constexpr std::array<PlotColumn, 3> kY = {{
-    {"grad_norm_sq", "grad_norm_sq", "‖∇f(x)‖²", false, [](const RoundRecord& r) { return r.grad_norm_sq; }},
-    {"loss", "loss", "loss f(x)", false, [](const RoundRecord& r) { return r.loss; }},
-    {"accuracy", "accuracy", "test accuracy (%)", false,
-     [](const RoundRecord& r) { return r.accuracy.value_or(kNone); }},
-}};
+constexpr std::size_t kFewSeeds = 3;  // their quartiles say little
 
 template <class Visit>
-void each_value(std::span<const PlotCurve> curves, const PlotColumn& column, const Visit& visit) {
-  for (const PlotCurve& curve : curves)
-    for (const RoundRecord& r : curve.records) visit(column.get(r));
+void each_y(std::span<const RunSeries> series, const Visit& visit) {
+  for (const RunSeries& s : series)
+    for (const double y : s.y) visit(y);
 }
 
-double largest(std::span<const PlotCurve> curves, const PlotColumn& column) {
+double largest_y(std::span<const RunSeries> series) {
   double high = 0;
-  each_value(curves, column, [&](double v) { high = std::isfinite(v) ? std::max(high, v) : high; });
+  each_y(series, [&](double v) { high = std::isfinite(v) ? std::max(high, v) : high; });
   return high;
 }
 
-// True when the ends of the curves lie so far apart that the shortest would be a stroke at the left edge.
-bool wants_log_x(std::span<const PlotCurve> curves, const PlotColumn& x) {
+// True when the ends of the runs lie so far apart that the shortest would be a stroke at the left edge.
+bool wants_log_x(std::span<const RunSeries> series) {
   double low = std::numeric_limits<double>::infinity(), high = 0;
-  for (const PlotCurve& curve : curves) {
-    if (curve.records.empty()) continue;
-    const double end = x.get(curve.records.back());
-    if (!(end > 0)) return false;
-    low = std::min(low, end);
-    high = std::max(high, end);
+  for (const RunSeries& s : series) {
+    if (s.x.empty()) continue;
+    if (!(s.x.back() > 0)) return false;
+    low = std::min(low, s.x.back());
+    high = std::max(high, s.x.back());
   }
   return high > kLogRatioX * low;
 }
 
-bool wants_log_y(std::span<const PlotCurve> curves, const PlotColumn& y) {
+bool wants_log_y(std::span<const RunSeries> series, const PlotColumn& y) {
   if (y.name == "accuracy") return false;
-  if (y.name == "grad_norm_sq") return largest(curves, y) > 0;
+  if (y.name == "grad_norm_sq" || y.gap) return largest_y(series) > 0;
   double low = std::numeric_limits<double>::infinity();
   bool positive = true;
-  each_value(curves, y, [&](double v) {
+  each_y(series, [&](double v) {
     if (!std::isfinite(v)) return;
     positive = positive && v > 0;
     low = std::min(low, v);
   });
-  return positive && largest(curves, y) > kLogRatioY * low;
+  return positive && largest_y(series) > kLogRatioY * low;
 }
 
 struct ByteUnit {
@@ -87,60 +63,130 @@ ByteUnit byte_unit(double most) {
   return {1, "bytes"};
 }
 
-bool have_accuracy(std::span<const PlotCurve> curves) {
-  return std::all_of(curves.begin(), curves.end(), [](const PlotCurve& curve) {
-    return std::any_of(curve.records.begin(), curve.records.end(),
-                       [](const RoundRecord& r) { return r.accuracy.has_value(); });
-  });
+void put_unit(std::string& label, std::string_view unit) {
+  if (const std::size_t at = label.find("{}"); at != std::string::npos) label.replace(at, 2, unit);
+}
+
+double sum_of(const PlotRun& run, const PlotColumn& column, std::size_t row) {
+  double sum = 0;
+  for (const std::string& name : column.csv) sum += (*run.metrics.column(name))[row];
+  return sum;
+}
+
+// The rows that have a number, as they are: without units. An x that falls, as clocks may, stays where it
+// was.
+RunSeries series_of(const PlotRun& run, const PlotColumn& x, const PlotColumn& y) {
+  RunSeries series;
+  const std::size_t rows = run.metrics.rows();
+  series.x.reserve(rows);
+  series.y.reserve(rows);
+  double last = -std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < rows; ++k) {
+    const double at = sum_of(run, x, k);
+    double value = sum_of(run, y, k);
+    if (!std::isfinite(at) || (y.may_lack() && std::isnan(value))) continue;
+    if (y.gap && !std::isnan(value)) value = std::max(0.0, value - run.f_star.value_or(0));
+    last = std::max(last, at);
+    series.x.push_back(last);
+    series.y.push_back(value);
+  }
+  return series;
+}
+
+void divide(std::vector<double>& values, double unit) {
+  if (unit == 1) return;
+  for (double& v : values) v /= unit;
+}
+
+PlotPanel make_panel(const Figure& figure, const PlotAxes& axes) {
+  std::vector<RunSeries> series;
+  for (const PlotRun& run : figure.runs) series.push_back(series_of(run, axes.x, axes.y));
+  PlotPanel panel{axes.x,
+                  axes.y,
+                  wants_log_x(series),
+                  wants_log_y(series, axes.y),
+                  1,
+                  1,
+                  axes.x.label,
+                  axes.y.label,
+                  axes.x.tex,
+                  axes.y.tex,
+                  {}};
+  if (axes.x.bytes) {
+    double most = 0;
+    for (const RunSeries& s : series) most = s.x.empty() ? most : std::max(most, s.x.back());
+    const ByteUnit unit = byte_unit(most);
+    panel.x_unit = unit.size;
+    put_unit(panel.x_label, unit.name);
+    put_unit(panel.x_tex, unit.name);
+  }
+  if (axes.y.name == "accuracy") panel.y_unit = 0.01;
+  for (RunSeries& s : series) {
+    divide(s.x, panel.x_unit);
+    divide(s.y, panel.y_unit);
+  }
+  for (const PlotCurve& curve : figure.curves) {
+    std::vector<RunSeries> own;
+    for (const std::size_t r : curve.runs) own.push_back(std::move(series[r]));
+    panel.series.push_back(summarise(own, figure.band, panel.log_x, panel.log_y));
+  }
+  return panel;
+}
+
+bool has_accuracy(const PlotRun& run) {
+  const std::vector<double>* const accuracy = run.metrics.column("accuracy");
+  return accuracy != nullptr &&
+         std::any_of(accuracy->begin(), accuracy->end(), [](double a) { return !std::isnan(a); });
+}
+
+std::string note_of(const std::vector<PlotCurve>& curves, Band band) {
+  std::size_t fewest = curves.empty() ? 1 : curves[0].runs.size(), most = 1;
+  for (const PlotCurve& curve : curves) {
+    fewest = std::min(fewest, curve.runs.size());
+    most = std::max(most, curve.runs.size());
+  }
+  if (most == 1) return "";
+  const std::string seeds =
+      (fewest == most ? "" : std::to_string(fewest) + " to ") + std::to_string(most) + " seeds";
+  switch (band) {
+    case Band::kNone: return "line: median of " + seeds;
+    case Band::kQuartiles: return "line: median of " + seeds + ", band: quartiles";
+    case Band::kRange: return "line: median of " + seeds + ", band: smallest to largest";
+  }
+  return "";
 }
 
 }  // namespace
 
-std::span<const PlotColumn> x_columns() { return kX; }
-std::span<const PlotColumn> y_columns() { return kY; }
-
-const PlotColumn* find_column(std::span<const PlotColumn> columns, std::string_view name) {
-  const auto at =
-      std::find_if(columns.begin(), columns.end(), [&](const PlotColumn& c) { return c.name == name; });
-  return at == columns.end() ? nullptr : &*at;
-}
-
-PlotPanel make_panel(std::span<const PlotCurve> curves, const PlotColumn& x, const PlotColumn& y) {
-  PlotPanel panel{&x, &y, wants_log_x(curves, x), wants_log_y(curves, y),
-                  1,  1,  std::string(x.label),   std::string(y.label)};
-  if (x.bytes) {
-    const ByteUnit unit = byte_unit(largest(curves, x));
-    panel.x_unit = unit.size;
-    panel.x_label.replace(panel.x_label.find("{}"), 2, unit.name);
-  }
-  if (y.name == "accuracy") panel.y_unit = 0.01;
-  return panel;
-}
-
-Figure make_figure(std::vector<PlotCurve> curves, const PlotColumn* x, const PlotColumn* y) {
-  Figure figure{std::move(curves), {}};
-  const auto column = [](std::span<const PlotColumn> columns, std::string_view name) {
-    return find_column(columns, name);
+std::vector<PlotAxes> usual_axes(std::span<const PlotRun> runs, const PlotColumn* x) {
+  const auto y_column = [](std::string_view name) { return *find_column(y_columns(), name); };
+  const auto x_or = [&](std::string_view name) {
+    return x != nullptr ? *x : *find_column(x_columns(), name);
   };
-  const bool classifies = y == nullptr && have_accuracy(figure.curves);
-  if (classifies) {
-    figure.panels.push_back(
-        make_panel(figure.curves, *(x != nullptr ? x : column(kX, "bytes")), *column(kY, "accuracy")));
-    figure.panels.push_back(make_panel(figure.curves, *column(kX, "rounds"), *column(kY, "loss")));
-  } else {
-    figure.panels.push_back(make_panel(figure.curves, *(x != nullptr ? x : column(kX, "bits")),
-                                       *(y != nullptr ? y : column(kY, "grad_norm_sq"))));
-  }
+  if (!std::all_of(runs.begin(), runs.end(), has_accuracy)) return {{x_or("bits"), y_column("grad_norm_sq")}};
+  return {{x_or("bytes"), y_column("accuracy")}, {*find_column(x_columns(), "rounds"), y_column("loss")}};
+}
+
+Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes, std::optional<Band> band) {
+  Figure figure;
+  figure.runs = std::move(runs);
+  figure.curves = make_curves(figure.runs);
+  const bool many = std::any_of(figure.curves.begin(), figure.curves.end(),
+                                [](const PlotCurve& c) { return c.runs.size() > kFewSeeds; });
+  figure.band = band.value_or(many ? Band::kQuartiles : Band::kRange);
+  figure.note = note_of(figure.curves, figure.band);
+  for (const PlotAxes& a : axes) figure.panels.push_back(make_panel(figure, a));
   return figure;
 }
 
 CurveStyle curve_style(std::size_t curve) {
-  // Neighbours differ in brightness, dashes and marker; the three lists have different lengths, so pairs
-  // repeat late.
-  constexpr std::array<std::string_view, 8> kColors = {"#12355b", "#e36414", "#2a9d5c", "#b5179e",
-                                                       "#0091ad", "#7f1d1d", "#8d99ae", "#5f4bb6"};
+  // Colours by Okabe and Ito (jfly.uni-koeln.de/color), without their yellow, ordered so that neighbours
+  // differ in brightness. The three lists have lengths without a common divisor, so that a style repeats
+  // after 280 curves.
+  constexpr std::array<std::string_view, 7> kColors = {"#0072b2", "#e69f00", "#000000", "#d55e00",
+                                                       "#56b4e9", "#009e73", "#cc79a7"};
   constexpr std::array<std::string_view, 5> kDashes = {"", "6 2.5", "7 2 1.5 2", "1.8 2", "10 3"};
-  constexpr std::array<std::string_view, 7> kMarkers = {"o", "s", "^", "D", "v", "P", "X"};
+  constexpr std::array<std::string_view, 8> kMarkers = {"o", "s", "^", "D", "v", "P", "X", "*"};
   return {kColors[curve % kColors.size()], kDashes[curve % kDashes.size()],
           kMarkers[curve % kMarkers.size()]};
 }

@@ -1,60 +1,56 @@
-// What a figure shows, apart from how it is drawn: plot_svg.h and plot_script.h draw it.
+// What a figure shows, apart from how it is drawn: plot_svg.h, plot_script.h and plot_tikz.h draw it.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "rounds/round_loop.h"
+#include "experiments/plot/plot_column.h"
+#include "experiments/plot/plot_curves.h"
+#include "experiments/plot/plot_runs.h"
+#include "experiments/plot/plot_series.h"
 
 namespace gradwire {
 
-// A column of metrics.csv that can stand on an axis.
-struct PlotColumn {
-  std::string_view name;                        // as --x and --y spell it
-  std::string_view csv;                         // as metrics.csv spells it
-  std::string_view label;                       // with {} where the unit goes, if it has one
-  bool bytes = false;                           // shown in kB, MB, ...
-  double (*get)(const RoundRecord&) = nullptr;  // nan: empty
-};
-std::span<const PlotColumn> x_columns();
-std::span<const PlotColumn> y_columns();
-// Null: no such column.
-const PlotColumn* find_column(std::span<const PlotColumn> columns, std::string_view name);
-
-struct PlotCurve {
-  std::string label;
-  std::filesystem::path metrics;  // metrics.csv
-  std::vector<RoundRecord> records;
+struct PlotAxes {
+  PlotColumn x, y;
 };
 
 struct PlotPanel {
-  const PlotColumn* x = nullptr;
-  const PlotColumn* y = nullptr;
+  PlotColumn x, y;
   bool log_x = false, log_y = false;
   double x_unit = 1, y_unit = 1;  // numbers are divided by it
   std::string x_label, y_label;
+  std::string x_tex, y_tex;    // the same for LaTeX
+  std::vector<Series> series;  // one per curve, in these units
 };
 
 struct Figure {
+  std::vector<PlotRun> runs;
   std::vector<PlotCurve> curves;
   std::vector<PlotPanel> panels;
+  Band band = Band::kNone;
+  std::string note;  // says what lines and bands are, where a curve is several runs
 };
 
-// Decides scales and units from the numbers.
-PlotPanel make_panel(std::span<const PlotCurve> curves, const PlotColumn& x, const PlotColumn& y);
+// Accuracy against bytes beside loss against rounds when all runs measured accuracy; else the squared norm of
+// the gradient against bits. `x`: in place of bytes and bits, if there is one.
+std::vector<PlotAxes> usual_axes(std::span<const PlotRun> runs, const PlotColumn* x);
 
-// x and y may be null: accuracy against bytes beside loss against rounds when all curves have an accuracy;
-// else the squared norm of the gradient against bits.
-Figure make_figure(std::vector<PlotCurve> curves, const PlotColumn* x, const PlotColumn* y);
+// Decides scales and units from the numbers. Without `band`: quartiles, or the range if no curve is of more
+// than three runs. REQUIRES: the runs have all columns of the axes; f* of each that a panel with a gap shows.
+Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes,
+                   std::optional<Band> band = std::nullopt);
 
-// How a curve is drawn: distinct in grey, too.
+// How a curve is drawn: distinct in grey, and for those who do not tell all colours apart.
 struct CurveStyle {
   std::string_view color;   // "#rrggbb"
   std::string_view dashes;  // SVG's stroke-dasharray; empty: solid
-  std::string_view marker;  // Matplotlib's names: o s ^ D v P X
+  std::string_view marker;  // Matplotlib's names: o s ^ D v P X *
 };
 CurveStyle curve_style(std::size_t curve);
 

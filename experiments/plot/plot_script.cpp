@@ -1,5 +1,6 @@
 #include "experiments/plot/plot_script.h"
 
+#include "base/value.h"
 #include "proto/report/json.h"
 
 namespace gradwire {
@@ -8,7 +9,9 @@ namespace {
 constexpr std::string_view kHead = R"py(#!/usr/bin/env python3
 # Written by gradwire; yours to change. Needs Matplotlib (Debian and Ubuntu: python3-matplotlib).
 #   python3 plot.py [FILE]     FILE ends in .png, .pdf or .svg; without one: a PNG beside this script
+import bisect
 import csv
+import math
 import pathlib
 import sys
 
@@ -22,29 +25,97 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 constexpr std::string_view kTail = R"py(
 
-def column(rows, name, unit):
-    return [float(row[name]) / unit if row[name] else float("nan") for row in rows]
+def column(rows, names, unit):
+    return [sum(float(row[n]) if row[n] else math.nan for n in names) / unit for row in rows]
+
+
+def points(rows, f_star, panel):
+    """The rows that have a number; x does not fall."""
+    xs, ys = [], []
+    for x, y in zip(column(rows, panel["x"], panel["x_unit"]), column(rows, panel["y"], panel["y_unit"])):
+        if not math.isfinite(x) or (panel["may_lack"] and math.isnan(y)):
+            continue
+        xs.append(max(x, xs[-1]) if xs else x)
+        ys.append(max(0.0, y - f_star) if panel["gap"] and not math.isnan(y) else y)
+    return xs, ys
+
+
+def value_at(run, x, panel):
+    """Between two rows on a line, on logarithmic axes of logarithms; behind the last row its value."""
+    xs, ys = run
+    k = bisect.bisect_right(xs, x)
+    if k == 0:
+        return ys[0]
+    left = ys[k - 1]
+    if k == len(xs) or xs[k - 1] == x:
+        return left
+    right, a, b = ys[k], xs[k - 1], xs[k]
+    share = math.log(x / a) / math.log(b / a) if panel["log_x"] and a > 0 else (x - a) / (b - a)
+    if not (math.isfinite(left) and math.isfinite(right)) or (panel["log_y"] and not (left > 0 and right > 0)):
+        return left
+    return left * (right / left) ** share if panel["log_y"] else left + share * (right - left)
+
+
+def quantile(values, q, panel):
+    """Of sorted values, at share q of the way from the first to the last."""
+    at = q * (len(values) - 1)
+    k = int(at)
+    share = at - k
+    if share == 0:
+        return values[k]
+    a, b = values[k], values[k + 1]
+    if not math.isfinite(b) or (panel["log_y"] and a <= 0):
+        return a if share < 0.5 else b
+    return a * (b / a) ** share if panel["log_y"] else a + share * (b - a)
+
+
+def summary(runs, panel):
+    """x, the median over the runs, and the lower and upper end of the band."""
+    if len(runs) == 1:
+        return runs[0] + (None, None)
+    end = sorted(xs[-1] for xs, _ in runs)[len(runs) // 2]
+    grid = sorted({x for xs, _ in runs for x in xs if x <= end})
+    middle, low, high = [], [], []
+    for x in grid:
+        values = [value_at(run, x, panel) for run in runs]
+        values = sorted(math.inf if math.isnan(v) else v for v in values)
+        middle.append(quantile(values, 0.5, panel))
+        low.append(quantile(values, 0.25 if BAND == "quartiles" else 0, panel))
+        high.append(quantile(values, 0.75 if BAND == "quartiles" else 1, panel))
+    return grid, middle, low, high
 
 
 def main():
     plt.rcParams.update({"font.size": 10, "axes.grid": True, "grid.color": "#e4e4e4", "axes.axisbelow": True})
-    figure, axes = plt.subplots(1, len(PANELS), figsize=(5.1 * len(PANELS), 3.5), squeeze=False)
-    for label, path, style in CURVES:
-        with open(HERE / path, newline="") as file:
-            rows = list(csv.DictReader(file))
-        for ax, panel in zip(axes[0], PANELS):
-            ax.plot(column(rows, panel["x"], panel["x_unit"]), column(rows, panel["y"], panel["y_unit"]), label=label,
-                    linewidth=1.7, markersize=5.5, markerfacecolor="white", markevery=max(1, len(rows) // 6), **style)
-    for ax, panel in zip(axes[0], PANELS):
+    columns = 2 if len(PANELS) == 4 else min(len(PANELS), 3)
+    rows = (len(PANELS) + columns - 1) // columns
+    figure, grid = plt.subplots(rows, columns, figsize=(5.1 * columns, 3.5 * rows), squeeze=False)
+    axes = [ax for line in grid for ax in line]
+    for ax, panel in zip(axes, PANELS):
         if panel["log_x"]:
             ax.set_xscale("log", nonpositive="mask")
         if panel["log_y"]:
             ax.set_yscale("log", nonpositive="mask")
         ax.set_xlabel(panel["x_label"])
         ax.set_ylabel(panel["y_label"])
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower left", bbox_to_anchor=(0.08, 0.98), ncol=3, frameon=False)
+    for label, runs, style in CURVES:
+        tables = []
+        for path, f_star in runs:
+            with open(HERE / path, newline="") as file:
+                tables.append((list(csv.DictReader(file)), f_star))
+        for ax, panel in zip(axes, PANELS):
+            series = [points(table, f_star, panel) for table, f_star in tables]
+            x, y, low, high = summary([s for s in series if s[0]] or [([], [])], panel)
+            if low and BAND != "none":
+                ax.fill_between(x, low, high, color=style["color"], alpha=0.2, linewidth=0)
+            ax.plot(x, y, label=label, linewidth=1.7, markersize=5.5, markerfacecolor="white",
+                    markevery=max(1, len(x) // 6), **style)
+    for ax in axes[len(PANELS):]:
+        ax.set_visible(False)
+    handles, labels = axes[0].get_legend_handles_labels()
     figure.tight_layout()
+    figure.legend(handles, labels, loc="lower left", bbox_to_anchor=(0.08, 1.0), ncol=3, frameon=False, title=NOTE,
+                  alignment="left")
     out = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().with_suffix(".png")
     figure.savefig(out, dpi=200, bbox_inches="tight")
     print(out)
@@ -59,10 +130,19 @@ std::string truth(bool value) { return value ? "True" : "False"; }
 // A JSON string without surrogate escapes is a Python string.
 std::string literal(std::string_view text) { return json_line(text); }
 
-std::string number(double value) {
-  std::string text = std::to_string(value);
-  text.erase(text.find_last_not_of('0') + 1);
-  return text.ends_with('.') ? text + "0" : text;
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + literal(name);
+  return "[" + text + "]";
+}
+
+std::string band_name(Band band) {
+  switch (band) {
+    case Band::kNone: return "none";
+    case Band::kQuartiles: return "quartiles";
+    case Band::kRange: return "range";
+  }
+  return "";
 }
 
 std::string style_text(const CurveStyle& style) {
@@ -83,23 +163,31 @@ std::string style_text(const CurveStyle& style) {
 
 std::string draw_script(const Figure& figure, const std::filesystem::path& folder) {
   std::string script(kHead);
-  script += "CURVES = [\n";
+  script +=
+      "# One line each: its label, the metrics of its runs with their f*, and how it is drawn.\nCURVES = [\n";
   for (std::size_t c = 0; c < figure.curves.size(); ++c) {
-    const PlotCurve& curve = figure.curves[c];
-    std::error_code error;
-    const auto relative = std::filesystem::relative(curve.metrics, folder, error);
-    const auto path = error || relative.empty() ? std::filesystem::absolute(curve.metrics) : relative;
-    script += "    (" + literal(curve.label) + ", " + literal(path.string()) + ", " +
-              style_text(curve_style(c)) + "),\n";
+    script += "    (" + literal(figure.curves[c].label) + ",\n     [";
+    for (const std::size_t r : figure.curves[c].runs) {
+      const PlotRun& run = figure.runs[r];
+      std::error_code error;
+      const auto relative = std::filesystem::relative(run.file(), folder, error);
+      const auto path = error || relative.empty() ? std::filesystem::absolute(run.file()) : relative;
+      script += (r == figure.curves[c].runs.front() ? "(" : ",\n      (") + literal(path.string()) + ", " +
+                number_text(run.f_star.value_or(0)) + ")";
+    }
+    script += "],\n     " + style_text(curve_style(c)) + "),\n";
   }
   script += "]\nPANELS = [\n";
   for (const PlotPanel& p : figure.panels) {
-    script += "    {\"x\": " + literal(p.x->csv) + ", \"x_unit\": " + number(p.x_unit) +
+    script += "    {\"x\": " + list_of(p.x.csv) + ", \"x_unit\": " + number_text(p.x_unit) +
               ", \"x_label\": " + literal(p.x_label) + ", \"log_x\": " + truth(p.log_x) +
-              ",\n     \"y\": " + literal(p.y->csv) + ", \"y_unit\": " + number(p.y_unit) +
-              ", \"y_label\": " + literal(p.y_label) + ", \"log_y\": " + truth(p.log_y) + "},\n";
+              ",\n     \"y\": " + list_of(p.y.csv) + ", \"y_unit\": " + number_text(p.y_unit) +
+              ", \"y_label\": " + literal(p.y_label) + ", \"log_y\": " + truth(p.log_y) +
+              ", \"gap\": " + truth(p.y.gap) + ", \"may_lack\": " + truth(p.y.may_lack()) + "},\n";
   }
-  return script + "]\n" + std::string(kTail);
+  script +=
+      "]\nBAND = " + literal(band_name(figure.band)) + "  # quartiles, range (smallest to largest) or none\n";
+  return script + "NOTE = " + literal(figure.note) + "\n" + std::string(kTail);
 }
 
 }  // namespace gradwire

@@ -8,8 +8,8 @@
 
 namespace gradwire {
 
-// The script stands alone; it reads each curve's metrics.csv, whose path it holds relative to `folder`, where
-// it will lie.
+// The script stands alone; it reads the metrics.csv of each run, whose path it holds relative to `folder`,
+// where it will lie.
 std::string draw_script(const Figure& figure, const std::filesystem::path& folder);
 
 }  // namespace gradwire

@@ -1,349 +1,255 @@
 #include "experiments/plot/plot_svg.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
-#include "experiments/plot/plot_axis.h"
+#include "experiments/plot/plot_panel.h"
+#include "experiments/plot/svg_text.h"
 
 namespace gradwire {
 namespace {
 
+using namespace svg;
+
 // Lengths are in points: a single panel is as wide as a column of text, two are as wide as a page.
 constexpr double kPanelWidth = 290, kPanelHeight = 195;
 constexpr double kLeft = 62, kRight = 16, kTop = 10, kBottom = 48;
-constexpr double kFont = 11.5, kSmallFont = 10.5;
-constexpr double kLegendRow = 17, kLegendLine = 30, kLegendGap = 16;
+constexpr std::size_t kMostInARow = 3;
+constexpr double kLegendRow = 17, kLegendLine = 30, kLegendGap = 16, kLegendText = 6;
 constexpr double kTickLength = 4, kMinorTickLength = 2.2;
-constexpr double kMarker = 3.1;  // half of its width
 constexpr double kMarkerSpacing = 48;
+constexpr double kLabelLines = 36;  // from the panel to the label below it
 constexpr std::string_view kFonts = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
 
-struct Point {
-  double x = 0, y = 0;
-};
+// Points of all curves of a figure; where there are more, columns get wider: so many lines hide each other.
+constexpr std::size_t kMostPoints = 42'000;
+constexpr double kWidestColumn = 4;
 
-std::string num(double value) {
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.2f", value);
-  std::string s = text.data();
-  s.erase(s.find_last_not_of('0') + 1);
-  if (s.ends_with('.')) s.pop_back();
-  return s == "-0" ? "0" : s;
-}
-
-std::string escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20)
-      out += c;
+// In tenths of a point, as path_data().
+std::string stroke_in_tenths(const CurveStyle& style) {
+  std::string text = "stroke=\"" + std::string(style.color) + "\"";
+  if (style.dashes.empty()) return text;
+  text += " stroke-dasharray=\"";
+  for (std::size_t at = 0; at < style.dashes.size();) {
+    const std::size_t end = std::min(style.dashes.find(' ', at), style.dashes.size());
+    text += (at == 0 ? "" : " ") + num(10 * std::stod(std::string(style.dashes.substr(at, end - at))));
+    at = end + 1;
   }
-  return out;
+  return text + "\"";
 }
 
-// "^{...}" becomes raised text; the code uses dy because every viewer understands dy.
-std::string raise(std::string_view text) {
-  const std::size_t at = text.find("^{");
-  if (at == std::string_view::npos) return escape(text);
-  const std::size_t end = text.find('}', at);
-  std::string exponent(text.substr(at + 2, end - at - 2));
-  if (exponent.starts_with('-')) exponent.replace(0, 1, "\u2212");
-  return escape(text.substr(0, at)) + "<tspan dy=\"-4\" font-size=\"" + num(kSmallFont * 0.75) + "\">" +
-         exponent + "</tspan>" + escape(text.substr(end + 1));
-}
-
-// The width of text in a sans-serif font; a little too wide rather than too narrow.
-double text_width(std::string_view text) {
-  double width = 0;
-  for (const char c : text) {
-    if ((c & 0xC0) == 0x80) continue;  // not the first byte of a character
-    const bool narrow = std::string_view("iljtf.,:;'| ()[]/").find(c) != std::string_view::npos;
-    const bool wide = std::string_view("mwMW@%").find(c) != std::string_view::npos || (c >= 'A' && c <= 'Z');
-    width += kFont * (narrow ? 0.34 : wide ? 0.8 : 0.58);
-  }
-  return width;
-}
-
-std::string marker_shape(std::string_view marker, Point p, std::string_view color) {
-  const double m = kMarker;
-  const auto polygon = [&](std::initializer_list<Point> corners) {
-    std::string points;
-    for (const Point& c : corners) points += num(p.x + c.x) + "," + num(p.y + c.y) + " ";
-    points.pop_back();
-    return "<polygon points=\"" + points + "\"";
-  };
-  std::string shape;
-  if (marker == "o") {
-    shape = "<circle cx=\"" + num(p.x) + "\" cy=\"" + num(p.y) + "\" r=\"" + num(m) + "\"";
-  } else if (marker == "s") {
-    shape = polygon({{-m, -m}, {m, -m}, {m, m}, {-m, m}});
-  } else if (marker == "^") {
-    shape = polygon({{0, -1.2 * m}, {1.15 * m, 0.9 * m}, {-1.15 * m, 0.9 * m}});
-  } else if (marker == "v") {
-    shape = polygon({{0, 1.2 * m}, {1.15 * m, -0.9 * m}, {-1.15 * m, -0.9 * m}});
-  } else if (marker == "D") {
-    shape = polygon({{0, -1.3 * m}, {1.3 * m, 0}, {0, 1.3 * m}, {-1.3 * m, 0}});
-  } else if (marker == "P") {
-    const double a = 0.4 * m, b = 1.15 * m;
-    shape = polygon({{-a, -b},
-                     {a, -b},
-                     {a, -a},
-                     {b, -a},
-                     {b, a},
-                     {a, a},
-                     {a, b},
-                     {-a, b},
-                     {-a, a},
-                     {-b, a},
-                     {-b, -a},
-                     {-a, -a}});
-  } else {
-    const double a = 0.5 * m, b = 1.1 * m;
-    shape = polygon({{0, -a},
-                     {b - a, -b},
-                     {b, a - b},
-                     {a, 0},
-                     {b, b - a},
-                     {b - a, b},
-                     {0, a},
-                     {a - b, b},
-                     {-b, b - a},
-                     {-a, 0},
-                     {-b, a - b},
-                     {a - b, -b}});
-  }
-  return shape + " fill=\"#ffffff\" stroke=\"" + std::string(color) + "\" stroke-width=\"1.3\"/>\n";
-}
-
-std::string stroke(const CurveStyle& style) {
-  std::string text = "fill=\"none\" stroke=\"" + std::string(style.color) +
-                     "\" stroke-width=\"1.7\" stroke-linejoin=\"round\"";
-  if (!style.dashes.empty()) text += " stroke-dasharray=\"" + std::string(style.dashes) + "\"";
-  return text;
-}
-
-std::string line(Point a, Point b, std::string_view attributes) {
-  return "<line x1=\"" + num(a.x) + "\" y1=\"" + num(a.y) + "\" x2=\"" + num(b.x) + "\" y2=\"" + num(b.y) +
-         "\" " + std::string(attributes) + "/>\n";
-}
-
-std::string text_at(Point p, std::string_view anchor, double size, const std::string& content,
-                    std::string_view more = "") {
-  return "<text x=\"" + num(p.x) + "\" y=\"" + num(p.y) + "\" text-anchor=\"" + std::string(anchor) +
-         "\" font-size=\"" + num(size) + "\"" + std::string(more) + ">" + content + "</text>\n";
-}
-
-// ---- one curve ----
-
-// Keeps at most four points per pixel column: its first, lowest, highest and last. The picture stays the
-// same.
-std::vector<Point> thin_out(const std::vector<Point>& points) {
-  std::vector<Point> kept;
-  for (std::size_t begin = 0; begin < points.size();) {
-    std::size_t end = begin, low = begin, high = begin;
-    const double column = std::floor(points[begin].x);
-    for (; end < points.size() && std::floor(points[end].x) == column; ++end) {
-      if (points[end].y < points[low].y) low = end;
-      if (points[end].y > points[high].y) high = end;
-    }
-    std::array<std::size_t, 4> picks = {begin, std::min(low, high), std::max(low, high), end - 1};
-    for (std::size_t k = 0; k < picks.size(); ++k)
-      if (k == 0 || picks[k] != picks[k - 1]) kept.push_back(points[picks[k]]);
-    begin = end;
-  }
-  return kept;
-}
-
-std::string draw_line(const std::vector<Point>& points, const CurveStyle& style) {
-  if (points.size() < 2) return "";
-  std::string path;
-  for (const Point& p : points) path += (path.empty() ? "M" : "L") + num(p.x) + " " + num(p.y);
-  return "<path d=\"" + path + "\" " + stroke(style) + "/>\n";
+std::string marker_path(const std::string& data, const CurveStyle& style) {
+  return data.empty() ? ""
+                      : "<path d=\"" + data + "\" fill=\"#ffffff\" stroke=\"" + std::string(style.color) +
+                            "\" stroke-width=\"1.3\"/>\n";
 }
 
 // Few markers, evenly along x, each curve shifted a little against the others.
-std::string draw_markers(const std::vector<Point>& points, const CurveStyle& style, std::size_t curve) {
+std::string markers(const std::vector<Point>& points, const CurveStyle& style, std::size_t curve) {
   if (points.empty()) return "";
   const double left = points.front().x, width = points.back().x - left;
   const auto count = static_cast<std::size_t>(std::clamp(width / kMarkerSpacing, 1.0, 7.0));
   const double shift = std::fmod(0.35 + 0.38 * static_cast<double>(curve), 1.0);
-  std::string text;
+  std::string data;
   for (std::size_t k = 0; k < count; ++k) {
     const double x = left + width * (static_cast<double>(k) + shift) / static_cast<double>(count);
-    const auto nearest = std::min_element(points.begin(), points.end(), [&](const Point& a, const Point& b) {
-      return std::abs(a.x - x) < std::abs(b.x - x);
-    });
-    text += marker_shape(style.marker, *nearest, style.color);
+    auto at =
+        std::lower_bound(points.begin(), points.end(), x, [](const Point& p, double v) { return p.x < v; });
+    if (at == points.end() || (at != points.begin() && x - std::prev(at)->x < at->x - x)) --at;
+    data += marker_data(style.marker, *at);
   }
-  return text;
+  return data;
 }
 
-// ---- one panel ----
-
+// One panel with its curves. The thinned lines are made first, to count their points.
 class PanelPainter {
  public:
-  PanelPainter(const Figure& figure, std::size_t panel, Point origin)
-      : figure_(figure), panel_(figure.panels[panel]), number_(panel), origin_(origin) {
-    std::vector<double> xs, ys;
-    for (const PlotCurve& curve : figure.curves) {
-      for (const RoundRecord& r : curve.records) {
-        const Point p = numbers(r);
-        const bool drawn = std::isfinite(p.y) && std::isfinite(p.x) && (!panel_.log_x || p.x > 0);
-        if (!drawn) continue;
-        xs.push_back(p.x);
-        ys.push_back(p.y);
+  PanelPainter(const PlotPanel& panel, std::size_t number, const Box& box)
+      : panel_(panel), number_(number), layout_(panel, box) {
+    for (const Series& series : panel.series) pieces_.push_back(layout_.pieces(series));
+  }
+
+  // Returns the number of points.
+  std::size_t thin(double column_width) {
+    column_width_ = column_width;
+    lines_.clear();
+    std::size_t points = 0;
+    for (const auto& pieces : pieces_) {
+      lines_.emplace_back();
+      for (const auto& piece : pieces) {
+        lines_.back().push_back(drop_straight(thin_out(piece, column_width), kStraight));
+        points += lines_.back().back().size();
       }
     }
-    x_ = Axis::cover(xs, panel_.log_x, 6);
-    y_ = Axis::cover(ys, panel_.log_y, 7);
+    return points;
   }
 
   std::string draw() const {
+    const Box& box = layout_.box();
+    const std::string frame = "x=\"" + num(box.left) + "\" y=\"" + num(box.top) + "\" width=\"" +
+                              num(box.width) + "\" height=\"" + num(box.height) + "\"";
     const std::string clip = "plot" + std::to_string(number_);
-    std::string svg = "<clipPath id=\"" + clip + "\"><rect x=\"" + num(origin_.x) + "\" y=\"" +
-                      num(origin_.y) + "\" width=\"" + num(kPanelWidth) + "\" height=\"" + num(kPanelHeight) +
-                      "\"/></clipPath>\n";
-    svg += grid();
-    svg += "<g clip-path=\"url(#" + clip + ")\">\n";
-    std::string markers;
-    for (std::size_t c = 0; c < figure_.curves.size(); ++c) {
-      for (const auto& piece : pieces(figure_.curves[c])) {
-        svg += draw_line(thin_out(piece), curve_style(c));
-        markers += draw_markers(piece, curve_style(c), c);
-      }
+    std::string svg = "<clipPath id=\"" + clip + "\"><rect " + frame + "/></clipPath>\n" + grid() +
+                      "<g clip-path=\"url(#" + clip +
+                      ")\"><g transform=\"scale(.1)\" fill=\"none\" "
+                      "stroke-width=\"17\" stroke-linejoin=\"round\">\n";
+    std::string marks;
+    for (std::size_t c = 0; c < lines_.size(); ++c) svg += band(c);
+    for (std::size_t c = 0; c < lines_.size(); ++c) {
+      const CurveStyle style = curve_style(c);
+      std::string data;
+      for (const auto& line : lines_[c]) data += path_data(line);
+      if (!data.empty()) svg += "<path d=\"" + data + "\" " + stroke_in_tenths(style) + "/>\n";
+      std::string own;
+      for (const auto& piece : pieces_[c]) own += markers(piece, style, c);
+      marks += marker_path(own, style);
     }
-    svg += "</g>\n" + frame() + markers + ticks() + labels();
-    return svg;
+    return svg + "</g></g>\n<rect " + frame + " fill=\"none\" stroke=\"#222222\" stroke-width=\"0.9\"/>\n" +
+           marks + ticks() + labels();
   }
 
  private:
-  Point numbers(const RoundRecord& r) const {
-    return {panel_.x->get(r) / panel_.x_unit, panel_.y->get(r) / panel_.y_unit};
-  }
-  double right() const { return origin_.x + kPanelWidth; }
-  double bottom() const { return origin_.y + kPanelHeight; }
-  double at_x(double v) const { return origin_.x + kPanelWidth * x_.place(v); }
-  double at_y(double v) const { return bottom() - kPanelHeight * y_.place(v); }
-
-  // The points of a curve, in pieces where it has gaps. A value of zero on a logarithmic y axis is drawn at
-  // the bottom.
-  std::vector<std::vector<Point>> pieces(const PlotCurve& curve) const {
-    std::vector<std::vector<Point>> all(1);
-    for (const RoundRecord& r : curve.records) {
-      const Point p = numbers(r);
-      if (!x_.can_draw(p.x)) continue;
-      if (y_.can_draw(p.y)) {
-        all.back().push_back({at_x(p.x), at_y(p.y)});
-      } else if (p.y >= 0 && p.y < y_.low()) {
-        all.back().push_back({at_x(p.x), bottom()});
-      } else if (!all.back().empty()) {
-        all.emplace_back();
-      }
+  std::string band(std::size_t c) const {
+    std::string data;
+    for (const auto& outline : layout_.bands(panel_.series[c], column_width_)) {
+      const std::string piece = path_data(outline);
+      if (!piece.empty()) data += piece + "z";
     }
-    return all;
+    if (data.empty()) return "";
+    return "<path d=\"" + data + "\" fill=\"" + std::string(curve_style(c).color) +
+           "\" fill-opacity=\".2\" stroke=\"none\"/>\n";
   }
 
   std::string grid() const {
+    const Box& box = layout_.box();
     std::string svg = "<g stroke=\"#e4e4e4\" stroke-width=\"0.7\">\n";
-    for (const Tick& t : x_.ticks())
-      if (!t.label.empty()) svg += line({at_x(t.value), origin_.y}, {at_x(t.value), bottom()}, "");
-    for (const Tick& t : y_.ticks())
-      if (!t.label.empty()) svg += line({origin_.x, at_y(t.value)}, {right(), at_y(t.value)}, "");
+    for (const Tick& t : layout_.x().ticks())
+      if (!t.label.empty())
+        svg += line({layout_.at_x(t.value), box.top}, {layout_.at_x(t.value), box.bottom()}, "");
+    for (const Tick& t : layout_.y().ticks())
+      if (!t.label.empty())
+        svg += line({box.left, layout_.at_y(t.value)}, {box.right(), layout_.at_y(t.value)}, "");
     return svg + "</g>\n";
   }
 
-  std::string frame() const {
-    return "<rect x=\"" + num(origin_.x) + "\" y=\"" + num(origin_.y) + "\" width=\"" + num(kPanelWidth) +
-           "\" height=\"" + num(kPanelHeight) +
-           "\" fill=\"none\" stroke=\"#222222\" stroke-width=\"0.9\"/>\n";
-  }
-
   std::string ticks() const {
+    const Box& box = layout_.box();
     std::string svg = "<g stroke=\"#222222\" stroke-width=\"0.9\">\n", texts;
-    for (const Tick& t : x_.ticks()) {
-      const double x = at_x(t.value), length = t.label.empty() ? kMinorTickLength : kTickLength;
-      svg += line({x, bottom()}, {x, bottom() + length}, "");
-      if (!t.label.empty()) texts += text_at({x, bottom() + 16}, "middle", kSmallFont, raise(t.label));
+    for (const Tick& t : layout_.x().ticks()) {
+      const double x = layout_.at_x(t.value), length = t.label.empty() ? kMinorTickLength : kTickLength;
+      svg += line({x, box.bottom()}, {x, box.bottom() + length}, "");
+      if (!t.label.empty()) texts += text_at({x, box.bottom() + 16}, "middle", kSmallFont, raise(t.label));
     }
-    for (const Tick& t : y_.ticks()) {
-      const double y = at_y(t.value), length = t.label.empty() ? kMinorTickLength : kTickLength;
-      svg += line({origin_.x - length, y}, {origin_.x, y}, "");
-      if (!t.label.empty()) texts += text_at({origin_.x - 7, y + 3.8}, "end", kSmallFont, raise(t.label));
+    for (const Tick& t : layout_.y().ticks()) {
+      const double y = layout_.at_y(t.value), length = t.label.empty() ? kMinorTickLength : kTickLength;
+      svg += line({box.left - length, y}, {box.left, y}, "");
+      if (!t.label.empty()) texts += text_at({box.left - 7, y + 3.8}, "end", kSmallFont, raise(t.label));
     }
     return svg + "</g>\n" + texts;
   }
 
   std::string labels() const {
+    const Box& box = layout_.box();
     const auto scaled = [](const std::string& label, const Axis& axis) {
       return axis.exponent() == 0 ? label : label + "  [\u00d710^{" + std::to_string(axis.exponent()) + "}]";
     };
-    const double middle = origin_.y + kPanelHeight / 2, x = origin_.x - kLeft + 14;
-    return text_at({origin_.x + kPanelWidth / 2, bottom() + 36}, "middle", kFont,
-                   raise(scaled(panel_.x_label, x_))) +
-           text_at({x, middle}, "middle", kFont, raise(scaled(panel_.y_label, y_)),
+    const double middle = box.top + box.height / 2, x = box.left - kLeft + 14;
+    return text_at({box.left + box.width / 2, box.bottom() + kLabelLines}, "middle", kFont,
+                   raise(scaled(panel_.x_label, layout_.x()))) +
+           text_at({x, middle}, "middle", kFont, raise(scaled(panel_.y_label, layout_.y())),
                    " transform=\"rotate(-90 " + num(x) + " " + num(middle) + ")\"");
   }
 
-  const Figure& figure_;
   const PlotPanel& panel_;
-  std::size_t number_;
-  Point origin_;
-  Axis x_, y_;
+  const std::size_t number_;
+  const PanelLayout layout_;
+  std::vector<std::vector<std::vector<Point>>> pieces_, lines_;  // of each curve
+  double column_width_ = 1;
 };
 
 // ---- the legend ----
 
-struct LegendItem {
-  std::string label;
-  Point at;  // its left end, on the base line of its text
-};
-
-// Above the panels, in rows, so that it never hides a curve.
-std::vector<LegendItem> place_legend(const Figure& figure, double width) {
-  std::vector<LegendItem> items;
-  double x = kLeft, y = kTop + kFont;
-  for (const PlotCurve& curve : figure.curves) {
-    const double item = kLegendLine + 6 + text_width(curve.label);
-    if (x > kLeft && x + item > width - kRight) {
-      x = kLeft;
-      y += kLegendRow;
+// Above the panels, so that it never hides a curve: in a row, or in columns where one row is too short.
+class Legend {
+ public:
+  Legend(const Figure& figure, double width) : figure_(figure) {
+    const double room = width - kLeft - kRight;
+    double widest = 0, sum = -kLegendGap;
+    for (const PlotCurve& curve : figure.curves) {
+      labels_.push_back(fit(curve.label, kFont, room - kLegendLine - kLegendText));
+      widths_.push_back(kLegendLine + kLegendText + text_width(labels_.back(), kFont));
+      widest = std::max(widest, widths_.back());
+      sum += widths_.back() + kLegendGap;
     }
-    items.push_back({curve.label, {x, y}});
-    x += item + kLegendGap;
+    columns_ = sum <= room ? labels_.size()
+                           : std::max<std::size_t>(
+                                 1, static_cast<std::size_t>((room + kLegendGap) / (widest + kLegendGap)));
+    if (sum > room) widths_.assign(labels_.size(), widest);
+    const std::size_t rows = labels_.empty() ? 0 : (labels_.size() + columns_ - 1) / columns_;
+    bottom_ = kTop + static_cast<double>(rows + (figure.note.empty() ? 0 : 1)) * kLegendRow;
   }
-  return items;
-}
+
+  double bottom() const { return bottom_; }
+
+  std::string draw() const {
+    std::string svg, lines = "<g transform=\"scale(.1)\" fill=\"none\" stroke-width=\"17\">\n", marks;
+    double x = kLeft, y = kTop + kFont;
+    for (std::size_t c = 0; c < labels_.size(); ++c) {
+      if (c > 0 && c % columns_ == 0) x = kLeft, y += kLegendRow;
+      const CurveStyle style = curve_style(c);
+      const Point a{x, y - 4}, b{x + kLegendLine, y - 4};
+      if (has_band(c))
+        lines += "<path d=\"" + path_data({{a.x, a.y - 4}, {b.x, a.y - 4}, {b.x, a.y + 4}, {a.x, a.y + 4}}) +
+                 "z\" fill=\"" + std::string(style.color) + "\" fill-opacity=\".2\"/>\n";
+      lines += "<path d=\"" + path_data({a, b}) + "\" " + stroke_in_tenths(style) + "/>\n";
+      marks += marker_path(marker_data(style.marker, {(a.x + b.x) / 2, a.y}), style);
+      svg += text_at({b.x + kLegendText, y}, "start", kFont, escape(labels_[c]));
+      x += widths_[c] + kLegendGap;
+    }
+    if (!figure_.note.empty())
+      svg += text_at({kLeft, y + kLegendRow}, "start", kSmallFont, escape(figure_.note), " fill=\"#555555\"");
+    return lines + "</g>\n" + marks + svg;
+  }
+
+ private:
+  bool has_band(std::size_t curve) const {
+    return std::any_of(figure_.panels.begin(), figure_.panels.end(),
+                       [&](const PlotPanel& p) { return !p.series[curve].low.empty(); });
+  }
+
+  const Figure& figure_;
+  std::vector<std::string> labels_;
+  std::vector<double> widths_;
+  std::size_t columns_ = 1;
+  double bottom_ = 0;
+};
 
 }  // namespace
 
 std::string draw_svg(const Figure& figure) {
-  const double slot = kLeft + kPanelWidth + kRight;
-  const double width = slot * static_cast<double>(figure.panels.size());
-  const std::vector<LegendItem> legend = place_legend(figure, width);
-  const double top = legend.empty() ? kTop : legend.back().at.y + 10;
-  const double height = top + kPanelHeight + kBottom;
+  const std::size_t count = figure.panels.size(), columns = count == 4 ? 2 : std::min(count, kMostInARow);
+  const double slot = kLeft + kPanelWidth + kRight, step = kPanelHeight + kBottom + kTop;
+  const double width = slot * static_cast<double>(columns);
+  const Legend legend(figure, width);
+  const double top = legend.bottom() + kTop;
+  const double height = top + step * static_cast<double>((count + columns - 1) / columns) - kTop;
+  std::vector<PanelPainter> panels;
+  for (std::size_t p = 0; p < count; ++p)
+    panels.emplace_back(figure.panels[p], p,
+                        Box{slot * static_cast<double>(p % columns) + kLeft,
+                            top + step * static_cast<double>(p / columns), kPanelWidth, kPanelHeight});
+  for (double column_width = 1; column_width <= kWidestColumn; column_width *= 1.25) {
+    std::size_t points = 0;
+    for (PanelPainter& panel : panels) points += panel.thin(column_width);
+    if (points <= kMostPoints) break;
+  }
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + num(width) + "pt\" height=\"" +
                     num(height) + "pt\" viewBox=\"0 0 " + num(width) + " " + num(height) +
                     "\" font-family=\"" + std::string(kFonts) +
                     "\" fill=\"#111111\">\n<!-- written by gradwire -->\n<rect width=\"100%\" "
-                    "height=\"100%\" fill=\"#ffffff\"/>\n";
-  for (std::size_t c = 0; c < legend.size(); ++c) {
-    const CurveStyle style = curve_style(c);
-    const Point a{legend[c].at.x, legend[c].at.y - 4}, b{a.x + kLegendLine, a.y};
-    svg += line(a, b, stroke(style)) + marker_shape(style.marker, {(a.x + b.x) / 2, a.y}, style.color);
-    svg += text_at({b.x + 6, legend[c].at.y}, "start", kFont, escape(legend[c].label));
-  }
-  for (std::size_t p = 0; p < figure.panels.size(); ++p)
-    svg += PanelPainter(figure, p, {slot * static_cast<double>(p) + kLeft, top}).draw();
+                    "height=\"100%\" fill=\"#ffffff\"/>\n" +
+                    legend.draw();
+  for (const PanelPainter& panel : panels) svg += panel.draw();
   return svg + "</svg>\n";
 }
 

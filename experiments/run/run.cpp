@@ -71,6 +71,7 @@ void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest
   }
   Summary summary;
   summary.experiment = &plan.experiment;
+  summary.asked = &plan.asked;
   summary.theory = plan.theory();
   summary.transport = transport_name(request.transport);
   summary.kernels = result.kernels;
@@ -85,8 +86,7 @@ void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest
   write_text(folder / "summary.json", summary_json(summary));
   // A run without evaluations has nothing to plot.
   if (plan.experiment.run.evaluate_every == 0 || !request.figure) return;
-  const fs::path folders[] = {folder};
-  write_figure(make_figure(load_curves(folders), nullptr, nullptr), folder / "plot.svg");
+  plot_command({.folders = {folder}});
 }
 
 std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::path& folder,

@@ -41,6 +41,25 @@ Json algorithm_json(const AlgorithmSpec& spec) {
   return json;
 }
 
+// The keys of [algorithm] whose values were chosen from what was asked for, as TOML.
+Json asked_json(const Experiment* asked, const Experiment& resolved) {
+  Json json = Json::object();
+  if (asked == nullptr) return json;
+  const AlgorithmSpec before = algorithm_spec(*asked), after = algorithm_spec(resolved);
+  const auto add = [&](const std::string& key, const std::string& was, const std::string& is) {
+    if (was != is) json["algorithm." + key] = was.empty() ? "default" : toml_literal(value_of(was));
+  };
+  add("compressor", before.compressor, after.compressor);
+  add("step_size", before.step_size, after.step_size);
+  for (const auto& [key, value] : after.parameters) {
+    std::string was;
+    for (const auto& [other, text] : before.parameters)
+      if (other == key) was = text;
+    add(key, was, value);
+  }
+  return json;
+}
+
 Json constants_json(const Theory& theory) {
   Json json = {{"omega", theory.compressor.omega},
                {"alpha", theory.compressor.alpha},
@@ -110,6 +129,7 @@ std::string summary_json(const Summary& s) {
                     {"transport", s.transport},
                     {"threads", s.threads},
                     {"algorithm", algorithm_json(algorithm_spec(e))},
+                    {"asked", asked_json(s.asked, e)},
                     {"constants", constants_json(s.theory)},
                     {"warnings", warnings},
                     {"outcome", outcome_name(s.outcome)},

@@ -24,6 +24,7 @@ struct ProcessInfo {
 
 struct Summary {
   const Experiment* experiment = nullptr;  // resolved
+  const Experiment* asked = nullptr;       // as the operator gave it; null: not known
   Theory theory;                           // what the step sizes were computed from
   std::string transport;                   // memory, encoded, tcp
   std::string kernels;                     // that computed gradients: "avx2"; empty: not known

@@ -1,22 +1,22 @@
-// Axes, what a figure shows, and the two ways in which it is drawn.
-#include "experiments/plot/plot.h"
-
+// Axes, what a figure shows, and how it is drawn.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <limits>
+#include <set>
+#include <sstream>
 
 #include "experiments/plot/plot_axis.h"
-#include "experiments/plot/plot_script.h"
+#include "experiments/plot/plot_figure.h"
 #include "experiments/plot/plot_svg.h"
-#include "experiments/support/results_dir.h"
-#include "proto/report/columns.h"
-#include "tests/support/data_files.h"
+#include "experiments/plot/plot_thin.h"
+#include "experiments/plot/plot_tikz.h"
 
 namespace gradwire {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -60,6 +60,20 @@ TEST(Axis, ANarrowLogarithmicOneStillHasLabels) {
     }
 }
 
+TEST(Axis, ALinearOneHasMinorTicksBetweenTheLabels) {
+  const Axis axis = Axis::cover(std::vector<double>{0, 1000}, false, 6);
+  std::size_t minor = 0;
+  for (const Tick& t : axis.ticks()) minor += t.label.empty();
+  EXPECT_EQ(minor, 5u * 3u);
+}
+
+TEST(Axis, FindsTheValueOfAPlace) {
+  for (const bool logarithmic : {false, true}) {
+    const Axis axis = Axis::cover(std::vector<double>{1e-3, 40}, logarithmic, 6);
+    for (const double v : {1e-3, 0.7, 39.0}) EXPECT_NEAR(axis.value(axis.place(v)), v, 1e-12 * v + 1e-14);
+  }
+}
+
 TEST(Axis, PlacesItsRangeInsideZeroToOne) {
   for (const bool logarithmic : {false, true})
     for (const double low : {1e-290, 1e-3, 5.0}) {
@@ -95,63 +109,112 @@ TEST(Axis, StandsAnyNumbers) {
 
 // ---- figures ----
 
-PlotCurve curve(const std::string& label, std::uint32_t rounds, double bits, double (*grad)(double)) {
-  PlotCurve c;
-  c.label = label;
-  c.metrics = "runs/" + label + "/metrics.csv";
-  for (std::uint32_t k = 0; k <= rounds; ++k) {
-    RoundRecord r;
-    r.round = k;
-    r.grad_norm_sq = grad(k);
-    r.loss = 1 + r.grad_norm_sq;
-    r.bits_up = bits * k;
-    r.bytes_up = static_cast<std::uint64_t>(20 * bits / 8 * k);
-    c.records.push_back(r);
+// A run with its metrics in memory.
+struct Runs {
+  std::vector<PlotRun> list;
+
+  using Function = double (*)(double round);
+  void add(const std::string& algorithm, std::size_t rounds, double bits, Function grad, int seed = 1) {
+    PlotRun run;
+    run.folder = "runs/" + algorithm + std::to_string(seed);
+    run.keys = {{"name", "\"" + algorithm + std::to_string(seed) + "\""},
+                {"seed", std::to_string(seed)},
+                {"algorithm.name", "\"" + algorithm + "\""}};
+    run.metrics.names = {"round", "loss", "grad_norm_sq", "accuracy", "bits_up", "bytes_up"};
+    run.metrics.read = run.metrics.names;
+    run.metrics.columns.resize(6);
+    for (std::size_t k = 0; k <= rounds; ++k) {
+      const double at = static_cast<double>(k), g = grad(at);
+      const double row[] = {at, 1 + g, g, kNan, bits * at, 20 * bits / 8 * at};
+      for (std::size_t c = 0; c < 6; ++c) run.metrics.columns[c].push_back(row[c]);
+    }
+    list.push_back(std::move(run));
   }
-  return c;
-}
+  std::vector<double>& column(std::size_t run, std::size_t c) { return list[run].metrics.columns[c]; }
+  void add_accuracy(std::size_t run) {
+    for (std::size_t k = 0; k < column(run, 3).size(); ++k) column(run, 3)[k] = 1 - 0.9 * column(run, 2)[k];
+  }
+  Figure figure(std::optional<Band> band = std::nullopt) const {
+    return make_figure(list, usual_axes(list, nullptr), band);
+  }
+};
 double falling(double k) { return std::exp(-0.1 * k); }
 
-void add_accuracy(PlotCurve& c) {
-  for (RoundRecord& r : c.records) r.accuracy = 1 - 0.9 * r.grad_norm_sq;
+Figure figure_of(const std::string& label, std::size_t rounds, Runs::Function grad) {
+  Runs runs;
+  runs.add(label, rounds, 64, grad);
+  return runs.figure();
 }
 
 TEST(Figure, ShowsTheGradientAgainstBitsOnALogarithmicAxis) {
-  const Figure f = make_figure({curve("a", 50, 64, falling)}, nullptr, nullptr);
+  const Figure f = figure_of("a", 50, falling);
   ASSERT_EQ(f.panels.size(), 1u);
-  EXPECT_EQ(f.panels[0].x->csv, "bits_up");
-  EXPECT_EQ(f.panels[0].y->csv, "grad_norm_sq");
+  EXPECT_EQ(f.panels[0].x.name, "bits");
+  EXPECT_EQ(f.panels[0].y.name, "grad_norm_sq");
   EXPECT_TRUE(f.panels[0].log_y);
   EXPECT_FALSE(f.panels[0].log_x);
+  EXPECT_EQ(f.note, "");
 }
 
 TEST(Figure, ShowsAccuracyBesideLossWhenAllRunsMeasuredIt) {
-  std::vector<PlotCurve> curves = {curve("a", 50, 640000, falling), curve("b", 50, 640000, falling)};
-  add_accuracy(curves[0]);
-  EXPECT_EQ(make_figure(curves, nullptr, nullptr).panels.size(), 1u);
-  add_accuracy(curves[1]);
-  const Figure f = make_figure(curves, nullptr, nullptr);
+  Runs runs;
+  runs.add("a", 50, 640000, falling);
+  runs.add("b", 50, 640000, falling);
+  runs.add_accuracy(0);
+  EXPECT_EQ(runs.figure().panels.size(), 1u);
+  runs.add_accuracy(1);
+  const Figure f = runs.figure();
   ASSERT_EQ(f.panels.size(), 2u);
-  EXPECT_EQ(f.panels[0].y->csv, "accuracy");
+  EXPECT_EQ(f.panels[0].y.name, "accuracy");
   EXPECT_EQ(f.panels[0].x_label, "sent by all clients (MB)");
   EXPECT_EQ(f.panels[0].x_unit, 1e6);
-  EXPECT_EQ(f.panels[1].x->csv, "round");
-  EXPECT_EQ(f.panels[1].y->csv, "loss");
+  EXPECT_EQ(f.panels[1].x.name, "rounds");
+  EXPECT_EQ(f.panels[1].y.name, "loss");
 }
 
 TEST(Figure, SpreadsRunsOfVeryDifferentLengthOnALogarithmicAxis) {
-  const Figure f = make_figure({curve("a", 50, 64, falling), curve("b", 50, 640, falling)}, nullptr, nullptr);
-  EXPECT_TRUE(f.panels[0].log_x);
+  Runs runs;
+  runs.add("a", 50, 64, falling);
+  runs.add("b", 50, 640, falling);
+  EXPECT_TRUE(runs.figure().panels[0].log_x);
 }
 
-TEST(Figure, NeighbouringCurvesDifferInColourDashesAndMarker) {
-  for (std::size_t k = 0; k < 40; ++k) {
+TEST(Figure, SaysWhatLinesAndBandsAre) {
+  Runs runs;
+  for (int seed = 1; seed <= 3; ++seed) runs.add("a", 50, 64, falling, seed);
+  EXPECT_EQ(runs.figure().note, "line: median of 3 seeds, band: smallest to largest");
+  for (int seed = 4; seed <= 5; ++seed) runs.add("a", 50, 64, falling, seed);
+  EXPECT_EQ(runs.figure().note, "line: median of 5 seeds, band: quartiles");
+  runs.add("b", 50, 64, falling);
+  EXPECT_EQ(runs.figure(Band::kNone).note, "line: median of 1 to 5 seeds");
+}
+
+TEST(Figure, TheGapIsTheLossLessFStarAndNeverNegative) {
+  Runs runs;
+  runs.add("a", 50, 64, falling);
+  runs.list[0].f_star = 1.5;
+  const std::vector<PlotAxes> axes = {
+      {*find_column(x_columns(), "rounds"), *find_column(y_columns(), "f-f*")}};
+  const Figure f = make_figure(runs.list, axes);
+  const std::vector<double>& y = f.panels[0].series[0].y;
+  EXPECT_EQ(y[0], 0.5);
+  EXPECT_EQ(y[50], 0);
+  EXPECT_TRUE(f.panels[0].log_y);
+}
+
+TEST(Figure, NeighbouringCurvesDifferInColourDashesAndMarkerAndNoStyleRepeats) {
+  std::set<std::string> met;
+  for (std::size_t k = 0; k < 200; ++k) {
     const CurveStyle a = curve_style(k), b = curve_style(k + 1);
     EXPECT_NE(a.color, b.color);
     EXPECT_NE(a.dashes, b.dashes);
     EXPECT_NE(a.marker, b.marker);
+    EXPECT_TRUE(
+        met.insert(std::string(a.color) + "|" + std::string(a.dashes) + "|" + std::string(a.marker)).second);
   }
 }
+
+// ---- SVG ----
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t n = 0;
@@ -159,29 +222,38 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-// The coordinates of the n-th <path>.
-std::vector<std::pair<double, double>> path(const std::string& svg, std::size_t n) {
-  std::size_t at = 0;
-  for (std::size_t k = 0; k <= n; ++k) at = svg.find("<path d=\"", at) + 9;
-  std::vector<std::pair<double, double>> points;
-  const char* p = svg.c_str() + at;
-  while (*p == 'M' || *p == 'L') {
-    char* end = nullptr;
-    const double x = std::strtod(p + 1, &end);
-    const double y = std::strtod(end, &end);
-    points.emplace_back(x, y);
-    p = end;
+// The lines of the curves, in points of the page: behind the clip path, without bands and markers.
+std::vector<std::vector<Point>> lines_of(const std::string& svg) {
+  std::vector<std::vector<Point>> lines;
+  const std::size_t begin = svg.find("<g clip-path"), end = svg.find("</g></g>", begin);
+  for (std::size_t at = svg.find("<path d=\"", begin); at < end; at = svg.find("<path d=\"", at)) {
+    at += 9;
+    if (svg.substr(at, svg.find('>', at) - at).find("fill-opacity") != std::string::npos) continue;
+    const char* p = svg.c_str() + at;
+    while (*p == 'M') {
+      char* rest = nullptr;
+      double x = std::strtod(p + 1, &rest), y = std::strtod(rest, &rest);
+      lines.emplace_back();
+      lines.back().push_back({x / 10, y / 10});
+      for (p = rest + 1; *p != 'M' && *p != '"'; p = rest) {
+        x += std::strtod(p, &rest);
+        y += std::strtod(rest, &rest);
+        lines.back().push_back({x / 10, y / 10});
+      }
+    }
   }
-  return points;
+  return lines;
 }
 
 TEST(Svg, DrawsEachCurveInsideItsFrame) {
-  const std::string svg =
-      draw_svg(make_figure({curve("a", 50, 64, falling), curve("b & c", 40, 64, falling)}, nullptr, nullptr));
-  EXPECT_EQ(count(svg, "<path"), 2u);
-  EXPECT_EQ(path(svg, 0).size(), 51u);
-  for (std::size_t k = 0; k < 2; ++k)
-    for (const auto& [x, y] : path(svg, k)) {
+  Runs runs;
+  runs.add("a", 50, 64, falling);
+  runs.add("b & c", 40, 64, falling);
+  const std::string svg = draw_svg(runs.figure());
+  const auto lines = lines_of(svg);
+  EXPECT_EQ(lines.size(), 2u);
+  for (const auto& line : lines)
+    for (const auto& [x, y] : line) {
       EXPECT_TRUE(x >= 62 && x <= 62 + 290) << x;
       EXPECT_TRUE(y >= 20 && y <= 260) << y;
     }
@@ -191,16 +263,17 @@ TEST(Svg, DrawsEachCurveInsideItsFrame) {
 }
 
 TEST(Svg, AStraightLineOnALogarithmicAxisIsStraight) {
-  const auto points = path(draw_svg(make_figure({curve("a", 50, 64, falling)}, nullptr, nullptr)), 0);
-  const double slope = (points[50].second - points[0].second) / (points[50].first - points[0].first);
-  for (const auto& [x, y] : points) EXPECT_NEAR(y, points[0].second + slope * (x - points[0].first), 0.05);
+  const auto lines = lines_of(draw_svg(figure_of("a", 50, falling)));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].size(), 2u) << "what lies between is left out";
 }
 
 TEST(Svg, ManyPointsBecomeAThousandAndKeepTheirPeaks) {
-  PlotCurve c = curve("a", 200000, 64, [](double k) { return 1 + 0.5 * std::sin(k); });
-  c.records[123456].grad_norm_sq = 50;
-  const std::string svg = draw_svg(make_figure({c}, nullptr, nullptr));
-  const auto points = path(svg, 0);
+  Runs runs;
+  runs.add("a", 200000, 64, [](double k) { return 1 + 0.5 * std::sin(k); });
+  runs.column(0, 2)[123456] = 50;
+  const std::string svg = draw_svg(runs.figure());
+  const auto points = lines_of(svg).at(0);
   EXPECT_LE(points.size(), 1300u);
   double top = kInf, bottom = 0;
   for (const auto& [x, y] : points) {
@@ -208,148 +281,113 @@ TEST(Svg, ManyPointsBecomeAThousandAndKeepTheirPeaks) {
     bottom = std::max(bottom, y);
   }
   EXPECT_LT(top, bottom - 150);
-  EXPECT_LT(svg.size(), 60000u);
+  EXPECT_LT(svg.size(), 20000u);
 }
 
 TEST(Svg, DrawsOnePointConstantsZerosAndGaps) {
-  PlotCurve one = curve("one", 0, 64, falling),
-            constant = curve("constant", 20, 64, [](double) { return 0.25; });
-  PlotCurve zero = curve("zero", 20, 64, [](double k) { return k < 10 ? falling(k) : 0.0; });
-  PlotCurve zeros = curve("zeros", 20, 64, [](double) { return 0.0; });
-  PlotCurve gap = curve("gap", 20, 64, [](double k) { return k == 10 ? kNan : falling(k); });
-  PlotCurve diverged =
-      curve("diverged", 20, 64, [](double k) { return k < 19 ? std::pow(10, 15 * k) : kInf; });
-  PlotCurve empty;
-  for (const auto& c : {one, constant, zero, zeros, gap, diverged, empty}) {
+  const auto constant = [](double) { return 0.25; };
+  const auto zero = [](double k) { return k < 10 ? falling(k) : 0.0; };
+  const auto zeros = [](double) { return 0.0; };
+  const auto gap = [](double k) { return k == 10 ? kNan : falling(k); };
+  const auto diverged = [](double k) { return k < 19 ? std::pow(10, 15 * k) : kInf; };
+  for (const Runs::Function f : {Runs::Function(constant), +zero, +zeros, +gap, +diverged}) {
     for (const PlotColumn& y : y_columns()) {
-      const std::string svg = draw_svg(make_figure({c}, nullptr, &y));
-      EXPECT_EQ(svg.find("nan"), std::string::npos) << c.label;
-      EXPECT_EQ(svg.find("inf"), std::string::npos) << c.label;
+      Runs runs;
+      runs.add("a", 20, 64, f);
+      runs.add("a", 30, 64, f, 2);
+      runs.add("b", 20, 64, falling);
+      for (const std::string& svg :
+           {draw_svg(make_figure(runs.list, std::vector<PlotAxes>{{x_columns()[0], y}})),
+            draw_tikz(make_figure(runs.list, std::vector<PlotAxes>{{x_columns()[0], y}}), "a.dat").tex}) {
+        EXPECT_EQ(svg.find("nan"), std::string::npos) << y.name;
+        EXPECT_EQ(svg.find("inf"), std::string::npos) << y.name;
+      }
     }
   }
-  EXPECT_EQ(count(draw_svg(make_figure({gap}, nullptr, nullptr)), "<path"), 2u);
-  EXPECT_EQ(count(draw_svg(make_figure({one}, nullptr, nullptr)), "<path"), 0u);
-  EXPECT_EQ(count(draw_svg(make_figure({one}, nullptr, nullptr)), "<circle"),
-            2u);  // the legend's and its own
+  EXPECT_EQ(lines_of(draw_svg(figure_of("gap", 20, gap))).size(), 2u);
+  const std::string one = draw_svg(figure_of("one", 0, falling));
+  EXPECT_TRUE(lines_of(one).empty());
+  EXPECT_EQ(count(one, "a3.1 3.1 0 1 0"), 4u) << "half circles: the legend's and its own";
+}
+
+TEST(Svg, ARunThatDivergesDoesNotPressTheOthersFlat) {
+  Runs runs;
+  runs.add("good", 50, 64, falling);
+  runs.add("bad", 50, 64, [](double k) { return std::pow(10, 5 * k); });
+  const auto good = lines_of(draw_svg(runs.figure())).at(0);
+  EXPECT_GT(good.back().y - good.front().y, 40);
+}
+
+TEST(Svg, ABandIsBehindAllLines) {
+  Runs runs;
+  for (int seed = 1; seed <= 4; ++seed)
+    runs.add(
+        "a", 50, 64, seed % 2 == 0 ? falling : [](double k) { return 3 * falling(k); }, seed);
+  const std::string svg = draw_svg(runs.figure());
+  EXPECT_EQ(count(svg, "fill-opacity"), 2u) << "in the legend, and in the panel";
+  EXPECT_EQ(lines_of(svg).size(), 1u);
+  EXPECT_EQ(count(draw_svg(runs.figure(Band::kNone)), "fill-opacity"), 0u);
 }
 
 TEST(Svg, ALegendOfManyCurvesStaysAboveThem) {
-  std::vector<PlotCurve> curves;
-  for (int k = 0; k < 12; ++k)
-    curves.push_back(curve("a rather long label, number " + std::to_string(k), 20, 64, falling));
-  const std::string svg = draw_svg(make_figure(curves, nullptr, nullptr));
+  Runs runs;
+  for (int k = 0; k < 12; ++k) runs.add("a rather long label, number " + std::to_string(k), 20, 64, falling);
+  runs.add(std::string(500, 'W'), 20, 64, falling);
+  const std::string svg = draw_svg(runs.figure());
   const std::size_t clip = svg.find("<clipPath");
   const double top = std::strtod(svg.c_str() + svg.find("y=\"", clip) + 3, nullptr);
   std::size_t texts = 0;
   for (std::size_t at = svg.find("<text"); at < clip; at = svg.find("<text", at + 1), ++texts)
     EXPECT_LT(std::strtod(svg.c_str() + svg.find("y=\"", at) + 3, nullptr), top);
-  EXPECT_EQ(texts, 12u);
+  EXPECT_EQ(texts, 13u);
+  EXPECT_EQ(svg.find(std::string(100, 'W')), std::string::npos) << "cut to the width of the figure";
 }
 
-// ---- folders ----
-
-void write_run(const TemporaryFolder& folder, const std::string& name, const std::string& algorithm,
-               bool accuracy = false, const std::string& compressor = "topk:k=1") {
-  folder.write(name + "/config.toml", "name = \"" + name + "\"\n[algorithm]\nname = \"" + algorithm +
-                                          "\"\ncompressor = \"" + compressor + "\"\n");
-  PlotCurve c = curve(name, 20, 64, falling);
-  if (accuracy) add_accuracy(c);
-  std::string text = metrics_header() + "\n";
-  for (const RoundRecord& r : c.records) text += metrics_line(r) + "\n";
-  folder.write(name + "/metrics.csv", text);
-}
-
-std::string usage_error(const PlotRequest& request) {
-  try {
-    plot_command(request);
-  } catch (const UsageError& error) {
-    return error.what();
+TEST(Svg, FiftyNoisyRunsTakeLessThan300KB) {
+  Runs runs;
+  for (int k = 0; k < 50; ++k) {
+    runs.add("method " + std::to_string(k), 10000, 64, falling);
+    for (std::size_t i = 0; i < 10000; ++i)
+      runs.column(static_cast<std::size_t>(k), 2)[i] = std::exp(
+          -1e-3 * static_cast<double>(i) + 0.5 * std::sin(static_cast<double>(i * i % 1009 + i * 31)));
   }
-  return "no error";
+  EXPECT_LT(draw_svg(runs.figure()).size(), 300000u);
 }
 
-TEST(Plot, LabelsAreTheMethodsOrElseTheNames) {
-  const TemporaryFolder folder;
-  write_run(folder, "d", "marina", false, "randk:k=10,scaled=true");
-  write_run(folder, "e", "ef21", false, "randk:k=10,scaled=false");
-  write_run(folder, "f", "gd", false, "identity");
-  const auto label = [&](const char* name) {
-    return load_curves(std::vector{folder.path() / name})[0].label;
-  };
-  EXPECT_EQ(label("d"), "marina, randk:k=10");
-  EXPECT_EQ(label("e"), "ef21, randk:k=10,scaled=false");
-  EXPECT_EQ(label("f"), "gd");
-  write_run(folder, "a", "ef21");
-  write_run(folder, "b", "gd");
-  write_run(folder, "c", "gd");
-  const fs::path a = folder.path() / "a", b = folder.path() / "b", c = folder.path() / "c";
-  EXPECT_EQ(load_curves(std::vector<fs::path>{a, b})[0].label, "ef21, topk:k=1");
-  EXPECT_EQ(load_curves(std::vector<fs::path>{b, c})[1].label, "c");
-}
+// ---- TikZ ----
 
-TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
-  const TemporaryFolder folder;
-  write_run(folder, "a", "ef21");
-  const fs::path a = folder.path() / "a";
-  EXPECT_NE(usage_error({{folder.path()}, "", "", ""}).find("no results of a run there"), std::string::npos);
-  EXPECT_NE(usage_error({{a}, "x.png", "", ""}).find("end the name in .svg"), std::string::npos);
-  EXPECT_NE(usage_error({{a}, "", "round", ""}).find("did you mean 'rounds'"), std::string::npos);
-  EXPECT_NE(usage_error({{a}, "", "", "accuracy"}).find("has no accuracy"), std::string::npos);
-  EXPECT_NE(usage_error({{a}, "", "sim_seconds", ""}).find("the run was on no virtual clock"),
-            std::string::npos);
-  const fs::path mine = folder.write("mine.svg", "<svg>a drawing of my own</svg>");
-  EXPECT_NE(usage_error({{a}, mine, "", ""}).find("was not written by gradwire"), std::string::npos);
-  folder.write("empty/config.toml", "name = \"e\"\n");
-  folder.write("empty/metrics.csv", metrics_header() + "\n");
-  EXPECT_NE(usage_error({{folder.path() / "empty"}, "", "", ""}).find("has no rows"), std::string::npos);
-  EXPECT_EQ(usage_error({{a}, "", "", ""}), "no error");
-  EXPECT_EQ(usage_error({{a}, "", "", ""}), "no error") << "its own files it replaces";
-}
-
-int shell(const std::string& command) { return std::system((command + " > /dev/null 2>&1").c_str()); }
-
-// A Matplotlib that only notes which curves it was given.
-constexpr const char* kFakePyplot = R"(
-import sys
-rcParams = {}
-class Anything:
-    def __getattr__(self, name): return lambda *a, **k: ([], [])
-class Axes(Anything):
-    def plot(self, x, y, **k): print("plot", k["label"], len(x), len(y), k["marker"], file=log)
-class Figure(Anything):
-    def savefig(self, out, **k): open(out, "w").write("figure")
-log = open(sys.argv[2], "w")
-def subplots(rows, columns, **k): return Figure(), [[Axes() for _ in range(columns)]]
-)";
-
-TEST(Plot, TheScriptRunsFromAnyFolderAndReadsTheMetrics) {
-  if (shell("python3 --version") != 0) GTEST_SKIP() << "no python3";
-  const TemporaryFolder folder;
-  write_run(folder, "a", "ef21", true);
-  write_run(folder, "b", "gd", true);
-  folder.write("fake/matplotlib/__init__.py", "def use(name): pass\n");
-  folder.write("fake/matplotlib/pyplot.py", kFakePyplot);
-  fs::create_directory(folder.path() / "figures");
-  plot_command({{folder.path() / "a", folder.path() / "b"}, folder.path() / "figures/both.svg", "", ""});
-  const std::string log = (folder.path() / "log").string(), out = (folder.path() / "both.png").string();
-  ASSERT_EQ(shell("cd / && PYTHONPATH='" + (folder.path() / "fake").string() + "' python3 '" +
-                  (folder.path() / "figures/both.py").string() + "' '" + out + "' '" + log + "'"),
-            0);
-  std::ifstream in(log);
-  const std::string noted{std::istreambuf_iterator<char>(in), {}};
-  EXPECT_EQ(count(noted, "plot ef21, topk:k=1 21 21 o\n"), 2u) << noted;
-  EXPECT_EQ(count(noted, "plot gd, topk:k=1 21 21 s\n"), 2u) << noted;
-  EXPECT_TRUE(fs::exists(out));
-}
-
-TEST(Plot, TheSvgIsWellFormed) {
-  if (shell("python3 --version") != 0) GTEST_SKIP() << "no python3";
-  const TemporaryFolder folder;
-  const std::string svg = draw_svg(make_figure({curve("<a> & \"b\"", 30, 1e6, falling)}, nullptr, nullptr));
-  const fs::path file = folder.write("figure.svg", svg);
-  EXPECT_EQ(shell("python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' '" +
-                  file.string() + "'"),
-            0);
+TEST(Tikz, ThePageNamesColumnsThatTheTableHas) {
+  Runs runs;
+  for (int seed = 1; seed <= 3; ++seed)
+    runs.add(
+        "a_b & 50%", 50, 64, seed == 2 ? falling : [](double k) { return 2 * falling(k); }, seed);
+  runs.add("c", 30, 64, falling);
+  const TikzFigure t = draw_tikz(runs.figure(), "figure.dat");
+  std::istringstream table(t.dat);
+  std::string line;
+  std::getline(table, line);
+  std::getline(table, line);
+  const std::set<std::string> names = [&] {
+    std::istringstream words(line);
+    return std::set<std::string>(std::istream_iterator<std::string>(words), {});
+  }();
+  EXPECT_EQ(names.size(), 6u) << "x and y of two curves, and of one band";
+  std::size_t plots = 0;
+  for (std::size_t at = t.tex.find("table[x="); at != std::string::npos;
+       at = t.tex.find("table[x=", at + 1), ++plots) {
+    const std::size_t comma = t.tex.find(", y=", at), end = t.tex.find(']', at);
+    EXPECT_TRUE(names.count(t.tex.substr(at + 8, comma - at - 8))) << t.tex.substr(at, 60);
+    EXPECT_TRUE(names.count(t.tex.substr(comma + 4, end - comma - 4))) << t.tex.substr(at, 60);
+  }
+  EXPECT_EQ(plots, 3u);
+  EXPECT_NE(t.tex.find("\\addlegendentry{a\\_b \\& 50\\%}"), std::string::npos);
+  EXPECT_EQ(count(t.tex, "{"), count(t.tex, "}"));
+  EXPECT_EQ(count(t.tex, "\\begin{"), count(t.tex, "\\end{"));
+  for (std::size_t cells; std::getline(table, line);) {
+    std::istringstream words(line);
+    cells = static_cast<std::size_t>(std::distance(std::istream_iterator<std::string>(words), {}));
+    EXPECT_EQ(cells, 6u);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,149 @@
+#include "experiments/optimum/f_star.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <numbers>
+#include <variant>
+
+#include "engine/data/source.h"
+#include "experiments/optimum/f_star_file.h"
+#include "experiments/optimum/minimise.h"
+#include "fl_client/local_problem.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/start_point.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kNewtonDim = 1500;           // a step takes a second
+constexpr std::size_t kHessianBytes = 512u << 20;  // least squares keep one for each client
+
+// f(x) = x^T A x / 2 - b e_1^T x with A = tridiag(m, a, m), so f* = -b^2 (A^-1)_11 / 2, and (A^-1)_11 is the
+// sum over the eigenvectors sqrt(2 / (d + 1)) sin(j k pi / (d + 1)), j = 1..d, of A. All terms have one sign;
+// a + 2 m, the only difference, is taken client by client, where it is exact. `Real`: as the oracles round
+// A_i and b_i.
+template <class Real>
+std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
+  long double neighbour = 0, excess = 0, linear = 0;  // m, a + 2 m, b
+  const auto n = static_cast<long double>(family.clients());
+  for (std::uint32_t i = 0; i < family.clients(); ++i) {
+    const auto diagonal = static_cast<Real>(family.nu(i) / 2 + family.shift());
+    const auto beside = static_cast<Real>(-family.nu(i) / 4);
+    neighbour += beside / n;
+    excess += (static_cast<long double>(diagonal) + 2 * static_cast<long double>(beside)) / n;
+    linear += static_cast<Real>(family.linear(i)) / n;
+  }
+  const auto d = static_cast<long double>(family.dim());
+  const long double angle = std::numbers::pi_v<long double> / (2 * (d + 1));
+  long double corner = 0;  // (A^-1)_11
+  for (std::size_t k = 1; k <= family.dim(); ++k) {
+    const long double sine = std::sin(angle * static_cast<long double>(k));
+    const long double eigenvalue = excess - 4 * neighbour * sine * sine;
+    if (!(eigenvalue > 0)) return std::nullopt;
+    const long double entry = std::sin(2 * angle * static_cast<long double>(k));
+    corner += 2 / (d + 1) * entry * entry / eigenvalue;
+  }
+  return static_cast<double>(-linear * linear * corner / 2);
+}
+
+std::optional<double> linear_f_star(const Experiment& e, const fs::path& base) {
+  const ProblemSpec spec = problem_spec(e);
+  SharedSamples data = load_samples(e, base);
+  const Agreement agreement = agreement_of(data, spec);
+  check_agreement(spec, agreement);
+  if (data.made.part) return std::nullopt;  // rows that are not stored
+  std::vector<std::uint64_t> samples;
+  for (std::uint32_t i = 0; i < data.clients(); ++i) samples.push_back(data.train_count(i));
+  const std::vector<double> weights = client_weights(e, samples);
+  const std::size_t d = model_dim(spec, agreement);
+  const auto functions = make_population<double>(spec, agreement, data);
+  MeanFunction f(*functions, weights);
+  const bool keeps = std::holds_alternative<LeastSquares>(e.problem);
+  const std::size_t triangles = keeps ? data.clients() + std::size_t{2} : 3;
+  if (d <= kNewtonDim && triangles * upper_size(d) <= kHessianBytes / sizeof(double))
+    return newton_minimum(f);
+  const double mu = known_convexity(spec);
+  if (!(mu > 0)) return std::nullopt;
+  return accelerated_minimum(f, smoothness(spec, agreement, data.all_parts(), weights).L, mu);
+}
+
+const LinearModel* linear_model(const Problem& problem) {
+  if (const auto* squares = std::get_if<LeastSquares>(&problem)) return squares;
+  return std::get_if<Logistic>(&problem);
+}
+
+// Whether the samples of a client, and with them f, depend on the seed.
+bool draws(const Experiment& e) {
+  const SampleSource* const source = sources_of(e.problem);
+  return source == nullptr || source->data == "synthetic" || source->test_share > 0 ||
+         e.clients.samples_per_client > 0 || e.clients.partition != PartitionKind::kContiguous;
+}
+
+// What f depends on, as text: the experiment without its method, and with checksums in place of paths.
+std::string problem_text(Experiment e, const fs::path& base) {
+  const Experiment defaults;
+  e.name = "problem";
+  e.algorithm = defaults.algorithm;
+  e.algorithm.name = "gd";
+  e.run = defaults.run;
+  e.run.x0 = "zeros";
+  e.server = defaults.server;
+  e.faults = defaults.faults;
+  e.clients.participation = 1;
+  e.clients.seconds.clear();
+  if (!draws(e)) e.seed = defaults.seed;
+  const bool convex = is_convex(e);
+  map_paths(
+      e, [&](const fs::path& path) { return convex ? fs::path(checksum_of(find_data(path, base))) : path; });
+  return to_toml(e);
+}
+
+}  // namespace
+
+bool is_convex(const Experiment& e) {
+  if (std::holds_alternative<Quadratic>(e.problem)) return true;
+  if (const auto* logistic = std::get_if<Logistic>(&e.problem);
+      logistic && logistic->loss != LinearLoss::kLogistic)
+    return false;
+  const LinearModel* const model = linear_model(e.problem);
+  return model != nullptr && model->regularizer != Regularizer::kNonconvex;
+}
+
+std::optional<double> find_f_star(const Experiment& e, const fs::path& base) {
+  if (!is_convex(e)) return std::nullopt;
+  const auto* const quadratic = std::get_if<Quadratic>(&e.problem);
+  if (quadratic == nullptr) return linear_f_star(e, base);
+  const QuadraticFamily family(quadratic->shape, e.clients.count, e.seed);
+  return e.precision == Precision::kFp32 ? quadratic_f_star<float>(family) : quadratic_f_star<double>(family);
+}
+
+FStars::OfRun FStars::of(const fs::path& config) {
+  const LoadedExperiment loaded = load_experiment(config);
+  const std::string problem = problem_text(loaded.experiment, loaded.folder());
+  if (const auto at = known_.find(problem); at != known_.end()) return {problem, at->second};
+  std::optional<double> value;
+  if (is_convex(loaded.experiment)) {
+    const FStarFile file(cache_, problem);
+    if (const auto kept = file.read()) {
+      value = kept->value;
+    } else {
+      value = find_f_star(loaded.experiment, loaded.folder());
+      file.write({value});
+      ++computed_;
+    }
+  }
+  known_.emplace(problem, value);
+  return {problem, value};
+}
+
+fs::path cache_folder() {
+  // Relative ones are to be ignored (XDG Base Directory Specification).
+  if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/')
+    return fs::path(cache) / "gradwire";
+  if (const char* const home = std::getenv("HOME"); home != nullptr && home[0] == '/')
+    return fs::path(home) / ".cache" / "gradwire";
+  return {};
+}
+
+}  // namespace gradwire

@@ -1,0 +1,123 @@
+#include "experiments/optimum/f_star_file.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <unistd.h>
+#include <vector>
+
+#include "base/value.h"
+#include "engine/dataset.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kFirstLine = "gradwire f_star 1\n", kValue = "value ", kSum = "checksum ";
+constexpr std::string_view kNone = "none";
+constexpr std::uintmax_t kLargest = 4u << 20;
+
+// FNV-1a.
+class Hash {
+ public:
+  void add(std::string_view bytes) {
+    for (const char c : bytes) sum_ = (sum_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  std::string text() const {
+    std::array<char, 17> digits;
+    std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(sum_));
+    return digits.data();
+  }
+
+ private:
+  std::uint64_t sum_ = 0xcbf29ce484222325;
+};
+
+std::string hash_of(std::string_view text) {
+  Hash hash;
+  hash.add(text);
+  return hash.text();
+}
+
+void add_file(Hash& hash, const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::vector<char> block(1 << 20);
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0)
+    hash.add({block.data(), static_cast<std::size_t>(in.gcount())});
+  if (!in.eof() || in.bad()) throw DataError(file.string() + ": cannot be read");
+}
+
+std::string read_whole(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  if (error || size > kLargest) return "";
+  std::ifstream in(file, std::ios::binary);
+  std::string text(size, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(size));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+}  // namespace
+
+FStarFile::FStarFile(const fs::path& folder, const std::string& problem) : problem_(problem) {
+  if (!folder.empty()) path_ = folder / "f_star" / (hash_of(problem) + ".txt");
+}
+
+std::string FStarFile::text(const Kept& kept) const {
+  std::string text(kFirstLine);
+  text +=
+      std::string(kValue) + (kept.value ? number_text(*kept.value) : std::string(kNone)) + "\n" + problem_;
+  return text + std::string(kSum) + hash_of(text) + "\n";
+}
+
+std::optional<FStarFile::Kept> FStarFile::read() const {
+  if (path_.empty()) return std::nullopt;
+  const std::string found = read_whole(path_);
+  const std::size_t at = kFirstLine.size() + kValue.size(), end = found.find('\n', kFirstLine.size());
+  if (end == std::string::npos || end < at) return std::nullopt;
+  const std::string_view spelled = std::string_view(found).substr(at, end - at);
+  Kept kept;
+  if (spelled != kNone) {
+    const auto [rest, error] =
+        std::from_chars(spelled.data(), spelled.data() + spelled.size(), kept.value.emplace());
+    if (error != std::errc() || rest != spelled.data() + spelled.size()) return std::nullopt;
+  }
+  if (found != text(kept)) return std::nullopt;
+  return kept;
+}
+
+void FStarFile::write(const Kept& kept) const {
+  if (path_.empty()) return;
+  std::error_code error;
+  fs::create_directories(path_.parent_path(), error);
+  const fs::path next = path_.string() + "." + std::to_string(getpid());
+  std::ofstream out(next, std::ios::binary | std::ios::trunc);
+  out << text(kept);
+  out.close();
+  if (out) fs::rename(next, path_, error);
+  if (!out || error) fs::remove(next, error);
+}
+
+std::string checksum_of(const fs::path& path) {
+  Hash hash;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    add_file(hash, path);
+    return hash.text();
+  }
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(path, error))
+    if (entry.is_regular_file(error)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) {
+    hash.add(file.filename().string());
+    add_file(hash, file);
+  }
+  return hash.text();
+}
+
+}  // namespace gradwire

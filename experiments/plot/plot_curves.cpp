@@ -1,0 +1,161 @@
+#include "experiments/plot/plot_curves.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "compressors/compressor.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kMostKeys = 3;  // in a label; of more, those that suffice
+
+// "randk:k=10,scaled=true" becomes "randk:k=10": leaves out parameters that have their default, but not the
+// first, the count.
+std::string short_compressor(std::string spec) {
+  for (const CompressorHelp& help : compressor_help()) {
+    if (!spec.starts_with(help.name + ":")) continue;
+    for (std::size_t at = help.parameters.find(','); at != std::string::npos;) {
+      const std::size_t next = help.parameters.find(',', at + 1);
+      const std::string parameter = help.parameters.substr(at, next - at);  // with its comma
+      if (const std::size_t found = spec.find(parameter); found != std::string::npos)
+        spec.erase(found, parameter.size());
+      at = next;
+    }
+  }
+  return spec;
+}
+
+std::string method_of(const RunKeys& keys) {
+  const std::string compressor = value_of_key(keys, "algorithm.compressor");
+  const std::string name = value_of_key(keys, "algorithm.name");
+  return compressor.empty() || compressor == "identity" ? name : name + ", " + short_compressor(compressor);
+}
+
+bool is_of_method(std::string_view key) { return key == "algorithm.name" || key == "algorithm.compressor"; }
+bool is_of_algorithm(std::string_view key) { return key.starts_with("algorithm."); }
+
+// All keys but name and seed, as one text.
+std::string without_seed(const RunKeys& keys) {
+  std::string text;
+  for (const auto& [key, value] : keys)
+    if (key != "name" && key != "seed") text += key + "=" + value + "\n";
+  return text;
+}
+
+// "clients.count", "10" becomes "count = 10"; of paths the last component is left.
+std::string spell(const RunKeys& keys, const std::string& key) {
+  const std::size_t dot = key.find('.');
+  std::string value = value_of_key(keys, key);
+  if (const std::size_t slash = value.rfind('/'); slash != std::string::npos && slash + 1 < value.size())
+    value = value.substr(slash + 1);
+  return (dot == std::string::npos ? key : key.substr(dot + 1)) + " = " + (value.empty() ? "none" : value);
+}
+
+// The curves of one method, or all curves: by the keys that differ among them.
+class Differences {
+ public:
+  Differences(std::span<const PlotRun> runs, const std::vector<PlotCurve*>& curves) {
+    for (const PlotCurve* curve : curves) keys_.push_back(&runs[curve->runs.front()].keys);
+  }
+
+  // In the order of the files.
+  std::vector<std::string> keys(bool of_algorithm) const {
+    std::vector<std::string> differ;
+    std::set<std::string> seen;
+    for (const RunKeys* own : keys_)
+      for (const auto& [key, value] : *own) {
+        if (key == "name" || key == "seed" || is_of_method(key) || is_of_algorithm(key) != of_algorithm)
+          continue;
+        if (seen.insert(key).second && differs(key)) differ.push_back(key);
+      }
+    return differ;
+  }
+
+  // Of `keys` those that suffice to tell apart as many curves, each one needed when it was chosen.
+  std::vector<std::string> enough(const std::vector<std::string>& keys) const {
+    std::vector<std::string> chosen;
+    for (const std::string& key : keys) {
+      std::vector<std::string> with = chosen;
+      with.push_back(key);
+      if (distinct(with) > distinct(chosen)) chosen = std::move(with);
+    }
+    return chosen;
+  }
+
+ private:
+  bool differs(const std::string& key) const { return distinct({key}) > 1; }
+  std::size_t distinct(const std::vector<std::string>& keys) const {
+    std::set<std::string> texts;
+    for (const RunKeys* own : keys_) {
+      std::string text;
+      for (const std::string& key : keys) text += value_of_key(*own, key) + "\n";
+      texts.insert(text);
+    }
+    return texts.size();
+  }
+
+  std::vector<const RunKeys*> keys_;
+};
+
+std::vector<PlotCurve> group(std::span<const PlotRun> runs) {
+  std::vector<PlotCurve> curves;
+  // By configuration and how often its seed was there before: repeats are curves of their own.
+  std::map<std::pair<std::string, int>, std::size_t> at;
+  std::map<std::pair<std::string, std::string>, int> met;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const std::string same = without_seed(runs[r].keys);
+    const int repeat = met[{same, value_of_key(runs[r].keys, "seed")}]++;
+    const auto [found, is_new] = at.try_emplace({same, repeat}, curves.size());
+    if (is_new) curves.emplace_back();
+    curves[found->second].runs.push_back(r);
+  }
+  return curves;
+}
+
+bool are_distinct(const std::vector<PlotCurve>& curves) {
+  std::set<std::string> labels;
+  for (const PlotCurve& curve : curves) labels.insert(curve.label);
+  return labels.size() == curves.size();
+}
+
+void add_words(std::string& label, const RunKeys& keys, const std::vector<std::string>& differ) {
+  for (const std::string& key : differ) label += (label.empty() ? "" : ", ") + spell(keys, key);
+}
+
+}  // namespace
+
+std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs) {
+  std::vector<PlotCurve> curves = group(runs);
+  std::map<std::string, std::vector<PlotCurve*>> by_method;
+  std::vector<PlotCurve*> all;
+  for (PlotCurve& curve : curves) {
+    by_method[method_of(runs[curve.runs.front()].keys)].push_back(&curve);
+    all.push_back(&curve);
+  }
+  const auto few = [](const Differences& of, std::vector<std::string> keys) {
+    return keys.size() <= kMostKeys ? keys : of.enough(keys);
+  };
+  // What is solved, and how it is shared, is compared among all curves; step sizes among those of one method.
+  const Differences whole(runs, all);
+  const std::vector<std::string> setting = few(whole, whole.keys(false));
+  for (const auto& [method, own] : by_method) {
+    const Differences among(runs, own);
+    const std::vector<std::string> parameters = few(among, among.keys(true));
+    for (PlotCurve* curve : own) {
+      const RunKeys& keys = runs[curve->runs.front()].keys;
+      add_words(curve->label, keys, parameters);
+      add_words(curve->label, keys, setting);
+      const bool says_it = by_method.size() == 1 && own.size() > 1 && !curve->label.empty();
+      if (!says_it) curve->label = method + (curve->label.empty() ? "" : ", ") + curve->label;
+    }
+  }
+  if (are_distinct(curves)) return curves;
+  for (PlotCurve& curve : curves) curve.label = value_of_key(runs[curve.runs.front()].keys, "name");
+  if (are_distinct(curves)) return curves;
+  for (PlotCurve& curve : curves) curve.label = runs[curve.runs.front()].folder.string();
+  return curves;
+}
+
+}  // namespace gradwire

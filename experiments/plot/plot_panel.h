@@ -1,0 +1,48 @@
+// Where the curves of a panel lie on the page, in points: what SVG and TikZ share.
+#pragma once
+
+#include <vector>
+
+#include "experiments/plot/plot_axis.h"
+#include "experiments/plot/plot_figure.h"
+#include "experiments/plot/plot_thin.h"
+
+namespace gradwire {
+
+struct Box {
+  double left = 0, top = 0, width = 0, height = 0;
+  double right() const { return left + width; }
+  double bottom() const { return top + height; }
+};
+
+class PanelLayout {
+ public:
+  PanelLayout(const PlotPanel& panel, const Box& box);
+
+  const Box& box() const { return box_; }
+  const Axis& x() const { return x_; }
+  const Axis& y() const { return y_; }
+  double at_x(double v) const { return box_.left + box_.width * x_.place(v); }
+  double at_y(double v) const { return box_.bottom() - box_.height * y_.place(v); }
+  // The inverse.
+  double x_at(double x) const { return x_.value((x - box_.left) / box_.width); }
+  double y_at(double y) const { return y_.value((box_.bottom() - y) / box_.height); }
+
+  // The points of a curve, in pieces where it has gaps. A value of zero on a logarithmic y axis is drawn at
+  // the bottom.
+  std::vector<std::vector<Point>> pieces(const Series& series) const;
+  // The outline of the band, in pieces: along the upper ends, and back along the lower ones. What is beyond
+  // the panel is drawn at its edge.
+  std::vector<std::vector<Point>> bands(const Series& series, double column_width) const;
+
+ private:
+  double edge_y(double v) const;
+
+  Box box_;
+  Axis x_, y_;
+};
+
+// Of the thinning that SVG and TikZ share.
+inline constexpr double kStraight = 0.07;  // points of the page
+
+}  // namespace gradwire

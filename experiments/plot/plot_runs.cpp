@@ -1,0 +1,115 @@
+#include "experiments/plot/plot_runs.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "experiments/support/results_dir.h"
+#include "experiments/support/thread_pool.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/toml_reader.h"
+#include "proto/report/json.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kDeepest = 8;  // folders below one that was named
+constexpr std::size_t kMostRuns = 10'000;
+constexpr std::uintmax_t kLargestSummary = 16u << 20;
+
+std::string read_text(const fs::path& file, std::uintmax_t at_most) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  if (error || size > at_most) return "";
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& runs) {
+  if (identify_run(folder)) {
+    runs.push_back(folder);
+    return;
+  }
+  if (depth == kDeepest || runs.size() > kMostRuns) return;
+  std::vector<fs::path> below;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored) && !at->is_symlink(ignored) &&
+        !at->path().filename().string().starts_with('.'))
+      below.push_back(at->path());
+  }
+  std::sort(below.begin(), below.end());
+  for (const fs::path& next : below) add_runs_below(next, depth + 1, runs);
+}
+
+// "asked" of summary.json: keys whose values theory or a default chose later.
+void put_asked_back(RunKeys& keys, const fs::path& summary) {
+  const Json json = Json::parse(read_text(summary, kLargestSummary), nullptr, false);
+  if (!json.is_object() || !json.contains("asked") || !json["asked"].is_object()) return;
+  for (const auto& [key, value] : json["asked"].items()) {
+    if (!value.is_string()) continue;
+    const auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.first == key; });
+    if (at != keys.end()) at->second = value.get<std::string>();
+  }
+}
+
+RunKeys keys_of(const fs::path& folder) {
+  RunKeys keys;
+  for (const TomlEntry& entry : read_toml(read_text(folder / "config.toml", kMaxExperimentBytes))) {
+    if (entry.is_header || std::holds_alternative<OtherValue>(entry.value)) continue;
+    keys.emplace_back(entry.section.empty() ? entry.key : entry.section + "." + entry.key,
+                      toml_literal(entry.value));
+  }
+  put_asked_back(keys, folder / "summary.json");
+  return keys;
+}
+
+PlotRun read_run(const fs::path& folder, std::span<const std::string> wanted) {
+  if (!identify_run(folder))
+    throw UsageError(
+        folder.string() +
+        ": no results of a run there (config.toml and metrics.csv); give a folder that gradwire run wrote");
+  PlotRun run{folder, keys_of(folder), read_metrics_table(folder / "metrics.csv", wanted), {}};
+  if (run.metrics.rows() == 0)
+    throw UsageError(run.file().string() + ": has no rows to plot; run with run.evaluate_every above 0");
+  return run;
+}
+
+}  // namespace
+
+std::string value_of_key(const RunKeys& keys, std::string_view key) {
+  const auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.first == key; });
+  if (at == keys.end()) return "";
+  const std::string& value = at->second;
+  return value.size() >= 2 && value.front() == '"' ? value.substr(1, value.size() - 2) : value;
+}
+
+std::vector<fs::path> find_runs(std::span<const fs::path> paths) {
+  std::vector<fs::path> runs;
+  for (const fs::path& path : paths) {
+    const std::size_t before = runs.size();
+    add_runs_below(path, 0, runs);
+    if (runs.size() == before)
+      throw UsageError(
+          path.string() +
+          ": no results of a run there or below (config.toml and metrics.csv); give a folder that "
+          "gradwire run wrote, or one that holds such folders");
+    if (runs.size() > kMostRuns)
+      throw UsageError(path.string() + ": holds more than " + std::to_string(kMostRuns) +
+                       " runs; name fewer of them");
+  }
+  return runs;
+}
+
+std::vector<PlotRun> read_runs(std::span<const fs::path> folders, std::span<const std::string> wanted) {
+  std::vector<PlotRun> runs(folders.size());
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  ThreadPool pool(static_cast<unsigned>(std::clamp<std::size_t>(folders.size(), 1, cores)));
+  pool.for_each(folders.size(), [&](unsigned, std::size_t k) { runs[k] = read_run(folders[k], wanted); });
+  return runs;
+}
+
+}  // namespace gradwire

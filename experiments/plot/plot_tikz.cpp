@@ -1,0 +1,166 @@
+#include "experiments/plot/plot_tikz.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "experiments/plot/plot_panel.h"
+
+namespace gradwire {
+namespace {
+
+constexpr double kWidth = 290, kHeight = 195;  // of the thinning: as large as the SVG's panels
+constexpr double kColumnWidth = 1;
+constexpr std::size_t kMarks = 6;
+constexpr std::size_t kMostInARow = 3;
+
+// Marks of PGFPlots, in the order of CurveStyle's names.
+std::string mark_of(std::string_view marker) {
+  if (marker == "o") return "mark=*";
+  if (marker == "s") return "mark=square*";
+  if (marker == "^") return "mark=triangle*";
+  if (marker == "v") return "mark=triangle*, mark options={rotate=180, solid, fill=white}";
+  if (marker == "D") return "mark=diamond*";
+  if (marker == "P") return "mark=pentagon*";
+  if (marker == "X") return "mark=otimes*";
+  return "mark=oplus*";
+}
+
+// "6 2.5" becomes "dash pattern=on 6pt off 2.5pt".
+std::string dashes_of(std::string_view dashes) {
+  if (dashes.empty()) return "solid";
+  std::string text = "dash pattern=";
+  bool on = true;
+  for (std::size_t at = 0; at < dashes.size(); on = !on) {
+    const std::size_t end = std::min(dashes.find(' ', at), dashes.size());
+    text += std::string(on ? "on " : "off ") + std::string(dashes.substr(at, end - at)) + "pt ";
+    at = end + 1;
+  }
+  text.pop_back();
+  return text;
+}
+
+std::string name_of(const char* what, std::size_t panel, std::size_t curve) {
+  return what + std::to_string(panel + 1) + "_" + std::to_string(curve + 1);
+}
+
+std::string cell(double value) {
+  if (!std::isfinite(value)) return "nan";
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
+// Columns of different lengths: what is missing at their ends is nan, which PGFPlots leaves out.
+struct Table {
+  std::vector<std::string> names;
+  std::vector<std::vector<double>> columns;
+
+  void add(const std::string& x, const std::string& y, const PanelLayout& layout,
+           const std::vector<std::vector<Point>>& pieces) {
+    names.push_back(x);
+    names.push_back(y);
+    std::vector<double> xs, ys;
+    for (const auto& piece : pieces) {
+      if (!xs.empty()) {  // a gap
+        xs.push_back(std::numeric_limits<double>::quiet_NaN());
+        ys.push_back(std::numeric_limits<double>::quiet_NaN());
+      }
+      for (const Point& p : piece) {
+        xs.push_back(layout.x_at(p.x));
+        ys.push_back(layout.y_at(p.y));
+      }
+    }
+    columns.push_back(std::move(xs));
+    columns.push_back(std::move(ys));
+  }
+
+  std::string text() const {
+    std::string out = "# written by gradwire";
+    std::size_t rows = 0;
+    for (const auto& column : columns) rows = std::max(rows, column.size());
+    for (std::size_t c = 0; c < names.size(); ++c) out += (c == 0 ? "\n" : " ") + names[c];
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t c = 0; c < columns.size(); ++c)
+        out += (c == 0 ? "\n" : " ") + (row < columns[c].size() ? cell(columns[c][row]) : std::string("nan"));
+    return out + "\n";
+  }
+};
+
+std::string head(const Figure& figure, std::size_t columns, std::size_t rows) {
+  std::string tex =
+      "% Written by gradwire; yours to change. pdflatex needs pgfplots (TeX Live: collection-pictures; "
+      "Debian and\n"
+      "% Ubuntu: texlive-pictures, and texlive-latex-extra for the class standalone).\n"
+      "\\documentclass[border=3pt]{standalone}\n\\usepackage{pgfplots}\n\\usepgfplotslibrary{groupplots}\n"
+      "\\pgfplotsset{compat=1.16}\n\\begin{document}\n";
+  for (std::size_t c = 0; c < figure.curves.size(); ++c)
+    tex += "\\definecolor{curve" + std::to_string(c + 1) + "}{HTML}{" +
+           std::string(curve_style(c).color.substr(1)) + "}\n";
+  // The legend stands above the first panel, and takes no room from it.
+  return tex +
+         "\\begin{tikzpicture}\n\\begin{groupplot}[\n  group style={group size=" + std::to_string(columns) +
+         " by " + std::to_string(rows) +
+         ", horizontal sep=52pt, vertical sep=46pt},\n  width=290pt, height=195pt, scale only axis, "
+         "grid=major, "
+         "grid style={black!11, line width=0.4pt},\n  tick align=outside, tick pos=left, "
+         "unbounded coords=jump, enlargelimits=false,\n  every axis plot/.append style={line width=1pt, "
+         "mark size=2pt},\n  legend style={draw=none, at={(0,1.03)}, anchor=south west, legend cell "
+         "align=left, "
+         "font=\\small},\n  legend columns=" +
+         std::to_string(std::min<std::size_t>(figure.curves.size(), 2 * columns)) + "]\n";
+}
+
+std::string limits(const PanelLayout& layout) {
+  return "xmin=" + cell(layout.x().low()) + ", xmax=" + cell(layout.x().high()) +
+         ", ymin=" + cell(layout.y().low()) + ", ymax=" + cell(layout.y().high());
+}
+
+}  // namespace
+
+TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
+  const std::size_t count = figure.panels.size(), in_a_row = count == 4 ? 2 : std::min(count, kMostInARow);
+  Table table;
+  std::string tex = head(figure, in_a_row, (count + in_a_row - 1) / in_a_row);
+  for (std::size_t p = 0; p < count; ++p) {
+    const PlotPanel& panel = figure.panels[p];
+    const PanelLayout layout(panel, {0, 0, kWidth, kHeight});
+    tex += "\\nextgroupplot[xlabel={" + panel.x_tex + "}, ylabel={" + panel.y_tex + "}, " + limits(layout) +
+           (panel.log_x ? ", xmode=log" : "") + (panel.log_y ? ", ymode=log" : "") + "]\n";
+    std::string bands, lines;
+    for (std::size_t c = 0; c < figure.curves.size(); ++c) {
+      const CurveStyle style = curve_style(c);
+      const std::string color = "curve" + std::to_string(c + 1);
+      const auto plot = [&](const std::string& options, const char* x, const char* y) {
+        return "\\addplot[" + options + "] table[x=" + name_of(x, p, c) + ", y=" + name_of(y, p, c) + "] {" +
+               dat_name + "}";
+      };
+      if (const auto outline = layout.bands(panel.series[c], kColumnWidth); !outline.empty()) {
+        table.add(name_of("bx", p, c), name_of("by", p, c), layout, outline);
+        bands += plot("draw=none, fill=" + color + ", fill opacity=0.2, mark=none, forget plot", "bx", "by") +
+                 " -- cycle;\n";
+      }
+      std::vector<std::vector<Point>> pieces;
+      std::size_t points = 0;
+      for (const auto& piece : layout.pieces(panel.series[c])) {
+        pieces.push_back(drop_straight(thin_out(piece, kColumnWidth), kStraight));
+        points += pieces.back().size();
+      }
+      table.add(name_of("x", p, c), name_of("y", p, c), layout, pieces);
+      lines += plot(color + ", " + dashes_of(style.dashes) + ", mark options={solid, fill=white}, " +
+                        mark_of(style.marker) +
+                        ", mark repeat=" + std::to_string(std::max<std::size_t>(1, points / kMarks)),
+                    "x", "y") +
+               ";\n";
+      if (p == 0) lines += "\\addlegendentry{" + tex_escape(figure.curves[c].label) + "}\n";
+    }
+    tex += bands + lines;
+  }
+  tex += "\\end{groupplot}\n\\end{tikzpicture}\n";
+  if (!figure.note.empty()) tex += "% " + figure.note + "\n";
+  return {tex + "\\end{document}\n", table.text()};
+}
+
+}  // namespace gradwire

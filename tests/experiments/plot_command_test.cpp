@@ -1,0 +1,300 @@
+// gradwire plot: which runs, which curves, which files, and what it refuses.
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+
+#include "experiments/plot/plot.h"
+#include "experiments/support/metrics_table.h"
+#include "experiments/support/results_dir.h"
+#include "proto/report/columns.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
+std::string text_of_file(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct Written {
+  std::string algorithm = "ef21", compressor = "topk:k=1", more = {};  // `more`: of [algorithm]
+  int seed = 1;
+  bool accuracy = false;
+  std::string problem = "[problem]\nkind = \"quadratic\"\ndim = 5\nlambda = 0.1\n";
+};
+
+void write_run(const TemporaryFolder& folder, const std::string& name, const Written& what) {
+  folder.write(name + "/config.toml", "name = \"" + fs::path(name).filename().string() +
+                                          "\"\nseed = " + std::to_string(what.seed) + "\n" + what.problem +
+                                          "[algorithm]\nname = \"" + what.algorithm + "\"\ncompressor = \"" +
+                                          what.compressor + "\"\n" + what.more);
+  std::string text = metrics_header() + "\n";
+  for (std::uint32_t k = 0; k <= 20; ++k) {
+    RoundRecord r;
+    r.round = k;
+    r.grad_norm_sq = what.seed * std::exp(-0.1 * k);
+    r.loss = 1 + r.grad_norm_sq;
+    r.bits_up = 64 * k;
+    r.bits_down = 640 * k;
+    r.seconds = 0.01 * k;
+    if (what.accuracy) r.accuracy = 1 - 0.1 * r.grad_norm_sq;
+    text += metrics_line(r) + "\n";
+  }
+  folder.write(name + "/metrics.csv", text);
+}
+
+std::string usage_error(const PlotRequest& request) {
+  try {
+    plot_command(request);
+  } catch (const UsageError& error) {
+    EXPECT_EQ(count(error.what(), "\n"), 0u);
+    return error.what();
+  }
+  return "no error";
+}
+
+std::vector<PlotCurve> curves_of(const TemporaryFolder& folder, std::initializer_list<const char*> names) {
+  std::vector<fs::path> paths;
+  for (const char* name : names) paths.push_back(folder.path() / name);
+  return make_curves(read_runs(find_runs(paths), {}));
+}
+std::vector<std::string> labels_of(const std::vector<PlotCurve>& curves) {
+  std::vector<std::string> labels;
+  for (const PlotCurve& curve : curves) labels.push_back(curve.label);
+  return labels;
+}
+using Labels = std::vector<std::string>;
+
+// ---- curves and labels ----
+
+TEST(PlotCurves, ALabelIsTheMethodWithoutDefaults) {
+  const TemporaryFolder folder;
+  write_run(folder, "d", {.algorithm = "marina", .compressor = "randk:k=10,scaled=true"});
+  write_run(folder, "e", {.compressor = "randk:k=10,scaled=false"});
+  write_run(folder, "f", {.algorithm = "gd", .compressor = "identity"});
+  EXPECT_EQ(labels_of(curves_of(folder, {"d", "e", "f"})),
+            (Labels{"marina, randk:k=10", "ef21, randk:k=10,scaled=false", "gd"}));
+}
+
+TEST(PlotCurves, RunsThatDifferInTheSeedAloneAreOne) {
+  const TemporaryFolder folder;
+  for (int seed = 1; seed <= 4; ++seed) write_run(folder, "all/s" + std::to_string(seed), {.seed = seed});
+  write_run(folder, "all/gd", {.algorithm = "gd", .compressor = "identity", .seed = 3});
+  const auto curves = curves_of(folder, {"all"});
+  EXPECT_EQ(labels_of(curves), (Labels{"gd", "ef21, topk:k=1"}));
+  EXPECT_EQ(curves[1].runs.size(), 4u);
+}
+
+TEST(PlotCurves, RunsThatRepeatASeedAreSeveralWithTheirNames) {
+  const TemporaryFolder folder;
+  write_run(folder, "b", {});
+  write_run(folder, "c", {});
+  EXPECT_EQ(labels_of(curves_of(folder, {"b", "c"})), (Labels{"b", "c"}));
+}
+
+TEST(PlotCurves, LabelsSayTheKeysThatDiffer) {
+  const TemporaryFolder folder;
+  write_run(folder, "a", {.more = "step_size = 0.1\n"});
+  write_run(folder, "b", {.more = "step_size = 0.2\n"});
+  write_run(folder, "c", {.algorithm = "gd", .compressor = "identity", .more = "step_size = 0.5\n"});
+  EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"step_size = 0.1", "step_size = 0.2"}));
+  EXPECT_EQ(labels_of(curves_of(folder, {"a", "b", "c"})),
+            (Labels{"ef21, topk:k=1, step_size = 0.1", "ef21, topk:k=1, step_size = 0.2", "gd"}));
+  write_run(folder, "d", {.problem = "[problem]\nkind = \"quadratic\"\ndim = 7\nlambda = 0.1\n"});
+  write_run(folder, "e", {.algorithm = "gd", .compressor = "identity"});
+  EXPECT_EQ(labels_of(curves_of(folder, {"d", "e"})), (Labels{"ef21, topk:k=1, dim = 7", "gd, dim = 5"}));
+}
+
+TEST(PlotCurves, WhatTheoryChoseForEachSeedIsOneKeyAsItWasAskedFor) {
+  const TemporaryFolder folder;
+  write_run(folder, "a", {.more = "step_size = 0.11\n", .seed = 1});
+  write_run(folder, "b", {.more = "step_size = 0.12\n", .seed = 2});
+  EXPECT_EQ(curves_of(folder, {"a", "b"}).size(), 2u);
+  for (const char* name : {"a", "b"})
+    folder.write(std::string(name) + "/summary.json", R"({"asked": {"algorithm.step_size": "\"theory\""}})");
+  EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"ef21, topk:k=1"}));
+  for (const char* damaged :
+       {"", "{", "[1]", R"({"asked": 3})", R"({"asked": {"algorithm.step_size": [1]}})"}) {
+    folder.write("b/summary.json", damaged);
+    EXPECT_EQ(curves_of(folder, {"a", "b"}).size(), 2u) << damaged;
+  }
+}
+
+// ---- files ----
+
+TEST(Plot, DrawsSeveralPanelsOfAnyColumns) {
+  const TemporaryFolder folder;
+  write_run(folder, "runs/a", {});
+  write_run(folder, "runs/b", {.algorithm = "gd"});
+  const auto files =
+      plot_command({.folders = {folder.path() / "runs"},
+                    .out = folder.path() / "f.svg",
+                    .panels = {"loss:total_bits", "grad_norm_sq:seconds", "gap", "replies:round"},
+                    .f_star = 0.5,
+                    .tikz = true});
+  ASSERT_EQ(files.size(), 4u);
+  const std::string svg = text_of_file(files[0]), tex = text_of_file(files[2]);
+  for (const char* label : {"loss f(x)", "both ways", "time (s)", "f(x) − f*", "replies", "rounds"})
+    EXPECT_NE(svg.find(label), std::string::npos) << label;
+  EXPECT_EQ(count(svg, "<clipPath"), 4u);
+  EXPECT_EQ(count(tex, "\\nextgroupplot"), 4u);
+  EXPECT_NE(tex.find("{f.dat}"), std::string::npos);
+  EXPECT_TRUE(fs::exists(files[1]) && fs::exists(files[3]));
+}
+
+TEST(Plot, TheGapOfAProblemThatIsNotConvexIsToTheSmallestLossAndSaysSo) {
+  const TemporaryFolder folder;
+  const ScopedEnvironment cache("XDG_CACHE_HOME", (folder.path() / "cache").c_str());
+  const std::string mlp = "[problem]\nkind = \"mlp\"\ndata = \"digits\"\n";
+  write_run(folder, "runs/a", {.problem = mlp});
+  const fs::path svg =
+      plot_command({.folders = {folder.path() / "runs"}, .out = folder.path() / "f.svg", .y = "gap"})[0];
+  EXPECT_NE(text_of_file(svg).find("smallest loss of all runs"), std::string::npos);
+}
+
+TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
+  const TemporaryFolder folder;
+  write_run(folder, "runs/a", {});
+  const fs::path a = folder.path() / "runs/a";
+  const auto error_has = [](const PlotRequest& request, const char* part) {
+    const std::string error = usage_error(request);
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  };
+  fs::create_directory(folder.path() / "nothing");
+  error_has({.folders = {folder.path() / "nothing"}}, "no results of a run there or below");
+  error_has({.folders = {folder.path() / "absent"}}, "no results of a run there or below");
+  error_has({.folders = {a}, .out = "x.png"}, "end the name in .svg");
+  error_has({.folders = {a}, .x = "rouns"}, "did you mean 'rounds'");
+  error_has({.folders = {a}, .x = "sim_seconds"}, "has no column sim_seconds");
+  error_has({.folders = {a}, .y = "accuracy"}, "has no accuracy");
+  error_has({.folders = {a}, .panels = {"loss:"}}, "write it as Y:X");
+  error_has({.folders = {a}, .panels = {"los:bits"}}, "did you mean 'loss'");
+  error_has({.folders = {a}, .y = "loss", .panels = {"loss"}}, "with --panel each panel says its own");
+  error_has({.folders = {a}, .band = "wide"}, "--band");
+  const fs::path mine = folder.write("mine.svg", "<svg>a drawing of my own</svg>");
+  error_has({.folders = {a}, .out = mine}, "was not written by gradwire");
+  folder.write("empty/config.toml", "name = \"e\"\n");
+  folder.write("empty/metrics.csv", metrics_header() + "\n");
+  error_has({.folders = {folder.path() / "empty"}}, "has no rows");
+  EXPECT_EQ(usage_error({.folders = {a}}), "no error");
+  EXPECT_EQ(usage_error({.folders = {a}}), "no error") << "its own files it replaces";
+}
+
+TEST(Plot, AHostileMetricsFileIsNamedInOneLine) {
+  const TemporaryFolder folder;
+  write_run(folder, "a", {});
+  const std::string header = metrics_header() + "\n", row = metrics_line(RoundRecord{}) + "\n";
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"", ":1: not the header"},
+      {"round,loss\n1,2\n", ":1: not the header"},
+      {std::string(1000, ',') + "\n", ":1: not the header"},
+      {std::string(3 << 20, 'x'), "a line of more than 64 KB"},
+      {header + row + "1,2,3\n", ":3: not a line of numbers"},
+      {header + row.substr(0, row.size() - 1) + ",7\n", ":2: not a line of numbers"},
+      {header + "zero" + row, ":2: not a line of numbers"},
+      {header + std::string(100, '\0') + "\n", ":2: not a line of numbers"},
+      {header + row + std::string(200000, '1') + "\n", "a line of more than 64 KB"}};
+  for (const auto& [text, trouble] : files) {
+    folder.write("a/metrics.csv", text);
+    try {
+      plot_command({.folders = {folder.path() / "a"}});
+      ADD_FAILURE() << "no error: " << trouble;
+    } catch (const std::exception& error) {
+      const std::string what = error.what();
+      EXPECT_NE(what.find("metrics.csv"), std::string::npos) << what;
+      EXPECT_NE(what.find(trouble), std::string::npos) << what;
+      EXPECT_EQ(count(what, "\n"), 0u);
+    }
+  }
+}
+
+TEST(MetricsTable, ReadsColumnsByNameWhateverElseAFileHas) {
+  const TemporaryFolder folder;
+  const std::string row = [] {
+    RoundRecord record;
+    record.round = 3;
+    return metrics_line(record);
+  }();
+  const fs::path file = folder.write("metrics.csv", metrics_header() + ",sim_seconds,remark\r\n" + row +
+                                                        ",2.5,a word\r\n" + row + ",,\n" + row + ",9");
+  const std::vector<std::string> wanted = {"sim_seconds", "round", "absent"};
+  const MetricsTable table = read_metrics_table(file, wanted);
+  EXPECT_EQ(table.rows(), 2u) << "the last line is still being written";
+  EXPECT_EQ((*table.column("round"))[1], 3);
+  EXPECT_EQ((*table.column("sim_seconds"))[0], 2.5);
+  EXPECT_TRUE(std::isnan((*table.column("sim_seconds"))[1]));
+  EXPECT_EQ(table.column("absent"), nullptr);
+  EXPECT_EQ(table.column("loss"), nullptr) << "not asked for";
+  EXPECT_TRUE(table.has("loss"));
+}
+
+// ---- the script ----
+
+int shell(const std::string& command) { return std::system((command + " > /dev/null 2>&1").c_str()); }
+
+// A Matplotlib that only notes which curves it was given.
+constexpr const char* kFakePyplot = R"(
+import sys
+rcParams = {}
+class Anything:
+    def __getattr__(self, name): return lambda *a, **k: ([], [])
+class Axes(Anything):
+    def plot(self, x, y, **k):
+        print("plot", k["label"], len(x), len(y), k["marker"], "%g %.4f %g %.4f" % (x[0], y[0], x[-1], y[-1]), file=log)
+    def fill_between(self, x, low, high, **k): print("band", len(x), "%.4f %.4f" % (low[0], high[0]), file=log)
+class Figure(Anything):
+    def savefig(self, out, **k): open(out, "w").write("figure")
+log = open(sys.argv[2], "w")
+def subplots(rows, columns, **k): return Figure(), [[Axes() for _ in range(columns)]]
+)";
+
+TEST(Plot, TheScriptRunsFromAnyFolderAndReadsTheMetrics) {
+  if (shell("python3 --version") != 0) GTEST_SKIP() << "no python3";
+  const TemporaryFolder folder;
+  write_run(folder, "a", {.accuracy = true});
+  for (int seed = 1; seed <= 3; ++seed)
+    write_run(folder, "b/" + std::to_string(seed), {.algorithm = "gd", .seed = seed, .accuracy = true});
+  folder.write("fake/matplotlib/__init__.py", "def use(name): pass\n");
+  folder.write("fake/matplotlib/pyplot.py", kFakePyplot);
+  fs::create_directory(folder.path() / "figures");
+  plot_command({.folders = {folder.path() / "a", folder.path() / "b"},
+                .out = folder.path() / "figures/both.svg",
+                .panels = {"accuracy:rounds", "gap:total_bits"},
+                .f_star = 1});
+  const fs::path log = folder.path() / "log";
+  const std::string out = (folder.path() / "both.png").string();
+  ASSERT_EQ(shell("cd / && PYTHONPATH='" + (folder.path() / "fake").string() + "' python3 '" +
+                  (folder.path() / "figures/both.py").string() + "' '" + out + "' '" + log.string() + "'"),
+            0);
+  const std::string noted = text_of_file(log);
+  EXPECT_EQ(count(noted, "plot ef21, topk:k=1 21 21 o "), 2u) << noted;
+  EXPECT_EQ(count(noted, "plot gd, topk:k=1 21 21 s "), 2u) << noted;
+  // The median of three seeds, whose gradients are 1, 2 and 3 times one curve.
+  EXPECT_NE(noted.find("plot gd, topk:k=1 21 21 s 0 2.0000 14080 0.2707\n"), std::string::npos) << noted;
+  EXPECT_EQ(count(noted, "band 21 1.0000 3.0000\n"), 1u) << noted;
+  EXPECT_TRUE(fs::exists(out));
+}
+
+TEST(Plot, TheSvgIsWellFormed) {
+  if (shell("python3 --version") != 0) GTEST_SKIP() << "no python3";
+  const TemporaryFolder folder;
+  write_run(folder, "a", {.algorithm = "<a> & 'b'"});
+  const fs::path file = plot_command({.folders = {folder.path() / "a"}})[0];
+  EXPECT_EQ(shell("python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' '" +
+                  file.string() + "'"),
+            0);
+}
+
+}  // namespace
+}  // namespace gradwire
