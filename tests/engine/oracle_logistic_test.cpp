@@ -17,7 +17,7 @@ struct Case {
   LinearLoss loss = LinearLoss::kLogistic;
 };
 constexpr auto kSquared = LinearLoss::kSigmoidSquared;
-class Logistic : public testing::TestWithParam<Case> {
+class LogisticLoss : public testing::TestWithParam<Case> {
  protected:
   // More rows than one block of the oracle, and not a multiple of it.
   Part part_{random_data(301, 9, 0.4, kLabels), random_data(40, 9, 0.4, {3, 7, 11}, 5)};
@@ -26,7 +26,7 @@ class Logistic : public testing::TestWithParam<Case> {
     return {part_, 9, kLabels, GetParam().regularizer, GetParam().lambda, GetParam().loss};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Regularizers, Logistic,
+INSTANTIATE_TEST_SUITE_P(Regularizers, LogisticLoss,
                          testing::Values(Case{Regularizer::kNone, 0.7}, Case{Regularizer::kL2, 0.3},
                                          Case{Regularizer::kNonconvex, 0.2}, Case{Regularizer::kL2, 0},
                                          Case{Regularizer::kNone, 0, kSquared},
@@ -46,7 +46,7 @@ double naive_regularizer(const Case& c, const std::vector<double>& x, std::vecto
   return sum;
 }
 
-TEST_P(Logistic, EqualsTheFormulaWrittenWithDenseLoops) {
+TEST_P(LogisticLoss, EqualsTheFormulaWrittenWithDenseLoops) {
   auto oracle = this->oracle<double>();
   const DenseRows a = dense_rows(part_.train);
   for (const double scale : {0.0, 0.1, 1.0, 10.0}) {
@@ -70,24 +70,24 @@ TEST_P(Logistic, EqualsTheFormulaWrittenWithDenseLoops) {
   }
 }
 
-TEST_P(Logistic, GradientMatchesFiniteDifferences) {
+TEST_P(LogisticLoss, GradientMatchesFiniteDifferences) {
   auto oracle = this->oracle<double>();
   for (const double scale : {0.0, 0.5, 3.0})
     expect_matches_finite_differences(oracle, random_point(9, scale));
 }
 
-TEST_P(Logistic, BatchesAreMeansOfSamplesAndCallsRepeatTheirBits) {
+TEST_P(LogisticLoss, BatchesAreMeansOfSamplesAndCallsRepeatTheirBits) {
   auto oracle = this->oracle<double>();
   expect_batches_agree(oracle, random_point(9, 1));
 }
 
-TEST_P(Logistic, FloatAgreesWithDouble) {
+TEST_P(LogisticLoss, FloatAgreesWithDouble) {
   auto narrow = this->oracle<float>();
   auto wide = this->oracle<double>();
   expect_float_agrees(narrow, wide, random_point(9, 1));
 }
 
-TEST_P(Logistic, ScoresTheTestSamplesAndNeverPredictsAnUnknownLabel) {
+TEST_P(LogisticLoss, ScoresTheTestSamplesAndNeverPredictsAnUnknownLabel) {
   auto oracle = this->oracle<double>();
   const std::vector<double> x = random_point(9, 1);
   const DenseRows a = dense_rows(part_.test);

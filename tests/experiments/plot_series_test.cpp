@@ -11,8 +11,8 @@
 namespace gradwire {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kSeriesInf = std::numeric_limits<double>::infinity();
+constexpr double kSeriesNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Series, TheMedianOfRunsWithEqualRowsIsThatOfEachRow) {
   const std::vector<RunSeries> runs = {
@@ -50,9 +50,10 @@ TEST(Series, EndsWhereHalfOfTheRunsHaveEnded) {
 }
 
 TEST(Series, ARunThatDivergedIsAboveAllOthers) {
-  const std::vector<RunSeries> runs = {{{0, 1}, {1, kNan}}, {{0, 1}, {1, 2}}, {{0, 1}, {1, kInf}}, {{}, {}}};
+  const std::vector<RunSeries> runs = {
+      {{0, 1}, {1, kSeriesNan}}, {{0, 1}, {1, 2}}, {{0, 1}, {1, kSeriesInf}}, {{}, {}}};
   const Series s = summarise(runs, Band::kRange, false, true);
-  EXPECT_EQ(s.y[1], kInf);
+  EXPECT_EQ(s.y[1], kSeriesInf);
   EXPECT_NEAR(s.low[1], 2, 1e-15);
 }
 
