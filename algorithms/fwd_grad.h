@@ -62,7 +62,7 @@ class DirectionStream {
 };
 
 struct FwdGradParams {
-  static constexpr std::uint32_t kMostDirections = 1'000'000;
+  static constexpr std::uint32_t kMostDirections = 1'000'000, kUsualDirections = 10;
   static constexpr Facts facts{
       .name = "fwd_grad",
       .summary = "directional derivatives along random directions: a few numbers up, no backward pass",
@@ -71,19 +71,29 @@ struct FwdGradParams {
       .stochastic = true,
   };
   StepSize step_size;
-  std::uint32_t directions = 10;
+  std::uint32_t directions = 0;
   Choice<DirectionWords> distribution;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
-    visit("directions", self.directions, "K, derivatives that a client computes and sends in a round");
+    visit("directions", self.directions,
+          "K, derivatives that a client computes and sends in a round; 0: 10, or d where that is less");
     visit("distribution", self.distribution,
           "rademacher | gaussian: entries of the directions, -1 and 1 or normal");
   }
   bool is_gaussian() const { return distribution.is("gaussian"); }
   void resolve(const Theory& theory, Warnings& warnings) {
-    if (directions < 1 || directions > kMostDirections)
-      throw ConfigError("algorithm.directions", "must be 1 to " + std::to_string(kMostDirections));
+    const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(theory.d, kMostDirections));
+    if (directions == 0) directions = std::min(kUsualDirections, most);
+    resolve_step(theory, warnings);
+    if (directions > most)
+      throw ConfigError("algorithm.directions",
+                        "must be at most " + std::to_string(most) +
+                            ", one for each coordinate; for more work a round use gd");
+  }
+
+ private:
+  void resolve_step(const Theory& theory, Warnings& warnings) {
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     if (!s.convex)

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kWidth = 110;
 
 // Rows of cells, padded to the widest of their column; the last cell is wrapped.
-class Table {
+class TextTable {
  public:
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
@@ -81,7 +81,7 @@ std::string algorithms() {
            (f.stochastic ? "; batch" : "") + (f.partial ? "; participation" : "") +
            (f.adds_replies ? "; relays may add up replies" : "") + "\n  " + survival_text(f.client_state) +
            "\n";
-    Table table;
+    TextTable table;
     for (const ParameterHelp& p : m.parameters)
       table.row({p.name, p.fallback.empty() ? "-" : p.fallback, p.meaning});
     out += table.text();
@@ -90,7 +90,7 @@ std::string algorithms() {
 }
 
 std::string compressors() {
-  Table table;
+  TextTable table;
   for (const CompressorHelp& c : compressor_help())
     table.row({c.parameters.empty() ? c.name : c.name + ":" + c.parameters, c.summary + "; " + c.quality});
   return "Compressors: [algorithm] compressor = \"NAME:KEY=VALUE,...\"; a count is a number, or a share of d "
@@ -108,7 +108,7 @@ std::string what_it_reads(DataForm data) {
 }
 
 std::string problems() {
-  Table table;
+  TextTable table;
   for (const ProblemKind& kind : problem_kinds())
     table.row({std::string(kind.name), "reads " + what_it_reads(kind.data),
                kind.has_smoothness ? "exact theory steps" : "estimated theory steps",
@@ -117,7 +117,7 @@ std::string problems() {
 }
 
 std::string keys() {
-  Table table;
+  TextTable table;
   for (const KeyHelp& key : experiment_keys())
     table.row({key.key, key.meaning + " [" + key.type +
                             (key.fallback.starts_with("required") ? "; " : "; default: ") + key.fallback +

@@ -16,9 +16,9 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kFirstLine = "gradwire f_star 1\n", kValue = "value ", kSum = "checksum ";
-constexpr std::string_view kNone = "none";
-constexpr std::uintmax_t kLargest = 4u << 20;
+constexpr std::string_view kFileHead = "gradwire f_star 1\n", kValue = "value ", kSum = "checksum ";
+constexpr std::string_view kNoValue = "none";
+constexpr std::uintmax_t kLargestFile = 4u << 20;
 
 // FNV-1a.
 class Hash {
@@ -53,7 +53,7 @@ void add_file(Hash& hash, const fs::path& file) {
 std::string read_whole(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
-  if (error || size > kLargest) return "";
+  if (error || size > kLargestFile) return "";
   std::ifstream in(file, std::ios::binary);
   std::string text(size, '\0');
   in.read(text.data(), static_cast<std::streamsize>(size));
@@ -68,20 +68,20 @@ FStarFile::FStarFile(const fs::path& folder, const std::string& problem) : probl
 }
 
 std::string FStarFile::text(const Kept& kept) const {
-  std::string text(kFirstLine);
+  std::string text(kFileHead);
   text +=
-      std::string(kValue) + (kept.value ? number_text(*kept.value) : std::string(kNone)) + "\n" + problem_;
+      std::string(kValue) + (kept.value ? number_text(*kept.value) : std::string(kNoValue)) + "\n" + problem_;
   return text + std::string(kSum) + hash_of(text) + "\n";
 }
 
 std::optional<FStarFile::Kept> FStarFile::read() const {
   if (path_.empty()) return std::nullopt;
   const std::string found = read_whole(path_);
-  const std::size_t at = kFirstLine.size() + kValue.size(), end = found.find('\n', kFirstLine.size());
+  const std::size_t at = kFileHead.size() + kValue.size(), end = found.find('\n', kFileHead.size());
   if (end == std::string::npos || end < at) return std::nullopt;
   const std::string_view spelled = std::string_view(found).substr(at, end - at);
   Kept kept;
-  if (spelled != kNone) {
+  if (spelled != kNoValue) {
     const auto [rest, error] =
         std::from_chars(spelled.data(), spelled.data() + spelled.size(), kept.value.emplace());
     if (error != std::errc() || rest != spelled.data() + spelled.size()) return std::nullopt;

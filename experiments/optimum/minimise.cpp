@@ -11,13 +11,13 @@ namespace {
 
 // Shares of |f| that count as nothing.
 constexpr double kNewtonAccuracy = 1e-17, kGradientAccuracy = 1e-16;
-constexpr double kZero = 1e-15;  // a value below this share of f(0) is compared with that share
+constexpr double kZeroShare = 1e-15;  // a value below this share of f(0) is compared with that share
 constexpr int kNewtonSteps = 200, kGradientSteps = 200'000;
 constexpr double kShift = 1e-14;  // of the mean of the diagonal: what is added to a Hessian that is singular
 constexpr double kSmallestStep = 1e-9;
-constexpr double kRounding = 1e-15;
+constexpr double kLossRounding = 1e-15;
 
-double dot(std::span<const double> a, std::span<const double> b) {
+double inner_product(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
   for (std::size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];
   return sum;
@@ -81,16 +81,16 @@ std::optional<double> newton_minimum(MeanFunction& f) {
     if (!f.hessian(x, hessian) || !factor(hessian, d, upper)) return std::nullopt;
     step = g;
     solve(upper, step);
-    const double decrement = dot(g, step);
-    if (decrement / 2 <= kNewtonAccuracy * std::max(std::abs(value), kZero * first))
+    const double decrement = inner_product(g, step);
+    if (decrement / 2 <= kNewtonAccuracy * std::max(std::abs(value), kZeroShare * first))
       return value - decrement / 2;
     double next_value = 0;
     for (double t = 1;; t /= 2) {
       if (t < kSmallestStep)  // what is left is rounding
-        return decrement / 2 <= kRounding * std::abs(value) ? std::optional(value) : std::nullopt;
+        return decrement / 2 <= kLossRounding * std::abs(value) ? std::optional(value) : std::nullopt;
       for (std::size_t j = 0; j < d; ++j) next[j] = x[j] - t * step[j];
       next_value = f.value_and_gradient(next, next_g);
-      if (next_value <= value - 1e-4 * t * decrement + kRounding * std::abs(value)) break;
+      if (next_value <= value - 1e-4 * t * decrement + kLossRounding * std::abs(value)) break;
     }
     x.swap(next);
     g.swap(next_g);
@@ -107,7 +107,8 @@ std::optional<double> accelerated_minimum(MeanFunction& f, double L, double mu) 
     const double value = f.value_and_gradient(y, g);
     if (!std::isfinite(value)) return std::nullopt;
     if (k == 0) first = std::abs(value);
-    if (dot(g, g) / (2 * mu) <= kGradientAccuracy * std::max(std::abs(value), kZero * first)) return value;
+    if (inner_product(g, g) / (2 * mu) <= kGradientAccuracy * std::max(std::abs(value), kZeroShare * first))
+      return value;
     double along = 0;  // <g, next - x>
     for (std::size_t j = 0; j < d; ++j) {
       next[j] = y[j] - g[j] / L;

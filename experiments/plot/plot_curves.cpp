@@ -1,6 +1,9 @@
 #include "experiments/plot/plot_curves.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
 #include <map>
 #include <set>
 
@@ -9,7 +12,8 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMostKeys = 3;  // in a label; of more, those that suffice
+constexpr std::size_t kMostKeys = 3;    // in a label; of more, those that suffice
+constexpr std::size_t kLongNumber = 8;  // characters that a label shows as they are
 
 // "randk:k=10,scaled=true" becomes "randk:k=10": leaves out parameters that have their default, but not the
 // first, the count.
@@ -44,10 +48,22 @@ std::string without_seed(const RunKeys& keys) {
   return text;
 }
 
+// A number of many digits with four of them.
+std::string short_number(const std::string& value) {
+  double number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc() || rest != end || value.size() <= kLongNumber) return value;
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.4g", number);
+  return text.data();
+}
+
 // "clients.count", "10" becomes "count = 10"; of paths the last component is left.
-std::string spell(const RunKeys& keys, const std::string& key) {
+std::string spell(const RunKeys& keys, const std::string& key, bool shorten) {
   const std::size_t dot = key.find('.');
   std::string value = value_of_key(keys, key);
+  if (shorten) value = short_number(value);
   if (const std::size_t slash = value.rfind('/'); slash != std::string::npos && slash + 1 < value.size())
     value = value.substr(slash + 1);
   return (dot == std::string::npos ? key : key.substr(dot + 1)) + " = " + (value.empty() ? "none" : value);
@@ -120,19 +136,18 @@ bool are_distinct(const std::vector<PlotCurve>& curves) {
   return labels.size() == curves.size();
 }
 
-void add_words(std::string& label, const RunKeys& keys, const std::vector<std::string>& differ) {
-  for (const std::string& key : differ) label += (label.empty() ? "" : ", ") + spell(keys, key);
+void add_words(std::string& label, const RunKeys& keys, const std::vector<std::string>& differ,
+               bool shorten) {
+  for (const std::string& key : differ) label += (label.empty() ? "" : ", ") + spell(keys, key, shorten);
 }
 
-}  // namespace
-
-std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs) {
-  std::vector<PlotCurve> curves = group(runs);
+void name_by_keys(std::vector<PlotCurve>& curves, std::span<const PlotRun> runs, bool shorten) {
   std::map<std::string, std::vector<PlotCurve*>> by_method;
   std::vector<PlotCurve*> all;
   for (PlotCurve& curve : curves) {
     by_method[method_of(runs[curve.runs.front()].keys)].push_back(&curve);
     all.push_back(&curve);
+    curve.label.clear();
   }
   const auto few = [](const Differences& of, std::vector<std::string> keys) {
     return keys.size() <= kMostKeys ? keys : of.enough(keys);
@@ -145,13 +160,22 @@ std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs) {
     const std::vector<std::string> parameters = few(among, among.keys(true));
     for (PlotCurve* curve : own) {
       const RunKeys& keys = runs[curve->runs.front()].keys;
-      add_words(curve->label, keys, parameters);
-      add_words(curve->label, keys, setting);
+      add_words(curve->label, keys, parameters, shorten);
+      add_words(curve->label, keys, setting, shorten);
       const bool says_it = by_method.size() == 1 && own.size() > 1 && !curve->label.empty();
       if (!says_it) curve->label = method + (curve->label.empty() ? "" : ", ") + curve->label;
     }
   }
-  if (are_distinct(curves)) return curves;
+}
+
+}  // namespace
+
+std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs) {
+  std::vector<PlotCurve> curves = group(runs);
+  for (const bool shorten : {true, false}) {
+    name_by_keys(curves, runs, shorten);
+    if (are_distinct(curves)) return curves;
+  }
   for (PlotCurve& curve : curves) curve.label = value_of_key(runs[curve.runs.front()].keys, "name");
   if (are_distinct(curves)) return curves;
   for (PlotCurve& curve : curves) curve.label = runs[curve.runs.front()].folder.string();

@@ -19,7 +19,7 @@ constexpr int kDeepest = 8;  // folders below one that was named
 constexpr std::size_t kMostRuns = 10'000;
 constexpr std::uintmax_t kLargestSummary = 16u << 20;
 
-std::string read_text(const fs::path& file, std::uintmax_t at_most) {
+std::string text_of_file(const fs::path& file, std::uintmax_t at_most) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
   if (error || size > at_most) return "";
@@ -47,7 +47,7 @@ void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& ru
 
 // "asked" of summary.json: keys whose values theory or a default chose later.
 void put_asked_back(RunKeys& keys, const fs::path& summary) {
-  const Json json = Json::parse(read_text(summary, kLargestSummary), nullptr, false);
+  const Json json = Json::parse(text_of_file(summary, kLargestSummary), nullptr, false);
   if (!json.is_object() || !json.contains("asked") || !json["asked"].is_object()) return;
   for (const auto& [key, value] : json["asked"].items()) {
     if (!value.is_string()) continue;
@@ -58,7 +58,7 @@ void put_asked_back(RunKeys& keys, const fs::path& summary) {
 
 RunKeys keys_of(const fs::path& folder) {
   RunKeys keys;
-  for (const TomlEntry& entry : read_toml(read_text(folder / "config.toml", kMaxExperimentBytes))) {
+  for (const TomlEntry& entry : read_toml(text_of_file(folder / "config.toml", kMaxExperimentBytes))) {
     if (entry.is_header || std::holds_alternative<OtherValue>(entry.value)) continue;
     keys.emplace_back(entry.section.empty() ? entry.key : entry.section + "." + entry.key,
                       toml_literal(entry.value));

@@ -9,18 +9,18 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double scaled(double value, bool logarithmic) {
+double to_axis(double value, bool logarithmic) {
   if (std::isnan(value)) return kInfinity;
   return logarithmic ? (value > 0 ? std::log(value) : -kInfinity) : value;
 }
-double unscaled(double value, bool logarithmic) { return logarithmic ? std::exp(value) : value; }
+double from_axis(double value, bool logarithmic) { return logarithmic ? std::exp(value) : value; }
 
 // A run that is read from left to right.
 class Walk {
  public:
   Walk(const RunSeries& run, bool log_y) : x_(run.x) {
     y_.reserve(run.y.size());
-    for (const double y : run.y) y_.push_back(scaled(y, log_y));
+    for (const double y : run.y) y_.push_back(to_axis(y, log_y));
   }
   // REQUIRES: x does not fall from call to call.
   double at(double x, bool log_x) {
@@ -85,11 +85,11 @@ Series summarise(std::span<const RunSeries> all, Band band, bool log_x, bool log
   for (const double x : series.x) {
     for (std::size_t r = 0; r < runs.size(); ++r) values[r] = walks[r].at(x, log_x);
     std::sort(values.begin(), values.end());
-    series.y.push_back(unscaled(quantile(values, 0.5), log_y));
+    series.y.push_back(from_axis(quantile(values, 0.5), log_y));
     if (band == Band::kNone) continue;
     const double margin = band == Band::kQuartiles ? 0.25 : 0;
-    series.low.push_back(unscaled(quantile(values, margin), log_y));
-    series.high.push_back(unscaled(quantile(values, 1 - margin), log_y));
+    series.low.push_back(from_axis(quantile(values, margin), log_y));
+    series.high.push_back(from_axis(quantile(values, 1 - margin), log_y));
   }
   return series;
 }

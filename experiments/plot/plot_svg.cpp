@@ -6,10 +6,8 @@
 #include "experiments/plot/plot_panel.h"
 #include "experiments/plot/svg_text.h"
 
-namespace gradwire {
+namespace gradwire::svg {
 namespace {
-
-using namespace svg;
 
 // Lengths are in points: a single panel is as wide as a column of text, two are as wide as a page.
 constexpr double kPanelWidth = 290, kPanelHeight = 195;
@@ -224,9 +222,7 @@ class Legend {
   double bottom_ = 0;
 };
 
-}  // namespace
-
-std::string draw_svg(const Figure& figure) {
+std::string draw(const Figure& figure) {
   const std::size_t count = figure.panels.size(), columns = count == 4 ? 2 : std::min(count, kMostInARow);
   const double slot = kLeft + kPanelWidth + kRight, step = kPanelHeight + kBottom + kTop;
   const double width = slot * static_cast<double>(columns);
@@ -253,4 +249,7 @@ std::string draw_svg(const Figure& figure) {
   return svg + "</svg>\n";
 }
 
-}  // namespace gradwire
+}  // namespace
+}  // namespace gradwire::svg
+
+std::string gradwire::draw_svg(const Figure& figure) { return svg::draw(figure); }

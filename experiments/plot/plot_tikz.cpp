@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-constexpr double kWidth = 290, kHeight = 195;  // of the thinning: as large as the SVG's panels
+constexpr double kPanelWidth = 290, kPanelHeight = 195;  // of the thinning: as large as the SVG's panels
 constexpr double kColumnWidth = 1;
 constexpr std::size_t kMarks = 6;
 constexpr std::size_t kMostInARow = 3;
@@ -54,7 +54,7 @@ std::string cell(double value) {
 }
 
 // Columns of different lengths: what is missing at their ends is nan, which PGFPlots leaves out.
-struct Table {
+struct TikzTable {
   std::vector<std::string> names;
   std::vector<std::vector<double>> columns;
 
@@ -78,7 +78,7 @@ struct Table {
   }
 
   std::string text() const {
-    std::string out = "# written by gradwire";
+    std::string out = "% written by gradwire";
     std::size_t rows = 0;
     for (const auto& column : columns) rows = std::max(rows, column.size());
     for (std::size_t c = 0; c < names.size(); ++c) out += (c == 0 ? "\n" : " ") + names[c];
@@ -89,7 +89,7 @@ struct Table {
   }
 };
 
-std::string head(const Figure& figure, std::size_t columns, std::size_t rows) {
+std::string tikz_head(const Figure& figure, std::size_t columns, std::size_t rows) {
   std::string tex =
       "% Written by gradwire; yours to change. pdflatex needs pgfplots (TeX Live: collection-pictures; "
       "Debian and\n"
@@ -113,7 +113,7 @@ std::string head(const Figure& figure, std::size_t columns, std::size_t rows) {
          std::to_string(std::min<std::size_t>(figure.curves.size(), 2 * columns)) + "]\n";
 }
 
-std::string limits(const PanelLayout& layout) {
+std::string axis_limits(const PanelLayout& layout) {
   return "xmin=" + cell(layout.x().low()) + ", xmax=" + cell(layout.x().high()) +
          ", ymin=" + cell(layout.y().low()) + ", ymax=" + cell(layout.y().high());
 }
@@ -122,13 +122,14 @@ std::string limits(const PanelLayout& layout) {
 
 TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
   const std::size_t count = figure.panels.size(), in_a_row = count == 4 ? 2 : std::min(count, kMostInARow);
-  Table table;
-  std::string tex = head(figure, in_a_row, (count + in_a_row - 1) / in_a_row);
+  TikzTable table;
+  std::string tex = tikz_head(figure, in_a_row, (count + in_a_row - 1) / in_a_row);
   for (std::size_t p = 0; p < count; ++p) {
     const PlotPanel& panel = figure.panels[p];
-    const PanelLayout layout(panel, {0, 0, kWidth, kHeight});
-    tex += "\\nextgroupplot[xlabel={" + panel.x_tex + "}, ylabel={" + panel.y_tex + "}, " + limits(layout) +
-           (panel.log_x ? ", xmode=log" : "") + (panel.log_y ? ", ymode=log" : "") + "]\n";
+    const PanelLayout layout(panel, {0, 0, kPanelWidth, kPanelHeight});
+    tex += "\\nextgroupplot[xlabel={" + panel.x_tex + "}, ylabel={" + panel.y_tex + "}, " +
+           axis_limits(layout) + (panel.log_x ? ", xmode=log" : "") + (panel.log_y ? ", ymode=log" : "") +
+           "]\n";
     std::string bands, lines;
     for (std::size_t c = 0; c < figure.curves.size(); ++c) {
       const CurveStyle style = curve_style(c);

@@ -85,7 +85,8 @@ double text_width(std::string_view text, double font) {
     if ((c & 0xC0) == 0x80) continue;  // not the first byte of a character
     const bool narrow = std::string_view("iljtf.,:;'| ()[]/").find(c) != std::string_view::npos;
     const bool wide = std::string_view("mwMW@%").find(c) != std::string_view::npos || (c >= 'A' && c <= 'Z');
-    width += font * (narrow ? 0.34 : wide ? 0.8 : 0.58);
+    const bool digit = (c >= '0' && c <= '9') || c == '=' || c == '*';
+    width += font * (narrow ? 0.35 : wide ? 0.8 : digit ? 0.65 : 0.6);
   }
   return width;
 }

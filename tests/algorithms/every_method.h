@@ -32,6 +32,7 @@ inline std::string compressor_for(const Facts& facts) {
 inline AlgorithmSpec spec_for(const MethodInfo& method) {
   AlgorithmSpec spec = spec_of(std::string(method.facts.name), compressor_for(method.facts), {}, "0.1");
   if (method.facts.stochastic) spec.batch = 2;
+  if (method.facts.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");
   for (const ParameterHelp& parameter : method.parameters)
     if (parameter.name == "compressor_down") spec.parameters.emplace_back(parameter.name, "topk:k=3");
   return spec;

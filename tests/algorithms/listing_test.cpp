@@ -149,7 +149,7 @@ TEST(Batch, IsDrawnFromTheSeedPerClientRoundAndLocalStep) {
 
 // With nothing compressed, one local step and parameters that switch off what a method adds, a method is
 // gradient descent. These methods are not: their steps are scaled by coordinates, accelerated, Newton's, or
-// (FRECON) extrapolated.
+// (FRECON) extrapolated, or along random directions.
 AlgorithmSpec plain_spec(const MethodInfo& method) {
   AlgorithmSpec spec = spec_of(std::string(method.facts.name), "identity", {}, "0.9");
   const std::vector<std::pair<std::string, std::pair<std::string, std::string>>> undo = {
@@ -163,7 +163,8 @@ AlgorithmSpec plain_spec(const MethodInfo& method) {
     if (parameter.name == "local_step_size") spec.parameters.emplace_back(parameter.name, "1");
   return spec;
 }
-const std::set<std::string> kNeverPlain = {"fedadagrad", "fedyogi", "fedadam", "adiana", "fednl", "frecon"};
+const std::set<std::string> kNeverPlain = {"fedadagrad", "fedyogi", "fedadam", "adiana",
+                                           "fednl",      "frecon",  "fwd_grad"};
 
 TEST(EveryMethod, IsGradientDescentUnderTheIdentityCompressor) {
   const Federation<double> federation(4, 9);

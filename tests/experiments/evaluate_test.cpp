@@ -46,9 +46,9 @@ TEST_F(Evaluate, SaysWhatTheRunMeasuredAtItsEnd) {
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(lines_of(r.out).size(), 1u);
   for (const auto& [key, column] : {std::pair{"loss", 1}, {"grad_norm_sq", 2}, {"accuracy", 3}}) {
-    const std::size_t at = r.out.find("\"" + std::string(key) + "\": ");
+    const std::size_t at = r.out.find("\"" + std::string(key) + "\":");
     ASSERT_NE(at, std::string::npos) << r.out;
-    EXPECT_EQ(std::stod(r.out.substr(at + std::string(key).size() + 4)),
+    EXPECT_EQ(std::stod(r.out.substr(at + std::string(key).size() + 3)),
               std::stod(last(static_cast<std::size_t>(column))))
         << key;
   }

@@ -17,15 +17,15 @@ namespace gradwire {
 namespace {
 
 namespace fs = std::filesystem;
-using Real = long double;
-using Matrix = std::vector<std::vector<Real>>;
+using Long = long double;
+using Matrix = std::vector<std::vector<Long>>;
 
 // A v = b by elimination; A is positive definite.
-std::vector<Real> solve_dense(Matrix a, std::vector<Real> b) {
+std::vector<Long> solve_dense(Matrix a, std::vector<Long> b) {
   const std::size_t d = b.size();
   for (std::size_t k = 0; k < d; ++k)
     for (std::size_t i = k + 1; i < d; ++i) {
-      const Real factor = a[i][k] / a[k][k];
+      const Long factor = a[i][k] / a[k][k];
       for (std::size_t j = k; j < d; ++j) a[i][j] -= factor * a[k][j];
       b[i] -= factor * b[k];
     }
@@ -36,7 +36,7 @@ std::vector<Real> solve_dense(Matrix a, std::vector<Real> b) {
   return b;
 }
 
-Experiment experiment(const std::string& problem, const std::string& clients = "count = 4\n") {
+Experiment problem_of_text(const std::string& problem, const std::string& clients = "count = 4\n") {
   return parse_experiment("[problem]\n" + problem + "[clients]\n" + clients + "[algorithm]\nname = \"gd\"\n",
                           "test.toml")
       .experiment;
@@ -46,21 +46,21 @@ TEST(FStar, OfAQuadraticIsThatOfADenseSolve) {
   for (const double lambda : {0.5, 1e-3, 1e-6})
     for (const std::uint32_t d : {1u, 2u, 7u, 40u}) {
       const Experiment e =
-          experiment("kind = \"quadratic\"\nheterogeneity = 0.3\ndim = " + std::to_string(d) +
-                     "\nlambda = " + std::to_string(lambda) + "\n");
+          problem_of_text("kind = \"quadratic\"\nheterogeneity = 0.3\ndim = " + std::to_string(d) +
+                          "\nlambda = " + std::to_string(lambda) + "\n");
       const QuadraticFamily family({d, lambda, 0.3}, 4, e.seed);
-      Matrix a(d, std::vector<Real>(d));
-      std::vector<Real> b(d);
+      Matrix a(d, std::vector<Long>(d));
+      std::vector<Long> b(d);
       for (std::uint32_t i = 0; i < 4; ++i) {
-        b[0] += family.linear(i) / Real(4);
+        b[0] += family.linear(i) / Long(4);
         for (std::size_t j = 0; j < d; ++j) {
-          a[j][j] += (family.nu(i) / 2 + family.shift()) / Real(4);
+          a[j][j] += (family.nu(i) / 2 + family.shift()) / Long(4);
           if (j + 1 == d) continue;
-          a[j][j + 1] += -family.nu(i) / 4 / Real(4);
+          a[j][j + 1] += -family.nu(i) / 4 / Long(4);
           a[j + 1][j] = a[j][j + 1];
         }
       }
-      const Real expected = -b[0] * solve_dense(a, b)[0] / 2;
+      const Long expected = -b[0] * solve_dense(a, b)[0] / 2;
       const std::optional<double> found = find_f_star(e, ".");
       ASSERT_TRUE(found);
       EXPECT_NEAR(static_cast<double>(*found / expected), 1, 1e-15) << "d = " << d << ", lambda = " << lambda;
@@ -69,16 +69,17 @@ TEST(FStar, OfAQuadraticIsThatOfADenseSolve) {
 
 TEST(FStar, AQuadraticWithoutStrongConvexityHasNone) {
   // A_1 = 0 has no minimum in the direction of b_1.
-  EXPECT_FALSE(find_f_star(experiment("kind = \"quadratic\"\ndim = 1\nlambda = 0\n", "count = 1\n"), "."));
+  EXPECT_FALSE(
+      find_f_star(problem_of_text("kind = \"quadratic\"\ndim = 1\nlambda = 0\n", "count = 1\n"), "."));
 }
 
 // Four clients of five samples each, three features.
 constexpr std::size_t kSamples = 20, kFeatures = 3;
-struct Data {
-  Matrix a = Matrix(kSamples, std::vector<Real>(kFeatures));
-  std::vector<Real> label;
+struct FewSamples {
+  Matrix a = Matrix(kSamples, std::vector<Long>(kFeatures));
+  std::vector<Long> label;
 
-  explicit Data(bool classes) {
+  explicit FewSamples(bool classes) {
     for (std::size_t j = 0; j < kSamples; ++j) {
       for (std::size_t k = 0; k < kFeatures; ++k)
         a[j][k] = static_cast<double>((j * 7 + k * 11 + j * k) % 13) / 8 - 0.75;
@@ -97,21 +98,21 @@ struct Data {
     return folder.write("data.txt", text);
   }
   // The smallest value of mean_j loss_j + lambda/2 ||x||^2 by Newton's method.
-  Real minimum(bool classes, Real lambda) const {
-    std::vector<Real> x(kFeatures);
-    Real value = 0;
+  Long minimum(bool classes, Long lambda) const {
+    std::vector<Long> x(kFeatures);
+    Long value = 0;
     for (int step = 0; step < 30; ++step) {
-      std::vector<Real> g(kFeatures);
-      Matrix h(kFeatures, std::vector<Real>(kFeatures));
+      std::vector<Long> g(kFeatures);
+      Matrix h(kFeatures, std::vector<Long>(kFeatures));
       value = 0;
       for (std::size_t k = 0; k < kFeatures; ++k)
         value += lambda / 2 * x[k] * x[k], g[k] = lambda * x[k], h[k][k] = lambda;
       for (std::size_t j = 0; j < kSamples; ++j) {
-        Real z = 0;
+        Long z = 0;
         for (std::size_t k = 0; k < kFeatures; ++k) z += a[j][k] * x[k];
-        Real first = z - label[j], second = 1;
+        Long first = z - label[j], second = 1;
         if (classes) {
-          const Real s = 1 / (1 + std::exp(label[j] * z));
+          const Long s = 1 / (1 + std::exp(label[j] * z));
           first = -label[j] * s, second = s * (1 - s);
           value += std::log1p(std::exp(-label[j] * z)) / kSamples;
         } else {
@@ -122,7 +123,7 @@ struct Data {
           for (std::size_t l = 0; l < kFeatures; ++l) h[k][l] += second * a[j][k] * a[j][l] / kSamples;
         }
       }
-      const std::vector<Real> v = solve_dense(h, g);
+      const std::vector<Long> v = solve_dense(h, g);
       for (std::size_t k = 0; k < kFeatures; ++k) x[k] -= v[k];
     }
     return value;
@@ -133,10 +134,10 @@ TEST(FStar, OfLinearModelsIsThatOfATranscriptionInLongDouble) {
   for (const bool classes : {false, true})
     for (const bool ridge : {false, true}) {
       const TemporaryFolder folder;
-      const Data data(classes);
-      const Experiment e = experiment("kind = \"" + std::string(classes ? "logistic" : "least_squares") +
-                                      "\"\ndata = \"libsvm:" + data.write(folder).string() + "\"\n" +
-                                      (ridge ? "regularizer = \"l2\"\nlambda = 0.01\n" : ""));
+      const FewSamples data(classes);
+      const Experiment e = problem_of_text("kind = \"" + std::string(classes ? "logistic" : "least_squares") +
+                                           "\"\ndata = \"libsvm:" + data.write(folder).string() + "\"\n" +
+                                           (ridge ? "regularizer = \"l2\"\nlambda = 0.01\n" : ""));
       const std::optional<double> found = find_f_star(e, ".");
       ASSERT_TRUE(found);
       EXPECT_NEAR(static_cast<double>(*found / data.minimum(classes, ridge ? 0.01L : 0)), 1, 1e-15)
@@ -145,7 +146,8 @@ TEST(FStar, OfLinearModelsIsThatOfATranscriptionInLongDouble) {
 }
 
 TEST(FStar, TheAcceleratedMethodAndNewtonsAgree) {
-  const Experiment e = experiment("kind = \"quadratic\"\nheterogeneity = 0.3\ndim = 30\nlambda = 0.001\n");
+  const Experiment e =
+      problem_of_text("kind = \"quadratic\"\nheterogeneity = 0.3\ndim = 30\nlambda = 0.001\n");
   const ProblemSpec spec = problem_spec(e);
   const auto functions = make_population<double>(spec, {}, {});
   MeanFunction f(*functions, {});
@@ -160,7 +162,7 @@ TEST(FStar, IsTheInfimumWhereNoPointAttainsIt) {
   const TemporaryFolder folder;
   const fs::path file = folder.write("data.txt", "1 1:1\n-1 1:-1\n1 1:2\n-1 1:-3\n");
   const auto found = find_f_star(
-      experiment("kind = \"logistic\"\ndata = \"libsvm:" + file.string() + "\"\n", "count = 2\n"), ".");
+      problem_of_text("kind = \"logistic\"\ndata = \"libsvm:" + file.string() + "\"\n", "count = 2\n"), ".");
   ASSERT_TRUE(found);
   EXPECT_NEAR(*found, 0, 1e-25);
 }
@@ -170,8 +172,8 @@ TEST(FStar, IsNotLookedForWhereFIsNotConvex) {
        {"kind = \"mlp\"\ndata = \"digits\"\n",
         "kind = \"logistic\"\ndata = \"digits\"\nloss = \"sigmoid_squared\"\n",
         "kind = \"least_squares\"\ndata = \"digits\"\nregularizer = \"nonconvex\"\nlambda = 0.1\n"}) {
-    EXPECT_FALSE(is_convex(experiment(problem))) << problem;
-    EXPECT_FALSE(find_f_star(experiment(problem), ".")) << problem;
+    EXPECT_FALSE(is_convex(problem_of_text(problem))) << problem;
+    EXPECT_FALSE(find_f_star(problem_of_text(problem), ".")) << problem;
   }
 }
 
@@ -203,7 +205,7 @@ class FStarCache : public testing::Test {
 };
 
 TEST_F(FStarCache, IsComputedOnceForEachProblem) {
-  Data(false).write(folder);
+  FewSamples(false).write(folder);
   FStars first(cache);
   const FStars::OfRun a = first.of(config("a"));
   EXPECT_EQ(first.of(config("b", "2", "0.2")).value, a.value)
@@ -219,16 +221,16 @@ TEST_F(FStarCache, IsComputedOnceForEachProblem) {
 }
 
 TEST_F(FStarCache, OtherDataAreAnotherProblem) {
-  Data(false).write(folder);
+  FewSamples(false).write(folder);
   const auto before = FStars(cache).of(config("a")).value;
-  Data(true).write(folder);
+  FewSamples(true).write(folder);
   FStars stars(cache);
   EXPECT_NE(stars.of(config("a")).value, before);
   EXPECT_EQ(stars.computed(), 1);
 }
 
 TEST_F(FStarCache, ADamagedFileIsReplaced) {
-  Data(false).write(folder);
+  FewSamples(false).write(folder);
   const auto value = FStars(cache).of(config("a")).value;
   const fs::path file = only_file();
   std::ifstream in(file);
@@ -254,7 +256,7 @@ TEST_F(FStarCache, ADamagedFileIsReplaced) {
 }
 
 TEST_F(FStarCache, WorksWithoutAFolderThatCanBeWritten) {
-  Data(false).write(folder);
+  FewSamples(false).write(folder);
   FStars nowhere("");
   const auto value = nowhere.of(config("a")).value;
   EXPECT_TRUE(value);

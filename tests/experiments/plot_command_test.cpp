@@ -16,25 +16,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::size_t count(const std::string& text, const std::string& part) {
+std::size_t times_in(const std::string& text, const std::string& part) {
   std::size_t n = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
   return n;
 }
 
-std::string text_of_file(const fs::path& file) {
+std::string whole_text(const fs::path& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-struct Written {
+struct WrittenRun {
   std::string algorithm = "ef21", compressor = "topk:k=1", more = {};  // `more`: of [algorithm]
   int seed = 1;
   bool accuracy = false;
   std::string problem = "[problem]\nkind = \"quadratic\"\ndim = 5\nlambda = 0.1\n";
 };
 
-void write_run(const TemporaryFolder& folder, const std::string& name, const Written& what) {
+void write_run(const TemporaryFolder& folder, const std::string& name, const WrittenRun& what) {
   folder.write(name + "/config.toml", "name = \"" + fs::path(name).filename().string() +
                                           "\"\nseed = " + std::to_string(what.seed) + "\n" + what.problem +
                                           "[algorithm]\nname = \"" + what.algorithm + "\"\ncompressor = \"" +
@@ -58,7 +58,7 @@ std::string usage_error(const PlotRequest& request) {
   try {
     plot_command(request);
   } catch (const UsageError& error) {
-    EXPECT_EQ(count(error.what(), "\n"), 0u);
+    EXPECT_EQ(times_in(error.what(), "\n"), 0u);
     return error.what();
   }
   return "no error";
@@ -116,6 +116,16 @@ TEST(PlotCurves, LabelsSayTheKeysThatDiffer) {
   EXPECT_EQ(labels_of(curves_of(folder, {"d", "e"})), (Labels{"ef21, topk:k=1, dim = 7", "gd, dim = 5"}));
 }
 
+TEST(PlotCurves, LabelsHaveAsManyDigitsAsTellNumbersApart) {
+  const TemporaryFolder folder;
+  write_run(folder, "a", {.more = "step_size = 0.013046555188\n"});
+  write_run(folder, "b", {.more = "step_size = 0.26093110376\n"});
+  write_run(folder, "c", {.more = "step_size = 0.26093110377\n"});
+  EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"step_size = 0.01305", "step_size = 0.2609"}));
+  EXPECT_EQ(labels_of(curves_of(folder, {"b", "c"})),
+            (Labels{"step_size = 0.26093110376", "step_size = 0.26093110377"}));
+}
+
 TEST(PlotCurves, WhatTheoryChoseForEachSeedIsOneKeyAsItWasAskedFor) {
   const TemporaryFolder folder;
   write_run(folder, "a", {.more = "step_size = 0.11\n", .seed = 1});
@@ -144,11 +154,11 @@ TEST(Plot, DrawsSeveralPanelsOfAnyColumns) {
                     .f_star = 0.5,
                     .tikz = true});
   ASSERT_EQ(files.size(), 4u);
-  const std::string svg = text_of_file(files[0]), tex = text_of_file(files[2]);
+  const std::string svg = whole_text(files[0]), tex = whole_text(files[2]);
   for (const char* label : {"loss f(x)", "both ways", "time (s)", "f(x) − f*", "replies", "rounds"})
     EXPECT_NE(svg.find(label), std::string::npos) << label;
-  EXPECT_EQ(count(svg, "<clipPath"), 4u);
-  EXPECT_EQ(count(tex, "\\nextgroupplot"), 4u);
+  EXPECT_EQ(times_in(svg, "<clipPath"), 4u);
+  EXPECT_EQ(times_in(tex, "\\nextgroupplot"), 4u);
   EXPECT_NE(tex.find("{f.dat}"), std::string::npos);
   EXPECT_TRUE(fs::exists(files[1]) && fs::exists(files[3]));
 }
@@ -160,7 +170,7 @@ TEST(Plot, TheGapOfAProblemThatIsNotConvexIsToTheSmallestLossAndSaysSo) {
   write_run(folder, "runs/a", {.problem = mlp});
   const fs::path svg =
       plot_command({.folders = {folder.path() / "runs"}, .out = folder.path() / "f.svg", .y = "gap"})[0];
-  EXPECT_NE(text_of_file(svg).find("smallest loss of all runs"), std::string::npos);
+  EXPECT_NE(whole_text(svg).find("smallest loss of all runs"), std::string::npos);
 }
 
 TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
@@ -214,7 +224,7 @@ TEST(Plot, AHostileMetricsFileIsNamedInOneLine) {
       const std::string what = error.what();
       EXPECT_NE(what.find("metrics.csv"), std::string::npos) << what;
       EXPECT_NE(what.find(trouble), std::string::npos) << what;
-      EXPECT_EQ(count(what, "\n"), 0u);
+      EXPECT_EQ(times_in(what, "\n"), 0u);
     }
   }
 }
@@ -277,12 +287,12 @@ TEST(Plot, TheScriptRunsFromAnyFolderAndReadsTheMetrics) {
   ASSERT_EQ(shell("cd / && PYTHONPATH='" + (folder.path() / "fake").string() + "' python3 '" +
                   (folder.path() / "figures/both.py").string() + "' '" + out + "' '" + log.string() + "'"),
             0);
-  const std::string noted = text_of_file(log);
-  EXPECT_EQ(count(noted, "plot ef21, topk:k=1 21 21 o "), 2u) << noted;
-  EXPECT_EQ(count(noted, "plot gd, topk:k=1 21 21 s "), 2u) << noted;
+  const std::string noted = whole_text(log);
+  EXPECT_EQ(times_in(noted, "plot ef21, topk:k=1 21 21 o "), 2u) << noted;
+  EXPECT_EQ(times_in(noted, "plot gd, topk:k=1 21 21 s "), 2u) << noted;
   // The median of three seeds, whose gradients are 1, 2 and 3 times one curve.
   EXPECT_NE(noted.find("plot gd, topk:k=1 21 21 s 0 2.0000 14080 0.2707\n"), std::string::npos) << noted;
-  EXPECT_EQ(count(noted, "band 21 1.0000 3.0000\n"), 1u) << noted;
+  EXPECT_EQ(times_in(noted, "band 21 1.0000 3.0000\n"), 1u) << noted;
   EXPECT_TRUE(fs::exists(out));
 }
 

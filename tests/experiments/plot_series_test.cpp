@@ -11,8 +11,8 @@
 namespace gradwire {
 namespace {
 
-constexpr double kSeriesInf = std::numeric_limits<double>::infinity();
-constexpr double kSeriesNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kAbove = std::numeric_limits<double>::infinity();
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Series, TheMedianOfRunsWithEqualRowsIsThatOfEachRow) {
   const std::vector<RunSeries> runs = {
@@ -51,9 +51,9 @@ TEST(Series, EndsWhereHalfOfTheRunsHaveEnded) {
 
 TEST(Series, ARunThatDivergedIsAboveAllOthers) {
   const std::vector<RunSeries> runs = {
-      {{0, 1}, {1, kSeriesNan}}, {{0, 1}, {1, 2}}, {{0, 1}, {1, kSeriesInf}}, {{}, {}}};
+      {{0, 1}, {1, kMissing}}, {{0, 1}, {1, 2}}, {{0, 1}, {1, kAbove}}, {{}, {}}};
   const Series s = summarise(runs, Band::kRange, false, true);
-  EXPECT_EQ(s.y[1], kSeriesInf);
+  EXPECT_EQ(s.y[1], kAbove);
   EXPECT_NEAR(s.low[1], 2, 1e-15);
 }
 

@@ -216,14 +216,14 @@ TEST(Figure, NeighbouringCurvesDifferInColourDashesAndMarkerAndNoStyleRepeats) {
 
 // ---- SVG ----
 
-std::size_t occurrences(const std::string& text, const std::string& part) {
+std::size_t count(const std::string& text, const std::string& part) {
   std::size_t n = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
   return n;
 }
 
 // The lines of the curves, in points of the page: behind the clip path, without bands and markers.
-std::vector<std::vector<Point>> polylines_of(const std::string& svg) {
+std::vector<std::vector<Point>> drawn_lines(const std::string& svg) {
   std::vector<std::vector<Point>> lines;
   const std::size_t begin = svg.find("<g clip-path"), end = svg.find("</g></g>", begin);
   for (std::size_t at = svg.find("<path d=\"", begin); at < end; at = svg.find("<path d=\"", at)) {
@@ -250,7 +250,7 @@ TEST(Svg, DrawsEachCurveInsideItsFrame) {
   runs.add("a", 50, 64, falling);
   runs.add("b & c", 40, 64, falling);
   const std::string svg = draw_svg(runs.figure());
-  const auto lines = polylines_of(svg);
+  const auto lines = drawn_lines(svg);
   EXPECT_EQ(lines.size(), 2u);
   for (const auto& line : lines)
     for (const auto& [x, y] : line) {
@@ -263,7 +263,7 @@ TEST(Svg, DrawsEachCurveInsideItsFrame) {
 }
 
 TEST(Svg, AStraightLineOnALogarithmicAxisIsStraight) {
-  const auto lines = polylines_of(draw_svg(figure_of("a", 50, falling)));
+  const auto lines = drawn_lines(draw_svg(figure_of("a", 50, falling)));
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0].size(), 2u) << "what lies between is left out";
 }
@@ -273,7 +273,7 @@ TEST(Svg, ManyPointsBecomeAThousandAndKeepTheirPeaks) {
   runs.add("a", 200000, 64, [](double k) { return 1 + 0.5 * std::sin(k); });
   runs.column(0, 2)[123456] = 50;
   const std::string svg = draw_svg(runs.figure());
-  const auto points = polylines_of(svg).at(0);
+  const auto points = drawn_lines(svg).at(0);
   EXPECT_LE(points.size(), 1300u);
   double top = kInf, bottom = 0;
   for (const auto& [x, y] : points) {
@@ -304,17 +304,17 @@ TEST(Svg, DrawsOnePointConstantsZerosAndGaps) {
       }
     }
   }
-  EXPECT_EQ(polylines_of(draw_svg(figure_of("gap", 20, gap))).size(), 2u);
+  EXPECT_EQ(drawn_lines(draw_svg(figure_of("gap", 20, gap))).size(), 2u);
   const std::string one = draw_svg(figure_of("one", 0, falling));
-  EXPECT_TRUE(polylines_of(one).empty());
-  EXPECT_EQ(occurrences(one, "a3.1 3.1 0 1 0"), 4u) << "half circles: the legend's and its own";
+  EXPECT_TRUE(drawn_lines(one).empty());
+  EXPECT_EQ(count(one, "a3.1 3.1 0 1 0"), 4u) << "half circles: the legend's and its own";
 }
 
 TEST(Svg, ARunThatDivergesDoesNotPressTheOthersFlat) {
   Runs runs;
   runs.add("good", 50, 64, falling);
   runs.add("bad", 50, 64, [](double k) { return std::pow(10, 5 * k); });
-  const auto good = polylines_of(draw_svg(runs.figure())).at(0);
+  const auto good = drawn_lines(draw_svg(runs.figure())).at(0);
   EXPECT_GT(good.back().y - good.front().y, 40);
 }
 
@@ -324,9 +324,9 @@ TEST(Svg, ABandIsBehindAllLines) {
     runs.add(
         "a", 50, 64, seed % 2 == 0 ? falling : [](double k) { return 3 * falling(k); }, seed);
   const std::string svg = draw_svg(runs.figure());
-  EXPECT_EQ(occurrences(svg, "fill-opacity"), 2u) << "in the legend, and in the panel";
-  EXPECT_EQ(polylines_of(svg).size(), 1u);
-  EXPECT_EQ(occurrences(draw_svg(runs.figure(Band::kNone)), "fill-opacity"), 0u);
+  EXPECT_EQ(count(svg, "fill-opacity"), 2u) << "in the legend, and in the panel";
+  EXPECT_EQ(drawn_lines(svg).size(), 1u);
+  EXPECT_EQ(count(draw_svg(runs.figure(Band::kNone)), "fill-opacity"), 0u);
 }
 
 TEST(Svg, ALegendOfManyCurvesStaysAboveThem) {
@@ -381,8 +381,8 @@ TEST(Tikz, ThePageNamesColumnsThatTheTableHas) {
   }
   EXPECT_EQ(plots, 3u);
   EXPECT_NE(t.tex.find("\\addlegendentry{a\\_b \\& 50\\%}"), std::string::npos);
-  EXPECT_EQ(occurrences(t.tex, "{"), occurrences(t.tex, "}"));
-  EXPECT_EQ(occurrences(t.tex, "\\begin{"), occurrences(t.tex, "\\end{"));
+  EXPECT_EQ(count(t.tex, "{"), count(t.tex, "}"));
+  EXPECT_EQ(count(t.tex, "\\begin{"), count(t.tex, "\\end{"));
   for (std::size_t cells; std::getline(table, line);) {
     std::istringstream words(line);
     cells = static_cast<std::size_t>(std::distance(std::istream_iterator<std::string>(words), {}));
