@@ -77,7 +77,7 @@ double sum_of(const PlotRun& run, const PlotColumn& column, std::size_t row) {
 // was.
 RunSeries series_of(const PlotRun& run, const PlotColumn& x, const PlotColumn& y) {
   RunSeries series;
-  const std::size_t rows = run.metrics.rows();
+  const std::size_t rows = run.metrics.rows;
   series.x.reserve(rows);
   series.y.reserve(rows);
   double last = -std::numeric_limits<double>::infinity();

@@ -73,7 +73,7 @@ PlotRun read_run(const fs::path& folder, std::span<const std::string> wanted) {
         folder.string() +
         ": no results of a run there (config.toml and metrics.csv); give a folder that gradwire run wrote");
   PlotRun run{folder, keys_of(folder), read_metrics_table(folder / "metrics.csv", wanted), {}};
-  if (run.metrics.rows() == 0)
+  if (run.metrics.rows == 0)
     throw UsageError(run.file().string() + ": has no rows to plot; run with run.evaluate_every above 0");
   return run;
 }

@@ -112,6 +112,7 @@ MetricsTable read_metrics_table(const std::filesystem::path& file, std::span<con
       if (place[c] != kSkipped) table.columns[place[c]].push_back(value);
       at = last ? end : comma + 1;
     }
+    ++table.rows;
   }
   return table;
 }

@@ -14,7 +14,7 @@ struct MetricsTable {
   std::vector<std::string> read;             // of those that were read
   std::vector<std::vector<double>> columns;  // of those, one number a row; nan: the cell is empty
 
-  std::size_t rows() const { return columns.empty() ? 0 : columns.front().size(); }
+  std::size_t rows = 0;
   // Null: it was not read.
   const std::vector<double>* column(std::string_view name) const;
   bool has(std::string_view name) const;  // the file

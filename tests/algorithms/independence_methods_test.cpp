@@ -122,6 +122,7 @@ AlgorithmSpec drawing(const MethodInfo& method, std::uint32_t batch, double part
   if (facts.takes != Takes::kIdentity) spec.compressor = "randk:k=25%";
   if (facts.takes == Takes::kContractive) spec.compressor += ",scaled=false";
   if (facts.stochastic) spec.batch = batch;
+  if (facts.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");  // all have one batch
   if (facts.partial) spec.participation = participation;
   if (takes(method, "p")) spec.parameters.emplace_back("p", "0.5");
   if (takes(method, "local_steps")) spec.parameters.emplace_back("local_steps", "3");

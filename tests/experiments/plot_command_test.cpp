@@ -186,7 +186,7 @@ TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
   error_has({.folders = {folder.path() / "absent"}}, "no results of a run there or below");
   error_has({.folders = {a}, .out = "x.png"}, "end the name in .svg");
   error_has({.folders = {a}, .x = "rouns"}, "did you mean 'rounds'");
-  error_has({.folders = {a}, .x = "sim_seconds"}, "has no column sim_seconds");
+  error_has({.folders = {a}, .x = "sim_seconds"}, "has no sim_seconds; choose another column");
   error_has({.folders = {a}, .y = "accuracy"}, "has no accuracy");
   error_has({.folders = {a}, .panels = {"loss:"}}, "write it as Y:X");
   error_has({.folders = {a}, .panels = {"los:bits"}}, "did you mean 'loss'");
@@ -240,7 +240,7 @@ TEST(MetricsTable, ReadsColumnsByNameWhateverElseAFileHas) {
                                                         ",2.5,a word\r\n" + row + ",,\n" + row + ",9");
   const std::vector<std::string> wanted = {"sim_seconds", "round", "absent"};
   const MetricsTable table = read_metrics_table(file, wanted);
-  EXPECT_EQ(table.rows(), 2u) << "the last line is still being written";
+  EXPECT_EQ(table.rows, 2u) << "the last line is still being written";
   EXPECT_EQ((*table.column("round"))[1], 3);
   EXPECT_EQ((*table.column("sim_seconds"))[0], 2.5);
   EXPECT_TRUE(std::isnan((*table.column("sim_seconds"))[1]));
