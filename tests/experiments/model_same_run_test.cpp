@@ -28,7 +28,7 @@ const std::vector<Model>& models() {
   return all;
 }
 
-std::string config(const Model& model, const std::string& precision) {
+std::string model_config(const Model& model, const std::string& precision) {
   const std::string partition = model.name == "gpt" ? "iid" : "dirichlet";
   return "name = \"same\"\nprecision = \"" + precision + "\"\n[problem]\nkind = \"" + model.name + "\"\n" +
          model.problem + "[clients]\ncount = 4\npartition = \"" + partition + "\"\nweights = \"samples\"\n" +
@@ -56,7 +56,7 @@ TEST(ModelSameRun, OneThreadFourThreadsAndTheCodecGiveTheSameBits) {
     for (const char* precision : {"fp64", "fp32"}) {
       SCOPED_TRACE(model.name + " " + precision);
       const Prepared prepared =
-          prepare(parse_experiment(config(model, precision), folder.path() / "same.toml"));
+          prepare(parse_experiment(model_config(model, precision), folder.path() / "same.toml"));
       const RunTrace one = trace(prepared, false, 1);
       EXPECT_TRUE(one.result.last.accuracy.has_value());
       EXPECT_FALSE(one.result.kernels.empty());
@@ -77,7 +77,7 @@ TEST(ModelSameRun, RealProcessesOverTcpGiveTheSameBits) {
   for (const Model& model : models()) {
     const std::string precision = number++ % 2 == 0 ? "fp32" : "fp64";
     SCOPED_TRACE(model.name + " " + precision);
-    const std::string file = folder.write("same.toml", config(model, precision)).string();
+    const std::string file = folder.write("same.toml", model_config(model, precision)).string();
     for (const char* transport : {"memory", "encoded", "tcp"}) {
       const auto run =
           run_gradwire(folder.path(), {"run", file, "--quiet", "--out", transport, "--transport", transport});

@@ -20,7 +20,8 @@ const std::string kText =
     "the slings and arrows of outrageous fortune,\nor to take arms against a sea of troubles\n";
 const std::string kNames = "emma\nolivia\nava\nisabella\nsophia\ncharlotte\nmia\namelia\nharper\nevelyn\n";
 
-std::string config(const std::string& kind, const std::string& clients, const std::string& problem = "") {
+std::string text_config(const std::string& kind, const std::string& clients,
+                        const std::string& problem = "") {
   const std::string shape = kind == "gpt" ? "context = 5\nwidth = 6\nlayers = 1\nheads = 2\n"
                                           : "context = 4\nwidth = 3\nhidden = [5]\n";
   return "name = \"text\"\n[problem]\nkind = \"" + kind + "\"\ndata = \"text:t\"\n" + shape + problem +
@@ -28,7 +29,7 @@ std::string config(const std::string& kind, const std::string& clients, const st
          "[algorithm]\nname = \"fedavg\"\nbatch = 4\nlocal_step_size = 0.1\n[run]\nrounds = 4\n";
 }
 Experiment experiment(const std::string& kind, const std::string& clients, const std::string& problem = "") {
-  return parse_experiment(config(kind, clients, problem), "t.toml").experiment;
+  return parse_experiment(text_config(kind, clients, problem), "t.toml").experiment;
 }
 
 std::size_t context_of(const ProblemSpec& spec) { return text_reading(spec.problem)->context; }
@@ -95,8 +96,8 @@ TEST(TextProblem, DoesNotDependOnHowTheTextIsSplit) {
   const TemporaryFolder folder;
   folder.write("t", kText + "Q");  // a letter that only the dropped remainder has
   for (const char* count : {"count = 1\n", "count = 4\n", "count = 7\n"})
-    EXPECT_EQ(prepare(parse_experiment(config("gpt", count), folder.path() / "t.toml")).d,
-              prepare(parse_experiment(config("gpt", "count = 2\n"), folder.path() / "t.toml")).d);
+    EXPECT_EQ(prepare(parse_experiment(text_config("gpt", count), folder.path() / "t.toml")).d,
+              prepare(parse_experiment(text_config("gpt", "count = 2\n"), folder.path() / "t.toml")).d);
 }
 
 // Two clients whose texts have no letter in common get the loss that one client has on the same letters.
@@ -189,7 +190,7 @@ TEST_F(TextProcesses, BringTextsOfTheirOwnAndAgreeOnTheLetters) {
   folder.write("two", "cocoa cocoa cocoa!");
   for (const std::string kind : {"gpt", "char_mlp"}) {
     std::filesystem::remove_all(state());
-    Process server = start_server(config(kind, "count = 2\n"));
+    Process server = start_server(text_config(kind, "count = 2\n"));
     Process one = start_client(1, "text:one"), two = start_client(2, "two");
     EXPECT_EQ(server.wait(), 0) << server.log();
     EXPECT_EQ(one.wait(), 0) << one.log();
@@ -203,7 +204,7 @@ TEST_F(TextProcesses, BringTextsOfTheirOwnAndAgreeOnTheLetters) {
 
 TEST_F(TextProcesses, AreToldWhenTheirTextIsTooShort) {
   folder.write("short", "abc");
-  Process server = start_server(config("gpt", "count = 1\n"));
+  Process server = start_server(text_config("gpt", "count = 1\n"));
   Process client = start_client(1, "text:short");
   EXPECT_EQ(client.wait(), 2);
   EXPECT_NE(client.log().find("needs 6 or more"), std::string::npos) << client.log();
@@ -217,7 +218,7 @@ TEST_F(TextProcesses, ThatComputeWithOtherKernelsAreNamedInOneWarning) {
   for (const char* kernels : {"baseline", ""}) {
     std::filesystem::remove_all(state());
     std::filesystem::remove(folder.path() / "server.log");
-    Process server = start_server(config("gpt", "count = 3\n"));
+    Process server = start_server(text_config("gpt", "count = 3\n"));
     std::vector<Process> clients;
     for (int k = 0; k < 3; ++k) {
       const ScopedEnvironment set("GRADWIRE_KERNELS", k == 1 && *kernels != '\0' ? kernels : nullptr);
