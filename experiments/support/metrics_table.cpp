@@ -23,9 +23,10 @@ class LineReader {
 
   // The next line without its newline, a view until the next call. False: no whole line is left.
   bool next(std::string_view& line) {
+    ++number_;
     std::size_t end = buffer_.find('\n', at_);
     while (end == std::string::npos) {
-      if (buffer_.size() - at_ > kLongestLine) throw trouble("a line of more than 64 KB: not a metrics.csv");
+      check_length(buffer_.size());
       buffer_.erase(0, at_);
       at_ = 0;
       const std::size_t left = buffer_.size();
@@ -36,10 +37,10 @@ class LineReader {
       if (buffer_.size() == left) return false;
       end = buffer_.find('\n', left);
     }
+    check_length(end);
     line = std::string_view(buffer_).substr(at_, end - at_);
     if (line.ends_with('\r')) line.remove_suffix(1);
     at_ = end + 1;
-    ++number_;
     return true;
   }
 
@@ -48,6 +49,10 @@ class LineReader {
   }
 
  private:
+  void check_length(std::size_t end) const {
+    if (end - at_ > kLongestLine) throw trouble("a line of more than 64 KB: not a metrics.csv");
+  }
+
   std::ifstream in_;
   std::string name_, buffer_;
   std::size_t at_ = 0, number_ = 0;

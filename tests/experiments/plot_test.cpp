@@ -123,6 +123,7 @@ struct Runs {
     run.metrics.names = {"round", "loss", "grad_norm_sq", "accuracy", "bits_up", "bytes_up"};
     run.metrics.read = run.metrics.names;
     run.metrics.columns.resize(6);
+    run.metrics.rows = rounds + 1;
     for (std::size_t k = 0; k <= rounds; ++k) {
       const double at = static_cast<double>(k), g = grad(at);
       const double row[] = {at, 1 + g, g, kNan, bits * at, 20 * bits / 8 * at};
