@@ -109,7 +109,8 @@ std::string tikz_head(const Figure& figure, std::size_t columns, std::size_t row
          "unbounded coords=jump, enlargelimits=false,\n  every axis plot/.append style={line width=1pt, "
          "mark size=2pt},\n  legend style={draw=none, at={(0,1.03)}, anchor=south west, legend cell "
          "align=left, "
-         "font=\\small},\n  legend columns=" +
+         "font=\\small, /tikz/every even column/.append style={column sep=8pt}},\n  "
+         "/pgf/number format/1000 sep={\\,},\n  legend columns=" +
          std::to_string(std::min<std::size_t>(figure.curves.size(), 2 * columns)) + "]\n";
 }
 
