@@ -1,5 +1,6 @@
 #include "experiments/optimum/f_star.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <numbers>
@@ -16,6 +17,8 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
+// Of the largest: below, A is singular but for the rounding of its entries.
+constexpr double kSmallestEigenvalue = 1e-15;
 constexpr std::size_t kNewtonDim = 1500;           // a step takes a second
 constexpr std::size_t kHessianBytes = 512u << 20;  // least squares keep one for each client
 
@@ -36,11 +39,12 @@ std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
   }
   const auto d = static_cast<long double>(family.dim());
   const long double angle = std::numbers::pi_v<long double> / (2 * (d + 1));
-  long double corner = 0;  // (A^-1)_11
+  const long double largest = std::max(excess, excess - 4 * neighbour);  // no eigenvalue is larger
+  long double corner = 0;                                                // (A^-1)_11
   for (std::size_t k = 1; k <= family.dim(); ++k) {
     const long double sine = std::sin(angle * static_cast<long double>(k));
     const long double eigenvalue = excess - 4 * neighbour * sine * sine;
-    if (!(eigenvalue > 0)) return std::nullopt;
+    if (!(eigenvalue > kSmallestEigenvalue * largest)) return std::nullopt;
     const long double entry = std::sin(2 * angle * static_cast<long double>(k));
     corner += 2 / (d + 1) * entry * entry / eigenvalue;
   }
