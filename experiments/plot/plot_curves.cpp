@@ -38,6 +38,10 @@ std::string method_of(const RunKeys& keys) {
 }
 
 bool is_of_method(std::string_view key) { return key == "algorithm.name" || key == "algorithm.compressor"; }
+// How long a run goes on, how often it is measured, and what its server does beside the method.
+bool is_aside(std::string_view key) {
+  return (key.starts_with("run.") && key != "run.x0") || key.starts_with("server.");
+}
 bool is_of_algorithm(std::string_view key) { return key.starts_with("algorithm."); }
 
 // All keys but name and seed, as one text.
@@ -141,7 +145,9 @@ void add_words(std::string& label, const RunKeys& keys, const std::vector<std::s
   for (const std::string& key : differ) label += (label.empty() ? "" : ", ") + spell(keys, key, shorten);
 }
 
-void name_by_keys(std::vector<PlotCurve>& curves, std::span<const PlotRun> runs, bool shorten) {
+// `all_keys`: keys that change no method and no problem, too.
+void name_by_keys(std::vector<PlotCurve>& curves, std::span<const PlotRun> runs, bool shorten,
+                  bool all_keys) {
   std::map<std::string, std::vector<PlotCurve*>> by_method;
   std::vector<PlotCurve*> all;
   for (PlotCurve& curve : curves) {
@@ -154,7 +160,9 @@ void name_by_keys(std::vector<PlotCurve>& curves, std::span<const PlotRun> runs,
   };
   // What is solved, and how it is shared, is compared among all curves; step sizes among those of one method.
   const Differences whole(runs, all);
-  const std::vector<std::string> setting = few(whole, whole.keys(false));
+  std::vector<std::string> differ = whole.keys(false);
+  if (!all_keys) std::erase_if(differ, is_aside);
+  const std::vector<std::string> setting = few(whole, differ);
   for (const auto& [method, own] : by_method) {
     const Differences among(runs, own);
     const std::vector<std::string> parameters = few(among, among.keys(true));
@@ -172,8 +180,8 @@ void name_by_keys(std::vector<PlotCurve>& curves, std::span<const PlotRun> runs,
 
 std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs) {
   std::vector<PlotCurve> curves = group(runs);
-  for (const bool shorten : {true, false}) {
-    name_by_keys(curves, runs, shorten);
+  for (const auto& [shorten, all_keys] : {std::pair(true, false), {true, true}, {false, true}}) {
+    name_by_keys(curves, runs, shorten, all_keys);
     if (are_distinct(curves)) return curves;
   }
   for (PlotCurve& curve : curves) curve.label = value_of_key(runs[curve.runs.front()].keys, "name");

@@ -116,6 +116,15 @@ TEST(PlotCurves, LabelsSayTheKeysThatDiffer) {
   EXPECT_EQ(labels_of(curves_of(folder, {"d", "e"})), (Labels{"ef21, topk:k=1, dim = 7", "gd, dim = 5"}));
 }
 
+TEST(PlotCurves, HowLongARunGoesOnIsSaidOnlyWhereNothingElseDiffers) {
+  const TemporaryFolder folder;
+  write_run(folder, "a", {.more = "[run]\nrounds = 10\n"});
+  write_run(folder, "b", {.more = "[run]\nrounds = 20\n"});
+  write_run(folder, "c", {.algorithm = "gd", .compressor = "identity", .more = "[run]\nrounds = 30\n"});
+  EXPECT_EQ(labels_of(curves_of(folder, {"b", "c"})), (Labels{"ef21, topk:k=1", "gd"}));
+  EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"rounds = 10", "rounds = 20"}));
+}
+
 TEST(PlotCurves, LabelsHaveAsManyDigitsAsTellNumbersApart) {
   const TemporaryFolder folder;
   write_run(folder, "a", {.more = "step_size = 0.013046555188\n"});
