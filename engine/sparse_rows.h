@@ -97,15 +97,18 @@ class SparseRows {
     for (; k < count && columns[k] < end; ++k) y[columns[k]] += scale * values[k];
   }
 
-  // ||a_r||^2; one running sum per lane, each addition of one would wait for the one before.
-  Real square(std::size_t r) const {
-    Real sums[4] = {};
-    std::size_t k = row_start_[r];
-    const std::size_t end = row_start_[r + 1];
-    for (; k + 4 <= end; k += 4)
-      for (std::size_t i = 0; i < 4; ++i) sums[i] += value_[k + i] * value_[k + i];
-    for (; k < end; ++k) sums[0] += value_[k] * value_[k];
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  // What a clipped gradient asks of a row, in one pass: a_r^T x and a_r^T y to the bits of dot(), ||a_r||^2.
+  struct Sums {
+    Real with_x = 0, with_y = 0, square = 0;
+  };
+  Sums sums(std::size_t r, const Real* x, const Real* y) const {
+    Sums s;
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
+      s.with_x += value_[k] * x[column_[k]];
+      s.with_y += value_[k] * y[column_[k]];
+      s.square += value_[k] * value_[k];
+    }
+    return s;
   }
 
  private:

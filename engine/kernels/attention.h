@@ -279,58 +279,6 @@ void head_backward(const Attention<T>& a, const T* k, const T* q, const T* v, co
   put(add[2], dv, [&](bool plus, T* to) { mix_back(s, a.causal, dy, turned, plus, to); });
 }
 
-// One head of one sample: of the scores k^T q, of their softmax (the share), of its mix of v. kPositions: 0
-// where their number is not known here.
-template <int kPositions, class T>
-void head_tangent(const Attention<T>& a, Index at, const T* share, const T* const d[3], T* dy) {
-  const Index n = kPositions > 0 ? kPositions : a.positions,
-              padded = kPositions > 0 ? kPositions : a.padded();
-  const Index size = a.channels / a.heads, L = a.lanes;
-  const T scale = attention_scale<T>(size);
-  const T *key = a.key + at, *query = a.query + at, *value = a.value + at;
-  const T *dkey = d[0] + at, *dquery = d[1] + at, *dvalue = d[2] + at;
-  T *moved = a.scratch, *total = a.scratch + n * padded;
-  for (Index q = 0; q < n; ++q) total[q] = 0;
-  for (Index t = 0; t < n; ++t) {
-    T* row = moved + t * padded;
-    const Index from = a.causal ? t : 0;
-    for (Index q = 0; q < n; ++q) row[q] = 0;
-    for (Index i = 0; i < size; ++i)
-      for (Index q = from; q < n; ++q)
-        row[q] += dkey[i * L + t] * query[i * L + q] + key[i * L + t] * dquery[i * L + q];
-    for (Index q = from; q < n; ++q) {
-      row[q] *= scale;
-      total[q] += share[t * padded + q] * row[q];
-    }
-  }
-  for (Index t = 0; t < n; ++t)
-    for (Index q = a.causal ? t : 0; q < n; ++q)
-      moved[t * padded + q] = share[t * padded + q] * (moved[t * padded + q] - total[q]);
-  for (Index i = 0; i < size; ++i) {
-    for (Index q = 0; q < n; ++q) total[q] = 0;
-    for (Index t = 0; t < n; ++t)
-      for (Index q = a.causal ? t : 0; q < n; ++q)
-        total[q] += dvalue[i * L + t] * share[t * padded + q] + value[i * L + t] * moved[t * padded + q];
-    for (Index q = 0; q < n; ++q) dy[at + i * L + q] = total[q];
-  }
-}
-
-template <class T>
-void attention_tangent(const Attention<T>& a, const T* const d[3], T* dy) {
-  const Index size = a.channels / a.heads, L = a.lanes, square = a.positions * a.padded();
-  for (Index s = 0; s < a.samples; ++s)
-    for (Index h = 0; h < a.heads; ++h) {
-      const Index at = h * size * L + s * a.positions;
-      const T* share = a.share + (s * a.heads + h) * square;
-      if (a.positions == 8)
-        head_tangent<8>(a, at, share, d, dy);
-      else
-        head_tangent<0>(a, at, share, d, dy);
-    }
-  for (Index c = 0; c < a.channels; ++c)
-    for (Index l = a.samples * a.positions; l < L; ++l) dy[c * L + l] = dy[c * L];
-}
-
 // Lanes behind the last sample repeat lane 0, so that they are finite whenever the samples are.
 template <class T>
 void attention_forward(const Attention<T>& a, T* y) {

@@ -1,6 +1,7 @@
 // The table of one instruction set and one type: compiled once for each (engine/CMakeLists.txt).
 #include "engine/kernels/activations.h"
 #include "engine/kernels/attention.h"
+#include "engine/kernels/attention_tangent.h"
 #include "engine/kernels/features.h"
 #include "engine/kernels/gram.h"
 #include "engine/kernels/images.h"
@@ -22,7 +23,9 @@ const Kernels<Real> GRADWIRE_TABLE = {
     .name = GRADWIRE_TEXT(GRADWIRE_ISA),
     .vector = kNative<Real>,
     .lane_product = lane_product<Real>,
+    .lane_product_pair = lane_product_pair<Real>,
     .row_forward = row_forward<Real>,
+    .row_tangent = row_tangent<Real>,
     .row_backward = row_backward<Real>,
     .single_backward = single_backward<Real>,
     .outer = outer<Real>,

@@ -44,6 +44,16 @@ struct RowAffine {
   Index lanes;
 };
 
+// The tangent of a RowAffine: dy = W dx + V x + bias, of the derivative dx of x and the directions V and bias
+// of its parameters.
+template <class Real>
+struct RowTangent {
+  const Real* v;
+  const Real* bias;  // or null
+  const Real* dx;
+  Real* dy;
+};
+
 // The features of one sample that are not 0, by number.
 template <class Real>
 struct SparseSample {
@@ -93,7 +103,11 @@ struct Kernels {
 
   // ---- affine maps and other products ----
   void (*lane_product)(const LaneProduct<Real>&);
+  // The same with the products of w2 and x2, laid out as w and x, on top.
+  void (*lane_product_pair)(const LaneProduct<Real>&, const Real* w2, const Real* x2);
   void (*row_forward)(const RowAffine<Real>&, Real* y);
+  // y to the bits of row_forward(), and its tangent.
+  void (*row_tangent)(const RowAffine<Real>&, const RowTangent<Real>&, Real* y);
   void (*row_backward)(const RowAffine<Real>&, const Real* dy, bool add, Real* dx);
   // One lane: dx and dW in one pass over W. The kernel reads W before it writes dw, so dw may be w itself
   // (then `add` is implied: a descent step); null: dx alone.

@@ -123,4 +123,48 @@ void lane_product(const LaneProduct<T>& p) {
     lane_product_of<false>(p);
 }
 
+// Two products into one sum, which stays in registers. REQUIRES: not transposed.
+template <int R, int C, class V, class T>
+GRADWIRE_KERNEL void pair_tile(const LaneProduct<T>& p, const T* w2, const T* x2, Index r, Index l) {
+  constexpr int N = sizeof(V) / sizeof(T);
+  V a[R][C];
+  T* y = p.y + r * p.y_stride + l;
+  for (int i = 0; i < R; ++i) {
+    const T b = p.bias != nullptr ? p.bias[r + i] : T(0);
+    for (int c = 0; c < C; ++c) a[i][c] = p.add ? load<V>(y + i * p.y_stride + c * N) + b : splat<V>(b);
+  }
+  const Index at = r * p.w_stride;
+  const T *x = p.x + l, *z = x2 + l;
+  // Three base pointers for each, as in lane_tile().
+  const T* base[3] = {p.w + at, p.w + at + (R > 4 ? 4 : 0) * p.w_stride,
+                      p.w + at + (R > 8 ? 8 : 0) * p.w_stride};
+  const T* other[3] = {w2 + at, w2 + at + (R > 4 ? 4 : 0) * p.w_stride,
+                       w2 + at + (R > 8 ? 8 : 0) * p.w_stride};
+  for (Index k = 0; k < p.depth; ++k, x += p.x_stride, z += p.x_stride) {
+    V v[C], u[C];
+    for (int c = 0; c < C; ++c) v[c] = load<V>(x + c * N), u[c] = load<V>(z + c * N);
+    for (int i = 0; i < R; ++i) {
+      const T q = base[i / 4][i % 4 * p.w_stride], g = other[i / 4][i % 4 * p.w_stride];
+      for (int c = 0; c < C; ++c) a[i][c] = fma(g, u[c], fma(q, v[c], a[i][c]));
+    }
+    ++base[0], ++base[1], ++base[2], ++other[0], ++other[1], ++other[2];
+    asm("" : "+r"(base[0]), "+r"(base[1]), "+r"(base[2]), "+r"(other[0]), "+r"(other[1]), "+r"(other[2]));
+  }
+  for (int i = 0; i < R; ++i)
+    for (int c = 0; c < C; ++c) store(y + i * p.y_stride + c * N, a[i][c]);
+}
+
+template <class T>
+void lane_product_pair(const LaneProduct<T>& p, const T* w2, const T* x2) {
+  constexpr int N = kNative<T>;
+  const auto columns = [&]<int C, class V>(Index l) __attribute__((always_inline)) {
+    in_runs<kTileRows>(
+        p.rows, [&]<int R>(Index r) __attribute__((always_inline)) { pair_tile<R, C, V>(p, w2, x2, r, l); });
+  };
+  Index l = 0;
+  for (; l + 2 * N <= p.lanes; l += 2 * N) columns.template operator()<2, Vec<T, N>>(l);
+  for_lanes<T>(
+      p.lanes, [&]<int M>(Index first) { columns.template operator()<1, Vec<T, M>>(first); }, l);
+}
+
 }  // namespace gradwire::GRADWIRE_ISA

@@ -51,17 +51,32 @@ void Block<Real>::unit_gradients(const Step& step, const UnitRun& units, const R
   const Op& op = step.op;
   const Index in = channels(op.in[0]), at = units.first * in;
   const Real* w = x + op.first[0] + at;
+  const Real* slopes = dy;
   dy += units.first * lanes_;
   const RowAffine<Real> rows{w, nullptr, units.count, in, value(op.in[0]), lanes_};
   Real* dx = units.input ? slope(op.in[0]) : nullptr;
   const Index weights = units.weights_end - units.weights_first;
   Real* dw = gradient + op.first[0] + units.weights_first * in;
   if (lanes_ == 1 && !step.skip[0]) {
-    // One pass over the weights for both; so the gradient of other rows comes with that of the input.
-    if (dx != nullptr)
-      kernels_.single_backward(rows, dy, units.add_input, dx, units.add_weights,
-                               weights > 0 ? gradient + op.first[0] + at : nullptr);
-    else if (weights > 0)
+    // One pass over the weights for both. Units are added to the gradient of the input one after the other,
+    // so it does not matter where the pass is cut.
+    if (dx != nullptr) {
+      bool add_input = units.add_input;
+      const auto pass = [&](Index first, Index end, bool with_weights) {
+        if (first == end) return;
+        const Index weight = first * in;
+        kernels_.single_backward({x + op.first[0] + weight, nullptr, end - first, in, rows.x, lanes_},
+                                 slopes + first, add_input, dx, units.add_weights,
+                                 with_weights ? gradient + op.first[0] + weight : nullptr);
+        add_input = true;
+      };
+      const Index last = units.first + units.count;
+      const Index from = weights > 0 ? units.weights_first : last,
+                  to = weights > 0 ? units.weights_end : last;
+      pass(units.first, from, false);
+      pass(from, to, true);
+      pass(to, last, false);
+    } else if (weights > 0)
       kernels_.single_backward(
           {x + op.first[0] + units.weights_first * in, nullptr, weights, in, value(op.in[0]), lanes_},
           dy + (units.weights_first - units.first), false, slope(op.in[0]), units.add_weights, dw);

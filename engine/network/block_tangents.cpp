@@ -24,8 +24,12 @@ typename Block<Real>::Tangent Block<Real>::directional(const Real* x, const Real
   start_forward();
   const std::size_t last = plan_.steps.size() - 1;
   for (std::size_t i = 0; i < last; ++i) {
-    forward(plan_.steps[i], x);
-    tangent(plan_.steps[i], x, v);
+    const Step& step = plan_.steps[i];
+    // Both in one pass over the weights, where x is rows.
+    const bool together =
+        step.op.kind == OpKind::kAffine && as_rows(step.op.in[0]) && tangent(step.op.in[0]) != nullptr;
+    if (!together) forward(step, x);
+    tangent(step, x, v);
   }
   const double positions = static_cast<double>(plan_.positions);
   result.loss = loss(plan_.steps[last], Real(1) / static_cast<Real>(plan_.positions)) / positions;
@@ -85,15 +89,15 @@ void Block<Real>::affine_tangent(const Step& step, const Real* x, const Real* v)
   const Op& op = step.op;
   const Index in = channels(op.in[0]), out = channels(op.out);
   const Real *w = x + op.first[0], *moved = tangent(op.in[0]);
+  const auto bias = [&](const Real* of) { return op.count[1] > 0 ? of + op.first[1] : nullptr; };
   Real* to = tangent(op.out);
-  affine(step, v, to);
-  if (moved == nullptr) return;
-  if (as_rows(op.in[0])) {
-    kernels_.row_forward({w, nullptr, out, in, moved, lanes_}, scratch_);
-    kernels_.add(out * lanes_, to, scratch_, to);
-  } else {
-    kernels_.lane_product({w, in, false, out, in, moved, lanes_, lanes_, nullptr, true, to, lanes_});
-  }
+  if (moved == nullptr) return affine(step, v, to);
+  if (as_rows(op.in[0]))
+    kernels_.row_tangent({w, bias(x), out, in, value(op.in[0]), lanes_},
+                         {v + op.first[0], bias(v), moved, to}, value(op.out));
+  else
+    kernels_.lane_product_pair({w, in, false, out, in, moved, lanes_, lanes_, bias(v), false, to, lanes_},
+                               v + op.first[0], value(op.in[0]));
 }
 
 template <class Real>

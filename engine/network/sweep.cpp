@@ -81,6 +81,9 @@ OpCost cost_of(const Plan& plan, const Plan::Step& step) {
 
 void Sweep::plan(const Plan& plan, const GradientTerms& terms) {
   terms_ = &terms;
+  whole_sweep_ = terms.wanted.all();
+  first_ = 0;
+  if (whole_sweep_) return;
   parts_.resize(plan.steps.size());
   needed_.assign(plan.places.size(), false);
   first_ = plan.steps.size() - 1;

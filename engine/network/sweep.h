@@ -28,7 +28,7 @@ class Sweep {
   // Keeps views of `terms`. Allocates when it sees a plan with more steps than any before.
   void plan(const Plan& plan, const GradientTerms& terms);
 
-  const SweepPart& part(std::size_t step) const { return parts_.empty() ? whole_ : parts_[step]; }
+  const SweepPart& part(std::size_t step) const { return whole_sweep_ ? whole_ : parts_[step]; }
   // The lowest step that runs; all steps from the loss down to it are looked at.
   std::size_t first_step() const { return first_; }
   const GradientTerms* terms() const { return terms_; }  // null: the whole
@@ -38,6 +38,7 @@ class Sweep {
   std::size_t block = 0;  // number of the block: each draws its own paths
 
  private:
+  bool whole_sweep_ = true;  // all parts are as whole_
   SweepPart whole_;
   std::vector<SweepPart> parts_;  // by step
   std::vector<bool> needed_;      // by node: its gradient

@@ -117,19 +117,29 @@ class LinearPowers {
       square_of_r = lane_sum(
           r.size(), [&](std::size_t j) { return static_cast<double>(r[j]) * static_cast<double>(r[j]); });
     }
+    const Real* with = r.empty() ? x.data() : r.data();
     std::fill(gradient.begin(), gradient.end(), Real(0));
     double sum = 0, factors = 0;
-    for_blocks(x, [&](std::size_t count, const std::size_t* row, const Real* z, Real* slope) {
+    Real z[kBlockRows], slope[kBlockRows], with_r[kBlockRows], squares[kBlockRows];
+    std::size_t row[kBlockRows];
+    for (std::size_t start = 0; start < batch_.count(); start += kBlockRows) {
+      const std::size_t count = take(start, row);
+      for (std::size_t k = 0; k < count; ++k) {
+        const auto sums = rows_.sums(row[k], x.data(), with);
+        z[k] = sums.with_x;
+        with_r[k] = sums.with_y;
+        squares[k] = sums.square;
+      }
       losses_(count, row, z, slope, sum);
       for (std::size_t k = 0; k < count; ++k) {
         const double s = static_cast<double>(slope[k]);
-        double square = s * s * static_cast<double>(rows_.square(row[k]));
-        if (!r.empty()) square += 2 * s * static_cast<double>(rows_.dot(row[k], r.data())) + square_of_r;
+        double square = s * s * static_cast<double>(squares[k]);
+        if (!r.empty()) square += 2 * s * static_cast<double>(with_r[k]) + square_of_r;
         const double factor = factor_of(square);
         factors += factor;
         rows_.add_scaled(row[k], static_cast<Real>(factor * s) * share_, gradient.data());
       }
-    });
+    }
     const Real of_r = static_cast<Real>(factors) * share_;
     for (std::size_t j = 0; j < r.size(); ++j) gradient[j] += of_r * r[j];
     return total(sum, x);

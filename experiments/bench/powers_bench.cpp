@@ -1,4 +1,5 @@
 // What the powers of an oracle (engine/oracle.h) cost, against its plain gradient.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -10,8 +11,10 @@
 #include <vector>
 
 #include "base/random.h"
+#include "engine/problems/logistic.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/tasks.h"
+#include "experiments/bench/workloads.h"
 
 namespace gradwire::bench {
 namespace {
@@ -218,6 +221,33 @@ void others(Bench& bench, PowersTask& task) {
       [&] { bench.keep(task.two_calls()); }, 1.03);
 }
 
+// Logistic regression with its regularizer, all samples.
+void linear(Bench& bench) {
+  const NamedData named = libsvm_or_like("a9a", bench.small());
+  const std::size_t d = named.data.columns;
+  LogisticOracle<double> oracle(Part{named.data, {}}, d, distinct_labels(named.data), Regularizer::kNonconvex,
+                                0.1);
+  const std::vector<double> x = normal_vector<double>(d, 1), v = normal_vector<double>(d, 2);
+  std::vector<double> gradient(d), other(d);
+  const auto plain = [&] { bench.keep(oracle.loss_and_gradient(x, {}, gradient)); };
+  const std::string name = "logistic " + named.name;
+  compare(
+      bench, "derivative in a direction, " + name,
+      [&] { bench.keep(oracle.directional(x, v, {}).derivative); }, "value alone",
+      [&] { bench.keep(oracle.loss(x, {})); }, 2.5);
+  compare(
+      bench, "clipped gradients of samples, " + name,
+      [&] { bench.keep(oracle.clipped_gradient(x, {}, 1, gradient)); }, "plain gradient", plain, 1.5);
+  compare(
+      bench, "gradients at two points, " + name,
+      [&] { bench.keep(oracle.two_gradients(x, v, {}, gradient, other).y); }, "two calls",
+      [&] {
+        plain();
+        bench.keep(oracle.loss_and_gradient(v, {}, other));
+      },
+      1);
+}
+
 }  // namespace
 
 void engine_powers(Bench& bench) {
@@ -237,6 +267,7 @@ void engine_powers(Bench& bench) {
   for (PowersTask* task : {&gpt1, &gpt4}) overlap(bench, *task);
   for (PowersTask* task : {&letters64, &narrow}) random_paths(bench, *task);
   for (PowersTask* task : {&gpt1, &gpt64, &letters1, &letters64, &narrow}) others(bench, *task);
+  linear(bench);
 }
 
 }  // namespace gradwire::bench
