@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/population.h"
+#include "engine/oracles/linear_oracle.h"
 #include "engine/regularizer.h"
 #include "engine/shared_samples.h"
 #include "engine/sparse_rows.h"
@@ -17,7 +17,7 @@
 namespace gradwire {
 
 template <class Real>
-class LeastSquaresOracle final : public MovableOracle<Real> {
+class LeastSquaresOracle final : public LinearOracle<Real, LeastSquaresOracle<Real>> {
  public:
   // Copies share the samples. Throws DataError when a feature is not below `dim`.
   LeastSquaresOracle(SharedSamples samples, std::size_t dim, Regularizer regularizer, double lambda);
@@ -29,20 +29,12 @@ class LeastSquaresOracle final : public MovableOracle<Real> {
   std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
-  std::optional<Real> compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
-                              const GradientTerms& terms) override;
-  double cost(const Coordinates& wanted) const override;
-  Real loss(std::span<const Real> x, Batch batch) override;
-  Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
-  TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
-                                std::span<Real> at_x, std::span<Real> at_y) override;
-  Real clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
-                        std::span<Real> gradient) override;
 
  private:
-  // Calls f(LinearPowers) for the rows of a batch.
+  friend LinearOracle<Real, LeastSquaresOracle>;
   template <class F>
   auto with_powers(Batch batch, F&& f);
+  const SparseRows<Real>& rows() const { return data_->rows; }
 
   struct Data {
     SparseRows<Real> rows;
@@ -61,6 +53,8 @@ class LeastSquaresOracle final : public MovableOracle<Real> {
   double lambda_;
 };
 
+extern template class LinearOracle<float, LeastSquaresOracle<float>>;
+extern template class LinearOracle<double, LeastSquaresOracle<double>>;
 extern template class LeastSquaresOracle<float>;
 extern template class LeastSquaresOracle<double>;
 

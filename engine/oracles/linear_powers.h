@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/oracle.h"
+#include "engine/oracles/linear_oracle.h"
 #include "engine/regularizer.h"
 #include "engine/sparse_rows.h"
 
@@ -197,6 +197,50 @@ double linear_cost(const SparseRows<Real>& rows, const Coordinates& wanted) {
   constexpr double kForward = 0.6;  // a sum waits for its last term, additions to a gradient do not
   return kForward + (1 - kForward) * static_cast<double>(wanted.count({0, rows.columns()})) /
                         static_cast<double>(rows.columns());
+}
+
+// ---- LinearOracle ----
+
+template <class Real, class Self>
+std::optional<Real> LinearOracle<Real, Self>::compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
+                                                      const GradientTerms& terms) {
+  check_lengths(x, gradient, this->dim());
+  return self().with_powers(batch, [&](auto powers) { return powers.compute(x, gradient, terms); });
+}
+
+template <class Real, class Self>
+double LinearOracle<Real, Self>::cost(const Coordinates& wanted) const {
+  return linear_cost(static_cast<const Self&>(*this).rows(), wanted);
+}
+
+template <class Real, class Self>
+Real LinearOracle<Real, Self>::loss(std::span<const Real> x, Batch batch) {
+  check_length(x, this->dim());
+  return self().with_powers(batch, [&](auto powers) { return powers.loss(x); });
+}
+
+template <class Real, class Self>
+Directional<Real> LinearOracle<Real, Self>::directional(std::span<const Real> x, std::span<const Real> v, Batch batch) {
+  check_length(x, this->dim());
+  check_length(v, this->dim());
+  return self().with_powers(batch, [&](auto powers) { return powers.directional(x, v); });
+}
+
+template <class Real, class Self>
+TwoLosses<Real> LinearOracle<Real, Self>::two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
+                                                        std::span<Real> at_x, std::span<Real> at_y) {
+  check_lengths(x, at_x, this->dim());
+  check_lengths(y, at_y, this->dim());
+  return self().with_powers(batch, [&](auto powers) { return powers.two_gradients(x, y, at_x, at_y); });
+}
+
+template <class Real, class Self>
+Real LinearOracle<Real, Self>::clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
+                                                std::span<Real> gradient) {
+  check_lengths(x, gradient, this->dim());
+  this->check_norm_bound(norm_bound);
+  const auto factor = [&](double square) { return this->clip_factor(norm_bound, square); };
+  return self().with_powers(batch, [&](auto powers) { return powers.clipped(x, factor, gradient); });
 }
 
 }  // namespace gradwire

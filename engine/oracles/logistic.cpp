@@ -183,49 +183,8 @@ auto LogisticOracle<Real>::with_powers(Batch batch, F&& f) {
   return f(LinearPowers(data_->rows, rows, regularizer_, lambda_, losses, mean));
 }
 
-template <class Real>
-std::optional<Real> LogisticOracle<Real>::compute(std::span<const Real> x, Batch batch,
-                                                  std::span<Real> gradient, const GradientTerms& terms) {
-  check_lengths(x, gradient, dim());
-  return with_powers(batch, [&](auto powers) { return powers.compute(x, gradient, terms); });
-}
-
-template <class Real>
-double LogisticOracle<Real>::cost(const Coordinates& wanted) const {
-  return linear_cost(data_->rows, wanted);
-}
-
-template <class Real>
-Real LogisticOracle<Real>::loss(std::span<const Real> x, Batch batch) {
-  check_length(x, dim());
-  return with_powers(batch, [&](auto powers) { return powers.loss(x); });
-}
-
-template <class Real>
-Directional<Real> LogisticOracle<Real>::directional(std::span<const Real> x, std::span<const Real> v,
-                                                    Batch batch) {
-  check_length(x, dim());
-  check_length(v, dim());
-  return with_powers(batch, [&](auto powers) { return powers.directional(x, v); });
-}
-
-template <class Real>
-TwoLosses<Real> LogisticOracle<Real>::two_gradients(std::span<const Real> x, std::span<const Real> y,
-                                                    Batch batch, std::span<Real> at_x, std::span<Real> at_y) {
-  check_lengths(x, at_x, dim());
-  check_lengths(y, at_y, dim());
-  return with_powers(batch, [&](auto powers) { return powers.two_gradients(x, y, at_x, at_y); });
-}
-
-template <class Real>
-Real LogisticOracle<Real>::clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
-                                            std::span<Real> gradient) {
-  check_lengths(x, gradient, dim());
-  this->check_norm_bound(norm_bound);
-  const auto factor = [&](double square) { return this->clip_factor(norm_bound, square); };
-  return with_powers(batch, [&](auto powers) { return powers.clipped(x, factor, gradient); });
-}
-
+template class LinearOracle<float, LogisticOracle<float>>;
+template class LinearOracle<double, LogisticOracle<double>>;
 template class LogisticOracle<float>;
 template class LogisticOracle<double>;
 

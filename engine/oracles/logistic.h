@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/oracles/linear_oracle.h"
 #include "engine/oracles/weighted_gram.h"
-#include "engine/population.h"
 #include "engine/regularizer.h"
 #include "engine/shared_samples.h"
 #include "engine/sparse_rows.h"
@@ -22,7 +22,7 @@ namespace gradwire {
 enum class LinearLoss : std::uint8_t { kLogistic, kSigmoidSquared };
 
 template <class Real>
-class LogisticOracle final : public MovableOracle<Real> {
+class LogisticOracle final : public LinearOracle<Real, LogisticOracle<Real>> {
  public:
   // `labels`: the two of all clients, ascending; they become -1 and +1. Copies share the samples. Throws
   // DataError when a training sample has another label, or a feature is not below `dim`.
@@ -36,24 +36,16 @@ class LogisticOracle final : public MovableOracle<Real> {
   std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
-  std::optional<Real> compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
-                              const GradientTerms& terms) override;
-  double cost(const Coordinates& wanted) const override;
-  Real loss(std::span<const Real> x, Batch batch) override;
-  Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
-  TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
-                                std::span<Real> at_x, std::span<Real> at_y) override;
-  Real clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
-                        std::span<Real> gradient) override;
 
   // A sample with a^T x > 0 is taken for +1, others for -1; nan is wrong. Nothing when this client has no
   // test samples.
   std::optional<Score> score(std::span<const Real> x) override;
 
  private:
-  // Calls f(LinearPowers) for the rows of a batch.
+  friend LinearOracle<Real, LogisticOracle>;
   template <class F>
   auto with_powers(Batch batch, F&& f);
+  const SparseRows<Real>& rows() const { return data_->rows; }
 
   struct Data {
     SparseRows<Real> rows;
@@ -72,6 +64,8 @@ class LogisticOracle final : public MovableOracle<Real> {
   WeightedGram<Real> gram_;
 };
 
+extern template class LinearOracle<float, LogisticOracle<float>>;
+extern template class LinearOracle<double, LogisticOracle<double>>;
 extern template class LogisticOracle<float>;
 extern template class LogisticOracle<double>;
 

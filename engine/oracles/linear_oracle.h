@@ -1,0 +1,32 @@
+// What the oracles of linear models have in common: the powers that they make of their rows and of one loss.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "engine/population.h"
+
+namespace gradwire {
+
+// Self has, for this class alone,
+//   auto with_powers(Batch, f)          calls f(LinearPowers) for the rows of a batch
+//   const SparseRows<Real>& rows() const
+// The functions are defined in linear_powers.h, which the .cpp of Self includes.
+template <class Real, class Self>
+class LinearOracle : public MovableOracle<Real> {
+ public:
+  std::optional<Real> compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
+                              const GradientTerms& terms) override;
+  double cost(const Coordinates& wanted) const override;
+  Real loss(std::span<const Real> x, Batch batch) override;
+  Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
+  TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
+                                std::span<Real> at_x, std::span<Real> at_y) override;
+  Real clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
+                        std::span<Real> gradient) override;
+
+ private:
+  Self& self() { return static_cast<Self&>(*this); }
+};
+
+}  // namespace gradwire
