@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fnv.h"
+
 namespace gradwire {
 
 // Natural logarithm of a positive normal number within 2 ulp, by basic operations only.
@@ -49,9 +51,9 @@ inline double portable_exp(double x) {
 class Random {
  public:
   explicit Random(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0) {
-    std::uint64_t name = 0xcbf29ce484222325;  // FNV-1a
-    for (const char c : purpose) name = (name ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    state_ = mix(mix(mix(seed + kStep) ^ name) + index * kStep);
+    Fnv1a name;
+    name.add(purpose);
+    state_ = mix(mix(mix(seed + kStep) ^ name.value()) + index * kStep);
   }
 
   std::uint64_t next() { return mix(state_ += kStep); }

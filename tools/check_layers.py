@@ -57,7 +57,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "experiments/plot": f"{_ENGINE} {_PROTO} fl_client experiments/support experiments/optimum",
     "experiments/run": f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot",
     "experiments/sweep": f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run",
-    "experiments/bench": f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot",
+    "experiments/bench": f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep",
     "experiments": _EXPERIMENTS,
     "tests": f"{_EXPERIMENTS} experiments",
 }.items()}

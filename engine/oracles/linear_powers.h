@@ -202,8 +202,8 @@ double linear_cost(const SparseRows<Real>& rows, const Coordinates& wanted) {
 // ---- LinearOracle ----
 
 template <class Real, class Self>
-std::optional<Real> LinearOracle<Real, Self>::compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
-                                                      const GradientTerms& terms) {
+std::optional<Real> LinearOracle<Real, Self>::compute(std::span<const Real> x, Batch batch,
+                                                      std::span<Real> gradient, const GradientTerms& terms) {
   check_lengths(x, gradient, this->dim());
   return self().with_powers(batch, [&](auto powers) { return powers.compute(x, gradient, terms); });
 }
@@ -220,15 +220,17 @@ Real LinearOracle<Real, Self>::loss(std::span<const Real> x, Batch batch) {
 }
 
 template <class Real, class Self>
-Directional<Real> LinearOracle<Real, Self>::directional(std::span<const Real> x, std::span<const Real> v, Batch batch) {
+Directional<Real> LinearOracle<Real, Self>::directional(std::span<const Real> x, std::span<const Real> v,
+                                                        Batch batch) {
   check_length(x, this->dim());
   check_length(v, this->dim());
   return self().with_powers(batch, [&](auto powers) { return powers.directional(x, v); });
 }
 
 template <class Real, class Self>
-TwoLosses<Real> LinearOracle<Real, Self>::two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
-                                                        std::span<Real> at_x, std::span<Real> at_y) {
+TwoLosses<Real> LinearOracle<Real, Self>::two_gradients(std::span<const Real> x, std::span<const Real> y,
+                                                        Batch batch, std::span<Real> at_x,
+                                                        std::span<Real> at_y) {
   check_lengths(x, at_x, this->dim());
   check_lengths(y, at_y, this->dim());
   return self().with_powers(batch, [&](auto powers) { return powers.two_gradients(x, y, at_x, at_y); });

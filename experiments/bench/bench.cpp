@@ -67,6 +67,7 @@ constexpr Benchmark kBenchmarks[] = {
     {"cluster/sums", "adding up the replies of 1,000 clients over the ranks of mpirun", bench::cluster_sums},
     {"cluster/fedavg", "FedAvg, 784 x 10, 1,000 clients asked, over the ranks of mpirun",
      bench::cluster_fedavg},
+    {"sweep/hundred", "a hundred runs of a sweep, from its file to its table", bench::sweep_hundred},
     {"plot/fifty", "a figure from 50 runs of 10,000 rounds", bench::plot_fifty},
     {"tcp/rounds", "rounds over loopback with 20 client processes", bench::tcp_rounds},
     {"tcp/memory", "peak memory of a client with 16 million parameters", bench::tcp_memory},

@@ -43,6 +43,7 @@ void durability_record(Bench& bench);
 void cluster_sums(Bench& bench);
 void cluster_fedavg(Bench& bench);
 void plot_fifty(Bench& bench);
+void sweep_hundred(Bench& bench);
 void tcp_rounds(Bench& bench);
 void tcp_memory(Bench& bench);
 

@@ -100,6 +100,16 @@ double compare(Bench& bench, const std::string& name, const std::function<void()
   return series[0].median() / series[1].median();
 }
 
+// A figure of its own.
+void alone(Bench& bench, const std::string& name, const Series& value, const char* unit, double at_most) {
+  Row row;
+  row.name = "engine/powers " + name;
+  row.value = value;
+  row.unit = unit;
+  row.target = {Target::Of::kValue, at_most};
+  bench.row(row);
+}
+
 std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
 // Compares a part of the gradient with all of it, and what its cost was said to be.
@@ -112,12 +122,7 @@ void compare_part(Bench& bench, PowersTask& task, const std::string& name, const
       [&] { bench.keep(task.plain()); }, at_most, "predicted " + percent(predicted));
   Series error;
   error.add(std::abs(predicted / measured - 1));
-  Row row;
-  row.name = "engine/powers prediction of " + name + ", " + task.name();
-  row.value = error;
-  row.unit = "of what it took";
-  row.target = {Target::Of::kValue, 0.25};
-  bench.row(row);
+  alone(bench, "prediction of " + name + ", " + task.name(), error, "of what it took", 0.25);
 }
 
 void parts(Bench& bench, PowersTask& letters, std::size_t hidden, PowersTask& gpt) {
@@ -161,12 +166,7 @@ void stops(Bench& bench, PowersTask& task) {
     thread.join();
     latency.add(std::chrono::duration<double>(ended - told).count() * 1e6);
   }
-  Row row;
-  row.name = "engine/powers until a token is honoured, " + task.name();
-  row.value = latency;
-  row.unit = "us";
-  row.target = {Target::Of::kValue, 50};
-  bench.row(row);
+  alone(bench, "until a token is honoured, " + task.name(), latency, "us", 50);
 }
 
 void overlap(Bench& bench, PowersTask& task) {
@@ -186,12 +186,7 @@ void overlap(Bench& bench, PowersTask& task) {
     share.add(std::chrono::duration<double>(*first - start).count() /
               std::chrono::duration<double>(Clock::now() - start).count());
   }
-  Row row;
-  row.name = "engine/powers until the first range, " + task.name();
-  row.value = share;
-  row.unit = "of the gradient";
-  row.target = {Target::Of::kValue, 0.5};
-  bench.row(row);
+  alone(bench, "until the first range, " + task.name(), share, "of the gradient", 0.5);
 }
 
 void random_paths(Bench& bench, PowersTask& task) {

@@ -1,14 +1,13 @@
 #include "experiments/optimum/f_star_file.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <fstream>
 #include <unistd.h>
 #include <vector>
 
+#include "base/fnv.h"
 #include "base/value.h"
 #include "engine/dataset.h"
 
@@ -20,29 +19,13 @@ constexpr std::string_view kFileHead = "gradwire f_star 1\n", kValue = "value ",
 constexpr std::string_view kNoValue = "none";
 constexpr std::uintmax_t kLargestFile = 4u << 20;
 
-// FNV-1a.
-class Hash {
- public:
-  void add(std::string_view bytes) {
-    for (const char c : bytes) sum_ = (sum_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  std::string text() const {
-    std::array<char, 17> digits;
-    std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(sum_));
-    return digits.data();
-  }
-
- private:
-  std::uint64_t sum_ = 0xcbf29ce484222325;
-};
-
 std::string hash_of(std::string_view text) {
-  Hash hash;
+  Fnv1a hash;
   hash.add(text);
   return hash.text();
 }
 
-void add_file(Hash& hash, const fs::path& file) {
+void add_file(Fnv1a& hash, const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::vector<char> block(1 << 20);
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0)
@@ -103,7 +86,7 @@ void FStarFile::write(const Kept& kept) const {
 }
 
 std::string checksum_of(const fs::path& path) {
-  Hash hash;
+  Fnv1a hash;
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     add_file(hash, path);

@@ -18,6 +18,7 @@
 #include "experiments/sweep/judge.h"
 #include "experiments/sweep/shared_problems.h"
 #include "proto/report/json.h"
+#include "proto/store/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
@@ -28,16 +29,6 @@ constexpr const char *kRuns = "runs", *kSweepFile = "sweep.toml";
 std::string read_text_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// Whole or not at all.
-void write_whole(const fs::path& file, const std::string& text) {
-  const fs::path beside = file.string() + ".new-" + std::to_string(getpid());
-  std::ofstream out(beside, std::ios::binary);
-  out.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
-  if (!out) throw std::runtime_error(file.string() + ": cannot be written; is the disk full?");
-  out.close();
-  fs::rename(beside, file);
 }
 
 // How the run ended; empty: it has no results, or was stopped.

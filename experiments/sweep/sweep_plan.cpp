@@ -1,14 +1,13 @@
 #include "experiments/sweep/sweep_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/config_error.h"
+#include "base/fnv.h"
 #include "base/nearest.h"
 #include "experiments/sweep/conditions.h"
 #include "proto/report/columns.h"
@@ -130,17 +129,13 @@ std::vector<std::vector<TomlEntry>> combinations(const TomlChoices& choices) {
   return all;
 }
 
-// Sixteen hexadecimal digits: FNV-1a of all settings.
 std::string id_of(const Settings& settings) {
-  std::uint64_t hash = 14695981039346656037u;
-  const auto add = [&](std::string_view text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    hash = (hash ^ 0xff) * 1099511628211u;
-  };
-  for (const auto& [key, value] : settings) add(key), add(value);
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return text.data();
+  Fnv1a hash;
+  for (const auto& [key, value] : settings) {
+    hash.add(key + "\xff");  // which no text has
+    hash.add(value + "\xff");
+  }
+  return hash.text();
 }
 
 std::vector<std::string> keys_that_differ(const std::vector<RunOfSweep>& runs) {
