@@ -94,7 +94,9 @@ void engine_letters(Bench& bench) {
     const std::string size = " e=" + std::to_string(e);
     const Network network = letters_network(e);
     TaskRun<float> one(network, windows, 1), block(network, windows, 64);
-    const Peak peak(one.runner().kernels(), network.dim(), bench.repeats(kTurns));
+    // Of x and its gradient, or of x alone.
+    const Peak peak(one.runner().kernels(), 2 * network.dim(), bench.repeats(kTurns)),
+        peak_in_place(one.runner().kernels(), network.dim(), bench.repeats(kTurns));
     // Of the two layers; each weight is read twice and its gradient written, then the step reads both and
     // writes.
     const double weights = static_cast<double>((16 * 64 + 27) * e), d = static_cast<double>(network.dim());
@@ -108,8 +110,8 @@ void engine_letters(Bench& bench) {
     bench.row(row_of("engine/letters b=1" + size, grad, peak.seconds(work), "hand-written", {1.1}));
     const auto fused = measure(
         bench, 0.1, [&] { one.fused_step(); }, command("1", "fused"));
-    bench.row(
-        row_of("engine/letters fused" + size, fused, peak.seconds(in_place), "hand-written, fused", {1.1}));
+    bench.row(row_of("engine/letters fused" + size, fused, peak_in_place.seconds(in_place),
+                     "hand-written, fused", {1.1}));
     const auto batch = measure(
         bench, 0.2, [&] { block.step(); }, command("64", "batch"));
     bench.row(row_of("engine/letters b=64" + size, batch, peak.seconds(batched), "hand-written, batched",
@@ -151,7 +153,7 @@ void engine_gpt(Bench& bench) {
     const auto command = outside(bench, "gpt", text, {std::to_string(b), "16"});
     const auto figures = measure(
         bench, 0.2, [&] { run.step(); }, command);
-    const Peak peak(run.runner().kernels(), network.dim(), bench.repeats(kTurns));
+    const Peak peak(run.runner().kernels(), 2 * network.dim(), bench.repeats(kTurns));
     const Work work{gpt_multiply_adds(network, 8, 24, b),
                     6.0 * sizeof(float) * static_cast<double>(network.dim())};
     bench.row(row_of("engine/gpt b=" + std::to_string(b), figures, peak.seconds(work), "hand-written",
@@ -169,7 +171,7 @@ void engine_gpt(Bench& bench) {
     series.add(theirs->median_ms);
     figures.theirs = series;
   }
-  const Peak peak(each.runner().kernels(), network.dim(), bench.repeats(kTurns));
+  const Peak peak(each.runner().kernels(), 2 * network.dim(), bench.repeats(kTurns));
   const Work work{gpt_multiply_adds(network, 8, 24, 1),
                   3.0 * sizeof(float) * static_cast<double>(network.dim())};
   bench.row(row_of("engine/gpt gradients one by one", figures, peak.seconds(work), "hand-written, b=1", {1.3},

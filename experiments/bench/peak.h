@@ -16,7 +16,8 @@ struct Work {
   double bytes = 0;  // read or written once
 };
 
-// Multiply-adds in registers, and copying between two arrays of `numbers` numbers, in turns.
+// Multiply-adds in registers, and y += a x, which reads two numbers for each that it writes, as a step of SGD
+// does; in turns. Its two arrays have `numbers` numbers together: what is held against it works on as many.
 class Peak {
  public:
   Peak(const Kernels<float>& kernels, std::size_t numbers, std::uint32_t turns);
@@ -26,7 +27,7 @@ class Peak {
   Series seconds(const Work& work) const;
 
  private:
-  Series for_a_multiply_add_, for_a_byte_;
+  Series for_a_multiply_add_, for_a_byte_;  // seconds
 };
 
 }  // namespace gradwire::bench

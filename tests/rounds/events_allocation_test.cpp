@@ -13,8 +13,12 @@ using testing::Federation;
 
 TEST(Events, OfEveryAsynchronousMethodAllocateNothingOnceTheyAreWarm) {
   const Federation<double> federation(8, 9);
-  for (const AlgorithmSpec& spec : asynchronous_specs()) {
+  for (AlgorithmSpec spec : asynchronous_specs()) {
     SCOPED_TRACE(spec.name);
+#ifndef NDEBUG
+    spec.compressor =
+        "identity";  // the codec asserts that a support can be drawn again, into memory of its own
+#endif
     const auto setup = federation.setup(spec);
     VirtualTime<double> clients(setup, federation.oracle_pointers(), with(drawn));
     const auto server = make_server<double>(setup);
