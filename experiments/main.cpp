@@ -2,25 +2,25 @@
 // data; 1: anything else.
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <new>
-#include <span>
-#include <sstream>
+#include <system_error>
 #include <thread>
+#include <unistd.h>
 
 #include "cluster/launch.h"
 #include "cluster/mpi_ranks.h"
-#include "experiments/bench/bench.h"
 #include "experiments/demo.h"
 #include "experiments/list.h"
 #include "experiments/plot/plot.h"
 #include "experiments/run/evaluate.h"
 #include "experiments/run/run.h"
+#include "experiments/support/program.h"
 #include "experiments/support/results_dir.h"
 #include "experiments/sweep/sweep.h"
 #include "proto/config/experiment_file.h"
@@ -44,13 +44,12 @@ void handle_signals() {
 
 struct Arguments {
   std::string file, model, topic, transport = "memory";
-  std::vector<std::string> sets, folders, benchmarks;
+  std::vector<std::string> sets, folders;
   std::string out;
   unsigned threads = 0;
   std::string resume = "no";
   bool quiet = false, json = false;
   double checkpoint_seconds = 30;
-  BenchOptions bench;
   std::string shard = "1/1";
   bool dry_run = false;
   std::vector<std::string> merged;
@@ -61,22 +60,9 @@ Verbosity verbosity(const Arguments& a) {
   return a.json ? Verbosity::kJson : a.quiet ? Verbosity::kQuiet : Verbosity::kNormal;
 }
 
-// The launcher of another MPI starts copies that do not know of each other.
-void check_count(const Ranks& ranks, const Launch& launch) {
-  if (ranks.count() == launch.processes) return;
-  throw UsageError(launch.variable + " says that this is one of " + std::to_string(launch.processes) +
-                   " processes, the MPI that this gradwire was built with says one of " +
-                   std::to_string(ranks.count()) +
-                   "; start it with the mpirun of that MPI, or by srun with the --mpi= that serves it");
-}
-
 int run(const Arguments& a, const Launch& launch, Logger& logger) {
   RunRequest request;
-  if (launch.processes > 1) {
-    if (!has_mpi()) throw UsageError(trouble_of(launch));
-    request.ranks = begin_mpi();
-    check_count(*request.ranks, launch);
-  }
+  request.ranks = join_job(launch);
   const bool talks = request.ranks == nullptr || request.ranks->rank() == 0;
   request.out = a.out;
   request.transport = a.transport == "tcp"       ? TransportKind::kTcp
@@ -108,20 +94,14 @@ int run(const Arguments& a, const Launch& launch, Logger& logger) {
   return kFailed;
 }
 
-int bench(const Arguments& a, const Launch& launch) {
-  BenchOptions options = a.bench;
-  std::ostringstream nobody;
-  if (launch.processes > 1) {
-    if (!has_mpi()) throw UsageError(trouble_of(launch));
-    for (const std::string& name : a.benchmarks)
-      if (name.rfind("cluster", 0) != 0)
-        throw UsageError("bench " + name + " measures one process; start it without mpirun");
-    if (a.benchmarks.empty()) throw UsageError("name what ranks measure: gradwire bench cluster");
-    options.ranks = begin_mpi();
-    check_count(*options.ranks, launch);
-    if (options.ranks->rank() > 0) options.out = &nobody;
-  }
-  return run_bench(a.benchmarks, options);
+// Becomes that program: it has the terminal, the signals and the exit code.
+int bench(const std::vector<std::string>& arguments) {
+  const std::string program = installed_program("gradwire-bench", "gradwire bench").string();
+  std::vector<const char*> argv = {program.c_str()};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  argv.push_back(nullptr);
+  execv(program.c_str(), const_cast<char* const*>(argv.data()));
+  throw std::system_error(errno, std::generic_category(), "cannot start " + program);
 }
 
 int evaluate(const Arguments& a) {
@@ -315,22 +295,13 @@ void add_list(CLI::App& app, Arguments& a) {
   list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n");
 }
 
-void add_bench(CLI::App& app, Arguments& a) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure how fast the parts are");
-  bench->add_option("NAME", a.benchmarks, "Groups or single benchmarks; all unless given");
-  bench->add_flag("--json", a.bench.json, "One JSON object instead of a table");
-  bench->add_flag("--small", a.bench.small, "Tiny sizes: only to see that they run");
-  bench->add_option("--repeats", a.bench.repeats, "Of each measurement")->type_name("N");
-  bench
-      ->add_option("--beside", a.bench.beside,
-                   "Folder of the hand-written programs mlp and gpt to compare with")
-      ->type_name("DIR");
-  std::string footer = "Benchmarks:\n";
-  for (const BenchHelp& help : bench_help()) footer += "  " + help.name + ": " + help.summary + "\n";
-  bench->footer(footer + "\nExamples:\n  gradwire bench\n  gradwire bench rounds --json\n");
+// All that follows is for gradwire-bench, --help too.
+void add_bench(CLI::App& app) {
+  app.add_subcommand("bench", "Measure how fast the parts are")->prefix_command()->set_help_flag();
 }
 
 int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
+  if (app.got_subcommand("bench")) return bench(app.get_subcommand("bench")->remaining());
   const Launch launch = launch_of(std::getenv);
   if (app.got_subcommand("run")) return run(a, launch, logger);
   if (app.get_subcommands().empty() && launch.processes > 1)
@@ -339,7 +310,6 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
   if (app.got_subcommand("sweep")) return sweep(a, logger);
   if (app.got_subcommand("evaluate")) return evaluate(a);
   if (app.got_subcommand("plot")) return plot(a);
-  if (app.got_subcommand("bench")) return bench(a, launch);
   if (app.got_subcommand("list")) {
     std::cout << list_text(a.topic);
     return 0;
@@ -350,10 +320,6 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
 int main_of(int argc, char** argv) {
   guard_standard_streams();
   Logger logger("gradwire", log_format(argc, argv));
-  const auto complain = [&](const std::string& what, int code) {
-    logger.complain(what);
-    return code;
-  };
   Arguments a;
   CLI::App app("gradwire: federated learning, simulated or over a network, with the same bits", "gradwire");
   app.set_version_flag("--version", "gradwire " + build_info());
@@ -370,7 +336,7 @@ Examples:
   add_evaluate(app, a);
   add_plot(app, a);
   add_list(app, a);
-  add_bench(app, a);
+  add_bench(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -378,22 +344,11 @@ Examples:
   } catch (const CLI::ParseError& error) {
     const auto commands = app.get_subcommands();
     const std::string command = commands.empty() ? "" : commands.front()->get_name() + " ";
-    return complain(std::string(error.what()) + "; see gradwire " + command + "--help", kBadUsage);
+    logger.complain(std::string(error.what()) + "; see gradwire " + command + "--help");
+    return kBadUsage;
   }
   handle_signals();
-  try {
-    return dispatch(app, a, logger);
-  } catch (const ExperimentError& error) {
-    return complain(error.what(), kBadUsage);
-  } catch (const DataError& error) {
-    return complain(error.what(), kBadUsage);
-  } catch (const UsageError& error) {
-    return complain(error.what(), kBadUsage);
-  } catch (const std::bad_alloc&) {
-    return complain("there is not enough memory", kFailed);
-  } catch (const std::exception& error) {
-    return complain(error.what(), kFailed);
-  }
+  return exit_code_of(logger, [&] { return dispatch(app, a, logger); });
 }
 
 }  // namespace

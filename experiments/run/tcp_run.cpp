@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <stdexcept>
 #include <thread>
-#include <unistd.h>
 
 #include "experiments/support/child_process.h"
+#include "experiments/support/program.h"
 #include "experiments/support/scratch_folder.h"
 #include "proto/report/columns.h"
 #include "proto/store/model_file.h"
@@ -27,16 +27,6 @@ constexpr milliseconds kJoinTime{600'000};  // for all clients to read their dat
 constexpr seconds kGoodbyeTime{20};         // for clients to end after the server
 constexpr milliseconds kGrace{500};         // wait when a client fails: the server may have failed first
 constexpr milliseconds kPoll{5}, kSlowPoll{50};
-
-fs::path installed_program(const std::string& name) {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  const fs::path program = self.parent_path() / name;
-  if (error || access(program.c_str(), X_OK) != 0)
-    throw std::runtime_error("--transport tcp needs the program " + program.string() +
-                             ", which is not there; build or install all of gradwire");
-  return program;
-}
 
 // Reads whole lines of a metrics.csv that is being written.
 class MetricsTail {
@@ -95,8 +85,8 @@ class TcpRun {
     const fs::path config = folder_.path() / "experiment.toml";
     std::ofstream(config, std::ios::binary) << to_toml(prepared_.experiment);
     fs::create_directory(state_);
-    const fs::path server = installed_program("gradwire-server"),
-                   client = installed_program("gradwire-client");
+    const fs::path server = installed_program("gradwire-server", "--transport tcp"),
+                   client = installed_program("gradwire-client", "--transport tcp");
     start("server", server,
           {config.string(), "--listen", "127.0.0.1:0", "--state", state_.string(), "--registry", "none",
            "--join-deadline-ms", std::to_string(kJoinTime.count())});

@@ -1,0 +1,61 @@
+#include "experiments/support/program.h"
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+#include <unistd.h>
+
+#include "cluster/mpi_ranks.h"
+#include "engine/dataset.h"
+#include "experiments/support/results_dir.h"
+#include "proto/config/experiment_file.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+
+int exit_code_of(Logger& logger, const std::function<int()>& work) {
+  const auto complain = [&](const std::string& what, int code) {
+    logger.complain(what);
+    return code;
+  };
+  try {
+    return work();
+  } catch (const ExperimentError& error) {
+    return complain(error.what(), kBadUsage);
+  } catch (const DataError& error) {
+    return complain(error.what(), kBadUsage);
+  } catch (const UsageError& error) {
+    return complain(error.what(), kBadUsage);
+  } catch (const std::bad_alloc&) {
+    return complain("there is not enough memory", kFailed);
+  } catch (const std::exception& error) {
+    return complain(error.what(), kFailed);
+  }
+}
+
+std::shared_ptr<Ranks> join_job(const Launch& launch) {
+  if (launch.processes <= 1) return nullptr;
+  if (!has_mpi()) throw UsageError(trouble_of(launch));
+  std::shared_ptr<Ranks> ranks = begin_mpi();
+  // The launcher of another MPI starts copies that do not know of each other.
+  if (ranks->count() != launch.processes)
+    throw UsageError(launch.variable + " says that this is one of " + std::to_string(launch.processes) +
+                     " processes, the MPI that this gradwire was built with says one of " +
+                     std::to_string(ranks->count()) +
+                     "; start it with the mpirun of that MPI, or by srun with the --mpi= that serves it");
+  return ranks;
+}
+
+fs::path installed_program(const std::string& name, const std::string& what_for) {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const fs::path program = self.parent_path() / name;
+  if (error || access(program.c_str(), X_OK) != 0)
+    throw std::runtime_error(
+        what_for + " needs the program " + program.string() +
+        ", which is not there; build all programs (tools/build) or install all of gradwire");
+  return program;
+}
+
+}  // namespace gradwire
