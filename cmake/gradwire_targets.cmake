@@ -92,8 +92,13 @@ function(gradwire_library name)
     target_compile_options(${name} PRIVATE "SHELL:--param asan-instrumentation-with-call-threshold=0")
   endif()
   if(GRADWIRE_PRECOMPILE)
-    target_precompile_headers(${name} PRIVATE <algorithm> <cmath> <functional> <map> <memory> <optional> <span> <string>
-                              <vector>)
+    # One precompiled header for all libraries: that of the first.
+    if(name STREQUAL "gradwire_base")
+      target_precompile_headers(${name} PRIVATE <algorithm> <cmath> <filesystem> <functional> <map> <memory> <optional> <span>
+                                <string> <variant> <vector>)
+    else()
+      target_precompile_headers(${name} REUSE_FROM gradwire_base)
+    endif()
   endif()
   if(GRADWIRE_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Fat objects: programs link with LTO, the many test programs without.

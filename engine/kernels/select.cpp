@@ -23,7 +23,9 @@ namespace gradwire {
 
 #if defined(__x86_64__)
 GRADWIRE_DECLARE_TABLES(baseline)
+#ifdef GRADWIRE_KERNELS_AVX2
 GRADWIRE_DECLARE_TABLES(avx2)
+#endif
 #ifdef GRADWIRE_KERNELS_AVX512
 GRADWIRE_DECLARE_TABLES(avx512)
 #endif
@@ -47,7 +49,9 @@ std::vector<const Kernels<Real>*> find_kernels() {
   [[maybe_unused]] const bool v4 = v3 && __builtin_cpu_supports("avx512f") &&
                                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
                                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#ifdef GRADWIRE_KERNELS_AVX2
   if (v3) found.push_back(avx2::table<Real>());
+#endif
 #ifdef GRADWIRE_KERNELS_AVX512
   if (v4) found.push_back(avx512::table<Real>());
 #endif

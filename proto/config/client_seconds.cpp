@@ -14,7 +14,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::string_view kFilePrefix = "file:", kFailPrefix = "+fail:";
+constexpr std::string_view kTracePrefix = "file:", kFailPrefix = "+fail:";
 constexpr std::size_t kMostNumbers = 10'000'000;  // of a trace
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
@@ -83,8 +83,8 @@ ClientSeconds parse_client_seconds(std::string_view text) {
   if (read_seconds(rest, seconds.scale)) return seconds;
   const bool is_scaled = read_seconds(rest.substr(0, rest.find('*')), seconds.scale);
   if (is_scaled) rest.remove_prefix(rest.find('*') + 1);
-  if (rest.starts_with(kFilePrefix)) {
-    seconds.trace = rest.substr(kFilePrefix.size());
+  if (rest.starts_with(kTracePrefix)) {
+    seconds.trace = rest.substr(kTracePrefix.size());
     if (seconds.trace.empty()) refuse(text, "file: needs a path, as in file:speeds.txt");
     return seconds;
   }
