@@ -13,6 +13,7 @@
 #include "fl_client/connection.h"
 #include "fl_client/memory.h"
 #include "fl_client/stoppable_oracle.h"
+#include "proto/secure/tls.h"
 #include "proto/wire/back_off.h"
 
 namespace gradwire {
@@ -76,19 +77,29 @@ ClientEnding serve(ClientSession& session, ServerConnection& connection) {
 void run_client(const ClientOptions& options) {
   std::optional<ClientFolder> folder;
   std::optional<ClientMemory> memory;
-  std::string name = options.name.empty() ? draw_name() : options.name;
+  std::string name = options.credentials    ? options.credentials->name
+                     : options.name.empty() ? draw_name()
+                                            : options.name;
   if (!options.state.empty()) {
     folder.emplace(options.state);
     memory.emplace(folder->disk(), options.log);
-    if (options.name.empty()) name = memory->name(name);
+    if (options.name.empty() && !options.credentials) name = memory->name(name);
   }
   std::random_device device;
   const std::uint64_t process = std::uint64_t{device()} << 32 | device();
-  ClientSession session({name, process, options.data, options.log}, memory ? &*memory : nullptr);
+  ClientSession session({name, process, options.data, options.log, options.credentials},
+                        memory ? &*memory : nullptr);
+  std::optional<TlsClient> tls;
+  ServerConnection::MakeFilter filter;
+  if (options.credentials || !options.ca_file.empty()) {
+    tls.emplace(TrustedServer{options.ca_file, options.ca_file.empty() ? options.credentials->realm : ""});
+    filter = [&tls](const std::string& host) { return tls->connect(host); };
+  }
   BackOff back_off(options.back_off_base, options.back_off_cap, device());
   Clock::time_point last_contact = Clock::now();
   for (;;) {
-    auto connection = ServerConnection::connect(options.server, options.connect_timeout, options.io_timeout);
+    auto connection =
+        ServerConnection::connect(options.server, options.connect_timeout, options.io_timeout, filter);
     const ClientEnding ending = connection
                                     ? serve(session, **connection)
                                     : ClientEnding{false, "no server at " + connection.error().message};

@@ -6,19 +6,23 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "base/log.h"
 #include "fl_client/client_data.h"
+#include "proto/secure/login.h"
 
 namespace gradwire {
 
 struct ClientOptions {
-  std::string server;           // HOST:PORT
-  ClientData data;              // of files: client_data() of local_problem.h
-  std::string name;             // --id; empty: one that no other process has
-  std::filesystem::path state;  // what must survive a restart; empty: nothing does
+  std::string server;  // HOST:PORT; over TLS with credentials or a ca_file, else as it is
+  ClientData data;     // of files: client_data() of local_problem.h
+  std::string name;    // --id; empty: that of the credentials, else one that no other process has
+  std::optional<Credentials> credentials;  // who it is for its server; nothing: it cannot prove it
+  std::filesystem::path ca_file;  // PEM: whom to take for the server; empty: whom the credentials say
+  std::filesystem::path state;    // what must survive a restart; empty: nothing does
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::milliseconds io_timeout{
       60'000};  // for the server to answer in the handshake, or to take bytes

@@ -12,6 +12,7 @@
 #include "proto/config/experiment.h"
 #include "proto/config/settings.h"
 #include "proto/report/build_info.h"
+#include "proto/secure/challenge.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 
@@ -58,6 +59,7 @@ class ClientSession::Impl {
  private:
   std::optional<ClientEnding> begin(Link& link, std::span<const std::byte> header);
   Status welcomed(std::span<const std::byte> header, milliseconds& heartbeat);
+  Status prove_to(Link& link, std::span<const std::byte> header) const;
   std::string join();
   Status start(std::span<const std::byte> header);
   std::optional<ClientEnding> round(Link& link, const Prefix& prefix, std::span<const std::byte> header);
@@ -101,6 +103,10 @@ std::string ClientSession::Impl::hello() {
   hello.set_kernels(kernels_name());
   hello.set_process(identity_.process);
   hello.set_connection(++connections_);
+  if (identity_.credentials) {
+    const PublicKey key = identity_.credentials->key.public_key();
+    hello.set_public_key(key.bytes.data(), key.bytes.size());
+  }
   if (identity_.data.part) {
     hello.set_part_index(identity_.data.part->index);
     hello.set_part_count(identity_.data.part->count);
@@ -127,6 +133,13 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
   join_.clear();
   if (other_client) started_.clear();  // else the Start message says whether the run is another one
   return Unit{};
+}
+
+// Signs what the server has drawn: for the server that this client belongs to, and no other.
+Status ClientSession::Impl::prove_to(Link& link, std::span<const std::byte> header) const {
+  const Result<std::string> proof = answer_challenge(header, identity_.credentials);
+  if (!proof) throw ClientRefused(proof.error().message);
+  return link.write(*proof);
 }
 
 const Part& ClientSession::Impl::part() {
@@ -252,6 +265,7 @@ std::optional<ClientEnding> ClientSession::Impl::take(Link& link, const Prefix& 
   const FrameType type = prefix.type;
   if (type == FrameType::kError) return told_error(header);
   if (stage_ == Stage::kHello) {
+    if (type == FrameType::kChallenge) return ending_of(prove_to(link, header));
     if (type != FrameType::kWelcome) return ClientEnding{false, "the server did not answer with a Welcome"};
     return begin(link, header);
   }

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "fl_client/client_data.h"
 #include "fl_client/link.h"
+#include "proto/secure/login.h"
 #include "proto/wire/frame.h"
 
 namespace gradwire {
@@ -25,6 +26,7 @@ struct ClientIdentity {
   std::uint64_t process = 0;  // different in every process
   ClientData data;
   Log log;
+  std::optional<Credentials> credentials{};  // of that name; nothing: it cannot prove who it is
 };
 
 // How one connection ended.

@@ -22,8 +22,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kReadBytes = 16 * 1024;  // a small message arrives in one read
-constexpr std::size_t kMaxVectors = 16;        // of one system call
+constexpr std::size_t kReadBytes = 16 * 1024;            // a small message arrives in one read
+constexpr std::size_t kMaxVectors = 16;                  // of one system call
+constexpr std::size_t kArrivingBytes = 16 * 1024 + 512;  // of one read for the filter: a record of TLS
+constexpr std::size_t kFilteredAtOnce = 64 * 1024;       // before they are sent
 constexpr std::uint32_t kMissedHeartbeats = 3;
 constexpr milliseconds kLongestTick{250};        // until somebody reads beside a computation
 constexpr std::chrono::seconds kFrameGrace{30};  // for a frame to arrive, plus its bytes at this rate
@@ -67,7 +69,8 @@ int open_socket(const addrinfo& where, milliseconds timeout, int& error) {
 
 Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::string& address,
                                                                     milliseconds connect_timeout,
-                                                                    milliseconds io_timeout) {
+                                                                    milliseconds io_timeout,
+                                                                    const MakeFilter& filter) {
   const auto parsed = parse_address(address, AddressUse::kToConnect);
   if (!parsed) return parsed.error();
   const auto found = look_up(*parsed, AddressUse::kToConnect);
@@ -75,7 +78,12 @@ Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::s
   int error = 0;
   for (const addrinfo* where = found->get(); where != nullptr; where = where->ai_next) {
     const int fd = open_socket(*where, connect_timeout, error);
-    if (fd >= 0) return std::unique_ptr<ServerConnection>(new ServerConnection(fd, io_timeout));
+    if (fd < 0) continue;
+    std::unique_ptr<ServerConnection> connection(new ServerConnection(fd, io_timeout));
+    if (!filter) return connection;
+    connection->filter_ = filter(parsed->host);
+    if (Status status = connection->agree(); !status) return Error{address + ": " + status.error().message};
+    return connection;
   }
   return Error{address + ": " + std::strerror(error)};
 }
@@ -102,8 +110,42 @@ ServerConnection::~ServerConnection() {
 
 // ---- reading ----
 
+// The two ends of the filter speak to each other until both are ready.
+Status ServerConnection::agree() {
+  frame_due_ = std::chrono::steady_clock::now() + silence_;
+  arrived_.resize(kArrivingBytes);
+  for (;;) {
+    const bool failed = !trouble_.empty();
+    if (Status status = flush_filter(); !status && !failed) return status;
+    if (failed) return Error{trouble_};
+    if (filter_->ready()) return Unit{};
+    const auto got = receive_raw(arrived_);
+    if (!got) return Error{got.error().message + "; does the server speak TLS?"};
+    if (Status status = filter_->feed(std::span(arrived_).first(*got)); !status)
+      trouble_ = status.error().message;
+  }
+}
+
 // Reads at least one byte.
 Result<std::size_t> ServerConnection::receive(std::span<std::byte> to) {
+  if (!filter_) return receive_raw(to);
+  for (;;) {
+    {
+      const std::lock_guard lock(filtering_);
+      if (!trouble_.empty()) return lost(trouble_);
+      const Result<std::size_t> got = filter_->read(to);
+      if (!got) return lost(got.error().message);
+      if (*got > 0) return *got;
+    }
+    const auto got = receive_raw(arrived_);
+    if (!got) return got.error();
+    const std::lock_guard lock(filtering_);
+    if (Status status = filter_->feed(std::span(arrived_).first(*got)); !status)
+      trouble_ = status.error().message;
+  }
+}
+
+Result<std::size_t> ServerConnection::receive_raw(std::span<std::byte> to) {
   for (;;) {
     const ssize_t got = ::recv(fd_, to.data(), to.size(), 0);
     if (got > 0 && std::chrono::steady_clock::now() > frame_due_)
@@ -163,15 +205,74 @@ Status ServerConnection::read_payload(std::span<const std::span<std::byte>> targ
   return Unit{};
 }
 
-bool ServerConnection::more_waiting() const {
+// What can be read without waiting goes through the filter: some of it may be for the filter alone.
+void ServerConnection::filter_arrived() {
+  const ssize_t got = ::recv(fd_, arrived_.data(), arrived_.size(), MSG_DONTWAIT);
+  const bool over = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+  const std::lock_guard lock(filtering_);
+  if (over) trouble_ = got == 0 ? "it hung up" : std::strerror(errno);
+  if (got <= 0 || !trouble_.empty()) return;
+  const Status status = filter_->feed(std::span(arrived_).first(static_cast<std::size_t>(got)));
+  if (!status) trouble_ = status.error().message;
+}
+
+// Something to read is here already: bytes, or that there is trouble.
+bool ServerConnection::has_unread() {
   if (end_ > begin_) return true;
+  const std::lock_guard lock(filtering_);
+  return filter_ && (filter_->has_plain() || !trouble_.empty());
+}
+
+bool ServerConnection::more_waiting() {
+  if (has_unread()) return true;
+  if (filter_) {
+    filter_arrived();
+    return has_unread();
+  }
   std::byte next;
   return ::recv(fd_, &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 // ---- writing ----
 
+// REQUIRES: writing_ is held.
 Status ServerConnection::write_pieces(std::span<const std::span<const std::byte>> pieces) {
+  Status status = filter_ ? write_filtered(pieces) : write_raw(pieces);
+  if (status) written_ = std::chrono::steady_clock::now();
+  return status;
+}
+
+Status ServerConnection::write_filtered(std::span<const std::span<const std::byte>> pieces) {
+  std::size_t waiting = 0;
+  for (std::span<const std::byte> piece : pieces) {
+    while (!piece.empty()) {
+      const std::size_t count = std::min(piece.size(), kFilteredAtOnce);
+      {
+        const std::lock_guard lock(filtering_);
+        if (Status status = filter_->write(piece.first(count)); !status) return lost(status.error().message);
+      }
+      piece = piece.subspan(count);
+      if ((waiting += count) < kFilteredAtOnce) continue;
+      waiting = 0;
+      if (Status status = flush_filter(); !status) return status;
+    }
+  }
+  return flush_filter();
+}
+
+// Sends what the filter has for the server. REQUIRES: writing_ is held, or there is one thread.
+Status ServerConnection::flush_filter() {
+  {
+    const std::lock_guard lock(filtering_);
+    const std::span<const std::byte> outgoing = filter_->outgoing();
+    filtered_.assign(outgoing.begin(), outgoing.end());
+    filter_->sent(outgoing.size());
+  }
+  const std::span<const std::byte> piece = filtered_;
+  return piece.empty() ? Status(Unit{}) : write_raw(std::span(&piece, 1));
+}
+
+Status ServerConnection::write_raw(std::span<const std::span<const std::byte>> pieces) {
   std::array<iovec, kMaxVectors> vectors;
   std::size_t first = 0, skip = 0;  // written so far: the pieces before `first`, and `skip` bytes of that one
   while (first < pieces.size()) {
@@ -191,7 +292,6 @@ Status ServerConnection::write_pieces(std::span<const std::span<const std::byte>
     skip += static_cast<std::size_t>(sent);
     while (first < pieces.size() && skip >= pieces[first].size()) skip -= pieces[first++].size();
   }
-  written_ = std::chrono::steady_clock::now();
   return Unit{};
 }
 
@@ -265,9 +365,14 @@ void ServerConnection::begin_to_attend() {
   if (worked_ < 0) return;  // no descriptors: the work goes on, and what the server sends must wait
   const auto attend = [this, &take_one = *take_one_] {
     for (std::array<pollfd, 2> ready = {{{worked_, POLLIN, 0}, {fd_, POLLIN, 0}}};;) {
-      if (end_ == begin_) ::poll(ready.data(), ready.size(), -1);
-      if (end_ == begin_ && ready[0].revents != 0) return;
-      if ((end_ > begin_ || ready[1].revents != 0) && !take_one()) return;
+      bool unread = has_unread();
+      if (!unread) ::poll(ready.data(), ready.size(), -1);
+      if (!unread && ready[0].revents != 0) return;
+      if (!unread && ready[1].revents != 0) {
+        if (filter_) filter_arrived();
+        unread = !filter_ || has_unread();
+      }
+      if (unread && !take_one()) return;
     }
   };
   try {

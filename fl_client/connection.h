@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "fl_client/link.h"
+#include "proto/secure/stream_filter.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/frame.h"
 
@@ -23,11 +24,15 @@ namespace gradwire {
 
 class ServerConnection final : public Link {
  public:
+  // The client's end of a filter for a connection to `host`.
+  using MakeFilter = std::function<std::unique_ptr<StreamFilter>(const std::string& host)>;
+
   // Errors say what to check. `io_timeout`: for the handshake's reads, and for a write that makes no
-  // progress.
+  // progress. Without `filter` the bytes travel as they are.
   static Result<std::unique_ptr<ServerConnection>> connect(const std::string& address,
                                                            std::chrono::milliseconds connect_timeout,
-                                                           std::chrono::milliseconds io_timeout);
+                                                           std::chrono::milliseconds io_timeout,
+                                                           const MakeFilter& filter = {});
   ~ServerConnection() override;
   ServerConnection(const ServerConnection&) = delete;
   ServerConnection& operator=(const ServerConnection&) = delete;
@@ -40,7 +45,7 @@ class ServerConnection final : public Link {
   Result<Frame> read_head(std::uint64_t max_payload);
   Status read_payload(std::span<const std::span<std::byte>> targets) override;
   // Part of the next frame has arrived already.
-  bool more_waiting() const;
+  bool more_waiting();
 
   Status write(const std::string& frame) override;
   Status write(const Encoded& message) override;
@@ -56,9 +61,16 @@ class ServerConnection final : public Link {
 
  private:
   ServerConnection(int fd, std::chrono::milliseconds io_timeout);
+  Status agree();
   Result<std::size_t> receive(std::span<std::byte> to);
+  Result<std::size_t> receive_raw(std::span<std::byte> to);
+  bool has_unread();
+  void filter_arrived();
   Status fill(std::size_t bytes);
   Status write_pieces(std::span<const std::span<const std::byte>> pieces);
+  Status write_filtered(std::span<const std::span<const std::byte>> pieces);
+  Status write_raw(std::span<const std::span<const std::byte>> pieces);
+  Status flush_filter();
   void beat(std::chrono::milliseconds interval);
   void send_heartbeat(std::chrono::milliseconds interval);
   void begin_to_attend();
@@ -69,6 +81,12 @@ class ServerConnection final : public Link {
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // of the unused bytes in buffer_
   std::vector<std::span<const std::byte>> pieces_;
+
+  std::mutex filtering_;  // held while the filter is used; never while bytes are sent or waited for
+  std::unique_ptr<StreamFilter> filter_;  // null: none
+  std::vector<std::byte> arrived_;        // before they go through the filter
+  std::vector<std::byte> filtered_;       // on their way out
+  std::string trouble_;                   // of the filter
 
   std::mutex writing_;  // held while a frame is written
   std::chrono::steady_clock::time_point written_;

@@ -13,6 +13,7 @@
 #include "proto/config/duration_option.h"
 #include "proto/report/build_info.h"
 #include "proto/report/logger.h"
+#include "proto/secure/identity.h"
 #include "proto/wire/address.h"
 #include "proto/wire/client_name.h"
 
@@ -23,10 +24,11 @@ using gradwire::kFailed;
 
 constexpr const char* kExamples = R"(
 Examples:
-  gradwire-client --server 10.0.0.5:7000 --data libsvm:my.txt --id hospital-7    its own file
-  gradwire-client --server 10.0.0.5:7000 --data 'libsvm:a9a#3/20'                part 3 of 20 (0 .. 19) of a common file
-  gradwire-client --server 10.0.0.5:7000 --data 'digits#0/4'                     part of the data that ships with gradwire
-  gradwire-client --server 10.0.0.5:7000                                         a problem without data
+  gradwire-client --server 10.0.0.5:7000 --data libsvm:my.txt --identity me --token TOKEN    the first time
+  gradwire-client --server 10.0.0.5:7000 --data libsvm:my.txt --identity me                  later
+  gradwire-client --server localhost:7000 --data 'libsvm:a9a#3/20'     part 3 of 20 (0 .. 19) of a common file
+  gradwire-client --server localhost:7000 --data 'digits#0/4'          part of the data that ships with gradwire
+  gradwire-client --server localhost:7000                              a problem without data
 Relative paths are looked up in the working directory, then in the folders of $GRADWIRE_DATA.
 Exit codes: 0 the run is over; 2 the command line or the data must be mended, or the server has no use for this
 client; 1 anything else)";
@@ -37,8 +39,8 @@ int main(int argc, char** argv) {
   gradwire::guard_standard_streams();
   gradwire::Logger logger("gradwire-client", gradwire::log_format(argc, argv));
   gradwire::ClientOptions options;
-  std::string data, test;
-  bool json = false, quiet = false;
+  std::string data, test, identity, token;
+  bool json = false, quiet = false, insecure = false;
   std::int64_t give_up_after_ms = options.give_up_after.count();
   CLI::App app{"Joins a gradwire-server and computes on this client's data.", "gradwire-client"};
   app.footer(kExamples);
@@ -56,6 +58,17 @@ int main(int argc, char** argv) {
          "Where accuracy is measured: as in --data, without #i/n. Files that are named neither here nor in "
          "--data are not opened")
       ->type_name("SOURCE");
+  app.add_option("--identity", identity,
+                 "Folder that says who this client is; the server must know it. Everything travels over TLS")
+      ->type_name("DIR");
+  app.add_option("--token", token,
+                 "From the operator of the server, for the first start: makes what is missing in --identity")
+      ->type_name("TOKEN")
+      ->needs("--identity");
+  app.add_option("--ca", options.ca_file,
+                 "PEM file: over TLS, with a server that has a certificate of one of these authorities")
+      ->type_name("FILE");
+  app.add_flag("--insecure", insecure, "In plain text to another machine: only on a network that you trust");
   app.add_option("--id", options.name,
                  "Name of this client: with it, it gets its old number when it comes back")
       ->type_name("NAME");
@@ -86,6 +99,18 @@ int main(int argc, char** argv) {
     if (const auto address = gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect);
         !address)
       return logger.fail("--server " + address.error().message, kBadUsage);
+    if (!identity.empty()) options.credentials = gradwire::open_identity(identity, token);
+    if (options.credentials && !options.name.empty() && options.name != options.credentials->name)
+      return logger.fail("--id '" + options.name + "': the identity is of '" + options.credentials->name +
+                             "'; leave --id out, or give another --identity",
+                         kBadUsage);
+    const bool plain = !options.credentials && options.ca_file.empty();
+    if (plain && !insecure &&
+        !gradwire::is_loopback(*gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect)))
+      return logger.fail(
+          "--server " + options.server +
+              " is another machine: give --identity (and --token the first time), or --insecure",
+          kBadUsage);
     if (const auto good = gradwire::check_client_name(options.name); !options.name.empty() && !good)
       return logger.fail("--id '" + options.name + "': " + good.error().message, kBadUsage);
     gradwire::run_client(options);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "engine/dataset.h"
+#include "fl_server/identity_commands.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/serve.h"
 #include "fl_server/status.h"
@@ -24,6 +25,7 @@
 #include "proto/report/json.h"
 #include "proto/report/logger.h"
 #include "proto/report/metrics_file.h"
+#include "proto/wire/address.h"
 
 namespace {
 
@@ -36,14 +38,18 @@ constexpr std::chrono::seconds kProgressEvery{5};
 
 constexpr const char* kExamples = R"(
 Examples:
-  gradwire-server experiment.toml --listen 0.0.0.0:7000 --state run1
+  gradwire-server experiment.toml --listen 127.0.0.1:7000 --state run1
   gradwire-server experiment.toml --listen 127.0.0.1:0 --state run1 --set run.rounds=100
 The address that it listens on is in run1/address; the results come into run1. Clients:
-  gradwire-client --server HOST:7000 --data libsvm:my.txt --id hospital-7
+  gradwire-client --server 127.0.0.1:7000 --data libsvm:my.txt --id hospital-7
 A server that was stopped or killed goes on when it is started again with the same arguments. Where its run is:
   gradwire-server status run1
+Clients on other machines: TLS, and every client proves who it is:
+  gradwire-server init identity --clients 10
+  gradwire-server experiment.toml --listen 0.0.0.0:7000 --state run1 --identity identity
+More commands: enroll, revoke, renew, clients (each with --help).
 Clients of a site that has one way out connect to a relay in place of the server:
-  gradwire-server --upstream HOST:7000 --listen 0.0.0.0:7001
+  gradwire-server --upstream HOST:7000 --listen 0.0.0.0:7001 --identity relay-identity
 Exit codes: 0 done, or stopped; 2 the command line, the experiment or the data must be mended; 1 anything else)";
 
 // Shows the evaluated rounds: with --json all of them, on stdout; else one from time to time in the log.
@@ -115,7 +121,12 @@ int show_status(int argc, char** argv) {
 }
 
 // Which options do not fit together; empty: all do.
-std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay, bool aggregates) {
+std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay, bool aggregates, bool insecure) {
+  const auto address = gradwire::parse_address(options.listen, gradwire::AddressUse::kToListen);
+  if (options.identity.empty() && !insecure && address && !gradwire::is_loopback(*address))
+    return "--listen " + options.listen +
+           " is open to other machines: give --identity (gradwire-server init makes one), or say --insecure";
+  if (!options.identity.empty() && insecure) return "--insecure is for servers without --identity";
   if (aggregates && !is_relay)
     return "--aggregate is for a relay: give the address of its server, --upstream";
   if (!is_relay && options.file.empty()) return "FILE.toml is required";
@@ -130,10 +141,11 @@ std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay, boo
 int main(int argc, char** argv) {
   gradwire::guard_standard_streams();
   if (argc > 1 && std::string_view(argv[1]) == "status") return show_status(argc, argv);
+  if (argc > 1 && gradwire::is_identity_command(argv[1])) return gradwire::identity_command(argc, argv);
   gradwire::ServeOptions options;
   gradwire::RelayOptions relay;
   std::int64_t give_up_after_ms = relay.give_up_after.count();
-  bool json = false, quiet = false, begin_anew = false;
+  bool json = false, quiet = false, begin_anew = false, insecure = false;
   Logger logger("gradwire-server", gradwire::log_format(argc, argv));
   std::optional<std::int64_t> join_deadline_ms;
   CLI::App app{"Runs the rounds of one experiment with clients that connect over TCP.", "gradwire-server"};
@@ -148,6 +160,14 @@ int main(int argc, char** argv) {
          "--state", options.state,
          "Folder of the run: its address, results, and what it needs to go on; optional with --upstream")
       ->type_name("DIR");
+  app.add_option("--identity", options.identity,
+                 "The folder that gradwire-server init has made: clients prove who they are, over TLS. Of a "
+                 "relay: the "
+                 "folder that gradwire-server enroll --relay has made")
+      ->type_name("DIR");
+  app.add_flag("--insecure", insecure,
+               "In plain text, and whoever comes is believed, also beyond this machine: only on a network "
+               "that you trust");
   app.add_option("--upstream", relay.upstream,
                  "A server: be a relay, which joins the clients of a site to it over one connection")
       ->type_name("HOST:PORT");
@@ -185,7 +205,7 @@ int main(int argc, char** argv) {
   logger.set_quiet(quiet);
   Rounds rounds(logger, json, quiet);
   const bool is_relay = !relay.upstream.empty();
-  if (const std::string trouble = trouble_of(options, is_relay, relay.aggregate); !trouble.empty())
+  if (const std::string trouble = trouble_of(options, is_relay, relay.aggregate, insecure); !trouble.empty())
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
   options.resume = !begin_anew;
@@ -194,8 +214,12 @@ int main(int argc, char** argv) {
   options.on_record = [&](const gradwire::RoundRecord& record) { rounds.record(record); };
   relay.listen = options.listen;
   relay.state = options.state;
+  relay.identity = options.identity;
   relay.give_up_after = std::chrono::milliseconds(give_up_after_ms);
   relay.log = options.log;
+  if (insecure)
+    logger.log(gradwire::LogLine::warning(
+        "--insecure: everything travels in plain text, and whoever comes is believed"));
   try {
     if (!is_relay) return run(options, logger);
     gradwire::run_relay(relay);

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/value.h"
+#include "fl_server/access/server_identity.h"
 #include "fl_server/net/hub.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/plan_of_joins.h"
@@ -111,7 +112,8 @@ class Serving {
 
   // Of a run whose results are written: some clients may still wait for the server.
   void serve_farewell() {
-    Hub hub(hub_options(about_.table), listening());
+    auto sockets = listening();  // before the options: it opens the identity
+    Hub hub(hub_options(about_.table), std::move(sockets));
     options_.log("listening on " + hub.address() +
                  "; the run is over, telling clients that have not heard it");
     server_run_->say_goodbye(hub, about_.start, outcome());
@@ -139,7 +141,8 @@ class Serving {
 
   std::optional<Outcome> serve_run(bool resumed) {
     const std::uint32_t clients = told_.clients.count;
-    Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), listening());
+    auto sockets = listening();  // before the options: it opens the identity
+    Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), std::move(sockets));
     bool begun = resumed;
     try {
       if (resumed) {
@@ -174,7 +177,7 @@ class Serving {
     }
   }
 
-  HubOptions hub_options(const ClientTable& table) const {
+  HubOptions hub_options(const ClientTable& table) {
     return {table.size(),
             pack_experiment(told_),
             options_.times,
@@ -183,7 +186,8 @@ class Serving {
             table,
             registry_.get(),
             asks_constants_,
-            [this](const ClientInfo& info) { return check_client(info, told_); }};
+            [this](const ClientInfo& info) { return check_client(info, told_); },
+            identity_ ? &identity_->gate() : nullptr};
   }
 
   void open_registry(std::uint64_t run) {
@@ -198,7 +202,11 @@ class Serving {
   // Clients that come from here on need not try again: they wait in the queue of the system.
   void listen() {
     if (sockets_) return;
+    if (!options_.identity.empty())
+      identity_.emplace(options_.identity,
+                        told_.server.tls_min == "TLS1.2" ? TlsVersion::k12 : TlsVersion::k13, options_.log);
     sockets_ = listen_on_tcp(options_.listen, options_.handle_signals);
+    if (identity_) sockets_ = identity_->secure(std::move(sockets_));
     write_whole(options_.state / "address", sockets_->address() + "\n");
   }
   std::unique_ptr<SocketLayer> listening() {
@@ -265,8 +273,9 @@ class Serving {
   RunPlan plan_;
   bool grows_ = false;  // the run is to have more rounds than it had
   bool asks_constants_ = false;
-  std::uint64_t run_ = 0;                 // of a run that begins: its name for the clients
-  std::unique_ptr<SocketLayer> sockets_;  // until a hub has them
+  std::uint64_t run_ = 0;                   // of a run that begins: its name for the clients
+  std::optional<ServerIdentity> identity_;  // nothing: clients are believed, in plain text
+  std::unique_ptr<SocketLayer> sockets_;    // until a hub has them
   std::chrono::steady_clock::time_point say_again_ = std::chrono::steady_clock::now() + kSayAfter;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<ServerRun> server_run_;

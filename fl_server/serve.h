@@ -20,6 +20,8 @@ struct ServeOptions {
   std::vector<std::string> overrides;  // of --set
   std::string listen;                  // HOST:PORT
   std::filesystem::path state;
+  std::filesystem::path
+      identity;  // who the server and its clients are (access/server_identity.h); empty: in plain text
   std::filesystem::path registry;  // empty: registry.sqlite3 in `state`; "none": no registry
   std::optional<std::chrono::milliseconds> join_deadline;  // in place of server.join_deadline_ms
   WireTimes times;

@@ -14,12 +14,6 @@ constexpr std::size_t kReadBytes = 4096;        // a small message arrives in on
 constexpr std::size_t kBytesPerWake = 1 << 20;  // then the other connections get their turn
 constexpr std::size_t kDiscardedPerWake = 1 << 16;
 
-bool has_magic(std::span<const std::byte, kPrefixBytes> prefix) {
-  std::uint32_t magic = 0;
-  for (std::size_t k = 0; k < sizeof magic; ++k) magic |= static_cast<std::uint32_t>(prefix[k]) << (8 * k);
-  return magic == kMagic;
-}
-
 }  // namespace
 
 Connection::Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,

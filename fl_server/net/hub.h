@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "fl_server/net/client_table.h"
 #include "fl_server/net/connection.h"
+#include "fl_server/net/gate.h"
 
 namespace gradwire {
 
@@ -34,6 +35,7 @@ struct HubOptions {
   HubWatcher* watcher = nullptr;  // may be null
   bool asks_constants = false;    // clients must say how smooth their functions are
   std::function<Status(const ClientInfo&)> check;  // of a new client; an error refuses it. May be empty
+  Gate* gate = nullptr;                            // whom to let in; null: whoever comes
   // What may wait for a relay, beside what its clients are told at the start and two messages of a round.
   std::uint64_t most_for_relay_bytes = 64 << 20;
 };

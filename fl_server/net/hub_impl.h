@@ -39,6 +39,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
                             std::optional<std::uint32_t> part_count) override;
   std::string welcome(ClientId client) override;
+  Gate* gate() override { return options.gate; }
   Status on_join(Session& session, ClientInfo info) override;
   Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;

@@ -1,5 +1,6 @@
 #include "fl_server/net/session.h"
 
+#include <cstring>
 #include <utility>
 
 #include "fl_server/net/join.h"
@@ -21,11 +22,19 @@ const char* name_of(FrameType type) {
     case FrameType::kHeartbeat: return "Heartbeat";
     case FrameType::kReceived: return "Received";
     case FrameType::kRelay: return "Relay";
+    case FrameType::kChallenge: return "Challenge";
+    case FrameType::kProof: return "Proof";
   }
   return "unknown";
 }
 
 }  // namespace
+
+// What a peer says of itself before it is believed: a client its Hello, a relay nothing.
+struct Introduction {
+  wire::Hello hello;
+  Login login;
+};
 
 Session::Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner)
     : id_(id), sockets_(sockets), times_(times), owner_(owner) {
@@ -54,10 +63,12 @@ void Session::begin(const std::string& start, std::uint64_t max_payload) {
 }
 
 void Session::check_time(SteadyTime now) {
-  if (state_ == State::kHello && patience_.is_over(now, times_.handshake))
-    return link_->refuse(
-        "no Hello within " + std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
-        false, 0);
+  if (!proven_name_.empty() && !owner_.gate()->still_admits(proven_name_))
+    return link_->refuse("'" + proven_name_ + "' was revoked", true, 0);
+  if ((state_ == State::kHello || state_ == State::kProof) && patience_.is_over(now, times_.handshake))
+    return link_->refuse(std::string(state_ == State::kHello ? "no Hello" : "no Proof") + " within " +
+                             std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
+                         false, 0);
   if (state_ == State::kData && patience_.is_over(now, times_.data))
     return link_->refuse(
         "no Join within " + std::to_string(times_.data.count()) + " ms: its data takes too long to read",
@@ -116,6 +127,7 @@ Status Session::control(FrameType type, std::span<const std::byte> header) {
   if (type == FrameType::kRelay && state_ == State::kHello && connection_ != nullptr) return relay(header);
   if (type == FrameType::kHello && state_ == State::kHello) return hello(header);
   if (type == FrameType::kJoin && state_ == State::kData) return join(header);
+  if (type == FrameType::kProof && state_ == State::kProof) return proof(header);
   if (type == FrameType::kHeartbeat && state_ != State::kHello) return Unit{};
   if (type == FrameType::kReceived && link_->ending()) {
     owner_.on_heard(*this);
@@ -134,10 +146,17 @@ bool Session::refuse_version(const std::string& peer, std::uint32_t version) {
 }
 
 Status Session::hello(std::span<const std::byte> header) {
-  wire::Hello hello;
+  introduction_ = std::make_unique<Introduction>();
+  wire::Hello& hello = introduction_->hello;
   if (Status status = parse_control(header, hello); !status) return status;
   if (!hello.has_protocol() || !hello.has_client_name()) return Error{"Hello: protocol or name is missing"};
   if (refuse_version("client", hello.protocol())) return Unit{};
+  return owner_.gate() == nullptr ? greet() : challenge(hello.client_name(), hello.public_key());
+}
+
+// The peer is who it says.
+Status Session::greet() {
+  const wire::Hello hello = std::exchange(introduction_, nullptr)->hello;
   process_ = hello.process();
   ordinal_ = hello.connection();
   std::optional<std::uint32_t> index, count;
@@ -159,6 +178,47 @@ Status Session::hello(std::span<const std::byte> header) {
   return Unit{};
 }
 
+Status Session::challenge(const std::string& name, const std::string& public_key) {
+  Login& login = introduction_->login;
+  if (public_key.size() != login.key.bytes.size()) {
+    link_->refuse(
+        "this server wants to know who its clients are: start this one with the --token that its operator "
+        "made for it",
+        true, 0);
+    return Unit{};
+  }
+  login.name = name;
+  std::memcpy(login.key.bytes.data(), public_key.data(), public_key.size());
+  login.nonce = random_secret();
+  state_ = State::kProof;
+  wire::Challenge message;
+  message.set_nonce(login.nonce.data(), login.nonce.size());
+  message.set_realm(owner_.gate()->realm());
+  link_->send(Outgoing::control(control_frame(FrameType::kChallenge, message)));
+  return Unit{};
+}
+
+Status Session::proof(std::span<const std::byte> header) {
+  wire::Proof message;
+  if (Status status = parse_control(header, message); !status) return status;
+  Login& login = introduction_->login;
+  if (message.signature().size() != login.proof.signature.size())
+    return Error{"Proof: the signature is missing or damaged"};
+  std::memcpy(login.proof.signature.data(), message.signature().data(), login.proof.signature.size());
+  if (message.has_token_mac()) {
+    if (message.token_mac().size() != login.nonce.size()) return Error{"Proof: token_mac is damaged"};
+    std::memcpy(login.proof.token_mac.emplace().data(), message.token_mac().data(), login.nonce.size());
+  }
+  if (const Status admitted = owner_.gate()->admit(login); !admitted) {
+    link_->refuse(one_line(admitted.error().message), !admitted.error().of_system, 0);
+    return Unit{};
+  }
+  proven_name_ = login.name;
+  if (introduction_->hello.has_protocol()) return greet();
+  carry();
+  return Unit{};
+}
+
 Status Session::join(std::span<const std::byte> header) {
   wire::Join join;
   if (Status status = parse_control(header, join); !status) return status;
@@ -174,14 +234,25 @@ Status Session::relay(std::span<const std::byte> header) {
   wire::Relay message;
   if (Status status = parse_control(header, message); !status) return status;
   if (refuse_version("relay", message.protocol())) return Unit{};
+  adds_on_ = message.adds();
+  if (owner_.gate() == nullptr) {
+    carry();
+    return Unit{};
+  }
+  introduction_ = std::make_unique<Introduction>();
+  return challenge(message.name(), message.public_key());
+}
+
+// The peer is a relay that is believed.
+void Session::carry() {
+  introduction_.reset();
   state_ = State::kRelay;
-  adds_ = message.adds();
+  adds_ = adds_on_;
   trunk_ = std::make_unique<Trunk>(
       [this](std::uint32_t channel) { return owner_.on_channel(*this, *connection_, channel); });
   connection_->carry_channels();
   link_->expect_heartbeats();
   tell_relay();
-  return Unit{};
 }
 
 void Session::tell_relay() {

@@ -9,11 +9,13 @@
 
 #include "fl_server/net/client_table.h"
 #include "fl_server/net/connection.h"
+#include "fl_server/net/gate.h"
 #include "fl_server/net/trunk.h"
 
 namespace gradwire {
 
 class Session;
+struct Introduction;  // what a peer says of itself
 
 // What sessions ask of their hub.
 class SessionOwner {
@@ -24,6 +26,7 @@ class SessionOwner {
                                     std::optional<std::uint32_t> part_index,
                                     std::optional<std::uint32_t> part_count) = 0;
   virtual std::string welcome(ClientId client) = 0;  // a whole frame
+  virtual Gate* gate() { return nullptr; }           // null: peers are believed
   // What the server tells the session's peer, a relay: a whole frame.
   virtual std::string relay_welcome(const Session& relay) = 0;
   virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
@@ -48,7 +51,7 @@ class SessionOwner {
 
 class Session final : public FrameHandler {
  public:
-  enum class State : std::uint8_t { kHello, kData, kJoined, kRounds, kRelay };
+  enum class State : std::uint8_t { kHello, kProof, kData, kJoined, kRounds, kRelay };
 
   // `id`: the owner's name for it.
   Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner);
@@ -91,8 +94,12 @@ class Session final : public FrameHandler {
  private:
   Status control(FrameType type, std::span<const std::byte> header);
   Status hello(std::span<const std::byte> header);
+  Status greet();
+  Status challenge(const std::string& name, const std::string& public_key);
+  Status proof(std::span<const std::byte> header);
   Status join(std::span<const std::byte> header);
   Status relay(std::span<const std::byte> header);
+  void carry();
   // Refuses a peer of another version of the protocol; false: it is of ours.
   bool refuse_version(const std::string& peer, std::uint32_t version);
   Status error(std::span<const std::byte> header);
@@ -111,11 +118,13 @@ class Session final : public FrameHandler {
   State state_ = State::kHello;
   Patience patience_;  // since state_ began
   std::optional<ClientId> client_;
-  ClientInfo info_;  // from the Hello
+  ClientInfo info_;                             // from the Hello
+  std::unique_ptr<Introduction> introduction_;  // until the peer is believed
+  std::string proven_name_;                     // empty: the peer has proven nothing
   std::uint64_t process_ = 0;
   std::uint32_t ordinal_ = 0;
   std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving, or a relay's sum of some; 0: none is
-  bool adds_ = false;
+  bool adds_ = false, adds_on_ = false;  // a relay does; it has said so, and is not believed yet
 };
 
 }  // namespace gradwire

@@ -8,10 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "fl_server/access/server_identity.h"
 #include "fl_server/net/newcomers.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/relay/relay_local.h"
 #include "fl_server/relay/relay_sums.h"
+#include "proto/secure/challenge.h"
+#include "proto/secure/identity.h"
 #include "proto/store/whole_file.h"
 #include "proto/wire/address.h"
 #include "proto/wire/back_off.h"
@@ -87,6 +90,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void pause_clients(bool pause);
   void connect();
   Status from_server();
+  Status prove_to_server(std::span<const std::byte> header);
   Status joined(const wire::Relay& answer);
   Status pass_down(Local& local);
   Status complete_round();
@@ -168,6 +172,11 @@ void Relay::connect() {
   wire::Relay hello;
   hello.set_protocol(kWireVersion);
   if (sums_) hello.set_adds(true);
+  if (options_.credentials) {
+    const PublicKey key = options_.credentials->key.public_key();
+    hello.set_name(options_.credentials->name);
+    hello.set_public_key(key.bytes.data(), key.bytes.size());
+  }
   upstream_->send(Outgoing::control(control_frame(FrameType::kRelay, hello)));
   upstream_->expect_heartbeats();
 }
@@ -200,6 +209,7 @@ Status Relay::from_server() {
       if (sums_) sums_->asked_all(answer.asked());
       return Unit{};
     }
+    case FrameType::kChallenge: return prove_to_server(header);
     case FrameType::kError: {
       wire::ErrorMessage error;
       if (Status status = parse_control(header, error); !status) return status;
@@ -214,6 +224,16 @@ Status Relay::from_server() {
     }
     default: return Error{"a message of a client without its channel"};
   }
+}
+
+Status Relay::prove_to_server(std::span<const std::byte> header) {
+  Result<std::string> proof = answer_challenge(header, options_.credentials);
+  if (!proof) {
+    refused_ = proof.error().message;
+    return proof.error();
+  }
+  upstream_->send(Outgoing::control(*proof));
+  return Unit{};
 }
 
 Status Relay::joined(const wire::Relay& answer) {
@@ -365,7 +385,10 @@ std::unique_ptr<RelayRun> make_relay(const RelayOptions& options, std::unique_pt
 void run_relay(const RelayOptions& options) {
   if (const auto address = parse_address(options.upstream, AddressUse::kToConnect); !address)
     throw std::invalid_argument("--upstream " + address.error().message);
-  Relay(options, listen_on_tcp(options.listen)).run();
+  if (options.identity.empty()) return Relay(options, listen_on_tcp(options.listen)).run();
+  RelayOptions known = options;
+  known.credentials = open_identity(options.identity, "");
+  Relay(known, secure_relay(listen_on_tcp(options.listen), options.identity, options.log)).run();
 }
 
 }  // namespace gradwire

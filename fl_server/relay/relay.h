@@ -11,11 +11,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 
 #include "base/log.h"
 #include "fl_server/net/connection.h"
+#include "proto/secure/login.h"
 
 namespace gradwire {
 
@@ -23,10 +25,12 @@ struct RelayOptions {
   std::string upstream;         // HOST:PORT of the server
   std::string listen;           // HOST:PORT for the clients
   std::filesystem::path state;  // folder for the file `address`; empty: none is written
+  std::filesystem::path identity;  // who it is for both sides (access/server_identity.h); empty: in plain text
   bool aggregate = false;       // adds up replies where the method allows it
   WireTimes times;
   std::chrono::milliseconds back_off_base{100}, back_off_cap{60'000};
   std::chrono::milliseconds give_up_after{3'600'000};  // without a server
+  std::optional<Credentials> credentials;  // for the server; run_relay() takes them from the identity
   std::uint64_t jitter_seed = std::random_device{}();  // of the back-off
   bool handle_signals = true;
   Log log;  // one line; may be empty

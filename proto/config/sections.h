@@ -36,6 +36,7 @@ inline std::span<const std::string_view> words_of(Survives) {
 }
 
 inline constexpr std::array<std::string_view, 1> kFull = {"full"}, kAuto = {"auto"};
+inline constexpr std::array<std::string_view, 2> kTlsVersions = {"TLS1.3", "TLS1.2"};
 inline constexpr std::array<std::string_view, 2> kAutoOrOff = {"auto", "off"};
 
 // These throw ConfigError(path).
@@ -129,6 +130,7 @@ struct ServerSection {
   std::string mirrors = "auto";  // "auto", "true" or "false"
   Survives durability = Survives::kAuto;
   std::uint32_t join_deadline_ms = 86'400'000;
+  std::string tls_min = "TLS1.3";  // or "TLS1.2"
 
   static void fields(auto& self, auto&& visit) {
     visit("quorum", self.quorum, "share of a round's clients whose replies end it",
@@ -156,6 +158,9 @@ struct ServerSection {
           "milliseconds that a server which is started waits for its clients: until all have joined, or, "
           "in a run that goes on, until as many are back as its first request needs",
           {.low = 1, .may_change = true});
+    visit("tls_min", self.tls_min,
+          "the oldest version of TLS that clients may speak, where the server has an --identity",
+          {.words = kTlsVersions, .may_change = true});
   }
 };
 

@@ -24,6 +24,10 @@ Result<Address> parse_address(const std::string& text, AddressUse use) {
   return address;
 }
 
+bool is_loopback(const Address& address) {
+  return address.host == "localhost" || address.host == "::1" || address.host.starts_with("127.");
+}
+
 Result<AddressList> look_up(const Address& address, AddressUse use) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

@@ -19,6 +19,9 @@ enum class AddressUse { kToConnect, kToListen };
 // HOST:PORT, [V6]:PORT, or to listen :PORT. The error begins with `text` and says how to write it.
 Result<Address> parse_address(const std::string& text, AddressUse use);
 
+// Whether HOST:PORT is this machine by its name or number: what is sent there leaves no trace on a network.
+bool is_loopback(const Address& address);
+
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
 // The socket addresses that the system's resolver finds, never empty: to connect to, or to listen on. Waits

@@ -31,6 +31,8 @@ std::uint32_t header_crc(std::span<const std::byte, kPrefixBytes> prefix, std::s
 
 }  // namespace
 
+bool has_magic(std::span<const std::byte> bytes) { return load<std::uint32_t>(bytes.data()) == kMagic; }
+
 std::array<std::byte, kPrefixBytes> write_prefix(FrameType type, std::span<const std::byte> header,
                                                  std::uint64_t payload_len, std::uint32_t payload_crc,
                                                  std::uint32_t channel) {
@@ -56,7 +58,7 @@ Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::
   }
   const auto type = load<std::uint8_t>(p + 5);
   if (type < static_cast<std::uint8_t>(FrameType::kHello) ||
-      type > static_cast<std::uint8_t>(FrameType::kRelay)) {
+      type > static_cast<std::uint8_t>(FrameType::kProof) || type == 11) {
     return Error{"unknown message type " + std::to_string(type)};
   }
   Prefix prefix;

@@ -25,16 +25,18 @@ inline constexpr std::size_t kPrefixBytes = 32;
 inline constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
 
 enum class FrameType : std::uint8_t {
-  kHello = 1,      // client -> server: who I am
-  kWelcome = 2,    // server -> client: the experiment, your number
-  kJoin = 3,       // client -> server: my data in figures
-  kStart = 4,      // server -> client: what all agreed on; rounds follow
-  kRound = 5,      // server -> client: an Envelope
-  kReply = 6,      // client -> server: an Uplink
-  kError = 7,      // either way: one line, then close
-  kHeartbeat = 8,  // either way: I am alive
-  kReceived = 9,   // server -> client: what became of a reply; client -> server: the goodbye was heard
-  kRelay = 10,     // either way: this connection carries the clients of a site, each as a channel
+  kHello = 1,       // client -> server: who I am
+  kWelcome = 2,     // server -> client: the experiment, your number
+  kJoin = 3,        // client -> server: my data in figures
+  kStart = 4,       // server -> client: what all agreed on; rounds follow
+  kRound = 5,       // server -> client: an Envelope
+  kReply = 6,       // client -> server: an Uplink
+  kError = 7,       // either way: one line, then close
+  kHeartbeat = 8,   // either way: I am alive
+  kReceived = 9,    // server -> client: what became of a reply; client -> server: the goodbye was heard
+  kRelay = 10,      // either way: this connection carries the clients of a site, each as a channel
+  kChallenge = 12,  // server -> client: sign this, if you are who you say
+  kProof = 13,      // client -> server: the signature
 };
 
 struct Prefix {
@@ -45,6 +47,9 @@ struct Prefix {
   std::uint32_t payload_crc = 0;
   std::uint32_t channel = 0;
 };
+
+// Whether bytes that begin a stream are of this protocol; REQUIRES: at least 4.
+bool has_magic(std::span<const std::byte> bytes);
 
 // Writes the prefix of a message; fills in the header's checksum.
 std::array<std::byte, kPrefixBytes> write_prefix(FrameType type, std::span<const std::byte> header,

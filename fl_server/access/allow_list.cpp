@@ -1,0 +1,224 @@
+#include "fl_server/access/allow_list.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <sys/file.h>
+#include <unistd.h>
+#include <utility>
+
+#include "proto/secure/private_file.h"
+#include "proto/wire/client_name.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+using Standing = AllowedClient::Standing;
+
+constexpr std::string_view kStandings[] = {"invited", "enrolled", "revoked"};
+constexpr std::string_view kSuffix = ".client";
+constexpr std::size_t kLongestFile = 4096;
+constexpr std::chrono::seconds kClockTells{2};  // from one change of a folder to another with a later time
+
+// One change at a time, of any process; a reader needs none.
+class FolderTurn {
+ public:
+  explicit FolderTurn(const fs::path& folder)
+      : fd_(::open((folder / ".turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    if (fd_ < 0 || ::flock(fd_, LOCK_EX) != 0)
+      throw std::runtime_error(folder.string() + ": " + std::strerror(errno));
+  }
+  ~FolderTurn() { ::close(fd_); }
+  FolderTurn(const FolderTurn&) = delete;
+  FolderTurn& operator=(const FolderTurn&) = delete;
+
+ private:
+  const int fd_;
+};
+
+std::string text_of(const AllowedClient& client) {
+  std::string text = "standing " + std::string(kStandings[static_cast<std::size_t>(client.standing)]) + "\n";
+  if (client.standing == Standing::kInvited)
+    text += "token_hash " + to_base64(client.token_hash) + "\ntoken_expires " +
+            std::to_string(client.token_expires) + "\n";
+  if (client.standing == Standing::kEnrolled) text += "key " + client.key.text() + "\n";
+  return text;
+}
+
+bool read_digest(std::string_view text, Bytes32& to) {
+  const auto bytes = from_base64(text);
+  if (!bytes || bytes->size() != to.size()) return false;
+  std::copy(bytes->begin(), bytes->end(), to.begin());
+  return true;
+}
+
+// Nothing: the text is damaged.
+std::optional<AllowedClient> parse_client(std::string_view text) {
+  std::map<std::string_view, std::string_view> fields;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n'), blank = text.find(' ');
+    if (end == text.npos || blank > end) return std::nullopt;
+    fields[text.substr(0, blank)] = text.substr(blank + 1, end - blank - 1);
+    text.remove_prefix(end + 1);
+  }
+  AllowedClient client;
+  const auto* const standing = std::find(std::begin(kStandings), std::end(kStandings), fields["standing"]);
+  if (standing == std::end(kStandings)) return std::nullopt;
+  client.standing = static_cast<Standing>(standing - std::begin(kStandings));
+  const std::string_view expires = fields["token_expires"];
+  if (client.standing == Standing::kInvited &&
+      (!read_digest(fields["token_hash"], client.token_hash) ||
+       std::from_chars(expires.data(), expires.data() + expires.size(), client.token_expires).ec !=
+           std::errc()))
+    return std::nullopt;
+  if (client.standing == Standing::kEnrolled && !read_digest(fields["key"], client.key.bytes))
+    return std::nullopt;
+  return client;
+}
+
+std::int64_t now_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(AllowList::Clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Status check_enrolled_name(std::string_view name) {
+  if (Status status = check_client_name(name); !status) return status;
+  const bool good = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  if (!good || name.front() == '.')
+    return Error{
+        "the name of a client that enrolls has letters, digits, - _ and . alone, and does not begin with a "
+        "dot"};
+  return Unit{};
+}
+
+AllowList::AllowList(fs::path folder, std::string realm)
+    : folder_(std::move(folder)), realm_(std::move(realm)) {}
+
+Result<std::optional<AllowedClient>> AllowList::find(const std::string& name) const {
+  if (!check_enrolled_name(name)) return std::optional<AllowedClient>();
+  std::ifstream in(file(name), std::ios::binary);
+  if (!in)
+    return errno == ENOENT ? Result<std::optional<AllowedClient>>(std::nullopt)
+                           : Error{file(name).string() + ": " + std::strerror(errno), true};
+  std::string text(kLongestFile, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  auto client = parse_client(text);
+  if (!client) return Error{file(name).string() + ": is damaged; revoke the client and enroll it again"};
+  return client;
+}
+
+void AllowList::write(const std::string& name, const AllowedClient& client) const {
+  replace_private(file(name), text_of(client));
+}
+
+Invitation AllowList::invite(const std::string& name, std::chrono::hours validity) {
+  if (const Status good = check_enrolled_name(name); !good)
+    throw std::runtime_error("'" + name + "': " + good.error().message);
+  const FolderTurn turn(folder_);
+  const auto there = find(name);
+  if (there && *there && (*there)->standing == Standing::kEnrolled)
+    throw std::runtime_error("'" + name + "' is enrolled; to give it a new key, revoke it first");
+  const Invitation invitation{name, random_secret(), realm_};
+  AllowedClient client;
+  client.token_hash = sha256(invitation.secret);
+  client.token_expires = now_seconds() + std::chrono::seconds(validity).count();
+  write(name, client);
+  return invitation;
+}
+
+void AllowList::revoke(const std::string& name) {
+  const FolderTurn turn(folder_);
+  if (!check_enrolled_name(name) || !fs::exists(file(name)))
+    throw std::runtime_error("'" + name +
+                             "' is no client of this server; gradwire-server clients lists them");
+  AllowedClient client;
+  client.standing = Standing::kRevoked;
+  write(name, client);
+}
+
+void AllowList::enroll(const std::string& name, const PublicKey& key) {
+  if (const Status good = check_enrolled_name(name); !good)
+    throw std::runtime_error("'" + name + "': " + good.error().message);
+  const FolderTurn turn(folder_);
+  AllowedClient client;
+  client.standing = Standing::kEnrolled;
+  client.key = key;
+  write(name, client);
+}
+
+std::map<std::string, AllowedClient> AllowList::all() const {
+  std::map<std::string, AllowedClient> clients;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(kSuffix)) continue;
+    const std::string who = name.substr(0, name.size() - kSuffix.size());
+    const auto client = find(who);
+    if (client && *client) clients[who] = **client;
+  }
+  return clients;
+}
+
+Status AllowList::admit(const Login& login) {
+  try {
+    return admit_one(login);
+  } catch (const std::exception& error) {  // the disk
+    return Error{error.what(), true};
+  }
+}
+
+Status AllowList::admit_one(const Login& login) {
+  const auto message = login_message(realm_, login.name, login.key, login.nonce);
+  if (!verify(login.key, message, login.proof.signature))
+    return Error{"the signature of '" + login.name + "' is wrong"};
+  const FolderTurn turn(folder_);
+  const auto found = find(login.name);
+  if (!found) return found.error();
+  if (!*found) return Error{"'" + login.name + "' is no client of this server; its operator must enroll it"};
+  AllowedClient client = **found;
+  switch (client.standing) {
+    case Standing::kRevoked: return Error{"'" + login.name + "' was revoked"};
+    case Standing::kEnrolled:
+      if (client.key == login.key) return Unit{};
+      return Error{"'" + login.name +
+                   "' enrolled with another key; its operator must revoke and enroll it again"};
+    case Standing::kInvited: break;
+  }
+  if (!login.proof.token_mac)
+    return Error{"'" + login.name + "' has not enrolled yet: start it with its --token"};
+  if (!same_secret(*login.proof.token_mac, mac(client.token_hash, message)))
+    return Error{"'" + login.name + "' has another token than the last one made for it"};
+  if (now_seconds() > client.token_expires)
+    return Error{"the token of '" + login.name + "' has expired; its operator must make another"};
+  client.standing = Standing::kEnrolled;
+  client.key = login.key;
+  write(login.name, client);  // before anything else: a token is good once
+  return Unit{};
+}
+
+// Opens files when the folder has changed since it was looked at, or has changed so lately that its clock may
+// not tell.
+bool AllowList::still_admits(const std::string& name) {
+  std::error_code error;
+  const auto changed = fs::last_write_time(folder_, error);
+  if (error || changed != looked_at_ || fs::file_time_type::clock::now() - changed < kClockTells)
+    known_.clear();
+  looked_at_ = changed;
+  if (const auto known = known_.find(name); known != known_.end()) return known->second;
+  const auto found = find(name);
+  const bool admits =
+      !found || (*found && (*found)->standing == Standing::kEnrolled);  // a disk in trouble ends nobody
+  return known_[name] = admits;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,61 @@
+// The clients that may come: a folder with one file for each name, which the operator's commands and the
+// server change, each in one step, while the other is at work.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fl_server/net/gate.h"
+
+namespace gradwire {
+
+struct AllowedClient {
+  enum class Standing : std::uint8_t { kInvited, kEnrolled, kRevoked };
+  Standing standing = Standing::kInvited;
+  Bytes32 token_hash{};            // of an invited one: SHA-256 of its token's secret
+  std::int64_t token_expires = 0;  // the same, seconds since 1970
+  PublicKey key;                   // of an enrolled one
+};
+
+// A name that a client may be enrolled under: it names a file.
+Status check_enrolled_name(std::string_view name);
+
+class AllowList final : public Gate {
+ public:
+  using Clock = std::chrono::system_clock;
+
+  // `folder` exists; `realm` as in Invitation.
+  AllowList(std::filesystem::path folder, std::string realm);
+
+  // Lets `name` enroll once, within `validity`, with the token returned. A client that was revoked may be
+  // invited again. Throws std::runtime_error, one line: it is enrolled, or the name is none.
+  Invitation invite(const std::string& name, std::chrono::hours validity);
+  // It is let in no more, and disconnected. Throws std::runtime_error: nobody has the name.
+  void revoke(const std::string& name);
+  // Lets in a key that the operator has made himself: of a relay.
+  void enroll(const std::string& name, const PublicKey& key);
+  std::map<std::string, AllowedClient> all() const;
+
+  const std::string& realm() const override { return realm_; }
+  Status admit(const Login& login) override;
+  bool still_admits(const std::string& name) override;
+
+ private:
+  std::filesystem::path file(const std::string& name) const { return folder_ / (name + ".client"); }
+  Result<std::optional<AllowedClient>> find(const std::string& name) const;
+  void write(const std::string& name, const AllowedClient& client) const;
+
+  Status admit_one(const Login& login);
+
+  const std::filesystem::path folder_;
+  const std::string realm_;
+  std::filesystem::file_time_type looked_at_{};  // when the folder had changed last, as known_ was filled
+  std::map<std::string, bool> known_;            // still_admits()
+};
+
+}  // namespace gradwire

@@ -1,0 +1,89 @@
+#include "fl_server/access/server_identity.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "fl_server/net/filtered_sockets.h"
+#include "proto/secure/certificates.h"
+#include "proto/secure/identity.h"
+#include "proto/store/folder_disk.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
+
+std::shared_ptr<TlsServer> open_server(const fs::path& folder, TlsVersion least) {
+  if (!fs::exists(folder / "server.pem"))
+    throw std::invalid_argument("--identity " + folder.string() +
+                                ": holds no server.pem; make it with gradwire-server init");
+  return std::make_shared<TlsServer>(folder / "server.pem", folder / "server.key", least);
+}
+
+// Looks for a new certificate from time to time.
+std::function<void()> renewing(std::shared_ptr<TlsServer> tls, Log log) {
+  return [tls = std::move(tls), log = std::move(log)] {
+    const Result<bool> renewed = tls->renew();
+    if (!log) return;
+    if (!renewed)
+      log(LogLine::warning("the new certificate cannot be used, the old one stays: " +
+                           renewed.error().message));
+    if (renewed && *renewed) log("the certificate is a new one, for connections from now on");
+  };
+}
+
+void make_private_folder(const fs::path& folder) {
+  if (!make_folder(folder)) fail(folder.string() + ": is no folder and cannot be made one");
+  fs::permissions(folder, fs::perms::owner_all);
+}
+
+}  // namespace
+
+void make_identity(const fs::path& folder, const std::vector<std::string>& hosts, int days) {
+  if (fs::exists(folder / "ca.pem") || fs::exists(folder / "ca.key"))
+    fail(folder.string() +
+         ": holds an identity; enroll clients with gradwire-server enroll, or choose another folder");
+  make_private_folder(folder);
+  make_authority(folder);
+  make_server_certificate(folder, folder, hosts, days);
+  make_private_folder(folder / "clients");
+}
+
+AllowList clients_of(const fs::path& folder) {
+  if (!fs::is_directory(folder / "clients"))
+    fail("--identity " + folder.string() +
+         ": holds no identity of a server; make one with gradwire-server init");
+  return AllowList(folder / "clients", fingerprint_of(folder / "ca.pem"));
+}
+
+void make_relay_identity(const fs::path& folder, const std::string& name, const fs::path& to,
+                         const std::vector<std::string>& hosts, int days) {
+  AllowList clients = clients_of(folder);
+  if (const Status good = check_enrolled_name(name); !good) fail("'" + name + "': " + good.error().message);
+  if (fs::exists(to / "client.key")) fail(to.string() + ": holds an identity; choose another folder");
+  make_private_folder(to);
+  make_server_certificate(folder, to, hosts, days);
+  const SigningKey key = SigningKey::generate();
+  key.save(to / "client.key");
+  write_identity(to, name, clients.realm());
+  clients.enroll(name, key.public_key());
+}
+
+ServerIdentity::ServerIdentity(const fs::path& folder, TlsVersion least, Log log)
+    : tls_(open_server(folder, least)), clients_(clients_of(folder)), log_(std::move(log)) {}
+
+std::unique_ptr<SocketLayer> ServerIdentity::secure(std::unique_ptr<SocketLayer> sockets) {
+  return filtered(std::move(sockets), {[tls = tls_] { return tls->accept(); }, {}, renewing(tls_, log_)});
+}
+
+std::unique_ptr<SocketLayer> secure_relay(std::unique_ptr<SocketLayer> sockets, const fs::path& folder,
+                                          Log log) {
+  const auto server = open_server(folder, TlsVersion::k13);
+  const auto client = std::make_shared<TlsClient>(TrustedServer{{}, open_identity(folder, "").realm});
+  return filtered(std::move(sockets), {[server] { return server->accept(); },
+                                       [client](const std::string& host) { return client->connect(host); },
+                                       renewing(server, std::move(log))});
+}
+
+}  // namespace gradwire

@@ -1,0 +1,185 @@
+#include "fl_server/identity_commands.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "fl_server/access/server_identity.h"
+#include "proto/report/logger.h"
+#include "proto/secure/certificates.h"
+
+namespace gradwire {
+namespace {
+
+struct Arguments {
+  std::string folder, name, relay;
+  std::vector<std::string> hosts;
+  std::uint32_t clients = 0;
+  int days = 365, valid_hours = 7 * 24;
+};
+
+struct Command {
+  std::string_view name;
+  const char* summary;
+  const char* footer;
+  void (*add)(CLI::App&, Arguments&);
+  void (*run)(const Arguments&);
+};
+
+void add_folder(CLI::App& app, Arguments& a) {
+  app.add_option("--identity", a.folder, "The folder that gradwire-server init has made")
+      ->type_name("DIR")
+      ->required();
+}
+void add_name(CLI::App& app, Arguments& a) {
+  app.add_option("NAME", a.name, "Of the client")->type_name("")->required();
+}
+void add_hosts(CLI::App& app, Arguments& a) {
+  app.add_option(
+         "--host", a.hosts,
+         "A name or address under which clients reach it; may be repeated. Else those that this machine has")
+      ->type_name("HOST")
+      ->allow_extra_args(false);
+  app.add_option("--days", a.days, "How long the certificate is good")
+      ->type_name("N")
+      ->check(CLI::Range(1, 3650))
+      ->capture_default_str();
+}
+void add_validity(CLI::App& app, Arguments& a) {
+  app.add_option("--valid-hours", a.valid_hours, "How long a token is good")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10 * 365 * 24))
+      ->capture_default_str();
+}
+
+std::vector<std::string> hosts_of(const Arguments& a) {
+  return a.hosts.empty() ? names_of_this_machine() : a.hosts;
+}
+
+void print_token(AllowList& clients, const std::string& name, const Arguments& a) {
+  std::printf("%s\n", clients.invite(name, std::chrono::hours(a.valid_hours)).text().c_str());
+}
+
+void init(const Arguments& a) {
+  make_identity(a.folder, hosts_of(a), a.days);
+  AllowList clients = clients_of(a.folder);
+  for (std::uint32_t k = 0; k < a.clients; ++k) print_token(clients, "client-" + std::to_string(k), a);
+}
+
+void enroll(const Arguments& a) {
+  AllowList clients = clients_of(a.folder);
+  if (a.relay.empty()) return print_token(clients, a.name, a);
+  make_relay_identity(a.folder, a.name, a.relay, hosts_of(a), a.days);
+  std::printf(
+      "%s holds all that the relay needs: bring it to its machine, by a way that nobody else can read\n",
+      a.relay.c_str());
+}
+
+void list_clients(const Arguments& a) {
+  const auto now =
+      std::chrono::duration_cast<std::chrono::seconds>(AllowList::Clock::now().time_since_epoch()).count();
+  for (const auto& [name, client] : clients_of(a.folder).all()) {
+    const bool late = client.standing == AllowedClient::Standing::kInvited && client.token_expires < now;
+    const std::string standing = late ? "invited, its token has expired"
+                                 : client.standing == AllowedClient::Standing::kInvited ? "invited"
+                                 : client.standing == AllowedClient::Standing::kEnrolled
+                                     ? "enrolled, key " + client.key.text()
+                                     : "revoked";
+    std::printf("%-24s %s\n", name.c_str(), standing.c_str());
+  }
+}
+
+constexpr Command kCommands[] = {
+    {"init", "Makes the identity of a server: an authority, a certificate, the list of clients.",
+     R"(
+Example:
+  gradwire-server init identity --clients 10      prints ten tokens, one for each client)",
+     [](CLI::App& app, Arguments& a) {
+       app.add_option("DIR", a.folder, "The folder to make")->type_name("")->required();
+       app.add_option("--clients", a.clients, "Tokens for so many clients, client-0, client-1, ...")
+           ->type_name("N")
+           ->check(CLI::Range(0, 1'000'000));
+       add_hosts(app, a);
+       add_validity(app, a);
+     },
+     init},
+    {"enroll", "Lets one more client in: prints the token with which it enrolls, once.",
+     R"(
+Examples:
+  gradwire-server enroll hospital-7 --identity identity
+  gradwire-server enroll site-3 --identity identity --relay site-3-identity --host relay.site-3.example
+The client:
+  gradwire-client --server HOST:7000 --data SOURCE --identity my-identity --token TOKEN)",
+     [](CLI::App& app, Arguments& a) {
+       add_name(app, a);
+       add_folder(app, a);
+       add_validity(app, a);
+       app.add_option("--relay", a.relay,
+                      "It is a relay: make the folder for its --identity, with a certificate")
+           ->type_name("DIR");
+       add_hosts(app, a);
+     },
+     enroll},
+    {"revoke", "A client is let in no more; a server that runs disconnects it.",
+     R"(
+Example:
+  gradwire-server revoke hospital-7 --identity identity)",
+     [](CLI::App& app, Arguments& a) {
+       add_name(app, a);
+       add_folder(app, a);
+     },
+     [](const Arguments& a) { clients_of(a.folder).revoke(a.name); }},
+    {"renew", "Makes a new certificate; a server that runs takes it for the connections that come then.",
+     R"(
+Example:
+  gradwire-server renew --identity identity --host fl.example.org)",
+     [](CLI::App& app, Arguments& a) {
+       add_folder(app, a);
+       add_hosts(app, a);
+     },
+     [](const Arguments& a) { make_server_certificate(a.folder, a.folder, hosts_of(a), a.days); }},
+    {"clients", "Lists who may come.",
+     R"(
+Example:
+  gradwire-server clients --identity identity)",
+     add_folder, list_clients},
+};
+
+const Command* find(std::string_view word) {
+  for (const Command& command : kCommands)
+    if (command.name == word) return &command;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_identity_command(std::string_view word) { return find(word) != nullptr; }
+
+int identity_command(int argc, char** argv) {
+  const Command& command = *find(argv[1]);
+  const std::string name = "gradwire-server " + std::string(command.name);
+  Arguments arguments;
+  CLI::App app(command.summary, name);
+  app.footer(command.footer);
+  command.add(app, arguments);
+  Logger logger(name, log_format(argc, argv));
+  try {
+    app.parse(argc - 1, argv + 1);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return logger.fail(std::string(error.what()) + "; see " + name + " --help", kBadUsage);
+  }
+  try {
+    command.run(arguments);
+    return 0;
+  } catch (const std::exception& error) {
+    return logger.fail(error.what(), kFailed);
+  }
+}
+
+}  // namespace gradwire

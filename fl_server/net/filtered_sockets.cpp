@@ -1,0 +1,238 @@
+#include "fl_server/net/filtered_sockets.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "proto/wire/address.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/frame.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kArrivingBytes = 64 * 1024;       // of one read from the socket below
+constexpr std::size_t kRecordBytes = 16 * 1024;         // that TLS encrypts at a time
+constexpr std::size_t kTakenBytes = 16 * kRecordBytes;  // of one write
+constexpr int kReadsWithoutPlain = 16;  // of one read(): a peer may send what is for the filter alone
+
+class FilteredSocket final : public Socket, private SocketHandler {
+ public:
+  FilteredSocket(SocketLayer& layer, std::vector<std::byte>& arriving, std::unique_ptr<Socket> below,
+                 std::unique_ptr<StreamFilter> filter, bool accepted)
+      : layer_(layer),
+        arriving_(arriving),
+        below_(std::move(below)),
+        filter_(std::move(filter)),
+        fresh_(accepted) {}
+  ~FilteredSocket() override { *alive_ = false; }
+
+  void start(SocketHandler& handler) override {
+    handler_ = &handler;
+    below_->start(*this);
+    flush();
+  }
+
+  Moved read(std::span<std::byte> to) override {
+    std::size_t done = 0;
+    for (int k = 0; !failed_; ++k) {
+      const Result<std::size_t> got = filter_->read(to.subspan(done));
+      if (!got) {
+        fail(got.error().message);
+        break;
+      }
+      done += *got;
+      if (done == to.size() || k == kReadsWithoutPlain) return some(done);
+      const Moved moved = below_->read(arriving_);
+      if (moved.got != Got::kSome) {
+        if (done > 0) return some(done);
+        if (moved.got == Got::kFailed) why_ = below_->failure();
+        return moved;
+      }
+      take(std::span(arriving_).first(moved.bytes));
+    }
+    return done > 0 ? some(done) : Moved{Got::kFailed, 0};
+  }
+
+  void pause_reading(bool pause) override {
+    paused_ = pause;
+    below_->pause_reading(pause);
+    read_again();
+  }
+
+  Moved write(std::span<const std::span<const std::byte>> pieces) override {
+    flush();
+    if (failed_) return {Got::kFailed, 0};
+    if (!filter_->ready() || !filter_->outgoing().empty()) return {Got::kNothing, 0};
+    std::size_t taken = 0;
+    record_.clear();
+    for (std::span<const std::byte> piece : pieces) {
+      if (taken >= kTakenBytes) break;
+      piece = piece.first(std::min(piece.size(), kTakenBytes - taken));
+      taken += piece.size();
+      // Small pieces share a record; large ones are encrypted from where they lie.
+      if (const std::size_t room = kRecordBytes - record_.size();
+          !record_.empty() || piece.size() < kRecordBytes) {
+        const auto head = piece.first(std::min(piece.size(), room));
+        record_.insert(record_.end(), head.begin(), head.end());
+        piece = piece.subspan(head.size());
+        if (record_.size() == kRecordBytes) put(std::exchange(record_, {}));
+      }
+      if (piece.size() >= kRecordBytes) {
+        put(piece);
+      } else {
+        record_.insert(record_.end(), piece.begin(), piece.end());
+      }
+    }
+    put(record_);
+    if (record_.capacity() > kRecordBytes / 4) record_ = {};
+    flush();
+    return failed_ ? Moved{Got::kFailed, 0} : some(taken);
+  }
+
+  void want_write() override {
+    wants_write_ = true;
+    if (filter_->ready()) arm();
+  }
+  std::string failure() const override { return why_; }
+  void end_writing() override {
+    filter_->end();
+    ends_ = true;
+    flush();
+  }
+  void close() override {
+    if (!below_->is_open()) return;
+    if (!ends_ && !failed_) end_writing();
+    below_->close();
+  }
+  bool is_open() const override { return below_->is_open(); }
+  const std::string& peer() const override { return below_->peer(); }
+
+ private:
+  static Moved some(std::size_t bytes) { return {bytes > 0 ? Got::kSome : Got::kNothing, bytes}; }
+
+  void on_readable() override {
+    handler_->on_readable();
+    read_again();
+  }
+  // What the filter holds cannot be seen on the socket below.
+  void read_again() {
+    if (!below_->is_open() || paused_ || again_ || !filter_->has_plain()) return;
+    again_ = true;
+    layer_.post([this, alive = alive_] {
+      if (!*alive) return;
+      again_ = false;
+      if (below_->is_open() && !paused_) on_readable();
+    });
+  }
+  void on_writable() override {
+    armed_ = false;
+    flush();
+    const bool free = failed_ || (filter_->ready() && filter_->outgoing().empty());
+    if (free && below_->is_open() && std::exchange(wants_write_, false)) handler_->on_writable();
+  }
+  void arm() {
+    if (!std::exchange(armed_, true)) below_->want_write();
+  }
+
+  void take(std::span<const std::byte> arrived) {
+    if (std::exchange(fresh_, false) && arrived.size() >= 4 && has_magic(arrived)) return tell_plain_peer();
+    const Status status = filter_->feed(arrived);
+    flush();  // also what tells the peer why
+    if (!status) return fail(status.error().message);
+    if (filter_->ready() && wants_write_) arm();
+  }
+  // A peer without a filter gets an answer that it can read.
+  void tell_plain_peer() {
+    const std::string frame =
+        error_frame("this server speaks TLS: start the client with the --token that its operator gave you",
+                    false, kPlainRetryMs);
+    const std::span<const std::byte> piece = std::as_bytes(std::span(frame));
+    below_->write(std::span(&piece, 1));
+    fail("it does not speak TLS; it needs a --token or a --ca");
+  }
+  void put(std::span<const std::byte> plain) {
+    if (failed_ || plain.empty()) return;
+    if (const Status status = filter_->write(plain); !status) fail(status.error().message);
+  }
+  void flush() {
+    if (!below_->is_open()) return;
+    for (auto bytes = filter_->outgoing(); !bytes.empty(); bytes = filter_->outgoing()) {
+      const Moved moved = below_->write(std::span(&bytes, 1));
+      if (moved.got == Got::kNothing) return arm();
+      if (moved.got != Got::kSome) return fail(below_->failure());
+      filter_->sent(moved.bytes);
+    }
+    if (ends_) below_->end_writing();
+  }
+  void fail(const std::string& why) {
+    if (!std::exchange(failed_, true)) why_ = why;
+  }
+
+  static constexpr std::uint32_t kPlainRetryMs = 1000;
+
+  SocketLayer& layer_;
+  std::vector<std::byte>& arriving_;  // shared by all sockets of the layer: used inside one call
+  const std::unique_ptr<Socket> below_;
+  const std::unique_ptr<StreamFilter> filter_;
+  std::vector<std::byte> record_;  // small pieces that are written together
+  SocketHandler* handler_ = nullptr;
+  std::string why_;
+  bool fresh_;  // nothing has arrived, and the peer began the connection
+  bool failed_ = false, paused_ = false, again_ = false, wants_write_ = false, armed_ = false, ends_ = false;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for jobs that outlive this object
+};
+
+class FilteredSockets final : public SocketLayer, private SocketLayerHandler {
+ public:
+  FilteredSockets(std::unique_ptr<SocketLayer> below, Filters filters)
+      : below_(std::move(below)), filters_(std::move(filters)) {}
+
+  std::string address() const override { return below_->address(); }
+  SteadyTime now() const override { return below_->now(); }
+  std::size_t most_sockets() const override { return below_->most_sockets(); }
+  void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) override {
+    handler_ = &handler;
+    below_->start(*this, tick, signals);
+  }
+  void stop_accepting() override { below_->stop_accepting(); }
+  Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
+    auto socket = below_->connect(address);
+    if (!socket || !filters_.connect) return socket;
+    const auto parsed = parse_address(address, AddressUse::kToConnect);
+    return wrap(std::move(*socket), filters_.connect(parsed ? parsed->host : address), false);
+  }
+  void post(std::function<void()> job) override { below_->post(std::move(job)); }
+  void wait(SteadyTime deadline, const std::function<bool()>& done) override { below_->wait(deadline, done); }
+
+ private:
+  std::unique_ptr<Socket> wrap(std::unique_ptr<Socket> socket, std::unique_ptr<StreamFilter> filter,
+                               bool accepted) {
+    return std::make_unique<FilteredSocket>(*below_, arriving_, std::move(socket), std::move(filter),
+                                            accepted);
+  }
+  void on_accepted(std::unique_ptr<Socket> socket) override {
+    handler_->on_accepted(filters_.accept ? wrap(std::move(socket), filters_.accept(), true)
+                                          : std::move(socket));
+  }
+  void on_turned_away() override { handler_->on_turned_away(); }
+  void on_tick() override {
+    if (filters_.on_tick) filters_.on_tick();
+    handler_->on_tick();
+  }
+  void on_stop() override { handler_->on_stop(); }
+
+  const std::unique_ptr<SocketLayer> below_;
+  const Filters filters_;
+  std::vector<std::byte> arriving_ = std::vector<std::byte>(kArrivingBytes);
+  SocketLayerHandler* handler_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<SocketLayer> filtered(std::unique_ptr<SocketLayer> sockets, Filters filters) {
+  return std::make_unique<FilteredSockets>(std::move(sockets), std::move(filters));
+}
+
+}  // namespace gradwire

@@ -1,0 +1,30 @@
+// Who may speak for whom: what a session asks before it believes a Hello.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "proto/secure/login.h"
+
+namespace gradwire {
+
+// A peer that says who it is, and what it gives as proof.
+struct Login {
+  std::string name;
+  PublicKey key;
+  Bytes32 nonce{};  // that the server drew for this login
+  Proof proof;
+};
+
+class Gate {
+ public:
+  virtual ~Gate() = default;
+  virtual const std::string& realm() const = 0;
+  // The error says why not, for the peer and the log; it leaks no secret.
+  virtual Status admit(const Login& login) = 0;
+  // To be asked from time to time: the operator may have changed his mind.
+  virtual bool still_admits(const std::string& name) = 0;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,175 @@
+#include "proto/secure/certificates.h"
+
+#include <arpa/inet.h>
+#include <array>
+#include <cstdint>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <openssl/rand.h>
+#include <set>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/secure/keys.h"
+#include "proto/secure/openssl.h"
+#include "proto/secure/private_file.h"
+#include "proto/store/whole_file.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kAuthorityDays = 3650;
+constexpr long kSecondsPerDay = 86'400;
+constexpr long kClocksDiffer = 3600;  // seconds that a client's clock may be behind
+
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + openssl_reason()); }
+
+void need(bool good, const char* what) {
+  if (!good) fail(what);
+}
+
+KeyPtr make_key() {
+  KeyPtr key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
+  need(key != nullptr, "no P-256 key can be made");
+  return key;
+}
+
+std::string pem_of(X509* certificate) {
+  const BioPtr out(BIO_new(BIO_s_mem()));
+  need(out && PEM_write_bio_X509(out.get(), certificate) == 1, "the certificate cannot be written");
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(out.get(), &text);
+  return {text, static_cast<std::size_t>(size)};
+}
+
+void extend(X509* certificate, X509* issuer, int nid, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str());
+  const bool added = extension != nullptr && X509_add_ext(certificate, extension, -1) == 1;
+  X509_EXTENSION_free(extension);
+  if (!added) fail("the certificate cannot say '" + value + "'");
+}
+
+// Without extensions and signature; `issuer` null: its own.
+CertificatePtr begin_certificate(EVP_PKEY* key, const std::string& name, X509* issuer, int days) {
+  CertificatePtr certificate(X509_new());
+  need(certificate != nullptr, "no certificate can be made");
+  std::array<unsigned char, 16> serial{};
+  need(RAND_bytes(serial.data(), serial.size()) == 1, "the system gives no random numbers");
+  serial[0] &= 0x7f;
+  BIGNUM* const number = BN_bin2bn(serial.data(), serial.size(), nullptr);
+  BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate.get()));
+  BN_free(number);
+  X509_set_version(certificate.get(), X509_VERSION_3);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -kClocksDiffer);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), days * kSecondsPerDay);
+  X509_set_pubkey(certificate.get(), key);
+  X509_NAME* const subject = X509_get_subject_name(certificate.get());
+  need(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8,
+                                  reinterpret_cast<const unsigned char*>(name.data()),
+                                  static_cast<int>(name.size()), -1, 0) == 1,
+       "the certificate cannot have this name");
+  X509_set_issuer_name(certificate.get(), issuer != nullptr ? X509_get_subject_name(issuer) : subject);
+  return certificate;
+}
+
+CertificatePtr load_certificate(const fs::path& file) {
+  const BioPtr in(BIO_new_file(file.c_str(), "r"));
+  CertificatePtr certificate;
+  if (in) certificate.reset(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+  if (!certificate) fail(file.string() + ": is no certificate in PEM");
+  return certificate;
+}
+
+KeyPtr load_key(const fs::path& file) {
+  if (const Status status = check_private(file); !status) throw std::runtime_error(status.error().message);
+  const BioPtr in(BIO_new_file(file.c_str(), "r"));
+  KeyPtr key;
+  if (in) key.reset(PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr));
+  if (!key) fail(file.string() + ": is no key in PEM");
+  return key;
+}
+
+bool is_address(const std::string& host) {
+  std::array<unsigned char, 16> bytes{};
+  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
+}
+
+}  // namespace
+
+void make_authority(const fs::path& folder) {
+  const KeyPtr key = make_key();
+  const CertificatePtr ca = begin_certificate(key.get(), "gradwire federation", nullptr, kAuthorityDays);
+  extend(ca.get(), ca.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0");
+  extend(ca.get(), ca.get(), NID_key_usage, "critical,keyCertSign,cRLSign");
+  extend(ca.get(), ca.get(), NID_subject_key_identifier, "hash");
+  need(X509_sign(ca.get(), key.get(), EVP_sha256()) > 0, "the certificate cannot be signed");
+  create_private(folder / "ca.key", pem_of(key.get()));
+  write_whole(folder / "ca.pem", pem_of(ca.get()));
+}
+
+void make_server_certificate(const fs::path& folder, const fs::path& to,
+                             const std::vector<std::string>& hosts, int days) {
+  const CertificatePtr ca = load_certificate(folder / "ca.pem");
+  const KeyPtr ca_key = load_key(folder / "ca.key");
+  const KeyPtr key = make_key();
+  const CertificatePtr certificate = begin_certificate(key.get(), "gradwire-server", ca.get(), days);
+  extend(certificate.get(), ca.get(), NID_basic_constraints, "critical,CA:FALSE");
+  extend(certificate.get(), ca.get(), NID_key_usage, "critical,digitalSignature");
+  extend(certificate.get(), ca.get(), NID_ext_key_usage, "serverAuth");
+  extend(certificate.get(), ca.get(), NID_authority_key_identifier, "keyid");
+  std::string names;
+  for (const std::string& host : hosts) {
+    if (host.empty() || host.find_first_of(", \n") != host.npos)
+      throw std::runtime_error("--host '" + host + "' is no name of a machine and no address");
+    names += (names.empty() ? "" : ",") + std::string(is_address(host) ? "IP:" : "DNS:") + host;
+  }
+  if (names.empty()) throw std::runtime_error("a server's certificate needs a name; give --host");
+  extend(certificate.get(), ca.get(), NID_subject_alt_name, names);
+  need(X509_sign(certificate.get(), ca_key.get(), EVP_sha256()) > 0, "the certificate cannot be signed");
+  // The key first: a server that reads the files in between refuses the pair and keeps what it has.
+  replace_private(to / "server.key", pem_of(key.get()));
+  write_whole(to / "server.pem", pem_of(certificate.get()) + pem_of(ca.get()));
+}
+
+std::string fingerprint_of(X509* certificate) {
+  Bytes32 digest{};
+  unsigned int size = 0;
+  need(X509_digest(certificate, EVP_sha256(), reinterpret_cast<unsigned char*>(digest.data()), &size) == 1,
+       "the certificate cannot be hashed");
+  return to_base64(digest);
+}
+
+std::string fingerprint_of(const fs::path& pem) { return fingerprint_of(load_certificate(pem).get()); }
+
+std::vector<std::string> names_of_this_machine() {
+  std::set<std::string> names = {"localhost", "127.0.0.1", "::1"};
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0') names.insert(host.data());
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return {names.begin(), names.end()};
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
+    const int family = one->ifa_addr->sa_family;
+    const socklen_t size = family == AF_INET    ? sizeof(sockaddr_in)
+                           : family == AF_INET6 ? sizeof(sockaddr_in6)
+                                                : 0;
+    std::array<char, NI_MAXHOST> text{};
+    if (size == 0 ||
+        ::getnameinfo(one->ifa_addr, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+      continue;
+    const std::string address = text.data();
+    if (address.find('%') == address.npos) names.insert(address);  // else of one link alone
+  }
+  ::freeifaddrs(all);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace gradwire

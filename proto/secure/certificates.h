@@ -1,0 +1,27 @@
+// The certificates of a federation that has a certificate authority (CA) of its own: who has its key says who
+// its servers are.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace gradwire {
+
+// Makes FOLDER/ca.pem and FOLDER/ca.key, which nobody else may read: P-256, valid for ten years. Throws
+// std::runtime_error, one line; also when they are there.
+void make_authority(const std::filesystem::path& folder);
+
+// Makes TO/server.pem (the server's certificate and the CA's) and TO/server.key, signed by the CA of
+// `folder`, for these names and addresses, valid from now for `days`; takes the place of those that are there
+// in one step each. Throws std::runtime_error.
+void make_server_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
+                             const std::vector<std::string>& hosts, int days);
+
+// SHA-256 of the first certificate of a PEM file, in base64url. Throws std::runtime_error.
+std::string fingerprint_of(const std::filesystem::path& pem);
+
+// The names and addresses that a client may reach this machine under.
+std::vector<std::string> names_of_this_machine();
+
+}  // namespace gradwire

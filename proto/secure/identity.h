@@ -1,0 +1,20 @@
+// The folder that says who a client, or a relay, is: its key, its name, and which server it belongs to.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "proto/secure/login.h"
+
+namespace gradwire {
+
+// Reads FOLDER/client.key (Ed25519, mode 0600) and FOLDER/client (name and realm). With a token they are made
+// where they are missing, and the folder too; where they are there, the token must be for the same name and
+// server. Throws std::invalid_argument (the arguments or the folder must be mended) or std::runtime_error,
+// one line.
+Credentials open_identity(const std::filesystem::path& folder, const std::string& token);
+
+// Writes FOLDER/client of a name and realm whose key lies there. Throws std::runtime_error.
+void write_identity(const std::filesystem::path& folder, const std::string& name, const std::string& realm);
+
+}  // namespace gradwire

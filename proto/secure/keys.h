@@ -1,0 +1,60 @@
+// Who a client is: an Ed25519 key that never leaves its machine (RFC 8032), and what is signed and hashed
+// with it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace gradwire {
+
+using Bytes32 = std::array<std::byte, 32>;
+using Signature = std::array<std::byte, 64>;
+
+// base64url without padding (RFC 4648, section 5).
+std::string to_base64(std::span<const std::byte> bytes);
+Result<std::vector<std::byte>> from_base64(std::string_view text);
+
+// From the system's generator for secrets. Throws std::runtime_error when there is none.
+Bytes32 random_secret();
+Bytes32 sha256(std::span<const std::byte> bytes);
+// HMAC-SHA-256.
+Bytes32 mac(const Bytes32& key, std::span<const std::byte> message);
+// In a time that says nothing about where they differ.
+bool same_secret(std::span<const std::byte> a, std::span<const std::byte> b);
+
+struct PublicKey {
+  Bytes32 bytes{};
+  std::string text() const { return to_base64(bytes); }
+  bool operator==(const PublicKey&) const = default;
+};
+bool verify(const PublicKey& key, std::span<const std::byte> message, const Signature& signature);
+
+class SigningKey {
+ public:
+  static SigningKey generate();
+  // A PEM file that nobody else may read, else an error that names it.
+  static Result<SigningKey> load(const std::filesystem::path& file);
+  // Creates the file with mode 0600. Throws std::runtime_error; also when it is there.
+  void save(const std::filesystem::path& file) const;
+
+  PublicKey public_key() const;
+  Signature sign(std::span<const std::byte> message) const;
+
+ private:
+  struct Impl;
+  explicit SigningKey(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+// An error unless `file` is a plain file that its owner alone may read.
+Status check_private(const std::filesystem::path& file);
+
+}  // namespace gradwire

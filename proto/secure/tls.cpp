@@ -1,0 +1,153 @@
+#include "proto/secure/tls.h"
+
+#include <arpa/inet.h>
+#include <array>
+#include <netinet/in.h>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "proto/secure/keys.h"
+#include "proto/secure/openssl.h"
+#include "proto/secure/tls_filter.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+SslContextPtr make_context(const SSL_METHOD* method, TlsVersion least) {
+  SslContextPtr context(SSL_CTX_new(method));
+  if (!context) throw std::runtime_error("OpenSSL cannot begin: " + openssl_reason());
+  SSL_CTX_set_min_proto_version(context.get(), least == TlsVersion::k13 ? TLS1_3_VERSION : TLS1_2_VERSION);
+  SSL_CTX_set_options(context.get(),
+                      SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // The fastest first where the processor has AES.
+  SSL_CTX_set_ciphersuites(context.get(),
+                           "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
+  SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20");
+  return context;
+}
+
+SslPtr make_ssl(SSL_CTX* context) {
+  SslPtr ssl(SSL_new(context));
+  if (!ssl) throw std::bad_alloc();
+  return ssl;
+}
+
+bool is_address(const std::string& host) {
+  std::array<unsigned char, 16> bytes{};
+  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
+}
+
+}  // namespace
+
+// ---- the server ----
+
+struct TlsServer::Impl {
+  fs::path certificate, key;
+  TlsVersion least;
+  SslContextPtr context;
+  std::pair<fs::file_time_type, fs::file_time_type> changed;
+
+  std::pair<fs::file_time_type, fs::file_time_type> times() const {
+    std::error_code error;
+    return {fs::last_write_time(certificate, error), fs::last_write_time(key, error)};
+  }
+  // Throws std::invalid_argument.
+  SslContextPtr load() const {
+    if (const Status status = check_private(key); !status) refuse(status.error().message);
+    SslContextPtr made = make_context(TLS_server_method(), least);
+    if (SSL_CTX_use_certificate_chain_file(made.get(), certificate.c_str()) != 1)
+      refuse(certificate.string() + ": is no certificate in PEM: " + openssl_reason());
+    if (SSL_CTX_use_PrivateKey_file(made.get(), key.c_str(), SSL_FILETYPE_PEM) != 1)
+      refuse(key.string() + ": is not the key of " + certificate.string() + ": " + openssl_reason());
+    if (X509_cmp_current_time(X509_get0_notAfter(SSL_CTX_get0_certificate(made.get()))) < 0)
+      refuse(certificate.string() + ": has expired; make a new one with gradwire-server renew");
+    return made;
+  }
+};
+
+TlsServer::TlsServer(fs::path certificate, fs::path key, TlsVersion least)
+    : impl_(new Impl{std::move(certificate), std::move(key), least, nullptr, {}}) {
+  impl_->changed = impl_->times();
+  impl_->context = impl_->load();
+}
+TlsServer::~TlsServer() = default;
+
+std::unique_ptr<StreamFilter> TlsServer::accept() {
+  SslPtr ssl = make_ssl(impl_->context.get());
+  SSL_set_accept_state(ssl.get());
+  return std::make_unique<TlsFilter>(std::move(ssl), TlsFilter::End::kServer);
+}
+
+Result<bool> TlsServer::renew() {
+  const auto now = impl_->times();
+  if (now == impl_->changed) return false;
+  impl_->changed = now;
+  try {
+    impl_->context = impl_->load();
+    return true;
+  } catch (const std::exception& error) {
+    return Error{error.what()};
+  }
+}
+
+// ---- the client ----
+
+struct TlsClient::Impl {
+  std::string pin;  // empty: the authorities of the context
+  SslContextPtr context;
+  SslSessionPtr session;  // the last one that a server gave
+
+  static Impl& of(const SSL* ssl) { return *static_cast<Impl*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl))); }
+  // The root that came with the certificate is the pinned one: trusted like a root that is known.
+  static int check(int good, X509_STORE_CTX* store) {
+    const auto* const ssl =
+        static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+    const Impl& impl = of(ssl);
+    if (good == 1 || impl.pin.empty()) return good;
+    if (X509_STORE_CTX_get_error(store) != X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN) return 0;
+    X509* const root = X509_STORE_CTX_get_current_cert(store);
+    if (root == nullptr || fingerprint_of(root) != impl.pin) return 0;
+    X509_STORE_CTX_set_error(store, X509_V_OK);
+    return 1;
+  }
+  static int keep_session(SSL* ssl, SSL_SESSION* session) {
+    of(ssl).session.reset(session);
+    return 1;  // it is ours now
+  }
+};
+
+TlsClient::TlsClient(const TrustedServer& trusted, TlsVersion least) : impl_(new Impl) {
+  impl_->pin = trusted.ca_pin;
+  impl_->context = make_context(TLS_client_method(), least);
+  SSL_CTX* const context = impl_->context.get();
+  if (!trusted.ca_file.empty() && SSL_CTX_load_verify_file(context, trusted.ca_file.c_str()) != 1)
+    refuse(trusted.ca_file.string() + ": holds no certificate in PEM: " + openssl_reason());
+  SSL_CTX_set_app_data(context, impl_.get());
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, Impl::check);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(context, Impl::keep_session);
+}
+TlsClient::~TlsClient() = default;
+
+std::unique_ptr<StreamFilter> TlsClient::connect(const std::string& host) {
+  SslPtr ssl = make_ssl(impl_->context.get());
+  SSL_set_connect_state(ssl.get());
+  if (is_address(host)) {
+    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str());
+  } else {
+    SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    SSL_set1_host(ssl.get(), host.c_str());
+    SSL_set_tlsext_host_name(ssl.get(), host.c_str());
+  }
+  if (impl_->session) SSL_set_session(ssl.get(), impl_->session.get());
+  return std::make_unique<TlsFilter>(std::move(ssl), TlsFilter::End::kClient);
+}
+
+}  // namespace gradwire

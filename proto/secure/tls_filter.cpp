@@ -1,0 +1,226 @@
+#include "proto/secure/tls_filter.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <new>
+#include <utility>
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kMostKept = 4096;  // bytes of a buffer that is empty
+
+using Buffer = std::vector<std::byte>;
+
+void empty(Buffer& buffer, std::size_t& at) {
+  buffer.clear();
+  at = 0;
+  if (buffer.capacity() > kMostKept) buffer = Buffer();
+}
+
+// What OpenSSL reads from and writes to.
+struct Streams {
+  Buffer& in;
+  std::size_t& in_at;
+  Buffer& out;
+};
+
+int read_some(BIO* bio, char* to, int most) {
+  BIO_clear_retry_flags(bio);
+  auto& streams = *static_cast<Streams*>(BIO_get_data(bio));
+  const std::size_t count =
+      std::min(static_cast<std::size_t>(std::max(most, 0)), streams.in.size() - streams.in_at);
+  if (count == 0) {
+    BIO_set_retry_read(bio);
+    return -1;
+  }
+  std::copy_n(streams.in.data() + streams.in_at, count, reinterpret_cast<std::byte*>(to));
+  streams.in_at += count;
+  if (streams.in_at == streams.in.size()) empty(streams.in, streams.in_at);
+  return static_cast<int>(count);
+}
+
+int write_some(BIO* bio, const char* from, int size) {
+  BIO_clear_retry_flags(bio);
+  Buffer& out = static_cast<Streams*>(BIO_get_data(bio))->out;
+  const auto* const bytes = reinterpret_cast<const std::byte*>(from);
+  try {
+    out.insert(out.end(), bytes, bytes + size);
+  } catch (const std::bad_alloc&) {  // not through OpenSSL, which is C
+    return -1;
+  }
+  return size;
+}
+
+long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+int destroy(BIO* bio) {
+  delete static_cast<Streams*>(BIO_get_data(bio));
+  return 1;
+}
+
+std::string date_of(const ASN1_TIME* time) {
+  std::tm date{};
+  if (ASN1_TIME_to_tm(time, &date) != 1) return "an unknown date";
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &date);
+  return text;
+}
+
+// The names that a certificate is for, as OpenSSL prints them.
+std::string names_in(const X509* certificate) {
+  const int at = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
+  const BioPtr out(BIO_new(BIO_s_mem()));
+  if (at < 0 || !out || X509V3_EXT_print(out.get(), X509_get_ext(certificate, at), 0, 0) != 1)
+    return "no name";
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(out.get(), &text);
+  return {text, static_cast<std::size_t>(size)};
+}
+
+}  // namespace
+
+BIO_METHOD* TlsFilter::method() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "gradwire");
+    BIO_meth_set_read(made, read_some);
+    BIO_meth_set_write(made, write_some);
+    BIO_meth_set_ctrl(made, control);
+    BIO_meth_set_destroy(made, destroy);
+    return made;
+  }();
+  return method;
+}
+
+TlsFilter::TlsFilter(SslPtr ssl, End end) : end_(end), ssl_(std::move(ssl)) {
+  BIO* const bio = BIO_new(method());
+  if (bio == nullptr) throw std::bad_alloc();
+  BIO_set_data(bio, new Streams{in_, in_at_, out_});
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);
+  if (end_ == End::kClient) (void)shake_hands();  // says who it wants to speak to
+}
+
+Status TlsFilter::feed(std::span<const std::byte> arrived) {
+  in_.insert(in_.end(), arrived.begin(), arrived.end());
+  if (!ready_)
+    if (Status status = shake_hands(); !status) return status;
+  return ready_ ? look_ahead() : Unit{};
+}
+
+Status TlsFilter::shake_hands() {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_.get());
+  if (result == 1) {
+    ready_ = true;
+    return Unit{};
+  }
+  if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ) return Unit{};
+  return trouble(result);
+}
+
+// Opens the next record, so that has_plain() knows; the byte is kept.
+Status TlsFilter::look_ahead() {
+  if (has_byte_) return Unit{};
+  ERR_clear_error();
+  std::size_t got = 0;
+  const int result = SSL_read_ex(ssl_.get(), &next_, 1, &got);
+  has_byte_ = result == 1;
+  if (has_byte_) return Unit{};
+  const int error = SSL_get_error(ssl_.get(), result);
+  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_ZERO_RETURN) return Unit{};
+  return trouble(result);
+}
+
+Result<std::size_t> TlsFilter::read(std::span<std::byte> to) {
+  if (!ready_ || to.empty() || !has_byte_) return std::size_t{0};
+  to[0] = next_;
+  has_byte_ = false;
+  std::size_t done = 1;
+  while (done < to.size()) {
+    ERR_clear_error();
+    std::size_t got = 0;
+    const int result = SSL_read_ex(ssl_.get(), to.data() + done, to.size() - done, &got);
+    if (result != 1) {
+      const int error = SSL_get_error(ssl_.get(), result);
+      if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_ZERO_RETURN) return done;
+      return trouble(result);
+    }
+    done += got;
+  }
+  if (Status status = look_ahead(); !status) return status.error();
+  return done;
+}
+
+Status TlsFilter::write(std::span<const std::byte> plain) {
+  while (!plain.empty()) {
+    ERR_clear_error();
+    std::size_t taken = 0;
+    const int result = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &taken);
+    if (result != 1) return trouble(result);
+    plain = plain.subspan(taken);
+  }
+  return Unit{};
+}
+
+void TlsFilter::end() {
+  ERR_clear_error();
+  if (ready_) SSL_shutdown(ssl_.get());
+  ERR_clear_error();
+}
+
+void TlsFilter::sent(std::size_t bytes) {
+  out_at_ += bytes;
+  if (out_at_ == out_.size()) empty(out_, out_at_);
+}
+
+std::string TlsFilter::why_not_trusted() const {
+  const long result = SSL_get_verify_result(ssl_.get());
+  if (end_ != End::kClient || result == X509_V_OK) return "";
+  const X509* const certificate = SSL_get0_peer_certificate(ssl_.get());
+  switch (result) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return "the certificate of the server has expired" +
+             (certificate != nullptr ? " (" + date_of(X509_get0_notAfter(certificate)) + ")" : "") +
+             ": its operator must renew it, or the clock of this machine is wrong";
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return "the certificate of the server is not valid yet: is the clock of this machine right?";
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return "the certificate of the server is for other names" +
+             (certificate != nullptr ? " (" + names_in(certificate) + ")" : "") +
+             ": connect by one of them, or its operator must add this one";
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+      return "the certificate of the server is of another authority than the one that this client trusts: it "
+             "is another "
+             "server, or somebody stands between";
+    default:
+      return std::string("the certificate of the server is not to be trusted: ") +
+             X509_verify_cert_error_string(result);
+  }
+}
+
+Error TlsFilter::trouble(int result) {
+  const int error = SSL_get_error(ssl_.get(), result);
+  if (const std::string why = why_not_trusted(); !why.empty()) {
+    ERR_clear_error();
+    return Error{why};
+  }
+  if (error == SSL_ERROR_SSL) {
+    const int reason = ERR_GET_REASON(ERR_peek_last_error());
+    const char* const peer = end_ == End::kClient ? "server" : "client";
+    if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
+        reason == SSL_R_PACKET_LENGTH_TOO_LONG) {
+      ERR_clear_error();
+      return Error{std::string("the ") + peer + " does not speak TLS"};
+    }
+    return Error{"TLS: " + openssl_reason()};
+  }
+  return Error{"TLS: the connection was ended"};
+}
+
+}  // namespace gradwire

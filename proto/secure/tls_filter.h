@@ -1,0 +1,41 @@
+// One end of one TLS connection as a filter of bytes. For .cpp files of this room alone.
+#pragma once
+
+#include <vector>
+
+#include "proto/secure/openssl.h"
+#include "proto/secure/stream_filter.h"
+
+namespace gradwire {
+
+class TlsFilter final : public StreamFilter {
+ public:
+  enum class End : bool { kServer, kClient };
+  // `ssl` knows which end it is.
+  TlsFilter(SslPtr ssl, End end);
+
+  Status feed(std::span<const std::byte> arrived) override;
+  Result<std::size_t> read(std::span<std::byte> to) override;
+  bool has_plain() const override { return ready_ && has_byte_; }
+  Status write(std::span<const std::byte> plain) override;
+  void end() override;
+  std::span<const std::byte> outgoing() const override { return std::span(out_).subspan(out_at_); }
+  void sent(std::size_t bytes) override;
+  bool ready() const override { return ready_; }
+
+ private:
+  static BIO_METHOD* method();
+  Status shake_hands();
+  Status look_ahead();
+  Error trouble(int result);
+  std::string why_not_trusted() const;
+
+  const End end_;
+  std::vector<std::byte> in_, out_;
+  std::size_t in_at_ = 0, out_at_ = 0;  // how much of them is used, or sent
+  std::byte next_{};                    // the next byte to read(), if has_byte_
+  bool has_byte_ = false, ready_ = false;
+  SslPtr ssl_;  // destroyed first: it may still write
+};
+
+}  // namespace gradwire
