@@ -66,6 +66,7 @@ int run(const Arguments& a, const Launch& launch, Logger& logger) {
   const bool talks = request.ranks == nullptr || request.ranks->rank() == 0;
   request.out = a.out;
   request.transport = a.transport == "tcp"       ? TransportKind::kTcp
+                      : a.transport == "tls"     ? TransportKind::kTls
                       : a.transport == "encoded" ? TransportKind::kEncoded
                                                  : TransportKind::kMemory;
   request.threads = a.threads;
@@ -204,10 +205,12 @@ void add_run(CLI::App& app, Arguments& a) {
   run->add_option("--threads", a.threads, "Threads that clients share; one per processor unless given")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
-  run->add_option("--transport", a.transport,
-                  "memory; encoded (through the codec); tcp (real processes). All give the same bits")
+  run->add_option(
+         "--transport", a.transport,
+         "memory; encoded (through the codec); tcp (real processes); tls (the same, over TLS, each with an "
+         "identity). All give the same bits")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"memory", "encoded", "tcp"}));
+      ->check(CLI::IsMember({"memory", "encoded", "tcp", "tls"}));
   run->add_flag(
          "--resume{yes}", a.resume,
          "Go on with a run that was stopped or killed, from its last checkpoint; --resume=auto: where there "

@@ -62,7 +62,9 @@ int main(int argc, char** argv) {
                  "Folder that says who this client is; the server must know it. Everything travels over TLS")
       ->type_name("DIR");
   app.add_option("--token", token,
-                 "From the operator of the server, for the first start: makes what is missing in --identity")
+                 "From the operator of the server, for the first start: makes what is missing in --identity. "
+                 "Or @ and "
+                 "a file that holds it: then other users of this machine do not see it")
       ->type_name("TOKEN")
       ->needs("--identity");
   app.add_option("--ca", options.ca_file,

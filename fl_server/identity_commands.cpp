@@ -66,7 +66,7 @@ void print_token(AllowList& clients, const std::string& name, const Arguments& a
 }
 
 void init(const Arguments& a) {
-  make_identity(a.folder, hosts_of(a), a.days);
+  make_identity(a.folder, hosts_of(a), std::chrono::days(a.days));
   AllowList clients = clients_of(a.folder);
   for (std::uint32_t k = 0; k < a.clients; ++k) print_token(clients, "client-" + std::to_string(k), a);
 }
@@ -74,7 +74,7 @@ void init(const Arguments& a) {
 void enroll(const Arguments& a) {
   AllowList clients = clients_of(a.folder);
   if (a.relay.empty()) return print_token(clients, a.name, a);
-  make_relay_identity(a.folder, a.name, a.relay, hosts_of(a), a.days);
+  make_relay_identity(a.folder, a.name, a.relay, hosts_of(a), std::chrono::days(a.days));
   std::printf(
       "%s holds all that the relay needs: bring it to its machine, by a way that nobody else can read\n",
       a.relay.c_str());
@@ -142,7 +142,9 @@ Example:
        add_folder(app, a);
        add_hosts(app, a);
      },
-     [](const Arguments& a) { make_server_certificate(a.folder, a.folder, hosts_of(a), a.days); }},
+     [](const Arguments& a) {
+       make_server_certificate(a.folder, a.folder, hosts_of(a), std::chrono::days(a.days));
+     }},
     {"clients", "Lists who may come.",
      R"(
 Example:

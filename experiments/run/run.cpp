@@ -27,6 +27,7 @@ const char* transport_name(TransportKind kind) {
     case TransportKind::kMemory: return "memory";
     case TransportKind::kEncoded: return "encoded";
     case TransportKind::kTcp: return "tcp";
+    case TransportKind::kTls: return "tls";
   }
   return "";
 }
@@ -35,21 +36,22 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
   const FaultsSection& f = loaded.experiment.faults;
   const bool faults = f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 ||
                       f.wiped > 0 || f.shuffle;
-  if (request.transport == TransportKind::kTcp && faults)
-    throw UsageError(
-        "--transport tcp: [faults] are made up in memory alone; use memory or encoded, or leave [faults] "
-        "out");
-  if (request.transport == TransportKind::kTcp && !loaded.experiment.clients.seconds.empty())
-    throw UsageError(
-        "--transport tcp: clients.seconds are virtual, and there clients take the time that they take; use "
-        "memory or "
-        "encoded, or leave it out");
+  const std::string option = "--transport " + std::string(transport_name(request.transport));
+  if (is_networked(request.transport) && faults)
+    throw UsageError(option +
+                     ": [faults] are made up in memory alone; use memory or encoded, or leave [faults] "
+                     "out");
+  if (is_networked(request.transport) && !loaded.experiment.clients.seconds.empty())
+    throw UsageError(option +
+                     ": clients.seconds are virtual, and there clients take the time that they take; use "
+                     "memory or "
+                     "encoded, or leave it out");
   if (request.ranks != nullptr && request.transport != TransportKind::kMemory)
     throw UsageError(
         "--transport: several ranks share a run in memory alone; leave it out, or start it once");
-  if (request.transport == TransportKind::kTcp && request.resume != Resume::kNo)
+  if (is_networked(request.transport) && request.resume != Resume::kNo)
     throw UsageError(
-        "--resume: runs over tcp cannot be resumed; leave --transport out, or start gradwire-server "
+        "--resume: runs over a network cannot be resumed; leave --transport out, or start gradwire-server "
         "yourself, "
         "which resumes by itself");
 }
@@ -194,7 +196,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));
   const fs::path metrics_file = folder.work() / "metrics.csv";
   Checkpoint checkpoint(folder.target(), to_toml(plan.experiment), metrics_file);
-  const bool can_resume = request.transport != TransportKind::kTcp && request.checkpoint_seconds > 0;
+  const bool can_resume = !is_networked(request.transport) && request.checkpoint_seconds > 0;
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
   if (request.resume != Resume::kNo || can_resume) checkpoints.checkpoint = &checkpoint;
@@ -218,8 +220,8 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   RunReport report;
   try {
     report.result =
-        request.transport == TransportKind::kTcp
-            ? run_over_tcp(prepared, observer, stop)
+        is_networked(request.transport)
+            ? run_over_tcp(prepared, request.transport, observer, stop)
             : simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
   } catch (const std::exception& error) {
     if (records < 2 || request.ranks != nullptr) throw;

@@ -74,8 +74,10 @@ std::string json_member(const std::string& json, const std::string& name) {
 
 class TcpRun {
  public:
-  TcpRun(const Prepared& prepared, const RunObserver& observer, const std::atomic<bool>& stop)
+  TcpRun(const Prepared& prepared, TransportKind kind, const RunObserver& observer,
+         const std::atomic<bool>& stop)
       : prepared_(prepared),
+        secure_(kind == TransportKind::kTls),
         observer_(observer),
         stop_(stop),
         state_(folder_.path() / "state"),
@@ -85,13 +87,18 @@ class TcpRun {
     const fs::path config = folder_.path() / "experiment.toml";
     std::ofstream(config, std::ios::binary) << to_toml(prepared_.experiment);
     fs::create_directory(state_);
-    const fs::path server = installed_program("gradwire-server", "--transport tcp"),
-                   client = installed_program("gradwire-client", "--transport tcp");
-    start("server", server,
-          {config.string(), "--listen", "127.0.0.1:0", "--state", state_.string(), "--registry", "none",
-           "--join-deadline-ms", std::to_string(kJoinTime.count())});
-    const std::string address = wait_for_address();
+    const std::string option = secure_ ? "--transport tls" : "--transport tcp";
+    const fs::path server = installed_program("gradwire-server", option),
+                   client = installed_program("gradwire-client", option);
     const std::uint32_t n = prepared_.problem.clients;
+    if (secure_) make_identities(server, n);
+    std::vector<std::string> arguments = {
+        config.string(), "--listen",           "127.0.0.1:0",
+        "--state",       state_.string(),      "--registry",
+        "none",          "--join-deadline-ms", std::to_string(kJoinTime.count())};
+    if (secure_) arguments.insert(arguments.end(), {"--identity", identity().string()});
+    start("server", server, arguments);
+    const std::string address = wait_for_address();
     for (std::uint32_t c = 0; c < n; ++c) start_client(client, address, c, n);
     wait_for_server();
     wait_for_clients();
@@ -106,6 +113,23 @@ class TcpRun {
         {role, static_cast<std::uint64_t>(children_.back().pid()), children_.back().executable()});
   }
 
+  fs::path identity() const { return folder_.path() / "identity"; }
+  fs::path token_file(std::uint32_t c) const { return folder_.path() / ("token-" + std::to_string(c)); }
+
+  // The identity of the server, and a file with a token for each client.
+  void make_identities(const fs::path& server, std::uint32_t clients) {
+    const fs::path log = folder_.path() / "tokens";
+    ChildProcess init(
+        "init", server,
+        {"init", identity().string(), "--clients", std::to_string(clients), "--host", "127.0.0.1"}, log);
+    while (!init.ended()) std::this_thread::sleep_for(kPoll);
+    if (*init.ended() != 0) fail(init, "failed");
+    std::ifstream tokens(log);
+    for (std::string token; std::getline(tokens, token);)
+      std::ofstream(token_file(tokens_++)) << token << '\n';
+    if (tokens_ != clients) fail(init, "made too few tokens");
+  }
+
   void start_client(const fs::path& program, const std::string& address, std::uint32_t c, std::uint32_t n) {
     const SampleSource* const source = sources_of(prepared_.experiment.problem);
     std::vector<std::string> arguments = {
@@ -113,6 +137,10 @@ class TcpRun {
         (source == nullptr ? "" : source->data) + "#" + std::to_string(c) + "/" + std::to_string(n)};
     if (source != nullptr && !source->test.empty())
       arguments.insert(arguments.end(), {"--test", source->test});
+    if (secure_)
+      arguments.insert(arguments.end(),
+                       {"--identity", (folder_.path() / ("client-" + std::to_string(c))).string(), "--token",
+                        "@" + token_file(c).string()});
     start("client " + std::to_string(c), program, arguments);
   }
 
@@ -203,6 +231,8 @@ class TcpRun {
   }
 
   const Prepared& prepared_;
+  const bool secure_;
+  std::uint32_t tokens_ = 0;  // made
   const RunObserver& observer_;
   const std::atomic<bool>& stop_;
   ScratchFolder folder_;
@@ -214,8 +244,9 @@ class TcpRun {
 
 }  // namespace
 
-RunResult run_over_tcp(const Prepared& prepared, const RunObserver& observer, const std::atomic<bool>& stop) {
-  return TcpRun(prepared, observer, stop).run();
+RunResult run_over_tcp(const Prepared& prepared, TransportKind kind, const RunObserver& observer,
+                       const std::atomic<bool>& stop) {
+  return TcpRun(prepared, kind, observer, stop).run();
 }
 
 }  // namespace gradwire

@@ -15,7 +15,11 @@
 
 namespace gradwire {
 
-enum class TransportKind : std::uint8_t { kMemory, kEncoded, kTcp };
+enum class TransportKind : std::uint8_t { kMemory, kEncoded, kTcp, kTls };
+// Real processes that speak over sockets.
+constexpr bool is_networked(TransportKind kind) {
+  return kind == TransportKind::kTcp || kind == TransportKind::kTls;
+}
 
 struct RunObserver {
   std::function<void(const RoundRecord&)> on_record;   // evaluated rounds

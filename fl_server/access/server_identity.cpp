@@ -40,13 +40,14 @@ void make_private_folder(const fs::path& folder) {
 
 }  // namespace
 
-void make_identity(const fs::path& folder, const std::vector<std::string>& hosts, int days) {
+void make_identity(const fs::path& folder, const std::vector<std::string>& hosts,
+                   std::chrono::seconds validity) {
   if (fs::exists(folder / "ca.pem") || fs::exists(folder / "ca.key"))
     fail(folder.string() +
          ": holds an identity; enroll clients with gradwire-server enroll, or choose another folder");
   make_private_folder(folder);
   make_authority(folder);
-  make_server_certificate(folder, folder, hosts, days);
+  make_server_certificate(folder, folder, hosts, validity);
   make_private_folder(folder / "clients");
 }
 
@@ -58,12 +59,12 @@ AllowList clients_of(const fs::path& folder) {
 }
 
 void make_relay_identity(const fs::path& folder, const std::string& name, const fs::path& to,
-                         const std::vector<std::string>& hosts, int days) {
+                         const std::vector<std::string>& hosts, std::chrono::seconds validity) {
   AllowList clients = clients_of(folder);
   if (const Status good = check_enrolled_name(name); !good) fail("'" + name + "': " + good.error().message);
   if (fs::exists(to / "client.key")) fail(to.string() + ": holds an identity; choose another folder");
   make_private_folder(to);
-  make_server_certificate(folder, to, hosts, days);
+  make_server_certificate(folder, to, hosts, validity);
   const SigningKey key = SigningKey::generate();
   key.save(to / "client.key");
   write_identity(to, name, clients.realm());

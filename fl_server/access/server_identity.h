@@ -5,6 +5,7 @@
 //   (allow_list.h)
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -21,13 +22,15 @@ namespace gradwire {
 
 // Makes the folder, for a server that is reached under these names. Throws std::runtime_error, one line; also
 // when it holds an identity.
-void make_identity(const std::filesystem::path& folder, const std::vector<std::string>& hosts, int days);
+void make_identity(const std::filesystem::path& folder, const std::vector<std::string>& hosts,
+                   std::chrono::seconds validity);
 // The list of the clients of that folder. Throws std::runtime_error.
 AllowList clients_of(const std::filesystem::path& folder);
 // Makes `to`: all that a relay needs on its machine, which clients reach under these names. Throws
 // std::runtime_error.
 void make_relay_identity(const std::filesystem::path& folder, const std::string& name,
-                         const std::filesystem::path& to, const std::vector<std::string>& hosts, int days);
+                         const std::filesystem::path& to, const std::vector<std::string>& hosts,
+                         std::chrono::seconds validity);
 
 class ServerIdentity {
  public:

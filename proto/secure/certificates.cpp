@@ -22,8 +22,7 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kAuthorityDays = 3650;
-constexpr long kSecondsPerDay = 86'400;
+constexpr std::chrono::days kAuthorityValidity{3650};
 constexpr long kClocksDiffer = 3600;  // seconds that a client's clock may be behind
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + openssl_reason()); }
@@ -57,7 +56,8 @@ void extend(X509* certificate, X509* issuer, int nid, const std::string& value) 
 }
 
 // Without extensions and signature; `issuer` null: its own.
-CertificatePtr begin_certificate(EVP_PKEY* key, const std::string& name, X509* issuer, int days) {
+CertificatePtr begin_certificate(EVP_PKEY* key, const std::string& name, X509* issuer,
+                                 std::chrono::seconds validity) {
   CertificatePtr certificate(X509_new());
   need(certificate != nullptr, "no certificate can be made");
   std::array<unsigned char, 16> serial{};
@@ -68,7 +68,7 @@ CertificatePtr begin_certificate(EVP_PKEY* key, const std::string& name, X509* i
   BN_free(number);
   X509_set_version(certificate.get(), X509_VERSION_3);
   X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -kClocksDiffer);
-  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), days * kSecondsPerDay);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), validity.count());
   X509_set_pubkey(certificate.get(), key);
   X509_NAME* const subject = X509_get_subject_name(certificate.get());
   need(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8,
@@ -106,7 +106,7 @@ bool is_address(const std::string& host) {
 
 void make_authority(const fs::path& folder) {
   const KeyPtr key = make_key();
-  const CertificatePtr ca = begin_certificate(key.get(), "gradwire federation", nullptr, kAuthorityDays);
+  const CertificatePtr ca = begin_certificate(key.get(), "gradwire federation", nullptr, kAuthorityValidity);
   extend(ca.get(), ca.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0");
   extend(ca.get(), ca.get(), NID_key_usage, "critical,keyCertSign,cRLSign");
   extend(ca.get(), ca.get(), NID_subject_key_identifier, "hash");
@@ -116,11 +116,11 @@ void make_authority(const fs::path& folder) {
 }
 
 void make_server_certificate(const fs::path& folder, const fs::path& to,
-                             const std::vector<std::string>& hosts, int days) {
+                             const std::vector<std::string>& hosts, std::chrono::seconds validity) {
   const CertificatePtr ca = load_certificate(folder / "ca.pem");
   const KeyPtr ca_key = load_key(folder / "ca.key");
   const KeyPtr key = make_key();
-  const CertificatePtr certificate = begin_certificate(key.get(), "gradwire-server", ca.get(), days);
+  const CertificatePtr certificate = begin_certificate(key.get(), "gradwire-server", ca.get(), validity);
   extend(certificate.get(), ca.get(), NID_basic_constraints, "critical,CA:FALSE");
   extend(certificate.get(), ca.get(), NID_key_usage, "critical,digitalSignature");
   extend(certificate.get(), ca.get(), NID_ext_key_usage, "serverAuth");

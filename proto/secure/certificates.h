@@ -2,6 +2,7 @@
 // its servers are.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,10 +14,10 @@ namespace gradwire {
 void make_authority(const std::filesystem::path& folder);
 
 // Makes TO/server.pem (the server's certificate and the CA's) and TO/server.key, signed by the CA of
-// `folder`, for these names and addresses, valid from now for `days`; takes the place of those that are there
-// in one step each. Throws std::runtime_error.
+// `folder`, for these names and addresses, valid from now for `validity`; takes the place of those that are
+// there in one step each. Throws std::runtime_error.
 void make_server_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
-                             const std::vector<std::string>& hosts, int days);
+                             const std::vector<std::string>& hosts, std::chrono::seconds validity);
 
 // SHA-256 of the first certificate of a PEM file, in base64url. Throws std::runtime_error.
 std::string fingerprint_of(const std::filesystem::path& pem);

@@ -14,6 +14,13 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
+std::string first_word(const fs::path& file) {
+  std::ifstream in(file);
+  std::string word;
+  if (!in || !(in >> word)) refuse("--token @" + file.string() + ": there is no such file, or nothing in it");
+  return word;
+}
+
 void make_identity(const fs::path& folder, const Invitation& token) {
   if (!make_folder(folder)) refuse("--identity " + folder.string() + ": is no folder and cannot be made one");
   if (!fs::exists(folder / "client.key")) SigningKey::generate().save(folder / "client.key");
@@ -29,7 +36,7 @@ void write_identity(const fs::path& folder, const std::string& name, const std::
 Credentials open_identity(const fs::path& folder, const std::string& token_text) {
   Result<Invitation> token = Error{""};
   if (!token_text.empty()) {
-    token = Invitation::parse(token_text);
+    token = Invitation::parse(token_text.front() == '@' ? first_word(token_text.substr(1)) : token_text);
     if (!token) refuse("--token: " + token.error().message);
     if (!fs::exists(folder / "client")) make_identity(folder, *token);
   }

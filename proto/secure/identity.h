@@ -8,6 +8,7 @@
 
 namespace gradwire {
 
+// token: as in Invitation, or @FILE whose first word it is; may be empty.
 // Reads FOLDER/client.key (Ed25519, mode 0600) and FOLDER/client (name and realm). With a token they are made
 // where they are missing, and the folder too; where they are there, the token must be for the same name and
 // server. Throws std::invalid_argument (the arguments or the folder must be mended) or std::runtime_error,

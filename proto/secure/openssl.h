@@ -40,6 +40,8 @@ inline std::string openssl_reason() {
   return text;
 }
 
+// PKCS #8, not encrypted. Throws std::runtime_error.
+std::string pem_of(EVP_PKEY* key);
 // SHA-256 of the certificate as DER, in base64url.
 std::string fingerprint_of(X509* certificate);
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <openssl/types.h>
-#include <string>
 #include <string_view>
 
 namespace gradwire {
@@ -12,8 +10,5 @@ namespace gradwire {
 void create_private(const std::filesystem::path& file, std::string_view text);
 // The same in place of what is there, in one step.
 void replace_private(const std::filesystem::path& file, std::string_view text);
-
-// PKCS #8, not encrypted. Throws std::runtime_error.
-std::string pem_of(EVP_PKEY* key);
 
 }  // namespace gradwire

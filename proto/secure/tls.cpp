@@ -109,13 +109,16 @@ struct TlsClient::Impl {
   static int check(int good, X509_STORE_CTX* store) {
     const auto* const ssl =
         static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
-    const Impl& impl = of(ssl);
-    if (good == 1 || impl.pin.empty()) return good;
-    if (X509_STORE_CTX_get_error(store) != X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN) return 0;
-    X509* const root = X509_STORE_CTX_get_current_cert(store);
-    if (root == nullptr || fingerprint_of(root) != impl.pin) return 0;
-    X509_STORE_CTX_set_error(store, X509_V_OK);
-    return 1;
+    if (good == 1) return 1;
+    const std::string& pin = of(ssl).pin;
+    X509* const certificate = X509_STORE_CTX_get_current_cert(store);
+    const bool is_root = X509_STORE_CTX_get_error(store) == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN;
+    if (is_root && certificate != nullptr && !pin.empty() && fingerprint_of(certificate) == pin) {
+      X509_STORE_CTX_set_error(store, X509_V_OK);
+      return 1;
+    }
+    if (certificate != nullptr) static_cast<TlsFilter*>(SSL_get_app_data(ssl))->note_distrust(certificate);
+    return 0;
   }
   static int keep_session(SSL* ssl, SSL_SESSION* session) {
     of(ssl).session.reset(session);

@@ -99,8 +99,12 @@ TlsFilter::TlsFilter(SslPtr ssl, End end) : end_(end), ssl_(std::move(ssl)) {
   BIO_set_data(bio, new Streams{in_, in_at_, out_});
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);
+  SSL_set_app_data(ssl_.get(), this);
   if (end_ == End::kClient) (void)shake_hands();  // says who it wants to speak to
 }
+
+// A connection that broke says nothing against its session, which OpenSSL else would not resume.
+TlsFilter::~TlsFilter() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
 
 Status TlsFilter::feed(std::span<const std::byte> arrived) {
   in_.insert(in_.end(), arrived.begin(), arrived.end());
@@ -175,21 +179,25 @@ void TlsFilter::sent(std::size_t bytes) {
   if (out_at_ == out_.size()) empty(out_, out_at_);
 }
 
+void TlsFilter::note_distrust(const X509* certificate) {
+  names_ = names_in(certificate);
+  expires_ = date_of(X509_get0_notAfter(certificate));
+}
+
 std::string TlsFilter::why_not_trusted() const {
   const long result = SSL_get_verify_result(ssl_.get());
   if (end_ != End::kClient || result == X509_V_OK) return "";
-  const X509* const certificate = SSL_get0_peer_certificate(ssl_.get());
   switch (result) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return "the certificate of the server has expired" +
-             (certificate != nullptr ? " (" + date_of(X509_get0_notAfter(certificate)) + ")" : "") +
+             (expires_.empty() ? "" : " (" + expires_ + ")") +
              ": its operator must renew it, or the clock of this machine is wrong";
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return "the certificate of the server is not valid yet: is the clock of this machine right?";
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return "the certificate of the server is for other names" +
-             (certificate != nullptr ? " (" + names_in(certificate) + ")" : "") +
+             (names_.empty() ? "" : " (" + names_ + ")") +
              ": connect by one of them, or its operator must add this one";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:

@@ -13,6 +13,7 @@ class TlsFilter final : public StreamFilter {
   enum class End : bool { kServer, kClient };
   // `ssl` knows which end it is.
   TlsFilter(SslPtr ssl, End end);
+  ~TlsFilter() override;
 
   Status feed(std::span<const std::byte> arrived) override;
   Result<std::size_t> read(std::span<std::byte> to) override;
@@ -22,6 +23,8 @@ class TlsFilter final : public StreamFilter {
   std::span<const std::byte> outgoing() const override { return std::span(out_).subspan(out_at_); }
   void sent(std::size_t bytes) override;
   bool ready() const override { return ready_; }
+  // The certificate that the peer shows and this end does not trust: for the error.
+  void note_distrust(const X509* certificate);
 
  private:
   static BIO_METHOD* method();
@@ -29,6 +32,8 @@ class TlsFilter final : public StreamFilter {
   Status look_ahead();
   Error trouble(int result);
   std::string why_not_trusted() const;
+
+  std::string names_, expires_;  // of a certificate that is not trusted
 
   const End end_;
   std::vector<std::byte> in_, out_;

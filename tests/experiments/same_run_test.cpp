@@ -167,7 +167,7 @@ void check_processes(const std::string& summary) {
   EXPECT_EQ(std::set<std::string>(pids.begin(), pids.end()).size(), 5u);
 }
 
-TEST(SameRun, RealProcessesOverTcpGiveTheSameBits) {
+TEST(SameRun, RealProcessesOverTcpAndTlsGiveTheSameBits) {
   const TemporaryFolder folder;
   std::size_t number = 0;
   for (const Choice& choice : one_choice_each()) {
@@ -176,14 +176,17 @@ TEST(SameRun, RealProcessesOverTcpGiveTheSameBits) {
     const std::string file = folder.write("same.toml", config(choice, precision)).string();
     const auto memory = run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "memory"});
     ASSERT_EQ(memory.code, 0) << memory.err;
-    const auto tcp =
-        run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "tcp", "--transport", "tcp"});
-    ASSERT_EQ(tcp.code, 0) << tcp.err;
-    EXPECT_EQ(without_seconds(read_file(folder.path() / "memory/metrics.csv")),
-              without_seconds(read_file(folder.path() / "tcp/metrics.csv")));
-    EXPECT_EQ(read_file(folder.path() / "memory/model.bin"), read_file(folder.path() / "tcp/model.bin"));
-    EXPECT_EQ(read_file(folder.path() / "memory/config.toml"), read_file(folder.path() / "tcp/config.toml"));
-    check_processes(read_file(folder.path() / "tcp/summary.json"));
+    for (const std::string kind : {"tcp", "tls"}) {
+      SCOPED_TRACE(kind);
+      const auto run =
+          run_gradwire(folder.path(), {"run", file, "--quiet", "--out", kind, "--transport", kind});
+      ASSERT_EQ(run.code, 0) << run.err;
+      for (const std::string name : {"model.bin", "config.toml"})
+        EXPECT_EQ(read_file(folder.path() / "memory" / name), read_file(folder.path() / kind / name)) << name;
+      EXPECT_EQ(without_seconds(read_file(folder.path() / "memory/metrics.csv")),
+                without_seconds(read_file(folder.path() / kind / "metrics.csv")));
+      check_processes(read_file(folder.path() / kind / "summary.json"));
+    }
   }
 }
 

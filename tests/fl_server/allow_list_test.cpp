@@ -1,0 +1,153 @@
+// Who is let in, and who is not.
+#include "fl_server/access/allow_list.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <thread>
+#include <vector>
+
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+class Allowed : public ::testing::Test {
+ protected:
+  Allowed() : realm_(to_base64(random_secret())), list_(folder_.path(), realm_) {}
+
+  Login login(const Credentials& who) {
+    Login login{who.name, who.key.public_key(), random_secret(), {}};
+    login.proof = prove(who, login.nonce);
+    return login;
+  }
+  // Why the login fails; empty: it does not.
+  std::string refusal(const Login& login) {
+    const Status status = list_.admit(login);
+    return status ? "" : status.error().message;
+  }
+  Credentials invited(const std::string& name, std::chrono::hours validity = std::chrono::hours(1)) {
+    const Invitation token = list_.invite(name, validity);
+    return {name, realm_, SigningKey::generate(), token.secret};
+  }
+
+  TemporaryFolder folder_;
+  const std::string realm_;
+  AllowList list_;
+};
+
+TEST_F(Allowed, AnInvitedClientEnrollsOnceAndThenItsKeyIsEnough) {
+  Credentials who = invited("a");
+  EXPECT_FALSE(list_.still_admits("a"));
+  EXPECT_EQ(refusal(login(who)), "");
+  EXPECT_TRUE(list_.still_admits("a"));
+  EXPECT_EQ(refusal(login(who)), "") << "it may still send its token";
+  who.token.reset();
+  EXPECT_EQ(refusal(login(who)), "");
+  // Another process, or a server started again.
+  AllowList other(folder_.path(), realm_);
+  EXPECT_TRUE(other.admit(login(who)));
+}
+
+TEST_F(Allowed, ATokenIsGoodForOneKey) {
+  const Credentials who = invited("a");
+  Credentials thief{"a", realm_, SigningKey::generate(), who.token};
+  EXPECT_EQ(refusal(login(who)), "");
+  EXPECT_NE(refusal(login(thief)).find("another key"), std::string::npos);
+}
+
+TEST_F(Allowed, WithoutTheRightTokenNobodyEnrolls) {
+  Credentials who = invited("a");
+  const auto token = who.token;
+  who.token.reset();
+  EXPECT_NE(refusal(login(who)).find("--token"), std::string::npos);
+  who.token = random_secret();
+  EXPECT_NE(refusal(login(who)).find("another token"), std::string::npos);
+  const Credentials newer = invited("a");  // the older token is void
+  who.token = token;
+  EXPECT_NE(refusal(login(who)), "");
+  EXPECT_EQ(refusal(login(newer)), "");
+  EXPECT_NE(refusal(login({"nobody", realm_, SigningKey::generate(), token})).find("no client"),
+            std::string::npos);
+}
+
+TEST_F(Allowed, ATokenExpires) {
+  const Credentials who = invited("a", std::chrono::hours(-1));
+  EXPECT_NE(refusal(login(who)).find("expired"), std::string::npos);
+}
+
+TEST_F(Allowed, ARevokedClientIsOutUntilItIsInvitedAgain) {
+  const Credentials who = invited("a");
+  EXPECT_EQ(refusal(login(who)), "");
+  EXPECT_THROW(list_.invite("a", std::chrono::hours(1)), std::runtime_error) << "it is enrolled";
+  AllowList operators(folder_.path(), realm_);
+  operators.revoke("a");
+  EXPECT_FALSE(list_.still_admits("a"));
+  EXPECT_NE(refusal(login(who)).find("revoked"), std::string::npos);
+  const Credentials again = invited("a");
+  EXPECT_NE(refusal(login(who)), "") << "its old key stays out";
+  EXPECT_EQ(refusal(login(again)), "");
+  EXPECT_THROW(list_.revoke("nobody"), std::runtime_error);
+}
+
+TEST_F(Allowed, AReplayedOrForgedLoginIsRefused) {
+  const Credentials who = invited("a"), other = invited("b");
+  ASSERT_EQ(refusal(login(who)), "");
+  ASSERT_EQ(refusal(login(other)), "");
+  for (int k = 0; k < 2000; ++k) {
+    const Login good = login(who);
+    Login bad = good;
+    bad.nonce = random_secret();  // an old proof for what the server draws now
+    EXPECT_NE(refusal(bad), "");
+    bad = good;
+    bad.name = "b";  // another's name with the own key
+    EXPECT_NE(refusal(bad), "");
+    bad = good;
+    bad.key = other.key.public_key();  // another's key with the own signature
+    EXPECT_NE(refusal(bad), "");
+    bad = good;
+    bad.proof.signature[static_cast<std::size_t>(k) % 64] ^= std::byte{1};
+    EXPECT_NE(refusal(bad), "");
+    AllowList elsewhere(folder_.path(), realm_ + "x");  // a proof for another server
+    EXPECT_FALSE(elsewhere.admit(good));
+  }
+}
+
+TEST_F(Allowed, NamesThatLeaveTheFolderAreNone) {
+  for (const char* name : {"../a", "a/b", ".hidden", "", "a b", "."}) {
+    EXPECT_THROW(list_.invite(name, std::chrono::hours(1)), std::runtime_error) << name;
+    EXPECT_THROW(list_.revoke(name), std::runtime_error) << name;
+    EXPECT_NE(refusal(login({name, realm_, SigningKey::generate(), random_secret()})), "") << name;
+  }
+}
+
+TEST_F(Allowed, ADamagedFileLetsNobodyIn) {
+  const Credentials who = invited("a");
+  ASSERT_EQ(refusal(login(who)), "");
+  for (const char* text :
+       {"", "standing", "standing enrolled\n", "standing enrolled\nkey short\n", "standing maybe\n",
+        "standing invited\ntoken_hash x\ntoken_expires y\n", "\n\n\n"}) {
+    folder_.write("a.client", text);
+    const std::string why = refusal(login(who));
+    EXPECT_NE(why.find("a.client"), std::string::npos) << text << ": " << why;
+    EXPECT_EQ(why.find('\n'), std::string::npos);
+  }
+}
+
+TEST_F(Allowed, ManyEnrollAtATimeAndNoTokenCountsTwice) {
+  const Credentials who = invited("a");
+  std::vector<std::thread> threads;
+  std::atomic<int> admitted{0};
+  for (int k = 0; k < 8; ++k)
+    threads.emplace_back([&] {
+      AllowList own(folder_.path(), realm_);
+      Credentials mine{"a", realm_, SigningKey::generate(), who.token};
+      Login attempt{mine.name, mine.key.public_key(), random_secret(), {}};
+      attempt.proof = prove(mine, attempt.nonce);
+      admitted += own.admit(attempt) ? 1 : 0;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(admitted, 1);
+}
+
+}  // namespace
+}  // namespace gradwire

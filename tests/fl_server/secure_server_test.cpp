@@ -1,0 +1,219 @@
+// A server that wants to know who its clients are, over real sockets: TLS, logins, and those that are
+// refused.
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "fl_client/connection.h"
+#include "fl_server/access/server_identity.h"
+#include "proto/secure/certificates.h"
+#include "proto/secure/challenge.h"
+#include "tests/fl_server/tcp_fixture.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+// One client's end, with the server at work in the thread of the test.
+class Peer {
+ public:
+  Peer(const std::string& address, TlsClient& tls, const std::function<void()>& turn) {
+    std::thread connecting([&] {
+      auto made = ServerConnection::connect(address, milliseconds(2000), milliseconds(5000),
+                                            [&](const std::string& host) { return tls.connect(host); });
+      if (made) {
+        connection_ = std::move(*made);
+      } else {
+        trouble_ = made.error().message;
+      }
+      done_ = true;
+    });
+    while (!done_) turn();
+    connecting.join();
+  }
+  const std::string& trouble() const { return trouble_; }
+  ServerConnection& connection() { return *connection_; }
+
+  struct Message {
+    FrameType type;
+    std::string header;
+  };
+  // The next message but heartbeats; nothing: the connection is over.
+  std::optional<Message> read(const std::function<void()>& turn) {
+    for (;;) {
+      while (!connection_->more_waiting()) turn();
+      const auto head = connection_->read_head(0);
+      if (!head) return std::nullopt;
+      if (head->prefix.type == FrameType::kHeartbeat) continue;
+      return Message{head->prefix.type,
+                     {reinterpret_cast<const char*>(head->header.data()), head->header.size()}};
+    }
+  }
+
+ private:
+  std::unique_ptr<ServerConnection> connection_;
+  std::string trouble_;
+  std::atomic<bool> done_{false};
+};
+
+class SecureServer : public TcpTransportTest {
+ protected:
+  void SetUp() override {
+    make_identity(place_, {"127.0.0.1"}, std::chrono::hours(1));
+    identity_ = std::make_unique<ServerIdentity>(place_, TlsVersion::k13,
+                                                 [this](const LogLine& line) { lines.push_back(line.text); });
+    WireTimes times = patient();
+    times.handshake = milliseconds(400);
+    HubOptions options;
+    options.clients = 2;
+    options.experiment = "experiment";
+    options.times = times;
+    options.log = [this](const LogLine& line) { lines.push_back(line.text); };
+    options.gate = &identity_->gate();
+    hub = std::make_unique<Hub>(options, identity_->secure(listen_on_tcp("127.0.0.1:0")));
+    tls_ = std::make_unique<TlsClient>(TrustedServer{{}, realm()});
+    work_ = [this] { turn(); };
+  }
+  void TearDown() override { hub.reset(); }
+
+  std::string realm() const { return fingerprint_of(place_ / "ca.pem"); }
+  Credentials enrolled(const std::string& name) {
+    AllowList clients = clients_of(place_);
+    const SigningKey key = SigningKey::generate();
+    clients.enroll(name, key.public_key());
+    return {name, realm(), key, std::nullopt};
+  }
+  static std::string hello(const Credentials& who) {
+    wire::Hello message;
+    message.set_protocol(kWireVersion);
+    message.set_client_name(who.name);
+    const PublicKey key = who.key.public_key();
+    message.set_public_key(key.bytes.data(), key.bytes.size());
+    return control_frame(FrameType::kHello, message);
+  }
+  // Says hello as `claimed` and answers the challenge as `who`. What the server says then.
+  std::optional<Peer::Message> log_in(Peer& peer, const Credentials& claimed, const Credentials& who) {
+    EXPECT_TRUE(peer.connection().write(hello(claimed)));
+    auto challenge = peer.read(work_);
+    if (!challenge || challenge->type != FrameType::kChallenge) return challenge;
+    const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), who);
+    EXPECT_TRUE(proof);
+    EXPECT_TRUE(peer.connection().write(*proof));
+    return peer.read(work_);
+  }
+  static std::string error_in(const std::optional<Peer::Message>& message) {
+    if (!message || message->type != FrameType::kError) return "";
+    wire::ErrorMessage error;
+    EXPECT_TRUE(error.ParseFromString(message->header));
+    EXPECT_TRUE(error.fatal());
+    return error.message();
+  }
+  bool logged(const std::string& what) const {
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return line.find(what) != line.npos; });
+  }
+
+  TemporaryFolder folder_;
+  const std::filesystem::path place_ = folder_.path() / "identity";
+  std::unique_ptr<ServerIdentity> identity_;
+  std::unique_ptr<TlsClient> tls_;
+  std::function<void()> work_;
+};
+
+TEST_F(SecureServer, WelcomesAClientThatProvesWhoItIs) {
+  const Credentials who = enrolled("a");
+  Peer peer(hub->address(), *tls_, work_);
+  ASSERT_EQ(peer.trouble(), "");
+  const auto answer = log_in(peer, who, who);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->type, FrameType::kWelcome);
+}
+
+TEST_F(SecureServer, RefusesThoseThatDoNotWithAReasonInItsLog) {
+  const Credentials a = enrolled("a"), b = enrolled("b");
+  const Credentials stranger{"a", realm(), SigningKey::generate(), std::nullopt};
+  struct Case {
+    Credentials claimed, signer;
+    std::string why;
+  };
+  const Case cases[] = {
+      {stranger, stranger, "another key"},
+      {a, b, "signature"},
+      {{"nobody", realm(), b.key, std::nullopt}, {"nobody", realm(), b.key, std::nullopt}, "no client"}};
+  for (const Case& each : cases) {
+    lines.clear();
+    Peer peer(hub->address(), *tls_, work_);
+    const std::string told = error_in(log_in(peer, each.claimed, each.signer));
+    EXPECT_NE(told.find(each.why), std::string::npos) << told;
+    turn_for(milliseconds(60));
+    EXPECT_TRUE(logged(each.why)) << each.why;
+  }
+}
+
+TEST_F(SecureServer, AProofIsGoodForOneConnection) {
+  const Credentials who = enrolled("a");
+  Peer first(hub->address(), *tls_, work_);
+  ASSERT_TRUE(first.connection().write(hello(who)));
+  const auto challenge = first.read(work_);
+  ASSERT_TRUE(challenge);
+  const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), who);
+  ASSERT_TRUE(proof);
+  for (int k = 0; k < 20; ++k) {
+    Peer replay(hub->address(), *tls_, work_);
+    ASSERT_TRUE(replay.connection().write(hello(who)));
+    ASSERT_TRUE(replay.read(work_));
+    ASSERT_TRUE(replay.connection().write(*proof));
+    EXPECT_NE(error_in(replay.read(work_)).find("signature"), std::string::npos);
+  }
+}
+
+TEST_F(SecureServer, AClientWithoutAKeyIsToldWhatItNeeds) {
+  Peer peer(hub->address(), *tls_, work_);
+  ASSERT_TRUE(peer.connection().write(FakeClient::hello_frame("a")));
+  EXPECT_NE(error_in(peer.read(work_)).find("--token"), std::string::npos);
+}
+
+TEST_F(SecureServer, APeerInPlainTextIsToldSoInPlainText) {
+  FakeClient plain = connect();
+  plain.send(FakeClient::hello_frame("a"));
+  const auto refusal = plain.read_refusal();
+  ASSERT_TRUE(refusal);
+  EXPECT_NE(refusal->message().find("TLS"), std::string::npos);
+  EXPECT_FALSE(hub->table().joined(0));
+}
+
+TEST_F(SecureServer, SilenceAndGarbageEndWithoutHarm) {
+  const Credentials who = enrolled("a");
+  Peer silent(hub->address(), *tls_, work_);
+  ASSERT_TRUE(silent.connection().write(hello(who)));
+  ASSERT_TRUE(silent.read(work_)) << "the challenge, which it does not answer";
+  FakeClient garbage = connect();
+  garbage.send(std::string(5000, '\x16'));
+  const auto last = silent.read(work_);
+  EXPECT_TRUE(!last || last->type == FrameType::kError);
+  EXPECT_TRUE(garbage.is_hung_up_on());
+  Peer good(hub->address(), *tls_, work_);
+  const auto answer = log_in(good, who, who);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->type, FrameType::kWelcome);
+}
+
+TEST_F(SecureServer, ARevokedClientIsDisconnectedWhileItIsConnected) {
+  const Credentials who = enrolled("a");
+  Peer peer(hub->address(), *tls_, work_);
+  ASSERT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome);
+  clients_of(place_).revoke("a");
+  EXPECT_NE(error_in(peer.read(work_)).find("revoked"), std::string::npos);
+}
+
+TEST_F(SecureServer, ANewCertificateServesTheNextClient) {
+  make_server_certificate(place_, place_, {"127.0.0.1", "renewed.example"}, std::chrono::hours(1));
+  turn_for(milliseconds(300));
+  EXPECT_TRUE(logged("the certificate is a new one"));
+  const Credentials who = enrolled("a");
+  Peer peer(hub->address(), *tls_, work_);
+  ASSERT_EQ(peer.trouble(), "");
+  EXPECT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,224 @@
+// Two filters that are fed with each other's bytes: what they let through, and whom they refuse.
+#include "proto/secure/tls.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/random.h"
+#include "proto/secure/certificates.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+std::span<const std::byte> as_bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+using Filter = std::unique_ptr<StreamFilter>;
+
+class Tls : public ::testing::Test {
+ protected:
+  void SetUp() override { make("authority", std::chrono::hours(1)); }
+  std::filesystem::path make(const std::string& name, std::chrono::seconds validity) {
+    const auto to = folder_.path() / name;
+    std::filesystem::create_directories(to);
+    make_authority(to);
+    make_server_certificate(to, to, {"fl.example", "127.0.0.1", "::1"}, validity);
+    return to;
+  }
+  std::unique_ptr<TlsServer> server(const std::string& name = "authority",
+                                    TlsVersion least = TlsVersion::k13) {
+    const auto from = folder_.path() / name;
+    return std::make_unique<TlsServer>(from / "server.pem", from / "server.key", least);
+  }
+  TrustedServer by_file(const std::string& name = "authority") {
+    return {folder_.path() / name / "ca.pem", ""};
+  }
+  TrustedServer by_pin(const std::string& name = "authority") {
+    return {{}, fingerprint_of(folder_.path() / name / "ca.pem")};
+  }
+
+  // Moves bytes, at most `most` at a time, until nothing moves. The first error of either end; empty: none.
+  static std::string carry(StreamFilter& a, StreamFilter& b, std::size_t most = SIZE_MAX) {
+    std::string trouble;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto [from, to] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+        const auto bytes = from->outgoing().first(std::min(from->outgoing().size(), most));
+        if (bytes.empty()) continue;
+        const std::vector<std::byte> copy(bytes.begin(), bytes.end());
+        from->sent(copy.size());
+        moved = true;
+        if (Status status = to->feed(copy); !status && trouble.empty()) trouble = status.error().message;
+      }
+    }
+    return trouble;
+  }
+  static std::string read_all(StreamFilter& filter) {
+    std::string text;
+    std::array<std::byte, 1000> some;
+    for (auto got = filter.read(some); got && *got > 0; got = filter.read(some))
+      text.append(reinterpret_cast<const char*>(some.data()), *got);
+    return text;
+  }
+  // Why a client that trusts these does not speak with that server; empty: it does.
+  std::string refusal(TlsServer& server, const TrustedServer& trusted, const std::string& host = "127.0.0.1",
+                      TlsVersion least = TlsVersion::k13) {
+    TlsClient client(trusted, least);
+    const Filter here = client.connect(host), there = server.accept();
+    const std::string trouble = carry(*here, *there);
+    EXPECT_EQ(trouble.empty(), here->ready() && there->ready()) << trouble;
+    return trouble;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Tls, WhatOneEndWritesTheOtherReads) {
+  const auto own = server();
+  for (const std::size_t most : {SIZE_MAX, std::size_t{1}, std::size_t{7}}) {
+    TlsClient client(by_pin());
+    const Filter here = client.connect("127.0.0.1"), there = own->accept();
+    EXPECT_FALSE(here->ready());
+    EXPECT_FALSE(here->outgoing().empty()) << "the client begins";
+    EXPECT_EQ(carry(*here, *there, most), "");
+    Random random(3, "tls");
+    std::string text(most == 1 ? 3000 : 300'000, '\0');
+    for (char& c : text) c = static_cast<char>(random.below(256));
+    ASSERT_TRUE(here->write(as_bytes_of(text)));
+    ASSERT_TRUE(there->write(as_bytes_of("short")));
+    EXPECT_EQ(carry(*here, *there, most), "");
+    EXPECT_TRUE(there->has_plain());
+    EXPECT_EQ(read_all(*there), text);
+    EXPECT_EQ(read_all(*here), "short");
+    EXPECT_FALSE(there->has_plain());
+    here->end();
+    EXPECT_EQ(carry(*here, *there, most), "") << "an end is no error";
+  }
+}
+
+TEST_F(Tls, NothingOfItIsReadableOnTheWay) {
+  const auto own = server();
+  TlsClient client(by_pin());
+  const Filter here = client.connect("127.0.0.1"), there = own->accept();
+  ASSERT_EQ(carry(*here, *there), "");
+  ASSERT_TRUE(here->write(as_bytes_of("a secret that is easy to find")));
+  const auto out = here->outgoing();
+  const std::string sent(reinterpret_cast<const char*>(out.data()), out.size());
+  EXPECT_EQ(sent.find("secret"), std::string::npos);
+}
+
+TEST_F(Tls, AnyChangedByteEndsTheConnection) {
+  const auto own = server();
+  for (std::size_t at : {0, 3, 5, 20, 40}) {
+    TlsClient client(by_pin());
+    const Filter here = client.connect("127.0.0.1"), there = own->accept();
+    ASSERT_EQ(carry(*here, *there), "");
+    ASSERT_TRUE(here->write(as_bytes_of("twenty or more bytes of text")));
+    std::vector<std::byte> bytes(here->outgoing().begin(), here->outgoing().end());
+    bytes[at] ^= std::byte{4};
+    (void)there->feed(bytes);
+    EXPECT_EQ(read_all(*there), "") << at;
+  }
+}
+
+TEST_F(Tls, OnlyTheServerThatTheClientTrustsIsSpokenTo) {
+  make("other", std::chrono::hours(1));
+  const auto own = server(), other = server("other");
+  for (const auto& trusted : {by_file(), by_pin()}) {
+    EXPECT_EQ(refusal(*own, trusted), "");
+    EXPECT_EQ(refusal(*own, trusted, "fl.example"), "");
+    EXPECT_EQ(refusal(*own, trusted, "::1"), "");
+    EXPECT_NE(refusal(*other, trusted).find("another authority"), std::string::npos)
+        << refusal(*other, trusted);
+    const std::string misnamed = refusal(*own, trusted, "evil.example");
+    EXPECT_NE(misnamed.find("fl.example"), std::string::npos) << misnamed;
+    EXPECT_NE(refusal(*own, trusted, "127.0.0.2"), "");
+  }
+}
+
+TEST_F(Tls, AnExpiredCertificateIsRefusedByBothEnds) {
+  make("brief", std::chrono::seconds(1));
+  const auto brief = server("brief");
+  EXPECT_EQ(refusal(*brief, by_pin("brief")), "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  const std::string expired = refusal(*brief, by_pin("brief"));
+  EXPECT_NE(expired.find("has expired"), std::string::npos) << expired;
+  EXPECT_THROW(server("brief"), std::invalid_argument);
+}
+
+TEST_F(Tls, ARenewedCertificateServesTheNextConnection) {
+  const auto own = server();
+  const auto place = folder_.path() / "authority";
+  const auto renewed = own->renew();
+  ASSERT_TRUE(renewed);
+  EXPECT_FALSE(*renewed) << "nothing has changed";
+  EXPECT_NE(refusal(*own, by_pin(), "new.example"), "");
+  make_server_certificate(place, place, {"new.example"}, std::chrono::hours(1));
+  const auto again = own->renew();
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(*again);
+  EXPECT_EQ(refusal(*own, by_pin(), "new.example"), "");
+  folder_.write("authority/server.pem", "damaged");
+  EXPECT_FALSE(own->renew());
+  EXPECT_EQ(refusal(*own, by_pin(), "new.example"), "") << "the last good one stays";
+}
+
+TEST_F(Tls, OldVersionsAreSpokenWhereBothEndsAllowThem) {
+  const auto strict = server(), lenient = server("authority", TlsVersion::k12);
+  EXPECT_EQ(refusal(*lenient, by_pin(), "127.0.0.1", TlsVersion::k12), "");
+  EXPECT_EQ(refusal(*strict, by_pin(), "127.0.0.1", TlsVersion::k12), "");
+}
+
+TEST_F(Tls, AClientResumesItsSession) {
+  const auto own = server();
+  TlsClient client(by_pin());
+  std::size_t bytes[2];
+  for (std::size_t& sent : bytes) {
+    const Filter here = client.connect("127.0.0.1"), there = own->accept();
+    sent = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto [from, to] : {std::pair(here.get(), there.get()), std::pair(there.get(), here.get())}) {
+        const std::vector<std::byte> copy(from->outgoing().begin(), from->outgoing().end());
+        from->sent(copy.size());
+        moved = moved || !copy.empty();
+        sent += from == there.get() ? copy.size() : 0;
+        ASSERT_TRUE(to->feed(copy));
+      }
+    }
+    ASSERT_TRUE(here->ready() && there->ready());
+  }
+  EXPECT_LT(bytes[1] + 500, bytes[0]) << "no certificates the second time";
+}
+
+TEST_F(Tls, GarbageIsAnErrorAndNothingElse) {
+  const auto own = server();
+  Random random(7, "garbage");
+  for (int k = 0; k < 300; ++k) {
+    const Filter there = own->accept();
+    std::vector<std::byte> garbage(1 + random.below(600));
+    for (std::byte& byte : garbage) byte = static_cast<std::byte>(random.below(256));
+    if (k % 3 == 0) garbage[0] = std::byte{0x16};  // as a record of the handshake begins
+    const Status status = there->feed(garbage);
+    EXPECT_FALSE(there->ready());
+    EXPECT_EQ(read_all(*there), "");
+    if (!status) {
+      EXPECT_EQ(status.error().message.find('\n'), std::string::npos);
+    }
+  }
+}
+
+TEST_F(Tls, FilesThatAreNoneAreNamed) {
+  const auto place = folder_.path() / "authority";
+  std::filesystem::permissions(place / "server.key", std::filesystem::perms::others_read,
+                               std::filesystem::perm_options::add);
+  EXPECT_THROW(server(), std::invalid_argument) << "others may read the key";
+  EXPECT_THROW(TlsServer("absent.pem", "absent.key"), std::invalid_argument);
+  EXPECT_THROW(TlsClient({folder_.path() / "absent.pem", ""}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace gradwire
