@@ -17,6 +17,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::uint64_t kSeeds = kSanitized ? 60 : 2000;
+constexpr std::uint64_t kSecureSeeds = kSanitized ? 10 : 60;  // handshakes take most of the time
 struct Method {
   const char* algorithm;
   const char* dim = "12";
@@ -79,6 +80,27 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens)
   EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
   EXPECT_GT(client_deaths, last / 2);
   EXPECT_GT(with_sums, last / 50);
+}
+
+TEST(SessionSimulation, OverTlsWithLoginsToo) {
+  const Quiet quiet;
+  SecureWorld world;
+  const auto [first, last, one] = seeds_asked(kSecureSeeds);
+  std::uint64_t server_deaths = 0, client_deaths = 0;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const std::size_t k = method_of(seed);
+    Setting setting = setting_of(seed, kMethods[k].is_private);
+    setting.secure = &world;
+    if (k == kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
+    ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
+                               << " build/release/tests/session_simulation_test";
+    server_deaths += end.server_deaths;
+    client_deaths += end.client_deaths;
+  }
+  if (one) return;
+  EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
+  EXPECT_GT(client_deaths, last / 2);
 }
 
 TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnswered) {

@@ -2,6 +2,7 @@
 // dies, comes back, and tries again as the real client does.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "fl_client/memory.h"
 #include "proto/wire/back_off.h"
 #include "proto/wire/control_frame.h"
+#include "tests/simulated/secure_world.h"
 #include "tests/simulated/simulated_streams.h"
 
 namespace gradwire {
@@ -28,8 +30,9 @@ struct PeerHabits {
 
 class SimulatedPeer {
  public:
+  // `secure`: it speaks TLS and proves who it is; null: it does not.
   SimulatedPeer(SimulatedTime& time, Random& random, const StreamWeather& weather, const PeerHabits& habits,
-                Harbour& harbour, std::string name, std::uint64_t seed)
+                Harbour& harbour, std::string name, std::uint64_t seed, SecureWorld* secure = nullptr)
       : time_(time),
         random_(random),
         weather_(weather),
@@ -37,6 +40,7 @@ class SimulatedPeer {
         harbour_(harbour),
         name_(std::move(name)),
         seed_(seed),
+        secure_(secure),
         disk_(std::make_unique<SimulatedDisk>(seed)) {
     begin();
   }
@@ -84,7 +88,9 @@ class SimulatedPeer {
   // A process begins.
   void begin() {
     if (habits_.remembers) memory_.emplace(*disk_, std::function<void(const std::string&)>());
-    session_.emplace(ClientIdentity{name_, seed_ * 1000 + deaths_, {}, {}}, memory_ ? &*memory_ : nullptr);
+    ClientIdentity identity{name_, seed_ * 1000 + deaths_, {}, {}};
+    if (secure_ != nullptr) identity.credentials = secure_->credentials(name_);
+    session_.emplace(std::move(identity), memory_ ? &*memory_ : nullptr);
     back_off_.emplace(std::chrono::milliseconds(100), std::chrono::seconds(60), seed_ + deaths_);
     connect_in(random_.uniform());
   }
@@ -119,6 +125,7 @@ class SimulatedPeer {
     };
     heard_ = time_.now();
     harbour_.server->connect(wire_);
+    if (secure_ != nullptr) filter_ = secure_->connect();
     outbox_ = session_->hello();
     flush();
     wait_for_answer();
@@ -129,6 +136,7 @@ class SimulatedPeer {
     wire_.reset();
     inbox_.clear();
     outbox_.clear();
+    filter_.reset();
     computing_ = looks_soon_ = false;
     silence_seconds_ = kAnswerSeconds;
   }
@@ -160,8 +168,22 @@ class SimulatedPeer {
     });
   }
 
+  // Something waits until the wire takes it.
+  bool is_writing() const { return filter_ ? !filter_->outgoing().empty() : !outbox_.empty(); }
   void flush() {
-    while (wire_ && !outbox_.empty()) {
+    if (filter_ && filter_->ready() && !outbox_.empty()) {
+      throw_if_failed(filter_->write(std::as_bytes(std::span(outbox_))));
+      outbox_.clear();
+    }
+    while (wire_ && filter_ && is_writing()) {
+      const auto bytes = filter_->outgoing();
+      const std::size_t taken =
+          wire_->write(Wire::kClient, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      if (taken == 0) return;
+      bytes_written_ += taken;
+      filter_->sent(taken);
+    }
+    while (wire_ && !filter_ && !outbox_.empty()) {
       const std::size_t taken = wire_->write(Wire::kClient, outbox_);
       if (taken == 0) return;
       bytes_written_ += taken;
@@ -179,13 +201,13 @@ class SimulatedPeer {
   void look() {
     if (wire_ == nullptr) return;
     if (wire_->was_reset()) return lost({false, "reset"});
-    if (!outbox_.empty()) {
+    if (is_writing()) {
       if (wire_->at_end(Wire::kClient)) return lost({false, "it hung up"});
       return look_in(0.05);
     }
     const std::string bytes = wire_->read(Wire::kClient, SIZE_MAX);
     if (!bytes.empty()) heard_ = time_.now();
-    inbox_ += bytes;
+    if (!take_in(bytes)) return lost({false, "the filter is in trouble"});
     const std::uint64_t epoch = epoch_;
     try {
       while (take_frame()) {
@@ -200,6 +222,18 @@ class SimulatedPeer {
     if (epoch != epoch_) return;
     if (wire_->at_end(Wire::kClient)) return lost({false, "it hung up"});
     if (session_->asked() && !computing_ && inbox_.empty()) compute();
+  }
+  bool take_in(const std::string& bytes) {
+    if (!filter_) {
+      inbox_ += bytes;
+      return true;
+    }
+    if (!bytes.empty() && !filter_->feed(std::as_bytes(std::span(bytes)))) return false;
+    flush();
+    std::array<std::byte, 4096> some;
+    for (auto got = filter_->read(some); got && *got > 0; got = filter_->read(some))
+      inbox_.append(reinterpret_cast<const char*>(some.data()), *got);
+    return true;
   }
   // False: no message is complete.
   bool take_frame() {
@@ -264,12 +298,14 @@ class SimulatedPeer {
   Harbour& harbour_;
   const std::string name_;
   const std::uint64_t seed_;
+  SecureWorld* const secure_;
   std::unique_ptr<SimulatedDisk> disk_;
   std::optional<ClientMemory> memory_;
   std::optional<ClientSession> session_;
   std::optional<BackOff> back_off_;
 
   std::shared_ptr<Wire> wire_;
+  std::unique_ptr<StreamFilter> filter_;
   std::string inbox_, outbox_;
   bool computing_ = false, computed_ = false, looks_soon_ = false, said_goodbye_ = false;
   double heard_ = 0, silence_seconds_ = kAnswerSeconds;

@@ -41,6 +41,7 @@ struct Setting {
   double relay_dies_seconds = 0;            // between two deaths, about; 0: it lives
   bool relay_adds = false;                  // up replies
   double quorum = 1, over_selection = 0;
+  SecureWorld* secure = nullptr;  // TLS and logins; null: plain text
 };
 
 struct End {
@@ -76,7 +77,8 @@ class SimulatedSession {
     for (std::uint32_t c = 0; c < kClients; ++c)
       peers_.push_back(std::make_unique<SimulatedPeer>(time_, random_, setting_.weather, setting_.habits,
                                                        c < setting.behind_relay ? site_.clients : harbour_,
-                                                       "c" + std::to_string(c), seed * 64 + c));
+                                                       "c" + std::to_string(c), seed * 64 + c,
+                                                       setting.secure));
     if (setting.behind_relay > 0) start_relay();
   }
 
@@ -117,13 +119,18 @@ class SimulatedSession {
     site_.options.log = [this](const std::string& line) {
       if (talks_) std::printf("%9.3f relay: %s\n", time_.now(), line.c_str());
     };
-    site_.relay = make_relay(site_.options, std::move(sockets));
+    if (setting_.secure != nullptr) site_.options.credentials = setting_.secure->credentials("relay");
+    site_.relay = make_relay(site_.options, secured(std::move(sockets)));
     site_.relay->start();
     if (setting_.relay_dies_seconds == 0) return;
     time_.in(2 * setting_.relay_dies_seconds * servers_.uniform(), [this] {
       site_.relay.reset();
       time_.in(5 * servers_.uniform(), [this] { start_relay(); });
     });
+  }
+
+  std::unique_ptr<SocketLayer> secured(std::unique_ptr<SocketLayer> sockets) {
+    return setting_.secure != nullptr ? setting_.secure->secure(std::move(sockets)) : std::move(sockets);
   }
 
   // One server process.
@@ -174,7 +181,8 @@ class SimulatedSession {
     options.log = [this](const std::string& line) {
       if (talks_) std::printf("%9.3f %s\n", time_.now(), line.c_str());
     };
-    Hub hub(options, std::move(sockets));
+    if (setting_.secure != nullptr) options.gate = &setting_.secure->gate();
+    Hub hub(options, secured(std::move(sockets)));
     try {
       if (!resumed) {
         hub.gather(std::chrono::hours(10));

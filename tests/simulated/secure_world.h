@@ -1,0 +1,51 @@
+// TLS and logins for a simulated federation: who is who, the same for all its runs. OpenSSL draws random
+// numbers of its own, so the lengths of a few messages differ from one run of a seed to the next.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "fl_server/access/server_identity.h"
+#include "fl_server/net/filtered_sockets.h"
+#include "proto/secure/certificates.h"
+#include "proto/secure/login.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+
+class SecureWorld {
+ public:
+  SecureWorld() {
+    make_identity(place_, {"server", "relay"}, std::chrono::hours(24));
+    server_ = std::make_unique<TlsServer>(place_ / "server.pem", place_ / "server.key");
+    client_ = std::make_unique<TlsClient>(TrustedServer{{}, fingerprint_of(place_ / "ca.pem")});
+    clients_ = std::make_unique<AllowList>(clients_of(place_));
+  }
+  // Of the server, and of a relay.
+  std::unique_ptr<SocketLayer> secure(std::unique_ptr<SocketLayer> sockets) {
+    return filtered(std::move(sockets), {[this] { return server_->accept(); },
+                                         [this](const std::string& host) { return client_->connect(host); },
+                                         {}});
+  }
+  std::unique_ptr<StreamFilter> connect() { return client_->connect("server"); }
+  Gate& gate() { return *clients_; }
+  // Who this is; it is let in when it is first asked for.
+  const Credentials& credentials(const std::string& name) {
+    auto found = known_.find(name);
+    if (found != known_.end()) return found->second;
+    const SigningKey key = SigningKey::generate();
+    clients_->enroll(name, key.public_key());
+    return known_.emplace(name, Credentials{name, clients_->realm(), key, std::nullopt}).first->second;
+  }
+
+ private:
+  TemporaryFolder folder_;
+  const std::filesystem::path place_ = folder_.path() / "identity";
+  std::unique_ptr<TlsServer> server_;
+  std::unique_ptr<TlsClient> client_;
+  std::unique_ptr<AllowList> clients_;
+  std::map<std::string, Credentials> known_;
+};
+
+}  // namespace gradwire
