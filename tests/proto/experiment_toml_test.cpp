@@ -93,6 +93,7 @@ zstd = "auto"
 mirrors = "auto"
 durability = "auto"
 join_deadline_ms = 86400000
+tls_min = "TLS1.3"
 )");
 }
 
