@@ -232,7 +232,7 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
     if (spec.participation < 1 && !facts.theory_knows_sampling)
       warnings.push_back(spec.name +
                          ": the theorem behind the step size assumes that every client takes part");
-    if (theory.quorum < 1 && !facts.needs_all_replies && !facts.asynchronous)
+    if (theory.quorum < 1 && !facts.needs_all_replies && !facts.asynchronous && !facts.theory_knows_quorum)
       warnings.push_back(
           spec.name +
           ": the theorem behind the step size assumes that the replies of a round are a uniform "

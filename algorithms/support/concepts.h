@@ -47,6 +47,10 @@ concept HasRests = requires {
   &Server::rests;
 };
 template <class Server>
+concept HasWork = requires {
+  &Server::work;
+};
+template <class Server>
 concept HasMayRefuse = requires {
   &Server::may_refuse;
 };
@@ -146,8 +150,16 @@ consteval bool is_server() {
   static_assert(resyncs || !HasResync<Server>,
                 "Server::resync() must be `std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
   static_assert(
-      facts.asynchronous || !(HasAllottedSeconds<Server> || HasRests<Server>),
-      "Server has allotted_seconds() or rests(), but facts.asynchronous is false: nobody would ask");
+      facts.asynchronous || !(HasAllottedSeconds<Server> || HasRests<Server> || HasWork<Server>),
+      "Server has allotted_seconds(), rests() or work(), but facts.asynchronous is false: nobody would ask");
+  static_assert(!(HasWork<Server> && HasSuperseded<Server>),
+                "Server has work() and superseded(): whose work is oldest is known where all are given x");
+  static_assert(
+      !HasWork<Server> ||
+          requires(const Server s, ClientId client) {
+            { s.work(client) } -> std::same_as<Downlink<Real>>;
+          },
+      "Server::work() must be `Downlink<Real> work(ClientId client) const`");
   static_assert(
       !HasAllottedSeconds<Server> ||
           requires(const Server s, ClientId client) {

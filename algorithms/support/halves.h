@@ -68,6 +68,8 @@ class ServerHalf {
   // in it; infinity: as long as it takes. And whether there is no work for it until x moves on.
   virtual double allotted_seconds(ClientId client) const = 0;
   virtual bool rests(ClientId client) const = 0;
+  // The same: what this client is given to work at, broadcast() or an older one of equal round and bits.
+  virtual Downlink<Real> work(ClientId client) const = 0;
   virtual std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const = 0;
   virtual View<Real> model() const = 0;
   virtual std::string save() const = 0;

@@ -24,6 +24,10 @@ inline std::span<const std::string_view> words_of(PartitionKind) {
       std::to_array<std::string_view>({"contiguous", "iid", "by_label", "dirichlet"});
   return words;
 }
+inline std::span<const std::string_view> words_of(Placement) {
+  static constexpr auto words = std::to_array<std::string_view>({"ring", "groups"});
+  return words;
+}
 enum class Weighting : std::uint8_t { kEqual, kSamples };
 inline std::span<const std::string_view> words_of(Weighting) {
   static constexpr auto words = std::to_array<std::string_view>({"equal", "samples"});
@@ -48,6 +52,8 @@ struct ClientsSection {
   PartitionKind partition = PartitionKind::kContiguous;
   double dirichlet_alpha = 0.3;
   std::uint32_t samples_per_client = 0;  // 0: `partition` divides the samples
+  std::uint32_t copies = 1;
+  Placement placement = Placement::kRing;
   double participation = 1;
   Weighting weights = Weighting::kEqual;
   std::string seconds;  // parse_client_seconds(); empty: no virtual clock
@@ -64,6 +70,12 @@ struct ClientsSection {
           "each client holds so many samples, drawn from all that are not held out: two clients may hold the "
           "same, and there may be more clients than samples",
           {.note = "none (0): `partition` divides the samples", .quiet = true});
+    visit("copies", self.copies, "clients that hold each part of the data (r + 1 for `coded_gd`)",
+          {.low = 1, .high = 1000, .quiet = true});
+    visit("placement", self.placement,
+          "with copies: a client holds its own part and those of the next clients, or all parts of its group "
+          "of `copies` clients",
+          {.quiet = true});
     visit("participation", self.participation,
           "share of the clients asked in a round: a uniform sample of round(share n), at least 1",
           {.high = 1, .low_open = true});

@@ -88,6 +88,7 @@ class CarelessHalf final : public ServerHalf<Real> {
   bool superseded(std::uint32_t round) const override { return half_.superseded(round); }
   double allotted_seconds(ClientId client) const override { return half_.allotted_seconds(client); }
   bool rests(ClientId client) const override { return half_.rests(client); }
+  Downlink<Real> work(ClientId client) const override { return half_.work(client); }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
     return half_.resync(client, lacks);
   }
