@@ -1,13 +1,13 @@
 // Ringleader ASGD — Maranjyan, Richtárik, arXiv:2509.22860, Algorithm 1: asynchronous SGD for clients whose
 // data differ. A step goes along the mean over all clients, however fast each is; no gradient is thrown away.
 //
-//   g = ∇f_i(x_i; ξ)                       client i, again and again at the x_i that it was given last
-//   phase 1, until b_i ≥ 1 for all i:      G_i ← G_i + g,  b_i ← b_i + 1      server, as soon as g comes
-//   phase 2, which the last of these gradients begins; i has made no step in it yet:
-//     G_i ← G_i + g,  b_i ← b_i + 1  (for the last one done already)
-//     x^{t+1} = x^t − γ (1/n) Σ_j G_j/b_j  server, sends x_i = x^{t+1} to i
-//   otherwise: G⁺_i ← G⁺_i + g,  b⁺_i ← b⁺_i + 1
-//   after n steps of phase 2:  G ← G⁺,  b ← b⁺,  G⁺ ← 0,  b⁺ ← 0, and phase 1 again
+//   g = ∇f_i(x_i; ξ)                            client i, again and again at the x_i that it was given last
+//   as soon as g comes (server):
+//   phase 1, until b_i ≥ 1 for all i:           G_i ← G_i + g,  b_i ← b_i + 1;  the last one begins phase 2
+//   phase 2, i has made no step in it:          G_i ← G_i + g,  b_i ← b_i + 1  (of the last one: done),
+//     x^{t+1} = x^t − γ (1/n) Σ_j G_j/b_j,        and x_i = x^{t+1} is sent to i
+//   phase 2, i has made its step:               G⁺_i ← G⁺_i + g,  b⁺_i ← b⁺_i + 1
+//   after n steps:  G ← G⁺,  b ← b⁺,  G⁺ ← 0,  b⁺ ← 0,  phase 1
 //
 // So no gradient is of a point more than τ = 2n − 2 steps old. Theory (E‖∇f_i(x; ξ) − ∇f_i(x)‖² ≤ σ²): for
 // γ = 1/(8nL~), the paper's for every ε ≥ 5σ²/(4n),
