@@ -1,13 +1,13 @@
 // Gradient coding — Tandon, Lei, Dimakis, Karampatziakis, arXiv:1612.03301, Algorithms 1 and 2: gradient
 // descent whose rounds need not wait for the slowest, because clients hold copies of each other's data.
 //
-//   m_i = Σ_k b_ik ∇f_{P_i(k)}(x^t)                  client i, for the r + 1 parts that it holds, sends m_i
-//   S   = the clients that reply first
-//   g^t = (1/n) Σ_{i∈S} a_i m_i                      server, with a so that Σ_{i∈S} a_i b_i is 1 for each
-//   part x^{t+1} = x^t − γ g^t                            server, sends x^{t+1}
+//   m_i     = Σ_k b_ik ∇f_{P_i(k)}(x^t)       client i, over the r + 1 parts that it holds, sends m_i
+//   S       = the clients that reply first
+//   g^t     = (1/n) Σ_{i∈S} a_i m_i           server, with a so that Σ_{i∈S} a_i b_i = 1 in each part
+//   x^{t+1} = x^t − γ g^t                     server, sends x^{t+1}
 //
-// f = (1/n) Σ_j f_j over the parts j; r + 1 = clients.copies. |S| is what server.quorum says. Theory, as for
-// gd: γ = 1/L.
+// f = (1/n) Σ_j f_j over the parts j; r + 1 = clients.copies (without copies 1/n may be w_j). |S| is what
+// server.quorum says. Theory, as for gd: γ = 1/L.
 //   exact:       from any |S| ≥ n − r replies g^t = ∇f(x^t); so avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T). placement =
 //                "groups" is the paper's fractional, "ring" its cyclic repetition. Groups of equal data send
 //                equal bits, so that whoever is late changes no bit of the run.
@@ -58,6 +58,10 @@ struct CodedGdParams {
     check_replies(theory);
     check_size(theory);
     if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L);
+  }
+  Lyapunov lyapunov(const Theory& theory) const {
+    if (!is_exact()) refuse_monitor("coded_gd: the theorem is about recovery = \"exact\"");
+    return gap_of_gradient_descent(*step_size.value, theory);
   }
 
  private:
@@ -131,14 +135,14 @@ struct CodedGd {
     void apply(Replies<Real> uplinks) {
       decode(uplinks);
       std::fill(g.begin(), g.end(), Real(0));
-      const double copies = code.is_plain() ? setup.copies.count : 1;
+      const Real copies = code.is_plain() ? Real(setup.copies.count) : Real(1);
       std::vector<Reply<Real>> used;
       std::vector<Real> weights(setup.n);
       for (std::size_t k = 0; k < uplinks.size(); ++k) {
         if (a[k] == 0) continue;
         used.push_back(uplinks[k]);
         used.back().client = place(uplinks[k].client);
-        weights[used.back().client] = Real(a[k] * copies / setup.n);
+        weights[used.back().client] = Real(a[k]) * copies * setup.weight(uplinks[k].client);
       }
       add_by<Real>(
           setup, used, 0, [&](ClientId i) { return weights[i]; }, g);

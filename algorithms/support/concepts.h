@@ -11,6 +11,7 @@
 
 #include "algorithms/support/context.h"
 #include "algorithms/support/facts.h"
+#include "algorithms/support/lyapunov.h"
 #include "algorithms/support/message.h"
 
 namespace gradwire {
@@ -49,6 +50,10 @@ concept HasRests = requires {
 template <class Server>
 concept HasWork = requires {
   &Server::work;
+};
+template <class Server>
+concept HasLyapunovState = requires {
+  &Server::lyapunov_state;
 };
 template <class Server>
 concept HasMayRefuse = requires {
@@ -160,6 +165,12 @@ consteval bool is_server() {
             { s.work(client) } -> std::same_as<Downlink<Real>>;
           },
       "Server::work() must be `Downlink<Real> work(ClientId client) const`");
+  static_assert(
+      !HasLyapunovState<Server> ||
+          requires(const Server s) {
+            { s.lyapunov_state() } -> std::same_as<LyapunovState<Real>>;
+          },
+      "Server::lyapunov_state() must be `LyapunovState<Real> lyapunov_state() const`");
   static_assert(
       !HasAllottedSeconds<Server> ||
           requires(const Server s, ClientId client) {

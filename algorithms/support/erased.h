@@ -231,6 +231,13 @@ class ErasedServer final : public ServerHalf<Real> {
     }
   }
   View<Real> model() const override { return half_.model(); }
+  LyapunovState<Real> lyapunov_state() const override {
+    if constexpr (requires { half_.lyapunov_state(); }) {
+      return half_.lyapunov_state();
+    } else {
+      return {};
+    }
+  }
   std::string save() const override { return save_state(half_); }
   bool load(std::string_view bytes) override {
     if (!load_state(half_, bytes)) return false;

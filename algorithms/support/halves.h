@@ -14,6 +14,7 @@
 
 #include "algorithms/support/context.h"
 #include "algorithms/support/facts.h"
+#include "algorithms/support/lyapunov.h"
 #include "algorithms/support/message.h"
 #include "algorithms/support/spec.h"
 
@@ -72,6 +73,7 @@ class ServerHalf {
   virtual Downlink<Real> work(ClientId client) const = 0;
   virtual std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const = 0;
   virtual View<Real> model() const = 0;
+  virtual LyapunovState<Real> lyapunov_state() const = 0;
   virtual std::string save() const = 0;
   virtual bool load(std::string_view bytes) = 0;
 };

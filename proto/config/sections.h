@@ -118,6 +118,7 @@ struct RunSection {
   std::uint32_t evaluate_every = 1;  // 0: never
   double stop_at_grad_norm_sq = 0;   // 0: never
   std::string x0;                    // in an experiment that was loaded it is never empty
+  bool monitor = false;
 
   static void fields(auto& self, auto&& visit) {
     visit("rounds", self.rounds, "number of rounds", {.may_change = true});
@@ -130,6 +131,11 @@ struct RunSection {
           "`zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with a number "
           "each, a model.bin or a .npy)",
           {.note = "`zeros`; networks: `model`", .quiet = true, .check = check_x0});
+    visit("monitor", self.monitor,
+          "simulations: metrics.csv has the Lyapunov function of the method's theorem and its bound, and the "
+          "run "
+          "says when it crosses the bound",
+          {.quiet = true});
   }
 };
 

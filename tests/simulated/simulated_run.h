@@ -93,6 +93,7 @@ class CarelessHalf final : public ServerHalf<Real> {
     return half_.resync(client, lacks);
   }
   View<Real> model() const override { return half_.model(); }
+  LyapunovState<Real> lyapunov_state() const override { return half_.lyapunov_state(); }
   std::string save() const override { return half_.save(); }
   bool load(std::string_view bytes) override { return half_.load(bytes); }
 
