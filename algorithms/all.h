@@ -3,6 +3,7 @@
 
 #include "algorithms/adiana.h"
 #include "algorithms/asgd.h"
+#include "algorithms/coded_gd.h"
 #include "algorithms/cofig.h"
 #include "algorithms/dasha.h"
 #include "algorithms/dcgd.h"
@@ -33,6 +34,7 @@
 #include "algorithms/pp_marina.h"
 #include "algorithms/proxskip.h"
 #include "algorithms/rennala.h"
+#include "algorithms/ringleader.h"
 #include "algorithms/ringmaster.h"
 #include "algorithms/scaffold.h"
 #include "algorithms/sgd_nice.h"
@@ -44,10 +46,10 @@ namespace gradwire {
 template <template <class> class... M>
 struct MethodList {};
 
-using AllMethods =
-    MethodList<Gd, Nesterov, Dcgd, SgdNice, FwdGrad, FedAvg, FedProx, Scaffold, FedAdagrad, FedYogi, FedAdam,
-               ProxSkip, Diana, VrDiana, Adiana, Marina, VrMarina, PpMarina, Page, Dasha, DashaPage, DashaMvr,
-               Cofig, Frecon, Ef14, Ef21, Ef21W, Ef21Sgd, Ef21Sgdm, Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus,
-               FedNl, Asgd, DelayAdaptiveAsgd, Rennala, Ringmaster, MindFlayer, FedBuff>;
+using AllMethods = MethodList<Gd, CodedGd, Nesterov, Dcgd, SgdNice, FwdGrad, FedAvg, FedProx, Scaffold,
+                              FedAdagrad, FedYogi, FedAdam, ProxSkip, Diana, VrDiana, Adiana, Marina,
+                              VrMarina, PpMarina, Page, Dasha, DashaPage, DashaMvr, Cofig, Frecon, Ef14, Ef21,
+                              Ef21W, Ef21Sgd, Ef21Sgdm, Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus, FedNl, Asgd,
+                              DelayAdaptiveAsgd, Rennala, Ringmaster, Ringleader, MindFlayer, FedBuff>;
 
 }  // namespace gradwire

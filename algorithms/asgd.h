@@ -16,16 +16,9 @@
 namespace gradwire {
 
 struct AsgdParams {
-  static constexpr Facts facts{
-      .name = "asgd",
-      .summary = "asynchronous SGD: every gradient makes a step, however old its point is",
-      .reference = "Koloskova, Stich, Jaggi, arXiv:2206.08307",
-      .takes = Takes::kEither,
-      .partial = false,
-      .stochastic = true,
-      .asynchronous = true,
-      .theory_knows_batches = true,
-  };
+  static constexpr Facts facts =
+      one_gradient_facts("asgd", "asynchronous SGD: every gradient makes a step, however old its point is",
+                         "Koloskova, Stich, Jaggi, arXiv:2206.08307");
   StepSize step_size;
   std::uint32_t max_delay = 0;
 
@@ -38,7 +31,7 @@ struct AsgdParams {
   void resolve(const Theory& theory, Warnings&) {
     if (max_delay == 0) max_delay = theory.n - 1;
     resolve_asynchronous_step(step_size, facts.name, theory,
-                              [&](double L) { return 1 / (2 * L * (max_delay + 1.0)); });
+                              [&](const Smoothness& s) { return 1 / (2 * s.L * (max_delay + 1.0)); });
   }
 };
 

@@ -42,6 +42,16 @@ struct DcgdParams {
       warnings.push_back("dcgd: the theorem behind the step size assumes convex f_i; these are not");
     step_size.resolve(1 / (s.L + 2 * s.L_max() * theory.compressor.A));
   }
+  Lyapunov lyapunov(const Theory& theory) const {
+    schedule.check_monitor();
+    const Smoothness& s = need_to_monitor(theory);
+    if (!s.convex || !(s.mu > 0))
+      refuse_monitor("dcgd: the theorem needs convex f_i and a strongly convex f");
+    const double gamma = *step_size.value;
+    return {.distance = 1,
+            .rate = 1 - std::min(1.0, gamma * s.mu),
+            .floor = 2 * gamma * theory.compressor.A / s.mu};
+  }
 };
 
 // A client that sends C(∇f_i(x^t; ξ)).

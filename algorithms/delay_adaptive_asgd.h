@@ -19,16 +19,9 @@
 namespace gradwire {
 
 struct DelayAdaptiveAsgdParams {
-  static constexpr Facts facts{
-      .name = "delay_adaptive_asgd",
-      .summary = "asynchronous SGD with shorter steps along gradients of older points",
-      .reference = "Mishchenko et al., arXiv:2206.07638; Koloskova, Stich, Jaggi, arXiv:2206.08307",
-      .takes = Takes::kEither,
-      .partial = false,
-      .stochastic = true,
-      .asynchronous = true,
-      .theory_knows_batches = true,
-  };
+  static constexpr Facts facts = one_gradient_facts(
+      "delay_adaptive_asgd", "asynchronous SGD with shorter steps along gradients of older points",
+      "Mishchenko et al., arXiv:2206.07638; Koloskova, Stich, Jaggi, arXiv:2206.08307");
   StepSize step_size;
 
   static void fields(auto& self, auto&& visit) {
@@ -38,7 +31,7 @@ struct DelayAdaptiveAsgdParams {
   }
   void resolve(const Theory& theory, Warnings&) {
     resolve_asynchronous_step(step_size, facts.name, theory,
-                              [&](double L) { return 1 / (4 * theory.n * L); });
+                              [&](const Smoothness& s) { return 1 / (4 * theory.n * s.L); });
   }
 };
 

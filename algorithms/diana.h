@@ -18,6 +18,7 @@
 #include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
 #include "base/config_error.h"
+#include "base/value.h"
 
 namespace gradwire {
 
@@ -69,6 +70,21 @@ struct DianaParams : ShiftParams {
         s.convex ? 1 / (s.L_max() * (1 + 6 * theory.compressor.A))
                  : std::min(1 / (10 * s.L * std::sqrt(1 + q.A) * (2 + q.omega)), nonconvex_bound(s, q)));
   }
+  // Theorem 1, or f − f* + γ (A/α) H as at nonconvex_bound().
+  Lyapunov lyapunov(const Theory& theory) const {
+    const Smoothness& s = need_to_monitor(theory);
+    const double gamma = *step_size.value;
+    if (s.convex && s.mu > 0)
+      return {.distance = 1,
+              .shifts = 4 * theory.compressor.A / *alpha * gamma * gamma,
+              .y = Lyapunov::Shifted::kToOptimum,
+              .rate = std::max(1 - std::min(1.0, gamma * s.mu), 1 - *alpha / 2)};
+    const Quality q = counted(theory);
+    if (gamma > nonconvex_bound(s, q) * (1 + 1e-9))
+      refuse_monitor("diana: where f is not strongly convex the theorem needs step_size = " +
+                     number_text(nonconvex_bound(s, q)) + " or less");
+    return {.gap = 1, .shifts = gamma * q.A / *alpha};
+  }
 };
 
 // h_i and the message m_i = C(v − h_i) for the gradient estimate v of the method.
@@ -110,6 +126,7 @@ struct ShiftServer : ModelServer<Real> {
   }
 
   std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return h_of.restore(i, t); }
+  LyapunovState<Real> lyapunov_state() const { return {.shifts = h_of.rows()}; }
   // h ← h + α Σ_{i∈S} w_i (part k of i)
   void learn(Replies<Real> uplinks, std::size_t k) {
     add_weighted<Real>(setup, uplinks, k, alpha, h);

@@ -29,6 +29,15 @@ struct Ef21Params : Ef21PlParams {
       return ef21_step(theory, need_smoothness(theory, "algorithm.step_size").L_tilde(), pl);
     });
   }
+  // f − f* + (γ/(2θ)) G, which falls by (γ/2) ‖∇f‖² a round; under PL Theorem 2.
+  Lyapunov lyapunov(const Theory& theory) const {
+    schedule.check_monitor();
+    const double gamma = *step_size.value, pl = mu.or_none();
+    return {.gap = 1,
+            .shifts = gamma * error_weight(pl) / (2 * ErrorFeedback(theory.compressor.alpha).theta),
+            .of_round = true,
+            .rate = 1 - std::min(1.0, gamma * pl)};
+  }
 };
 
 template <class Real>

@@ -20,6 +20,10 @@ struct GdParams : DcgdParams {
     schedule.resolve(theory, warnings, !step_size.value);
     if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L);
   }
+  Lyapunov lyapunov(const Theory& theory) const {
+    schedule.check_monitor();
+    return gap_of_gradient_descent(*step_size.value, theory);
+  }
 };
 
 template <class Real>

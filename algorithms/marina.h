@@ -43,6 +43,14 @@ struct MarinaCoreParams {
     if (!p) p = std::min(1.0, value);
     check_probability(*p, "p");
   }
+  // f − f* + (γ/(2p)) ‖g − ∇f‖², which falls by (γ/2) ‖∇f‖² a round; under PL with γ/p, by the factor 1 − γμ.
+  Lyapunov lyapunov(const Theory&) const {
+    const double gamma = *step_size.value, pl = mu.or_none();
+    return {.gap = 1,
+            .estimate = gamma * error_weight(pl) / (2 * *p),
+            .of_round = true,
+            .rate = 1 - std::min(1.0, gamma * pl)};
+  }
 };
 inline double zeta_share(const Theory& theory) {
   return theory.compressor.zeta / static_cast<double>(theory.d);
@@ -96,6 +104,7 @@ struct MarinaServer : ModelServer<Real> {
     return {t, whole() ? kWholeRound : kCompressedRound, {Payload<Real>::dense(x)}};
   }
   std::optional<Downlink<Real>> resync(ClientId, Answer) const { return previous_point(t, x_prev); }
+  LyapunovState<Real> lyapunov_state() const { return {.g = g}; }
   void apply(Replies<Real> uplinks) {
     if (whole()) std::fill(g.begin(), g.end(), Real(0));
     add_weighted<Real>(setup, uplinks, 0, Real(1), g);

@@ -21,6 +21,7 @@ struct Entry {
       uses_theory;  // a step size or another parameter is left to theory
   std::function<bool(const AlgorithmSpec&)> step_is_theory;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, Warnings&)> resolve;
+  std::function<Lyapunov(const AlgorithmSpec&, const Theory&)> lyapunov;  // empty: none is known
 };
 
 bool unset(const StepSize& s) { return !s.value; }
@@ -58,6 +59,10 @@ Entry entry() {
     store_params(params, resolved);
     return resolved;
   };
+  if constexpr (requires(Params params, const Theory& theory) { params.lyapunov(theory); })
+    e.lyapunov = [](const AlgorithmSpec& spec, const Theory& theory) {
+      return parse_params<Params>(spec).lyapunov(theory);
+    };
   return e;
 }
 
@@ -218,21 +223,26 @@ NeededConstants needed_constants(const AlgorithmSpec& spec, std::uint32_t n) {
 
 namespace {
 
+Theory with_compressor(const AlgorithmSpec& spec, const Compressor& compressor, const Theory& theory) {
+  Theory with = theory;
+  with.compressor =
+      quality(compressor, compressed_dim(spec.name, theory.d), theory.n).weighted(theory.skew());
+  with.batch = spec.batch;
+  with.participation = spec.participation;
+  return with;
+}
+
 AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& spec, const Theory& theory,
                              Warnings& warnings) {
   const Entry& e = find_entry(spec.name);
-  const std::size_t length = compressed_dim(spec.name, theory.d);
-  check_class(e, spec, compressor, length, warnings);
-  Theory with_quality = theory;
-  with_quality.compressor = quality(compressor, length, theory.n).weighted(theory.skew());
-  with_quality.batch = spec.batch;
-  with_quality.participation = spec.participation;
+  check_class(e, spec, compressor, compressed_dim(spec.name, theory.d), warnings);
+  const Theory with_quality = with_compressor(spec, compressor, theory);
   if (e.step_is_theory(spec)) {
     const Facts& facts = e.info.facts;
     if (spec.participation < 1 && !facts.theory_knows_sampling)
       warnings.push_back(spec.name +
                          ": the theorem behind the step size assumes that every client takes part");
-    if (theory.quorum < 1 && !facts.needs_all_replies && !facts.asynchronous)
+    if (theory.quorum < 1 && !facts.needs_all_replies && !facts.asynchronous && !facts.theory_knows_quorum)
       warnings.push_back(
           spec.name +
           ": the theorem behind the step size assumes that the replies of a round are a uniform "
@@ -258,6 +268,34 @@ AlgorithmSpec resolve(const AlgorithmSpec& spec, const Compressor& compressor, c
   AlgorithmSpec named = spec;
   named.compressor = to_spec(compressor);
   return resolve_around(compressor, named, theory, warnings);
+}
+
+Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory) {
+  const Entry& e = find_entry(resolved.name);
+  if (!e.lyapunov) {
+    std::string known;
+    for (const Entry& other : registry())
+      if (other.lyapunov) known += (known.empty() ? "" : ", ") + std::string(other.info.facts.name);
+    refuse_monitor("no Lyapunov function of " + resolved.name + " is known, but of " + known);
+  }
+  const Facts& facts = e.info.facts;
+  const std::string of = "the theorem of " + resolved.name + " is about ";
+  if (resolved.batch > 0 && !facts.theory_knows_batches) refuse_monitor(of + "full gradients");
+  if (resolved.participation < 1 && facts.partial) refuse_monitor(of + "all clients in every round");
+  if (theory.quorum < 1 && !facts.theory_knows_quorum) refuse_monitor(of + "replies of all clients");
+  const Theory with = with_compressor(resolved, uplink_compressor(resolved, theory.d, theory.n), theory);
+  if (facts.takes == Takes::kUnbiased && !with.compressor.unbiased)
+    refuse_monitor(of + "unbiased compressors");
+  Monitored result;
+  result.lyapunov = e.lyapunov(resolved, with);
+  result.step = std::stod(resolved.step_size);
+  if (theory.smoothness != nullptr) {
+    AlgorithmSpec by_theory = resolved;
+    by_theory.step_size = "theory";
+    Warnings unused;
+    result.theory_step = std::stod(e.resolve(by_theory, with, unused).step_size);
+  }
+  return result;
 }
 
 }  // namespace gradwire

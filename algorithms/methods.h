@@ -55,6 +55,15 @@ AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, std::vect
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Compressor& compressor, const Theory& theory,
                       std::vector<std::string>& warnings);
 
+// The Lyapunov function of the theorem that covers the run of a resolved spec, with what theory says of the
+// problem. `theory_step`: what the theorem's step would be; 0: not known. Throws ConfigError("run.monitor")
+// where there is none.
+struct Monitored {
+  Lyapunov lyapunov;
+  double step = 0, theory_step = 0;
+};
+Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory);
+
 // The facts of the user's method, or of the method that setup.algorithm names.
 template <class Real>
 const Facts& facts_of(const Setup<Real>& setup) {

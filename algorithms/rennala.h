@@ -22,16 +22,9 @@
 namespace gradwire {
 
 struct RennalaParams {
-  static constexpr Facts facts{
-      .name = "rennala",
-      .summary = "asynchronous minibatches: the first S gradients at x, whoever sends them, make a step",
-      .reference = "Tyurin, Richtarik, arXiv:2305.12387",
-      .takes = Takes::kEither,
-      .partial = false,
-      .stochastic = true,
-      .asynchronous = true,
-      .theory_knows_batches = true,
-  };
+  static constexpr Facts facts = one_gradient_facts(
+      "rennala", "asynchronous minibatches: the first S gradients at x, whoever sends them, make a step",
+      "Tyurin, Richtarik, arXiv:2305.12387");
   StepSize step_size;
   std::uint32_t gradients = 0;
   Choice<OutdatedWords> outdated{1};
@@ -46,8 +39,9 @@ struct RennalaParams {
   }
   void resolve(const Theory& theory, Warnings&) {
     if (gradients == 0) gradients = theory.n;
-    resolve_asynchronous_step(step_size, facts.name, theory,
-                              [&](double L) { return theory.batch == 0 ? 1 / L : 1 / (2 * L); });
+    resolve_asynchronous_step(step_size, facts.name, theory, [&](const Smoothness& s) {
+      return theory.batch == 0 ? 1 / s.L : 1 / (2 * s.L);
+    });
   }
 };
 

@@ -20,16 +20,9 @@
 namespace gradwire {
 
 struct RingmasterParams {
-  static constexpr Facts facts{
-      .name = "ringmaster",
-      .summary = "asynchronous SGD that stops, or ignores, gradients of points R steps old",
-      .reference = "Maranjyan, Tyurin, Richtarik, arXiv:2501.16168",
-      .takes = Takes::kEither,
-      .partial = false,
-      .stochastic = true,
-      .asynchronous = true,
-      .theory_knows_batches = true,
-  };
+  static constexpr Facts facts = one_gradient_facts(
+      "ringmaster", "asynchronous SGD that stops, or ignores, gradients of points R steps old",
+      "Maranjyan, Tyurin, Richtarik, arXiv:2501.16168");
   StepSize step_size;
   std::uint32_t delay_threshold = 0;
   Choice<OutdatedWords> outdated;
@@ -46,7 +39,7 @@ struct RingmasterParams {
     if (delay_threshold == 0) delay_threshold = theory.n;
     const double noise = theory.batch == 0 ? 2 : 4;
     resolve_asynchronous_step(step_size, facts.name, theory,
-                              [&](double L) { return 1 / (noise * delay_threshold * L); });
+                              [&](const Smoothness& s) { return 1 / (noise * delay_threshold * s.L); });
   }
 };
 

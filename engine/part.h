@@ -12,6 +12,19 @@ namespace gradwire {
 // drawn from a Dirichlet distribution.
 enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet };
 
+// Which parts of the data a client holds, where each of n parts is held by `count` of n clients: as many that
+// follow one another from its own on (and from the last to the first), or all those of its group of `count`.
+enum class Placement : std::uint8_t { kRing, kGroups };
+struct Copies {
+  std::uint32_t count = 1;
+  Placement placement = Placement::kRing;
+
+  // Its k-th part, k < count. REQUIRES: groups: count divides n.
+  std::uint32_t part(std::uint32_t client, std::uint32_t k, std::uint32_t n) const {
+    return placement == Placement::kRing ? (client + k) % n : client - client % count + k;
+  }
+};
+
 // The samples of one client: rows or windows of text, whichever the kind of problem reads. The other form
 // stays empty.
 struct Part {

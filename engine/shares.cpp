@@ -24,6 +24,12 @@ Shares Shares::ranges(std::vector<std::uint32_t> start) {
   return shares;
 }
 
+Shares Shares::copied(std::vector<std::uint32_t> start, Copies copies) {
+  Shares shares = ranges(std::move(start));
+  shares.copies_ = copies;
+  return shares;
+}
+
 Shares Shares::drawn(std::uint32_t clients, std::size_t total, std::uint32_t each, std::uint64_t seed) {
   if (each > total) throw std::logic_error("Shares: a client cannot hold more different rows than there are");
   Shares shares = equal(clients, total);
@@ -35,12 +41,27 @@ Shares Shares::drawn(std::uint32_t clients, std::size_t total, std::uint32_t eac
 std::size_t Shares::size(std::uint32_t client) const {
   if (client >= clients_) throw std::logic_error("Shares: there is no such client");
   if (each_ > 0) return each_;
-  if (!start_.empty()) return start_[client + 1] - start_[client];
+  if (!start_.empty()) {
+    std::size_t rows = 0;
+    for (std::uint32_t k = 0; k < copies_.count; ++k) {
+      const std::uint32_t part = copies_.part(client, k, clients_);
+      rows += start_[part + 1] - start_[part];
+    }
+    return rows;
+  }
   return (std::uint64_t{client} + 1) * total_ / clients_ - std::uint64_t{client} * total_ / clients_;
 }
 
 ClientRows Shares::rows(std::uint32_t client, std::vector<std::uint32_t>& work) const {
   const std::size_t count = size(client);
+  if (copies_.count > 1) {
+    work.clear();
+    for (std::uint32_t k = 0; k < copies_.count; ++k) {
+      const std::uint32_t part = copies_.part(client, k, clients_);
+      for (std::uint32_t row = start_[part]; row < start_[part + 1]; ++row) work.push_back(row);
+    }
+    return {.count = count, .list = work.data()};
+  }
   if (each_ == 0) {
     const std::size_t first =
         start_.empty() ? std::size_t{std::uint64_t{client} * total_ / clients_} : start_[client];

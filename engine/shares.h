@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "engine/part.h"
+
 namespace gradwire {
 
 // The samples of one client among those of all: its sample j is row (*this)[j].
@@ -24,6 +26,9 @@ class Shares {
   static Shares equal(std::uint32_t clients, std::size_t total);
   // Client i holds the rows [start[i], start[i + 1]). REQUIRES: not empty, ascending.
   static Shares ranges(std::vector<std::uint32_t> start);
+  // There is a part for each client, as ranges() has them, and each client holds several parts, one after the
+  // other. REQUIRES: also those of Copies.
+  static Shares copied(std::vector<std::uint32_t> start, Copies copies);
   // Each client holds `each` different rows of `total`, drawn from (seed, client) whenever it is asked for.
   // REQUIRES: each <= total.
   static Shares drawn(std::uint32_t clients, std::size_t total, std::uint32_t each, std::uint64_t seed);
@@ -31,13 +36,15 @@ class Shares {
   std::uint32_t clients() const { return clients_; }
   bool is_drawn() const { return each_ > 0; }
   std::size_t size(std::uint32_t client) const;
-  // Drawn rows go to `work`, which must stay unchanged while the result is used. They ascend.
+  // Rows that are drawn (they ascend) or of several parts go to `work`, which must stay unchanged while the
+  // result is used.
   ClientRows rows(std::uint32_t client, std::vector<std::uint32_t>& work) const;
 
  private:
   std::uint32_t clients_ = 0;
   std::size_t total_ = 0;
-  std::vector<std::uint32_t> start_;  // of ranges(): one more than clients
+  std::vector<std::uint32_t> start_;  // of ranges() and copied(): one more than clients
+  Copies copies_;                     // of parts
   std::uint32_t each_ = 0;            // of drawn(); 0: not drawn
   std::uint64_t seed_ = 0;
 };

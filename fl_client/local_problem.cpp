@@ -76,6 +76,7 @@ SplitSpec split_spec(const Experiment& e) {
   spec.dirichlet_alpha = e.clients.dirichlet_alpha;
   spec.clients = e.clients.count;
   spec.samples_per_client = e.clients.samples_per_client;
+  spec.copies = {e.clients.copies, e.clients.placement};
   const SampleSource* const source = sources_of(e.problem);
   spec.test_share = source == nullptr ? 0 : source->test_share;
   spec.seed = e.seed;
@@ -170,6 +171,11 @@ Part load_part(const Experiment& e, const DataChoice& choice, const std::filesys
   if (choice.source.empty())
     throw DataError("--data is missing: name this client's file, or its part of one, as in --data '" +
                     source + "#0/" + std::to_string(spec.clients) + "'");
+  if (spec.copies.count > 1)
+    throw DataError("--data '" + choice.source +
+                    "': with clients.copies = " + std::to_string(spec.copies.count) +
+                    " clients hold parts of one file; name this client's, as in --data '" + choice.source +
+                    "#0/" + std::to_string(spec.clients) + "'");
   spec.clients = 1;
   spec.samples_per_client = 0;
   spec.partition = PartitionKind::kContiguous;

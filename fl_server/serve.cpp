@@ -287,6 +287,10 @@ Served serve(const ServeOptions& given) {
   ServeOptions options = given;
   if (!options.log) options.log = [](const std::string&) {};
   const LoadedExperiment loaded = load_experiment(options.file, options.overrides);
+  if (loaded.experiment.run.monitor)
+    throw locate(loaded, ConfigError("run.monitor",
+                                     "a server sees neither the clients' data nor f*; write "
+                                     "monitor = false, or simulate with gradwire run"));
   const bool config_is_good = claim(options.state, loaded.experiment.name);
   const FolderLock lock(options.state);
   Serving serving(options, loaded);

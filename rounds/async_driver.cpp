@@ -2,6 +2,7 @@
 // One reply counts as a round; so does a computation that is cut, whose reply is nothing.
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <queue>
@@ -39,6 +40,7 @@ class AsyncDriver final : public Driver<Real> {
       const double until = std::min(waiting.deadline(), next_cut());
       const auto arrival = exchange_.next(until);
       const ClientId client = arrival.event.up.client;
+      if (arrival.kind != Kind::kDeadline) older_.clear();  // the transport is done with them
       switch (arrival.kind) {
         case Kind::kStopped: this->stop(); break;
         case Kind::kAgain: ask_again(client); break;
@@ -107,10 +109,18 @@ class AsyncDriver final : public Driver<Real> {
 
   // ---- work ----
 
+  // Stays as it is until exchange_.next() returns.
+  const Downlink<Real>& work_of(ClientId client) {
+    const Downlink<Real> work = run_.server.work(client);
+    if (work.round == body_.round) return body_;
+    return older_.emplace_back(work);
+  }
+
   void give_work(ClientId client) {
-    add_bits<Real>(body_.parts, 1, totals_.bits_down, totals_.bits_down_paper);
+    const Downlink<Real>& work = work_of(client);
+    add_bits<Real>(work.parts, 1, totals_.bits_down, totals_.bits_down_paper);
     const std::uint64_t ticket = exchange_.new_ticket();
-    exchange_.ask(client, Request::kRound, ticket, body_);
+    exchange_.ask(client, Request::kRound, ticket, work);
     remember(client);
     allot(client);
   }
@@ -170,12 +180,18 @@ class AsyncDriver final : public Driver<Real> {
     if (evaluates && row_ && exchange_.round(client) == row_->k) {
       exchange_.repeat(client, row_->body);
       remember(client);
-    } else if (!evaluates && exchange_.round(client) == body_.round) {
-      exchange_.repeat(client, body_);
-      remember(client);
-    } else {
+    } else if (evaluates || !repeat_work(client)) {
       give_task(client);
+    } else {
+      remember(client);
     }
+  }
+  // False: the client has other work now.
+  bool repeat_work(ClientId client) {
+    const Downlink<Real>& work = work_of(client);
+    if (exchange_.round(client) != work.round) return false;
+    exchange_.repeat(client, work);
+    return true;
   }
 
   // Work is given in ascending rounds, so only the oldest can be superseded: O(1) for a reply.
@@ -243,7 +259,7 @@ class AsyncDriver final : public Driver<Real> {
     this->note(state + "; asking them again");
     for (const ClientId c : missing) {
       const bool evaluates = exchange_.request(c) == Request::kEvaluate;
-      if (!evaluates && exchange_.round(c) == body_.round) exchange_.repeat(c, body_);
+      if (!evaluates) repeat_work(c);
       if (evaluates && row_ && exchange_.round(c) == row_->k) exchange_.repeat(c, row_->body);
     }
     stop_superseded();
@@ -317,7 +333,8 @@ class AsyncDriver final : public Driver<Real> {
   }
 
   bool begun_ = false;
-  Downlink<Real> body_;  // x as it is
+  Downlink<Real> body_;               // x as it is
+  std::deque<Downlink<Real>> older_;  // what clients were given beside it since then
   std::vector<ClientId> workers_;
   ClientLine working_;  // ascending rounds
   std::priority_queue<Due> due_, cuts_;

@@ -40,7 +40,8 @@ struct RoundRecord {
   double grad_calls = 0;      // per-sample gradients / n
   std::uint32_t replies = 0;  // used in the round that led here
   double seconds = 0;
-  std::optional<double> sim_seconds;  // the same, where the clock is virtual
+  std::optional<double> sim_seconds;               // the same, where the clock is virtual
+  std::optional<double> lyapunov, lyapunov_bound;  // of a run with run.monitor
 };
 
 // kDiverged: so many answers were not finite that no quorum is left.

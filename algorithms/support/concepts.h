@@ -11,6 +11,7 @@
 
 #include "algorithms/support/context.h"
 #include "algorithms/support/facts.h"
+#include "algorithms/support/lyapunov.h"
 #include "algorithms/support/message.h"
 
 namespace gradwire {
@@ -45,6 +46,14 @@ concept HasAllottedSeconds = requires {
 template <class Server>
 concept HasRests = requires {
   &Server::rests;
+};
+template <class Server>
+concept HasWork = requires {
+  &Server::work;
+};
+template <class Server>
+concept HasLyapunovState = requires {
+  &Server::lyapunov_state;
 };
 template <class Server>
 concept HasMayRefuse = requires {
@@ -146,8 +155,22 @@ consteval bool is_server() {
   static_assert(resyncs || !HasResync<Server>,
                 "Server::resync() must be `std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
   static_assert(
-      facts.asynchronous || !(HasAllottedSeconds<Server> || HasRests<Server>),
-      "Server has allotted_seconds() or rests(), but facts.asynchronous is false: nobody would ask");
+      facts.asynchronous || !(HasAllottedSeconds<Server> || HasRests<Server> || HasWork<Server>),
+      "Server has allotted_seconds(), rests() or work(), but facts.asynchronous is false: nobody would ask");
+  static_assert(!(HasWork<Server> && HasSuperseded<Server>),
+                "Server has work() and superseded(): whose work is oldest is known where all are given x");
+  static_assert(
+      !HasWork<Server> ||
+          requires(const Server s, ClientId client) {
+            { s.work(client) } -> std::same_as<Downlink<Real>>;
+          },
+      "Server::work() must be `Downlink<Real> work(ClientId client) const`");
+  static_assert(
+      !HasLyapunovState<Server> ||
+          requires(const Server s) {
+            { s.lyapunov_state() } -> std::same_as<LyapunovState<Real>>;
+          },
+      "Server::lyapunov_state() must be `LyapunovState<Real> lyapunov_state() const`");
   static_assert(
       !HasAllottedSeconds<Server> ||
           requires(const Server s, ClientId client) {

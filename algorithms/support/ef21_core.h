@@ -134,6 +134,7 @@ struct Ef21CoreServer : ModelServer<Real> {
     if (!first_cohort(out)) Base::cohort(out);
   }
   std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return g_of.restore(i, t); }
+  LyapunovState<Real> lyapunov_state() const { return {.shifts = g_of.rows()}; }
 
   Real gamma_now() const { return Real(gamma * schedule.factor(t)); }
   // g ← g + Σ_{i∈S} w_i c_i

@@ -213,6 +213,13 @@ class ErasedServer final : public ServerHalf<Real> {
       return false;
     }
   }
+  Downlink<Real> work(ClientId client) const override {
+    if constexpr (requires { half_.work(client); }) {
+      return half_.work(client);
+    } else {
+      return half_.broadcast();
+    }
+  }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
     // Nobody else knows the private part of the lost state.
     if (lacks == Answer::kNeedsState && has(Method::Params::facts.client_state, ClientState::kPrivate))
@@ -224,6 +231,13 @@ class ErasedServer final : public ServerHalf<Real> {
     }
   }
   View<Real> model() const override { return half_.model(); }
+  LyapunovState<Real> lyapunov_state() const override {
+    if constexpr (requires { half_.lyapunov_state(); }) {
+      return half_.lyapunov_state();
+    } else {
+      return {};
+    }
+  }
   std::string save() const override { return save_state(half_); }
   bool load(std::string_view bytes) override {
     if (!load_state(half_, bytes)) return false;

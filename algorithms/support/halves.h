@@ -14,6 +14,7 @@
 
 #include "algorithms/support/context.h"
 #include "algorithms/support/facts.h"
+#include "algorithms/support/lyapunov.h"
 #include "algorithms/support/message.h"
 #include "algorithms/support/spec.h"
 
@@ -68,8 +69,11 @@ class ServerHalf {
   // in it; infinity: as long as it takes. And whether there is no work for it until x moves on.
   virtual double allotted_seconds(ClientId client) const = 0;
   virtual bool rests(ClientId client) const = 0;
+  // The same: what this client is given to work at, broadcast() or an older one of equal round and bits.
+  virtual Downlink<Real> work(ClientId client) const = 0;
   virtual std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const = 0;
   virtual View<Real> model() const = 0;
+  virtual LyapunovState<Real> lyapunov_state() const = 0;
   virtual std::string save() const = 0;
   virtual bool load(std::string_view bytes) = 0;
 };

@@ -17,8 +17,20 @@ struct OutdatedWords {
   static constexpr std::array<std::string_view, 2> words{"stop", "ignore"};
 };
 
-// gamma = factor * of(L), unless it is a number already. Throws ConfigError(algorithm.step_size) where the
-// replies are compressed, or L is not known.
+constexpr Facts one_gradient_facts(std::string_view name, std::string_view summary,
+                                   std::string_view reference) {
+  return {.name = name,
+          .summary = summary,
+          .reference = reference,
+          .takes = Takes::kEither,
+          .partial = false,
+          .stochastic = true,
+          .asynchronous = true,
+          .theory_knows_batches = true};
+}
+
+// gamma = factor * of(the constants), unless it is a number already. Throws ConfigError(algorithm.step_size)
+// where the replies are compressed, or they are not known.
 inline void resolve_asynchronous_step(StepSize& step, std::string_view method, const Theory& theory,
                                       auto&& of) {
   if (step.value) return;
@@ -26,7 +38,7 @@ inline void resolve_asynchronous_step(StepSize& step, std::string_view method, c
     throw ConfigError("algorithm.step_size", "the theorem of " + std::string(method) +
                                                  " knows no compressor; give a number, or compressor = "
                                                  "identity");
-  step.resolve(of(need_smoothness(theory, "algorithm.step_size").L));
+  step.resolve(of(need_smoothness(theory, "algorithm.step_size")));
 }
 
 // g = C(∇f_i(x; ξ)), ξ and C keyed by the ticket.

@@ -136,6 +136,19 @@ double need_convexity(const std::optional<double>& given, const Theory& theory, 
   return mu;
 }
 
+Lyapunov gap_of_gradient_descent(double gamma, const Theory& theory) {
+  const double mu = theory.smoothness == nullptr ? 0 : theory.smoothness->mu;
+  return {.gap = 1, .rate = 1 - std::min(1.0, gamma * mu), .is_mean = false};
+}
+void refuse_monitor(const std::string& why) {
+  throw ConfigError("run.monitor", why + "; write monitor = false");
+}
+
+const Smoothness& need_to_monitor(const Theory& theory) {
+  if (theory.smoothness == nullptr) refuse_monitor("the theorem needs constants of f, which are not known");
+  return *theory.smoothness;
+}
+
 double PlConstant::resolve(const Theory& theory) {
   if (!asked) return 0;
   value = need_convexity(value, theory, "mu");

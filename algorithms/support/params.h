@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/support/facts.h"
+#include "algorithms/support/lyapunov.h"
 #include "algorithms/support/spec.h"
 #include "base/field.h"
 
@@ -48,6 +49,7 @@ struct PlConstant {
 
   // Returns mu, or 0 for none. Throws ConfigError when the problem cannot have this PL constant.
   double resolve(const Theory& theory);
+  double or_none() const { return asked ? value.value_or(0) : 0; }  // the same, once resolved
 };
 // gamma of the theorem under PL: the general theorem's gamma with the error of the gradient estimate counted
 // twice, and at most rate/(2 mu), where that error shrinks by the factor 1 - rate per round. mu = 0: no PL.
@@ -85,6 +87,13 @@ struct Spelling<std::vector<double>> {
   static std::string write(const std::vector<double>& value);
   static constexpr std::string_view expected = "\"theory\" or numbers, one space between them";
 };
+
+// f(x) - f* of gradient descent, which falls by 1 - gamma mu a step, or, where f is not strongly convex,
+// falls.
+Lyapunov gap_of_gradient_descent(double gamma, const Theory& theory);
+// Throws ConfigError("run.monitor") that says why no theorem with a Lyapunov function covers the run.
+[[noreturn]] void refuse_monitor(const std::string& why);
+const Smoothness& need_to_monitor(const Theory& theory);  // throws the same where nothing is known
 
 // Throws ConfigError unless p is a probability in (0, 1].
 void check_probability(double p, std::string_view name);

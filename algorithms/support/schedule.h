@@ -33,6 +33,9 @@ struct Schedule {
     if (!kind.is("constant") && step_from_theory)
       warnings.push_back("the theorem behind the step size assumes a constant one; the schedule shrinks it");
   }
+  void check_monitor() const {
+    if (!kind.is("constant")) refuse_monitor("the theorem is about constant step sizes");
+  }
   double factor(std::uint32_t t) const {
     const double k = t;
     if (kind.is("inverse_sqrt")) return 1 / std::sqrt(k + 1);

@@ -37,6 +37,8 @@ void check(const Samples& samples, const SplitSpec& spec) {
       !(spec.dirichlet_alpha >= kMinAlpha && spec.dirichlet_alpha <= kMaxAlpha)) {
     throw DataError("clients.dirichlet_alpha must be between 1e-6 and 1e6");
   }
+  if (spec.copies.count > 1 && (spec.partition == PartitionKind::kDirichlet || spec.samples_per_client > 0))
+    throw DataError("clients.copies needs equal parts; use contiguous, iid or by_label");
 }
 
 // Gives all of `rows` to n clients in order; sizes differ by at most one.
@@ -264,9 +266,10 @@ void keep_first_rows(Dataset& data, std::size_t rows) {
 }
 
 void set_shares(SharedSamples& shared, Split rows, const SplitSpec& spec) {
-  shared.train_shares = spec.samples_per_client > 0 ? Shares::drawn(spec.clients, rows.train.row.size(),
-                                                                    spec.samples_per_client, spec.seed)
-                                                    : Shares::ranges(std::move(rows.train.start));
+  shared.train_shares =
+      spec.samples_per_client > 0
+          ? Shares::drawn(spec.clients, rows.train.row.size(), spec.samples_per_client, spec.seed)
+          : Shares::copied(std::move(rows.train.start), spec.copies);
   shared.test_shares = Shares::ranges(std::move(rows.test.start));
 }
 
@@ -286,7 +289,8 @@ RowsOfClients rows_of_clients(const Dataset& data, const Dataset* test, const Sp
     return of;
   }
   for (std::uint32_t i = first; i < end; ++i)
-    for (const std::uint32_t row : rows.train[i]) of.data[row] = true;
+    for (std::uint32_t k = 0; k < spec.copies.count; ++k)
+      for (const std::uint32_t row : rows.train[spec.copies.part(i, k, spec.clients)]) of.data[row] = true;
   return of;
 }
 

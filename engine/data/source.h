@@ -26,6 +26,7 @@ struct SplitSpec {
   // Not 0: each client holds so many samples, drawn from (seed, client) among those not held out; two clients
   // may hold the same. `partition` is not used.
   std::uint32_t samples_per_client = 0;
+  Copies copies = {};  // of the parts that `partition` makes, which are equal
 };
 
 // Sizes of data = "synthetic".
@@ -52,7 +53,7 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
 Windows read_text(std::string_view source, const std::filesystem::path& base, TextForm form,
                   std::size_t context);
 
-// Row numbers of `data` for each client, after the held-out test rows were taken; deterministic in
+// Row numbers of `data` in the part of each client, after the held-out test rows were taken; deterministic in
 // split.seed. contiguous, iid, by_label: floor(N/n) rows each, the remainder is dropped. dirichlet: sizes
 // vary, nobody is empty.
 struct RowLists {  // one list per client

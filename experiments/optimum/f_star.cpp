@@ -51,7 +51,7 @@ std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
   return static_cast<double>(-linear * linear * corner / 2);
 }
 
-std::optional<double> linear_f_star(const Experiment& e, const fs::path& base) {
+std::optional<Minimum> minimum_of(const Experiment& e, const fs::path& base) {
   const ProblemSpec spec = problem_spec(e);
   SharedSamples data = load_samples(e, base);
   const Agreement agreement = agreement_of(data, spec);
@@ -117,22 +117,35 @@ bool is_convex(const Experiment& e) {
 std::optional<double> find_f_star(const Experiment& e, const fs::path& base) {
   if (!is_convex(e)) return std::nullopt;
   const auto* const quadratic = std::get_if<Quadratic>(&e.problem);
-  if (quadratic == nullptr) return linear_f_star(e, base);
+  if (quadratic == nullptr) {
+    const std::optional<Minimum> found = minimum_of(e, base);
+    return found ? std::optional(found->value) : std::nullopt;
+  }
   const QuadraticFamily family(quadratic->shape, e.clients.count, e.seed);
   return e.precision == Precision::kFp32 ? quadratic_f_star<float>(family) : quadratic_f_star<double>(family);
 }
 
+std::optional<std::vector<double>> find_optimum(const Experiment& e, const fs::path& base) {
+  if (!is_convex(e)) return std::nullopt;
+  std::optional<Minimum> found = minimum_of(e, base);
+  return found ? std::optional(std::move(found->x)) : std::nullopt;
+}
+
 FStars::OfRun FStars::of(const fs::path& config) {
   const LoadedExperiment loaded = load_experiment(config);
-  const std::string problem = problem_text(loaded.experiment, loaded.folder());
+  return of(loaded.experiment, loaded.folder());
+}
+
+FStars::OfRun FStars::of(const Experiment& experiment, const fs::path& base) {
+  const std::string problem = problem_text(experiment, base);
   if (const auto at = known_.find(problem); at != known_.end()) return {problem, at->second};
   std::optional<double> value;
-  if (is_convex(loaded.experiment)) {
+  if (is_convex(experiment)) {
     const FStarFile file(cache_, problem);
     if (const auto kept = file.read()) {
       value = kept->value;
     } else {
-      value = find_f_star(loaded.experiment, loaded.folder());
+      value = find_f_star(experiment, base);
       file.write({value});
       ++computed_;
     }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "proto/config/experiment.h"
 
@@ -15,6 +16,10 @@ namespace gradwire {
 // client's loss. Nothing: f is not convex as far as is known, or has no minimum that these methods find.
 // Paths are relative to `base`. Throws DataError.
 std::optional<double> find_f_star(const Experiment& experiment, const std::filesystem::path& base);
+
+// The same by those methods, quadratics too: x*, shape (d), as near as rounding lets them come.
+std::optional<std::vector<double>> find_optimum(const Experiment& experiment,
+                                                const std::filesystem::path& base);
 
 // Whether find_f_star() tries: it does not need the data to say no.
 bool is_convex(const Experiment& experiment);
@@ -32,6 +37,7 @@ class FStars {
   };
   // `config`: the config.toml of a run. Throws ExperimentError or DataError.
   OfRun of(const std::filesystem::path& config);
+  OfRun of(const Experiment& experiment, const std::filesystem::path& base);  // paths relative to `base`
 
   int computed() const { return computed_; }  // how many were in no file
 

@@ -70,24 +70,27 @@ bool factor(std::span<const double> hessian, std::size_t d, std::vector<double>&
 
 }  // namespace
 
-std::optional<double> newton_minimum(MeanFunction& f) {
+std::optional<Minimum> newton_minimum(MeanFunction& f) {
   const std::size_t d = f.dim();
   std::vector<double> x(d), g(d), step(d), next(d), next_g(d), hessian(upper_size(d)), upper;
   double value = f.value_and_gradient(x, g);
   const double first = std::abs(value);
   for (int k = 0; k < kNewtonSteps; ++k) {
     if (!std::isfinite(value)) return std::nullopt;
-    if (std::all_of(g.begin(), g.end(), [](double v) { return v == 0; })) return value;
+    if (std::all_of(g.begin(), g.end(), [](double v) { return v == 0; })) return Minimum{value, x};
     if (!f.hessian(x, hessian) || !factor(hessian, d, upper)) return std::nullopt;
     step = g;
     solve(upper, step);
     const double decrement = inner_product(g, step);
-    if (decrement / 2 <= kNewtonAccuracy * std::max(std::abs(value), kZeroShare * first))
-      return value - decrement / 2;
+    if (decrement / 2 <= kNewtonAccuracy * std::max(std::abs(value), kZeroShare * first)) {
+      for (std::size_t j = 0; j < d; ++j) x[j] -= step[j];
+      return Minimum{value - decrement / 2, x};
+    }
     double next_value = 0;
     for (double t = 1;; t /= 2) {
       if (t < kSmallestStep)  // what is left is rounding
-        return decrement / 2 <= kLossRounding * std::abs(value) ? std::optional(value) : std::nullopt;
+        return decrement / 2 <= kLossRounding * std::abs(value) ? std::optional(Minimum{value, x})
+                                                                : std::nullopt;
       for (std::size_t j = 0; j < d; ++j) next[j] = x[j] - t * step[j];
       next_value = f.value_and_gradient(next, next_g);
       if (next_value <= value - 1e-4 * t * decrement + kLossRounding * std::abs(value)) break;
@@ -99,7 +102,7 @@ std::optional<double> newton_minimum(MeanFunction& f) {
   return std::nullopt;
 }
 
-std::optional<double> accelerated_minimum(MeanFunction& f, double L, double mu) {
+std::optional<Minimum> accelerated_minimum(MeanFunction& f, double L, double mu) {
   const std::size_t d = f.dim();
   std::vector<double> x(d), next(d), y(d), g(d);
   double first = 0, momentum = 1;
@@ -108,7 +111,7 @@ std::optional<double> accelerated_minimum(MeanFunction& f, double L, double mu) 
     if (!std::isfinite(value)) return std::nullopt;
     if (k == 0) first = std::abs(value);
     if (inner_product(g, g) / (2 * mu) <= kGradientAccuracy * std::max(std::abs(value), kZeroShare * first))
-      return value;
+      return Minimum{value, y};
     double along = 0;  // <g, next - x>
     for (std::size_t j = 0; j < d; ++j) {
       next[j] = y[j] - g[j] / L;

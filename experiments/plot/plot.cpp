@@ -56,7 +56,8 @@ std::vector<fs::path> write_figure(const Figure& figure, const fs::path& svg, bo
 
 // All that any column needs, or could.
 std::vector<std::string> columns_to_read(const PlotRequest& request) {
-  std::set<std::string> names = {"round", "loss", "grad_norm_sq", "accuracy", "bits_up", "bytes_up"};
+  std::set<std::string> names = {"round",   "loss",     "grad_norm_sq", "accuracy",
+                                 "bits_up", "bytes_up", "lyapunov",     "lyapunov_bound"};
   const auto add = [&](const std::string& name) {
     bool known = false;
     for (const auto columns : {x_columns(), y_columns()})

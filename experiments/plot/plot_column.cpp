@@ -62,6 +62,11 @@ std::span<const PlotColumn> y_columns() {
        true,
        {"f-f*", "f-fstar", "f-f_star", "f_gap", "suboptimality"}},
       {"accuracy", {"accuracy"}, "test accuracy (%)", "test accuracy (\\%)"},
+      {.name = "lyapunov",
+       .csv = {"lyapunov"},
+       .label = "Lyapunov function Ψ",
+       .tex = "Lyapunov function $\\Psi$",
+       .bound = "lyapunov_bound"},
   };
   return columns;
 }

@@ -16,9 +16,10 @@ struct PlotColumn {
   bool bytes = false;                  // shown in kB, MB, ...
   bool gap = false;                    // less f*
   std::vector<std::string> also = {};  // other names that people try
+  std::string bound = {};              // column of metrics.csv that is drawn beside it, thin and dashed
 
   // Rows may have no number there, and then are no points.
-  bool may_lack() const { return csv.front() == "accuracy"; }
+  bool may_lack() const { return csv.front() == "accuracy" || csv.front().starts_with("lyapunov"); }
 };
 
 std::span<const PlotColumn> x_columns();

@@ -44,8 +44,10 @@ bool wants_log_y(std::span<const RunSeries> series, const PlotColumn& y) {
   if (y.name == "grad_norm_sq" || y.gap) return largest_y(series) > 0;
   double low = std::numeric_limits<double>::infinity();
   bool positive = true;
+  // A Lyapunov function that has fallen to nothing is a difference of rounded numbers.
+  const double nothing = y.bound.empty() ? 0 : 1e-12 * largest_y(series);
   each_y(series, [&](double v) {
-    if (!std::isfinite(v)) return;
+    if (!std::isfinite(v) || (v <= 0 && -v < nothing)) return;
     positive = positive && v > 0;
     low = std::min(low, v);
   });
@@ -111,6 +113,7 @@ PlotPanel make_panel(const Figure& figure, const PlotAxes& axes) {
                   axes.y.label,
                   axes.x.tex,
                   axes.y.tex,
+                  {},
                   {}};
   if (axes.x.bytes) {
     double most = 0;
@@ -129,14 +132,22 @@ PlotPanel make_panel(const Figure& figure, const PlotAxes& axes) {
     std::vector<RunSeries> own;
     for (const std::size_t r : curve.runs) own.push_back(std::move(series[r]));
     panel.series.push_back(summarise(own, figure.band, panel.log_x, panel.log_y));
+    if (axes.y.bound.empty()) continue;
+    std::vector<RunSeries> bounds;
+    for (const std::size_t r : curve.runs) {
+      bounds.push_back(series_of(figure.runs[r], axes.x, other_column(axes.y.bound)));
+      divide(bounds.back().x, panel.x_unit);
+    }
+    panel.bounds.push_back(summarise(bounds, Band::kNone, panel.log_x, panel.log_y));
   }
   return panel;
 }
 
-bool has_accuracy(const PlotRun& run) {
-  const std::vector<double>* const accuracy = run.metrics.column("accuracy");
-  return accuracy != nullptr &&
-         std::any_of(accuracy->begin(), accuracy->end(), [](double a) { return !std::isnan(a); });
+// In some rows.
+bool has(const PlotRun& run, const std::string& csv) {
+  const std::vector<double>* const values = run.metrics.column(csv);
+  return values != nullptr &&
+         std::any_of(values->begin(), values->end(), [](double v) { return !std::isnan(v); });
 }
 
 std::string note_of(const std::vector<PlotCurve>& curves, Band band) {
@@ -163,8 +174,14 @@ std::vector<PlotAxes> usual_axes(std::span<const PlotRun> runs, const PlotColumn
   const auto x_or = [&](std::string_view name) {
     return x != nullptr ? *x : *find_column(x_columns(), name);
   };
-  if (!std::all_of(runs.begin(), runs.end(), has_accuracy)) return {{x_or("bits"), y_column("grad_norm_sq")}};
-  return {{x_or("bytes"), y_column("accuracy")}, {*find_column(x_columns(), "rounds"), y_column("loss")}};
+  const auto all_have = [&](const char* csv) {
+    return std::all_of(runs.begin(), runs.end(), [&](const PlotRun& run) { return has(run, csv); });
+  };
+  const PlotColumn rounds = *find_column(x_columns(), "rounds");
+  std::vector<PlotAxes> axes = {{x_or("bits"), y_column("grad_norm_sq")}};
+  if (all_have("accuracy")) axes = {{x_or("bytes"), y_column("accuracy")}, {rounds, y_column("loss")}};
+  if (all_have("lyapunov")) axes.push_back({rounds, y_column("lyapunov")});
+  return axes;
 }
 
 Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes, std::optional<Band> band) {
@@ -176,6 +193,8 @@ Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes, st
   figure.band = band.value_or(many ? Band::kQuartiles : Band::kRange);
   figure.note = note_of(figure.curves, figure.band);
   for (const PlotAxes& a : axes) figure.panels.push_back(make_panel(figure, a));
+  if (std::any_of(axes.begin(), axes.end(), [](const PlotAxes& a) { return !a.y.bound.empty(); }))
+    figure.note += std::string(figure.note.empty() ? "" : "; ") + "thin and dashed: the bound of the theorem";
   return figure;
 }
 

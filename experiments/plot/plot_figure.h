@@ -27,6 +27,7 @@ struct PlotPanel {
   std::string x_label, y_label;
   std::string x_tex, y_tex;    // the same for LaTeX
   std::vector<Series> series;  // one per curve, in these units
+  std::vector<Series> bounds;  // one per curve, or none; x and y alone
 };
 
 struct Figure {
@@ -38,7 +39,8 @@ struct Figure {
 };
 
 // Accuracy against bytes beside loss against rounds when all runs measured accuracy; else the squared norm of
-// the gradient against bits. `x`: in place of bytes and bits, if there is one.
+// the gradient against bits. Beside them the Lyapunov function against rounds when all runs have it. `x`: in
+// place of bytes and bits, if there is one.
 std::vector<PlotAxes> usual_axes(std::span<const PlotRun> runs, const PlotColumn* x);
 
 // Decides scales and units from the numbers. Without `band`: quartiles, or the range if no curve is of more

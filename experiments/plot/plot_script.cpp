@@ -29,10 +29,10 @@ def column(rows, names, unit):
     return [sum(float(row[n]) if row[n] else math.nan for n in names) / unit for row in rows]
 
 
-def points(rows, f_star, panel):
+def points(rows, f_star, panel, y_name="y"):
     """The rows that have a number; x does not fall."""
     xs, ys = [], []
-    for x, y in zip(column(rows, panel["x"], panel["x_unit"]), column(rows, panel["y"], panel["y_unit"])):
+    for x, y in zip(column(rows, panel["x"], panel["x_unit"]), column(rows, panel[y_name], panel["y_unit"])):
         if not math.isfinite(x) or (panel["may_lack"] and math.isnan(y)):
             continue
         xs.append(max(x, xs[-1]) if xs else x)
@@ -108,6 +108,12 @@ def main():
             x, y, low, high = summary([s for s in series if s[0]] or [([], [])], panel)
             if low and BAND != "none":
                 ax.fill_between(x, low, high, color=style["color"], alpha=0.2, linewidth=0)
+            if panel["bound"]:
+                bounds = [points(table, f_star, panel, "bound") for table, f_star in tables]
+                at, bound = summary([s for s in bounds if s[0]] or [([], [])], panel)[:2]
+                lowest = min([v for v in y if v > 0] or [0])  # a bound that falls further would shrink the curve
+                ax.plot(at, [v if v > lowest / 10 else math.nan for v in bound], color=style["color"],
+                        linestyle=(0, (4.5, 3.5)), linewidth=0.9)
             ax.plot(x, y, label=label, linewidth=1.7, markersize=5.5, markerfacecolor="white",
                     markevery=max(1, len(x) // 6), **style)
     for ax in axes[len(PANELS):]:
@@ -183,7 +189,8 @@ std::string draw_script(const Figure& figure, const std::filesystem::path& folde
               ", \"x_label\": " + literal(p.x_label) + ", \"log_x\": " + truth(p.log_x) +
               ",\n     \"y\": " + list_of(p.y.csv) + ", \"y_unit\": " + number_text(p.y_unit) +
               ", \"y_label\": " + literal(p.y_label) + ", \"log_y\": " + truth(p.log_y) +
-              ", \"gap\": " + truth(p.y.gap) + ", \"may_lack\": " + truth(p.y.may_lack()) + "},\n";
+              ", \"gap\": " + truth(p.y.gap) + ", \"may_lack\": " + truth(p.y.may_lack()) + ", \"bound\": " +
+              list_of(p.y.bound.empty() ? std::vector<std::string>{} : std::vector{p.y.bound}) + "},\n";
   }
   script +=
       "]\nBAND = " + literal(band_name(figure.band)) + "  # quartiles, range (smallest to largest) or none\n";

@@ -93,6 +93,7 @@ class PanelPainter {
                       "stroke-width=\"17\" stroke-linejoin=\"round\">\n";
     std::string marks;
     for (std::size_t c = 0; c < lines_.size(); ++c) svg += band(c);
+    for (std::size_t c = 0; c < panel_.bounds.size(); ++c) svg += bound(c);
     for (std::size_t c = 0; c < lines_.size(); ++c) {
       const CurveStyle style = curve_style(c);
       std::string data;
@@ -116,6 +117,15 @@ class PanelPainter {
     if (data.empty()) return "";
     return "<path d=\"" + data + "\" fill=\"" + std::string(curve_style(c).color) +
            "\" fill-opacity=\".2\" stroke=\"none\"/>\n";
+  }
+
+  std::string bound(std::size_t c) const {
+    std::string data;
+    for (const auto& piece : layout_.pieces(panel_.bounds[c]))
+      data += path_data(drop_straight(thin_out(piece, column_width_), kStraight));
+    if (data.empty()) return "";
+    return "<path d=\"" + data + "\" stroke=\"" + std::string(curve_style(c).color) +
+           "\" stroke-width=\"9\" stroke-dasharray=\"45 35\"/>\n";
   }
 
   std::string grid() const {

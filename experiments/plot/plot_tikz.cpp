@@ -144,6 +144,13 @@ TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
         bands += plot("draw=none, fill=" + color + ", fill opacity=0.2, mark=none, forget plot", "bx", "by") +
                  " -- cycle;\n";
       }
+      if (c < panel.bounds.size()) {
+        std::vector<std::vector<Point>> bound;
+        for (const auto& piece : layout.pieces(panel.bounds[c]))
+          bound.push_back(drop_straight(thin_out(piece, kColumnWidth), kStraight));
+        table.add(name_of("tx", p, c), name_of("ty", p, c), layout, bound);
+        lines += plot(color + ", dashed, line width=0.5pt, mark=none, forget plot", "tx", "ty") + ";\n";
+      }
       std::vector<std::vector<Point>> pieces;
       std::size_t points = 0;
       for (const auto& piece : layout.pieces(panel.series[c])) {

@@ -9,6 +9,7 @@
 
 #include "engine/kernels/select.h"
 #include "experiments/plot/plot.h"
+#include "experiments/run/monitor_plan.h"
 #include "experiments/run/tcp_run.h"
 #include "experiments/simulate/checkpoint.h"
 #include "experiments/simulate/prepare.h"
@@ -46,6 +47,17 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
                      ": clients.seconds are virtual, and there clients take the time that they take; use "
                      "memory or "
                      "encoded, or leave it out");
+  const bool is_monitored = loaded.experiment.run.monitor;
+  if (is_networked(request.transport) && is_monitored)
+    throw UsageError(option +
+                     ": run.monitor looks at the data and the states of all clients, which are in other "
+                     "processes there; use memory or encoded, or write monitor = false");
+  if (request.ranks != nullptr && is_monitored)
+    throw UsageError("run.monitor looks at all clients, which several ranks share; start the run once");
+  if (request.resume == Resume::kYes && is_monitored)
+    throw UsageError(
+        "--resume: run.monitor knows where a run began only in the process that began it; leave --resume "
+        "out");
   if (request.ranks != nullptr && request.transport != TransportKind::kMemory)
     throw UsageError(
         "--transport: several ranks share a run in memory alone; leave it out, or start it once");
@@ -79,6 +91,7 @@ void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest
   summary.kernels = result.kernels;
   summary.threads = threads;
   summary.warnings = plan.warnings;
+  if (result.crossed) summary.warnings.push_back(result.monitor);
   summary.outcome = result.outcome;
   summary.rounds = result.rounds;
   summary.last = metrics.last();
@@ -109,6 +122,11 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
 
 Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) {
   Prepared prepared = request.prepare ? request.prepare(loaded) : prepare(loaded, request.ranks.get());
+  try {
+    if (prepared.experiment.run.monitor) prepared.monitor = monitor_plan(prepared);
+  } catch (const ConfigError& error) {
+    throw locate(loaded, error);
+  }
   if (request.ranks != nullptr) check_for_ranks(prepared);
   return prepared;
 }
@@ -196,13 +214,15 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));
   const fs::path metrics_file = folder.work() / "metrics.csv";
   Checkpoint checkpoint(folder.target(), to_toml(plan.experiment), metrics_file);
-  const bool can_resume = !is_networked(request.transport) && request.checkpoint_seconds > 0;
+  const bool can_resume =
+      !is_networked(request.transport) && request.checkpoint_seconds > 0 && !plan.experiment.run.monitor;
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
-  if (request.resume != Resume::kNo || can_resume) checkpoints.checkpoint = &checkpoint;
+  const Resume resume = plan.experiment.run.monitor ? Resume::kNo : request.resume;
+  if (resume != Resume::kNo || can_resume) checkpoints.checkpoint = &checkpoint;
   std::optional<MetricsFile> file;
   all_or_none(request.ranks.get(), [&] {
-    checkpoints.saved = begin_or_resume(checkpoint, request.resume, progress);
+    checkpoints.saved = begin_or_resume(checkpoint, resume, progress);
     progress.go_on_behind(checkpoints.saved.round);
     file.emplace(metrics_file, checkpoints.saved.round);
   });
@@ -232,6 +252,9 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   progress.finish();
   const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last());
   if (!rise.empty()) progress.note(LogLine::warning(rise));
+  const RunResult& result = report.result;
+  if (!result.monitor.empty())
+    progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));
   write_results(folder.work(), plan, request, threads, report.result, metrics);
   folder.publish();
   report.folder = folder.target();

@@ -52,7 +52,8 @@ std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamp
   if (!problem.kind().has_smoothness)
     return plan.needed.smoothness.empty() ? std::nullopt
                                           : std::optional(estimate(problem, samples, turns, plan));
-  if (!plan.needed.any() && !is_cheap(samples, stored_by_all(samples, turns))) return std::nullopt;
+  if (!plan.needed.any() && !plan.experiment.run.monitor && !is_cheap(samples, stored_by_all(samples, turns)))
+    return std::nullopt;
   if (samples.made.part)
     throw DataError(
         "the constants of synthetic data that are not stored would take all rows at once; give "

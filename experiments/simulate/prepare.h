@@ -9,6 +9,7 @@
 #include "cluster/ranks.h"
 #include "engine/data/source.h"
 #include "engine/population.h"
+#include "experiments/simulate/monitor.h"
 #include "proto/config/client_seconds.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/run_plan.h"
@@ -32,9 +33,10 @@ struct Functions {
 // The plan of a run whose data are at hand.
 struct Prepared : RunPlan {
   ProblemSpec problem;
-  SharedSamples data;     // empty where the functions are made
-  Functions functions;    // null: to be made of the data
-  ClientSeconds seconds;  // of clients.seconds, with what its file holds
+  SharedSamples data;                  // empty where the functions are made
+  Functions functions;                 // null: to be made of the data
+  ClientSeconds seconds;               // of clients.seconds, with what its file holds
+  std::optional<MonitorPlan> monitor;  // of run.monitor
 };
 
 // Reads the data and resolves every number. Throws ExperimentError or DataError (one line). With `ranks`

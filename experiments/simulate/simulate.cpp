@@ -102,7 +102,7 @@ std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerHalf<Re
 template <class Real, class Clients>
 RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger,
                  const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
-                 const std::atomic<bool>& stop, RunStore<Real>* store) {
+                 const std::atomic<bool>& stop, RunStore<Real>* store, Monitor<Real>* monitor = nullptr) {
   RunResult result;
   result.kernels = kernels_name();
   result.rounds = ledger.round;
@@ -110,12 +110,15 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
   hooks.on_note = observer.on_note;
   hooks.on_round = [&](std::uint32_t rounds) {
     result.rounds = rounds;
+    if (monitor != nullptr) monitor->end_round(rounds, server);
     if (observer.on_round) observer.on_round(rounds);
   };
+  if (monitor != nullptr) hooks.before_apply = [&] { monitor->begin_round(server.model()); };
   const bool is_virtual = hooks.seconds != nullptr;  // then this process alone is timed
   hooks.on_record = [&](const RoundRecord& record) {
     result.last = record;
     if (is_virtual) result.last.sim_seconds = record.seconds;
+    if (monitor != nullptr) monitor->fill(result.last, server);
     if (observer.on_record) observer.on_record(result.last);
   };
   const RunClock wall(is_virtual ? 0 : ledger.totals.seconds);
@@ -124,6 +127,10 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
   result.outcome = run_rounds(server, facts_of(setup), setup, clients, ledger, limits, hooks);
   if (result.outcome == Outcome::kStopped && store != nullptr) store->end(RunStage::kRounds, result.outcome);
   result.seconds = wall();
+  if (monitor != nullptr) {
+    result.monitor = monitor->verdict();
+    result.crossed = monitor->crossed();
+  }
   const View<Real> x = server.model();
   result.model.assign(x.begin(), x.end());
   return result;
@@ -192,6 +199,9 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   RoundLimits limits = round_limits(p.experiment);
   limits.keep_clients = checkpoints.checkpoint != nullptr;
   const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
+  std::optional<Monitor<Real>> watch;
+  if (p.monitor) watch.emplace(std::move(*p.monitor), setup, functions);
+  Monitor<Real>* const monitor = watch ? &*watch : nullptr;
   LoopHooks<Real> hooks;
   const bool is_timed = !p.experiment.clients.seconds.empty() || facts_of(*setup).asynchronous;
   // Nothing is late or lost, and all replies are used.
@@ -204,7 +214,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
                                 observer, stop, checkpoints);
     const auto store = store_of<Real>(checkpoints, *server, ledger,
                                       snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
-    return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
+    return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get(),
+                        monitor);
   }
   if (ranks != nullptr) throw std::logic_error("simulate: ranks cannot share this run");
   if (!is_timed) {
@@ -213,7 +224,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
                                       snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
     if (!encoded && !options.faults.any())  // else evaluations are messages like all others
       hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-    return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
+    return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get(),
+                        monitor);
   }
   VirtualTimeOptions virtual_options;
   virtual_options.threads = threads;
@@ -233,7 +245,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   wait_for_whoever_is_slow(limits, options.faults);
   hooks.seconds = [&clients] { return clients.now(); };
   hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-  return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get());
+  return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get(), monitor);
 }
 
 }  // namespace

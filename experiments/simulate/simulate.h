@@ -34,6 +34,8 @@ struct RunResult {
   double seconds = 0;
   std::vector<double> model;  // shape (d); exact also for fp32
   std::string kernels;        // that computed gradients
+  std::string monitor;        // what run.monitor found, one line; empty: it is off
+  bool crossed = false;       // the Lyapunov function crossed its bound
   std::vector<ProcessInfo> processes;
 };
 

@@ -75,7 +75,7 @@ ProblemSpec problem_spec(const Experiment& e) {
 
 bool keep_mirrors(const Experiment& e, bool over_network) {
   const std::string& mirrors = e.server.mirrors;
-  return mirrors == "auto" ? over_network || e.faults.wiped > 0 : mirrors == "true";
+  return mirrors == "auto" ? over_network || e.faults.wiped > 0 || e.run.monitor : mirrors == "true";
 }
 
 bool is_unrestorable(const Experiment& e) {

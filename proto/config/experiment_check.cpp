@@ -47,6 +47,23 @@ void check_partition(const Experiment& e) {
                       "partition and samples_per_client exclude each other: samples are divided or drawn");
 }
 
+// A part of the data for each client, several of which each client holds.
+void check_copies(const Experiment& e) {
+  const ClientsSection& c = e.clients;
+  if (c.copies == 1) return;
+  const std::string key = "clients.copies", of = "copies = " + std::to_string(c.copies);
+  if (sources_of(e.problem) == nullptr)
+    throw ConfigError(key, "kind " + quote(kind_name(e)) + " has no samples to copy; write copies = 1");
+  if (c.partition == PartitionKind::kDirichlet || c.samples_per_client > 0)
+    throw ConfigError(key, of + " needs parts of one size: partition contiguous, iid or by_label, and no "
+                                "samples_per_client");
+  if (c.copies > c.count)
+    throw ConfigError(key, of + " is more than there are clients (" + std::to_string(c.count) + ")");
+  if (c.placement == Placement::kGroups && c.count % c.copies != 0)
+    throw ConfigError(key, of + " does not divide the " + std::to_string(c.count) +
+                               " clients into groups; change one of them, or write placement = \"ring\"");
+}
+
 // Finds what check_algorithm() misses: it takes the first of two equal keys, and cannot name keys of other
 // sections.
 void check_parameters(Experiment& e) {
@@ -142,6 +159,7 @@ void check_experiment(const Experiment& experiment) {
   check_values(e);
   check_problem(e.problem);
   check_partition(e);
+  check_copies(e);
   if (e.run.stop_at_grad_norm_sq > 0 && e.run.evaluate_every == 0)
     throw ConfigError("run.stop_at_grad_norm_sq",
                       "stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0");

@@ -14,7 +14,8 @@ Theory RunPlan::theory() const {
           .samples = samples,
           .rounds = experiment.run.rounds,
           .weights = weights,
-          .quorum = experiment.server.quorum};
+          .quorum = experiment.server.quorum,
+          .copies = {experiment.clients.copies, experiment.clients.placement}};
 }
 
 void see_agreement(RunPlan& plan) {
@@ -47,6 +48,7 @@ std::shared_ptr<const Setup<Real>> make_setup(const RunPlan& plan, Seat seat, Fo
   setup->algorithm = algorithm_spec(plan.experiment);
   setup->compressor = uplink_compressor(setup->algorithm, plan.d, plan.n());
   setup->weights = plan.weights;
+  setup->copies = {plan.experiment.clients.copies, plan.experiment.clients.placement};
   setup->keep_mirrors = seat != Seat::kClient && keep_mirrors(plan.experiment, seat == Seat::kServer);
   setup->ranges = std::move(ranges);
   return setup;

@@ -24,6 +24,10 @@ inline std::span<const std::string_view> words_of(PartitionKind) {
       std::to_array<std::string_view>({"contiguous", "iid", "by_label", "dirichlet"});
   return words;
 }
+inline std::span<const std::string_view> words_of(Placement) {
+  static constexpr auto words = std::to_array<std::string_view>({"ring", "groups"});
+  return words;
+}
 enum class Weighting : std::uint8_t { kEqual, kSamples };
 inline std::span<const std::string_view> words_of(Weighting) {
   static constexpr auto words = std::to_array<std::string_view>({"equal", "samples"});
@@ -49,6 +53,8 @@ struct ClientsSection {
   PartitionKind partition = PartitionKind::kContiguous;
   double dirichlet_alpha = 0.3;
   std::uint32_t samples_per_client = 0;  // 0: `partition` divides the samples
+  std::uint32_t copies = 1;
+  Placement placement = Placement::kRing;
   double participation = 1;
   Weighting weights = Weighting::kEqual;
   std::string seconds;  // parse_client_seconds(); empty: no virtual clock
@@ -65,6 +71,12 @@ struct ClientsSection {
           "each client holds so many samples, drawn from all that are not held out: two clients may hold the "
           "same, and there may be more clients than samples",
           {.note = "none (0): `partition` divides the samples", .quiet = true});
+    visit("copies", self.copies, "clients that hold each part of the data (r + 1 for `coded_gd`)",
+          {.low = 1, .high = 1000, .quiet = true});
+    visit("placement", self.placement,
+          "with copies: a client holds its own part and those of the next clients, or all parts of its group "
+          "of `copies` clients",
+          {.quiet = true});
     visit("participation", self.participation,
           "share of the clients asked in a round: a uniform sample of round(share n), at least 1",
           {.high = 1, .low_open = true});
@@ -107,6 +119,7 @@ struct RunSection {
   std::uint32_t evaluate_every = 1;  // 0: never
   double stop_at_grad_norm_sq = 0;   // 0: never
   std::string x0;                    // in an experiment that was loaded it is never empty
+  bool monitor = false;
 
   static void fields(auto& self, auto&& visit) {
     visit("rounds", self.rounds, "number of rounds", {.may_change = true});
@@ -119,6 +132,11 @@ struct RunSection {
           "`zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with a number "
           "each, a model.bin or a .npy)",
           {.note = "`zeros`; networks: `model`", .quiet = true, .check = check_x0});
+    visit("monitor", self.monitor,
+          "simulations: metrics.csv has the Lyapunov function of the method's theorem and its bound, and the "
+          "run "
+          "says when it crosses the bound",
+          {.quiet = true});
   }
 };
 

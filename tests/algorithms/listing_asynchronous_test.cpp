@@ -42,6 +42,13 @@ struct Workers {
     ++ticket;
     work[i] = {x, k, ticket, now, now + seconds(i, ticket)};
   }
+  // At the x that it has.
+  void go_on(ClientId i) {
+    ++ticket;
+    work[i].ticket = ticket;
+    work[i].begun = now;
+    work[i].done = now + seconds(i, ticket);
+  }
   void start_all() {
     for (ClientId i = 0; i < n(); ++i) start(i);
   }
@@ -204,6 +211,73 @@ TEST(Rennala, WithEqualSpeedsAndStopsIsMinibatchSgdBitForBit) {
       trace.model,
       testing::run<double>(federation, federation.setup(spec_of("gd", "identity", {}, "0.3")), 20).model);
   EXPECT_EQ(trace.seconds, 20);
+}
+
+// Algorithm 1 of arXiv:2509.22860, over two tables of all gradients.
+TEST(Ringleader, IsItsListing) {
+  const Federation<double> federation(5, 7);
+  AlgorithmSpec spec = spec_of("ringleader", "identity", {}, "0.05");
+  spec.batch = 2;
+  const auto one_is_slow = [](ClientId i, std::uint64_t) { return i == 2 ? 7.25 : 1 + 0.125 * i; };
+  for (const Seconds& seconds : {Seconds(linear), Seconds(drawn), Seconds(one_is_slow)}) {
+    Workers at{federation, 2, seconds};
+    std::vector<std::vector<Vec<double>>> table(5), next(5);
+    const auto step_along_the_mean = [&] {
+      Vec<double> mean(7);
+      for (const auto& own : table)
+        for (const Vec<double>& g : own)
+          for (std::size_t j = 0; j < 7; ++j) mean[j] += g[j] / (5.0 * static_cast<double>(own.size()));
+      at.step(0.05, mean);
+    };
+    const auto all_there = [&] {
+      return std::none_of(table.begin(), table.end(), [](const auto& own) { return own.empty(); });
+    };
+    std::vector<bool> waits_for(5);  // phase 2: who has made no step; nobody: phase 1
+    std::uint32_t oldest = 0, most = 0;
+    at.start_all();
+    for (int reply = 0; reply < 150; ++reply) {
+      const ClientId i = at.next();
+      const bool second = std::find(waits_for.begin(), waits_for.end(), true) != waits_for.end();
+      if (second && !waits_for[i]) {
+        next[i].push_back(at.g);
+        at.go_on(i);
+        continue;
+      }
+      table[i].push_back(at.g);
+      if (!second && !all_there()) {
+        at.go_on(i);
+        continue;
+      }
+      if (!second) waits_for.assign(5, true);
+      for (const auto& work : at.work) oldest = std::max(oldest, work.ticket == 0 ? 0 : at.k - work.k);
+      most = std::max(most, static_cast<std::uint32_t>(table[i].size()));
+      step_along_the_mean();
+      waits_for[i] = false;
+      at.start(i);
+      if (std::find(waits_for.begin(), waits_for.end(), true) != waits_for.end()) continue;
+      table = std::move(next);
+      next.assign(5, {});
+    }
+    EXPECT_LE(oldest, 2 * 5 - 2u);
+    EXPECT_GT(most, 1u) << "nobody is faster";
+    const AsyncTrace trace =
+        run_virtual(federation, federation.setup(spec), 150, with(seconds), Evaluate::kNever);
+    expect_agree(trace.model, at.x);
+    EXPECT_EQ(trace.seconds, at.now);
+  }
+}
+
+// The mean over all clients counts each of them the same: f is minimised, not what the fast ones hold.
+TEST(Ringleader, MinimisesTheFunctionOfAllHoweverFastSomeAre) {
+  const Federation<double> federation(4, 6);
+  const auto uneven = [](ClientId i, std::uint64_t) { return i == 0 ? 0.1 : 1.0 + i; };
+  const auto gap = [&](const char* method, const char* step) {
+    const AsyncTrace trace = run_virtual(federation, federation.setup(spec_of(method, "identity", {}, step)),
+                                         40000, with(uneven), Evaluate::kNever);
+    return federation.gap(trace.model);
+  };
+  EXPECT_LT(gap("ringleader", "theory"), 1e-10);
+  EXPECT_GT(gap("asgd", "0.005"), 1e-3) << "there is nothing to gain";
 }
 
 // Algorithm 2 of arXiv:2410.04285. What is done just when it would be cut is in time.

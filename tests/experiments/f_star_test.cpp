@@ -154,11 +154,17 @@ TEST(FStar, TheAcceleratedMethodAndNewtonsAgree) {
   const ProblemSpec spec = problem_spec(e);
   const auto functions = make_population<double>(spec, {}, {});
   MeanFunction f(*functions, {});
-  const std::optional<double> newton = newton_minimum(f), closed = find_f_star(e, ".");
-  const std::optional<double> accelerated = accelerated_minimum(f, smoothness(spec, {}, {}, {}).L, 1e-3);
+  const std::optional<double> closed = find_f_star(e, ".");
+  const std::optional<Minimum> newton = newton_minimum(f);
+  const std::optional<Minimum> accelerated = accelerated_minimum(f, smoothness(spec, {}, {}, {}).L, 1e-3);
   ASSERT_TRUE(newton && accelerated && closed);
-  EXPECT_NEAR(*newton / *closed, 1, 1e-14);
-  EXPECT_NEAR(*accelerated / *closed, 1, 1e-14);
+  EXPECT_NEAR(newton->value / *closed, 1, 1e-14);
+  EXPECT_NEAR(accelerated->value / *closed, 1, 1e-14);
+  const auto optimum = find_optimum(e, ".");
+  ASSERT_TRUE(optimum);
+  std::vector<double> gradient(30);
+  EXPECT_NEAR(f.value_and_gradient(*optimum, gradient) / *closed, 1, 1e-14);
+  for (const double g : gradient) EXPECT_NEAR(g, 0, 1e-13);
 }
 
 TEST(FStar, IsTheInfimumWhereNoPointAttainsIt) {

@@ -76,6 +76,33 @@ TEST(LocalProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
   }
 }
 
+TEST(LocalProblem, CopiesArePartsOneAfterTheOtherWhereverTheyAreRead) {
+  for (const char* partition : {"contiguous", "iid", "by_label"})
+    for (const Copies copies : {Copies{3, Placement::kRing}, Copies{4, Placement::kGroups}}) {
+      const std::string problem = "kind = \"mlp\"\ndata = \"digits\"\ntest_share = 0.1",
+                        clients = "count = 8\npartition = \"" + std::string(partition) + "\"";
+      const std::vector<Part> parts = load_samples(experiment(problem, clients), ".").all_parts();
+      const auto e =
+          experiment(problem, clients + "\ncopies = " + std::to_string(copies.count) + "\nplacement = \"" +
+                                  (copies.placement == Placement::kRing ? "ring" : "groups") + "\"");
+      const SharedSamples all = load_samples(e, ".");
+      std::size_t rows = 0;
+      for (const Part& part : parts) rows += part.train.rows();
+      EXPECT_EQ(all.train.rows(), rows) << "one copy in memory";
+      for (std::uint32_t i = 0; i < 8; ++i) {
+        std::vector<Part> held;
+        for (std::uint32_t k = 0; k < copies.count; ++k)
+          held.push_back(parts[copies.placement == Placement::kRing ? (i + k) % 8
+                                                                    : i / copies.count * copies.count + k]);
+        const Dataset want = SharedSamples(std::span<const Part>(held)).train;
+        EXPECT_TRUE(equal(all.part(i).train, want)) << partition << " " << i;
+        EXPECT_TRUE(equal(load_part(e, {"digits", PartNumber{i, 8}}, "/").train, want))
+            << partition << " " << i;
+        EXPECT_EQ(all.train_count(i), want.rows());
+      }
+    }
+}
+
 TEST(LocalProblem, ARangeOfClientsGetsTheirSamplesAndKnowsAllLabels) {
   const TemporaryFolder folder;
   std::ofstream train(folder.path() / "train.txt"), test(folder.path() / "test.txt");
@@ -86,7 +113,8 @@ TEST(LocalProblem, ARangeOfClientsGetsTheirSamplesAndKnowsAllLabels) {
                               "data = \"libsvm:train.txt\"\ntest = \"libsvm:test.txt\""})
     for (const char* partition :
          {"partition = \"contiguous\"", "partition = \"iid\"", "partition = \"by_label\"",
-          "partition = \"dirichlet\"", "samples_per_client = 3"}) {
+          "partition = \"dirichlet\"", "samples_per_client = 3", "copies = 3",
+          "copies = 7\npartition = \"iid\""}) {
       SCOPED_TRACE(std::string(problem) + ", " + partition);
       const Experiment e =
           experiment("kind = \"mlp\"\n" + std::string(problem), "count = 7\n" + std::string(partition));
@@ -102,7 +130,7 @@ TEST(LocalProblem, ARangeOfClientsGetsTheirSamplesAndKnowsAllLabels) {
           EXPECT_TRUE(equal(some.part(i).train, all.part(i).train)) << i;
           EXPECT_TRUE(equal(some.part(i).test, all.part(i).test)) << i;
         }
-        if (!all.train_shares.is_drawn()) {
+        if (!all.train_shares.is_drawn() && e.clients.copies == 1) {
           std::size_t own = 0;
           for (std::uint32_t i = mine.first; i < mine.end; ++i) own += all.part(i).train.value.size();
           EXPECT_EQ(some.train.value.size(), own);
@@ -129,6 +157,11 @@ TEST(LocalProblem, RefusesWhatDoesNotFitTheExperiment) {
             }).find("part 1 of 8, but the experiment has 7"),
             std::string::npos);
   EXPECT_NE(message_of([&] { load_part(e, {}, "."); }).find("--data is missing"), std::string::npos);
+  EXPECT_NE(message_of([&] {
+              load_part(experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 6\ncopies = 2"),
+                        {"digits", {}}, ".");
+            }).find("with clients.copies = 2 clients hold parts of one file; name this client's"),
+            std::string::npos);
   const auto quadratic = experiment("kind = \"quadratic\"\ndim = 5", "count = 3");
   EXPECT_NE(message_of([&] {
               load_part(quadratic, {"digits", {}}, ".");

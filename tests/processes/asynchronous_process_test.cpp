@@ -1,6 +1,8 @@
 // Asynchronous methods with real processes, one of which is stopped: nobody else waits for it.
+#include <chrono>
 #include <csignal>
 #include <gtest/gtest.h>
+#include <thread>
 
 #include "tests/processes/process_fixture.h"
 #include "tests/support/sanitized.h"
@@ -10,8 +12,7 @@ namespace {
 
 class AsynchronousProcessTest : public ProcessTest {
  protected:
-  // A run of `steps` replies, for most of which client 0 is stopped.
-  void run_with_a_stopped_client(const std::string& algorithm, int steps) {
+  void write_config_of(const std::string& algorithm, int steps) {
     std::string config = kConfig;
     config.erase(config.find("weights"), std::string("weights = \"samples\"\n").size());
     const std::size_t begin = config.find("[algorithm]"), end = config.find("[server]");
@@ -19,6 +20,10 @@ class AsynchronousProcessTest : public ProcessTest {
                    "[algorithm]\n" + algorithm + "batch = 4\n[run]\nevaluate_every = 0\nrounds = " +
                        std::to_string(kSanitized ? steps / 4 : steps) + "\n");
     write_config(config);
+  }
+  // A run of `steps` replies, for most of which client 0 is stopped.
+  void run_with_a_stopped_client(const std::string& algorithm, int steps) {
+    write_config_of(algorithm, steps);
     Process server = start_server();
     std::vector<Process> clients = start_clients(address);
     const auto said = [&](const std::string& part) { return server.log().find(part) != std::string::npos; };
@@ -48,6 +53,22 @@ TEST_F(AsynchronousProcessTest, RingmasterGoesOnWithoutAClientThatIsStopped) {
 }
 TEST_F(AsynchronousProcessTest, MindFlayerCutsAClientThatIsStopped) {
   run_with_a_stopped_client("name = \"mindflayer\"\nallotted_seconds = 0.002\nstep_size = 0.1\n", 6000);
+}
+
+// It counts all clients the same, so it must hear from each; meanwhile the others work on what they have.
+TEST_F(AsynchronousProcessTest, RingleaderWaitsForAClientThatIsStoppedAndGoesOnWithIt) {
+  write_config_of("name = \"ringleader\"\nstep_size = 0.05\n", 40000);
+  Process server = start_server();
+  std::vector<Process> clients = start_clients(address);
+  ASSERT_TRUE(eventually([&] { return server.log().find("the run begins") != std::string::npos; }));
+  for (int time = 0; time < 3; ++time) {
+    clients[0].kill(SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    clients[0].kill(SIGCONT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  expect_all_end_well(server, clients);
+  EXPECT_NE(read_model(state() / "model.bin"), std::vector<double>(11)) << "nothing was learnt";
 }
 
 }  // namespace

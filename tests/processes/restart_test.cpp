@@ -117,6 +117,10 @@ TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfRennala) {
   is_asynchronous = true;
   run_with_kills("name = \"rennala\"\ngradients = 4\nstep_size = 0.05\nbatch = 4\n", true, true, kills());
 }
+TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfRingleader) {
+  is_asynchronous = true;
+  run_with_kills("name = \"ringleader\"\nbatch = 4\nstep_size = 0.05\n", true, true, kills());
+}
 TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfMindFlayer) {
   is_asynchronous = true;
   run_with_kills("name = \"mindflayer\"\nallotted_seconds = 0.05\nstep_size = 0.05\nbatch = 4\n", true, true,

@@ -71,6 +71,22 @@ TEST_F(StoppedClients, AreNotWaitedForByASmallerQuorum) {
   expect_all_end_well(*server, clients);
 }
 
+TEST_F(StoppedClients, WhoseDataOthersHoldChangeNoBitOfCodedGradientDescent) {
+  start(config_with("count = 10\ncopies = 5\nplacement = \"groups\"\n",
+                    "name = \"coded_gd\"\nstep_size = 0.5\n", "rounds = 1000\nevaluate_every = 20\n",
+                    "quorum = 0.7\ndeadline_ms = 60000\n"));
+  ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
+  signal_stopped(SIGSTOP);
+  ASSERT_TRUE(eventually([&] { return server_said("clients to hear that the run is over, first client "); }))
+      << server_log();
+  signal_stopped(SIGCONT);
+  expect_all_end_well(*server, clients);
+  const std::vector<std::string> all = {"server.quorum=1"};
+  const std::atomic<bool> never = false;
+  EXPECT_EQ(read_model(state() / "model.bin"),
+            simulate(prepare(load_experiment(folder.path() / "run.toml", all)), false, 1, {}, never).model);
+}
+
 TEST_F(StoppedClients, AreNotWaitedForWhenMoreAreAskedThanAreNeeded) {
   start(config_with("count = 10\nparticipation = 0.5\n",
                     "name = \"fedavg\"\nlocal_steps = 2\nlocal_step_size = 0.1\n",

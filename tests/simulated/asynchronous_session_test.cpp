@@ -25,6 +25,7 @@ constexpr Method kMethods[] = {
     {"name = \"ringmaster\"\noutdated = \"ignore\"\ncompressor = \"randk:k=3\"\nstep_size = 0.02\n"},
     {"name = \"fedbuff\"\nbuffer = 3\nlocal_steps = 2\nlocal_step_size = 0.1\n"},
     {"name = \"rennala\"\ngradients = 3\noutdated = \"stop\"\nstep_size = 0.2\n"},
+    {"name = \"ringleader\"\nstep_size = 0.05\n"},
     {"name = \"mindflayer\"\ntrials = 2\nallotted_seconds = 1.5\nstep_size = 0.2\n"},
     {"name = \"ringmaster\"\nstep_size = 0.02\n", "500"},
 };

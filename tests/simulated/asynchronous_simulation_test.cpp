@@ -26,6 +26,7 @@ const std::vector<std::string>& algorithms() {
       "name = \"delay_adaptive_asgd\"\nstep_size = 0.05\n",
       "name = \"rennala\"\ngradients = 3\nstep_size = 0.2\n",
       "name = \"rennala\"\ngradients = 2\noutdated = \"stop\"\nstep_size = 0.2\n",
+      "name = \"ringleader\"\nstep_size = 0.05\n",
       "name = \"mindflayer\"\ntrials = 2\nallotted_seconds = 1.5\nstep_size = 0.2\n",
   };
   return all;

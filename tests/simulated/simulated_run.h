@@ -88,10 +88,12 @@ class CarelessHalf final : public ServerHalf<Real> {
   bool superseded(std::uint32_t round) const override { return half_.superseded(round); }
   double allotted_seconds(ClientId client) const override { return half_.allotted_seconds(client); }
   bool rests(ClientId client) const override { return half_.rests(client); }
+  Downlink<Real> work(ClientId client) const override { return half_.work(client); }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
     return half_.resync(client, lacks);
   }
   View<Real> model() const override { return half_.model(); }
+  LyapunovState<Real> lyapunov_state() const override { return half_.lyapunov_state(); }
   std::string save() const override { return half_.save(); }
   bool load(std::string_view bytes) override { return half_.load(bytes); }
 

@@ -1,0 +1,151 @@
+// Ringleader ASGD — Maranjyan, Richtárik, arXiv:2509.22860, Algorithm 1: asynchronous SGD for clients whose
+// data differ. A step goes along the mean over all clients, however fast each is; no gradient is thrown away.
+//
+//   g = ∇f_i(x_i; ξ)                            client i, again and again at the x_i that it was given last
+//   as soon as g comes (server):
+//   phase 1, until b_i ≥ 1 for all i:           G_i ← G_i + g,  b_i ← b_i + 1;  the last one begins phase 2
+//   phase 2, i has made no step in it:          G_i ← G_i + g,  b_i ← b_i + 1  (of the last one: done),
+//     x^{t+1} = x^t − γ (1/n) Σ_j G_j/b_j,        and x_i = x^{t+1} is sent to i
+//   phase 2, i has made its step:               G⁺_i ← G⁺_i + g,  b⁺_i ← b⁺_i + 1
+//   after n steps:  G ← G⁺,  b ← b⁺,  G⁺ ← 0,  b⁺ ← 0,  phase 1
+//
+// So no gradient is of a point more than τ = 2n − 2 steps old. Theory (E‖∇f_i(x; ξ) − ∇f_i(x)‖² ≤ σ²): for
+// γ = 1/(8nL~), the paper's for every ε ≥ 5σ²/(4n),
+//   avg_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + (γL(3τ + 2) + 2(γL~τ)²) σ²/n,
+// and without noise avg_t ‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) for γ = 1/(L + τL~): derived in
+// tests/algorithms/theory_ringleader_test.cpp. The server keeps up to 3n vectors of length d.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "algorithms/support/one_gradient.h"
+#include "algorithms/support/server_base.h"
+
+namespace gradwire {
+
+struct RingleaderParams {
+  static constexpr Facts facts = one_gradient_facts(
+      "ringleader", "asynchronous SGD along the mean over all clients, whose data may differ",
+      "Maranjyan, Richtarik, arXiv:2509.22860");
+  StepSize step_size;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size,
+          "gamma of a step along the mean over clients; theory: 1/(8 n L~), without batches 1/(L + (2n - 2) "
+          "L~)");
+  }
+  void resolve(const Theory& theory, Warnings&) {
+    resolve_asynchronous_step(step_size, facts.name, theory, [&](const Smoothness& s) {
+      if (theory.batch > 0) return 1 / (8.0 * theory.n * s.L_tilde());
+      return 1 / (s.L + (2.0 * theory.n - 2) * s.L_tilde());
+    });
+  }
+};
+
+template <class Real>
+struct Ringleader {
+  using Params = RingleaderParams;
+  using Client = OneGradientClient<Real>;
+
+  // Sums of gradients, by client.
+  struct Table {
+    std::vector<Vec<Real>> G;
+    std::vector<std::uint32_t> b;
+
+    explicit Table(std::uint32_t n) : G(n), b(n) {}
+    static void fields(auto& self, auto&& visit) {
+      visit(self.G);
+      visit(self.b);
+    }
+    void add(const Reply<Real>& up) {
+      Vec<Real>& sum = G[up.client];
+      sum.resize(up.parts[0].dim);
+      add_decoded<Real>(up.parts[0], 1, sum);
+      ++b[up.client];
+    }
+    void clear() {
+      for (Vec<Real>& sum : G) std::fill(sum.begin(), sum.end(), Real(0));
+      std::fill(b.begin(), b.end(), 0u);
+    }
+  };
+
+  struct Server : ModelServer<Real> {
+    using Base = ModelServer<Real>;
+    using Base::setup, Base::t, Base::x;
+    Real gamma;
+    Vec<Real> x_first;                   // x^0
+    std::vector<Vec<Real>> x_of;         // x_i; empty: x^0
+    std::vector<std::uint32_t> t_of;     // x_i = x^{t_i}
+    Table now, next;                     // G, b and G⁺, b⁺
+    std::vector<std::uint32_t> stepped;  // 1: has made its step of phase 2
+    std::uint32_t steps = 0;             // of phase 2; 0: phase 1
+    Vec<Real> mean;                      // (1/n) Σ G_j/b_j, in phase 2
+
+    Server(const Setup<Real>& s, const Params& p)
+        : Base(s),
+          gamma(Real(*p.step_size.value)),
+          x_first(s.x0),
+          x_of(s.n),
+          t_of(s.n),
+          now(s.n),
+          next(s.n),
+          stepped(s.n),
+          mean(s.d) {}
+    static void fields(auto& self, auto&& visit) {
+      Base::fields(self, visit);
+      visit(self.x_first);
+      visit(self.x_of);
+      visit(self.t_of);
+      Table::fields(self.now, visit);
+      Table::fields(self.next, visit);
+      visit(self.stepped);
+      visit(self.steps);
+      visit(self.mean);
+    }
+
+    Downlink<Real> work(ClientId i) const {
+      return {t_of[i], 0, {Payload<Real>::dense(x_of[i].empty() ? x_first : x_of[i])}};
+    }
+    bool apply(Replies<Real> uplinks) {  // one
+      const Reply<Real>& up = uplinks[0];
+      const ClientId i = up.client;
+      if (up.round != t_of[i]) return false;
+      if (stepped[i]) {
+        next.add(up);
+        return true;
+      }
+      if (steps == 0) {
+        now.add(up);
+        if (std::find(now.b.begin(), now.b.end(), 0u) != now.b.end()) return true;
+        std::fill(mean.begin(), mean.end(), Real(0));
+        for (ClientId j = 0; j < setup.n; ++j) add_share(j, 1);
+      } else {
+        add_share(i, -1);
+        now.add(up);
+        add_share(i, 1);
+      }
+      step(i);
+      return true;
+    }
+
+   private:
+    void add_share(ClientId j, Real sign) {
+      axpy<Real>(sign / (Real(setup.n) * Real(now.b[j])), now.G[j], mean);
+    }
+    void step(ClientId i) {
+      axpy<Real>(-gamma, mean, x);
+      ++t;
+      x_of[i] = x;
+      t_of[i] = t;
+      stepped[i] = 1;
+      if (++steps < setup.n) return;
+      std::swap(now, next);
+      next.clear();
+      std::fill(stepped.begin(), stepped.end(), 0u);
+      steps = 0;
+    }
+  };
+};
+
+}  // namespace gradwire

@@ -1,0 +1,13 @@
+// What run.monitor needs to know of a run before it begins.
+#pragma once
+
+#include "experiments/simulate/monitor.h"
+#include "proto/config/run_plan.h"
+
+namespace gradwire {
+
+// The Lyapunov function of the method's theorem, and f* and x* where it needs them. Throws ConfigError where
+// no theorem covers the run, DataError where the data for f* or x* cannot be read.
+MonitorPlan monitor_plan(const RunPlan& plan);
+
+}  // namespace gradwire
