@@ -66,7 +66,8 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
   kept_ = reinterpret_cast<BFloat16*>(dense_ + plan_.dense_numbers);
   for (const Plan::Place& place : plan_.places)
     where_.push_back(place.value == Plan::kNowhere ? nullptr : values_ + place.value);
-  for (const Step& step : plan_.steps) keep_.push_back(step.keep == Plan::kNowhere ? nullptr : values_ + step.keep);
+  for (const Step& step : plan_.steps)
+    keep_.push_back(step.keep == Plan::kNowhere ? nullptr : values_ + step.keep);
   label_.resize(plan_.capacity);
   for (auto* numbers_by_lane : {&seed_, &top_, &total_}) numbers_by_lane->resize(plan_.capacity);
   const Op& loss = plan_.steps.back().op;

@@ -11,17 +11,17 @@
 namespace gradwire {
 namespace {
 
-using Action = Plan::Action;
-using Kind = Plan::Action::Kind;
-constexpr std::size_t kNowhere = Plan::kNowhere;
-constexpr std::uint32_t kNone = Network::Op::kNone;
-
 struct Actions {
-  std::vector<Action> list;
+  std::vector<Plan::Action> list;
   std::size_t forward = 0, sweep = 0;  // as in Plan
 };
 
 class Scheduler {
+  using Action = Plan::Action;
+  using Kind = Plan::Action::Kind;
+  static constexpr std::size_t kNowhere = Plan::kNowhere;
+  static constexpr std::uint32_t kNone = Network::Op::kNone;
+
  public:
   Scheduler(Plan& plan, const ScheduleTerms& terms)
       : plan_(plan),

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::size_t kMaxClasses = 65'536;  // more distinct labels are probably those of a regression
 
-struct Unit {
+struct SizeUnit {
   std::string_view name;
   int shift;
 };
-constexpr std::array<Unit, 4> kUnits = {{{"GB", 30}, {"MB", 20}, {"KB", 10}, {"B", 0}}};
+constexpr std::array<SizeUnit, 4> kSizeUnits = {{{"GB", 30}, {"MB", 20}, {"KB", 10}, {"B", 0}}};
 
 }  // namespace
 
@@ -28,7 +28,7 @@ bool Spelling<ActivationBudget>::read(std::string_view text, ActivationBudget& o
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   if (error != std::errc() || size == 0) return false;
   const std::string_view name = text.substr(static_cast<std::size_t>(end - text.data()));
-  for (const Unit& unit : kUnits) {
+  for (const SizeUnit& unit : kSizeUnits) {
     if (name != unit.name) continue;
     if (size > (std::numeric_limits<std::uint64_t>::max() >> 1 >> unit.shift)) return false;
     out = ActivationBudget(size << unit.shift);
@@ -40,7 +40,7 @@ bool Spelling<ActivationBudget>::read(std::string_view text, ActivationBudget& o
 std::string Spelling<ActivationBudget>::write(const ActivationBudget& budget) {
   if (budget.is_none()) return "none";
   if (budget.is_sqrt()) return "sqrt";
-  for (const Unit& unit : kUnits)
+  for (const SizeUnit& unit : kSizeUnits)
     if ((budget.bytes() >> unit.shift << unit.shift) == budget.bytes())
       return std::to_string(budget.bytes() >> unit.shift) + std::string(unit.name);
   return {};  // B divides everything
