@@ -13,15 +13,6 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
-
-// Of the arena, without the rows of dense features; those begin at a cache line.
-std::size_t arena_numbers(const Plan& plan) {
-  const std::size_t numbers =
-      plan.value_numbers + plan.gradient_numbers + plan.scratch_numbers + plan.turned_numbers + kSlack;
-  return (numbers + kSlack - 1) / kSlack * kSlack;
-}
-
 [[noreturn]] void refuse_length(const char* what, std::size_t given, std::size_t needed) {
   throw DataError("a sample has " + std::to_string(given) + " " + what + " but the network reads " +
                   std::to_string(needed));
@@ -48,7 +39,7 @@ void check_below(const char* what, std::span<const T> numbers, std::size_t end) 
 
 template <class Real>
 void Block<Real>::Free::operator()(Real* p) const {
-  ::operator delete[](p, std::align_val_t{kAlignment});
+  ::operator delete[](p, std::align_val_t{kArenaAlignment});
 }
 
 template <class Real>
@@ -57,12 +48,12 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
     : network_(network), plan_(std::move(plan)), kernels_(kernels) {
   const std::size_t numbers = arena_numbers(plan_);
   if (memory.empty()) {
-    arena_.reset(new (std::align_val_t{kAlignment}) Real[arena_bytes(plan_) / sizeof(Real)]);
+    arena_.reset(new (std::align_val_t{kArenaAlignment}) Real[arena_bytes(plan_) / sizeof(Real)]);
     values_ = arena_.get();
   } else {
     void* start = memory.data();
     std::size_t left = memory.size();
-    if (std::align(kAlignment, arena_bytes(plan_) - kAlignment, start, left) == nullptr)
+    if (std::align(kArenaAlignment, arena_bytes(plan_) - kArenaAlignment, start, left) == nullptr)
       throw std::logic_error("a network was given an arena of " + std::to_string(memory.size()) +
                              " bytes; it needs " + std::to_string(arena_bytes(plan_)));
     values_ = static_cast<Real*>(start);
@@ -73,20 +64,16 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
   turned_ = scratch_ + plan_.scratch_numbers;
   dense_ = values_ + numbers;
   kept_ = reinterpret_cast<BFloat16*>(dense_ + plan_.dense_numbers);
-  where_.resize(plan_.places.size());
-  place_values();
+  for (const Plan::Place& place : plan_.places)
+    where_.push_back(place.value == Plan::kNowhere ? nullptr : values_ + place.value);
+  for (const Step& step : plan_.steps)
+    keep_.push_back(step.keep == Plan::kNowhere ? nullptr : values_ + step.keep);
   label_.resize(plan_.capacity);
   for (auto* numbers_by_lane : {&seed_, &top_, &total_}) numbers_by_lane->resize(plan_.capacity);
   const Op& loss = plan_.steps.back().op;
   if (loss.kind == OpKind::kCustomLoss)
     for (auto* row : {&output_, &target_, &derivative_})
       row->resize(static_cast<std::size_t>(channels(loss.in[0])));
-}
-
-template <class Real>
-std::size_t Block<Real>::arena_bytes(const Plan& plan) {
-  return sizeof(Real) * (arena_numbers(plan) + plan.dense_numbers) + sizeof(BFloat16) * plan.kept_numbers +
-         kAlignment;
 }
 
 template <class Real>
@@ -147,16 +134,19 @@ void Block<Real>::start_forward() {
   lanes_ = static_cast<Index>(padded_lanes(plan_, samples_, static_cast<std::size_t>(kernels_.vector)));
   turned_node_ = Op::kNone;
   dense_in_ = 0;
-  if (!plan_.kept.empty()) place_values();
 }
 
 template <class Real>
 std::optional<double> Block<Real>::forward(const Real* x, Real seed, const std::atomic<bool>* stop) {
   start_forward();
   const std::size_t last = plan_.steps.size() - 1;
-  for (std::size_t i = 0; i < last; ++i) {
-    if (stopped(stop)) return std::nullopt;
-    forward(plan_.steps[i], x);
+  if (!plan_.actions.empty()) {
+    if (!follow(0, plan_.forward_actions, x, stop, [](std::size_t) { return true; })) return std::nullopt;
+  } else {
+    for (std::size_t i = 0; i < last; ++i) {
+      if (stopped(stop)) return std::nullopt;
+      forward(plan_.steps[i], x);
+    }
   }
   return loss(plan_.steps[last], seed / static_cast<Real>(plan_.positions)) /
          static_cast<double>(plan_.positions);
@@ -179,12 +169,10 @@ bool Block<Real>::backward(const Real* x, Real* gradient, bool add, const Sweep&
       if (wants(next->range)) terms->finished({next->range.first, next->range.first + next->range.count});
   };
   if (tells) tell(plan_.steps.size() - 1);
-  for (std::size_t i = plan_.steps.size() - 1; i-- > sweep.first_step();) {
+  const auto back = [&](std::size_t i) {
     const SweepPart& part = sweep.part(i);
-    if (!part.runs) continue;
-    if (terms != nullptr && stopped(terms->stop)) return false;
+    if (!part.runs) return;
     const Step& step = plan_.steps[i];
-    restore(step, x);
     const bool adds = add || step.add_parameters;
     const bool random = terms != nullptr && terms->paths.share < 1 && step.op.kind == OpKind::kAffine;
     if (random)
@@ -195,6 +183,17 @@ bool Block<Real>::backward(const Real* x, Real* gradient, bool add, const Sweep&
     else
       backward(step, part, x, gradient, adds);
     if (tells) tell(i);
+  };
+  const std::atomic<bool>* stop = terms == nullptr ? nullptr : terms->stop;
+  const std::size_t lowest = sweep.first_step();
+  if (!plan_.actions.empty())
+    return follow(plan_.forward_actions, plan_.sweep_actions, x, stop, [&](std::size_t i) {
+      if (i >= lowest) back(i);
+      return i > lowest;
+    });
+  for (std::size_t i = plan_.steps.size() - 1; i-- > lowest;) {
+    if (stopped(stop)) return false;
+    back(i);
   }
   return true;
 }
@@ -220,51 +219,18 @@ void Block<Real>::forward(const Step& step, const Real* x) {
     case OpKind::kMultiply: kernels_.multiply(n, in, value(op.in[1]), false, out); break;
     case OpKind::kNorm:
       kernels_.norm_forward(in, channels(op.out), lanes_, x + op.first[0], static_cast<Real>(op.epsilon),
-                            values_ + step.keep, out);
+                            keep(step), out);
       break;
     case OpKind::kAttention: kernels_.attention_forward(attention(step), out); break;
     case OpKind::kConvolution:
       kernels_.convolution_forward(image(op), in, x + op.first[0], x + op.first[1], out);
       break;
-    case OpKind::kMaxPool: kernels_.max_pool_forward(image(op), in, values_ + step.keep, out); break;
+    case OpKind::kMaxPool: kernels_.max_pool_forward(image(op), in, keep(step), out); break;
     case OpKind::kAveragePool: kernels_.average_pool_forward(image(op), in, out); break;
     case OpKind::kMeanOverPositions: mean_over_positions(op.out, in, false, out); break;
     case OpKind::kCrossEntropy:
     case OpKind::kSquaredError:
     case OpKind::kCustomLoss: break;
-  }
-  if (step.packs) [[unlikely]]
-    pack(kept_of(step));
-}
-
-template <class Real>
-void Block<Real>::place_values() {
-  for (std::size_t node = 0; node < where_.size(); ++node) {
-    const std::size_t at = plan_.places[node].value;
-    where_[node] = at == Plan::kNowhere ? nullptr : values_ + at;
-  }
-}
-
-template <class Real>
-void Block<Real>::pack(const Plan::Kept& kept) {
-  for (const std::uint32_t node : kept.pack) {
-    const auto count = static_cast<std::size_t>(numbers(node));
-    convert(std::span<const Real>(value(node), count),
-            std::span<BFloat16>(kept_ + plan_.places[node].kept, count));
-  }
-}
-
-template <class Real>
-void Block<Real>::restore(const Plan::Kept& kept, const Real* x) {
-  for (const Plan::Restore& each : kept.restore) {
-    where_[each.node] = values_ + each.at;
-    if (each.maker != Plan::kNowhere) {
-      forward(plan_.steps[each.maker], x);
-      continue;
-    }
-    const auto count = static_cast<std::size_t>(numbers(each.node));
-    convert(std::span<const BFloat16>(kept_ + plan_.places[each.node].kept, count),
-            std::span<Real>(value(each.node), count));
   }
 }
 
@@ -286,9 +252,9 @@ void Block<Real>::backward(const Step& step, const SweepPart& part, const Real* 
     case OpKind::kAdd: add_backward(step, part); break;
     case OpKind::kMultiply: multiply_backward(step, part); break;
     case OpKind::kNorm:
-      kernels_.norm_backward(value(op.in[0]), dy, channels(op.out), lanes_, x + op.first[0],
-                             values_ + step.keep, step.add[0], dx, add,
-                             part.parameters ? gradient + op.first[0] : scratch_ + n, scratch_);
+      kernels_.norm_backward(value(op.in[0]), dy, channels(op.out), lanes_, x + op.first[0], keep(step),
+                             step.add[0], dx, add, part.parameters ? gradient + op.first[0] : scratch_ + n,
+                             scratch_);
       break;
     case OpKind::kAttention: {
       Real* const d[3] = {dx, slope(op.in[1]), slope(op.in[2])};
@@ -296,9 +262,7 @@ void Block<Real>::backward(const Step& step, const SweepPart& part, const Real* 
       break;
     }
     case OpKind::kConvolution: convolution_backward(step, part, x, gradient, add); break;
-    case OpKind::kMaxPool:
-      kernels_.max_pool_backward(image(op), dy, values_ + step.keep, step.add[0], dx);
-      break;
+    case OpKind::kMaxPool: kernels_.max_pool_backward(image(op), dy, keep(step), step.add[0], dx); break;
     case OpKind::kAveragePool: kernels_.average_pool_backward(image(op), dy, step.add[0], dx); break;
     case OpKind::kMeanOverPositions: mean_over_positions(op.out, dy, step.add[0], dx); break;
     case OpKind::kCrossEntropy:
@@ -376,14 +340,12 @@ void Block<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) cons
 // block_features.cpp.
 #define GRADWIRE_INSTANTIATE(Real)                                                                    \
   template Block<Real>::Block(const Network&, Plan, const Kernels<Real>&, std::span<std::byte>);      \
-  template std::size_t Block<Real>::arena_bytes(const Plan&);                                         \
   template void Block<Real>::push(const Example<Real>&);                                              \
   template std::optional<double> Block<Real>::forward(const Real*, Real, const std::atomic<bool>*);   \
   template bool Block<Real>::backward(const Real*, Real*, bool, const Sweep&);                        \
   template void Block<Real>::start_forward();                                                         \
   template void Block<Real>::forward(const Plan::Step&, const Real*);                                 \
   template void Block<Real>::backward(const Plan::Step&, const SweepPart&, const Real*, Real*, bool); \
-  template void Block<Real>::restore(const Plan::Kept&, const Real*);                                 \
   template void Block<Real>::embed(const Plan::Step&, const Real*, Real*);                            \
   template void Block<Real>::copy_outputs(std::size_t, std::span<Real>) const;                        \
   template void Block<Real>::Free::operator()(Real*) const;

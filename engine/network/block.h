@@ -30,7 +30,7 @@ class Block {
 
   // The arena is in `memory`, of arena_bytes(plan) at least, or is allocated where that is empty.
   Block(const Network& network, Plan plan, const Kernels<Real>& kernels, std::span<std::byte> memory = {});
-  static std::size_t arena_bytes(const Plan& plan);
+  static std::size_t arena_bytes(const Plan& plan) { return gradwire::arena_bytes(plan, sizeof(Real)); }
 
   // push() adds a sample, after it checks that the sample fits the network. Throws DataError.
   void clear() {
@@ -76,18 +76,26 @@ class Block {
 
   Real* value(std::uint32_t node) { return where_[node]; }
   const Real* value(std::uint32_t node) const { return where_[node]; }
-  // Where activations are kept in bfloat16: all values at their places; those of a step to the kept ones, and
-  // back.
-  void place_values();
-  const Plan::Kept& kept_of(const Step& step) const {
-    return plan_.kept[static_cast<std::size_t>(&step - plan_.steps.data())];
+  Real* keep(const Step& step) const { return keep_[static_cast<std::size_t>(&step - plan_.steps.data())]; }
+
+  // Of plans with actions, block_actions.cpp. What a forward step writes goes to its place of the moment:
+  void place(const Plan::Action& action);
+  void act(const Plan::Action& action, const Real* x);  // whatever is not backward
+  // Does the actions first .. end - 1, and calls back(step) for those that go backward, until it returns
+  // false. False when it was stopped in between.
+  template <class Back>
+  bool follow(std::size_t first, std::size_t end, const Real* x, const std::atomic<bool>* stop, Back&& back) {
+    for (std::size_t t = first; t < end; ++t) {
+      if (stopped(stop)) return false;
+      const Plan::Action& action = plan_.actions[t];
+      if (action.kind != Plan::Action::Kind::kBackward)
+        act(action, x);
+      else if (!back(action.number))
+        break;
+    }
+    return true;
   }
-  void pack(const Plan::Kept& kept);
-  void restore(const Plan::Kept& kept, const Real* x);
-  void restore(const Step& step, const Real* x) {
-    if (step.restores) [[unlikely]]
-      restore(kept_of(step), x);
-  }
+
   // Null for data, which take no gradient.
   Real* slope(std::uint32_t node) {
     const std::size_t at = plan_.places[node].gradient;
@@ -172,6 +180,7 @@ class Block {
   std::unique_ptr<Real[], Free> arena_;  // null where the memory is the caller's
   Real *values_ = nullptr, *slopes_ = nullptr, *scratch_ = nullptr, *turned_ = nullptr;
   std::vector<Real*> where_;                // the value of each node
+  std::vector<Real*> keep_;                 // what each step keeps for backward
   BFloat16* kept_ = nullptr;                // activations, for backward
   std::uint32_t turned_node_ = Op::kNone;   // whose values turned_ holds as rows
   std::unique_ptr<Real[], Free> tangents_;  // as values_; then zeros: a bias that does not change

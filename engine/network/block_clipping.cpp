@@ -29,12 +29,15 @@ double Block<Real>::clipped(const Real* x, const FactorOf& factor, Real* gradien
   SweepPart slopes;
   slopes.parameters = false;
   slopes.rows = {};
-  for (std::size_t i = plan_.steps.size() - 1; i-- > 0;) {
+  const auto down = [&](std::size_t i) {
     const Step& step = plan_.steps[i];
-    restore(step, x);
     add_squares(step);
     if (step.op.in[0] != Op::kNone) backward(step, slopes, x, gradient, true);
-  }
+    return true;
+  };
+  const std::size_t last = plan_.steps.size() - 1;
+  for (std::size_t i = last; i-- > 0 && plan_.actions.empty();) down(i);
+  follow(plan_.forward_actions, plan_.sweep_actions, x, nullptr, down);
   factor_.assign(static_cast<std::size_t>(lanes_) + kSlack, Real(0));
   for (Index l = 0; l < real_lanes_; ++l)
     factor_[static_cast<std::size_t>(l)] = static_cast<Real>(factor(square_[sample_of(l)]));
@@ -44,13 +47,15 @@ double Block<Real>::clipped(const Real* x, const FactorOf& factor, Real* gradien
   SweepPart parameters;
   for (bool& input : parameters.input) input = false;
   turned_node_ = Op::kNone;
-  for (const Step& step : plan_.steps) {
-    const Op& op = step.op;
-    if (op.count[0] == 0) continue;
-    restore(step, x);
-    scale_slopes(op.out);
+  const auto up = [&](std::size_t i) {
+    const Step& step = plan_.steps[i];
+    if (step.op.count[0] == 0) return true;
+    scale_slopes(step.op.out);
     backward(step, parameters, x, gradient, add);
-  }
+    return true;
+  };
+  for (std::size_t i = 0; i < last && plan_.actions.empty(); ++i) up(i);
+  follow(plan_.sweep_actions, plan_.actions.size(), x, nullptr, up);
   return sum;
 }
 
@@ -110,7 +115,7 @@ void Block<Real>::affine_squares(const Step& step) {
 template <class Real>
 void Block<Real>::norm_squares(const Step& step) {
   const Op& op = step.op;
-  const Real *x = value(op.in[0]), *dy = slope(op.out), *mean = values_ + step.keep, *inverse = mean + lanes_;
+  const Real *x = value(op.in[0]), *dy = slope(op.out), *mean = keep(step), *inverse = mean + lanes_;
   const Index positions = static_cast<Index>(plan_.positions);
   for (Index c = 0; c < channels(op.out); ++c)
     for (std::size_t s = 0; s < samples_; ++s) {

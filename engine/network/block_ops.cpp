@@ -230,7 +230,7 @@ Attention<Real> Block<Real>::attention(const Step& step) {
           .key = value(op.in[0]),
           .query = value(op.in[1]),
           .value = value(op.in[2]),
-          .share = values_ + step.keep,
+          .share = keep(step),
           .scratch = scratch_};
 }
 

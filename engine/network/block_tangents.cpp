@@ -9,7 +9,7 @@ namespace gradwire {
 
 template <class Real>
 Real* Block<Real>::tangent(std::uint32_t node) {
-  return slope(node) == nullptr ? nullptr : tangents_.get() + plan_.places[node].value;
+  return slope(node) == nullptr ? nullptr : tangents_.get() + (where_[node] - values_);
 }
 
 template <class Real>
@@ -23,13 +23,19 @@ typename Block<Real>::Tangent Block<Real>::directional(const Real* x, const Real
   Tangent result{0, 0};
   start_forward();
   const std::size_t last = plan_.steps.size() - 1;
-  for (std::size_t i = 0; i < last; ++i) {
-    const Step& step = plan_.steps[i];
-    // Both in one pass over the weights, where x is rows.
+  const auto both = [&](const Step& step) {
+    // In one pass over the weights, where x is rows.
     const bool together =
         step.op.kind == OpKind::kAffine && as_rows(step.op.in[0]) && tangent(step.op.in[0]) != nullptr;
     if (!together) forward(step, x);
     tangent(step, x, v);
+  };
+  for (std::size_t i = 0; i < last && plan_.actions.empty(); ++i) both(plan_.steps[i]);
+  for (std::size_t t = 0; t < plan_.forward_actions; ++t) {
+    const Plan::Action& action = plan_.actions[t];
+    if (action.kind != Plan::Action::Kind::kForward) continue;
+    place(action);
+    both(plan_.steps[action.number]);
   }
   const double positions = static_cast<double>(plan_.positions);
   result.loss = loss(plan_.steps[last], Real(1) / static_cast<Real>(plan_.positions)) / positions;
@@ -52,7 +58,7 @@ void Block<Real>::tangent(const Step& step, const Real* x, const Real* v) {
   const Real* in = op.in[0] != Op::kNone ? tangent(op.in[0]) : nullptr;
   const Index n = numbers(op.out);
   switch (op.kind) {
-    case OpKind::kFeatures: break;  // stays 0
+    case OpKind::kFeatures: std::fill_n(out, n, Real(0)); break;
     case OpKind::kSparseFeatures: features_forward(step, v, out); break;
     case OpKind::kEmbed: embed(step, v, out); break;
     case OpKind::kAffine: affine_tangent(step, x, v); break;
@@ -67,7 +73,7 @@ void Block<Real>::tangent(const Step& step, const Real* x, const Real* v) {
       break;
     case OpKind::kNorm:
       kernels_.norm_tangent(value(op.in[0]), in, channels(op.out), lanes_, x + op.first[0], v + op.first[0],
-                            values_ + step.keep, out);
+                            keep(step), out);
       break;
     case OpKind::kAttention: {
       const Real* const d[3] = {in, tangent(op.in[1]), tangent(op.in[2])};
@@ -75,7 +81,7 @@ void Block<Real>::tangent(const Step& step, const Real* x, const Real* v) {
       break;
     }
     case OpKind::kConvolution: convolution_tangent(step, x, v); break;
-    case OpKind::kMaxPool: kernels_.max_pool_tangent(image(op), in, values_ + step.keep, out); break;
+    case OpKind::kMaxPool: kernels_.max_pool_tangent(image(op), in, keep(step), out); break;
     case OpKind::kAveragePool: kernels_.average_pool_forward(image(op), in, out); break;
     case OpKind::kMeanOverPositions: mean_over_positions(op.out, in, false, out); break;
     case OpKind::kCrossEntropy:

@@ -39,6 +39,11 @@ void check_same_network(const Tensor& x, const Tensor& y) {
 
 }  // namespace
 
+BudgetTooSmall::BudgetTooSmall(std::uint64_t given, std::uint64_t least)
+    : std::length_error("a network was to run its activations in " + std::to_string(given) +
+                        " bytes; the least is " + std::to_string(least)),
+      least_(least) {}
+
 Network& Tensor::network() const {
   if (network_ == nullptr) refuse("a Tensor of no network: make it with Network::features or Network::embed");
   return *network_;

@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,36 @@ enum class Activation : std::uint8_t { kTanh, kRelu, kSigmoid, kGelu };
 // bits where the slope of an operation reads them (docs/engine.md says how far that is off).
 enum class KeptActivations : std::uint8_t { kExact, kBFloat16 };
 
+// How many bytes one block of samples may take on its way through a network: activations, their gradients,
+// scratch. What does not fit is computed again on the way back, with the same bits.
+class ActivationBudget {
+ public:
+  ActivationBudget() = default;  // none: nothing is computed again
+  explicit ActivationBudget(std::uint64_t bytes) : bytes_(bytes) {}
+  // About sqrt(n) of n places where few values are alive keep theirs; all else is computed twice (Chen et
+  // al., arXiv:1604.06174).
+  static ActivationBudget sqrt() { return ActivationBudget(0); }
+
+  bool is_none() const { return bytes_ == kNone; }
+  bool is_sqrt() const { return bytes_ == 0; }
+  std::uint64_t bytes() const { return bytes_; }
+  bool operator==(const ActivationBudget&) const = default;
+
+ private:
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  std::uint64_t bytes_ = kNone;
+};
+
+// No schedule of the network fits; least() does.
+class BudgetTooSmall : public std::length_error {
+ public:
+  BudgetTooSmall(std::uint64_t given, std::uint64_t least);
+  std::uint64_t least() const { return least_; }  // bytes
+
+ private:
+  std::uint64_t least_;
+};
+
 class Network {
  public:
   // One operation. Numbers of nodes and parameters, no pointers: a network is a value.
@@ -155,6 +186,8 @@ class Network {
 
   void keep_activations(KeptActivations kept) { kept_ = kept; }
   KeptActivations kept_activations() const { return kept_; }
+  void limit_activations(ActivationBudget budget) { budget_ = budget; }
+  ActivationBudget activation_budget() const { return budget_; }
 
   std::size_t positions() const { return positions_; }
   std::size_t dim() const { return dim_; }
@@ -185,6 +218,7 @@ class Network {
   std::size_t dim_ = 0;
   bool has_loss_ = false;
   KeptActivations kept_ = KeptActivations::kExact;
+  ActivationBudget budget_;
   std::vector<Op> ops_;
   std::vector<TensorShape> nodes_;
   std::vector<Parameters> parameters_;

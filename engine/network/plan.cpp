@@ -4,7 +4,9 @@
 #include <array>
 #include <stdexcept>
 
+#include "base/half.h"
 #include "engine/kernels/kernels.h"
+#include "engine/network/schedule.h"
 
 namespace gradwire {
 namespace {
@@ -44,8 +46,8 @@ std::size_t round_up(std::size_t n) { return (n + kSlack - 1) / kSlack * kSlack;
 
 class Planner {
  public:
-  Planner(const Network& network, std::size_t block, bool keep_gradients)
-      : network_(network), block_(block), keep_gradients_(keep_gradients) {}
+  Planner(const Network& network, std::size_t block, const PlanTerms& terms)
+      : network_(network), block_(block), terms_(terms), keep_gradients_(terms.keep_gradients) {}
 
   Plan run() {
     keep_what_reaches_the_loss();
@@ -66,7 +68,12 @@ class Planner {
     decide_parameters();
     find_finals();
     size_scratch();
-    if (network_.kept_activations() == KeptActivations::kBFloat16) keep_bfloat16(plan_);
+    // A budget is not for plans that keep all gradients.
+    const ScheduleTerms order{.kept = network_.kept_activations(),
+                              .budget = keep_gradients_ ? ActivationBudget() : network_.activation_budget(),
+                              .number_bytes = terms_.number_bytes,
+                              .up_again = keep_gradients_};
+    if (order.kept != KeptActivations::kExact || !order.budget.is_none()) schedule(plan_, order);
     return std::move(plan_);
   }
 
@@ -352,7 +359,8 @@ class Planner {
 
   const Network& network_;
   std::size_t block_;
-  bool keep_gradients_;
+  const PlanTerms terms_;
+  const bool keep_gradients_;
   Plan plan_;
   std::vector<std::size_t> maker_;              // step, by node
   std::vector<std::vector<std::size_t>> uses_;  // steps that read it, ascending, by node
@@ -363,8 +371,19 @@ class Planner {
 
 std::size_t feature_stride(std::size_t features) { return round_up(features) + kSlack; }
 
-Plan make_plan(const Network& network, std::size_t block, bool keep_gradients) {
-  return Planner(network, block, keep_gradients).run();
+Plan make_plan(const Network& network, std::size_t block, const PlanTerms& terms) {
+  return Planner(network, block, terms).run();
+}
+
+// The rows of dense features behind it begin at a cache line.
+std::size_t arena_numbers(const Plan& plan) {
+  return round_up(plan.value_numbers + plan.gradient_numbers + plan.scratch_numbers + plan.turned_numbers +
+                  kSlack);
+}
+
+std::size_t arena_bytes(const Plan& plan, std::size_t number_bytes) {
+  return number_bytes * (arena_numbers(plan) + plan.dense_numbers) + sizeof(BFloat16) * plan.kept_numbers +
+         kArenaAlignment;
 }
 
 std::size_t padded_lanes(const Plan& plan, std::size_t samples, std::size_t vector) {

@@ -2,10 +2,11 @@
 // loss, where values and gradients lie in the arena, and which operation overwrites a gradient and which adds
 // to it.
 //
-// Values live from forward to backward. Gradients live only from the first consumer that writes them to the
-// operation that made the value; then their places are reused. There are three ways to share a place: a
-// function whose derivative needs only its result works in place; a sum is added into an operand that nobody
-// else reads; the gradient of a sum is that of its operands.
+// Values live from forward to backward, unless the network says otherwise (engine/network/schedule.h).
+// Gradients live only from the first consumer that writes them to the operation that made the value; then
+// their places are reused. There are three ways to share a place: a function whose derivative needs only its
+// result works in place; a sum is added into an operand that nobody else reads; the gradient of a sum is that
+// of its operands.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +20,22 @@ namespace gradwire {
 struct Plan {
   static constexpr std::size_t kNowhere = ~std::size_t{0};
 
-  // Where activations are kept in bfloat16: what a step has to do with them.
-  struct Restore {
-    std::uint32_t node;
-    std::size_t at;     // in the arena of values
-    std::size_t maker;  // the step that reads it from the samples once more; nowhere: from what was kept
-  };
-  struct Kept {
-    std::vector<std::uint32_t> pack;  // nodes to keep when the step is done
-    std::vector<Restore> restore;     // before its backward
+  // Where values have no place for the whole pass (engine/network/schedule.h): one thing to do.
+  struct Action {
+    // A step; or a node, whose value goes to bfloat16, comes from there, or is again what it was before.
+    enum class Kind : std::uint8_t { kForward, kBackward, kPack, kUnpack, kReturn };
+    Kind kind = Kind::kForward;
+    std::uint32_t number = 0;
+    std::size_t value = kNowhere;  // kForward, kUnpack, kReturn: where the value lies from now on
+    std::size_t kept = kNowhere;   // kForward: where what the step keeps does; kPack, kUnpack: in bfloat16
   };
 
   struct Step {
     Network::Op op;
-    bool add[3] = {};   // into the gradient of in[i]
-    bool skip[3] = {};  // in[i] takes no gradient here: it has none, or shares that of the result
-    bool packs = false, restores = false;  // see Kept
-    bool add_parameters = false;           // others add to the same parameters
-    std::size_t keep = kNowhere;           // what backward wants to find again
+    bool add[3] = {};             // into the gradient of in[i]
+    bool skip[3] = {};            // in[i] takes no gradient here: it has none, or shares that of the result
+    bool add_parameters = false;  // others add to the same parameters
+    std::size_t keep = kNowhere;  // what backward wants to find again
   };
 
   struct Place {
@@ -44,7 +43,6 @@ struct Plan {
     std::size_t value = kNowhere;     // first number in the arena of values
     std::size_t gradient = kNowhere;  // in that of gradients; nowhere: not needed
     bool rows = false;                // [lane][channel]
-    std::size_t kept = kNowhere;      // first number in the arena of bfloat16
   };
 
   struct Range {
@@ -56,8 +54,12 @@ struct Plan {
     std::size_t step;
   };
 
-  std::vector<Step> steps;    // in order of execution; the last is the loss
-  std::vector<Kept> kept;     // by step, where activations are kept in bfloat16; else empty
+  std::vector<Step> steps;  // in order of execution; the last is the loss
+  // Empty: all values stay where they are, forward is the steps in order, and backward in reverse. Else the
+  // first forward_actions lead to the loss, those up to sweep_actions are the backward sweep, in which steps
+  // go backward in descending order too, and others follow only for gradients of single samples.
+  std::vector<Action> actions;
+  std::size_t forward_actions = 0, sweep_actions = 0;
   std::vector<Place> places;  // by node
   std::vector<Range> zeroed;  // parameters whose gradients are set to 0 first: all others are assigned
   // After which step of the sweep each parameter's gradient is final; steps descend, the first is that of the
@@ -76,12 +78,19 @@ struct Plan {
 // the cache.
 std::size_t feature_stride(std::size_t features);
 
-// For blocks of at most `block` samples. `keep_gradients`: the gradients of the results of operations with
-// parameters are still there after the sweep. Throws std::logic_error when the network has no loss.
-Plan make_plan(const Network& network, std::size_t block, bool keep_gradients = false);
+struct PlanTerms {
+  std::size_t number_bytes = sizeof(float);
+  bool keep_gradients = false;  // those of the results of operations with parameters, until after the sweep
+};
 
-// Gives a plan's values new places, for Network::keep_activations(): engine/network/compact.cpp.
-void keep_bfloat16(Plan& plan);
+// For blocks of at most `block` samples. Throws std::logic_error when the network has no loss, BudgetTooSmall
+// when it cannot run within Network::activation_budget().
+Plan make_plan(const Network& network, std::size_t block, const PlanTerms& terms);
+
+std::size_t arena_bytes(const Plan& plan, std::size_t number_bytes);
+// Of the arena, without the rows of dense features and what is kept in bfloat16.
+std::size_t arena_numbers(const Plan& plan);
+constexpr std::size_t kArenaAlignment = 64;
 
 // Lanes that `samples` samples take: 1, or a multiple of 4, and of `vector` / 2 where little is lost by it.
 std::size_t padded_lanes(const Plan& plan, std::size_t samples, std::size_t vector);

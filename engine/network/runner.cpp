@@ -15,10 +15,13 @@ namespace {
 // Enough lanes for the widest tiles; more samples only where one sample has few positions, and fewer where
 // they would take much memory: four still fill the narrowest registers.
 template <class Real>
-std::size_t choose_block(const Network& network) {
+std::size_t choose_block(Network network) {
   constexpr std::size_t kLanes = 32, kFewest = 4, kArenaBytes = std::size_t{64} << 20;
+  network.limit_activations({});  // it changes no bit, so it does not change how samples are grouped
+  const PlanTerms terms{.number_bytes = sizeof(Real)};
   std::size_t block = std::clamp<std::size_t>(kLanes / network.positions(), 1, Block<Real>::kMost);
-  while (block > kFewest && make_plan(network, block).value_numbers * sizeof(Real) > kArenaBytes) block /= 2;
+  while (block > kFewest && make_plan(network, block, terms).value_numbers * sizeof(Real) > kArenaBytes)
+    block /= 2;
   return block;
 }
 
@@ -45,7 +48,7 @@ class Runner<Real>::Impl {
       : network_(network),
         size_(block),
         kernels_(kernels),
-        block_(network_, make_plan(network_, block), kernels, arena) {
+        block_(network_, make_plan(network_, block, {.number_bytes = sizeof(Real)}), kernels, arena) {
     output_.resize(network_.positions() * network_.nodes()[network_.ops().back().in[0]].size());
   }
   Impl(const Impl&) = delete;
@@ -67,7 +70,9 @@ class Runner<Real>::Impl {
   // Of gradients by sample: another plan, made when it is asked for.
   Block<Real>& clipping_block() {
     if (clipping_ == nullptr)
-      clipping_ = std::make_unique<Block<Real>>(network_, make_plan(network_, size_, true), kernels_);
+      clipping_ = std::make_unique<Block<Real>>(
+          network_, make_plan(network_, size_, {.number_bytes = sizeof(Real), .keep_gradients = true}),
+          kernels_);
     return *clipping_;
   }
 
@@ -115,7 +120,8 @@ Runner<Real>::Runner(const Network& network, std::span<std::byte> arena, std::si
 
 template <class Real>
 std::size_t Runner<Real>::arena_bytes_of(const Network& network, std::size_t block) {
-  return Block<Real>::arena_bytes(make_plan(network, checked_block<Real>(network, block)));
+  return Block<Real>::arena_bytes(
+      make_plan(network, checked_block<Real>(network, block), {.number_bytes = sizeof(Real)}));
 }
 
 template <class Real>
@@ -208,7 +214,7 @@ Directional<double> Runner<Real>::directional(std::span<const Real> x, std::span
 
 template <class Real>
 bool Runner<Real>::knows_sample_norms() const {
-  return has_sample_norms(impl_->block_.plan());
+  return impl_->network_.activation_budget().is_none() && has_sample_norms(impl_->block_.plan());
 }
 
 template <class Real>

@@ -22,7 +22,7 @@ class Runner {
   static constexpr std::size_t kMaxBlock = 16;
 
   // `block`: samples per pass, at most kMaxBlock; 0: chosen from positions, widths and vector length.
-  // Throws std::logic_error when the network has no loss.
+  // Throws std::logic_error when the network has no loss, BudgetTooSmall (engine/network/network.h).
   explicit Runner(const Network& network, std::size_t block = 0, const Kernels<Real>* kernels = nullptr);
   // The arena, which is all memory but for the network's own description, lies in `arena` of the caller, of
   // arena_bytes_of(network, block) at least; any address. It must outlive the runner. Throws std::logic_error
@@ -53,7 +53,8 @@ class Runner {
   TwoLosses<double> two_gradients(std::span<const Real> x, std::span<const Real> y, std::size_t count,
                                   const ExampleAt& example, std::span<Real> at_x, std::span<Real> at_y);
 
-  // Mean loss and its derivative in the direction v, by forward mode. Allocates at its first call.
+  // Mean loss and its derivative in the direction v, by forward mode. Allocates at its first call as many
+  // numbers as the values take.
   Directional<double> directional(std::span<const Real> x, std::span<const Real> v, std::size_t count,
                                   const ExampleAt& example);
 
@@ -61,7 +62,8 @@ class Runner {
   // Allocates at its first call. REQUIRES: knows_sample_norms().
   double scaled_gradients(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                           const std::function<double(double square)>& factor, std::span<Real> gradient);
-  // False for networks with convolutions, with parameters that are read twice, or with many positions.
+  // False for networks with convolutions, with parameters that are read twice, with many positions, or with a
+  // budget for activations: norms take the gradients of all of them at once.
   bool knows_sample_norms() const;
 
   // x -= step * gradient of the mean loss; returns the loss before. When the samples fit one block and no

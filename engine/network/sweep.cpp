@@ -34,10 +34,7 @@ SweepPart part_of(const Plan& plan, const Plan::Step& step, const Coordinates& w
   return part;
 }
 
-// Time of an operation on one lane, in multiply-adds of a large matrix product; measured, AVX-512.
-struct OpCost {
-  double forward = 0, input = 0, parameters = 0;
-};
+}  // namespace
 
 OpCost cost_of(const Plan& plan, const Plan::Step& step) {
   const Op& op = step.op;
@@ -77,8 +74,6 @@ OpCost cost_of(const Plan& plan, const Plan::Step& step) {
   return {};
 }
 
-}  // namespace
-
 void Sweep::plan(const Plan& plan, const GradientTerms& terms) {
   terms_ = &terms;
   whole_sweep_ = terms.wanted.all();
@@ -108,6 +103,16 @@ double sweep_cost(const Plan& plan, const Sweep& sweep) {
     const double out = static_cast<double>(plan.places[step.op.out].shape.size());
     const bool rows = step.op.kind == OpKind::kAffine && part.rows.end != SweepPart::kAllRows;
     needed += cost.parameters * (rows ? std::max(static_cast<double>(part.rows.size()), 1.0) / out : 1);
+  }
+  // What is computed again.
+  bool runs = true;
+  for (std::size_t t = plan.forward_actions; t < plan.sweep_actions; ++t) {
+    const Plan::Action& action = plan.actions[t];
+    if (action.kind == Plan::Action::Kind::kBackward && action.number < sweep.first_step()) runs = false;
+    if (action.kind != Plan::Action::Kind::kForward) continue;
+    const double again = cost_of(plan, plan.steps[action.number]).forward;
+    whole += again;
+    if (runs) needed += again;
   }
   return std::min(1.0, needed / whole);
 }

@@ -46,6 +46,12 @@ class Sweep {
   const GradientTerms* terms_ = nullptr;
 };
 
+// Time of an operation on one lane, in multiply-adds of a large matrix product; measured, AVX-512.
+struct OpCost {
+  double forward = 0, input = 0, parameters = 0;
+};
+OpCost cost_of(const Plan& plan, const Plan::Step& step);
+
 // Predicts the time of forward and the sweep, as a share of forward and the whole sweep.
 double sweep_cost(const Plan& plan, const Sweep& sweep);
 

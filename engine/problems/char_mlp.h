@@ -17,13 +17,13 @@ struct CharMlp : NetworkKind<CharMlp> {
   static constexpr TextForm kTextForm = TextForm::kNames;
   TextData text;
   CharMlpShape shape;  // the vocabulary is the data's
-  KeptActivations activations = KeptActivations::kExact;
+  ActivationSettings activations;
 
   static void fields(auto& self, auto&& visit) {
     TextData::fields<CharMlp>(self.text, visit);
     visit("hidden", self.shape.hidden, "widths of the hidden layers", {.low = 1, .high = kMaxWidth});
     visit("activation", self.shape.activation, "between the layers");
-    NetworkKind<CharMlp>::visit_activations(self, visit);
+    ActivationSettings::fields(self.activations, visit);
     visit("context", self.shape.context, "letters that the next one is predicted from",
           {.low = 1, .high = kMaxContext});
     visit("width", self.shape.width, "numbers in the vector that stands for a letter",

@@ -16,13 +16,13 @@ struct Cnn : NetworkKind<Cnn> {
   static constexpr double kMaxSide = 4096, kMaxChannels = 1024;
   RowsData rows;
   LenetShape shape{.image = {1, 0, 0}};  // height and width 0: image(); the classes are the data's
-  KeptActivations activations = KeptActivations::kExact;
+  ActivationSettings activations;
 
   static void fields(auto& self, auto&& visit) {
     RowsData::fields<Cnn>(self.rows, visit);
     visit("hidden", self.shape.hidden, "widths of the fully connected layers", {.low = 1, .high = kMaxWidth});
     visit("activation", self.shape.activation, "between the layers");
-    NetworkKind<Cnn>::visit_activations(self, visit);
+    ActivationSettings::fields(self.activations, visit);
     visit("filters", self.shape.filters,
           "channels behind each 5 x 5 convolution; max pooling 2 x 2 follows each",
           {.low = 1, .high = kMaxWidth});

@@ -16,12 +16,12 @@ struct Gpt : NetworkKind<Gpt> {
   static constexpr TextForm kTextForm = TextForm::kRunning;
   TextData text;
   GptShape shape;  // the vocabulary is the data's
-  KeptActivations activations = KeptActivations::kExact;
+  ActivationSettings activations;
 
   static void fields(auto& self, auto&& visit) {
     TextData::fields<Gpt>(self.text, visit);
     visit("activation", self.shape.activation, "inside the feed-forward layers");
-    NetworkKind<Gpt>::visit_activations(self, visit);
+    ActivationSettings::fields(self.activations, visit);
     visit("context", self.shape.context, "letters that the next one is predicted from",
           {.low = 1, .high = kMaxContext});
     visit("width", self.shape.width,

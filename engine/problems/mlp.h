@@ -16,14 +16,14 @@ struct Mlp : NetworkKind<Mlp> {
       .is_network = true};
   RowsData rows;
   MlpShape shape;  // inputs and classes are the data's
-  KeptActivations activations = KeptActivations::kExact;
+  ActivationSettings activations;
 
   static void fields(auto& self, auto&& visit) {
     RowsData::fields<Mlp>(self.rows, visit);
     visit("hidden", self.shape.hidden, "widths of the hidden layers; none is softmax regression",
           {.low = 1, .high = kMaxWidth});
     visit("activation", self.shape.activation, "between the layers");
-    NetworkKind<Mlp>::visit_activations(self, visit);
+    ActivationSettings::fields(self.activations, visit);
   }
   void check() const { rows.check(); }
   void check(const Agreement& agreement) const {

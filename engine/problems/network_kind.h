@@ -32,16 +32,43 @@ inline std::span<const std::string_view> words_of(KeptActivations) {
   return words;
 }
 
+// "none", "sqrt", or a whole number of bytes, with KB, MB or GB (1024 times the one before) as they divide
+// it.
+template <>
+struct Spelling<ActivationBudget> {
+  static bool read(std::string_view text, ActivationBudget& out);
+  static std::string write(const ActivationBudget& budget);
+  static constexpr std::string_view expected = "\"none\", \"sqrt\" or a size as \"4MB\" (or KB, GB)";
+};
+
 // These throw DataError.
+[[noreturn]] void refuse_budget(const BudgetTooSmall& error);
 void check_range(const char* key, std::size_t value, double high);
 void check_widths(const char* key, const std::vector<std::uint32_t>& widths);
 void check_activation(Activation activation);
 void check_classes(std::string_view kind, const Agreement& agreement);
 void check_alphabet(const Agreement& agreement, std::size_t fewest);
 
+struct ActivationSettings {
+  KeptActivations kept = KeptActivations::kExact;
+  ActivationBudget budget;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("activations", self.kept,
+          "what a client keeps them in until it goes backward; bfloat16: about two thirds of the memory, "
+          "rounded gradients",
+          {.quiet = true});
+    visit(
+        "activation_budget", self.budget,
+        "memory in which a client computes the gradient of a block of samples: what does not fit is computed "
+        "again, to the same bits; `sqrt`: of n places where few numbers are alive, about sqrt(n) keep them",
+        {.quiet = true});
+  }
+};
+
 // d, start and population of a kind that has
 //   Network network(const Agreement&) const
-//   KeptActivations activations = KeptActivations::kExact, visited by visit_activations()
+//   ActivationSettings activations, visited by ActivationSettings::fields()
 //   samples<Real>(const Agreement&, Dataset&& or const Windows&) const, a unique_ptr of Examples<Real>
 template <class Kind>
 struct NetworkKind {
@@ -61,22 +88,20 @@ struct NetworkKind {
       train = kind().template samples<Real>(agreement, samples.train_text);
       test = kind().template samples<Real>(agreement, samples.test_text);
     }
-    return std::make_unique<PopulationOf<Real, Oracle>>(
-        Oracle(network_to_run(agreement), std::move(train), std::move(samples.train_shares), std::move(test),
-               std::move(samples.test_shares)));
-  }
-
-  static void visit_activations(auto& self, auto&& visit) {
-    visit("activations", self.activations,
-          "what a client keeps them in until it goes backward; bfloat16: about two thirds of the memory, "
-          "rounded gradients",
-          {.quiet = true});
+    try {
+      return std::make_unique<PopulationOf<Real, Oracle>>(
+          Oracle(network_to_run(agreement), std::move(train), std::move(samples.train_shares),
+                 std::move(test), std::move(samples.test_shares)));
+    } catch (const BudgetTooSmall& error) {
+      refuse_budget(error);
+    }
   }
 
  private:
   Network network_to_run(const Agreement& agreement) const {
     Network network = kind().network(agreement);
-    network.keep_activations(kind().activations);
+    network.keep_activations(kind().activations.kept);
+    network.limit_activations(kind().activations.budget);
     return network;
   }
   const Kind& kind() const { return static_cast<const Kind&>(*this); }

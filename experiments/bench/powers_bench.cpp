@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "engine/models/gpt.h"
 #include "engine/problems/logistic.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/tasks.h"
@@ -243,6 +244,40 @@ void linear(Bench& bench) {
       1);
 }
 
+// Gradients of a deep transformer in a quarter of the memory, against all of it.
+void recomputation(Bench& bench) {
+  const std::size_t layers = bench.size(std::size_t{48}, std::size_t{2}), context = 32, count = 16;
+  Network network = gpt({.vocabulary = 65, .context = context, .width = 48, .layers = layers, .heads = 6});
+  std::vector<Token> letters(count + context + 1);
+  for (std::size_t k = 0; k < letters.size(); ++k) letters[k] = static_cast<Token>(k * k % 65);
+  const Runner<float>::ExampleAt at = [&](std::size_t k) {
+    Example<float> example;
+    example.tokens = std::span(letters).subspan(k, context);
+    example.labels = std::span(letters).subspan(k + 1, context);
+    return example;
+  };
+  const std::vector<double> start = network.start(1);
+  const std::vector<float> x(start.begin(), start.end());
+  std::vector<float> expected(x.size()), gradient(x.size());
+  Runner<float> plain(network);
+  plain.loss_and_gradient(x, count, at, expected);
+  const auto compare_with = [&](const std::string& name, ActivationBudget budget) {
+    network.limit_activations(budget);
+    Runner<float> runner(network);
+    runner.loss_and_gradient(x, count, at, gradient);
+    compare(
+        bench, name, [&] { runner.loss_and_gradient(x, count, at, gradient); }, "without a budget",
+        [&] { plain.loss_and_gradient(x, count, at, expected); }, 1.4,
+        "gpt, " + std::to_string(layers) + " layers, width 48, context 32, b = 16; arena " +
+            std::to_string(runner.arena_bytes() / 1024) + " KB of " +
+            std::to_string(plain.arena_bytes() / 1024) +
+            (gradient == expected ? ", same bits" : ", OTHER BITS"));
+  };
+  compare_with("recomputation in a quarter of the memory",
+               ActivationBudget(plain.arena_bytes() / (bench.small() ? 1 : 4)));
+  compare_with("recomputation, sqrt schedule", ActivationBudget::sqrt());
+}
+
 }  // namespace
 
 void engine_powers(Bench& bench) {
@@ -262,6 +297,7 @@ void engine_powers(Bench& bench) {
   for (PowersTask* task : {&gpt1, &gpt4}) overlap(bench, *task);
   for (PowersTask* task : {&letters64, &narrow}) random_paths(bench, *task);
   for (PowersTask* task : {&gpt1, &gpt64, &letters1, &letters64, &narrow}) others(bench, *task);
+  recomputation(bench);
   linear(bench);
 }
 

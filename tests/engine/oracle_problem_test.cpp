@@ -96,7 +96,8 @@ TEST(Problem, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
     const auto exact = make_oracle<double>(spec, agreement, part, 0);
     std::visit(
         [](auto& problem) {
-          if constexpr (requires { problem.activations; }) problem.activations = KeptActivations::kBFloat16;
+          if constexpr (requires { problem.activations; })
+            problem.activations.kept = KeptActivations::kBFloat16;
         },
         spec.problem);
     const auto kept = make_oracle<double>(spec, agreement, part, 0);
@@ -105,6 +106,42 @@ TEST(Problem, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
     EXPECT_EQ(kept->loss_and_gradient(x, {}, g_kept), exact->loss_and_gradient(x, {}, g));
     EXPECT_NE(g_kept, g);
     for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(g_kept[j], g[j], 0.01);
+  }
+}
+
+TEST(Problem, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
+  for (const std::string name : {"mlp", "char_mlp", "gpt", "cnn"}) {
+    SCOPED_TRACE(name);
+    ProblemSpec spec = spec_of(name);
+    if (auto* mlp = std::get_if<Mlp>(&spec.problem)) mlp->shape.hidden = {8, 8, 8, 8};
+    const Agreement agreement = agreement_for(name);
+    const Part part = part_for(name);
+    const auto oracle_within = [&](ActivationBudget budget) {
+      std::visit(
+          [&](auto& problem) {
+            if constexpr (requires { problem.activations; }) problem.activations.budget = budget;
+          },
+          spec.problem);
+      return make_oracle<double>(spec, agreement, part, 0);
+    };
+    const std::vector<double> x = model_start(spec, agreement);
+    std::vector<double> g(x.size()), fitted(x.size());
+    const double loss = oracle_within({})->loss_and_gradient(x, {}, g);
+    std::string least;
+    try {
+      oracle_within(ActivationBudget(100));
+    } catch (const DataError& error) {
+      const std::string what = error.what(),
+                        start = "problem.activation_budget is too small for this model: the least is \"";
+      ASSERT_EQ(what.substr(0, start.size()), start);
+      least = what.substr(start.size(), what.size() - start.size() - 1);
+    }
+    ActivationBudget budget;
+    ASSERT_TRUE(Spelling<ActivationBudget>::read(least, budget)) << least;
+    for (const ActivationBudget each : {budget, ActivationBudget::sqrt()}) {
+      EXPECT_EQ(oracle_within(each)->loss_and_gradient(x, {}, fitted), loss);
+      EXPECT_EQ(fitted, g);
+    }
   }
 }
 

@@ -97,5 +97,46 @@ TEST(ModelSameRun, RealProcessesOverTcpGiveTheSameBits) {
   }
 }
 
+// What a run learns, and its metrics but for seconds.
+std::string outcome(const TemporaryFolder& folder, const std::string& run) {
+  return read_file(folder.path() / run / "model.bin") +
+         without_seconds(read_file(folder.path() / run / "metrics.csv"));
+}
+
+TEST(ModelSameRun, ABudgetForActivationsChangesNoBitInMemoryNorOverTcp) {
+  const TemporaryFolder folder;
+  write_texts(folder);
+  std::size_t number = 0;
+  for (const Model& model : models()) {
+    SCOPED_TRACE(model.name);
+    const std::string precision = number++ % 2 == 0 ? "fp64" : "fp32";
+    const std::string file = folder.write("same.toml", model_config(model, precision)).string();
+    const auto run = [&](const std::string& out, const std::string& transport, const std::string& budget) {
+      return run_gradwire(folder.path(), {"run", file, "--quiet", "--out", out, "--transport", transport,
+                                          "--set", "problem.activation_budget=" + budget});
+    };
+    const auto refused = run("small", "encoded", "1KB");
+    ASSERT_EQ(refused.code, 2);
+    const std::string start = "problem.activation_budget is too small for this model: the least is \"";
+    const std::size_t at = refused.err.find(start);
+    ASSERT_NE(at, std::string::npos) << refused.err;
+    EXPECT_EQ(lines_of(refused.err).size(), 1u) << refused.err;
+    const std::string least =
+        refused.err.substr(at + start.size(), refused.err.rfind('"') - at - start.size());
+    ASSERT_EQ(run("plain", "encoded", "none").code, 0);
+    for (const std::string& budget : {std::string("sqrt"), least})
+      for (const char* transport : {"encoded", "tcp"}) {
+        SCOPED_TRACE(budget + " " + transport);
+        const auto result = run("fitted", transport, budget);
+        ASSERT_EQ(result.code, 0) << result.err;
+        EXPECT_EQ(outcome(folder, "fitted"), outcome(folder, "plain"));
+        EXPECT_NE(read_file(folder.path() / "fitted/config.toml").find("activation_budget = \"" + budget),
+                  std::string::npos);
+        std::filesystem::remove_all(folder.path() / "fitted");
+      }
+    std::filesystem::remove_all(folder.path() / "plain");
+  }
+}
+
 }  // namespace
 }  // namespace gradwire

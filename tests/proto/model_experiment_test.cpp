@@ -68,6 +68,28 @@ TEST(ModelExperiment, ASpecWithoutNumbersTakesThoseOfTheModel) {
   EXPECT_EQ(model_dim(spec, letters(26)), 1755u + 1052 * 16);
 }
 
+TEST(ModelExperiment, ABudgetForActivationsIsASizeOrSqrt) {
+  const auto budget = [](const std::string& text) {
+    return std::get<Gpt>(spec_of("gpt", "activation_budget = \"" + text + "\"\n").problem).activations.budget;
+  };
+  EXPECT_EQ(std::get<Gpt>(spec_of("gpt").problem).activations.budget, ActivationBudget());
+  EXPECT_EQ(budget("none"), ActivationBudget());
+  EXPECT_EQ(budget("sqrt"), ActivationBudget::sqrt());
+  EXPECT_EQ(budget("4MB"), ActivationBudget(4 << 20));
+  EXPECT_EQ(budget("12345B"), ActivationBudget(12345));
+  EXPECT_EQ(budget("1024KB"), budget("1MB"));
+  EXPECT_EQ(budget("3GB").bytes(), std::uint64_t{3} << 30);
+  for (const char* text : {"4", "0MB", "-1MB", "MB", "4 MB", "4.5MB", "4mb", "", "99999999999999999999B",
+                           "17179869184GB", "all"})
+    EXPECT_EQ(error_of(file_of("gpt", "activation_budget = \"" + std::string(text) + "\"\n")),
+              "dir/a.toml:4: problem.activation_budget must be \"none\", \"sqrt\" or a size as \"4MB\" (or "
+              "KB, GB), not \"" +
+                  std::string(text) + "\"");
+  EXPECT_EQ(error_of(file_of("mlp"), {"problem.activation_budget=4"}),
+            "--set problem.activation_budget: problem.activation_budget must be \"none\", \"sqrt\" or a size "
+            "as \"4MB\" (or KB, GB), not 4");
+}
+
 TEST(ModelExperiment, EveryKeyReachesTheModel) {
   const ProblemSpec gpt_spec = spec_of("gpt",
                                        "context = 5\nwidth = 6\nlayers = 2\nheads = 3\nepsilon = 0\n"
