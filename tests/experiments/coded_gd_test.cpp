@@ -35,11 +35,11 @@ rounds = 25
 
 using Sets = std::vector<std::string>;
 
-Prepared prepared(const Sets& sets) { return prepare(parse_experiment(kCoded, "coded.toml", sets)); }
+Prepared coded(const Sets& sets) { return prepare(parse_experiment(kCoded, "coded.toml", sets)); }
 
-std::string refusal(const Sets& sets) {
+std::string coded_refusal(const Sets& sets) {
   try {
-    (void)prepared(sets);
+    (void)coded(sets);
   } catch (const ExperimentError& error) {
     return error.what();
   }
@@ -47,7 +47,7 @@ std::string refusal(const Sets& sets) {
 }
 
 // The part of client i where nobody holds copies.
-std::unique_ptr<Oracle<double>> part_of(const Experiment& experiment, std::uint32_t i) {
+std::unique_ptr<Oracle<double>> plain_part(const Experiment& experiment, std::uint32_t i) {
   Experiment plain = experiment;
   plain.clients.copies = 1;
   const ProblemSpec spec = problem_spec(plain);
@@ -62,13 +62,13 @@ TEST(CodedGd, IsItsListing) {
     SCOPED_TRACE(how.back());
     Sets sets = how;
     sets.insert(sets.end(), {"server.quorum=0.75", "clients.seconds=linear", "algorithm.step_size=0.4"});
-    const Prepared p = prepared(sets);
+    const Prepared p = coded(sets);
     const Copies copies{p.experiment.clients.copies, p.experiment.clients.placement};
     const GradientCode code(8, copies, how.back() != "algorithm.recovery=approximate", 1);
     const std::vector<ClientId> S{0, 1, 2, 3, 4, 5};
     const std::vector<double> a = code.weights(S);
     std::vector<std::unique_ptr<Oracle<double>>> f;
-    for (std::uint32_t j = 0; j < 8; ++j) f.push_back(part_of(p.experiment, j));
+    for (std::uint32_t j = 0; j < 8; ++j) f.push_back(plain_part(p.experiment, j));
     std::vector<double> x(7), g(7), m(7), step(7);
     for (int t = 0; t < 25; ++t) {
       std::fill(step.begin(), step.end(), 0.0);
@@ -90,26 +90,26 @@ TEST(CodedGd, IsItsListing) {
 }
 
 TEST(CodedGd, OfARingIsGradientDescentWhoeverIsLate) {
-  const RunTrace gd = trace(prepared({"algorithm.name=gd", "clients.copies=1"}), false, 1);
+  const RunTrace gd = trace(coded({"algorithm.name=gd", "clients.copies=1"}), false, 1);
   for (const char* seconds : {"lognormal:1", "linear", "sqrt"}) {
-    const RunTrace coded =
-        trace(prepared({"clients.copies=3", "server.quorum=0.75", std::string("clients.seconds=") + seconds}),
+    const RunTrace late =
+        trace(coded({"clients.copies=3", "server.quorum=0.75", std::string("clients.seconds=") + seconds}),
               false, 1);
-    for (std::size_t j = 0; j < 7; ++j) EXPECT_NEAR(coded.model[j], gd.model[j], 1e-10) << seconds;
+    for (std::size_t j = 0; j < 7; ++j) EXPECT_NEAR(late.model[j], gd.model[j], 1e-10) << seconds;
   }
 }
 
 TEST(CodedGd, OfGroupsHasTheSameBitsWhoeverIsLate) {
   const Sets groups = {"clients.copies=4", "clients.placement=groups"};
-  const RunTrace all = trace(prepared(groups), false, 1);
+  const RunTrace all = trace(coded(groups), false, 1);
   for (const char* precision : {"fp64", "fp32"})
     for (const char* seconds : {"lognormal:1", "linear"}) {
       Sets sets = groups;
       sets.push_back(std::string("precision=") + precision);
-      const RunTrace whole = trace(prepared(sets), false, 1);
+      const RunTrace whole = trace(coded(sets), false, 1);
       sets.insert(sets.end(), {"server.quorum=0.625", std::string("clients.seconds=") + seconds});
       for (const unsigned threads : {1u, 3u}) {
-        const RunTrace late = trace(prepared(sets), false, threads);
+        const RunTrace late = trace(coded(sets), false, threads);
         EXPECT_EQ(late.model, whole.model) << seconds << ", " << precision;
         EXPECT_EQ(late.result.last.replies, 5u);
       }
@@ -120,8 +120,8 @@ TEST(CodedGd, OfGroupsHasTheSameBitsWhoeverIsLate) {
 // Exact: 2 Δ⁰/(γT) for γ = 1/L, though the slowest are never heard; so does the gap fall by 1 − γμ.
 TEST(CodedGd, ObeysTheBoundOfGradientDescentWithoutTheSlowest) {
   for (const char* placement : {"ring", "groups"}) {
-    const Prepared p = prepared({"clients.copies=4", std::string("clients.placement=") + placement,
-                                 "server.quorum=0.625", "clients.seconds=linear", "run.rounds=60"});
+    const Prepared p = coded({"clients.copies=4", std::string("clients.placement=") + placement,
+                              "server.quorum=0.625", "clients.seconds=linear", "run.rounds=60"});
     const double gamma = std::stod(p.experiment.algorithm.step_size), L = p.smoothness->L,
                  mu = p.smoothness->mu;
     EXPECT_NEAR(gamma, 1 / L, 1e-15);
@@ -142,20 +142,20 @@ TEST(CodedGd, ObeysTheBoundOfGradientDescentWithoutTheSlowest) {
 }
 
 TEST(CodedGd, CopiesLeaveTheFunctionAsItIs) {
-  const RunTrace plain = trace(prepared({"algorithm.name=gd", "clients.copies=1"}), false, 1);
-  const RunTrace copied = trace(prepared({"algorithm.name=gd", "clients.copies=3"}), false, 1);
+  const RunTrace plain = trace(coded({"algorithm.name=gd", "clients.copies=1"}), false, 1);
+  const RunTrace copied = trace(coded({"algorithm.name=gd", "clients.copies=3"}), false, 1);
   for (std::size_t j = 0; j < 7; ++j) EXPECT_NEAR(copied.model[j], plain.model[j], 1e-13);
   EXPECT_EQ(copied.result.last.grad_calls, 3 * plain.result.last.grad_calls);
 }
 
 TEST(CodedGd, IsRefusedWhereTheGradientCannotBeRecovered) {
   const auto says = [](const Sets& sets, const std::string& what) {
-    EXPECT_NE(refusal(sets).find(what), std::string::npos) << refusal(sets);
+    EXPECT_NE(coded_refusal(sets).find(what), std::string::npos) << coded_refusal(sets);
   };
   says({"server.quorum=0.75"},
        "coded_gd recovers the gradient from 7 of 8 replies or more, and quorum ends a "
        "round with 6; raise it, or clients.copies, or write recovery = \"approximate\"");
-  EXPECT_EQ(refusal({"server.quorum=0.75", "algorithm.recovery=approximate"}), "");
+  EXPECT_EQ(coded_refusal({"server.quorum=0.75", "algorithm.recovery=approximate"}), "");
   says({"clients.copies=9"}, "copies = 9 is more than there are clients (8)");
   says({"clients.copies=3", "clients.placement=groups"},
        "copies = 3 does not divide the 8 clients into groups");

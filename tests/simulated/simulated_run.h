@@ -28,6 +28,7 @@ enum class Bug {
   kAddsInArrivalOrder,
   kAddsBeforeAccepting,
   kAddsWhatIsOutdated,  // of an asynchronous method: a reply whose point is too old
+  kAddsTwice,           // the same: a reply
 };
 
 // A journal's disk that keeps the last record to itself until the next one comes.
@@ -70,6 +71,7 @@ class CarelessHalf final : public ServerHalf<Real> {
       fresh.round = half_.broadcast().round;
       return half_.apply(std::span(&fresh, 1));
     }
+    if (bug_ == Bug::kAddsTwice) half_.apply(uplinks);
     const bool careless = bug_ == Bug::kAddsInArrivalOrder || bug_ == Bug::kAddsBeforeAccepting;
     if (uplinks.empty() || !careless) return half_.apply(uplinks);
     std::vector<Reply<Real>> given;
