@@ -8,9 +8,9 @@
 
 namespace gradwire {
 
-// How samples become parts: in their order, shuffled, sorted by label, or with shares of each label that are
-// drawn from a Dirichlet distribution.
-enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet };
+// How samples become parts: in their order, shuffled, sorted by label, with shares of each label that are
+// drawn from a Dirichlet distribution, or by the role of a play that says them.
+enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet, kByRole };
 
 // The samples of one client: rows or windows of text, whichever the kind of problem reads. The other form
 // stays empty.
