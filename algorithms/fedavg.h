@@ -4,8 +4,10 @@
 //   x^{t+1} = x^t + γ mean_{i∈S} (y_i − x^t)           server, sends x^{t+1}
 //
 // K = local_steps (or local_epochs passes), γ_l = local_step_size (theory: 1/(K L_max)), γ = step_size (1 by
-// default). The mean is over those who replied, Σ_S w_i Δ_i / Σ_S w_i with clients.weights w_i: the paper's
-// ratio, not unbiased. With heterogeneous data its fixed point is not x*: client drift of order γ_l K.
+// default). local_optimizer steps otherwise along the same gradient (optimizers/optimizer.h), in the other
+// methods that end with LocalSteps, too. The mean is over those who replied, Σ_S w_i Δ_i / Σ_S w_i with
+// clients.weights w_i: the paper's ratio, not unbiased. With heterogeneous data its fixed point is not x*:
+// client drift of order γ_l K.
 #pragma once
 
 #include <algorithm>
@@ -46,11 +48,12 @@ template <class Real>
 struct LocalTrainer {
   const Setup<Real>& setup;
   LocalSteps local;
+  LocalOptimizer optimizer;
   double mu;
   Store<Real> delta;
 
   LocalTrainer(const Setup<Real>& s, const LocalSteps& l, double proximal = 0)
-      : setup(s), local(l), mu(proximal) {}
+      : setup(s), local(l), optimizer(l.optimizer, s.d), mu(proximal) {}
   static void fields(auto&, auto&&) {}
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
@@ -66,7 +69,7 @@ struct LocalTrainer {
       if (mu > 0) {
         for (std::size_t j = 0; j < x.size(); ++j) grad[j] += Real(mu) * (y[j] - x[j]);
       }
-      axpy<Real>(-gamma_l, grad, y);
+      optimizer.step(k, gamma_l, grad, y, ctx.scratch);
     });
     axpy<Real>(Real(-1), x, y);
     return reply_of(down, loss_at_x, compress(ctx.compressor, y, ctx.draw_key(ctx.draw), ctx.scratch, delta));

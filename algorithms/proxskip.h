@@ -7,7 +7,8 @@
 //
 // A round here is one communication: x^t is the mean that all clients start from, and the number of local
 // steps until heads comes from the coins of round t. Theory: γ = 1/L_max, p = √(γμ) (= 1/√κ); Ψ = Σ‖x_i −
-// x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖² shrinks by 1 − min(γμ, p²) a step.
+// x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖² shrinks by 1 − min(γμ, p²) a step. h_i is read off plain gradient steps,
+// so there is no local_optimizer.
 #pragma once
 
 #include <algorithm>

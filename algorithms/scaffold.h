@@ -10,7 +10,7 @@
 // y_i − x^t are nearly equal, so every average of them is right, and the steadiest one is best.
 //
 // Theory: γ_l = min(1/(81 K γ L_max), |S|/(15 μ n K γ)) (the second for μ > 0), for nonconvex f_i also
-// (|S|/n)^{2/3}/(24 K γ L_max); in practice 1/(K L_max) works.
+// (|S|/n)^{2/3}/(24 K γ L_max); in practice 1/(K L_max) works. local_optimizer steps along ∇f_i(y) − c_i + c.
 #pragma once
 
 #include <algorithm>
@@ -49,6 +49,11 @@ struct ScaffoldParams {
     LocalSteps::fields(self.local, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
+    if (option.is("2") && !local.optimizer.is_plain())
+      throw ConfigError(
+          "algorithm.option",
+          "option 2 takes c_i from the local steps, so these must be plain gradient steps; with "
+          "local_optimizer, local_weight_decay or local_clip_norm write option = \"1\"");
     step_size.resolve(1);
     local.resolve(theory, warnings, [&](double K) {
       const Smoothness& s = need_smoothness(theory, "algorithm.local_step_size");
@@ -69,12 +74,17 @@ struct Scaffold {
   struct Client {
     const Setup<Real>& setup;
     LocalSteps local;
+    LocalOptimizer optimizer;
     bool gradient_at_x;
     Vec<Real> c_i;
     Store<Real> dy, dc;
 
     Client(const Setup<Real>& s, const Params& p)
-        : setup(s), local(p.local), gradient_at_x(p.option.is("1")), c_i(s.d) {}
+        : setup(s),
+          local(p.local),
+          optimizer(p.local.optimizer, s.d),
+          gradient_at_x(p.option.is("1")),
+          c_i(s.d) {}
     static void fields(auto& self, auto&& visit) { visit(self.c_i); }
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
@@ -89,7 +99,8 @@ struct Scaffold {
       each_local_step(local, setup.algorithm.batch, down.round, ctx, [&](std::uint32_t k, Batch batch) {
         const double loss = ctx.oracle.loss_and_gradient(y, batch, grad);
         if (k == 0) loss_at_x = loss;
-        for (std::size_t j = 0; j < x.size(); ++j) y[j] -= gamma_l * (grad[j] - c_i[j] + c[j]);
+        for (std::size_t j = 0; j < x.size(); ++j) grad[j] = grad[j] - c_i[j] + c[j];
+        optimizer.step(k, gamma_l, grad, y, ctx.scratch);
         ++K;
       });
       if (gradient_at_x) {

@@ -9,6 +9,7 @@
 #include "base/config_error.h"
 #include "base/field.h"
 #include "base/nearest.h"
+#include "base/spec_text.h"
 #include "compressors/compress_finite.h"
 #include "compressors/norms.h"
 
@@ -18,11 +19,6 @@ namespace {
 constexpr const char* kKey = "algorithm.compressor";
 
 [[noreturn]] void fail(const std::string& message) { throw ConfigError(kKey, message); }
-
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  return "'" + std::string(text.substr(0, kLongest)) + (text.size() > kLongest ? "...'" : "'");
-}
 
 template <class F, class... C>
 void each_type(F&& f, CompressorList<C...>) {
@@ -39,14 +35,10 @@ struct Run {
 };
 
 void bind(Count& k, const Run& run, std::string_view name) {
-  const std::size_t d = run.d;
-  if (k.share > 0) {
-    const double wanted = std::max(1.0, std::floor(k.share * static_cast<double>(d) + 0.5));
-    k = {static_cast<std::uint32_t>(std::min(wanted, static_cast<double>(d))), 0};
-  }
-  if (k.count > d)
+  k.resolve(run.d);
+  if (k.count > run.d)
     fail(std::string(name) + ": k = " + std::to_string(k.count) + " is larger than the dimension " +
-         std::to_string(d));
+         std::to_string(run.d));
 }
 void bind(Clients& n, const Run& run, std::string_view name) {
   if (n.count == 0) n.count = run.n;
@@ -66,28 +58,6 @@ void bind(Rows& rows, const Run& run, std::string_view name) {
 }
 template <class Other>
 void bind(Other&, const Run&, std::string_view) {}
-
-template <class C>
-void set_field(C& c, std::string_view item) {
-  const std::size_t equals = item.find('=');
-  const std::string_view key = item.substr(0, equals);
-  const std::vector<Field> fields = fields_of(c);
-  const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
-  if (field == fields.end()) {
-    std::vector<std::string> known;
-    for (const Field& f : fields) known.emplace_back(f.key);
-    fail(std::string(C::name) + " has no parameter " + quoted(key) +
-         (known.empty() ? "; it takes none" : suggest(key, known)));
-  }
-  if (equals == std::string_view::npos)
-    fail(std::string(C::name) + ": " + quoted(key) + " needs a value, as in " + std::string(key) + "=...");
-  const std::string_view text = item.substr(equals + 1);
-  try {
-    field->from_text(kKey, field->has_spelling() ? std::string(text) : canonical_text(text));
-  } catch (const ConfigError& refused) {
-    fail(std::string(C::name) + ": " + refused.what());
-  }
-}
 
 // Whether counts are known and fit; parse_compressor with d > 0 guarantees this.
 bool fits(const Count& k, std::size_t d) { return k.share == 0 && k.count != 0 && k.count <= d; }
@@ -115,18 +85,7 @@ void require_resolved(const C& c, std::size_t d) {
 template <class C>
 C parse_fields(std::string_view parameters, const Run& run) {
   C c;
-  std::vector<std::string_view> given;
-  while (!parameters.empty()) {
-    const std::size_t comma = parameters.find(',');
-    const std::string_view item = parameters.substr(0, comma), key = item.substr(0, item.find('='));
-    set_field(c, item);
-    if (std::find(given.begin(), given.end(), key) != given.end())
-      fail(std::string(C::name) + ": " + quoted(key) + " is given twice");
-    given.push_back(key);
-    if (comma != std::string_view::npos && comma + 1 == parameters.size())
-      fail(std::string(C::name) + ": the list of parameters ends with a comma");
-    parameters = comma == std::string_view::npos ? std::string_view{} : parameters.substr(comma + 1);
-  }
+  read_settings(kKey, C::name, fields_of(c), parameters);
   if (run.d == 0) return c;
   C::fields(c, [&](std::string_view, auto& member, auto&&...) { bind(member, run, C::name); });
   if constexpr (requires { C::unfit; }) {
@@ -136,10 +95,8 @@ C parse_fields(std::string_view parameters, const Run& run) {
 }
 
 Compressor parse_simple(std::string_view spec, const Run& run) {
-  const std::size_t colon = spec.find(':');
-  const std::string_view name = spec.substr(0, colon);
-  if (colon != std::string_view::npos && colon + 1 == spec.size())
-    fail(quoted(spec) + " ends with a colon; leave it out, or write NAME:KEY=VALUE");
+  const SpelledThing thing = split_spec(kKey, spec);
+  const std::string_view name = thing.name;
   Compressor result;
   bool found = false;
   std::vector<std::string> known;
@@ -147,8 +104,7 @@ Compressor parse_simple(std::string_view spec, const Run& run) {
     known.emplace_back(C::name);
     if (name != C::name) return;
     found = true;
-    const auto parameters = colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1);
-    result = parse_fields<C>(parameters, run);
+    result = parse_fields<C>(thing.settings, run);
   });
   for (const std::string_view composed : {Scaled::name, Induced::name}) {
     known.emplace_back(composed);
@@ -156,7 +112,7 @@ Compressor parse_simple(std::string_view spec, const Run& run) {
       fail(std::string(name) + " goes around others: write " + std::string(name) +
            (composed == Scaled::name ? "(C)" : "(C1,C2)"));
   }
-  if (!found) fail("unknown compressor " + quoted(name) + suggest(name, known));
+  if (!found) fail("unknown compressor " + quoted_spec(name) + suggest(name, known));
   return result;
 }
 
@@ -185,13 +141,13 @@ Compressor parse(std::string_view spec, const Run& run, int depth) {
   const std::size_t open = spec.find('(');
   if (open == std::string_view::npos && !spec.ends_with(')')) return parse_simple(spec, run);
   if (open == std::string_view::npos || !spec.ends_with(')'))
-    fail(quoted(spec) + ": parentheses that do not match; write OUTER(INNER)");
-  if (depth == kDeepest) fail(quoted(spec) + ": too many compressors inside of one another");
+    fail(quoted_spec(spec) + ": parentheses that do not match; write OUTER(INNER)");
+  if (depth == kDeepest) fail(quoted_spec(spec) + ": too many compressors inside of one another");
   const std::string_view head = spec.substr(0, open);
   const auto arguments = split_arguments(spec.substr(open + 1, spec.size() - open - 2));
   const std::size_t wanted = head == Induced::name ? 2 : 1;
   if (arguments.size() != wanted)
-    fail(quoted(spec) + ": " + quoted(head) + " goes around " +
+    fail(quoted_spec(spec) + ": " + quoted_spec(head) + " goes around " +
          (wanted == 2 ? "two compressors" : "one compressor"));
   std::vector<Compressor> parts;
   if (head != Scaled::name && head != Induced::name) parts.push_back(parse_simple(head, run));
@@ -208,15 +164,7 @@ Compressor parse(std::string_view spec, const Run& run, int depth) {
 
 template <class C>
 std::string simple_spec(C c) {
-  std::string text(C::name);
-  char separator = ':';
-  for (const Field& field : fields_of(c)) {
-    const std::string value = field.text();
-    if (value.empty()) continue;
-    text += separator + std::string(field.key) + "=" + value;
-    separator = ',';
-  }
-  return text;
+  return spec_text(C::name, fields_of(c));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "compressors/count.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 
 namespace gradwire {
 namespace {
@@ -22,6 +24,12 @@ bool positive(std::string_view text, std::uint32_t& out) {
 std::string known(std::uint32_t count) { return count == 0 ? "" : std::to_string(count); }
 
 }  // namespace
+
+void Count::resolve(std::size_t d) {
+  if (!(share > 0)) return;
+  const double wanted = std::max(1.0, std::floor(share * static_cast<double>(d) + 0.5));
+  *this = {static_cast<std::uint32_t>(std::min(wanted, static_cast<double>(d))), 0};
+}
 
 bool Spelling<Count>::read(std::string_view text, Count& out) {
   if (!text.ends_with('%')) {

@@ -1,6 +1,7 @@
 // The types of their own that parameters of compressors have.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@ struct Count {
   std::uint32_t count = 1;
   double share = 0;  // > 0: `count` is round(share * d), at least 1, once resolved
   bool operator==(const Count&) const = default;
+  // Turns a share into a count. A count that was given as one may be larger than d.
+  void resolve(std::size_t d);
 };
 
 // The number of clients of the run; 0 until it is known.

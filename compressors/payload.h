@@ -143,6 +143,9 @@ class Scratch {
     return vectors_[k];
   }
   std::vector<std::uint32_t> order;  // for selection and sampling
+  // Of local optimisers, which select while `order` holds the batches of the client's steps.
+  std::vector<std::uint32_t> order_of_optimizer, selected, places;
+  std::vector<std::uint8_t> codes;
   std::vector<MagnitudeBits<Real>> magnitudes;
   std::vector<double> doubles, more_doubles;
   BlockMemo blocks;  // kept from call to call, as n clients on a thread ask for the same

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "algorithms/methods.h"
+#include "algorithms/optimizers/optimizer.h"
 #include "base/nearest.h"
 #include "engine/problems/problem.h"
 #include "experiments/support/results_dir.h"
@@ -98,6 +99,14 @@ std::string compressors() {
          table.text();
 }
 
+std::string optimizers() {
+  TextTable table;
+  for (const OptimizerHelp& o : optimizer_help()) table.row({o.name + ":" + o.parameters, o.summary});
+  return "Optimisers of local steps: [algorithm] local_optimizer = \"NAME:KEY=VALUE,...\"; g is what the "
+         "method steps along, gamma its step size\n" +
+         table.text();
+}
+
 std::string what_it_reads(DataForm data) {
   switch (data) {
     case DataForm::kRows: return "samples";
@@ -130,11 +139,13 @@ std::string keys() {
 std::string list_text(std::string_view topic) {
   if (topic == "algorithms") return algorithms();
   if (topic == "compressors") return compressors();
+  if (topic == "optimizers") return optimizers();
   if (topic == "problems") return problems();
   if (topic == "keys") return keys();
-  if (topic.empty()) return algorithms() + "\n" + compressors() + "\n" + problems() + "\n" + keys();
+  if (topic.empty())
+    return algorithms() + "\n" + compressors() + "\n" + optimizers() + "\n" + problems() + "\n" + keys();
   throw UsageError("unknown topic '" + std::string(topic) + "'" +
-                   suggest(topic, {"algorithms", "compressors", "problems", "keys"}));
+                   suggest(topic, {"algorithms", "compressors", "optimizers", "problems", "keys"}));
 }
 
 }  // namespace gradwire

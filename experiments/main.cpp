@@ -294,7 +294,8 @@ Examples:
 
 void add_list(CLI::App& app, Arguments& a) {
   CLI::App* list = app.add_subcommand("list", "Show what an experiment file can name");
-  list->add_option("TOPIC", a.topic, "algorithms, compressors, problems or keys; all unless given");
+  list->add_option("TOPIC", a.topic,
+                   "algorithms, compressors, optimizers, problems or keys; all unless given");
   list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n");
 }
 

@@ -51,9 +51,10 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
     const auto test_data = read(test);
     return share_samples(std::move(data), &test_data, spec);
   };
-  if (const auto text = text_reading(e.problem))
-    return shared(
-        [&](const std::string& from) { return reading.text(from, base, text->form, text->context); });
+  if (auto text = text_reading(e.problem)) {
+    text->by_role = spec.partition == PartitionKind::kByRole;
+    return shared([&](const std::string& from) { return reading.text(from, base, *text); });
+  }
   const RowsData& rows = *rows_of(e.problem);
   if (const SyntheticSpec drawn = synthetic_spec(rows, e.seed);
       source == "synthetic" && is_too_large_to_store(drawn)) {

@@ -15,7 +15,7 @@ import tempfile
 # What the files of a folder may include: other folders, all that they may see, also through other headers. Its own always.
 # The order is the one of docs/architecture.md: nothing may include what stands below it.
 _ORACLES = "base engine engine/smoothness"
-_METHODS = f"{_ORACLES} compressors algorithms/support algorithms"
+_METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
 _PROTO = f"{_ROUNDS} engine/files proto/wire proto/store proto/config proto/report"
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
@@ -37,8 +37,9 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "engine/oracles": f"{_ORACLES} engine/kernels",
     "engine/problems": f"{_ORACLES} {_MODELS}",
     "compressors": "base",
-    "algorithms/support": f"{_ORACLES} compressors",
-    "algorithms": f"{_ORACLES} compressors algorithms/support",
+    "algorithms/optimizers": "base compressors",
+    "algorithms/support": f"{_ORACLES} compressors algorithms/optimizers",
+    "algorithms": f"{_ORACLES} compressors algorithms/optimizers algorithms/support",
     "rounds": _METHODS,
     "cluster": _METHODS,
     "proto/wire": _METHODS,

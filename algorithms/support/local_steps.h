@@ -1,5 +1,5 @@
-// What the methods with local steps share: how long a client trains by itself in a round, and on which
-// batches.
+// What the methods with local steps share: how long a client trains by itself in a round, on which batches,
+// and by which optimiser.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "algorithms/optimizers/optimizer.h"
 #include "algorithms/support/context.h"
 #include "algorithms/support/params.h"
 #include "algorithms/support/sampling.h"
@@ -21,6 +22,7 @@ struct LocalSteps {
   std::uint32_t epochs = 0;  // > 0: passes over the client's samples in the place of K steps
   StepSize step_size;        // gamma_l
   Schedule schedule;         // of gamma_l
+  OptimizerSettings optimizer;
 
   static void fields(auto& self, auto&& visit) {
     visit("local_steps", self.steps, "K: gradient steps of a client in one round");
@@ -28,6 +30,7 @@ struct LocalSteps {
           "passes of a client over its samples in one round, in shuffled batches; 0: local_steps");
     visit("local_step_size", self.step_size, "gamma_l of the client's steps; theory: 1/(K L_max)");
     Schedule::fields(self.schedule, visit);
+    OptimizerSettings::fields(self.optimizer, visit);
   }
 
   // K; when the steps are counted in epochs, the K of an average client.
@@ -41,7 +44,12 @@ struct LocalSteps {
     if (steps > 1 && epochs > 0)
       throw ConfigError("algorithm.local_epochs", "give local_steps or local_epochs, not both");
     schedule.resolve(theory, warnings, !step_size.value);
+    if (!step_size.value && !optimizer.is_plain())
+      throw ConfigError("algorithm.local_step_size",
+                        "theory has a step size for plain gradient steps alone; give a number, or leave out "
+                        "local_optimizer, local_weight_decay and local_clip_norm");
     if (!step_size.value) step_size.resolve(theory_step(count(theory)));
+    optimizer.resolve(theory.d);
   }
 };
 

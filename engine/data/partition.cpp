@@ -25,8 +25,9 @@ constexpr double kMaxAlpha = 1e6;
 // What a split reads.
 struct Samples {
   std::size_t count = 0;
-  std::span<const double> label;  // one each; may be empty for contiguous and iid
-  std::size_t overlap = 0;        // a sample shares letters with this many samples after it
+  std::span<const double> label;                   // one each; may be empty for contiguous and iid
+  std::size_t overlap = 0;                         // a sample shares letters with this many samples after it
+  std::span<const std::uint32_t> role_start = {};  // as of Windows
 };
 
 void check(const Samples& samples, const SplitSpec& spec) {
@@ -162,6 +163,7 @@ RowLists split_train(std::span<const double> label, Rows rows, const SplitSpec& 
                        [label](std::uint32_t a, std::uint32_t b) { return label[a] < label[b]; });
       break;
     case PartitionKind::kDirichlet: return dirichlet_split(label, rows, spec);
+    case PartitionKind::kByRole: throw DataError("clients.partition: by_role splits text alone");
   }
   return equal_blocks(std::move(rows), spec.clients);
 }
@@ -206,8 +208,36 @@ RowLists train_lists(const Samples& samples, Rows rows, const SplitSpec& spec) {
   return share_out(std::move(rows), 1);
 }
 
+// Role i for client i; holds out the end of what each role says, and drops what shares letters with it.
+Split split_by_role(const Samples& samples, const SplitSpec& spec) {
+  const std::span<const std::uint32_t> start = samples.role_start;
+  if (start.size() < spec.clients + std::size_t{1})
+    throw DataError("clients.count = " + std::to_string(spec.clients) + ", but " +
+                    std::to_string(start.empty() ? 0 : start.size() - 1) +
+                    " roles say enough for a sample; lower clients.count");
+  Split result;
+  for (std::uint32_t i = 0; i < spec.clients; ++i) {
+    const std::size_t count = start[i + 1] - start[i];
+    const auto held_out =
+        static_cast<std::size_t>(std::llround(spec.test_share * static_cast<double>(count)));
+    const std::size_t dropped = held_out > 0 ? samples.overlap : 0;
+    if (held_out + dropped >= count)
+      throw DataError("problem.test_share leaves role " + std::to_string(i + 1) +
+                      ", by length, no sample to train on; lower it, or clients.count");
+    const auto append = [](RowLists& to, std::size_t first, std::size_t last) {
+      for (std::size_t row = first; row < last; ++row) to.row.push_back(static_cast<std::uint32_t>(row));
+      to.start.push_back(static_cast<std::uint32_t>(to.row.size()));
+    };
+    append(result.train, start[i], start[i + 1] - held_out - dropped);
+    append(result.test, start[i + 1] - held_out, start[i + 1]);
+  }
+  return result;
+}
+
 Split split(const Samples& samples, const SplitSpec& spec) {
   check(samples, spec);
+  if (spec.partition == PartitionKind::kByRole && !samples.role_start.empty())
+    return split_by_role(samples, spec);
   HeldOut parts = hold_out(samples, spec);
   if (spec.samples_per_client == 0 && parts.train.size() < spec.clients) {
     throw DataError("more clients than samples: " + std::to_string(spec.clients) + " clients, " +
@@ -237,7 +267,7 @@ Samples samples_of(const Windows& text, const SplitSpec& spec, std::vector<doubl
   }
   if (by_label)
     for (std::size_t s = 0; s < text.size(); ++s) label.push_back(text.labels(s)[0]);
-  return {text.size(), label, text.targets > 1 ? text.context : 0};
+  return {text.size(), label, text.targets > 1 ? text.context : 0, text.role_start};
 }
 
 Split split_for(const Samples& samples, std::size_t test_count, bool has_test, SplitSpec spec) {

@@ -11,6 +11,7 @@
 #include "engine/data/libsvm.h"
 #include "engine/data/lines.h"
 #include "engine/data/synthetic.h"
+#include "engine/play.h"
 
 namespace gradwire {
 namespace {
@@ -111,14 +112,14 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
                   "; use digits, libsvm:PATH, csv:PATH, idx:DIR, text:PATH or synthetic");
 }
 
-Windows read_text(std::string_view source, const std::filesystem::path& base, TextForm form,
-                  std::size_t context) {
+Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how) {
   const auto path = path_of(source, "text:");
   if (!path) throw DataError("data source " + quoted(source) + " is not text; use text:PATH");
   const std::filesystem::path found = find_data(*path, base);
   const std::string text = read_file_bytes(found);
-  return form == TextForm::kNames ? list_of_names(text, found.string(), context)
-                                  : running_text(text, found.string(), context);
+  if (how.by_role) return windows_of_roles(text, found.string(), how.form, how.context);
+  return how.form == TextForm::kNames ? list_of_names(text, found.string(), how.context)
+                                      : running_text(text, found.string(), how.context);
 }
 
 }  // namespace gradwire

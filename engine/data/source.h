@@ -50,12 +50,11 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
                     const SyntheticSpec& synthetic, std::size_t dim = 0, const KeepRow& keep = {});
 
 // All samples of a text:PATH source, bytes as they are, plain or gzipped. Throws DataError.
-Windows read_text(std::string_view source, const std::filesystem::path& base, TextForm form,
-                  std::size_t context);
+Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how);
 
 // Row numbers of `data` in the part of each client, after the held-out test rows were taken; deterministic in
 // split.seed. contiguous, iid, by_label: floor(N/n) rows each, the remainder is dropped. dirichlet: sizes
-// vary, nobody is empty.
+// vary, nobody is empty. (by_role is for text.)
 struct RowLists {  // one list per client
   std::vector<std::uint32_t> row;
   std::vector<std::uint32_t> start = {0};  // list i is [start[i], start[i + 1]) of `row`
@@ -85,7 +84,9 @@ RowsOfClients rows_of_clients(const Dataset& data, const Dataset* test, const Sp
 // nothing is held out.
 SharedSamples share_samples(Dataset data, const Dataset* test, const SplitSpec& spec);
 // The same for text; labels are the letters that are predicted. Running text holds out its test share at the
-// end, and drops the samples that overlap with it; partitions by label throw DataError.
+// end, and drops the samples that overlap with it; partitions by label throw DataError. by_role gives client
+// i role i, and holds out the end of what each role says; it REQUIRES text that was read by role, and throws
+// DataError when there are fewer roles than clients.
 SharedSamples share_samples(const Windows& text, const Windows* test, const SplitSpec& spec);
 
 }  // namespace gradwire

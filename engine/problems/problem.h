@@ -56,11 +56,7 @@ void check_problem(const Problem& problem);
 // Null: the kind has no data.
 const SampleSource* sources_of(const Problem& problem);
 SampleSource* sources_of(Problem& problem);
-const RowsData* rows_of(const Problem& problem);  // null: it does not read rows
-struct TextReading {
-  TextForm form;
-  std::size_t context;  // letters that the next one is predicted from
-};
+const RowsData* rows_of(const Problem& problem);                  // null: it does not read rows
 std::optional<TextReading> text_reading(const Problem& problem);  // nothing: it does not read text
 
 // ---- with the clients that share it ----

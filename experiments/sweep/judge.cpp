@@ -45,6 +45,7 @@ double median_of(std::vector<double> values) {
 struct Trial {
   std::vector<std::size_t> runs;
   std::vector<double> worths;
+  std::vector<std::vector<double>> shown;  // of each column of Judgement::show, of each run
   double median() const { return median_of(worths); }
 };
 
@@ -62,11 +63,14 @@ double shown(double worth, const Judgement& judgement) {
   return is_larger_better(judgement) && !judgement.target ? -worth : worth;
 }
 
-std::string number_of(double worth, const Judgement& judgement) {
-  if (std::isinf(worth)) return "never";
+std::string four_digits(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g", shown(worth, judgement));
+  std::snprintf(text, sizeof text, "%.4g", value);
   return text;
+}
+
+std::string number_of(double worth, const Judgement& judgement) {
+  return std::isinf(worth) ? "never" : four_digits(shown(worth, judgement));
 }
 
 // In the order in which the runs name them.
@@ -78,6 +82,27 @@ std::vector<std::string> values_of(const SweepPlan& plan, const std::vector<std:
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
   return values;
+}
+
+// The row by which a run is judged: the first one at the target, or else the last within the budget. Null:
+// the run diverged, or did not get there.
+const RoundRecord* judged_row(const EndedRun& run, const Judgement& j) {
+  if (run.outcome == "diverged") return nullptr;
+  const RoundRecord* last = nullptr;
+  for (const RoundRecord& record : run.records) {
+    if (!j.budget_column.empty() && !(column_of(record, j.budget_column) <= j.budget)) continue;
+    const double value = column_of(record, j.criterion);
+    if (std::isnan(value)) continue;
+    last = &record;
+    if (j.target && (is_larger_better(j) ? value >= *j.target : value <= *j.target)) return last;
+  }
+  if (j.target || last == nullptr || !std::isfinite(column_of(*last, j.criterion))) return nullptr;
+  return last;
+}
+
+double shown_of(const EndedRun& run, const Judgement& j, const std::string& column) {
+  const RoundRecord* const row = judged_row(run, j);
+  return row == nullptr ? kNever : column_of(*row, column);
 }
 
 std::string what_is_judged(const Judgement& j) {
@@ -92,18 +117,11 @@ std::string what_is_judged(const Judgement& j) {
 }  // namespace
 
 double worth_of(const EndedRun& run, const Judgement& j) {
-  if (run.outcome == "diverged") return kNever;
-  double last = kNothing;
-  for (const RoundRecord& record : run.records) {
-    const double spent = j.budget_column.empty() ? 0 : column_of(record, j.budget_column);
-    if (!j.budget_column.empty() && !(spent <= j.budget)) continue;
-    const double value = column_of(record, j.criterion);
-    if (std::isnan(value)) continue;
-    last = value;
-    if (j.target && (is_larger_better(j) ? value >= *j.target : value <= *j.target)) return spent;
-  }
-  if (j.target || !std::isfinite(last)) return kNever;
-  return is_larger_better(j) ? -last : last;
+  const RoundRecord* const row = judged_row(run, j);
+  if (row == nullptr) return kNever;
+  if (j.target) return column_of(*row, j.budget_column);
+  const double value = column_of(*row, j.criterion);
+  return is_larger_better(j) ? -value : value;
 }
 
 std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& ended) {
@@ -126,6 +144,9 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
     Trial& trial = list[at->second];
     trial.runs.push_back(run.run);
     trial.worths.push_back(worth_of(run, plan.judgement));
+    trial.shown.resize(plan.judgement.show.size());
+    for (std::size_t k = 0; k < trial.shown.size(); ++k)
+      trial.shown[k].push_back(shown_of(run, plan.judgement, plan.judgement.show[k]));
     diverged[method] += run.outcome == "diverged";
   }
 
@@ -141,6 +162,7 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
     row.median = first.median();
     row.low = *std::min_element(first.worths.begin(), first.worths.end());
     row.high = *std::max_element(first.worths.begin(), first.worths.end());
+    for (const std::vector<double>& values : first.shown) row.shown.push_back(median_of(values));
     row.tried = list.size();
     row.diverged = diverged[method];
     std::vector<std::size_t> all;
@@ -161,6 +183,7 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
 std::string table_text(const SweepPlan& plan, const std::vector<BestOf>& best) {
   std::vector<std::vector<std::string>> rows = {
       {"compared", "best", "median", "lowest", "highest", "seeds", "tried", "diverged"}};
+  rows[0].insert(rows[0].end(), plan.judgement.show.begin(), plan.judgement.show.end());
   for (const BestOf& row : best) {
     double low = row.low, high = row.high;
     if (shown(1, plan.judgement) < 0) std::swap(low, high);
@@ -168,6 +191,8 @@ std::string table_text(const SweepPlan& plan, const std::vector<BestOf>& best) {
                     number_of(row.median, plan.judgement), number_of(low, plan.judgement),
                     number_of(high, plan.judgement), std::to_string(row.runs.size()),
                     std::to_string(row.tried), std::to_string(row.diverged)});
+    for (const double value : row.shown)
+      rows.back().push_back(std::isinf(value) ? "never" : four_digits(value));
   }
   std::vector<std::size_t> width(rows[0].size());
   for (const auto& row : rows)
@@ -190,7 +215,9 @@ std::string table_text(const SweepPlan& plan, const std::vector<BestOf>& best) {
 }
 
 std::string best_csv(const SweepPlan& plan, const std::vector<BestOf>& best) {
-  std::string text = "compared,best,median,lowest,highest,seeds,tried,diverged,runs\n";
+  std::string text = "compared,best,median,lowest,highest,seeds,tried,diverged";
+  for (const std::string& column : plan.judgement.show) text += "," + column;
+  text += ",runs\n";
   for (const BestOf& row : best) {
     double low = shown(row.low, plan.judgement), high = shown(row.high, plan.judgement);
     if (low > high) std::swap(low, high);
@@ -199,7 +226,9 @@ std::string best_csv(const SweepPlan& plan, const std::vector<BestOf>& best) {
     text += quoted(row.compared) + "," + quoted(row.tuned) + "," +
             number_text(shown(row.median, plan.judgement)) + "," + number_text(low) + "," +
             number_text(high) + "," + std::to_string(row.runs.size()) + "," + std::to_string(row.tried) +
-            "," + std::to_string(row.diverged) + "," + ids + "\n";
+            "," + std::to_string(row.diverged);
+    for (const double value : row.shown) text += "," + number_text(value);
+    text += "," + ids + "\n";
   }
   return text;
 }

@@ -27,6 +27,7 @@ struct BestOf {
   std::string tuned;                     // "algorithm.step_size = theory*4"; empty: nothing was tuned
   std::vector<std::size_t> runs;         // of SweepPlan::runs: the seeds of the best values
   double median = 0, low = 0, high = 0;  // of their worths
+  std::vector<double> shown;             // medians of Judgement::show
   std::size_t tried = 0;                 // values, or combinations of them
   std::size_t diverged = 0;              // runs of this method, whatever their values
   std::string at_the_edge;               // tuned keys whose best value is the first or the last one tried

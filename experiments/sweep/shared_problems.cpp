@@ -62,11 +62,11 @@ Reading SharedProblems::reading() {
     const std::string key = std::string(source) + "\n" + base.string() + "\n" + std::to_string(dim);
     return read_once(rows_, key, [&] { return read_source(source, base, synthetic, dim); });
   };
-  reading.text = [this](std::string_view source, const std::filesystem::path& base, TextForm form,
-                        std::size_t context) {
+  reading.text = [this](std::string_view source, const std::filesystem::path& base, const TextReading& how) {
     const std::string key = std::string(source) + "\n" + base.string() + "\n" +
-                            std::to_string(static_cast<int>(form)) + " " + std::to_string(context);
-    return read_once(texts_, key, [&] { return read_text(source, base, form, context); });
+                            std::to_string(static_cast<int>(how.form)) + " " + std::to_string(how.context) +
+                            (how.by_role ? " by role" : "");
+    return read_once(texts_, key, [&] { return read_text(source, base, how); });
   };
   return reading;
 }

@@ -82,6 +82,10 @@ struct Rules {
       read_budget(choice, judgement);
     } else if (choice.path == "target") {
       judgement.target = number_in(choice);
+    } else if (choice.path == "show") {
+      judgement.show =
+          texts_in(choice, "show must list columns of metrics.csv, as in [\"bytes_up\", \"grad_calls\"]");
+      for (const std::string& column : judgement.show) check_column("sweep.show", column);
     } else if (choice.path == "tune") {
       tune = texts_in(choice, "tune must list keys, as in [\"algorithm.step_size\"]");
     } else if (choice.path == "where") {

@@ -22,7 +22,8 @@ struct Judgement {
   std::string criterion = "grad_norm_sq";  // the column that shall be small; accuracy: large
   std::string budget_column;               // empty: to the end of the run
   double budget = 0;                       // rows beyond it do not count
-  std::optional<double> target;  // then it is judged by how much of budget_column it needs to get there
+  std::optional<double> target;   // then it is judged by how much of budget_column it needs to get there
+  std::vector<std::string> show;  // further columns of the table, from the row by which a run is judged
 };
 
 struct RunOfSweep {

@@ -38,6 +38,9 @@ void check_partition(const Experiment& e) {
                           quote(words_of(e.clients.partition)[static_cast<int>(e.clients.partition)]) +
                           " has no meaning for kind " + quote(kind_name(e)) +
                           ", whose samples have a label at each position; use contiguous or iid");
+  if (e.clients.partition == PartitionKind::kByRole && !text)
+    throw ConfigError("clients.partition", "partition 'by_role' has no meaning for kind " +
+                                               quote(kind_name(e)) + ", which reads no text; use dirichlet");
   if (e.clients.samples_per_client == 0) return;
   if (sources_of(e.problem) == nullptr)
     throw ConfigError("clients.samples_per_client",

@@ -21,7 +21,7 @@ inline std::span<const std::string_view> words_of(Precision) {
 }
 inline std::span<const std::string_view> words_of(PartitionKind) {
   static constexpr auto words =
-      std::to_array<std::string_view>({"contiguous", "iid", "by_label", "dirichlet"});
+      std::to_array<std::string_view>({"contiguous", "iid", "by_label", "dirichlet", "by_role"});
   return words;
 }
 inline std::span<const std::string_view> words_of(Placement) {
@@ -62,8 +62,8 @@ struct ClientsSection {
   static void fields(auto& self, auto&& visit) {
     visit("count", self.count, "n, the number of clients", {.low = 1, .high = 1e6});
     visit("partition", self.partition,
-          "how samples become clients: in their order, shuffled, sorted by label, or with shares "
-          "of each label drawn from a Dirichlet distribution");
+          "how samples become clients: in their order, shuffled, sorted by label, with shares of each label "
+          "drawn from a Dirichlet distribution, or each role of a play with what it says");
     visit("dirichlet_alpha", self.dirichlet_alpha,
           "dirichlet: concentration; the smaller, the more clients differ",
           {.low_open = true, .quiet = self.partition != PartitionKind::kDirichlet});

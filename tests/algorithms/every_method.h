@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/algorithms/federation.h"
+#include "tests/support/local_optimizers.h"
 
 namespace gradwire::testing {
 
@@ -28,11 +29,13 @@ inline std::string compressor_for(const Facts& facts) {
   return "identity";
 }
 
-// With batches where there are any, and both directions compressed.
+// With batches where there are any, both directions compressed, and other local steps than gradient steps for
+// some methods.
 inline AlgorithmSpec spec_for(const MethodInfo& method) {
   AlgorithmSpec spec = spec_of(std::string(method.facts.name), compressor_for(method.facts), {}, "0.1");
   if (method.facts.stochastic) spec.batch = 2;
   if (method.facts.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");
+  for (const auto& option : optimizer_for(method.facts.name)) spec.parameters.push_back(option);
   for (const ParameterHelp& parameter : method.parameters)
     if (parameter.name == "compressor_down") spec.parameters.emplace_back(parameter.name, "topk:k=3");
   return spec;

@@ -70,7 +70,9 @@ TEST(Source, RefusesUnknownKindsAndMissingPaths) {
   }
   EXPECT_NE(data_error([] { read_source("text:x", "", {}); }).find("needs labelled samples"),
             std::string::npos);
-  EXPECT_NE(data_error([] { read_text("digits", "", TextForm::kRunning, 4); }).find("is not text"),
+  EXPECT_NE(data_error([] {
+              read_text("digits", "", {TextForm::kRunning, 4});
+            }).find("is not text"),
             std::string::npos);
 }
 
@@ -250,21 +252,24 @@ TEST(Text, IsReadAsItIsAndMustHoldAWindow) {
   folder.write("t", text);
   folder.write("t.gz", gzip(text));
   for (const char* source : {"text:t", "text:t.gz"}) {
-    const Windows windows = read_text(source, folder.path(), TextForm::kRunning, 2);
+    const Windows windows = read_text(source, folder.path(), {TextForm::kRunning, 2});
     EXPECT_EQ(windows.alphabet(), std::string("\0\n\racfz\xa9\xc3", 9));
     EXPECT_EQ(windows.size(), 7u);
   }
-  EXPECT_EQ(data_error([&] { read_text("text:t", folder.path(), TextForm::kRunning, 9); }),
+  EXPECT_EQ(data_error([&] {
+              read_text("text:t", folder.path(), {TextForm::kRunning, 9});
+            }),
             (folder.path() / "t").string() +
                 ": holds 9 letters, but problem.context = 9 needs 10 or more; lower problem.context");
   folder.write("empty", "");
   EXPECT_NE(data_error([&] {
-              read_text("text:empty", folder.path(), TextForm::kRunning, 1);
+              read_text("text:empty", folder.path(), {TextForm::kRunning, 1});
             }).find("holds 0 letters"),
             std::string::npos);
-  EXPECT_NE(
-      data_error([&] { read_text("text:empty", folder.path(), TextForm::kNames, 1); }).find("holds no names"),
-      std::string::npos);
+  EXPECT_NE(data_error([&] {
+              read_text("text:empty", folder.path(), {TextForm::kNames, 1});
+            }).find("holds no names"),
+            std::string::npos);
 }
 
 TEST(Dataset, SelectsRowsInTheGivenOrder) {

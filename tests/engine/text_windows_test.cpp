@@ -232,7 +232,7 @@ TEST(TextParts, RefuseMoreClientsThanSamples) {
 TEST(NamesFile, HasTheSamplesOfTheTask) {
   const auto file = test_data("names.txt");
   if (!file) GTEST_SKIP() << "no names.txt: set GRADWIRE_TEST_DATA";
-  const Windows w = read_text("text:" + file->string(), "", TextForm::kNames, 16);
+  const Windows w = read_text("text:" + file->string(), "", {TextForm::kNames, 16});
   EXPECT_EQ(w.size(), 228146u);
   EXPECT_EQ(w.letters->vocabulary(), 27u);
   EXPECT_EQ(w.alphabet(), "abcdefghijklmnopqrstuvwxyz");
@@ -243,7 +243,7 @@ TEST(NamesFile, HasTheSamplesOfTheTask) {
 TEST(ShakespeareFile, HasTheLettersOfTheTask) {
   const auto file = test_data("tinyshakespeare.txt");
   if (!file) GTEST_SKIP() << "no tinyshakespeare.txt: set GRADWIRE_TEST_DATA";
-  const Windows w = read_text("text:" + file->string(), "", TextForm::kRunning, 8);
+  const Windows w = read_text("text:" + file->string(), "", {TextForm::kRunning, 8});
   EXPECT_EQ(w.size(), 1115394u - 8);
   EXPECT_EQ(w.letters->vocabulary(), 65u);
   EXPECT_EQ(spelled(w, 0), "First Ci>irst Cit");

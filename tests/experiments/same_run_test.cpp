@@ -7,6 +7,7 @@
 #include "proto/config/experiment_file.h"
 #include "tests/experiments/trace.h"
 #include "tests/support/data_files.h"
+#include "tests/support/local_optimizers.h"
 #include "tests/support/run_program.h"
 #include "tests/support/sanitized.h"
 
@@ -85,6 +86,9 @@ std::vector<Choice> choices() {
       for (const ParameterHelp& p : method.parameters)
         if (p.name == "buffer") choice.numbers.emplace_back("buffer", "2");  // the run has only 9 replies
       all.push_back(choice);
+      for (const auto& [key, value] : testing::optimizer_for(method.facts.name))
+        choice.numbers.emplace_back(key, "\"" + value + "\"");
+      if (choice.numbers.size() > all.back().numbers.size()) all.push_back(choice);
     }
   }
   return all;

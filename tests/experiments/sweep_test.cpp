@@ -214,6 +214,33 @@ TEST(SweepJudge, ARunIsWorthItsLastRowWithinTheBudget) {
   EXPECT_EQ(worth_of(exact, j), -0.1);
 }
 
+TEST_F(Sweep, ShowsFurtherColumnsOfTheRowByWhichARunIsJudged) {
+  const SweepPlan p = plan(R"([sweep]
+criterion = "loss"
+budget = "round = 9"
+target = 2
+show = ["bits_up", "loss"]
+seed = [1, 2, 3]
+)");
+  std::vector<EndedRun> ended;
+  for (std::size_t run = 0; run < 3; ++run)  // they are there in round 1, 1 and 2
+    ended.push_back({run,
+                     "finished",
+                     {record_of(0, 5, 0), record_of(1, run < 2 ? 1.5 : 3, 100.0 + static_cast<double>(run)),
+                      record_of(2, 1, 200)}});
+  std::vector<BestOf> best = best_of(p, ended);
+  ASSERT_EQ(best.size(), 1u);
+  EXPECT_EQ(best[0].shown, (std::vector<double>{101, 1.5}));
+  EXPECT_NE(table_text(p, best).find("diverged  bits_up  loss"), std::string::npos);
+  EXPECT_NE(best_csv(p, best).find(",diverged,bits_up,loss,runs\n"), std::string::npos);
+  EXPECT_NE(best_csv(p, best).find(",0,101,1.5,"), std::string::npos) << best_csv(p, best);
+  ended[0].records.pop_back(), ended[1].outcome = ended[2].outcome = "diverged";
+  best = best_of(p, ended);
+  EXPECT_NE(table_text(p, best).find("never  never"), std::string::npos) << table_text(p, best);
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\nshow = [\"bits\"]\n").find("no column 'bits'; did you mean"),
+            std::string::npos);
+}
+
 TEST_F(Sweep, TheBestStepOfEachMethodIsThatOfTheLowestMedianOverSeeds) {
   const SweepPlan p = plan(R"([sweep]
 criterion = "loss"

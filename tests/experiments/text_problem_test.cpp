@@ -18,6 +18,9 @@ namespace {
 const std::string kText =
     "to be, or not to be: that is the question:\nwhether 'tis nobler in the mind to suffer\n"
     "the slings and arrows of outrageous fortune,\nor to take arms against a sea of troubles\n";
+const std::string kPlay =
+    "Ann:\nto be, or not to be:\nthat is the question\n\nBob:\nwhether 'tis nobler in the mind\n\nCy:\n"
+    "to suffer the slings\n\nBob:\nand arrows\n\nMute:\n\nDee:\nof\n";
 const std::string kNames = "emma\nolivia\nava\nisabella\nsophia\ncharlotte\nmia\namelia\nharper\nevelyn\n";
 
 std::string text_config(const std::string& kind, const std::string& clients,
@@ -45,9 +48,10 @@ bool equal(const Windows& a, const Windows& b) {
 TEST(TextProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
   const TemporaryFolder folder;
   for (const std::string kind : {"gpt", "char_mlp"}) {
-    folder.write("t", kind == "gpt" ? kText : kNames);
-    folder.write("more", "zed\nquux\nxi\nyo\n");
-    for (const std::string partition : {"contiguous", "iid", "by_label", "dirichlet"}) {
+    for (const std::string partition : {"contiguous", "iid", "by_label", "dirichlet", "by_role"}) {
+      const bool by_role = partition == "by_role";
+      folder.write("t", by_role ? kPlay : kind == "gpt" ? kText : kNames);
+      folder.write("more", std::string(by_role ? "Xi:\n" : "") + "zed\nquux\nxi\nyo\n");
       if (kind == "gpt" && (partition == "by_label" || partition == "dirichlet")) continue;
       for (const std::string test : {"", "test_share = 0.2\n", "test = \"text:more\"\n"}) {
         SCOPED_TRACE(kind + " " + partition + " " + test);
