@@ -19,6 +19,7 @@ enum class Purpose : std::uint32_t {
   kShiftCohort = 5,      // a second sample of clients
   kSpareCohort = 6,      // clients asked beyond the sample
   kSamples = 7,          // which samples a client holds
+  kEvaluation = 8,       // clients that are evaluated
   kCompressor = 0x1000,  // + number of the message part
   kMinibatch = 0x10000,  // + local step
 };

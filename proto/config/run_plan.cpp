@@ -47,6 +47,7 @@ std::shared_ptr<const Setup<Real>> make_setup(const RunPlan& plan, Seat seat, Fo
   setup->algorithm = algorithm_spec(plan.experiment);
   setup->compressor = uplink_compressor(setup->algorithm, plan.d, plan.n());
   setup->weights = plan.weights;
+  setup->counts_correct = plan.experiment.evaluation.accuracy;
   setup->keep_mirrors = seat != Seat::kClient && keep_mirrors(plan.experiment, seat == Seat::kServer);
   setup->ranges = std::move(ranges);
   return setup;

@@ -28,6 +28,8 @@ void metric_columns(Record& record, Visit&& visit) {
   visit("bits_up_paper", record.bits_up_paper);
   visit("bits_down_paper", record.bits_down_paper);
   visit("sim_seconds", record.sim_seconds);
+  visit("evaluation_bytes_up", record.evaluation_bytes_up);
+  visit("evaluation_bytes_down", record.evaluation_bytes_down);
 }
 
 // The names, with commas between them.

@@ -36,7 +36,9 @@ std::vector<std::size_t> places_of_columns(std::string_view header) {
   return places;
 }
 
-bool may_be_empty(std::string_view column) { return column == "accuracy" || column == "sim_seconds"; }
+bool may_be_empty(std::string_view column) {
+  return column == "grad_norm_sq" || column == "accuracy" || column == "sim_seconds";
+}
 
 // Converts a line to our columns. What it does not have becomes empty, where that may be, or 0.
 std::string in_our_columns(std::string_view line, const std::vector<std::size_t>& places) {
