@@ -15,11 +15,13 @@
 
 #include "cluster/launch.h"
 #include "cluster/mpi_ranks.h"
+#include "experiments/data/data_command.h"
 #include "experiments/demo.h"
 #include "experiments/list.h"
+#include "experiments/model_commands.h"
 #include "experiments/plot/plot.h"
-#include "experiments/run/evaluate.h"
 #include "experiments/run/run.h"
+#include "experiments/support/energy.h"
 #include "experiments/support/program.h"
 #include "experiments/support/results_dir.h"
 #include "experiments/sweep/sweep.h"
@@ -43,17 +45,19 @@ void handle_signals() {
 }
 
 struct Arguments {
-  std::string file, model, topic, transport = "memory";
+  std::string file, topic, transport = "memory";
   std::vector<std::string> sets, folders;
   std::string out;
   unsigned threads = 0;
   std::string resume = "no";
-  bool quiet = false, json = false;
+  bool quiet = false, json = false, energy = false;
   double checkpoint_seconds = 30;
   std::string shard = "1/1";
   bool dry_run = false;
   std::vector<std::string> merged;
   PlotRequest plot;
+  ModelArguments model;
+  DataArguments data;
 };
 
 Verbosity verbosity(const Arguments& a) {
@@ -72,6 +76,7 @@ int run(const Arguments& a, const Launch& launch, Logger& logger) {
   request.threads = a.threads;
   request.resume = a.resume == "no" ? Resume::kNo : a.resume == "auto" ? Resume::kAuto : Resume::kYes;
   request.checkpoint_seconds = a.checkpoint_seconds;
+  if (a.energy) request.energy = kPowercap;
   request.verbosity = talks ? verbosity(a) : Verbosity::kQuiet;
   request.log = [&](const LogLine& line) { logger.log(line); };
   RunReport report;
@@ -103,12 +108,6 @@ int bench(const std::vector<std::string>& arguments) {
   argv.push_back(nullptr);
   execv(program.c_str(), const_cast<char* const*>(argv.data()));
   throw std::system_error(errno, std::generic_category(), "cannot start " + program);
-}
-
-int evaluate(const Arguments& a) {
-  const RoundRecord record = evaluate_model({a.model, a.file, a.sets, a.threads}, stop_requested);
-  std::cout << (a.json ? evaluation_json(record) : evaluation_text(record)) << '\n';
-  return 0;
 }
 
 int plot(const Arguments& a) {
@@ -221,6 +220,7 @@ void add_run(CLI::App& app, Arguments& a) {
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
+  run->add_flag("--energy", a.energy, "Measure the energy of the machine, where it has counters (RAPL)");
   CLI::Option* quiet = run->add_flag("--quiet", a.quiet, "Print nothing but errors");
   run->add_flag("--json", a.json, "Print one JSON object per evaluated round; log lines as JSON")
       ->excludes(quiet);
@@ -233,27 +233,6 @@ Results: config.toml, metrics.csv, model.bin, summary.json, plot.svg, plot.py.
 Ctrl-C ends the run after its round and writes what there is; with --resume it goes on, to the same bits. So does a
 run that was killed, from its last checkpoint. Built with MPI (docs/cluster.md), `mpirun -n 8 gradwire run FILE` shares
 the clients among 8 processes, to the same bits.
-)");
-}
-
-void add_evaluate(CLI::App& app, Arguments& a) {
-  CLI::App* evaluate =
-      app.add_subcommand("evaluate", "Loss, gradient and accuracy of a model on the data of an experiment");
-  evaluate->add_option("MODEL", a.model, "A model.bin, or a text file with a number in each line")
-      ->type_name("")
-      ->required();
-  evaluate->add_option("FILE", a.file, "The experiment, a TOML file")->type_name("")->required();
-  evaluate->add_option("--set", a.sets, "Override a key, as for run")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->take_all();
-  evaluate->add_option("--threads", a.threads, "Threads that clients share; one per processor unless given")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-  evaluate->add_flag("--json", a.json, "One JSON object");
-  evaluate->footer(R"(Examples:
-  gradwire evaluate results/demo-ef21/model.bin experiments/configs/demo_ef21.toml
-  gradwire evaluate model.bin FILE.toml --set problem.data=csv:new.csv --json
 )");
 }
 
@@ -312,7 +291,8 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
     throw UsageError("the demo is one process, and " + launch.variable + " says that this is one of " +
                      std::to_string(launch.processes) + "; start it without mpirun or srun");
   if (app.got_subcommand("sweep")) return sweep(a, logger);
-  if (app.got_subcommand("evaluate")) return evaluate(a);
+  if (app.got_subcommand("data")) return run_data_command(app, a.data, stop_requested);
+  if (const auto code = run_model_command(app, a.model, stop_requested)) return *code;
   if (app.got_subcommand("plot")) return plot(a);
   if (app.got_subcommand("list")) {
     std::cout << list_text(a.topic);
@@ -337,10 +317,11 @@ Examples:
   app.require_subcommand(0, 1);
   add_run(app, a);
   add_sweep(app, a);
-  add_evaluate(app, a);
+  add_model_commands(app, a.model);
   add_plot(app, a);
   add_list(app, a);
   add_bench(app);
+  add_data_command(app, a.data);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -117,6 +117,7 @@ DataChoice parse_data_choice(std::string_view text) {
 std::string complete_source(const std::string& source, const std::string& own) {
   if (source.empty()) return own;
   if (source == "digits" || source == "synthetic") return source;
+  if (const std::string full = full_source(source); full != source) return full;
   for (const std::string_view kind : {"libsvm:", "csv:", "idx:", "text:"})
     if (source.starts_with(kind)) return source;
   const std::size_t colon = own.find(':');

@@ -68,8 +68,11 @@ class Rounds {
     if (record.round > 0 && now - shown_ < kProgressEvery) return;
     shown_ = now;
     std::array<char, 160> text;
-    std::snprintf(text.data(), text.size(), "round %u: loss %.6g, ||grad||^2 %.3e, %.1f s", record.round,
-                  record.loss, record.grad_norm_sq, record.seconds);
+    std::array<char, 40> norm{};
+    if (record.grad_norm_sq)
+      std::snprintf(norm.data(), norm.size(), ", ||grad||^2 %.3e", *record.grad_norm_sq);
+    std::snprintf(text.data(), text.size(), "round %u: loss %.6g%s, %.1f s", record.round, record.loss,
+                  norm.data(), record.seconds);
     logger_.log(gradwire::LogLine(text.data()).in_round(record.round));
   }
 

@@ -118,8 +118,14 @@ class RealRun final : public ServerRun {
       if (registry_ != nullptr) registry_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
-    RoundLimits limits = round_limits(plan_.experiment);
+    RoundLimits limits = round_limits(plan_.experiment, /*over_network=*/true);
     limits.keep_clients = true;
+    if (plan_.experiment.evaluation.grad_norm == GradNorm::kAuto && limits.evaluate_every > 0 &&
+        limits.grad_norm == GradNormRows::kEnds && options_.log)
+      options_.log(
+          "the gradient norm is measured in the first and the last line of metrics.csv; evaluation.grad_norm "
+          "= "
+          "\"every\" measures it in each, for which every client sends a whole gradient");
     if (durable_.recovered())
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     durable_.begin();
@@ -131,7 +137,10 @@ class RealRun final : public ServerRun {
       summary.last = metrics->last();
       const std::string rise = loss_rise(summary.loss_at_start, summary.last);
       if (!rise.empty() && options_.log) options_.log(LogLine::warning(rise));
-      summary.seconds = ledger_.totals.seconds;
+      summary.seconds = hooks.seconds();
+      summary.evaluation_seconds = ledger_.totals.evaluation_seconds;
+      const std::string share = evaluation_share(summary.evaluation_seconds, summary.seconds);
+      if (!share.empty() && options_.log) options_.log(share);
       summary.kernels = kernels(hub.table());
       summary.processes = processes(hub.table());
       write_model<Real>(options_.state / "model.bin", half_->model());
@@ -140,6 +149,7 @@ class RealRun final : public ServerRun {
     };
     hooks.on_over = write_results;
     hooks.seconds = RunClock(ledger_.totals.seconds);
+    hooks.wall_seconds = hooks.seconds;
     const Outcome outcome = run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
     if (outcome == Outcome::kStopped) {
       write_results(outcome);

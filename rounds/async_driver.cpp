@@ -56,7 +56,7 @@ class AsyncDriver final : public Driver<Real> {
           break;
         case Kind::kReply:
           misses_[client] = 0;
-          if (exchange_.request(client) == Request::kEvaluate) {
+          if (is_evaluation(exchange_.request(client))) {
             if (!row_answered(arrival.event)) return false;
             give_task_or_rest(client);
             break;
@@ -176,7 +176,7 @@ class AsyncDriver final : public Driver<Real> {
   // For a client that is back, or lacks state. Where x has moved on it gets a new ticket: an old one never
   // goes with another body.
   void ask_again(ClientId client) {
-    const bool evaluates = exchange_.request(client) == Request::kEvaluate;
+    const bool evaluates = is_evaluation(exchange_.request(client));
     if (evaluates && row_ && exchange_.round(client) == row_->k) {
       exchange_.repeat(client, row_->body);
       remember(client);
@@ -258,7 +258,7 @@ class AsyncDriver final : public Driver<Real> {
                                Waiting::advice(now, "start the missing clients"));
     this->note(state + "; asking them again");
     for (const ClientId c : missing) {
-      const bool evaluates = exchange_.request(c) == Request::kEvaluate;
+      const bool evaluates = is_evaluation(exchange_.request(c));
       if (!evaluates) repeat_work(c);
       if (evaluates && row_ && exchange_.round(c) == row_->k) exchange_.repeat(c, row_->body);
     }
@@ -270,9 +270,11 @@ class AsyncDriver final : public Driver<Real> {
   // few clients have finite answers.
   bool not_finite(ClientId client) {
     constexpr std::uint32_t kChances = 3;
-    if (exchange_.request(client) == Request::kEvaluate) {
+    if (is_evaluation(exchange_.request(client))) {
       give_work(client);
-      return !row_ || run_.setup.n - ++row_->failed >= this->quorum_of(run_.setup.n);
+      if (!row_) return true;
+      const std::size_t asked = row_->evaluation.asked();
+      return asked - ++row_->failed >= this->quorum_of(asked);
     }
     if (++failures_[client] < kChances && cut_at_[client] == kNever) resting_.push_back(client);
     const auto lost =
@@ -291,23 +293,27 @@ class AsyncDriver final : public Driver<Real> {
     Evaluation<Real> evaluation;
     Totals totals;
     double seconds;
-    std::vector<char> asked;  // by client
+    std::vector<char> asked;  // by client; those who need not be asked, too
     std::size_t left;         // answers
     std::size_t failed = 0;   // answers that were not finite
   };
 
   bool evaluate(std::uint32_t k, bool last) override {
-    if (!begun_ || last || run_.hooks.evaluate) return this->evaluate_now(k);
+    if (!begun_ || last || run_.hooks.evaluate) return this->evaluate_now(k, last);
     if (row_) return true;
     const View<Real> x = run_.server.model();
+    const Measured measured = this->measured(k, last);
     row_.emplace(Row{k,
                      Vec<Real>(x.begin(), x.end()),
                      {},
-                     Evaluation<Real>(run_.setup),
+                     Evaluation<Real>(run_.setup, measured),
                      totals_,
                      this->seconds(),
                      std::vector<char>(run_.setup.n, 0),
-                     this->quorum_of(run_.setup.n)});
+                     0});
+    for (ClientId client = 0; client < run_.setup.n; ++client)
+      row_->asked[client] = !row_->evaluation.asks(client);
+    row_->left = this->quorum_of(row_->evaluation.asked());
     row_->body.round = k;
     row_->body.parts = {Payload<Real>::dense(row_->x)};
     return true;
@@ -315,18 +321,24 @@ class AsyncDriver final : public Driver<Real> {
   void give_task(ClientId client) {
     if (!row_ || row_->asked[client]) return give_work(client);
     row_->asked[client] = 1;
-    const std::uint64_t bytes_down = totals_.bytes_down;  // evaluation is not counted
+    const std::uint64_t bytes_down = totals_.bytes_down;  // what evaluations send is counted apart
     cut_at_[client] = kNever;
-    exchange_.ask(client, Request::kEvaluate, exchange_.new_ticket(), row_->body);
+    exchange_.ask(client, row_->evaluation.request(), exchange_.new_ticket(), row_->body);
+    totals_.evaluation_bytes_down += totals_.bytes_down - bytes_down;
     totals_.bytes_down = bytes_down;
     remember(client);
   }
   bool row_answered(const Event<Real>& event) {
     totals_.bytes_up -= event.bytes;
+    totals_.evaluation_bytes_up += event.bytes;
+    // The others work meanwhile: it is this client's share of the time.
+    totals_.evaluation_seconds += (run_.transport.now() - given_[event.up.client]) / run_.setup.n;
     if (!row_ || event.up.round != row_->k) return true;  // of a row that had its quorum without this client
     row_->evaluation.add(event.up);
     if (--row_->left > 0) return true;
     row_->evaluation.finish();
+    row_->totals.evaluation_bytes_up = totals_.evaluation_bytes_up;
+    row_->totals.evaluation_bytes_down = totals_.evaluation_bytes_down;
     const bool is_finite = this->record(row_->k, row_->evaluation, row_->totals, row_->seconds);
     row_.reset();
     return is_finite;

@@ -29,6 +29,8 @@ Driver<Real>::Driver(const RunOf<Real>& run)
       totals_(run.ledger.totals),
       exchange_(run.server, run.setup, run.transport, run.ledger, run.hooks.on_note) {
   run_.ledger.committed.resize(run_.setup.n, 0);
+  if (const double share = run_.limits.evaluated_share; share < 1)
+    sample_cohort(run_.setup.seed, 0, run_.setup.n, share, evaluated_, Purpose::kEvaluation);
 }
 
 template <class Real>
@@ -54,6 +56,10 @@ Outcome Driver<Real>::rounds() {
     const bool last = k >= limits.rounds || stopped();
     if (limits.evaluate_every > 0 && (last || k % limits.evaluate_every == 0))
       if (!evaluate(k, last)) return Outcome::kDiverged;
+    if (last) {  // whoever goes on from here makes this row again
+      totals_.evaluation_bytes_up = committed_totals_.evaluation_bytes_up;
+      totals_.evaluation_bytes_down = committed_totals_.evaluation_bytes_down;
+    }
     if (reached_target_) return Outcome::kReachedTarget;
     if (last) return k < limits.rounds ? Outcome::kStopped : Outcome::kFinished;
     if (!step(k)) return Outcome::kDiverged;
@@ -88,27 +94,55 @@ void Driver<Real>::commit(Replies<Real> replies, std::span<const Frame> frames) 
 }
 
 template <class Real>
-bool Driver<Real>::evaluate_now(std::uint32_t k) {
-  Evaluation<Real> evaluation(run_.setup);
+Measured Driver<Real>::measured(std::uint32_t k, bool last) const {
+  const GradNormRows rows = run_.limits.grad_norm;
+  const bool gradient = rows == GradNormRows::kEvery || (rows == GradNormRows::kEnds && (k == 0 || last));
+  return {gradient ? Request::kEvaluate : Request::kMeasure, evaluated_};
+}
+
+template <class Real>
+bool Driver<Real>::evaluate_now(std::uint32_t k, bool last) {
+  const double begun = wall_seconds();
+  Evaluation<Real> evaluation(run_.setup, measured(k, last));
   if (run_.hooks.evaluate) {
     run_.hooks.evaluate(run_.server.model(), evaluation);
-    evaluation.finish();
-    if (evaluation.answered() < quorum_of(run_.setup.n)) return false;
-    return record(k, evaluation, totals_, seconds());
+  } else if (!ask_for_evaluation(evaluation, k)) {
+    return false;
   }
+  evaluation.finish();
+  if (run_.hooks.evaluate) {
+    if (evaluation.answered() < quorum_of(evaluation.asked())) return false;
+    if (run_.hooks.evaluation_bytes) {
+      Downlink<Real> body;
+      body.parts = {Payload<Real>::dense(run_.server.model())};
+      const EvaluationBytes each = run_.hooks.evaluation_bytes(body, evaluation.request());
+      totals_.evaluation_bytes_down += each.request * evaluation.asked();
+      totals_.evaluation_bytes_up += each.answer * evaluation.answered() + each.counts * evaluation.testers();
+    }
+  }
+  totals_.evaluation_seconds += wall_seconds() - begun;
+  return record(k, evaluation, totals_, seconds());
+}
+
+// False: too few answers are finite.
+template <class Real>
+bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_t k) {
   Downlink<Real> body;
   body.round = k;
   body.parts = {Payload<Real>::dense(run_.server.model())};
-  const Totals before = totals_;  // evaluation is not counted
+  const Totals before = totals_;
   for (ClientId next = 0; next < run_.setup.n;) {
     next = evaluation.next_window(next, asked_);
-    if (!collect(Request::kEvaluate, body, quorum_of(asked_.size()), k)) return false;
+    if (asked_.empty()) continue;
+    if (!collect(evaluation.request(), body, quorum_of(asked_.size()), k)) return false;
     for (std::size_t i = 0; i < asked_.size(); ++i)
       if (have_[i]) evaluation.add(slots_[i]);
   }
-  totals_ = before;
-  evaluation.finish();
-  return record(k, evaluation, totals_, seconds());
+  const std::uint64_t up = totals_.bytes_up - before.bytes_up, down = totals_.bytes_down - before.bytes_down;
+  totals_ = before;  // what evaluations send is counted apart
+  totals_.evaluation_bytes_up += up;
+  totals_.evaluation_bytes_down += down;
+  return true;
 }
 
 template <class Real>
@@ -117,8 +151,8 @@ bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, c
   const RoundRecord row = record_of(k, evaluation, totals, run_.setup.n, seconds);
   if (run_.hooks.on_record) run_.hooks.on_record(row);
   const double target = run_.limits.stop_at_grad_norm_sq;
-  reached_target_ = target > 0 && row.grad_norm_sq <= target;
-  return std::isfinite(row.loss) && std::isfinite(row.grad_norm_sq);
+  reached_target_ = target > 0 && row.grad_norm_sq && *row.grad_norm_sq <= target;
+  return std::isfinite(row.loss) && std::isfinite(row.grad_norm_sq.value_or(0));
 }
 
 template <class Real>

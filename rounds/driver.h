@@ -46,11 +46,14 @@ class Driver {
   // answers are not. `last`: no step follows.
   virtual bool evaluate(std::uint32_t k, bool last) = 0;
 
-  // Row k, now: of the answers of all clients at x^k.
-  bool evaluate_now(std::uint32_t k);
+  // Row k, now: of the answers of clients at x^k.
+  bool evaluate_now(std::uint32_t k, bool last);
+  // What row k measures, and of whom.
+  Measured measured(std::uint32_t k, bool last) const;
   // Hands out row k; false: it is not finite.
   bool record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double seconds);
   double seconds() const { return run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds; }
+  double wall_seconds() const { return run_.hooks.wall_seconds ? run_.hooks.wall_seconds() : 0; }
 
   // Asks asked_ (ascending) for `request` and waits for `quorum` answers, which land in slots_, frames_ and
   // have_ by place in asked_, or, where all answered a round at once, in at_once_ alone. A client whose
@@ -90,14 +93,16 @@ class Driver {
   std::size_t keep(const Event<Real>& event);
   std::size_t ask_all(Request request, const Downlink<Real>& body);
   std::size_t place(ClientId client) const;
+  bool ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_t k);
   void ask_missing(const Downlink<Real>& body, std::uint32_t k, Waiting& waiting, std::size_t got,
                    std::size_t quorum);
 
   std::deque<Parts<Real>> empty_parts_;  // of clients whose vectors are in a sum
   bool stop_seen_ = false;
-  bool is_first_ = true;         // the next request is the first of this process
-  bool reached_target_ = false;  // by the last row
-  Totals committed_totals_;      // of the rounds before the one in progress
+  bool is_first_ = true;             // the next request is the first of this process
+  bool reached_target_ = false;      // by the last row
+  std::vector<ClientId> evaluated_;  // the sample of clients that evaluations ask; empty: all
+  Totals committed_totals_;          // of the rounds before the one in progress
 };
 
 // One ticket for a whole cohort; the method takes in all replies of a round at once, ascending clients.

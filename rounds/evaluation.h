@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "algorithms/support/context.h"
@@ -11,40 +12,65 @@
 
 namespace gradwire {
 
+// What an evaluation asks for, and whom.
+struct Measured {
+  Request request = Request::kEvaluate;  // kMeasure: no gradients
+  std::span<const ClientId> sample;      // ascending; empty: all clients
+};
+
+// Whether gradients of all clients at x^k are needed for the next round anyway: then who evaluates computes
+// them, also where nobody measures them, and remembers them.
+template <class Real>
+bool reuses_gradients(const Setup<Real>& setup) {
+  return setup.algorithm.batch == 0 && setup.algorithm.participation == 1;
+}
+
 // Adds up the answers of clients to an evaluation along the tree over the clients (tree_sum.h): the same bits
 // whoever adds up a subtree.
 template <class Real>
 class AnswerSum {
  public:
   // Of the clients that answer to this process, or of some of them.
-  explicit AnswerSum(const Setup<Real>& setup) : setup_(&setup) { clear(); }
+  explicit AnswerSum(const Setup<Real>& setup, Request request = Request::kEvaluate)
+      : setup_(&setup), request_(request) {
+    clear();
+  }
 
   void clear() {
-    gradient_.begin_part(setup_->d, setup_->mine(), setup_->n);
+    if (has_gradient()) gradient_.begin_part(setup_->d, setup_->mine(), setup_->n);
     numbers_.begin_part(kNumbers, setup_->mine(), setup_->n);
   }
-  static bool accepts(const Reply<Real>& up, const Setup<Real>& setup) {
+  Request request() const { return request_; }
+  bool has_gradient() const { return request_ == Request::kEvaluate; }
+  static bool accepts(const Reply<Real>& up, const Setup<Real>& setup, Request request) {
+    if (request == Request::kMeasure) return up.parts.empty();
     return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == setup.d;
   }
-  // REQUIRES: accepts(up); ascending clients.
+  // REQUIRES: accepts(up, setup, request()); ascending clients.
   void add(const Reply<Real>& up) {
     const double w = setup_->weights.empty() ? 1.0 / setup_->n : setup_->weights[up.client];
-    gradient_.add(up.client, w, up.parts[0].values.data());
-    const double numbers[kNumbers] = {w * up.loss, w, static_cast<double>(up.correct),
-                                      static_cast<double>(up.tested), 1};
+    if (has_gradient()) gradient_.add(up.client, w, up.parts[0].values.data());
+    const double numbers[kNumbers] = {w * up.loss,
+                                      w,
+                                      static_cast<double>(up.correct),
+                                      static_cast<double>(up.tested),
+                                      1,
+                                      up.tested > 0 ? 1.0 : 0.0};
     numbers_.add(up.client, 1, numbers);
   }
   // The answers of a whole subtree, behind all that were added.
   void add(AnswerSum& subtree) {
-    for (const auto& node : subtree.gradient_.nodes()) gradient_.add(node.client, 1, node.sum.data());
+    if (has_gradient())
+      for (const auto& node : subtree.gradient_.nodes()) gradient_.add(node.client, 1, node.sum.data());
     for (const auto& node : subtree.numbers_.nodes()) numbers_.add(node.client, 1, node.sum.data());
   }
 
  protected:
   // Of the numbers that are no vector. Counts are exact up to 2^53.
-  enum : std::size_t { kLoss, kWeight, kCorrect, kTested, kAnswered, kNumbers };
+  enum : std::size_t { kLoss, kWeight, kCorrect, kTested, kAnswered, kTesters, kNumbers };
 
   const Setup<Real>* setup_;
+  Request request_;
   TreeSum<double> gradient_, numbers_;
 };
 
@@ -52,9 +78,17 @@ class AnswerSum {
 template <class Real>
 class Evaluation : public AnswerSum<Real> {
  public:
-  using AnswerSum<Real>::AnswerSum;
+  // `measured.sample` must outlive this.
+  explicit Evaluation(const Setup<Real>& setup, const Measured& measured = {})
+      : AnswerSum<Real>(setup, measured.request), sample_(measured.sample) {}
 
-  // Sets `cohort` to the clients to ask next, starting with `first`; returns the client after them. Their
+  bool asks(ClientId client) const { return sample_.empty() || std::ranges::binary_search(sample_, client); }
+  // The number of clients, those of other processes included.
+  std::uint32_t asked() const {
+    return sample_.empty() ? setup_->n : static_cast<std::uint32_t>(sample_.size());
+  }
+
+  // Sets `cohort` to the clients to ask next, of those from `first` on; returns the client after them. Their
   // gradients, and what a simulation keeps of each, take a bounded share of memory.
   ClientId next_window(ClientId first, std::vector<ClientId>& cohort) const {
     constexpr std::size_t kWindowBytes = 256 << 20;
@@ -63,7 +97,8 @@ class Evaluation : public AnswerSum<Real> {
         std::max<std::size_t>(1, kWindowBytes / (setup_->d * sizeof(Real) + kBytesBesideGradients));
     const auto end = static_cast<ClientId>(std::min<std::size_t>(setup_->mine().end, first + window));
     cohort.clear();
-    for (ClientId c = first; c < end; ++c) cohort.push_back(c);
+    for (ClientId c = first; c < end; ++c)
+      if (asks(c)) cohort.push_back(c);
     return end;
   }
 
@@ -76,14 +111,17 @@ class Evaluation : public AnswerSum<Real> {
       values.resize(tree.size());
       return values;
     };
-    total_gradient_ = total(this->gradient_);
+    if (Base::has_gradient()) total_gradient_ = total(this->gradient_);
     total_ = total(this->numbers_);
   }
 
   const Setup<Real>& setup() const { return *setup_; }
   // REQUIRES from here on: finish().
   std::uint32_t answered() const { return static_cast<std::uint32_t>(total_[Base::kAnswered]); }
+  // Clients with test samples.
+  std::uint32_t testers() const { return static_cast<std::uint32_t>(total_[Base::kTesters]); }
   double loss() const { return total_[Base::kLoss] / total_weight(); }
+  // REQUIRES: has_gradient().
   double grad_norm_sq() const {
     double sum = 0;
     for (const double g : total_gradient_) sum += g * g;
@@ -101,6 +139,7 @@ class Evaluation : public AnswerSum<Real> {
   // The weights sum to one up to rounding; they are scaled up only when a client did not answer.
   double total_weight() const { return answered() == setup_->n ? 1 : total_[Base::kWeight]; }
 
+  std::span<const ClientId> sample_;
   Vec<double> total_gradient_, total_;
 };
 
@@ -111,7 +150,7 @@ RoundRecord record_of(std::uint32_t k, const Evaluation<Real>& evaluation, const
   RoundRecord record;
   record.round = k;
   record.loss = evaluation.loss();
-  record.grad_norm_sq = evaluation.grad_norm_sq();
+  if (evaluation.has_gradient()) record.grad_norm_sq = evaluation.grad_norm_sq();
   record.accuracy = evaluation.accuracy();
   record.bits_up = totals.bits_up / n;
   record.bits_down = totals.bits_down / n;
@@ -122,6 +161,8 @@ RoundRecord record_of(std::uint32_t k, const Evaluation<Real>& evaluation, const
   record.grad_calls = static_cast<double>(totals.grad_calls) / n;
   record.replies = totals.replies;
   record.seconds = seconds;
+  record.evaluation_bytes_up = totals.evaluation_bytes_up;
+  record.evaluation_bytes_down = totals.evaluation_bytes_down;
   return record;
 }
 

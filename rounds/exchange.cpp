@@ -150,7 +150,8 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
     kind = Kind::kAgain;
     return true;
   }
-  if (up.round != seat.round || !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, setup_))) {
+  if (up.round != seat.round ||
+      !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, setup_, seat.request))) {
     note(about(up.client, " sent a message of the wrong shape or for another round; it is ignored"));
     transport_.ignore(event);
     if (is_round) tell(event, Receipt::kRefused);

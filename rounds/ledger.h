@@ -14,11 +14,15 @@ struct Totals {
   std::uint64_t grad_calls = 0;
   std::uint32_t replies = 0;  // used in the last round
   double seconds = 0;         // at the end of the last round
+  // Of evaluations, which are not in the counts above.
+  std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;
+  double evaluation_seconds = 0;
 
   static void fields(auto& self, auto&& visit) {
     visit(self.bits_up), visit(self.bits_down), visit(self.bits_up_paper), visit(self.bits_down_paper);
     visit(self.bytes_up), visit(self.bytes_down), visit(self.grad_calls), visit(self.replies);
     visit(self.seconds);
+    visit(self.evaluation_bytes_up), visit(self.evaluation_bytes_down), visit(self.evaluation_seconds);
   }
 };
 

@@ -61,11 +61,6 @@ class CountSum {
 
 // Of all replies, ascending clients.
 template <class Real>
-ReplyCounts counts_of(Replies<Real> replies, const Facts& facts) {
-  if (replies.size() == 1) return counts_of(replies[0].parts, replies[0].grad_calls, facts);  // no memory
-  CountSum sum;
-  for (const auto& up : replies) sum.add(up.client, counts_of(up.parts, up.grad_calls, facts));
-  return sum.sum();
-}
+ReplyCounts counts_of(Replies<Real> replies, const Facts& facts);
 
 }  // namespace gradwire

@@ -17,6 +17,9 @@
 
 namespace gradwire {
 
+// The rows of the metrics that have ||grad f||^2; at both ends: the first row and the last.
+enum class GradNormRows : std::uint8_t { kEvery, kEnds, kNone };
+
 struct RoundLimits {
   std::uint32_t rounds = 0;
   double quorum = 1;                 // share of the cohort whose replies end a round
@@ -25,23 +28,26 @@ struct RoundLimits {
   std::uint32_t attempts = 10;       // deadlines without a quorum before the run gives up
   double first_wait_seconds = 0;     // the first request may take this long, if that is longer
   std::uint32_t evaluate_every = 1;  // 0: never
-  double stop_at_grad_norm_sq = 0;   // 0: never
-  bool keep_clients = false;         // a run that is stopped goes on later: do not send the clients home
+  GradNormRows grad_norm = GradNormRows::kEvery;
+  double evaluated_share = 1;       // of the clients, that evaluations ask; the same ones in every row
+  double stop_at_grad_norm_sq = 0;  // 0: never
+  bool keep_clients = false;        // a run that is stopped goes on later: do not send the clients home
 };
 
 // Row k of the metrics: at x^k. Cumulative where the name has no "per round" meaning (docs/results.md).
 struct RoundRecord {
   std::uint32_t round = 0;
-  double loss = 0, grad_norm_sq = 0;
-  std::optional<double> accuracy;
+  double loss = 0;
+  std::optional<double> grad_norm_sq, accuracy;
   double bits_up = 0, bits_down = 0;              // per client on average, by the wire definition
   double bits_up_paper = 0, bits_down_paper = 0;  // the same as papers count
   std::uint64_t bytes_up = 0, bytes_down = 0;
   double grad_calls = 0;      // per-sample gradients / n
   std::uint32_t replies = 0;  // used in the round that led here
   double seconds = 0;
-  std::optional<double> sim_seconds;               // the same, where the clock is virtual
-  std::optional<double> lyapunov, lyapunov_bound;  // of a run with run.monitor
+  std::optional<double> sim_seconds;                                 // the same, where the clock is virtual
+  std::optional<double> lyapunov, lyapunov_bound;                    // of a run with run.monitor
+  std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;  // of evaluations, this one included
 };
 
 // kDiverged: so many answers were not finite that no quorum is left.
@@ -59,6 +65,12 @@ struct RoundCommit {
 template <class Real>
 class Evaluation;
 
+// Encoded sizes of an evaluation, for each client that is asked.
+struct EvaluationBytes {
+  std::uint64_t request = 0, answer = 0;
+  std::uint64_t counts = 0;  // more in the answer of a client with test samples
+};
+
 template <class Real>
 struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
@@ -73,9 +85,13 @@ struct LoopHooks {
   Log on_note;  // who is awaited, who was resynchronised
   // Of the run with its earlier processes, for records: wall or virtual. Empty: no time is written down.
   std::function<double()> seconds;
-  // Where all data are at hand: adds the finite answers of all clients at x, beside what the clients do.
-  // Empty: they are asked.
+  // Wall time, of which evaluations take a share. Empty: nobody asks.
+  std::function<double()> wall_seconds;
+  // Where all data are at hand: adds the finite answers at x of the clients that the evaluation asks(),
+  // beside what the clients do. Empty: they are asked.
   std::function<void(View<Real> x, Evaluation<Real>& to)> evaluate;
+  // What `evaluate` spares the wire. Empty: nobody counts it.
+  std::function<EvaluationBytes(const Downlink<Real>& body, Request request)> evaluation_bytes;
   const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/state.h"
 #include "compressors/norms.h"
+#include "rounds/evaluation.h"
 
 namespace gradwire {
 namespace {
@@ -38,6 +39,7 @@ bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
   switch (envelope.request) {
     case Request::kRound: return envelope.body != nullptr && half_->accepts(*envelope.body, false);
     case Request::kEvaluate:
+    case Request::kMeasure:
       return envelope.body != nullptr && envelope.body->parts.size() == 1 &&
              envelope.body->parts[0].shape == Shape::kDense && envelope.body->parts[0].dim == setup_->d;
     case Request::kGoodbye: return true;
@@ -51,7 +53,8 @@ const Uplink<Real>* ClientRuntime<Real>::handle(const Envelope<Real>& envelope, 
   settle(envelope.committed);
   switch (envelope.request) {
     case Request::kRound: return reply(envelope, scratch);
-    case Request::kEvaluate: return evaluate(envelope);
+    case Request::kEvaluate:
+    case Request::kMeasure: return evaluate(envelope);
     case Request::kGoodbye: break;
   }
   return nullptr;
@@ -106,12 +109,13 @@ const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope
   if (envelope.ticket == evaluation_.ticket) return &evaluation_;
   const View<Real> x = envelope.body->parts[0].values;
   evaluation_ = {};
-  evaluation_.loss = oracle_.evaluate(x);
-  evaluation_.parts = {Payload<Real>::dense(oracle_.gradient())};
+  const bool sends_gradient = envelope.request == Request::kEvaluate;
+  evaluation_.loss = sends_gradient || reuses_gradients(*setup_) ? oracle_.evaluate(x) : oracle_.measure(x);
+  if (sends_gradient) evaluation_.parts = {Payload<Real>::dense(oracle_.gradient())};
   if (!is_finite(evaluation_)) {
     evaluation_ = {};
     evaluation_.answer = Answer::kNotFinite;
-  } else if (const auto score = oracle_.score(x)) {
+  } else if (const auto score = setup_->counts_correct ? oracle_.score(x) : std::nullopt) {
     evaluation_.correct = score->correct;
     evaluation_.tested = score->tested;
   }

@@ -34,7 +34,7 @@ class SyncDriver final : public Driver<Real> {
     this->commit(std::span(slots_).first(got), std::span(frames_).first(got));
     return true;
   }
-  bool evaluate(std::uint32_t k, bool) override { return this->evaluate_now(k); }
+  bool evaluate(std::uint32_t k, bool last) override { return this->evaluate_now(k, last); }
 
   // Moves the replies that came to the front, in their order; returns their number.
   std::size_t put_together() {

@@ -22,7 +22,7 @@ _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
 _SERVER = "fl_server/net fl_server/registry fl_server/relay fl_server/access proto/secure fl_server"
-_EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
+_EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/data experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
     "engine": "base",
@@ -56,6 +56,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "fl_server": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/registry fl_server/relay fl_server/access",
     "experiments/support": f"{_PROTO} {_PROBLEMS} cluster",
     "experiments/simulate": f"{_ENGINE} {_PROTO} cluster fl_client experiments/support",
+    "experiments/data": f"{_PROTO} {_PROBLEMS} engine/data experiments/support",
     "experiments/optimum": f"{_ENGINE} {_PROTO} fl_client experiments/support",
     "experiments/plot": f"{_ENGINE} {_PROTO} fl_client experiments/support experiments/optimum",
     "experiments/run": f"{_ENGINE} {_PROTO} cluster fl_client experiments/support experiments/simulate experiments/optimum experiments/plot",

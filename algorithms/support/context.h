@@ -35,7 +35,8 @@ struct Setup {
   std::vector<double>
       weights;    // of the clients in f and in the method's means, shape (n), sum 1; empty: 1/n each
   Copies copies;  // of the parts of the data, as clients hold them
-  bool keep_mirrors = false;  // the server can restore any client's mirrored state (n vectors of length d)
+  bool counts_correct = true;  // evaluations count test samples that are classified correctly
+  bool keep_mirrors = false;   // the server can restore any client's mirrored state (n vectors of length d)
   ForRanges ranges = for_ranges_serial;
   std::shared_ptr<Group<Real>> group;                   // null: all clients answer to this process
   std::shared_ptr<const UserMethod<Real>> user_method;  // null: algorithm.name is one of methods()

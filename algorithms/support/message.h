@@ -110,8 +110,11 @@ template <class Real>
 using Replies = std::span<const Reply<Real>>;
 
 // kEvaluate asks for f_i, grad f_i (part 0 of the answer, dense) and counts at part 0 of the body, outside
-// the method; kGoodbye commits and ends, without an answer.
-enum class Request : std::uint8_t { kRound = 0, kEvaluate = 1, kGoodbye = 2 };
+// the method; kMeasure for the same without the gradient; kGoodbye commits and ends, without an answer.
+enum class Request : std::uint8_t { kRound = 0, kEvaluate = 1, kGoodbye = 2, kMeasure = 3 };
+inline bool is_evaluation(Request request) {
+  return request == Request::kEvaluate || request == Request::kMeasure;
+}
 
 // What the server sends to one client: a few numbers of its own, and the body that all clients share.
 template <class Real>

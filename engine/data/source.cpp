@@ -62,6 +62,17 @@ Dataset without_others(Dataset data, const KeepRow& keep) {
 
 }  // namespace
 
+std::filesystem::path data_cache() {
+  const auto folder_of = [](const char* variable) {
+    const char* const folder = std::getenv(variable);
+    return std::filesystem::path(folder != nullptr ? folder : "");
+  };
+  if (const auto own = folder_of("GRADWIRE_CACHE"); !own.empty()) return own / "data";
+  if (const auto caches = folder_of("XDG_CACHE_HOME"); !caches.empty()) return caches / "gradwire" / "data";
+  if (const auto home = folder_of("HOME"); !home.empty()) return home / ".cache" / "gradwire" / "data";
+  return {};
+}
+
 std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base) {
   if (path.empty()) throw DataError("the path of the data is empty; name a file");
   std::vector<std::filesystem::path> candidates = {base / path};
@@ -76,6 +87,8 @@ std::filesystem::path find_data(const std::filesystem::path& path, const std::fi
     candidates.push_back(folder / last_component(path));
     if (candidates.back() == candidates[candidates.size() - 2]) candidates.pop_back();
   }
+  if (const auto cache = data_cache(); !cache.empty() && path.is_relative())
+    candidates.push_back(cache / path);
   std::string looked;
   for (const std::filesystem::path& candidate : candidates) {
     std::error_code ignored;
@@ -84,7 +97,7 @@ std::filesystem::path find_data(const std::filesystem::path& path, const std::fi
   }
   throw DataError("data '" + path.string() + "' not found; looked at " + looked + "; " +
                   (folders != nullptr ? "correct the path or $" : "correct the path, or name a folder in $") +
-                  kDataFolders);
+                  kDataFolders + "; `gradwire data list` names what `gradwire data fetch` fetches");
 }
 
 Dataset read_source(std::string_view source, const std::filesystem::path& base,

@@ -38,9 +38,14 @@ struct SyntheticSpec {
   std::uint64_t seed = 1;
 };
 
+// Where `gradwire data fetch` puts data sets: data in $GRADWIRE_CACHE, else in gradwire in $XDG_CACHE_HOME,
+// else in
+// ~/.cache/gradwire. Empty: no variable says.
+std::filesystem::path data_cache();
+
 // Finds `path` beside `base` (the folder of the experiment file, or the working directory), then in each
-// folder of $GRADWIRE_DATA (colon-separated), also by its last component alone. Throws DataError that lists
-// where it looked.
+// folder of $GRADWIRE_DATA (colon-separated), also by its last component alone, then in data_cache(). Throws
+// DataError that lists where it looked.
 std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base);
 
 // Reads labelled samples: digits | libsvm:PATH | csv:PATH | idx:DIR | synthetic. Plain or gzipped files.

@@ -11,13 +11,13 @@
 namespace gradwire {
 namespace {
 
-bool is_text(const std::string& source) { return source.starts_with("text:"); }
+bool is_text(const std::string& source) { return full_source(source).starts_with("text:"); }
 
 // "data" of "problem.data"
 std::string key_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 void check_source(const std::string& path, const std::string& source) {
-  if (source.empty() || source == "digits" || source == "synthetic") return;
+  if (source.empty() || source == "digits" || source == "synthetic" || source != full_source(source)) return;
   const std::size_t colon = source.find(':');
   const std::string scheme = source.substr(0, colon);
   if (scheme == "libsvm" || scheme == "csv" || scheme == "idx" || scheme == "text") {
@@ -25,10 +25,17 @@ void check_source(const std::string& path, const std::string& source) {
     throw ConfigError(path, key_of(path) + " '" + scheme + "' needs a path, as in " + scheme + ":PATH");
   }
   throw ConfigError(path, "unknown data source " + describe(source) +
-                              suggest(scheme, {"digits", "libsvm", "csv", "idx", "text", "synthetic"}));
+                              suggest(scheme, {"digits", "libsvm", "csv", "idx", "text", "synthetic", "mnist",
+                                               "shakespeare"}));
 }
 
 }  // namespace
+
+std::string full_source(const std::string& source) {
+  if (source == "mnist") return "idx:mnist";
+  if (source == "shakespeare") return "text:tinyshakespeare.txt";
+  return source;
+}
 
 void check_rows_source(std::string_view kind, const std::string& path, const std::string& source) {
   check_source(path, source);

@@ -20,6 +20,10 @@ struct SampleSource {
   void check() const;  // throws ConfigError
 };
 
+// The source that a name of a public data set stands for: "mnist" is "idx:mnist", "shakespeare" is
+// "text:tinyshakespeare.txt". Others are what they are.
+std::string full_source(const std::string& source);
+
 // Throw ConfigError(path) where `source` is no source of labelled samples, or no text, for kind `kind`.
 void check_rows_source(std::string_view kind, const std::string& path, const std::string& source);
 void check_text_source(std::string_view kind, const std::string& path, const std::string& source);
@@ -36,9 +40,10 @@ struct RowsData : SampleSource {
     constexpr auto check_source = [](const std::string& path, const std::string& source) {
       check_rows_source(Kind::facts.name, path, source);
     };
-    visit("data", self.data,
-          "`digits`, `libsvm:PATH`, `csv:PATH`, `idx:DIR` (MNIST) or `synthetic`; gzipped will do",
-          {.required = ", as in data = \"libsvm:PATH\" or \"digits\"", .quiet = true, .check = check_source});
+    visit(
+        "data", self.data,
+        "`digits`, `libsvm:PATH`, `csv:PATH`, `idx:DIR`, `mnist` (idx:mnist) or `synthetic`; gzipped will do",
+        {.required = ", as in data = \"libsvm:PATH\" or \"digits\"", .quiet = true, .check = check_source});
     visit("test", self.test, "data on which accuracy is measured, spelled like data",
           {.note = "none", .quiet = true, .check = check_source});
     visit("test_share", self.test_share,
@@ -70,7 +75,7 @@ struct TextData : SampleSource {
     constexpr auto check_source = [](const std::string& path, const std::string& source) {
       check_text_source(Kind::facts.name, path, source);
     };
-    visit("data", self.data, "`text:PATH`; gzipped will do",
+    visit("data", self.data, "`text:PATH` or `shakespeare` (text:tinyshakespeare.txt); gzipped will do",
           {.required = ", as in data = \"text:PATH\"", .quiet = true, .check = check_source});
     visit("test", self.test, "text on which accuracy is measured, spelled like data",
           {.note = "none", .quiet = true, .check = check_source});

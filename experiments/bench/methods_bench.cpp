@@ -167,7 +167,7 @@ void methods_fednl(Bench& bench) {
     row.target = {Target::Of::kValue, c.target_ms};
     row.note = named.name + ", RandSeqK of 8 d entries, " + std::to_string(spec.clients) +
                " clients, one thread; afterwards ||grad f||^2 = " +
-               std::to_string(simulation.last_record().grad_norm_sq);
+               std::to_string(simulation.last_record().grad_norm_sq.value_or(0));
     bench.row(row);
   }
 }

@@ -38,7 +38,7 @@ void write_run(const fs::path& folder, std::uint32_t run, std::uint32_t rounds) 
     RoundRecord r;
     r.round = k;
     r.grad_norm_sq = std::exp(-14 * share * (1 - 0.01 * run) + 0.5 * random.normal());
-    r.loss = 0.3 + r.grad_norm_sq;
+    r.loss = 0.3 + *r.grad_norm_sq;
     r.bits_up = r.bits_up_paper = 320.0 * k;
     r.bits_down = r.bits_down_paper = 3200.0 * k;
     r.bytes_up = std::uint64_t{800} * k;

@@ -40,7 +40,8 @@ std::string method_of(const RunKeys& keys) {
 bool is_of_method(std::string_view key) { return key == "algorithm.name" || key == "algorithm.compressor"; }
 // How long a run goes on, how often it is measured, and what its server does beside the method.
 bool is_aside(std::string_view key) {
-  return (key.starts_with("run.") && key != "run.x0") || key.starts_with("server.");
+  return (key.starts_with("run.") && key != "run.x0") || key.starts_with("server.") ||
+         key.starts_with("evaluation.");
 }
 bool is_of_algorithm(std::string_view key) { return key.starts_with("algorithm."); }
 

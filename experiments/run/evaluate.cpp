@@ -22,6 +22,7 @@ RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<boo
   sets.push_back("run.x0=file:" + std::filesystem::absolute(request.model).string());
   sets.emplace_back("run.rounds=0");
   sets.emplace_back("run.evaluate_every=1");
+  sets.emplace_back("run.stop_at_grad_norm_sq=0");
   sets.emplace_back("clients.seconds=");
   LoadedExperiment loaded = load_experiment(request.file, sets);
   loaded.experiment.faults = {};
@@ -49,8 +50,12 @@ RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<boo
 
 std::string evaluation_text(const RoundRecord& record) {
   char text[128];
-  std::snprintf(text, sizeof text, "loss %.6g, |grad f|^2 %.6g", record.loss, record.grad_norm_sq);
+  std::snprintf(text, sizeof text, "loss %.6g", record.loss);
   std::string line = text;
+  if (record.grad_norm_sq) {
+    std::snprintf(text, sizeof text, ", |grad f|^2 %.6g", *record.grad_norm_sq);
+    line += text;
+  }
   if (record.accuracy) {
     std::snprintf(text, sizeof text, ", accuracy %.2f %%", 100 * *record.accuracy);
     line += text;
@@ -59,7 +64,8 @@ std::string evaluation_text(const RoundRecord& record) {
 }
 
 std::string evaluation_json(const RoundRecord& record) {
-  Json json = {{"loss", record.loss}, {"grad_norm_sq", record.grad_norm_sq}};
+  Json json = {{"loss", record.loss}};
+  if (record.grad_norm_sq) json["grad_norm_sq"] = *record.grad_norm_sq;
   if (record.accuracy) json["accuracy"] = *record.accuracy;
   return json_line(json);
 }

@@ -9,6 +9,7 @@
 
 #include "engine/kernels/select.h"
 #include "experiments/plot/plot.h"
+#include "experiments/run/energy_log.h"
 #include "experiments/run/monitor_plan.h"
 #include "experiments/run/tcp_run.h"
 #include "experiments/simulate/checkpoint.h"
@@ -22,6 +23,8 @@
 namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr const char* kEnergyFile = "energy.csv";
 
 const char* transport_name(TransportKind kind) {
   switch (kind) {
@@ -75,7 +78,8 @@ void write_text(const fs::path& file, const std::string& text) {
 }
 
 void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest& request, unsigned threads,
-                   const RunResult& result, const MetricsFile& metrics) {
+                   const RunResult& result, const MetricsFile& metrics,
+                   const std::optional<EnergyUse>& energy) {
   write_text(folder / "config.toml", to_toml(plan.experiment));
   if (plan.experiment.precision == Precision::kFp32) {
     const std::vector<float> x(result.model.begin(), result.model.end());
@@ -97,7 +101,9 @@ void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest
   summary.last = metrics.last();
   summary.loss_at_start = metrics.loss_at_start();
   summary.seconds = result.seconds;
+  summary.evaluation_seconds = result.evaluation_seconds;
   summary.processes = result.processes;
+  summary.energy = energy;
   write_text(folder / "summary.json", summary_json(summary));
   // A run without evaluations has nothing to plot.
   if (plan.experiment.run.evaluate_every == 0 || !request.figure) return;
@@ -118,6 +124,16 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
                        : "; to go on from this model, run again with --set run.x0=file:" +
                              (folder / "model.bin").string());
   return "";
+}
+
+EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& progress) {
+  const EnergyUse use = energy.use();
+  const std::string text = energy_text({use.package, use.core, use.memory});
+  if (!text.empty())
+    progress.note(LogLine("energy of the machine during the run: " + text + ", of " +
+                          std::to_string(result.rounds) + " rounds"));
+  if (!use.trouble.empty()) progress.note(LogLine::warning(use.trouble));
+  return use;
 }
 
 Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) {
@@ -227,14 +243,20 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     file.emplace(metrics_file, checkpoints.saved.round);
   });
   MetricsFile& metrics = *file;
+  std::optional<EnergyLog> energy;
+  if (request.energy) energy.emplace(*request.energy, folder.work() / kEnergyFile);
   std::uint32_t records = 0;
   RunObserver observer;
   observer.on_record = [&](const RoundRecord& record) {
     metrics.write(record);
     progress.record(record);
+    if (energy && request.transport == TransportKind::kTcp) energy->round(record.round);
     ++records;
   };
-  observer.on_round = [&](std::uint32_t rounds) { progress.round(rounds); };
+  observer.on_round = [&](std::uint32_t rounds) {
+    progress.round(rounds);
+    if (energy) energy->round(rounds);
+  };
   observer.on_note = [&](const LogLine& line) { progress.note(line); };
 
   RunReport report;
@@ -250,14 +272,21 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
                              folder.work().string());
   }
   progress.finish();
+  if (const std::string share = evaluation_share(report.result.evaluation_seconds, report.result.seconds);
+      !share.empty())
+    progress.note(LogLine(share));
   const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last());
   if (!rise.empty()) progress.note(LogLine::warning(rise));
   const RunResult& result = report.result;
   if (!result.monitor.empty())
     progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));
-  write_results(folder.work(), plan, request, threads, report.result, metrics);
+  std::optional<EnergyUse> used;
+  if (energy) used = tell_energy(*energy, report.result, progress);
+  write_results(folder.work(), plan, request, threads, report.result, metrics, used);
+  const bool has_energy = fs::exists(folder.work() / kEnergyFile);
   folder.publish();
   report.folder = folder.target();
+  if (!has_energy) fs::remove(report.folder / kEnergyFile);  // of an earlier run
   report.trouble = trouble_of(plan, report.result, report.folder, can_resume);
   if (report.result.outcome != Outcome::kStopped && checkpoint.used()) checkpoint.remove();
   return report;

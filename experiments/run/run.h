@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cluster/ranks.h"
@@ -28,6 +29,7 @@ struct RunRequest {
   Log log;                                                   // unless it is to be quiet
   bool figure = true;                                        // plot.svg and plot.py of the run
   std::function<Prepared(const LoadedExperiment&)> prepare;  // null: the run reads its own data
+  std::optional<std::filesystem::path> energy;               // where counters of energy are; nothing: unread
   std::shared_ptr<Ranks> ranks;  // that make this run together; null: this process alone
 };
 

@@ -85,7 +85,10 @@ class TcpRun {
 
   RunResult run() {
     const fs::path config = folder_.path() / "experiment.toml";
-    std::ofstream(config, std::ios::binary) << to_toml(prepared_.experiment);
+    Experiment experiment = prepared_.experiment;
+    // The same rows as in memory.
+    experiment.evaluation.grad_norm = grad_norm_rows(experiment, /*over_network=*/false);
+    std::ofstream(config, std::ios::binary) << to_toml(experiment);
     fs::create_directory(state_);
     const std::string option = secure_ ? "--transport tls" : "--transport tcp";
     const fs::path server = installed_program("gradwire-server", option),
@@ -226,6 +229,7 @@ class TcpRun {
     const std::string kernels = json_member(summary, "kernels");
     if (kernels.size() > 2) result_.kernels = kernels.substr(1, kernels.size() - 2);
     result_.seconds = std::strtod(json_member(summary, "seconds").c_str(), nullptr);
+    result_.evaluation_seconds = std::strtod(json_member(summary, "evaluation_seconds").c_str(), nullptr);
     result_.model = read_model(state_ / "model.bin");
     return std::move(result_);
   }

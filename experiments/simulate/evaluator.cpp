@@ -27,15 +27,15 @@ Evaluator<Real>::Evaluator(ClientRange mine, ThreadPool& pool, std::vector<Movab
 
 template <class Real>
 Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, MovableOracle<Real>& oracle,
-                                     Out<Real> gradient) const {
+                                     const Evaluation<Real>& to, Out<Real> gradient) const {
   oracle.move_to(client);
   Uplink<Real> up;
   up.client = client;
-  up.loss = oracle.loss_and_gradient(x, {}, gradient);
-  up.parts = {Payload<Real>::dense(gradient)};
-  if (!std::isfinite(up.loss) || !all_finite<Real>(gradient)) {
+  up.loss = gradient.empty() ? oracle.loss(x, {}) : oracle.loss_and_gradient(x, {}, gradient);
+  if (to.has_gradient()) up.parts = {Payload<Real>::dense(gradient)};
+  if (!std::isfinite(up.loss) || (to.has_gradient() && !all_finite<Real>(gradient))) {
     up.answer = Answer::kNotFinite;
-  } else if (const auto score = oracle.score(x)) {
+  } else if (const auto score = to.setup().counts_correct ? oracle.score(x) : std::nullopt) {
     up.correct = score->correct;
     up.tested = score->tested;
   }
@@ -44,10 +44,11 @@ Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, MovableOracl
 
 template <class Real>
 void Evaluator<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
-  if (remembers_) {
+  x_.clear();
+  if (remembers_ && wants_gradients(to)) {
     x_.assign(x.begin(), x.end());
     gradients_.resize(mine_.size() * d_);
-    losses_.resize(mine_.size());
+    losses_.assign(mine_.size(), std::numeric_limits<Real>::quiet_NaN());
   }
   if (pool_.size() == 1 || mine_.size() / kClientsOfBlock >= 2 * pool_.size()) {
     by_blocks(x, to);
@@ -62,20 +63,22 @@ void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
   const std::size_t begin = mine_.first / kClientsOfBlock;
   const std::size_t end = (std::size_t{mine_.end} + kClientsOfBlock - 1) / kClientsOfBlock;
   std::vector<AnswerSum<Real>> sums(std::min<std::size_t>(end - begin, std::size_t{2} * pool_.size()),
-                                    AnswerSum<Real>(to.setup()));
+                                    AnswerSum<Real>(to.setup(), to.request()));
+  const bool has_gradients = wants_gradients(to);
   for (std::size_t first = begin; first < end; first += sums.size()) {
     const std::size_t count = std::min(sums.size(), end - first);
     pool_.for_each(count, [&](unsigned thread, std::size_t k) {
       Worker& worker = workers_[thread];
       sums[k].clear();
-      worker.gradient.resize(d_);
+      worker.gradient.resize(has_gradients ? d_ : 0);
       const std::size_t block = (first + k) * kClientsOfBlock;
       for (std::size_t i = std::max<std::size_t>(block, mine_.first);
            i < std::min<std::size_t>(block + kClientsOfBlock, mine_.end); ++i) {
         const auto client = static_cast<ClientId>(i);
+        if (!to.asks(client)) continue;
         const Out<Real> gradient =
-            remembers_ ? Out<Real>(gradients_).subspan(place(client) * d_, d_) : worker.gradient;
-        const Uplink<Real> up = answer(client, x, *worker.oracle, gradient);
+            x_.empty() ? Out<Real>(worker.gradient) : Out<Real>(gradients_).subspan(place(client) * d_, d_);
+        const Uplink<Real> up = answer(client, x, *worker.oracle, to, gradient);
         note(up);
         if (up.answer == Answer::kReply) sums[k].add(up);
       }
@@ -86,7 +89,7 @@ void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
 
 template <class Real>
 void Evaluator<Real>::note(const Uplink<Real>& up) {
-  if (!remembers_) return;
+  if (x_.empty()) return;
   const bool good = up.answer == Answer::kReply;
   losses_[place(up.client)] = good ? static_cast<Real>(up.loss) : std::numeric_limits<Real>::quiet_NaN();
 }
@@ -96,15 +99,15 @@ template <class Real>
 void Evaluator<Real>::by_clients(View<Real> x, Evaluation<Real>& to) {
   std::vector<ClientId> window;
   std::vector<Uplink<Real>> answers;
+  const bool has_gradients = wants_gradients(to);
   for (ClientId next = mine_.first; next < mine_.end;) {
-    const ClientId first = next;
     next = to.next_window(next, window);
-    if (!remembers_) gradients_.resize(window.size() * d_);
+    if (x_.empty()) gradients_.resize(has_gradients ? window.size() * d_ : 0);
     answers.resize(window.size());
     pool_.for_each(window.size(), [&](unsigned thread, std::size_t k) {
-      const std::size_t row = remembers_ ? place(window[k]) : window[k] - first;
-      answers[k] =
-          answer(window[k], x, *workers_[thread].oracle, Out<Real>(gradients_).subspan(row * d_, d_));
+      const std::size_t row = x_.empty() ? k : place(window[k]);
+      const Out<Real> gradient = has_gradients ? Out<Real>(gradients_).subspan(row * d_, d_) : Out<Real>();
+      answers[k] = answer(window[k], x, *workers_[thread].oracle, to, gradient);
     });
     for (const Uplink<Real>& up : answers) {
       note(up);

@@ -20,8 +20,8 @@ class Evaluator {
   Evaluator(ClientRange mine, ThreadPool& pool, std::vector<MovableOracle<Real>*> oracles,
             std::size_t memory_bytes);
 
-  // Adds the answers of all clients of this process whose loss and gradient are finite. The bits do not
-  // depend on the threads.
+  // Adds the answers of all clients of this process that the evaluation asks and whose loss and gradient are
+  // finite. The bits do not depend on the threads.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
   // What the last evaluation found of the client. Views that stay until the next evaluation.
@@ -36,8 +36,13 @@ class Evaluator {
   void by_blocks(View<Real> x, Evaluation<Real>& to);
   void by_clients(View<Real> x, Evaluation<Real>& to);
   void note(const Uplink<Real>& up);  // for known()
-  // Writes the gradient, shape (d).
-  Uplink<Real> answer(ClientId client, View<Real> x, MovableOracle<Real>& oracle, Out<Real> gradient) const;
+  // Writes the gradient, shape (d), unless that is empty.
+  Uplink<Real> answer(ClientId client, View<Real> x, MovableOracle<Real>& oracle, const Evaluation<Real>& to,
+                      Out<Real> gradient) const;
+  // Whether gradients are computed at all.
+  bool wants_gradients(const Evaluation<Real>& to) const {
+    return to.has_gradient() || (remembers_ && reuses_gradients(to.setup()));
+  }
 
   std::size_t place(ClientId client) const { return client - mine_.first; }
 
@@ -46,7 +51,7 @@ class Evaluator {
   ThreadPool& pool_;
   std::vector<Worker> workers_;
   const bool remembers_;
-  Vec<Real> x_;          // empty: nothing was evaluated
+  Vec<Real> x_;          // empty: nothing is remembered
   Vec<Real> gradients_;  // shape (mine, d) where they are remembered, else of a window of clients
   Vec<Real> losses_;     // shape (mine); nan: not finite
 };

@@ -82,7 +82,7 @@ struct InProcess<Real>::Impl {
     work.client = c;
     work.envelope = envelope;
     work.answered = false;
-    if (forgets && !lends_seats && envelope.request == Request::kEvaluate) evaluated.push_back(c);
+    if (forgets && !lends_seats && is_evaluation(envelope.request)) evaluated.push_back(c);
     // All clients that are asked with one ticket share the body.
     if (envelope.ticket != body_ticket || envelope.request != body_request) {
       body_ticket = envelope.ticket;

@@ -10,6 +10,7 @@
 #include "experiments/simulate/encoded_link.h"
 #include "experiments/simulate/faults.h"
 #include "proto/wire/codec.h"
+#include "rounds/round_loop.h"
 #include "rounds/runtime.h"
 #include "rounds/transport.h"
 
@@ -43,6 +44,19 @@ std::vector<MovableOracle<Real>*> oracles_of(const std::vector<LocalWorker<Real>
   std::vector<MovableOracle<Real>*> oracles;
   for (const LocalWorker<Real>& worker : workers) oracles.push_back(worker.oracle.get());
   return oracles;
+}
+
+// What an evaluation would send to and from each client.
+template <class Real>
+EvaluationBytes evaluation_bytes(Codec<Real>& codec, const Downlink<Real>& body, Request request) {
+  Uplink<Real> answer;
+  if (request == Request::kEvaluate) answer.parts = body.parts;  // as long as a gradient
+  EvaluationBytes bytes;
+  bytes.request = Codec<Real>::envelope_bytes(codec.body_bytes(body), 0);
+  bytes.answer = codec.encoded_bytes(answer);
+  answer.tested = 1;
+  bytes.counts = codec.encoded_bytes(answer) - bytes.answer;
+  return bytes;
 }
 
 template <class Real>
@@ -82,8 +96,6 @@ struct LocalClient {
     } else {
       runtime->bind(*worker.oracle, known);
     }
-    // Nobody counts the bytes of an evaluation, and to count them the codec may have to compress it.
-    const bool is_counted = envelope.request != Request::kEvaluate;
     if (encoded) {
       if (!link) link = std::make_unique<EncodedLink<Real>>(codec.context());
       envelope = link->down(codec.encode(envelope, bytes.body.get(), bytes.resync.get()));
@@ -96,7 +108,7 @@ struct LocalClient {
       event.bytes = message.bytes;
       event.up = link->up(message, client, &worker.scratch.blocks);
     } else {
-      event.bytes = is_counted ? worker.codec->encoded_bytes(*reply) : 0;
+      event.bytes = worker.codec->encoded_bytes(*reply);
       event.up = *reply;
     }
     return true;

@@ -9,6 +9,7 @@
 
 #include "engine/kernels/select.h"
 #include "experiments/simulate/in_process.h"
+#include "experiments/simulate/local_client.h"
 #include "experiments/simulate/over_ranks.h"
 #include "experiments/simulate/virtual_clients.h"
 #include "experiments/simulate/virtual_time.h"
@@ -18,6 +19,7 @@
 #include "proto/config/start_point.h"
 #include "proto/report/run_clock.h"
 #include "proto/store/run_store.h"
+#include "proto/wire/codec_context.h"
 
 namespace gradwire {
 namespace {
@@ -123,10 +125,13 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
   };
   const RunClock wall(is_virtual ? 0 : ledger.totals.seconds);
   if (!is_virtual) hooks.seconds = wall;
+  hooks.wall_seconds = wall;
+  const double evaluated_before = is_virtual ? ledger.totals.evaluation_seconds : 0;
   if (store != nullptr) hooks.on_commit = [store](const RoundCommit<Real>& commit) { store->commit(commit); };
   result.outcome = run_rounds(server, facts_of(setup), setup, clients, ledger, limits, hooks);
   if (result.outcome == Outcome::kStopped && store != nullptr) store->end(RunStage::kRounds, result.outcome);
   result.seconds = wall();
+  result.evaluation_seconds = ledger.totals.evaluation_seconds - evaluated_before;
   if (monitor != nullptr) {
     result.monitor = monitor->verdict();
     result.crossed = monitor->crossed();
@@ -196,13 +201,17 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   const auto server = make_server<Real>(setup);
   Ledger ledger;
   ledger.committed.resize(setup->n);
-  RoundLimits limits = round_limits(p.experiment);
+  RoundLimits limits = round_limits(p.experiment, /*over_network=*/false);
   limits.keep_clients = checkpoints.checkpoint != nullptr;
   const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
   std::optional<Monitor<Real>> watch;
   if (p.monitor) watch.emplace(std::move(*p.monitor), setup, functions);
   Monitor<Real>* const monitor = watch ? &*watch : nullptr;
   LoopHooks<Real> hooks;
+  hooks.evaluation_bytes = [codec = std::make_shared<Codec<Real>>(codec_context(*setup, zstd_of({}, false)))](
+                               const Downlink<Real>& body, Request request) {
+    return evaluation_bytes(*codec, body, request);
+  };
   const bool is_timed = !p.experiment.clients.seconds.empty() || facts_of(*setup).asynchronous;
   // Nothing is late or lost, and all replies are used.
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse();

@@ -29,13 +29,14 @@ struct RunObserver {
 
 struct RunResult {
   Outcome outcome = Outcome::kFinished;
-  std::uint32_t rounds = 0;  // that were done
-  RoundRecord last;          // of the last evaluation
-  double seconds = 0;
-  std::vector<double> model;  // shape (d); exact also for fp32
-  std::string kernels;        // that computed gradients
-  std::string monitor;        // what run.monitor found, one line; empty: it is off
-  bool crossed = false;       // the Lyapunov function crossed its bound
+  std::uint32_t rounds = 0;       // that were done
+  RoundRecord last;               // of the last evaluation
+  double seconds = 0;             // wall
+  double evaluation_seconds = 0;  // of them
+  std::vector<double> model;      // shape (d); exact also for fp32
+  std::string kernels;            // that computed gradients
+  std::string monitor;            // what run.monitor found, one line; empty: it is off
+  bool crossed = false;           // the Lyapunov function crossed its bound
   std::vector<ProcessInfo> processes;
 };
 

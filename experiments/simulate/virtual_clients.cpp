@@ -225,8 +225,8 @@ struct VirtualClients<Real>::Impl {
     const Uplink<Real>* const up = runtime.handle(envelope, seat.worker.scratch);
     if (up == nullptr) throw std::logic_error("VirtualClients: a request without an answer");
     take(*up);
+    if (up->answer == Answer::kReply) seat.bytes_up += seat.worker.codec->encoded_bytes(*up);
     if (is_round && up->answer == Answer::kReply) {
-      seat.bytes_up += seat.worker.codec->encoded_bytes(*up);
       runtime.settle(envelope.ticket);
       states.settled(client);
     }

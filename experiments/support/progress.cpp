@@ -121,8 +121,11 @@ std::string Progress::line(double elapsed, std::size_t width) const {
   if (record_) {
     const RoundRecord& r = *record_;
     state = format("  loss %.4g", r.loss);
-    state += r.accuracy ? format("  accuracy %.1f%%", 100 * *r.accuracy)
-                        : format("  |grad|^2 %.2e", r.grad_norm_sq);
+    if (r.accuracy) {
+      state += format("  accuracy %.1f%%", 100 * *r.accuracy);
+    } else if (r.grad_norm_sq) {
+      state += format("  |grad|^2 %.2e", *r.grad_norm_sq);
+    }
     sent = "  up " + bits_text(r.bits_up) + "/client, " + bytes_text(static_cast<double>(r.bytes_up)) +
            " in all";
   }

@@ -238,6 +238,11 @@ void read_runs(SweepPlan& plan, const TomlSweep& sweep) {
         throw locate(
             loaded, ConfigError("run.evaluate_every",
                                 "a sweep compares what evaluations measure; evaluate_every must be above 0"));
+      if (rules.judgement.criterion == "grad_norm_sq" &&
+          loaded.experiment.evaluation.grad_norm == GradNorm::kNone)
+        throw locate(loaded, ConfigError("evaluation.grad_norm",
+                                         "the sweep compares gradient norms; measure them, or choose another "
+                                         "column as sweep.criterion"));
       run.settings = settings_of(loaded.experiment);
       run.id = id_of(run.settings);
       if (!seen.insert(run.id).second) continue;

@@ -229,7 +229,7 @@ void RegistryFile::write_rows(const RegistryBatch& batch) {
   }
   for (const RegistryRound& r : batch.rounds) {
     if (r.evaluation) {
-      db.run(kWriteEvaluation, {run_.id, number(r.round), r.loss, r.grad_norm_sq, real(r.accuracy)});
+      db.run(kWriteEvaluation, {run_.id, number(r.round), r.loss, real(r.grad_norm_sq), real(r.accuracy)});
     } else {
       db.run(kWriteRound, {run_.id, number(r.round), r.seconds, number(r.replies), r.bits_up, r.bits_down,
                            number(r.bytes_up), number(r.bytes_down)});

@@ -36,8 +36,8 @@ struct RegistryRound {
   std::uint32_t replies = 0;          // used in the round that led here
   double bits_up = 0, bits_down = 0;  // per client on average
   std::uint64_t bytes_up = 0, bytes_down = 0;
-  double loss = 0, grad_norm_sq = 0;
-  std::optional<double> accuracy = std::nullopt;
+  double loss = 0;
+  std::optional<double> grad_norm_sq = std::nullopt, accuracy = std::nullopt;
 };
 
 struct RegistryClient {

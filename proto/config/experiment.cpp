@@ -30,6 +30,7 @@ std::vector<KeySection> sections_of(Experiment& e) {
   sections.push_back({"clients", fields_of(e.clients)});
   sections.push_back({"algorithm", fields_of(e.algorithm)});
   sections.push_back({"run", fields_of(e.run)});
+  sections.push_back({"evaluation", fields_of(e.evaluation)});
   sections.push_back({"server", fields_of(e.server)});
   sections.push_back({"faults", fields_of(e.faults)});
   return sections;
@@ -76,6 +77,11 @@ ProblemSpec problem_spec(const Experiment& e) {
 bool keep_mirrors(const Experiment& e, bool over_network) {
   const std::string& mirrors = e.server.mirrors;
   return mirrors == "auto" ? over_network || e.faults.wiped > 0 || e.run.monitor : mirrors == "true";
+}
+
+GradNorm grad_norm_rows(const Experiment& e, bool over_network) {
+  if (e.evaluation.grad_norm != GradNorm::kAuto) return e.evaluation.grad_norm;
+  return over_network && e.run.stop_at_grad_norm_sq == 0 ? GradNorm::kEnds : GradNorm::kEvery;
 }
 
 bool is_unrestorable(const Experiment& e) {

@@ -166,6 +166,10 @@ void check_experiment(const Experiment& experiment) {
   if (e.run.stop_at_grad_norm_sq > 0 && e.run.evaluate_every == 0)
     throw ConfigError("run.stop_at_grad_norm_sq",
                       "stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0");
+  if (e.run.stop_at_grad_norm_sq > 0 && grad_norm_rows(e, /*over_network=*/true) != GradNorm::kEvery)
+    throw ConfigError("evaluation.grad_norm",
+                      "stop_at_grad_norm_sq needs the gradient norm in every line: grad_norm must be "
+                      "\"every\" or \"auto\"");
   check_parameters(e);
   check_algorithm(algorithm_spec(e));
   const Facts& facts = find_method(e.algorithm.name).facts;

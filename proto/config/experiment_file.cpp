@@ -185,6 +185,10 @@ void choose_kind(Experiment& e, const std::vector<TomlEntry>& entries) {
 }
 
 void fill_in(LoadedExperiment& loaded) {
+  if (SampleSource* const source = sources_of(loaded.experiment.problem)) {
+    source->data = full_source(source->data);
+    source->test = full_source(source->test);
+  }
   Experiment& e = loaded.experiment;
   if (loaded.lines.count("name") == 0) e.name = loaded.file.stem().string();
   if (e.run.x0.empty()) e.run.x0 = kind_of(e.problem).is_network ? "model" : "zeros";

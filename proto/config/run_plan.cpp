@@ -49,6 +49,7 @@ std::shared_ptr<const Setup<Real>> make_setup(const RunPlan& plan, Seat seat, Fo
   setup->compressor = uplink_compressor(setup->algorithm, plan.d, plan.n());
   setup->weights = plan.weights;
   setup->copies = {plan.experiment.clients.copies, plan.experiment.clients.placement};
+  setup->counts_correct = plan.experiment.evaluation.accuracy;
   setup->keep_mirrors = seat != Seat::kClient && keep_mirrors(plan.experiment, seat == Seat::kServer);
   setup->ranges = std::move(ranges);
   return setup;

@@ -33,6 +33,11 @@ inline std::span<const std::string_view> words_of(Weighting) {
   static constexpr auto words = std::to_array<std::string_view>({"equal", "samples"});
   return words;
 }
+enum class GradNorm : std::uint8_t { kAuto, kEvery, kEnds, kNone };
+inline std::span<const std::string_view> words_of(GradNorm) {
+  static constexpr auto words = std::to_array<std::string_view>({"auto", "every", "ends", "none"});
+  return words;
+}
 enum class Survives : std::uint8_t { kAuto, kProcess, kPower };
 inline std::span<const std::string_view> words_of(Survives) {
   static constexpr auto words = std::to_array<std::string_view>({"auto", "process", "power"});
@@ -137,6 +142,25 @@ struct RunSection {
           "run "
           "says when it crosses the bound",
           {.quiet = true});
+  }
+};
+
+struct EvaluationSection {
+  GradNorm grad_norm = GradNorm::kAuto;
+  bool accuracy = true;
+  double clients = 1;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("grad_norm", self.grad_norm,
+          "the lines of metrics.csv that have grad_norm_sq, for which every client sends its whole gradient: "
+          "every one, the first and the last (`ends`), or none; `auto`: every, but of a gradwire-server that "
+          "is started by itself `ends`, unless stop_at_grad_norm_sq is above 0",
+          {.quiet = true, .may_change = true});
+    visit("accuracy", self.accuracy, "whether clients that have test samples classify them", {.quiet = true});
+    visit("clients", self.clients,
+          "share of the clients that are asked: a uniform sample of round(share n), at least 1, the same in "
+          "all lines; loss, gradient norm and accuracy are then theirs",
+          {.high = 1, .low_open = true, .quiet = true, .may_change = true});
   }
 };
 

@@ -105,10 +105,15 @@ std::vector<double> client_weights(const Experiment& experiment,
   return weights;
 }
 
-RoundLimits round_limits(const Experiment& experiment) {
+RoundLimits round_limits(const Experiment& experiment, bool over_network) {
   RoundLimits limits;
   limits.rounds = experiment.run.rounds;
   limits.evaluate_every = experiment.run.evaluate_every;
+  const GradNorm rows = grad_norm_rows(experiment, over_network);
+  limits.grad_norm = rows == GradNorm::kEvery  ? GradNormRows::kEvery
+                     : rows == GradNorm::kEnds ? GradNormRows::kEnds
+                                               : GradNormRows::kNone;
+  limits.evaluated_share = experiment.evaluation.clients;
   limits.stop_at_grad_norm_sq = experiment.run.stop_at_grad_norm_sq;
   limits.quorum = experiment.server.quorum;
   limits.over_selection = experiment.server.over_selection;

@@ -24,6 +24,7 @@ std::vector<double> client_weights(const Experiment& experiment,
                                    std::span<const std::uint64_t> sample_counts);
 
 // [run] and [server].
-RoundLimits round_limits(const Experiment& experiment);
+// `over_network`: of a server that was started by itself.
+RoundLimits round_limits(const Experiment& experiment, bool over_network);
 
 }  // namespace gradwire

@@ -30,6 +30,8 @@ void metric_columns(Record& record, Visit&& visit) {
   visit("sim_seconds", record.sim_seconds);
   visit("lyapunov", record.lyapunov);
   visit("lyapunov_bound", record.lyapunov_bound);
+  visit("evaluation_bytes_up", record.evaluation_bytes_up);
+  visit("evaluation_bytes_down", record.evaluation_bytes_down);
 }
 
 // The names, with commas between them.

@@ -37,7 +37,8 @@ std::vector<std::size_t> places_of_columns(std::string_view header) {
 }
 
 bool may_be_empty(std::string_view column) {
-  return column == "accuracy" || column == "sim_seconds" || column.starts_with("lyapunov");
+  return column == "grad_norm_sq" || column == "accuracy" || column == "sim_seconds" ||
+         column.starts_with("lyapunov");
 }
 
 // Converts a line to our columns. What it does not have becomes empty, where that may be, or 0.

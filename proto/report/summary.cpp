@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
@@ -88,6 +89,16 @@ Json processes_json(const Summary& s) {
   return json;
 }
 
+Json energy_json(const EnergyUse& use, std::uint32_t rounds) {
+  const auto or_null = [](const std::optional<double>& joules) { return joules ? Json(*joules) : Json(); };
+  Json json = {{"package_joules", or_null(use.package)},
+               {"core_joules", or_null(use.core)},
+               {"memory_joules", or_null(use.memory)}};
+  if (use.package && rounds > 0) json["package_joules_per_round"] = *use.package / rounds;
+  if (!use.trouble.empty()) json["trouble"] = use.trouble;
+  return json;
+}
+
 }  // namespace
 
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last) {
@@ -97,6 +108,14 @@ std::string loss_rise(std::optional<double> at_start, const std::optional<RoundR
     return "";
   return "the run ends with a loss of " + number_text(at_end) + ", above the " + number_text(*at_start) +
          " that it began with; try a smaller algorithm.step_size, or other parameters in [algorithm]";
+}
+
+std::string evaluation_share(double evaluation_seconds, double seconds) {
+  if (!(evaluation_seconds > 0) || !(seconds > 0)) return "";
+  std::array<char, 96> text;
+  std::snprintf(text.data(), text.size(), "evaluations took %.3g %% of %.3g s",
+                100 * evaluation_seconds / seconds, seconds);
+  return text.data();
 }
 
 std::string outcome_name(Outcome outcome) {
@@ -115,29 +134,32 @@ std::string summary_json(const Summary& s) {
   std::vector<std::string> warnings = s.warnings;
   if (std::string rise = loss_rise(s.loss_at_start, s.last); !rise.empty())
     warnings.push_back(std::move(rise));
-  return json_text({{"name", e.name},
-                    {"version", version()},
-                    {"build", build_info()},
-                    {"kernels", s.kernels},
-                    {"host", host_name()},
-                    {"seed", e.seed},
-                    {"precision", words_of(e.precision)[static_cast<int>(e.precision)]},
-                    {"problem", kind_name(e)},
-                    {"data", source == nullptr ? "" : source->data},
-                    {"clients", s.theory.n},
-                    {"d", s.theory.d},
-                    {"transport", s.transport},
-                    {"threads", s.threads},
-                    {"algorithm", algorithm_json(algorithm_spec(e))},
-                    {"asked", asked_json(s.asked, e)},
-                    {"constants", constants_json(s.theory)},
-                    {"warnings", warnings},
-                    {"outcome", outcome_name(s.outcome)},
-                    {"rounds", s.rounds},
-                    {"loss_at_start", s.loss_at_start ? Json(*s.loss_at_start) : Json()},
-                    {"last", s.last ? Json(*s.last) : Json()},
-                    {"seconds", s.seconds},
-                    {"processes", processes_json(s)}});
+  Json json = {{"name", e.name},
+               {"version", version()},
+               {"build", build_info()},
+               {"kernels", s.kernels},
+               {"host", host_name()},
+               {"seed", e.seed},
+               {"precision", words_of(e.precision)[static_cast<int>(e.precision)]},
+               {"problem", kind_name(e)},
+               {"data", source == nullptr ? "" : source->data},
+               {"clients", s.theory.n},
+               {"d", s.theory.d},
+               {"transport", s.transport},
+               {"threads", s.threads},
+               {"algorithm", algorithm_json(algorithm_spec(e))},
+               {"asked", asked_json(s.asked, e)},
+               {"constants", constants_json(s.theory)},
+               {"warnings", warnings},
+               {"outcome", outcome_name(s.outcome)},
+               {"rounds", s.rounds},
+               {"loss_at_start", s.loss_at_start ? Json(*s.loss_at_start) : Json()},
+               {"last", s.last ? Json(*s.last) : Json()},
+               {"seconds", s.seconds},
+               {"evaluation_seconds", s.evaluation_seconds},
+               {"processes", processes_json(s)}};
+  if (s.energy) json["energy"] = energy_json(*s.energy, s.rounds);
+  return json_text(json);
 }
 
 }  // namespace gradwire

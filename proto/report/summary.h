@@ -22,6 +22,12 @@ struct ProcessInfo {
   std::string executable;  // its path as the operating system gives it; empty: not known
 };
 
+// What the machine used during a run, in joules; empty: not measured.
+struct EnergyUse {
+  std::optional<double> package, core, memory;
+  std::string trouble;  // one line on what is not measured
+};
+
 struct Summary {
   const Experiment* experiment = nullptr;  // resolved
   const Experiment* asked = nullptr;       // as the operator gave it; null: not known
@@ -35,7 +41,9 @@ struct Summary {
   std::optional<RoundRecord> last;      // row of metrics.csv; nothing: there is none
   std::optional<double> loss_at_start;  // of row 0; empty: not evaluated
   double seconds = 0;                   // of all rounds
+  double evaluation_seconds = 0;        // of them
   std::vector<ProcessInfo> processes;
+  std::optional<EnergyUse> energy;  // nothing: nobody asked
 };
 
 // The warnings include what loss_rise() says.
@@ -43,6 +51,9 @@ std::string summary_json(const Summary& summary);
 
 // One line on a run whose loss at the end is above that at its start; empty where it is not, or not known.
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last);
+
+// "evaluations took 12 % of 3.2 s"; empty where that is not known.
+std::string evaluation_share(double evaluation_seconds, double seconds);
 
 // "finished", "reached_target", "stopped" or "diverged".
 std::string outcome_name(Outcome outcome);

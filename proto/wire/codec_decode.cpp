@@ -21,6 +21,7 @@ static_assert(static_cast<int>(Answer::kNotFinite) == wire::ANSWER_NOT_FINITE);
 static_assert(static_cast<int>(Request::kRound) == wire::REQUEST_ROUND);
 static_assert(static_cast<int>(Request::kEvaluate) == wire::REQUEST_EVALUATE);
 static_assert(static_cast<int>(Request::kGoodbye) == wire::REQUEST_GOODBYE);
+static_assert(static_cast<int>(Request::kMeasure) == wire::REQUEST_MEASURE);
 
 // The position of the first value that is not finite, or values.size().
 template <class Real>
@@ -81,7 +82,7 @@ Status EnvelopeSlot<Real>::Impl::plan() {
     if (!r.has_round() || !r.has_flags()) return Error{"the resync lacks its round or flags"};
     if (Status s = resync_parts.plan(r.parts(), context, context.compressor_down.has_value()); !s) return s;
   }
-  if (header.request() == wire::REQUEST_EVALUATE) return check_evaluation();
+  if (is_evaluation(static_cast<Request>(header.request()))) return check_evaluation();
   return Unit{};
 }
 

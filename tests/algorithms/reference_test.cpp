@@ -60,7 +60,7 @@ x0 = "file:x0.txt"
   ASSERT_EQ(records.size(), 102u);
   for (const Row& row : kMushrooms) {
     EXPECT_NEAR(records[row.k].loss, row.f, 1e-11 * row.f) << "row " << row.k;
-    EXPECT_NEAR(records[row.k].grad_norm_sq, row.grad_norm_sq, 1e-9 * row.grad_norm_sq) << "row " << row.k;
+    EXPECT_NEAR(*records[row.k].grad_norm_sq, row.grad_norm_sq, 1e-9 * row.grad_norm_sq) << "row " << row.k;
     EXPECT_EQ(records[row.k + 1].bits_up, row.bits) << "row " << row.k;
   }
 }

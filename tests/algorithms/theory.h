@@ -37,7 +37,7 @@ inline double squared_distance(View<double> a, View<double> b) {
 // mean over t < T of ‖∇f(x^t)‖², which is E‖∇f(x̂)‖² for the uniformly random iterate x̂.
 inline double average_grad_norm_sq(const Trace<double>& trace) {
   double sum = 0;
-  for (std::size_t k = 0; k + 1 < trace.records.size(); ++k) sum += trace.records[k].grad_norm_sq;
+  for (std::size_t k = 0; k + 1 < trace.records.size(); ++k) sum += *trace.records[k].grad_norm_sq;
   return sum / static_cast<double>(trace.records.size() - 1);
 }
 

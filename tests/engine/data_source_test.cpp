@@ -99,20 +99,44 @@ TEST(FindData, FindsFoldersAndAbsolutePaths) {
   EXPECT_EQ(find_data(absolute, base.path()), absolute);
 }
 
+TEST(FindData, FindsWhatWasFetchedBehindAllElse) {
+  const TemporaryFolder base, extra, cache;
+  const ScopedEnvironment set(kVariable, extra.path().c_str());
+  const ScopedEnvironment home("GRADWIRE_CACHE", cache.path().c_str());
+  const auto fetched = cache.write("data/mnist/file", "1");
+  EXPECT_EQ(find_data("mnist/file", base.path()), fetched);
+  const auto own = extra.write("mnist/file", "1");
+  EXPECT_EQ(find_data("mnist/file", base.path()), own);
+  {
+    const ScopedEnvironment unset("GRADWIRE_CACHE", nullptr), caches("XDG_CACHE_HOME", "/caches");
+    EXPECT_EQ(data_cache(), "/caches/gradwire/data");
+    const ScopedEnvironment none("XDG_CACHE_HOME", ""), user("HOME", "/home/me");
+    EXPECT_EQ(data_cache(), "/home/me/.cache/gradwire/data");
+    const ScopedEnvironment nobody("HOME", nullptr);
+    EXPECT_EQ(data_cache(), "");
+  }
+}
+
 TEST(FindData, NamesEachPlaceItLookedAt) {
+  const ScopedEnvironment home("GRADWIRE_CACHE", "/nowhere/cache");
+  const std::string hint = "; `gradwire data list` names what `gradwire data fetch` fetches";
   {
     const ScopedEnvironment set(kVariable, "/nowhere/one:/nowhere/two");
     EXPECT_EQ(data_error([] { find_data("x/a9a", "/base"); }),
               "data 'x/a9a' not found; looked at /base/x/a9a, /nowhere/one/x/a9a, /nowhere/one/a9a, "
-              "/nowhere/two/x/a9a, /nowhere/two/a9a; correct the path or $GRADWIRE_DATA");
+              "/nowhere/two/x/a9a, /nowhere/two/a9a, /nowhere/cache/data/x/a9a; correct the path or "
+              "$GRADWIRE_DATA" +
+                  hint);
     EXPECT_EQ(data_error([] { find_data("a9a", "/base"); }),
-              "data 'a9a' not found; looked at /base/a9a, /nowhere/one/a9a, /nowhere/two/a9a; "
-              "correct the path or $GRADWIRE_DATA");
+              "data 'a9a' not found; looked at /base/a9a, /nowhere/one/a9a, /nowhere/two/a9a, "
+              "/nowhere/cache/data/a9a; correct the path or $GRADWIRE_DATA" +
+                  hint);
   }
   const ScopedEnvironment unset(kVariable, nullptr);
-  EXPECT_EQ(
-      data_error([] { find_data("a9a", "/base"); }),
-      "data 'a9a' not found; looked at /base/a9a; correct the path, or name a folder in $GRADWIRE_DATA");
+  EXPECT_EQ(data_error([] { find_data("a9a", "/base"); }),
+            "data 'a9a' not found; looked at /base/a9a, /nowhere/cache/data/a9a; correct the path, or "
+            "name a folder in $GRADWIRE_DATA" +
+                hint);
 }
 
 TEST(Bytes, ReadsGzippedAndConcatenatedFiles) {

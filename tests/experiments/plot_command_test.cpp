@@ -44,11 +44,11 @@ void write_run(const TemporaryFolder& folder, const std::string& name, const Wri
     RoundRecord r;
     r.round = k;
     r.grad_norm_sq = what.seed * std::exp(-0.1 * k);
-    r.loss = 1 + r.grad_norm_sq;
+    r.loss = 1 + *r.grad_norm_sq;
     r.bits_up = 64 * k;
     r.bits_down = 640 * k;
     r.seconds = 0.01 * k;
-    if (what.accuracy) r.accuracy = 1 - 0.1 * r.grad_norm_sq;
+    if (what.accuracy) r.accuracy = 1 - 0.1 * *r.grad_norm_sq;
     text += metrics_line(r) + "\n";
   }
   folder.write(name + "/metrics.csv", text);

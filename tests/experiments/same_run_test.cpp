@@ -117,6 +117,57 @@ TEST(SameRun, OneThreadFourThreadsAndTheCodecGiveTheSameBits) {
   }
 }
 
+// What is measured may not change what is computed.
+TEST(SameRun, EvaluationsOfAnyExtentLeaveTheModelAndTheColumnsThatTheyShareAsTheyAre) {
+  for (const char* method : {"ef21", "fedavg", "ringmaster"}) {
+    SCOPED_TRACE(method);
+    Choice choice{method, "identity", {{"step_size", "0.25"}}};
+    if (method == std::string("fedavg")) choice.numbers.emplace_back("local_step_size", "0.1");
+    const auto run = [&](const std::vector<std::string>& sets, bool encoded, unsigned threads) {
+      return trace(prepare(parse_experiment(config(choice, "fp64"), "same.toml", sets)), encoded, threads);
+    };
+    const auto rows = [](const RunTrace& of) {
+      std::vector<RoundRecord> records;
+      for (const std::string& line : lines_of(of.metrics)) records.push_back(*parse_metrics_line(line));
+      return records;
+    };
+    const RunTrace usual = run({}, false, 1);
+    const std::vector<RoundRecord> want = rows(usual);
+    for (const char* grad_norm : {"ends", "none"}) {
+      for (const char* clients : {"1.0", "0.5"}) {
+        const std::vector<std::string> sets = {std::string("evaluation.grad_norm=") + grad_norm,
+                                               std::string("evaluation.clients=") + clients};
+        const RunTrace one = run(sets, false, 1);
+        EXPECT_EQ(one.model, usual.model);
+        EXPECT_EQ(one, run(sets, false, 3));
+        EXPECT_EQ(one, run(sets, true, 1));
+        const std::vector<RoundRecord> got = rows(one);
+        ASSERT_EQ(got.size(), want.size());
+        for (std::size_t k = 0; k < got.size(); ++k) {
+          const bool at_end = k == 0 || k + 1 == got.size();
+          EXPECT_EQ(got[k].grad_norm_sq.has_value(), grad_norm == std::string("ends") && at_end);
+          EXPECT_EQ(got[k].bytes_up, want[k].bytes_up);
+          EXPECT_EQ(got[k].grad_calls, want[k].grad_calls);
+          EXPECT_GT(got[k].evaluation_bytes_up, 0u);
+          EXPECT_LE(got[k].evaluation_bytes_up, want[k].evaluation_bytes_up);
+          if (clients != std::string("1.0")) {
+            EXPECT_EQ(2 * got[k].evaluation_bytes_down, want[k].evaluation_bytes_down);
+            continue;
+          }
+          EXPECT_EQ(got[k].loss, want[k].loss);
+          EXPECT_EQ(got[k].accuracy, want[k].accuracy);
+          EXPECT_EQ(got[k].evaluation_bytes_down, want[k].evaluation_bytes_down);
+          if (got[k].grad_norm_sq) {
+            EXPECT_EQ(got[k].grad_norm_sq, want[k].grad_norm_sq);
+          }
+        }
+      }
+    }
+    for (const RoundRecord& row : rows(run({"evaluation.accuracy=false"}, true, 1)))
+      EXPECT_EQ(row.accuracy, std::nullopt);
+  }
+}
+
 TEST(SameRun, WithAPartOfTheClientsInEachRound) {
   const std::vector<std::string> sampled = {"clients.participation=0.6"};
   std::size_t tested = 0;
@@ -191,6 +242,27 @@ TEST(SameRun, RealProcessesOverTcpAndTlsGiveTheSameBits) {
       EXPECT_EQ(without_seconds(read_file(folder.path() / "memory/metrics.csv")),
                 without_seconds(read_file(folder.path() / kind / "metrics.csv")));
       check_processes(read_file(folder.path() / kind / "summary.json"));
+    }
+  }
+}
+
+TEST(SameRun, WhatIsMeasuredAndCountedOverTcpIsWhatIsMeasuredInMemory) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("same.toml", config(choices().front(), "fp64")).string();
+  for (const std::vector<std::string>& sets :
+       {std::vector<std::string>{"evaluation.grad_norm=ends", "evaluation.clients=0.5"},
+        {"evaluation.grad_norm=none", "evaluation.accuracy=false"}}) {
+    std::string rows;
+    for (const char* transport : {"memory", "tcp"}) {
+      std::vector<std::string> arguments = {"run", file, "--quiet", "--transport", transport, "--out", "out"};
+      for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
+      const auto r = run_gradwire(folder.path(), arguments);
+      ASSERT_EQ(r.code, 0) << r.err;
+      const std::string got = without_seconds(read_file(folder.path() / "out/metrics.csv"));
+      if (!rows.empty()) {
+        EXPECT_EQ(got, rows);
+      }
+      rows = got;
     }
   }
 }

@@ -306,6 +306,10 @@ TYPED_TEST(CodecOf, GoodbyeHasNoBodyAndAnEvaluationOneDenseVector) {
   EXPECT_FALSE(ask(Request::kEvaluate, {x, x}));
   EXPECT_FALSE(ask(Request::kEvaluate, {this->m.payload(Shape::kDense, 0, 4999, Values::kNoise)}));
   EXPECT_FALSE(ask(Request::kEvaluate, {this->m.payload(Shape::kRange, 5000, 5000, Values::kNoise)}));
+  EXPECT_TRUE(ask(Request::kMeasure, {x}));
+  EXPECT_FALSE(ask(Request::kMeasure, {}));
+  EXPECT_FALSE(ask(Request::kMeasure, {this->m.payload(Shape::kDense, 0, 4999, Values::kNoise)}));
+  EXPECT_FALSE(ask(static_cast<Request>(4), {x}));
   EXPECT_FALSE(ask(Request::kGoodbye, {x}));
   EXPECT_FALSE(
       receive(slot, this->context, flatten(codec.encode({Request::kRound, 8, 7}, nullptr, nullptr))));

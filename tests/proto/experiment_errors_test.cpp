@@ -190,6 +190,11 @@ TEST(ExperimentErrors, RefuseContradictions) {
             "of them");
   EXPECT_EQ(error_of(with("evaluate_every = 0\nstop_at_grad_norm_sq = 1e-9")),
             "dir/a.toml:16: stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0");
+  EXPECT_EQ(error_of(kGood, {"run.stop_at_grad_norm_sq=1e-9", "evaluation.grad_norm=ends"}),
+            "--set evaluation.grad_norm: stop_at_grad_norm_sq needs the gradient norm in every line: "
+            "grad_norm must be \"every\" or \"auto\"");
+  EXPECT_EQ(error_of(kGood, {"run.stop_at_grad_norm_sq=1e-9"}), "");
+  EXPECT_NE(error_of(kGood, {"evaluation.clients=0"}), "");
 }
 
 TEST(ExperimentErrors, RefuseWhatTheMethodCannotDo) {

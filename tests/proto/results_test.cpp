@@ -48,7 +48,7 @@ std::string read_file(const fs::path& file) {
 TEST(Metrics, ALineHasSeventeenDigitsAndTheColumnsOfTheHeader) {
   EXPECT_EQ(metrics_line(record()),
             "7,0.33333333333333331,9.9999999999999997e-29,0.10000000000000001,12345.5,64,"
-            "18446744073709551615,2,3.25,20,0.5,6172.25,32,,,");
+            "18446744073709551615,2,3.25,20,0.5,6172.25,32,,,,0,0");
 }
 
 TEST(Metrics, AMissingAccuracyIsAnEmptyCell) {
@@ -224,8 +224,8 @@ TEST(Metrics, ARunThatGoesOnKeepsTheLinesUnderTheHeaderOfAnotherVersion) {
     std::string header, line, kept;
   };
   for (const Case& c :
-       {Case{old_header, old_line, old_line + ",0,0,,,"}, Case{header + ",more", line + ",5", line},
-        Case{"round,loss,grad_norm_sq", "7,0.5,2", "7,0.5,2,,0,0,0,0,0,0,0,0,0,,,"}}) {
+       {Case{old_header, old_line, old_line + ",0,0,,,,0,0"}, Case{header + ",more", line + ",5", line},
+        Case{"round,loss,grad_norm_sq", "7,0.5,2", "7,0.5,2,,0,0,0,0,0,0,0,0,0,,,,0,0"}}) {
     const std::string text = c.header + "\n" + c.line + "\n9,1\n";
     const fs::path file = folder.write("metrics.csv", text);
     const MetricsFile goes_on(file, 9);
@@ -270,7 +270,8 @@ TEST(Json, ARecordIsOneLineAndWhatIsNotFiniteIsNull) {
             "{\"round\":7,\"loss\":null,\"grad_norm_sq\":1e-28,\"accuracy\":null,\"bits_up\":12345.5,"
             "\"bits_down\":64.0,\"bytes_up\":18446744073709551615,\"bytes_down\":2,\"grad_calls\":3.25,"
             "\"replies\":20,\"seconds\":0.5,\"bits_up_paper\":6172.25,\"bits_down_paper\":32.0,\"sim_"
-            "seconds\":null,\"lyapunov\":null,\"lyapunov_bound\":null}");
+            "seconds\":null,\"lyapunov\":null,\"lyapunov_bound\":null,\"evaluation_bytes_up\":0,"
+            "\"evaluation_bytes_down\":0}");
 }
 
 template <class Real>

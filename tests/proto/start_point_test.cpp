@@ -123,12 +123,29 @@ TEST(RoundLimits, ComeFromTheExperiment) {
           "evaluate_every = 2\nstop_at_grad_norm_sq = 1e-3\n[server]\nquorum = 0.5\ndeadline_ms = 1500\n",
           "t.toml")
           .experiment;
-  const RoundLimits limits = round_limits(e);
+  const RoundLimits limits = round_limits(e, /*over_network=*/false);
   EXPECT_EQ(limits.rounds, 7u);
   EXPECT_EQ(limits.evaluate_every, 2u);
   EXPECT_EQ(limits.stop_at_grad_norm_sq, 1e-3);
   EXPECT_EQ(limits.quorum, 0.5);
   EXPECT_EQ(limits.deadline_seconds, 1.5);
+  EXPECT_EQ(limits.grad_norm, GradNormRows::kEvery);
+  EXPECT_EQ(limits.evaluated_share, 1);
+}
+
+TEST(RoundLimits, OfAServerByItselfMeasureGradientNormsAtTheEndsUnlessTheyAreAskedFor) {
+  Experiment e = quadratic(3, "zeros");
+  EXPECT_EQ(round_limits(e, false).grad_norm, GradNormRows::kEvery);
+  EXPECT_EQ(round_limits(e, true).grad_norm, GradNormRows::kEnds);
+  e.run.stop_at_grad_norm_sq = 1e-9;
+  EXPECT_EQ(round_limits(e, true).grad_norm, GradNormRows::kEvery);
+  e.run.stop_at_grad_norm_sq = 0;
+  e.evaluation = {.grad_norm = GradNorm::kEvery, .clients = 0.25};
+  EXPECT_EQ(round_limits(e, true).grad_norm, GradNormRows::kEvery);
+  EXPECT_EQ(round_limits(e, true).evaluated_share, 0.25);
+  e.evaluation.grad_norm = GradNorm::kNone;
+  for (const bool over_network : {false, true})
+    EXPECT_EQ(round_limits(e, over_network).grad_norm, GradNormRows::kNone);
 }
 
 }  // namespace

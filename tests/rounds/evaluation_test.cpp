@@ -43,5 +43,49 @@ TEST(Evaluation, OfAllClientsIsTheWeightedSum) {
   EXPECT_NEAR(evaluation.grad_norm_sq(), 9, 1e-14);
 }
 
+TEST(Evaluation, OfASampleIsTheMeanOverIt) {
+  gradwire::Setup<double> setup;
+  setup.n = 5;
+  setup.d = 2;
+  const std::vector<ClientId> sample = {1, 4};
+  const Vec<double> gradient = {3, 4};
+  Evaluation<double> evaluation(setup, {Request::kEvaluate, sample});
+  std::vector<ClientId> window;
+  EXPECT_EQ(evaluation.next_window(0, window), 5u);
+  EXPECT_EQ(window, sample);
+  EXPECT_EQ(evaluation.asked(), 2u);
+  EXPECT_FALSE(evaluation.asks(0));
+  for (const ClientId c : sample) add(evaluation, c, c, gradient);
+  evaluation.finish();
+  EXPECT_NEAR(evaluation.loss(), 2.5, 1e-15);
+  EXPECT_NEAR(evaluation.grad_norm_sq(), 25, 1e-13);
+}
+
+TEST(Evaluation, WithoutGradientsTakesAnswersWithoutThemAlone) {
+  gradwire::Setup<double> setup;
+  setup.n = 3;
+  setup.d = 2;
+  Uplink<double> up;
+  EXPECT_TRUE(Evaluation<double>::accepts(up, setup, Request::kMeasure));
+  EXPECT_FALSE(Evaluation<double>::accepts(up, setup, Request::kEvaluate));
+  const Vec<double> gradient = {3, 0};
+  up.parts = {Payload<double>::dense(gradient)};
+  EXPECT_FALSE(Evaluation<double>::accepts(up, setup, Request::kMeasure));
+  EXPECT_TRUE(Evaluation<double>::accepts(up, setup, Request::kEvaluate));
+  up.parts = {};
+  Evaluation<double> evaluation(setup, {Request::kMeasure, {}});
+  for (up.client = 0; up.client < 3; ++up.client) {
+    up.loss = up.client;
+    up.correct = up.tested = up.client;
+    evaluation.add(up);
+  }
+  evaluation.finish();
+  const RoundRecord row = record_of(4, evaluation, Totals{}, 3, 0);
+  EXPECT_NEAR(row.loss, 1, 1e-15);
+  EXPECT_EQ(row.accuracy, 1.0);
+  EXPECT_EQ(row.grad_norm_sq, std::nullopt);
+  EXPECT_EQ(evaluation.testers(), 2u);
+}
+
 }  // namespace
 }  // namespace gradwire

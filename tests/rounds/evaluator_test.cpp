@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/population.h"
@@ -121,6 +122,33 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
         if (broken == kNobody) continue;
         EXPECT_TRUE(evaluator.known(broken).x.empty());
       }
+    }
+  }
+}
+
+TEST_P(EvaluatorTest, ASampleWithoutGradientsHasTheLossAndAccuracyOfThatSample) {
+  std::vector<ClientId> sample;
+  for (ClientId c = 3; c < Bowl::kClients; c += 7 - c % 3) sample.push_back(c);
+  gradwire::Setup<double> setup = setup_;
+  setup.algorithm.batch = 1;  // nobody needs the gradients of x
+  const PopulationOf<double, Bowl> clients(Bowl(kDim, kNobody));
+  std::optional<Found> want;
+  for (const Request request : {Request::kEvaluate, Request::kMeasure}) {
+    for (const unsigned threads : {1u, 3u}) {
+      ThreadPool pool(threads);
+      std::vector<std::unique_ptr<MovableOracle<double>>> oracles;
+      std::vector<MovableOracle<double>*> pointers;
+      for (unsigned k = 0; k < threads; ++k) pointers.push_back(oracles.emplace_back(clients.oracle()).get());
+      Evaluator<double> evaluator(setup.mine(), pool, pointers, std::size_t{1} << 20);
+      Evaluation<double> evaluation(setup, {request, sample});
+      evaluator.evaluate(x_, evaluation);
+      evaluation.finish();
+      EXPECT_EQ(evaluation.answered(), sample.size());
+      const Found got = {evaluation.loss(), 0, evaluation.accuracy(), evaluation.answered()};
+      if (!want) want = got;
+      EXPECT_EQ(got, *want);
+      EXPECT_EQ(evaluator.known(sample[0]).x.empty(), request == Request::kMeasure);
+      EXPECT_TRUE(evaluator.known(sample[0] + 1).x.empty()) << "nobody asked it";
     }
   }
 }

@@ -92,6 +92,32 @@ TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
   }
 }
 
+TEST(ClientRuntime, AMeasurementIsTheLossOfAnEvaluationWithoutItsGradient) {
+  const testing::Federation<double> federation(3, 9);
+  for (const bool is_stochastic : {false, true}) {
+    AlgorithmSpec spec = testing::spec_of("gd", "identity", {}, "0.1");
+    spec.batch = is_stochastic ? 2 : 0;
+    const auto setup = federation.setup(spec);
+    ClientRuntime<double> client(setup, 1, *federation.oracles[1]), twin(setup, 1, *federation.oracles[1]);
+    const auto server = make_server<double>(setup);
+    const Downlink<double> body = server->broadcast();
+    Scratch<double> scratch, twins;
+    Envelope<double> request = request_of(body, 1);
+    request.request = Request::kEvaluate;
+    const double loss = twin.handle(request, twins)->loss;
+    request.request = Request::kMeasure;
+    EXPECT_TRUE(client.accepts(request));
+    for (int again = 0; again < 2; ++again) {
+      const Uplink<double>* const got = client.handle(request, scratch);
+      ASSERT_NE(got, nullptr);
+      EXPECT_EQ(got->loss, loss);
+      EXPECT_EQ(got->parts.size(), 0u);
+      EXPECT_EQ(got->grad_calls, 0u);
+      EXPECT_EQ(got->answer, Answer::kReply);
+    }
+  }
+}
+
 // With a quorum, or after messages that were lost, a client hears of the run in a later round.
 TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
   const testing::Federation<double> federation(3, 9);

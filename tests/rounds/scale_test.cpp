@@ -82,7 +82,7 @@ TEST(Scale, AHundredThousandClientsTakeTurns) {
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[1].replies, 100u);
   EXPECT_DOUBLE_EQ(records[1].grad_calls, 0.05);
-  EXPECT_LT(records[1].grad_norm_sq, 0.1 * records[0].grad_norm_sq);
+  EXPECT_LT(records[1].grad_norm_sq, 0.1 * *records[0].grad_norm_sq);
 }
 
 TEST(ClientRuntime, WithStateBelongsToOneClient) {

@@ -60,12 +60,12 @@ int main() {
   double first = 0, first_norm = 0;
   RunObserver observer;
   observer.on_record = [&](const RoundRecord& r) {
-    if (r.round == 0) first = r.loss, first_norm = r.grad_norm_sq;
+    if (r.round == 0) first = r.loss, first_norm = *r.grad_norm_sq;
   };
   const std::atomic<bool> stop{false};
   const RunResult result = simulate(prepared, true, 2, observer, stop);
   std::printf("loss %.4f -> %.4f, ||grad f||^2 %.1e -> %.1e\n", first, result.last.loss, first_norm,
-              result.last.grad_norm_sq);
+              *result.last.grad_norm_sq);
   expect(result.outcome == Outcome::kFinished && result.last.loss < first, "the loss falls");
   expect(result.last.grad_norm_sq < 1e-2 * first_norm, "the gradient vanishes at the step of theory");
   return failures == 0 ? 0 : 1;

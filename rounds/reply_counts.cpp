@@ -1,0 +1,16 @@
+#include "rounds/reply_counts.h"
+
+namespace gradwire {
+
+template <class Real>
+ReplyCounts counts_of(Replies<Real> replies, const Facts& facts) {
+  if (replies.size() == 1) return counts_of(replies[0].parts, replies[0].grad_calls, facts);  // no memory
+  CountSum sum;
+  for (const auto& up : replies) sum.add(up.client, counts_of(up.parts, up.grad_calls, facts));
+  return sum.sum();
+}
+
+template ReplyCounts counts_of(Replies<float>, const Facts&);
+template ReplyCounts counts_of(Replies<double>, const Facts&);
+
+}  // namespace gradwire

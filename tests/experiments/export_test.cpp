@@ -1,0 +1,90 @@
+// gradwire export, and runs that go on from what it wrote.
+#include <gtest/gtest.h>
+
+#include "engine/files/number_file.h"
+#include "proto/store/model_file.h"
+#include "tests/support/data_files.h"
+#include "tests/support/run_program.h"
+
+namespace gradwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExportedRun =
+    "name = \"small\"\n[problem]\nkind = \"quadratic\"\ndim = 5\nlambda = 0.1\n[clients]\ncount = "
+    "3\n[algorithm]\n"
+    "name = \"gd\"\nstep_size = 0.1\n[run]\nrounds = 4\nx0 = \"normal\"\n";
+
+class Export : public testing::Test {
+ protected:
+  ProgramResult gradwire(const std::vector<std::string>& arguments) {
+    return run_gradwire(path(), arguments);
+  }
+  const fs::path& path() const { return folder_.path(); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Export, WritesTheNumbersOfAModelInItsOwnPrecision) {
+  const std::vector<float> small = {1.5F, -2.0F / 3, 0, 1e-40F};
+  const std::vector<double> large = {1.0 / 3, -0.0, 1e300};
+  write_model<float>(path() / "small.bin", small);
+  write_model<double>(path() / "large.bin", large);
+  const auto r = gradwire({"export", "small.bin", "small.npy"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, "small.npy: 4 numbers, fp32\n");
+  EXPECT_EQ(gradwire({"export", "small.bin", "small.raw"}).code, 0);
+  EXPECT_EQ(gradwire({"export", "large.bin", "large.raw"}).code, 0);
+  EXPECT_EQ(gradwire({"export", "small.npy", "again.raw"}).code, 0);
+  std::vector<float> f(4);
+  std::vector<double> d(3);
+  ASSERT_TRUE(load_numbers<float>(path() / "small.npy", f));
+  EXPECT_EQ(f, small);
+  EXPECT_EQ(fs::file_size(path() / "small.raw"), 16u);
+  ASSERT_TRUE(load_raw_numbers<float>(path() / "again.raw", f));
+  EXPECT_EQ(f, small);
+  EXPECT_EQ(fs::file_size(path() / "large.raw"), 24u);
+  ASSERT_TRUE(load_raw_numbers<double>(path() / "large.raw", d));
+  EXPECT_EQ(d, large);
+}
+
+TEST_F(Export, ARunGoesOnFromModelBinAndFromNpy) {
+  folder_.write("run.toml", kExportedRun);
+  ASSERT_EQ(gradwire({"run", "run.toml", "--quiet"}).code, 0);
+  ASSERT_EQ(gradwire({"export", "results/small/model.bin", "x.npy"}).code, 0);
+  const std::vector<double> want = read_model(path() / "results/small/model.bin");
+  for (const char* start : {"results/small/model.bin", "x.npy"}) {
+    const auto r = gradwire({"run", "run.toml", "--quiet", "--out", "warm", "--set",
+                             std::string("run.x0=file:") + start, "--set", "run.rounds=0"});
+    ASSERT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(read_model(path() / "warm/model.bin"), want) << start;
+    const auto e = gradwire({"evaluate", start, "run.toml", "--json"});
+    EXPECT_EQ(e.code, 0) << e.err;
+  }
+}
+
+TEST_F(Export, RefusesInOneLineAndLeavesWhatIsThere) {
+  folder_.write("bad.bin", "GWMODEL1 but no more");
+  folder_.write("kept.npy", "mine");
+  write_model<double>(path() / "good.bin", std::vector<double>{1});
+  struct Case {
+    std::string model, out, said;
+    int code;
+  };
+  for (const Case& c :
+       {Case{"bad.bin", "kept.npy", "bad.bin", 2}, Case{"absent.bin", "kept.npy", "absent.bin", 2},
+        Case{"good.bin", "model.txt", "must end in .npy", 2}, Case{"good.bin", "kept", ".raw", 2},
+        Case{".", "kept.npy", ".", 2}, Case{"good.bin", "no/such/x.npy", "no/such/x.npy", 1}}) {
+    const auto r = gradwire({"export", c.model, c.out});
+    EXPECT_EQ(r.code, c.code) << c.model << " " << r.err;
+    EXPECT_EQ(lines_of(r.err).size(), 1u) << r.err;
+    EXPECT_NE(r.err.find(c.said), std::string::npos) << r.err;
+    EXPECT_EQ(r.out, "");
+  }
+  EXPECT_EQ(read_file(path() / "kept.npy"), "mine");
+  EXPECT_FALSE(fs::exists(path() / "model.txt"));
+}
+
+}  // namespace
+}  // namespace gradwire
