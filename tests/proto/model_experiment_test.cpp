@@ -82,11 +82,11 @@ TEST(ModelExperiment, ABudgetForActivationsIsASizeOrSqrt) {
   for (const char* text : {"4", "0MB", "-1MB", "MB", "4 MB", "4.5MB", "4mb", "", "99999999999999999999B",
                            "17179869184GB", "all"})
     EXPECT_EQ(error_of(file_of("gpt", "activation_budget = \"" + std::string(text) + "\"\n")),
-              "dir/a.toml:4: problem.activation_budget must be \"none\", \"sqrt\" or a size as \"4MB\" (or "
+              "dir/a.toml:4: activation_budget must be \"none\", \"sqrt\" or a size as \"4MB\" (or "
               "KB, GB), not \"" +
                   std::string(text) + "\"");
   EXPECT_EQ(error_of(file_of("mlp"), {"problem.activation_budget=4"}),
-            "--set problem.activation_budget: problem.activation_budget must be \"none\", \"sqrt\" or a size "
+            "--set problem.activation_budget: activation_budget must be \"none\", \"sqrt\" or a size "
             "as \"4MB\" (or KB, GB), not 4");
 }
 
