@@ -187,7 +187,7 @@ void add_sweep(CLI::App& app, Arguments& a) {
   gradwire sweep FILE.toml --shard 2/4 --out part2      (on the second of four machines)
   gradwire sweep FILE.toml --merge part1 part2 part3 part4
 
-Results: runs/ID of each run, runs.csv, best.csv, plot.svg, plot.py. Runs that have results are not run again.
+Results: runs/ID of each run, runs.csv, best.csv, plot.svg, plot.py, plot.csv. Runs that have results are not run again.
 )");
 }
 
@@ -259,6 +259,11 @@ void add_plot(CLI::App& app, Arguments& a) {
       ->check(CLI::IsMember({"auto", "quartiles", "range", "none"}));
   plot->add_option("--f-star", a.plot.f_star, "f* of gap; computed unless given, once for each problem")
       ->type_name("VALUE");
+  plot->add_option("--by", a.plot.keys.by,
+                   "Panels of their own for each value of a key, as problem.data; what differs with it is "
+                   "in no label")
+      ->type_name("KEY");
+  plot->add_flag("--csv", a.plot.csv, "Write FILE.csv, too: the numbers of the curves, thinned");
   plot->add_flag("--tikz", a.plot.tikz, "Write FILE.tex and FILE.dat, too: the same for LaTeX (PGFPlots)");
   plot->footer(R"(Writes an SVG, and beside it a Python script that draws the same with Matplotlib (PNG, PDF).
 Runs that differ in the seed alone are one curve. Without --y and --panel: accuracy and loss when all runs measured
@@ -268,6 +273,7 @@ Examples:
   gradwire plot results/ef21_a9a
   gradwire plot results/ef21_a9a results/marina_a9a --out compare.svg
   gradwire plot results --panel gap:bits --panel grad_norm_sq:seconds --out compare.svg
+  gradwire plot results/sweep --by problem.data --csv
 )");
 }
 

@@ -40,6 +40,8 @@ constexpr Benchmark kBenchmarks[] = {
     {"engine/files", "saving and loading a few numbers, 5,000 times", bench::engine_files},
     {"engine/scalars", "16-bit numbers to and from fp32, and tapes of them and of fp128",
      bench::engine_scalars},
+    {"papers/burtorch", "the tasks of BurTorch's paper, beside what its authors and PyTorch reach",
+     bench::papers_burtorch},
     {"compressors/compress", "each compressor, per element of a million", bench::compressors_compress},
     {"compressors/decode", "adding payloads to a vector, per entry", bench::compressors_decode},
     {"compressors/add", "adding payloads to a vector, per element of the vector", bench::compressors_add},

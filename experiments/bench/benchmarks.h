@@ -19,6 +19,7 @@ void engine_powers(Bench& bench);
 void engine_process(Bench& bench);
 void engine_files(Bench& bench);
 void engine_scalars(Bench& bench);
+void papers_burtorch(Bench& bench);
 void compressors_compress(Bench& bench);
 void compressors_decode(Bench& bench);
 void compressors_add(Bench& bench);

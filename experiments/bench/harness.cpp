@@ -21,6 +21,8 @@ std::string short_number(double value) {
   return text;
 }
 
+constexpr std::size_t kTableColumn = 10;
+
 std::string padded(std::string text, std::size_t width, bool right = false) {
   if (text.size() < width) text.insert(right ? 0 : text.size(), width - text.size(), ' ');
   return text;
@@ -187,6 +189,35 @@ void Bench::row(const Row& row) {
     text_row(row);
     out_.flush();
   }
+}
+
+void Bench::table(const Table& table) {
+  if (options_.json) {
+    Json lines = Json::array();
+    for (const Table::Line& line : table.lines) {
+      Json json = {{"name", line.name}};
+      for (std::size_t k = 0; k < line.figures.size(); ++k)
+        json[table.columns[k + 1]] = line.figures[k] ? Json(*line.figures[k]) : Json(nullptr);
+      lines.push_back(std::move(json));
+    }
+    rows_->json.push_back(
+        {{"name", table.name}, {"unit", table.unit}, {"table", lines}, {"notes", table.notes}});
+    return;
+  }
+  std::size_t first = table.columns[0].size();
+  for (const Table::Line& line : table.lines) first = std::max(first, line.name.size());
+  std::string text = table.name + ", " + table.unit + "\n    " + padded(table.columns[0], first);
+  for (std::size_t k = 1; k < table.columns.size(); ++k)
+    text += "  " + padded(table.columns[k], kTableColumn, true);
+  for (const Table::Line& line : table.lines) {
+    text += "\n    " + padded(line.name, first);
+    for (std::size_t k = 0; k < line.figures.size(); ++k)
+      text += "  " + padded(line.figures[k] ? short_number(*line.figures[k]) : "-",
+                            std::max(kTableColumn, table.columns[k + 1].size()), true);
+  }
+  for (const std::string& note : table.notes) text += "\n    " + note;
+  out_ << text << "\n";
+  out_.flush();
 }
 
 void Bench::skip(const std::string& name, const std::string& why) {

@@ -74,6 +74,20 @@ struct Row {
   std::string note;
 };
 
+// Figures that are no rows of the kind above: several programs side by side. A cell is "-" where there is
+// none.
+struct Table {
+  std::string name;  // "papers/burtorch gpt"
+  std::string unit;
+  std::vector<std::string> columns;  // that of the names first
+  struct Line {
+    std::string name;
+    std::vector<std::optional<double>> figures;  // one for each further column
+  };
+  std::vector<Line> lines;
+  std::vector<std::string> notes;
+};
+
 // What a benchmark is handed: the options, and where its rows go.
 class Bench {
  public:
@@ -89,6 +103,7 @@ class Bench {
   std::uint32_t repeats(std::uint32_t usual) const;
 
   void row(const Row& row);
+  void table(const Table& table);
   void skip(const std::string& name, const std::string& why);
 
   // Folds a result into the checksum that is printed at the end, so that nothing is optimised away.

@@ -13,26 +13,6 @@
 namespace gradwire::bench {
 namespace {
 
-constexpr std::uint32_t kTurns = 5;
-
-// Enough steps for a steady figure, in about `seconds` each turn.
-std::uint32_t steps_for(Bench& bench, double seconds, const std::function<void()>& step) {
-  if (bench.small()) return 2;
-  step();
-  const double one = seconds_of([&] {
-    for (int k = 0; k < 3; ++k) step();
-  });
-  return static_cast<std::uint32_t>(std::clamp(3 * seconds / one, 5.0, 20000.0));
-}
-
-std::vector<std::string> outside(const Bench& bench, const char* program, const TaskText& text,
-                                 std::vector<std::string> arguments) {
-  const std::filesystem::path path = bench.options().beside / program;
-  if (bench.options().beside.empty() || text.path.empty() || !std::filesystem::exists(path)) return {};
-  arguments.insert(arguments.begin(), {path.string(), text.path.string()});
-  return arguments;
-}
-
 struct Aim {
   double at_most;             // of the ratio to the program by hand
   double share_at_least = 0;  // of the core's peak
@@ -51,13 +31,6 @@ Row row_of(std::string name, const Duel& figures, const Series& least, const cha
   row.versus = {rival, figures.theirs->times(1e3)};
   row.target = {Target::Of::kRatio, aim.at_most};
   return row;
-}
-
-Duel measure(Bench& bench, double seconds, const std::function<void()>& step,
-             std::vector<std::string> command) {
-  const std::uint32_t steps = steps_for(bench, seconds, step);
-  if (!command.empty()) command.push_back(std::to_string(steps));
-  return duel(bench.repeats(kTurns), steps, step, command);
 }
 
 // Several steps in a row, so that each rival finds its own numbers in the caches and not the others'.
@@ -95,15 +68,15 @@ void engine_letters(Bench& bench) {
     const Network network = letters_network(e);
     TaskRun<float> one(network, windows, 1), block(network, windows, 64);
     // Of x and its gradient, or of x alone.
-    const Peak peak(one.runner().kernels(), 2 * network.dim(), bench.repeats(kTurns)),
-        peak_in_place(one.runner().kernels(), network.dim(), bench.repeats(kTurns));
+    const Peak peak(one.runner().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns)),
+        peak_in_place(one.runner().kernels(), network.dim(), bench.repeats(kDuelTurns));
     // Of the two layers; each weight is read twice and its gradient written, then the step reads both and
     // writes.
     const double weights = static_cast<double>((16 * 64 + 27) * e), d = static_cast<double>(network.dim());
     const Work work{3 * weights, 6 * d * sizeof(float)}, in_place{3 * weights, 3 * d * sizeof(float)};
     const Work batched{64 * work.multiply_adds, work.bytes};
     const auto command = [&](const char* batch, const char* mode) {
-      return outside(bench, "mlp", text, {std::to_string(e), batch, mode});
+      return beside(bench, "mlp", text, {std::to_string(e), batch, mode});
     };
     const auto grad = measure(
         bench, 0.1, [&] { one.step(); }, command("1", "grad"));
@@ -150,10 +123,10 @@ void engine_gpt(Bench& bench) {
   for (const std::size_t b :
        bench.small() ? std::vector<std::size_t>{2} : std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 64}) {
     TaskRun<float> run(network, windows, b);
-    const auto command = outside(bench, "gpt", text, {std::to_string(b), "16"});
+    const auto command = beside(bench, "gpt", text, {std::to_string(b), "16"});
     const auto figures = measure(
         bench, 0.2, [&] { run.step(); }, command);
-    const Peak peak(run.runner().kernels(), 2 * network.dim(), bench.repeats(kTurns));
+    const Peak peak(run.runner().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
     const Work work{gpt_multiply_adds(network, 8, 24, b),
                     6.0 * sizeof(float) * static_cast<double>(network.dim())};
     bench.row(row_of("engine/gpt b=" + std::to_string(b), figures, peak.seconds(work), "hand-written",
@@ -163,7 +136,7 @@ void engine_gpt(Bench& bench) {
   TaskRun<float> each(network, windows, 64);
   auto figures = measure(bench, 0.2, [&] { each.each_gradient(); }, {});
   figures.ours = figures.ours.times(1.0 / 64);
-  const auto command = outside(bench, "gpt", text, {"1", "16", bench.small() ? "2" : "2000"});
+  const auto command = beside(bench, "gpt", text, {"1", "16", bench.small() ? "2" : "2000"});
   if (const auto theirs = command.empty() ? std::nullopt : run_outside(command)) {
     Series series;
     series.add(theirs->min_ms);
@@ -171,7 +144,7 @@ void engine_gpt(Bench& bench) {
     series.add(theirs->median_ms);
     figures.theirs = series;
   }
-  const Peak peak(each.runner().kernels(), 2 * network.dim(), bench.repeats(kTurns));
+  const Peak peak(each.runner().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
   const Work work{gpt_multiply_adds(network, 8, 24, 1),
                   3.0 * sizeof(float) * static_cast<double>(network.dim())};
   bench.row(row_of("engine/gpt gradients one by one", figures, peak.seconds(work), "hand-written, b=1", {1.3},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/bench/harness.h"
+#include "experiments/bench/tasks.h"
 
 namespace gradwire::bench {
 
@@ -15,6 +16,11 @@ struct OutsideResult {
   double peak_mb = 0;
   double process_ms = 0;  // from its start to its end, as seen from here
 };
+
+// The lines of a program's output that begin with RESULT; nothing when it cannot be run or fails.
+std::optional<std::vector<std::string>> result_lines(const std::vector<std::string>& command);
+// The number behind "NAME=" in such a line.
+std::optional<double> figure_in(const std::string& line, const std::string& name);
 
 // Nothing when the program cannot be run or prints no such line.
 std::optional<OutsideResult> run_outside(const std::vector<std::string>& command);
@@ -27,5 +33,20 @@ struct Duel {
 };
 Duel duel(std::uint32_t turns, std::uint32_t steps, const std::function<void()>& step,
           const std::vector<std::string>& command);
+
+inline constexpr std::uint32_t kDuelTurns = 5;
+
+// Enough steps for a steady figure, in about `seconds` each turn.
+std::uint32_t steps_for(const Bench& bench, double seconds, const std::function<void()>& step);
+
+// Such a duel; the number of steps is the last argument of the command.
+Duel measure(Bench& bench, double seconds, const std::function<void()>& step,
+             std::vector<std::string> command);
+
+// The path of a program in the folder of --beside; empty: it is not there.
+std::string beside_path(const Bench& bench, const std::string& program);
+// Such a program with the file of the text as first argument; empty where either is not there.
+std::vector<std::string> beside(const Bench& bench, const char* program, const TaskText& text,
+                                std::vector<std::string> arguments);
 
 }  // namespace gradwire::bench

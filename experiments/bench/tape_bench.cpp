@@ -9,6 +9,7 @@
 #include "engine/tape/fixed_tape.h"
 #include "engine/tape/tape.h"
 #include "experiments/bench/benchmarks.h"
+#include "experiments/bench/graph_times.h"
 
 namespace gradwire::bench {
 namespace {
@@ -208,9 +209,8 @@ Derivatives stored(double a, double b) {
 }
 
 template <class Graph>
-void rows_of(Bench& bench) {
+GraphTimes times_of(Bench& bench) {
   const std::uint32_t calls = bench.size(100000u, 100u);
-  constexpr typename Graph::Targets kTargets;
   Tape<double> tape;
   // Not tape_size(): a second call of the graph would keep the compiler from inlining the timed one.
   const TapeSize size{.scalars = Graph::kNodes};
@@ -238,34 +238,43 @@ void rows_of(Bench& bench) {
                                      timed([&] { return repeat<Graph, false>(calls, Graph::by_hand); }),
                                      timed([&] { return repeat<Graph, true>(calls, Graph::by_hand); }),
                                      timed([&] { return eager<Graph>(in_buffer, calls); })});
-  const auto row = [&](const std::string& kind, std::size_t of, std::uint32_t graphs, double at_most,
-                       const std::string& what, std::size_t rival, const std::string& note) {
+  const auto each = [&](std::size_t of, std::uint32_t graphs) { return series[of].times(1e9 / graphs); };
+  return {each(0, calls), each(7, calls), each(1, calls / 8 * 8), each(2, calls),
+          each(3, calls), each(4, calls), each(5, calls),         each(6, calls)};
+}
+
+template <class Graph>
+void rows_of(Bench& bench) {
+  constexpr typename Graph::Targets kTargets;
+  const GraphTimes times = times_of<Graph>(bench);
+  const auto row = [&](const std::string& kind, const Series& value, Target target, const std::string& what,
+                       const Series& rival, const std::string& note) {
     Row row;
     row.name = std::string("engine/tape ") + Graph::kName + " " + kind;
-    row.value = series[of].times(1e9 / graphs);
+    row.value = value;
     row.unit = "ns/graph";
-    row.versus = {what, series[rival].times(1e9 / calls)};
-    row.target = {Target::Of::kValue, at_most};
+    row.versus = {what, rival};
+    row.target = target;
     row.note = note;
     bench.row(row);
   };
-  const std::string afresh = "fp64; recorded, computed and differentiated anew each time";
-  row("eager", 0, calls, kTargets.eager, "by hand, all nodes stored", 4, afresh);
-  Row buffered;
-  buffered.name = std::string("engine/tape ") + Graph::kName + " in a buffer";
-  buffered.value = series[7].times(1e9 / calls);
-  buffered.unit = "ns/graph";
-  buffered.versus = {"eager, memory of its own", series[0].times(1e9 / calls)};
-  buffered.target = {Target::Of::kRatio, 1.02};
-  buffered.note = "fp64; all memory is one buffer of the caller, nothing is allocated";
-  bench.row(buffered);
-  row("8 lanes", 1, calls / 8 * 8, kTargets.lanes, "by hand, in registers", 5, "fp64; eight points at once");
-  row("fixed", 2, calls, kTargets.fixed, "by hand, in registers", 5, "fp64; one point after the other");
-  row("fixed chain", 3, calls, kTargets.chain, "by hand, in a chain", 6,
+  const auto at_most = [](double ns) { return Target{Target::Of::kValue, ns}; };
+  row("eager", times.eager, at_most(kTargets.eager), "by hand, all nodes stored", times.stored,
+      "fp64; recorded, computed and differentiated anew each time");
+  row("in a buffer", times.in_buffer, {Target::Of::kRatio, 1.02}, "eager, memory of its own", times.eager,
+      "fp64; all memory is one buffer of the caller, nothing is allocated");
+  row("8 lanes", times.lanes, at_most(kTargets.lanes), "by hand, in registers", times.by_hand,
+      "fp64; eight points at once");
+  row("fixed", times.fixed, at_most(kTargets.fixed), "by hand, in registers", times.by_hand,
+      "fp64; one point after the other");
+  row("fixed chain", times.fixed_chain, at_most(kTargets.chain), "by hand, in a chain", times.by_hand_chain,
       "fp64; each point waits for the last");
 }
 
 }  // namespace
+
+GraphTimes tiny_times(Bench& bench) { return times_of<Tiny>(bench); }
+GraphTimes small_times(Bench& bench) { return times_of<Small>(bench); }
 
 void engine_tape(Bench& bench) {
   rows_of<Tiny>(bench);

@@ -6,15 +6,18 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/nearest.h"
 #include "engine/dataset.h"
 #include "experiments/optimum/f_star.h"
 #include "experiments/plot/plot_script.h"
 #include "experiments/plot/plot_svg.h"
+#include "experiments/plot/plot_table.h"
 #include "experiments/plot/plot_tikz.h"
 #include "experiments/support/results_dir.h"
 #include "proto/config/experiment_file.h"
+#include "proto/report/columns.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
@@ -22,13 +25,15 @@ namespace {
 
 constexpr std::size_t kMostPanels = 12;
 
-// Throws unless gradwire wrote the file: such a file says so in its first lines.
+// Throws unless gradwire wrote the file: such a file says so in its first lines, or is a table of
+// draw_table().
 void check_overwrite(const fs::path& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return;
   std::array<char, 400> head{};
   std::ifstream(file, std::ios::binary).read(head.data(), head.size() - 1);
-  if (std::string_view(head.data()).find("gradwire") == std::string_view::npos)
+  const std::string_view text(head.data());
+  if (text.find("gradwire") == std::string_view::npos && !text.starts_with(kTableHeader))
     throw UsageError(file.string() +
                      ": exists and was not written by gradwire; name another file with --out");
 }
@@ -39,17 +44,21 @@ void write_drawing(const fs::path& file, const std::string& text) {
   if (!out) throw UsageError(file.string() + ": cannot be written; is the folder there, and is there space?");
 }
 
-std::vector<fs::path> write_figure(const Figure& figure, const fs::path& svg, bool tikz) {
+std::vector<fs::path> write_figure(const Figure& figure, const fs::path& svg, const PlotRequest& request) {
   const auto beside = [&](const char* extension) { return fs::path(svg).replace_extension(extension); };
-  std::vector<fs::path> files = {svg, beside(".py")};
-  if (tikz) files.insert(files.end(), {beside(".tex"), beside(".dat")});
-  for (const fs::path& file : files) check_overwrite(file);
-  write_drawing(files[0], draw_svg(figure));
-  write_drawing(files[1], draw_script(figure, fs::absolute(svg).parent_path()));
-  if (tikz) {
-    const TikzFigure page = draw_tikz(figure, files[3].filename().string());
-    write_drawing(files[2], page.tex);
-    write_drawing(files[3], page.dat);
+  std::vector<std::pair<fs::path, std::string>> drawings = {
+      {svg, draw_svg(figure)}, {beside(".py"), draw_script(figure, fs::absolute(svg).parent_path())}};
+  if (request.tikz) {
+    const TikzFigure page = draw_tikz(figure, beside(".dat").filename().string());
+    drawings.emplace_back(beside(".tex"), page.tex);
+    drawings.emplace_back(beside(".dat"), page.dat);
+  }
+  if (request.csv) drawings.emplace_back(beside(".csv"), draw_table(figure));
+  std::vector<fs::path> files;
+  for (const auto& [file, text] : drawings) check_overwrite(file);
+  for (const auto& [file, text] : drawings) {
+    write_drawing(file, text);
+    files.push_back(file);
   }
   return files;
 }
@@ -129,6 +138,20 @@ std::vector<PlotAxes> axes_of(const PlotRequest& request, std::span<const PlotRu
   return {{usual_x, column(y_columns(), request.y, "--y " + request.y, runs)}};
 }
 
+// Throws when no run has the key that panels go by, or when they would be too many.
+void check_by(const PlotKeys& keys, std::size_t axes, std::span<const PlotRun> runs) {
+  if (keys.by.empty()) return;
+  std::set<std::string> known;
+  for (const PlotRun& run : runs)
+    for (const auto& [key, value] : run.keys) known.insert(key);
+  const std::vector<std::string> all(known.begin(), known.end());
+  if (known.count(keys.by) == 0)
+    throw UsageError("--by " + keys.by + ": no run has this key" + suggest(keys.by, all));
+  if (axes * values_of_key(runs, keys.by).size() > kMostPanels)
+    throw UsageError("--by " + keys.by + ": these are more than " + std::to_string(kMostPanels) +
+                     " panels; name fewer runs, or draw two figures");
+}
+
 std::optional<Band> band_of(const std::string& name) {
   if (name.empty() || name == "auto") return std::nullopt;
   if (name == "quartiles") return Band::kQuartiles;
@@ -179,6 +202,25 @@ bool set_f_star(std::vector<PlotRun>& runs, const std::optional<double>& given) 
 
 }  // namespace
 
+std::string trouble_of_panel(const std::string& panel) {
+  const std::size_t colon = std::min(panel.find(':'), panel.size());
+  if (colon == 0 || colon + 1 >= panel.size())
+    return "write a panel as Y:X, as in loss:bits or grad_norm_sq:seconds";
+  std::vector<std::string> in_file;
+  const RoundRecord record;
+  metric_columns(record, [&](std::string_view name, const auto&) { in_file.emplace_back(name); });
+  for (const bool is_x : {false, true}) {
+    const std::string name = is_x ? panel.substr(colon + 1) : panel.substr(0, colon);
+    const std::span<const PlotColumn> columns = is_x ? x_columns() : y_columns();
+    if (find_column(columns, name) != nullptr) continue;
+    if (std::find(in_file.begin(), in_file.end(), name) != in_file.end()) continue;
+    std::vector<std::string> known;
+    for (const PlotColumn& c : columns) known.emplace_back(c.name);
+    return "unknown column '" + name + "'" + suggest(name, known);
+  }
+  return "";
+}
+
 std::vector<fs::path> plot_command(const PlotRequest& request) {
   const std::vector<fs::path> folders = find_runs(request.folders);
   fs::path out = request.out;
@@ -197,7 +239,8 @@ std::vector<fs::path> plot_command(const PlotRequest& request) {
       a.y.tex = "$f(x)$ $-$ smallest loss of all runs";
     }
   }
-  return write_figure(make_figure(std::move(runs), axes, band), out, request.tikz);
+  check_by(request.keys, axes.size(), runs);
+  return write_figure(make_figure(std::move(runs), axes, band, request.keys), out, request);
 }
 
 }  // namespace gradwire

@@ -20,7 +20,13 @@ struct PlotRequest {
   std::string band = {};                 // auto, quartiles, range or none; empty: auto
   std::optional<double> f_star = {};     // for all runs, in place of what would be computed
   bool tikz = false;                     // FILE.tex and FILE.dat, too
+  bool csv = false;                      // FILE.csv: the numbers of the curves
+  PlotKeys keys = {};
 };
+
+// What is wrong with a panel as --panel spells it, for columns of the metrics.csv that this version writes;
+// empty: nothing.
+std::string trouble_of_panel(const std::string& panel);
 
 // Writes FILE.svg, the script FILE.py beside it, and what else was asked for; returns their paths, the SVG
 // first. Throws UsageError when a folder holds no results or the request cannot be met, rather than overwrite

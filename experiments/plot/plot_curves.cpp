@@ -77,8 +77,8 @@ std::string spell(const RunKeys& keys, const std::string& key, bool shorten) {
 // The curves of one method, or all curves: by the keys that differ among them.
 class Differences {
  public:
-  Differences(std::span<const PlotRun> runs, const std::vector<PlotCurve*>& curves) {
-    for (const PlotCurve* curve : curves) keys_.push_back(&runs[curve->runs.front()].keys);
+  Differences(std::span<const RunKeys> runs, const std::vector<PlotCurve*>& curves) {
+    for (const PlotCurve* curve : curves) keys_.push_back(&runs[curve->runs.front()]);
   }
 
   // In the order of the files.
@@ -120,15 +120,27 @@ class Differences {
   std::vector<const RunKeys*> keys_;
 };
 
-std::vector<PlotCurve> group(std::span<const PlotRun> runs) {
+// The keys of each run without those that are `aside`.
+std::vector<RunKeys> keys_of(std::span<const PlotRun> runs, std::span<const std::string> aside) {
+  std::vector<RunKeys> all;
+  for (const PlotRun& run : runs) {
+    all.push_back(run.keys);
+    std::erase_if(all.back(), [&](const auto& key) {
+      return std::find(aside.begin(), aside.end(), key.first) != aside.end();
+    });
+  }
+  return all;
+}
+
+// `keys`: those that tell curves apart.
+std::vector<PlotCurve> group(std::span<const PlotRun> runs, std::span<const RunKeys> keys) {
   std::vector<PlotCurve> curves;
   // By configuration and how often its seed was there before: repeats are curves of their own.
   std::map<std::pair<std::string, int>, std::size_t> at;
   std::map<std::pair<std::string, std::string>, int> met;
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    const std::string same = without_seed(runs[r].keys);
-    const int repeat = met[{same, value_of_key(runs[r].keys, "seed")}]++;
-    const auto [found, is_new] = at.try_emplace({same, repeat}, curves.size());
+    const int repeat = met[{without_seed(runs[r].keys), value_of_key(runs[r].keys, "seed")}]++;
+    const auto [found, is_new] = at.try_emplace({without_seed(keys[r]), repeat}, curves.size());
     if (is_new) curves.emplace_back();
     curves[found->second].runs.push_back(r);
   }
@@ -147,12 +159,12 @@ void add_words(std::string& label, const RunKeys& keys, const std::vector<std::s
 }
 
 // `all_keys`: keys that change no method and no problem, too.
-void name_by_keys(std::vector<PlotCurve>& curves, std::span<const PlotRun> runs, bool shorten,
+void name_by_keys(std::vector<PlotCurve>& curves, std::span<const RunKeys> runs, bool shorten,
                   bool all_keys) {
   std::map<std::string, std::vector<PlotCurve*>> by_method;
   std::vector<PlotCurve*> all;
   for (PlotCurve& curve : curves) {
-    by_method[method_of(runs[curve.runs.front()].keys)].push_back(&curve);
+    by_method[method_of(runs[curve.runs.front()])].push_back(&curve);
     all.push_back(&curve);
     curve.label.clear();
   }
@@ -168,7 +180,7 @@ void name_by_keys(std::vector<PlotCurve>& curves, std::span<const PlotRun> runs,
     const Differences among(runs, own);
     const std::vector<std::string> parameters = few(among, among.keys(true));
     for (PlotCurve* curve : own) {
-      const RunKeys& keys = runs[curve->runs.front()].keys;
+      const RunKeys& keys = runs[curve->runs.front()];
       add_words(curve->label, keys, parameters, shorten);
       add_words(curve->label, keys, setting, shorten);
       const bool says_it = by_method.size() == 1 && own.size() > 1 && !curve->label.empty();
@@ -179,10 +191,13 @@ void name_by_keys(std::vector<PlotCurve>& curves, std::span<const PlotRun> runs,
 
 }  // namespace
 
-std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs) {
-  std::vector<PlotCurve> curves = group(runs);
+std::string spell_key(const RunKeys& keys, const std::string& key) { return spell(keys, key, true); }
+
+std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs, std::span<const std::string> aside) {
+  const std::vector<RunKeys> keys = keys_of(runs, aside);
+  std::vector<PlotCurve> curves = group(runs, keys);
   for (const auto& [shorten, all_keys] : {std::pair(true, false), {true, true}, {false, true}}) {
-    name_by_keys(curves, runs, shorten, all_keys);
+    name_by_keys(curves, keys, shorten, all_keys);
     if (are_distinct(curves)) return curves;
   }
   for (PlotCurve& curve : curves) curve.label = value_of_key(runs[curve.runs.front()].keys, "name");

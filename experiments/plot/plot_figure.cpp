@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
+#include <utility>
 
 namespace gradwire {
 namespace {
@@ -14,6 +18,7 @@ constexpr double kLogRatioY = 20;
 // Runs whose last x differ by more are told apart only on a logarithmic axis.
 constexpr double kLogRatioX = 6;
 constexpr std::size_t kFewSeeds = 3;  // their quartiles say little
+constexpr std::size_t kMostInARow = 3;
 
 template <class Visit>
 void each_y(std::span<const RunSeries> series, const Visit& visit) {
@@ -100,21 +105,21 @@ void divide(std::vector<double>& values, double unit) {
   for (double& v : values) v /= unit;
 }
 
-PlotPanel make_panel(const Figure& figure, const PlotAxes& axes) {
+bool is_in(const Figure& figure, const PlotRun& run, const std::string& value) {
+  return figure.by.empty() || value_of_key(run.keys, figure.by) == value;
+}
+
+// `value`: of the key that panels go by.
+PlotPanel make_panel(const Figure& figure, const PlotAxes& axes, const std::string& value) {
   std::vector<RunSeries> series;
-  for (const PlotRun& run : figure.runs) series.push_back(series_of(run, axes.x, axes.y));
-  PlotPanel panel{axes.x,
-                  axes.y,
-                  wants_log_x(series),
-                  wants_log_y(series, axes.y),
-                  1,
-                  1,
-                  axes.x.label,
-                  axes.y.label,
-                  axes.x.tex,
-                  axes.y.tex,
-                  {},
-                  {}};
+  for (const PlotRun& run : figure.runs)
+    series.push_back(is_in(figure, run, value) ? series_of(run, axes.x, axes.y) : RunSeries{});
+  PlotPanel panel{
+      axes.x, axes.y, value,        "",           wants_log_x(series), wants_log_y(series, axes.y),
+      1,      1,      axes.x.label, axes.y.label, axes.x.tex,          axes.y.tex,
+      {},     {}};
+  for (const PlotRun& run : figure.runs)
+    if (!figure.by.empty() && is_in(figure, run, value)) panel.title = spell_key(run.keys, figure.by);
   if (axes.x.bytes) {
     double most = 0;
     for (const RunSeries& s : series) most = s.x.empty() ? most : std::max(most, s.x.back());
@@ -150,12 +155,23 @@ bool has(const PlotRun& run, const std::string& csv) {
          std::any_of(values->begin(), values->end(), [](double v) { return !std::isnan(v); });
 }
 
-std::string note_of(const std::vector<PlotCurve>& curves, Band band) {
-  std::size_t fewest = curves.empty() ? 1 : curves[0].runs.size(), most = 1;
-  for (const PlotCurve& curve : curves) {
-    fewest = std::min(fewest, curve.runs.size());
-    most = std::max(most, curve.runs.size());
-  }
+// Fewest and most runs of a curve in a panel.
+std::pair<std::size_t, std::size_t> seeds_of(const Figure& figure, std::span<const std::string> values) {
+  std::size_t fewest = figure.runs.size(), most = 1;
+  for (const PlotCurve& curve : figure.curves)
+    for (const std::string& value : values) {
+      const auto count =
+          static_cast<std::size_t>(std::count_if(curve.runs.begin(), curve.runs.end(), [&](std::size_t r) {
+            return is_in(figure, figure.runs[r], value);
+          }));
+      if (count == 0) continue;
+      fewest = std::min(fewest, count);
+      most = std::max(most, count);
+    }
+  return {fewest, most};
+}
+
+std::string note_of(std::size_t fewest, std::size_t most, Band band) {
   if (most == 1) return "";
   const std::string seeds =
       (fewest == most ? "" : std::to_string(fewest) + " to ") + std::to_string(most) + " seeds";
@@ -165,6 +181,31 @@ std::string note_of(const std::vector<PlotCurve>& curves, Band band) {
     case Band::kRange: return "line: median of " + seeds + ", band: smallest to largest";
   }
   return "";
+}
+
+// Keys that differ, but have one value for each value of `by`, itself among them: what goes with a data set,
+// as its number of features.
+std::vector<std::string> follow(std::span<const PlotRun> runs, const std::string& by) {
+  std::map<std::string, std::map<std::string, std::set<std::string>>> values;  // by key and value of `by`
+  std::map<std::string, std::set<std::string>> all;
+  for (const PlotRun& run : runs)
+    for (const auto& [key, value] : run.keys) {
+      values[key][value_of_key(run.keys, by)].insert(value);
+      all[key].insert(value);
+    }
+  std::vector<std::string> keys;
+  for (const auto& [key, of] : values)
+    if (key != "name" && key != "seed" && (key == by || all[key].size() > 1) &&
+        std::all_of(of.begin(), of.end(), [](const auto& each) { return each.second.size() == 1; }))
+      keys.push_back(key);
+  return keys;
+}
+
+// Panels of one value stay in one row where they fit.
+std::size_t columns_for(std::size_t axes, std::size_t values) {
+  if (axes > 1 && values > 1 && axes <= kMostInARow) return axes;
+  const std::size_t count = axes * values;
+  return count == 4 ? 2 : std::clamp<std::size_t>(count, 1, kMostInARow);
 }
 
 }  // namespace
@@ -184,15 +225,41 @@ std::vector<PlotAxes> usual_axes(std::span<const PlotRun> runs, const PlotColumn
   return axes;
 }
 
-Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes, std::optional<Band> band) {
+std::vector<std::string> values_of_key(std::span<const PlotRun> runs, const std::string& key) {
+  std::vector<std::string> values;
+  for (const PlotRun& run : runs) values.push_back(value_of_key(run.keys, key));
+  const auto number = [](const std::string& value) {
+    double found = 0;
+    const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), found);
+    const bool whole = error == std::errc() && rest == value.data() + value.size();
+    return whole ? found : std::numeric_limits<double>::infinity();
+  };
+  const auto before = [&](const std::string& a, const std::string& b) {
+    const double left = number(a), right = number(b);
+    return left != right ? left < right : a < b;
+  };
+  std::sort(values.begin(), values.end(), before);
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes, std::optional<Band> band,
+                   const PlotKeys& keys) {
   Figure figure;
   figure.runs = std::move(runs);
-  figure.curves = make_curves(figure.runs);
-  const bool many = std::any_of(figure.curves.begin(), figure.curves.end(),
-                                [](const PlotCurve& c) { return c.runs.size() > kFewSeeds; });
-  figure.band = band.value_or(many ? Band::kQuartiles : Band::kRange);
-  figure.note = note_of(figure.curves, figure.band);
-  for (const PlotAxes& a : axes) figure.panels.push_back(make_panel(figure, a));
+  figure.by = keys.by;
+  std::vector<std::string> values = {""}, aside = keys.aside;
+  if (!keys.by.empty()) {
+    values = values_of_key(figure.runs, keys.by);
+    for (std::string& key : follow(figure.runs, keys.by)) aside.push_back(std::move(key));
+  }
+  figure.curves = make_curves(figure.runs, aside);
+  const auto [fewest, most] = seeds_of(figure, values);
+  figure.band = band.value_or(most > kFewSeeds ? Band::kQuartiles : Band::kRange);
+  figure.note = note_of(fewest, most, figure.band);
+  for (const std::string& value : values)
+    for (const PlotAxes& a : axes) figure.panels.push_back(make_panel(figure, a, value));
+  figure.columns = columns_for(axes.size(), values.size());
   if (std::any_of(axes.begin(), axes.end(), [](const PlotAxes& a) { return !a.y.bound.empty(); }))
     figure.note += std::string(figure.note.empty() ? "" : "; ") + "thin and dashed: the bound of the theorem";
   return figure;

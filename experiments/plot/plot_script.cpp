@@ -87,9 +87,8 @@ def summary(runs, panel):
 
 def main():
     plt.rcParams.update({"font.size": 10, "axes.grid": True, "grid.color": "#e4e4e4", "axes.axisbelow": True})
-    columns = 2 if len(PANELS) == 4 else min(len(PANELS), 3)
-    rows = (len(PANELS) + columns - 1) // columns
-    figure, grid = plt.subplots(rows, columns, figsize=(5.1 * columns, 3.5 * rows), squeeze=False)
+    rows = (len(PANELS) + COLUMNS - 1) // COLUMNS
+    figure, grid = plt.subplots(rows, COLUMNS, figsize=(5.1 * COLUMNS, 3.5 * rows), squeeze=False)
     axes = [ax for line in grid for ax in line]
     for ax, panel in zip(axes, PANELS):
         if panel["log_x"]:
@@ -98,13 +97,14 @@ def main():
             ax.set_yscale("log", nonpositive="mask")
         ax.set_xlabel(panel["x_label"])
         ax.set_ylabel(panel["y_label"])
+        ax.set_title(panel["title"])
     for label, runs, style in CURVES:
         tables = []
-        for path, f_star in runs:
+        for path, f_star, value in runs:
             with open(HERE / path, newline="") as file:
-                tables.append((list(csv.DictReader(file)), f_star))
+                tables.append((list(csv.DictReader(file)), f_star, value))
         for ax, panel in zip(axes, PANELS):
-            series = [points(table, f_star, panel) for table, f_star in tables]
+            series = [points(table, f_star, panel) for table, f_star, value in tables if value == panel["value"]]
             x, y, low, high = summary([s for s in series if s[0]] or [([], [])], panel)
             if low and BAND != "none":
                 ax.fill_between(x, low, high, color=style["color"], alpha=0.2, linewidth=0)
@@ -170,7 +170,8 @@ std::string style_text(const CurveStyle& style) {
 std::string draw_script(const Figure& figure, const std::filesystem::path& folder) {
   std::string script(kHead);
   script +=
-      "# One line each: its label, the metrics of its runs with their f*, and how it is drawn.\nCURVES = [\n";
+      "# One line each: its label; the metrics of its runs, their f*, and the panels they are in; how it is "
+      "drawn.\nCURVES = [\n";
   for (std::size_t c = 0; c < figure.curves.size(); ++c) {
     script += "    (" + literal(figure.curves[c].label) + ",\n     [";
     for (const std::size_t r : figure.curves[c].runs) {
@@ -179,21 +180,24 @@ std::string draw_script(const Figure& figure, const std::filesystem::path& folde
       const auto relative = std::filesystem::relative(run.file(), folder, error);
       const auto path = error || relative.empty() ? std::filesystem::absolute(run.file()) : relative;
       script += (r == figure.curves[c].runs.front() ? "(" : ",\n      (") + literal(path.string()) + ", " +
-                number_text(run.f_star.value_or(0)) + ")";
+                number_text(run.f_star.value_or(0)) + ", " +
+                literal(figure.by.empty() ? "" : value_of_key(run.keys, figure.by)) + ")";
     }
     script += "],\n     " + style_text(curve_style(c)) + "),\n";
   }
   script += "]\nPANELS = [\n";
   for (const PlotPanel& p : figure.panels) {
-    script += "    {\"x\": " + list_of(p.x.csv) + ", \"x_unit\": " + number_text(p.x_unit) +
+    script += "    {\"title\": " + literal(p.title) + ", \"value\": " + literal(p.value) +
+              ",\n     \"x\": " + list_of(p.x.csv) + ", \"x_unit\": " + number_text(p.x_unit) +
               ", \"x_label\": " + literal(p.x_label) + ", \"log_x\": " + truth(p.log_x) +
               ",\n     \"y\": " + list_of(p.y.csv) + ", \"y_unit\": " + number_text(p.y_unit) +
               ", \"y_label\": " + literal(p.y_label) + ", \"log_y\": " + truth(p.log_y) +
               ", \"gap\": " + truth(p.y.gap) + ", \"may_lack\": " + truth(p.y.may_lack()) + ", \"bound\": " +
               list_of(p.y.bound.empty() ? std::vector<std::string>{} : std::vector{p.y.bound}) + "},\n";
   }
+  script += "]\nCOLUMNS = " + std::to_string(figure.columns) + "  # panels in a row\n";
   script +=
-      "]\nBAND = " + literal(band_name(figure.band)) + "  # quartiles, range (smallest to largest) or none\n";
+      "BAND = " + literal(band_name(figure.band)) + "  # quartiles, range (smallest to largest) or none\n";
   return script + "NOTE = " + literal(figure.note) + "\n" + std::string(kTail);
 }
 

@@ -11,8 +11,7 @@ namespace {
 
 // Lengths are in points: a single panel is as wide as a column of text, two are as wide as a page.
 constexpr double kPanelWidth = 290, kPanelHeight = 195;
-constexpr double kLeft = 62, kRight = 16, kTop = 10, kBottom = 48;
-constexpr std::size_t kMostInARow = 3;
+constexpr double kLeft = 62, kRight = 16, kTop = 10, kBottom = 48, kTitle = 16;
 constexpr double kLegendRow = 17, kLegendLine = 30, kLegendGap = 16, kLegendText = 6;
 constexpr double kTickLength = 4, kMinorTickLength = 2.2;
 constexpr double kMarkerSpacing = 48;
@@ -42,8 +41,10 @@ std::string marker_path(const std::string& data, const CurveStyle& style) {
                             "\" stroke-width=\"1.3\"/>\n";
 }
 
-// Few markers, evenly along x, each curve shifted a little against the others.
-std::string markers(const std::vector<Point>& points, const CurveStyle& style, std::size_t curve) {
+// Few markers, evenly along x, each curve shifted a little against the others; none where the curve is beyond
+// the panel.
+std::string markers(const std::vector<Point>& points, const CurveStyle& style, std::size_t curve,
+                    const Box& box) {
   if (points.empty()) return "";
   const double left = points.front().x, width = points.back().x - left;
   const auto count = static_cast<std::size_t>(std::clamp(width / kMarkerSpacing, 1.0, 7.0));
@@ -54,7 +55,7 @@ std::string markers(const std::vector<Point>& points, const CurveStyle& style, s
     auto at =
         std::lower_bound(points.begin(), points.end(), x, [](const Point& p, double v) { return p.x < v; });
     if (at == points.end() || (at != points.begin() && x - std::prev(at)->x < at->x - x)) --at;
-    data += marker_data(style.marker, *at);
+    if (at->y >= box.top && at->y <= box.bottom()) data += marker_data(style.marker, *at);
   }
   return data;
 }
@@ -100,7 +101,7 @@ class PanelPainter {
       for (const auto& line : lines_[c]) data += path_data(line);
       if (!data.empty()) svg += "<path d=\"" + data + "\" " + stroke_in_tenths(style) + "/>\n";
       std::string own;
-      for (const auto& piece : pieces_[c]) own += markers(piece, style, c);
+      for (const auto& piece : pieces_[c]) own += markers(piece, style, c, box);
       marks += marker_path(own, style);
     }
     return svg + "</g></g>\n<rect " + frame + " fill=\"none\" stroke=\"#222222\" stroke-width=\"0.9\"/>\n" +
@@ -162,7 +163,12 @@ class PanelPainter {
       return axis.exponent() == 0 ? label : label + "  [\u00d710^{" + std::to_string(axis.exponent()) + "}]";
     };
     const double middle = box.top + box.height / 2, x = box.left - kLeft + 14;
-    return text_at({box.left + box.width / 2, box.bottom() + kLabelLines}, "middle", kFont,
+    const std::string title =
+        panel_.title.empty() ? ""
+                             : text_at({box.left + box.width / 2, box.top - 6}, "middle", kFont,
+                                       escape(fit(panel_.title, kFont, box.width)), " font-weight=\"bold\"");
+    return title +
+           text_at({box.left + box.width / 2, box.bottom() + kLabelLines}, "middle", kFont,
                    raise(scaled(panel_.x_label, layout_.x()))) +
            text_at({x, middle}, "middle", kFont, raise(scaled(panel_.y_label, layout_.y())),
                    " transform=\"rotate(-90 " + num(x) + " " + num(middle) + ")\"");
@@ -233,12 +239,15 @@ class Legend {
 };
 
 std::string draw(const Figure& figure) {
-  const std::size_t count = figure.panels.size(), columns = count == 4 ? 2 : std::min(count, kMostInARow);
-  const double slot = kLeft + kPanelWidth + kRight, step = kPanelHeight + kBottom + kTop;
+  const std::size_t count = figure.panels.size(), columns = figure.columns;
+  const bool titles = std::any_of(figure.panels.begin(), figure.panels.end(),
+                                  [](const PlotPanel& p) { return !p.title.empty(); });
+  const double title = titles ? kTitle : 0;
+  const double slot = kLeft + kPanelWidth + kRight, step = title + kPanelHeight + kBottom + kTop;
   const double width = slot * static_cast<double>(columns);
   const Legend legend(figure, width);
-  const double top = legend.bottom() + kTop;
-  const double height = top + step * static_cast<double>((count + columns - 1) / columns) - kTop;
+  const double top = legend.bottom() + kTop + title;
+  const double height = top + step * static_cast<double>((count + columns - 1) / columns) - kTop - title;
   std::vector<PanelPainter> panels;
   for (std::size_t p = 0; p < count; ++p)
     panels.emplace_back(figure.panels[p], p,

@@ -14,7 +14,6 @@ namespace {
 constexpr double kPanelWidth = 290, kPanelHeight = 195;  // of the thinning: as large as the SVG's panels
 constexpr double kColumnWidth = 1;
 constexpr std::size_t kMarks = 6;
-constexpr std::size_t kMostInARow = 3;
 
 // Marks of PGFPlots, in the order of CurveStyle's names.
 std::string mark_of(std::string_view marker) {
@@ -103,8 +102,8 @@ std::string tikz_head(const Figure& figure, std::size_t columns, std::size_t row
   return tex +
          "\\begin{tikzpicture}\n\\begin{groupplot}[\n  group style={group size=" + std::to_string(columns) +
          " by " + std::to_string(rows) +
-         ", horizontal sep=52pt, vertical sep=46pt},\n  width=290pt, height=195pt, scale only axis, "
-         "grid=major, "
+         ", horizontal sep=52pt, vertical sep=" + (figure.by.empty() ? "46pt" : "64pt") +
+         "},\n  width=290pt, height=195pt, scale only axis, grid=major, "
          "grid style={black!11, line width=0.4pt},\n  tick align=outside, tick pos=left, "
          "unbounded coords=jump, enlargelimits=false,\n  every axis plot/.append style={line width=1pt, "
          "mark size=2pt},\n  legend style={draw=none, at={(0,1.03)}, anchor=south west, legend cell "
@@ -122,15 +121,15 @@ std::string axis_limits(const PanelLayout& layout) {
 }  // namespace
 
 TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
-  const std::size_t count = figure.panels.size(), in_a_row = count == 4 ? 2 : std::min(count, kMostInARow);
+  const std::size_t count = figure.panels.size(), in_a_row = figure.columns;
   TikzTable table;
   std::string tex = tikz_head(figure, in_a_row, (count + in_a_row - 1) / in_a_row);
   for (std::size_t p = 0; p < count; ++p) {
     const PlotPanel& panel = figure.panels[p];
     const PanelLayout layout(panel, {0, 0, kPanelWidth, kPanelHeight});
-    tex += "\\nextgroupplot[xlabel={" + panel.x_tex + "}, ylabel={" + panel.y_tex + "}, " +
-           axis_limits(layout) + (panel.log_x ? ", xmode=log" : "") + (panel.log_y ? ", ymode=log" : "") +
-           "]\n";
+    tex += "\\nextgroupplot[" + (panel.title.empty() ? "" : "title={" + tex_escape(panel.title) + "}, ") +
+           "xlabel={" + panel.x_tex + "}, ylabel={" + panel.y_tex + "}, " + axis_limits(layout) +
+           (panel.log_x ? ", xmode=log" : "") + (panel.log_y ? ", ymode=log" : "") + "]\n";
     std::string bands, lines;
     for (std::size_t c = 0; c < figure.curves.size(); ++c) {
       const CurveStyle style = curve_style(c);

@@ -84,6 +84,16 @@ RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, cons
   return make_plan(loaded, data);
 }
 
+ClientSeconds client_seconds(const LoadedExperiment& loaded) {
+  try {
+    ClientSeconds seconds = parse_client_seconds(loaded.experiment.clients.seconds);
+    read_traces(seconds, loaded.folder(), loaded.experiment.clients.count);
+    return seconds;
+  } catch (const ConfigError& error) {
+    throw locate(loaded, error);
+  }
+}
+
 Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks) {
   Prepared p;
   p.problem = problem_spec(loaded.experiment);
@@ -96,12 +106,7 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks) {
     return constants(p.problem, p.data, turns, plan);
   };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
-  try {
-    p.seconds = parse_client_seconds(p.experiment.clients.seconds);
-    read_traces(p.seconds, loaded.folder(), p.problem.clients);
-  } catch (const ConfigError& error) {
-    throw locate(loaded, error);
-  }
+  p.seconds = client_seconds(loaded);
   return p;
 }
 

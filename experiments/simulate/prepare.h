@@ -39,6 +39,9 @@ struct Prepared : RunPlan {
   std::optional<MonitorPlan> monitor;  // of run.monitor
 };
 
+// Of clients.seconds; reads its file. Throws ExperimentError.
+ClientSeconds client_seconds(const LoadedExperiment& loaded);
+
 // Reads the data and resolves every number. Throws ExperimentError or DataError (one line). With `ranks`
 // collective, and to be called in all_or_none(): each rank reads the samples of its clients, and all get the
 // same numbers.

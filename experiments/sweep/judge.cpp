@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/value.h"
+#include "experiments/support/csv_field.h"
 #include "proto/report/columns.h"
 
 namespace gradwire {
@@ -48,15 +49,6 @@ struct Trial {
   std::vector<std::vector<double>> shown;  // of each column of Judgement::show, of each run
   double median() const { return median_of(worths); }
 };
-
-// A field of CSV.
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string inside = text;
-  for (std::size_t at = 0; (at = inside.find('"', at)) != std::string::npos; at += 2)
-    inside.insert(at, 1, '"');
-  return "\"" + inside + "\"";
-}
 
 // Of what a worth stands for; accuracy is stored with its sign turned.
 double shown(double worth, const Judgement& judgement) {
@@ -223,7 +215,7 @@ std::string best_csv(const SweepPlan& plan, const std::vector<BestOf>& best) {
     if (low > high) std::swap(low, high);
     std::string ids;
     for (const std::size_t run : row.runs) ids += (ids.empty() ? "" : " ") + plan.runs[run].id;
-    text += quoted(row.compared) + "," + quoted(row.tuned) + "," +
+    text += csv_field(row.compared) + "," + csv_field(row.tuned) + "," +
             number_text(shown(row.median, plan.judgement)) + "," + number_text(low) + "," +
             number_text(high) + "," + std::to_string(row.runs.size()) + "," + std::to_string(row.tried) +
             "," + std::to_string(row.diverged);
@@ -235,14 +227,14 @@ std::string best_csv(const SweepPlan& plan, const std::vector<BestOf>& best) {
 
 std::string runs_csv(const SweepPlan& plan, const std::vector<EndedRun>& ended) {
   std::string text = "run";
-  for (const std::string& key : plan.varied) text += "," + quoted(key);
+  for (const std::string& key : plan.varied) text += "," + csv_field(key);
   text += ",outcome,worth," + metrics_header() + "\n";
   const auto commas = std::count(metrics_header().begin(), metrics_header().end(), ',');
   const std::string empty(static_cast<std::size_t>(commas), ',');
   for (const EndedRun& run : ended) {
     const RunOfSweep& of = plan.runs[run.run];
     text += of.id;
-    for (const std::string& key : plan.varied) text += "," + quoted(setting(of, key));
+    for (const std::string& key : plan.varied) text += "," + csv_field(setting(of, key));
     text += "," + run.outcome + "," + number_text(shown(worth_of(run, plan.judgement), plan.judgement)) +
             "," + (run.records.empty() ? empty : metrics_line(run.records.back())) + "\n";
   }

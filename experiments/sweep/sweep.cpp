@@ -143,6 +143,11 @@ void sum_up(const SweepPlan& plan, const fs::path& folder, SweepReport& report) 
   write_whole(folder / "best.csv", best_csv(plan, best));
   PlotRequest figure;
   figure.out = folder / "plot.svg";
+  figure.csv = true;
+  figure.panels = plan.figure.panels;
+  figure.keys.by = plan.figure.by;
+  // A curve is a method, whichever step serves it best in which panel.
+  if (!plan.figure.by.empty()) figure.keys.aside = plan.tuned;
   for (const BestOf& row : best)
     for (const std::size_t run : row.runs) figure.folders.push_back(folder / kRuns / plan.runs[run].id);
   plot_command(figure);

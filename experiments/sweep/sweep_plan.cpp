@@ -9,6 +9,7 @@
 #include "base/config_error.h"
 #include "base/fnv.h"
 #include "base/nearest.h"
+#include "experiments/plot/plot.h"
 #include "experiments/sweep/conditions.h"
 #include "proto/report/columns.h"
 
@@ -67,9 +68,18 @@ std::vector<std::string> texts_in(const TomlChoice& choice, const char* what) {
   return texts;
 }
 
+std::vector<std::string> panels_in(const TomlChoice& choice) {
+  std::vector<std::string> panels = texts_in(choice, "panels must list panels, as in [\"gap:bits\"]");
+  for (const std::string& panel : panels)
+    if (const std::string trouble = trouble_of_panel(panel); !trouble.empty())
+      throw ConfigError("sweep.panels", "panel '" + panel + "': " + trouble);
+  return panels;
+}
+
 // What the keys of [sweep] itself say.
 struct Rules {
   Judgement judgement;
+  SweepFigure figure;
   std::optional<std::vector<std::string>> tune;
   std::vector<Condition> where;
 
@@ -88,6 +98,10 @@ struct Rules {
       for (const std::string& column : judgement.show) check_column("sweep.show", column);
     } else if (choice.path == "tune") {
       tune = texts_in(choice, "tune must list keys, as in [\"algorithm.step_size\"]");
+    } else if (choice.path == "panels") {
+      figure.panels = panels_in(choice);
+    } else if (choice.path == "by") {
+      figure.by = text_in(choice, "by must be a key, as in \"problem.data\"");
     } else if (choice.path == "where") {
       for (const std::string& text : texts_in(choice, "where must be a condition or a list of them"))
         where.emplace_back(text);
@@ -173,6 +187,7 @@ void check_keys(const Rules& rules, const std::vector<RunOfSweep>& runs) {
   for (const Condition& condition : rules.where)
     for (const std::string& key : condition.keys()) check("sweep.where", key);
   for (const std::string& key : rules.tune.value_or(std::vector<std::string>{})) check("sweep.tune", key);
+  if (!rules.figure.by.empty()) check("sweep.by", rules.figure.by);
 }
 
 // The grids with the common lists in front; a grid's own list of a key wins, --set wins over both.
@@ -260,6 +275,7 @@ void read_runs(SweepPlan& plan, const TomlSweep& sweep) {
   plan.varied = keys_that_differ(plan.runs);
   plan.tuned = rules.tune.value_or(std::vector<std::string>{"algorithm.step_size"});
   plan.judgement = rules.judgement;
+  plan.figure = rules.figure;
 }
 
 }  // namespace

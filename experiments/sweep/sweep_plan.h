@@ -26,6 +26,12 @@ struct Judgement {
   std::vector<std::string> show;  // further columns of the table, from the row by which a run is judged
 };
 
+// What the figure of a sweep shows, in place of what gradwire plot chooses.
+struct SweepFigure {
+  std::vector<std::string> panels;  // "Y:X" each
+  std::string by;                   // the key whose values have panels of their own; empty: none
+};
+
 struct RunOfSweep {
   std::vector<TomlEntry> chosen;  // values of the swept keys, with their lines
   Settings settings;              // all, as the operator gave them
@@ -41,6 +47,7 @@ struct SweepPlan {
   std::vector<std::string> varied;     // keys that differ between runs
   std::vector<std::string> tuned;      // those whose best value is looked for
   Judgement judgement;
+  SweepFigure figure;
 
   // The keys that tell methods apart: varied, but neither tuned nor `seed`.
   std::vector<std::string> compared() const;

@@ -258,6 +258,118 @@ TEST(MetricsTable, ReadsColumnsByNameWhateverElseAFileHas) {
   EXPECT_TRUE(table.has("loss"));
 }
 
+// ---- panels by a key ----
+
+const std::string kFourFeatures = "[problem]\nkind = \"logistic\"\ndata = \"libsvm:/data/ten\"\ndim = 4\n";
+const std::string kNineFeatures = "[problem]\nkind = \"logistic\"\ndata = \"libsvm:/data/two\"\ndim = 9\n";
+
+// Two methods on two data sets; the data sets also differ in the number of features, the runs of ef21 in the
+// step.
+void write_two_by_two(const TemporaryFolder& folder) {
+  write_run(folder, "runs/a", {.more = "step_size = 0.1\n", .problem = kNineFeatures});
+  write_run(folder, "runs/b", {.more = "step_size = 0.4\n", .problem = kFourFeatures});
+  for (const bool is_nine : {true, false})
+    write_run(folder, is_nine ? "runs/c" : "runs/d",
+              {.algorithm = "gd",
+               .compressor = "identity",
+               .more = "step_size = 0.2\n",
+               .problem = is_nine ? kNineFeatures : kFourFeatures});
+}
+
+TEST(PlotBy, EachValueHasAPanelAndACurveIsTheSameMethodInAllOfThem) {
+  const TemporaryFolder folder;
+  write_two_by_two(folder);
+  const std::vector<fs::path> paths = {folder.path() / "runs"};
+  const std::vector<std::string> wanted = {"grad_norm_sq", "bits_up"};
+  std::vector<PlotRun> runs = read_runs(find_runs(paths), wanted);
+  const std::vector<PlotAxes> axes = usual_axes(runs, nullptr);
+  const Figure f = make_figure(runs, axes, std::nullopt, {"problem.data", {"algorithm.step_size"}});
+  EXPECT_EQ(labels_of(f.curves), (Labels{"ef21, topk:k=1", "gd"})) << "no dim, which goes with the data";
+  ASSERT_EQ(f.panels.size(), 2u);
+  EXPECT_EQ(f.panels[0].title, "data = ten");
+  EXPECT_EQ(f.panels[1].title, "data = two");
+  for (const PlotPanel& panel : f.panels)
+    for (const Series& series : panel.series) EXPECT_EQ(series.x.size(), 21u);
+  EXPECT_EQ(f.note, "") << "two data sets are not two seeds";
+  EXPECT_EQ(make_figure(runs, axes, std::nullopt, {"problem.data", {}}).curves.size(), 3u)
+      << "a step that differs makes another curve unless it is set aside";
+}
+
+TEST(PlotBy, ACurveThatHasNoRunInAPanelIsAbsentThere) {
+  const TemporaryFolder folder;
+  write_run(folder, "runs/a", {.problem = kNineFeatures});
+  write_run(folder, "runs/b", {.problem = kFourFeatures});
+  write_run(folder, "runs/c", {.algorithm = "gd", .compressor = "identity", .problem = kFourFeatures});
+  const auto files = plot_command({.folders = {folder.path() / "runs"},
+                                   .out = folder.path() / "f.svg",
+                                   .tikz = true,
+                                   .keys = {"problem.data", {}}});
+  const std::string svg = whole_text(files[0]), tex = whole_text(files[2]);
+  EXPECT_EQ(times_in(svg, "<clipPath"), 2u);
+  EXPECT_EQ(times_in(svg, "stroke-dasharray"), 2u) << "gd: in the legend and in one panel";
+  EXPECT_EQ(times_in(svg, "font-weight"), 2u);
+  EXPECT_NE(tex.find("title={data = ten}"), std::string::npos);
+}
+
+TEST(PlotBy, PanelsOfSeveralAxesStandInRowsOfOneValue) {
+  const TemporaryFolder folder;
+  for (const int dim : {10, 9, 100})
+    write_run(folder, "runs/" + std::to_string(dim),
+              {.problem = "[problem]\nkind = \"quadratic\"\ndim = " + std::to_string(dim) + "\n"});
+  const std::vector<fs::path> paths = {folder.path() / "runs"};
+  const std::vector<std::string> wanted = {"loss", "grad_norm_sq", "bits_up", "round"};
+  const std::vector<PlotAxes> axes = {
+      {*find_column(x_columns(), "bits"), *find_column(y_columns(), "grad_norm_sq")},
+      {*find_column(x_columns(), "rounds"), *find_column(y_columns(), "loss")}};
+  const Figure f = make_figure(read_runs(find_runs(paths), wanted), axes, std::nullopt, {"problem.dim", {}});
+  ASSERT_EQ(f.panels.size(), 6u);
+  EXPECT_EQ(f.columns, 2u);
+  EXPECT_EQ(labels_of(f.curves), Labels{"ef21, topk:k=1"});
+  const Labels titles = {"dim = 9", "dim = 9", "dim = 10", "dim = 10", "dim = 100", "dim = 100"};
+  for (std::size_t p = 0; p < 6; ++p) EXPECT_EQ(f.panels[p].title, titles[p]) << "numbers by size";
+}
+
+TEST(PlotBy, RefusesAKeyThatNoRunHasAndTooManyPanels) {
+  const TemporaryFolder folder;
+  write_two_by_two(folder);
+  EXPECT_NE(
+      usage_error(
+          {.folders = {folder.path() / "runs"}, .out = folder.path() / "f.svg", .keys = {"problem.date", {}}})
+          .find("no run has this key; did you mean 'problem.data'"),
+      std::string::npos);
+  EXPECT_NE(usage_error({.folders = {folder.path() / "runs"},
+                         .out = folder.path() / "f.svg",
+                         .panels = std::vector<std::string>(7, "loss:bits"),
+                         .keys = {"problem.data", {}}})
+                .find("more than 12 panels"),
+            std::string::npos);
+}
+
+// ---- the table ----
+
+TEST(PlotTable, HasThePointsOfEachCurveAndReplacesItselfAlone) {
+  const TemporaryFolder folder;
+  write_run(folder, "runs/a", {});
+  for (int seed = 1; seed <= 3; ++seed)
+    write_run(folder, "runs/gd" + std::to_string(seed),
+              {.algorithm = "gd", .compressor = "identity", .seed = seed});
+  const PlotRequest request{.folders = {folder.path() / "runs"},
+                            .out = folder.path() / "f.svg",
+                            .panels = {"grad_norm_sq:rounds"},
+                            .csv = true};
+  const std::string table = whole_text(plot_command(request).back());
+  // Straight lines on a logarithmic axis: two points each. Seeds have 1, 2 and 3 times one curve.
+  EXPECT_EQ(table,
+            "panel,curve,x,y,low,high\n"
+            "grad_norm_sq:rounds,\"ef21, topk:k=1\",0,1,,\n"
+            "grad_norm_sq:rounds,\"ef21, topk:k=1\",20,0.13534,,\n"
+            "grad_norm_sq:rounds,gd,0,2,1,3\n"
+            "grad_norm_sq:rounds,gd,20,0.27067,0.13534,0.40601\n");
+  EXPECT_EQ(usage_error(request), "no error") << "its own file it replaces";
+  folder.write("f.csv", "name,address\n");
+  EXPECT_NE(usage_error(request).find("was not written by gradwire"), std::string::npos);
+}
+
 // ---- the script ----
 
 int shell(const std::string& command) { return std::system((command + " > /dev/null 2>&1").c_str()); }

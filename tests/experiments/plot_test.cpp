@@ -319,6 +319,25 @@ TEST(Svg, ARunThatDivergesDoesNotPressTheOthersFlat) {
   EXPECT_GT(good.back().y - good.front().y, 40);
 }
 
+TEST(Svg, WhereACurveIsBeyondThePanelItHasNoMarkers) {
+  Runs runs;
+  runs.add("good", 50, 64, falling);
+  runs.add("bad", 50, 64, [](double k) { return std::pow(10, 5 * k); });
+  const std::string svg = draw_svg(runs.figure());
+  const std::size_t panel = svg.find("<clipPath");
+  const double top = std::strtod(svg.c_str() + svg.find(" y=\"", panel) + 4, nullptr);
+  std::size_t markers = 0;
+  for (std::size_t at = svg.find("fill=\"#ffffff\" stroke=", panel); at != std::string::npos;
+       at = svg.find("fill=\"#ffffff\" stroke=", at + 1)) {
+    for (std::size_t m = svg.find('M', svg.rfind("d=\"", at)); m < at; m = svg.find('M', m + 1), ++markers) {
+      char* rest = nullptr;
+      std::strtod(svg.c_str() + m + 1, &rest);
+      EXPECT_GT(std::strtod(rest, nullptr), top - 5);  // half a marker
+    }
+  }
+  EXPECT_GE(markers, 3u);
+}
+
 TEST(Svg, ABandIsBehindAllLines) {
   Runs runs;
   for (int seed = 1; seed <= 4; ++seed)

@@ -111,6 +111,60 @@ where = "problem.dim = 40 or algorithm.compressor != topk:k=30"
   EXPECT_EQ(p.runs.size(), 3u);
 }
 
+TEST_F(Sweep, ARunHasTheClientsSpeedsThatItWouldHaveAlone) {
+  const std::string base = R"([problem]
+kind = "quadratic"
+dim = 10
+[clients]
+count = 3
+[algorithm]
+name = "asgd"
+step_size = 0.1
+[run]
+rounds = 20
+)";
+  write("[sweep]\nclients.seconds = [\"linear\", \"0.5*sqrt\"]\n", base);
+  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "r", "--quiet"}).code, 0);
+  folder_.write("alone.toml", base);
+  for (const RunOfSweep& run : read_sweep(path() / "sweep.toml", {}).runs) {
+    const std::string seconds = setting(run, "clients.seconds");
+    ASSERT_EQ(
+        gradwire({"run", "alone.toml", "--quiet", "--out", "alone", "--set", "clients.seconds=" + seconds})
+            .code,
+        0);
+    EXPECT_EQ(read("r/runs/" + run.id + "/metrics.csv"), read("alone/metrics.csv")) << seconds;
+  }
+}
+
+TEST_F(Sweep, SaysWhatItsFigureShows) {
+  const SweepPlan p = plan(
+      "[sweep]\nproblem.dim = [20, 30]\npanels = [\"loss:rounds\", \"bits_down:grad_calls\"]\nby = "
+      "\"problem.dim\"\n");
+  EXPECT_EQ(p.figure.panels, (std::vector<std::string>{"loss:rounds", "bits_down:grad_calls"}));
+  EXPECT_EQ(p.figure.by, "problem.dim");
+  const std::string mistake = refusal("[sweep]\nseed = [1, 2]\npanels = [\"los:rounds\"]\n");
+  EXPECT_NE(mistake.find("panel 'los:rounds': unknown column 'los'; did you mean 'loss'"), std::string::npos)
+      << mistake;
+  EXPECT_NE(refusal("[sweep]\nseed = [1, 2]\npanels = [\"loss\"]\n").find("write a panel as Y:X"),
+            std::string::npos);
+  EXPECT_NE(refusal("[sweep]\nseed = [1, 2]\nby = \"problem.dimm\"\n").find("did you mean 'problem.dim'"),
+            std::string::npos);
+}
+
+TEST_F(Sweep, AFigureByAKeyHasEachMethodOnceWhateverStepServesItWhere) {
+  write(R"([sweep]
+problem.dim = [20, 30]
+algorithm.step_size = ["theory", "theory*4", "theory*500"]
+by = "problem.dim"
+)");
+  const ProgramResult result = gradwire({"sweep", "sweep.toml", "--out", "r", "--quiet"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const std::string table = read("r/plot.csv");
+  EXPECT_NE(table.find("\n\"dim = 20, grad_norm_sq:bits\",\"ef21, topk:k=2\","), std::string::npos) << table;
+  EXPECT_NE(table.find("\n\"dim = 30, grad_norm_sq:bits\",\"ef21, topk:k=2\","), std::string::npos) << table;
+  EXPECT_EQ(table.find("step_size"), std::string::npos) << table;
+}
+
 TEST_F(Sweep, EqualRunsAreOne) {
   const SweepPlan p = plan("[sweep]\nseed = [1, 2, 1]\n");
   EXPECT_EQ(p.runs.size(), 2u);

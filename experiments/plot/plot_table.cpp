@@ -1,0 +1,54 @@
+#include "experiments/plot/plot_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "experiments/plot/plot_panel.h"
+#include "experiments/support/csv_field.h"
+
+namespace gradwire {
+namespace {
+
+// Coarser than the SVG: for numbers to be read, and drawn again at the size of a column of text.
+constexpr double kPanelWidth = 290, kPanelHeight = 195;  // points
+constexpr double kColumnWidth = 7, kTolerance = 0.4;     // points
+
+std::string cell(double value) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.5g", value);
+  return text.data();
+}
+
+// Empty where there is no band.
+std::string band_at(const Series& series, double x) {
+  if (series.low.empty()) return ",,";
+  const auto near = std::lower_bound(series.x.begin(), series.x.end(), x * (1 - 1e-9));
+  const auto k =
+      std::min<std::size_t>(static_cast<std::size_t>(near - series.x.begin()), series.low.size() - 1);
+  return "," + cell(series.low[k]) + "," + cell(series.high[k]);
+}
+
+std::string name_of(const PlotPanel& panel) {
+  return panel.title + (panel.title.empty() ? "" : ", ") + panel.y.name + ":" + panel.x.name;
+}
+
+}  // namespace
+
+std::string draw_table(const Figure& figure) {
+  std::string text = std::string(kTableHeader) + "\n";
+  for (const PlotPanel& panel : figure.panels) {
+    const PanelLayout layout(panel, {0, 0, kPanelWidth, kPanelHeight});
+    for (std::size_t c = 0; c < figure.curves.size(); ++c)
+      for (const auto& piece : layout.pieces(panel.series[c]))
+        for (const Point& p : drop_straight(thin_out(piece, kColumnWidth), kTolerance)) {
+          const double x = layout.x_at(p.x);
+          text += csv_field(name_of(panel)) + "," + csv_field(figure.curves[c].label) + "," + cell(x) + "," +
+                  cell(layout.y_at(p.y)) + band_at(panel.series[c], x) + "\n";
+        }
+  }
+  return text;
+}
+
+}  // namespace gradwire
