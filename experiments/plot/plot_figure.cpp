@@ -80,6 +80,13 @@ double sum_of(const PlotRun& run, const PlotColumn& column, std::size_t row) {
   return sum;
 }
 
+// Whether the row did not measure gradient norms. A run that diverged has one that is no number, and so is
+// its loss.
+bool lacks_gradient(const PlotRun& run, const PlotColumn& y, std::size_t row) {
+  const std::vector<double>* const loss = run.metrics.column("loss");
+  return y.csv.front() == "grad_norm_sq" && loss != nullptr && std::isfinite((*loss)[row]);
+}
+
 // The rows that have a number, as they are: without units. An x that falls, as clocks may, stays where it
 // was.
 RunSeries series_of(const PlotRun& run, const PlotColumn& x, const PlotColumn& y) {
@@ -91,7 +98,8 @@ RunSeries series_of(const PlotRun& run, const PlotColumn& x, const PlotColumn& y
   for (std::size_t k = 0; k < rows; ++k) {
     const double at = sum_of(run, x, k);
     double value = sum_of(run, y, k);
-    if (!std::isfinite(at) || (y.may_lack() && std::isnan(value))) continue;
+    if (!std::isfinite(at)) continue;
+    if (std::isnan(value) && (y.may_lack() || lacks_gradient(run, y, k))) continue;
     if (y.gap && !std::isnan(value)) value = std::max(0.0, value - run.f_star.value_or(0));
     last = std::max(last, at);
     series.x.push_back(last);

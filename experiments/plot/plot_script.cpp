@@ -31,6 +31,8 @@ def column(rows, names, unit):
 
 def points(rows, f_star, panel, y_name="y"):
     """The rows that have a number; x does not fall."""
+    if "grad_norm_sq" in panel["y"]:
+        rows = [row for row in rows if row["grad_norm_sq"]]  # others did not measure it
     xs, ys = [], []
     for x, y in zip(column(rows, panel["x"], panel["x_unit"]), column(rows, panel[y_name], panel["y_unit"])):
         if not math.isfinite(x) or (panel["may_lack"] and math.isnan(y)):
