@@ -247,8 +247,67 @@ GRADWIRE_KERNEL void back_tile(const T* dy, Index lanes, const T* w, Index n, In
     }
 }
 
+// The other way round: the sums of C lanes and U registers of N columns stay while `units` rows of weights
+// pass by.
+template <int C, int U, int N, class T>
+GRADWIRE_KERNEL void back_sums_tile(const T* dy, Index units, Index lanes, const T* w, Index in, bool add,
+                                    T* dx) {
+  using V = Vec<T, N>;
+  V a[C][U];
+  for (int c = 0; c < C; ++c)
+    for (int u = 0; u < U; ++u) a[c][u] = add ? load<V>(dx + c * in + u * N) : V{};
+  for (const T* const end = dy + units * lanes; dy != end; dy += lanes, w += in) {
+    V v[U];
+    for (int u = 0; u < U; ++u) v[u] = load<V>(w + u * N);
+    for (int c = 0; c < C; ++c) {
+      const V q = splat<V>(dy[c]);
+      for (int u = 0; u < U; ++u) a[c][u] = fma(q, v[u], a[c][u]);
+    }
+  }
+  for (int c = 0; c < C; ++c)
+    for (int u = 0; u < U; ++u) store(dx + c * in + u * N, a[c][u]);
+}
+
+// REQUIRES: a multiple of 4 lanes.
+template <class T>
+void back_by_sums(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
+  constexpr int N = kNative<T>, C = 8;
+  constexpr Index kUnits = 128;  // whose weights stay in the second-level cache for all lanes
+  for (Index o = 0; o < p.out; o += kUnits) {
+    const Index units = p.out - o < kUnits ? p.out - o : kUnits;
+    const bool adds = add || o > 0;
+    const T *w = p.w + o * p.in, *d = dy + o * p.lanes;
+    Index k = 0;
+    const auto columns = [&]<int U, int M>() __attribute__((always_inline)) {
+      for (; k + U * M <= p.in; k += U * M) {
+        Index l = 0;
+        for (; l + C <= p.lanes; l += C)
+          back_sums_tile<C, U, M>(d + l, units, p.lanes, w + k, p.in, adds, dx + l * p.in + k);
+        if (l < p.lanes) back_sums_tile<4, U, M>(d + l, units, p.lanes, w + k, p.in, adds, dx + l * p.in + k);
+      }
+    };
+    columns.template operator()<3, N>();
+    columns.template operator()<1, N>();
+    if constexpr (N > kNarrow<T>) columns.template operator()<1, kNarrow<T>>();
+    for (; k < p.in; ++k)
+      for (Index l = 0; l < p.lanes; ++l) {
+        T s = adds ? dx[l * p.in + k] : T(0);
+        for (Index r = 0; r < units; ++r) s = scalar_fma(d[r * p.lanes + l], w[r * p.in + k], s);
+        dx[l * p.in + k] = s;
+      }
+  }
+}
+
+// Both ways add up the units one after the other, so they give the same bits.
 template <class T>
 void row_backward(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
+  if constexpr (kRegisterBytes == 64) {
+    // Measured on a Zen 4: mostly 0.55 to 0.95 of the time where rows are a multiple of 4 KB, and as long
+    // elsewhere; but more for few units, and for weights that come from memory.
+    constexpr Index kFewestUnits = 16, kMostBytes = Index{16} << 20;
+    if (p.out >= kFewestUnits && p.out * p.in <= kMostBytes / static_cast<Index>(sizeof(T)))
+      return back_by_sums(p, dy, add, dx);
+  }
   constexpr Index kPiece = 8192 / sizeof(T);  // as in row_forward
   constexpr int R0 = kManyRegisters ? 6 : 3, C = 4;
   for (Index k = 0; k < p.in; k += kPiece) {
