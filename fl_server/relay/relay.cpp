@@ -168,6 +168,7 @@ void Relay::connect() {
   wire::Relay hello;
   hello.set_protocol(kWireVersion);
   if (sums_) hello.set_adds(true);
+  if (!sums_) hello.set_pieces(true);
   upstream_->send(Outgoing::control(control_frame(FrameType::kRelay, hello)));
   upstream_->expect_heartbeats();
 }
