@@ -95,7 +95,7 @@ const Payload<Real>& PermK::operator()(Vec<Real>& v, const StreamKey& key, Scrat
   to.indices().reserve(most);
   to.values().reserve(most);
   to.indices().assign(block.begin(), block.end());
-  gather<Real>(v, static_cast<Real>(std::min(n.count, d)), to);
+  gather<Real>(v, factor<Real>(d), to);
   to.set_seeded(key);
   return to.view();
 }

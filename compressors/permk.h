@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,6 +30,11 @@ struct PermK {
 
   Quality quality(std::size_t d) const;
   Quality joint(std::size_t d, std::uint32_t) const { return quality(d); }
+  // Of the coordinates that are sent.
+  template <class Real>
+  Real factor(std::size_t d) const {
+    return static_cast<Real>(std::min(n.count, static_cast<std::uint32_t>(d)));
+  }
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,

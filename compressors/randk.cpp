@@ -78,7 +78,7 @@ template <class Real>
 const Payload<Real>& RandK::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
                                        Store<Real>& to) const {
   draw_subset(key, k.count, static_cast<std::uint32_t>(v.size()), to.indices());
-  gather<Real>(v, scaled ? Real(v.size()) / Real(k.count) : Real(1), to);
+  gather<Real>(v, factor<Real>(v.size()), to);
   to.set_seeded(key);
   return to.view();
 }

@@ -26,6 +26,11 @@ struct RandK {
   }
 
   Quality quality(std::size_t d) const;
+  // Of the coordinates that are sent.
+  template <class Real>
+  Real factor(std::size_t d) const {
+    return scaled ? Real(d) / Real(k.count) : Real(1);
+  }
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,

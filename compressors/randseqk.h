@@ -31,13 +31,18 @@ struct RandSeqK {
     const double ratio = static_cast<double>(d) / k.count;
     return scaled ? Quality::of_unbiased(ratio - 1, k.count) : Quality::of_contractive(1 / ratio, k.count);
   }
+  // Of the coordinates that are sent.
+  template <class Real>
+  Real factor(std::size_t d) const {
+    return scaled ? Real(d) / Real(k.count) : Real(1);
+  }
   static std::uint32_t draw_first(const StreamKey& key, std::uint32_t d) { return Stream(key).below(d); }
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const {
     const auto d = static_cast<std::uint32_t>(v.size());
     const std::uint32_t first = draw_first(key, d);
-    const Real scale = scaled ? Real(d) / Real(k.count) : Real(1);
+    const Real scale = factor<Real>(d);
     Vec<Real>& values = to.values();
     values.resize(k.count);
     const std::size_t head = std::min(k.count, d - first);  // before the wrap

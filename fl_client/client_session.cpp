@@ -8,6 +8,7 @@
 #include "algorithms/methods.h"
 #include "engine/kernels/select.h"
 #include "fl_client/client.h"
+#include "fl_client/upload_pieces.h"
 #include "fl_client/worker.h"
 #include "proto/config/experiment.h"
 #include "proto/config/settings.h"
@@ -52,6 +53,7 @@ class ClientSession::Impl {
     if (asked_ && worker_ && worker_->is_superseded()) worker_->stop();
   }
   std::uint64_t max_payload() const { return stage_ == Stage::kRounds ? worker_->max_payload() : 0; }
+  UploadPieces* pieces() { return worker_->pieces(); }
   bool asked() const { return asked_; }
   bool welcome() const { return stage_ != Stage::kHello; }
   bool answered() const { return answered_; }
@@ -76,6 +78,7 @@ class ClientSession::Impl {
   // Of the connection: how far the handshake has come.
   enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
+  bool takes_pieces_ = false;      // the server, and whoever is on the way
   std::uint32_t connections_ = 0;  // so far
 
   // Of the Welcome.
@@ -119,6 +122,7 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
   if (Status status = parse_control(header, welcome); !status) return status;
   if (!welcome.has_client() || !welcome.has_experiment() || !welcome.has_heartbeat_ms())
     return Error{"Welcome: client, experiment or heartbeat_ms is missing"};
+  takes_pieces_ = welcome.pieces();
   heartbeat = std::clamp(milliseconds(welcome.heartbeat_ms()), kShortestHeartbeat, kLongestHeartbeat);
   if (welcome.client() == number_ && welcome.experiment() == told_) return Unit{};
   Result<Experiment> experiment = unpack_experiment(welcome.experiment());
@@ -246,6 +250,9 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   heard.set_ticket(worker_->ticket());
   heard.set_receipt(wire::RECEIPT_ACCEPTED);
   (void)link.write(control_frame(FrameType::kReceived, heard));  // the last message: nothing follows
+  if (const Worker::Sent sent = worker_->sent(); sent.in_pieces > 0)
+    log(std::to_string(100 * sent.in_pieces / sent.bytes) +
+        " % of the bytes of its answers were sent while they were computed");
   return ClientEnding{true, ""};
 }
 
@@ -282,12 +289,16 @@ std::optional<ClientEnding> ClientSession::Impl::take(Link& link, const Prefix& 
 
 std::optional<ClientEnding> ClientSession::Impl::begin_answer() {
   asked_ = false;
-  return ending_of(worker_->take_up());
+  return ending_of(worker_->take_up(takes_pieces_));
 }
 
 std::optional<ClientEnding> ClientSession::Impl::finish_answer(Link* link) {
   Status status = Unit{};
-  if (!asked_ && link != nullptr) {
+  if (UploadPieces* const pieces = worker_->pieces(); pieces != nullptr) {
+    pieces->close();
+    status = pieces->trouble();
+  }
+  if (status && !asked_ && link != nullptr) {
     status = worker_->send(*link);
     answered_ = answered_ || status;
   }
@@ -313,6 +324,7 @@ bool ClientSession::asked() const { return impl_->asked(); }
 std::optional<ClientEnding> ClientSession::begin_answer() { return impl_->begin_answer(); }
 void ClientSession::compute() { impl_->compute(); }
 std::optional<ClientEnding> ClientSession::finish_answer(Link* link) { return impl_->finish_answer(link); }
+UploadPieces* ClientSession::pieces() { return impl_->pieces(); }
 void ClientSession::stop() { impl_->stop(); }
 void ClientSession::stop_if_superseded() { impl_->stop_if_superseded(); }
 bool ClientSession::welcome() const { return impl_->welcome(); }

@@ -36,6 +36,8 @@ struct ClientEnding {
   std::chrono::milliseconds retry_after{0};  // the client must not reconnect earlier
 };
 
+class UploadPieces;
+
 class ClientSession {
  public:
   // memory: null when nothing survives this process; else it must outlive the session.
@@ -57,6 +59,9 @@ class ClientSession {
   std::optional<ClientEnding> begin_answer();
   void compute();
   std::optional<ClientEnding> finish_answer(Link* link);
+  // Between begin_answer() and finish_answer(): what may be sent of the answer, while it is computed or
+  // later; null: nothing.
+  UploadPieces* pieces();
   // Stops a compute() that runs on another thread: it throws OracleStopped. REQUIRES: the session is
   // about to end.
   void stop();

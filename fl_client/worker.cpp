@@ -9,6 +9,7 @@
 
 #include "fl_client/memory.h"
 #include "fl_client/stoppable_oracle.h"
+#include "fl_client/upload_pieces.h"
 #include "proto/wire/codec_context.h"
 #include "proto/wire/little_endian.h"
 #include "proto/wire/reply_tail.h"
@@ -18,10 +19,10 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-class RealWorker final : public Worker {
+class RealWorker final : public Worker, private EarlyValues<Real> {
  public:
   RealWorker(std::shared_ptr<const Setup<Real>> setup, const ZstdMode& zstd,
-             std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientMemory* memory)
+             std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientMemory* memory, bool overlaps)
       : oracle_(std::move(oracle)),
         runtime_(setup, client, oracle_),
         codec_(codec_context(*setup, zstd)),
@@ -30,6 +31,8 @@ class RealWorker final : public Worker {
         memory_(keeps_no_state_ ? nullptr : memory),  // there is nothing to remember
         client_(client),
         keeps_replies_(runtime_.follows_replies()),
+        overlaps_(overlaps && zstd.kind == ZstdMode::Kind::kOff &&
+                  codec_.context().longest() * sizeof(Real) >= UploadPieces::kLeastBytes),
         recalled_(codec_.context()) {}
 
   // Throws std::runtime_error.
@@ -71,11 +74,15 @@ class RealWorker final : public Worker {
     return to.envelope.request == Request::kGoodbye ? Received::kGoodbye : Received::kRequest;
   }
 
-  Status take_up() override {
-    if (!runtime_.accepts(orders_[last_].envelope))
-      return Error{"the server sent a message of the wrong shape"};
+  Status take_up(bool may_send_pieces) override {
+    const Order& order = orders_[last_];
+    if (!runtime_.accepts(order.envelope)) return Error{"the server sent a message of the wrong shape"};
     current_ = last_;
     computes_ = true;
+    sends_pieces_ = overlaps_ && may_send_pieces && order.envelope.request == Request::kRound &&
+                    order.slot.have_bytes() == 0;
+    runtime_.show_early(sends_pieces_ ? this : nullptr);
+    if (sends_pieces_) pieces_.begin(order.envelope.ticket);
     oracle_.go_on();
     return Unit{};
   }
@@ -97,17 +104,28 @@ class RealWorker final : public Worker {
     }
   }
 
+  UploadPieces* pieces() override { return sends_pieces_ ? &pieces_ : nullptr; }
+
   Status send(Link& to) override {
     if (answer_ == nullptr) return Unit{};
     const std::uint64_t there = orders_[current_].slot.have_bytes();
-    const bool resumes = there > 0 && there < answer_->bytes - kPrefixBytes - answer_->header.size();
-    const Status written = resumes ? to.write(reply_tail(*answer_, there)) : to.write(*answer_);
-    if (written) answered_ += 1;
+    const std::uint64_t payload = answer_->bytes - kPrefixBytes - answer_->header.size();
+    std::span<const PieceRange> came;
+    if (sends_pieces_) came = pieces_.sent_of(*answer_);
+    const bool resumes = there > 0 && there < payload;
+    const Status written = resumes        ? to.write(reply_tail(*answer_, there))
+                           : came.empty() ? to.write(*answer_)
+                                          : to.write(reply_without(*answer_, came));
+    if (!written) return written;
+    answered_ += 1;
+    sent_.bytes += payload;
+    for (const PieceRange& range : came) sent_.in_pieces += range.bytes;
     return written;
   }
+  Sent sent() const override { return sent_; }
 
   void put_away() override {
-    computes_ = false;
+    computes_ = sends_pieces_ = false;
     answer_ = nullptr;
     codec_.release_uplink();
     if (memory_ != nullptr && memory_->is_long()) throw_if_failed(memory_->shorten(runtime_.save()));
@@ -119,6 +137,12 @@ class RealWorker final : public Worker {
   }
 
  private:
+  // Of EarlyValues. The values of a plain payload are its bytes.
+  void begin(View<Real> values) override { pieces_.place(std::as_bytes(values)); }
+  void ready(std::size_t first, std::size_t count) override {
+    pieces_.ready({first * sizeof(Real), count * sizeof(Real)});
+  }
+
   static std::string_view text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
@@ -185,6 +209,7 @@ class RealWorker final : public Worker {
   Scratch<Real> scratch_;
   const Encoded* answer_ = nullptr;  // what was computed; null: there is no answer
   std::uint64_t answered_ = 0;
+  Sent sent_;
   std::uint64_t newest_ = 0;  // ticket of the last request that was remembered
   const bool keeps_no_state_;
   ClientMemory* const memory_;  // null: there is none, or nothing to remember
@@ -192,6 +217,9 @@ class RealWorker final : public Worker {
   // True: the state follows from the used answers, so the answers are remembered: compressed ones are short,
   // and nothing is computed again. False: the requests are remembered.
   const bool keeps_replies_;
+  const bool overlaps_;
+  bool sends_pieces_ = false;  // of the request taken up
+  UploadPieces pieces_;
   UplinkSlot<Real> recalled_;  // holds the answer remembered last
   std::string record_;         // work space
 };
@@ -203,7 +231,8 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const Part& part, ClientId cli
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   auto worker = std::make_unique<RealWorker<Real>>(
       make_setup<Real>(plan, Seat::kClient), *zstd,
-      make_oracle<Real>(problem_spec(plan.experiment), plan.agreement, part, client), client, memory);
+      make_oracle<Real>(problem_spec(plan.experiment), plan.agreement, part, client), client, memory,
+      plan.experiment.server.overlap);
   worker->go_on(run, survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
   return worker;
 }

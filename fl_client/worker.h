@@ -16,6 +16,7 @@
 namespace gradwire {
 
 class ClientMemory;
+class UploadPieces;
 
 class Worker {
  public:
@@ -30,10 +31,13 @@ class Worker {
   virtual std::uint64_t ticket() const = 0;
   // The request received last is answered in steps: it is taken up, the answer is computed, then sent or not,
   // and put away.
-  virtual Status take_up() = 0;
+  // may_send_pieces: the server takes pieces of the answer (pieces()).
+  virtual Status take_up(bool may_send_pieces) = 0;
   virtual void compute() = 0;
   virtual Status send(Link& to) = 0;
   virtual void put_away() = 0;
+  // What may be sent of the answer while it is computed; null: nothing.
+  virtual UploadPieces* pieces() = 0;
   // Called while another thread computes: compute() ends soon, by OracleStopped; take_up() begins anew.
   virtual void stop() = 0;
   // Of the answer that is being computed: a request with a newer ticket has arrived, and an answer that is
@@ -41,6 +45,11 @@ class Worker {
   virtual bool is_superseded() const = 0;
   // Rounds answered so far.
   virtual std::uint64_t answered() const = 0;
+  // Payload bytes of these answers, and how many of them went in pieces.
+  struct Sent {
+    std::uint64_t bytes = 0, in_pieces = 0;
+  };
+  virtual Sent sent() const = 0;
 };
 
 // `plan`: of plan_of_start(). With a memory (which must outlive the worker) the worker continues where an

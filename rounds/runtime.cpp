@@ -69,7 +69,8 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
       client_,         setup_->seed,
       envelope.ticket, envelope.committed == 0,
       oracle_,         setup_->compressor,
-      scratch,         draw_number(asynchronous_, envelope.body->round, envelope.ticket)};
+      scratch,         draw_number(asynchronous_, envelope.body->round, envelope.ticket),
+      early_};
   // An earlier process of this client may have asked for the resync, perhaps for no more than a broadcast:
   // such a resync does not restore this process.
   const bool cried = last_.ticket == envelope.ticket && last_.answer == Answer::kNeedsState;

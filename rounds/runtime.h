@@ -24,6 +24,9 @@ class ClientRuntime {
   // Whether an envelope from a peer has the parts that handle() reads. In-process envelopes need no check.
   bool accepts(const Envelope<Real>& envelope) const;
 
+  // Who is told of the values of the replies that follow while they are computed; null: nobody.
+  void show_early(EarlyValues<Real>* to) { early_ = to; }
+
   // The answer to `envelope`; null when there is none (goodbye, or a request older than one already seen). It
   // views this runtime until the next newer ticket.
   const Uplink<Real>* handle(const Envelope<Real>& envelope, Scratch<Real>& scratch);
@@ -80,6 +83,7 @@ class ClientRuntime {
   MemoOracle<Real> oracle_;
   std::unique_ptr<ClientHalf<Real>> half_;
   bool stateless_, asynchronous_;
+  EarlyValues<Real>* early_ = nullptr;
   std::uint64_t committed_ = 0;
   bool pending_ = false;     // last_ is a proposal that waits for its commit
   Uplink<Real> last_;        // the latest answer to a round

@@ -46,6 +46,19 @@ struct Setup {
   ClientRange mine() const { return group == nullptr ? ClientRange{0, n} : group->mine(); }
 };
 
+// Is told which values of a reply are final while the rest is still computed. What it is told is a forecast:
+// the reply may turn out another one, say where a later value is not finite.
+template <class Real>
+class EarlyValues {
+ public:
+  virtual ~EarlyValues() = default;
+  // The reply will have one part with these values, plain, and nothing else in its payload. None of them is
+  // there yet; they stay where they are until the reply was sent.
+  virtual void begin(View<Real> values) = 0;
+  // values[first, first + count) are final. No value comes twice.
+  virtual void ready(std::size_t first, std::size_t count) = 0;
+};
+
 // All that a client half may touch.
 template <class Real>
 struct ClientContext {
@@ -57,6 +70,7 @@ struct ClientContext {
   const Compressor& compressor;
   Scratch<Real>& scratch;
   std::uint32_t draw = 0;  // draw_number() of the request: an asynchronous method draws with it in place of t
+  EarlyValues<Real>* early = nullptr;  // null: nobody wants to know
 
   // The key of the random stream for part `part` of the message of round t.
   StreamKey draw_key(std::uint32_t t, std::uint32_t part = 0) const {

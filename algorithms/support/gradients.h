@@ -9,6 +9,7 @@
 #include "algorithms/support/params.h"
 #include "algorithms/support/sampling.h"
 #include "algorithms/support/vector_ops.h"
+#include "compressors/scaled_entries.h"
 #include "compressors/support.h"
 
 namespace gradwire {
@@ -56,11 +57,13 @@ struct PartialGradient {
   bool is_on() const { return chosen.is("true"); }
 };
 
-// What a client needs for messages C(∇f_i(x; ξ) − h): the coordinates that C looks at.
+// What a client needs for messages C(∇f_i(x; ξ) − h): the coordinates that C looks at, and the values that C
+// sends where they are final before the whole gradient is.
 template <class Real>
 struct GradientMessage {
   bool partial;
   DrawnSupport support = {};
+  ScaledEntries<Real> entries = {};
 
   explicit GradientMessage(const PartialGradient& p) : partial(p.is_on()) {}
 
@@ -69,20 +72,33 @@ struct GradientMessage {
               View<Real> shift, Store<Real>& to) {
     Vec<Real>& v = ctx.scratch.vec(0, x.size());
     const StreamKey key = ctx.draw_key(t);
-    if (!partial || !draw_support(ctx.compressor, key, x.size(), support)) {
-      const double loss = gradient_at(setup, ctx, t, x, v);
-      if (!shift.empty()) axpy<Real>(Real(-1), shift, v);
-      compress(ctx.compressor, v, key, ctx.scratch, to);
-      return loss;
+    const bool some = partial && draw_support(ctx.compressor, key, x.size(), support);
+    const Coordinates wanted = !some ? Coordinates()
+                               : support.is_range
+                                   ? Coordinates::cyclic(support.first, support.count, x.size())
+                                   : Coordinates::list(support.indices);
+    GradientTerms terms{.wanted = wanted};
+    const auto subtract = [&](std::size_t first, std::size_t end) {
+      for (std::size_t j = first; j < end; ++j) v[j] -= shift[j];
+    };
+    const bool shows =
+        ctx.early != nullptr && entries.draw(ctx.compressor, key, x.size(), ctx.scratch.blocks);
+    if (shows) {
+      ctx.early->begin(entries.place(v));
+      terms.finished = [&](CoordinateRange range) {
+        if (!shift.empty()) subtract(range.first, range.end);
+        entries.take(v, range.first, range.end,
+                     [&](std::size_t first, std::size_t count) { ctx.early->ready(first, count); });
+      };
     }
-    const Coordinates wanted = support.is_range ? Coordinates::cyclic(support.first, support.count, x.size())
-                                                : Coordinates::list(support.indices);
-    const double loss = ctx.oracle.compute(x, batch_of(setup, ctx, t), v, {.wanted = wanted}).value();
-    if (!shift.empty())
-      wanted.for_runs(x.size(), [&](std::size_t first, std::size_t end) {
-        for (std::size_t j = first; j < end; ++j) v[j] -= shift[j];
-      });
-    compress_at(ctx.compressor, support, v, key, ctx.scratch, to);
+    const double loss = shows || some ? ctx.oracle.compute(x, batch_of(setup, ctx, t), v, terms).value()
+                                      : gradient_at(setup, ctx, t, x, v);
+    if (!shows && !shift.empty()) wanted.for_runs(x.size(), subtract);
+    if (some) {
+      compress_at(ctx.compressor, support, v, key, ctx.scratch, to);
+    } else {
+      compress(ctx.compressor, v, key, ctx.scratch, to);
+    }
     return loss;
   }
 };

@@ -72,6 +72,7 @@ constexpr Benchmark kBenchmarks[] = {
     {"sweep/hundred", "a hundred runs of a sweep, from its file to its table", bench::sweep_hundred},
     {"plot/fifty", "a figure from 50 runs of 10,000 rounds", bench::plot_fifty},
     {"tcp/rounds", "rounds over loopback with 20 client processes", bench::tcp_rounds},
+    {"tcp/overlap", "rounds over a slow link, with and without server.overlap", bench::tcp_overlap},
     {"tcp/memory", "peak memory of a client with 16 million parameters", bench::tcp_memory},
 };
 

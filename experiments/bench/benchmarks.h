@@ -47,5 +47,6 @@ void plot_fifty(Bench& bench);
 void sweep_hundred(Bench& bench);
 void tcp_rounds(Bench& bench);
 void tcp_memory(Bench& bench);
+void tcp_overlap(Bench& bench);
 
 }  // namespace gradwire::bench

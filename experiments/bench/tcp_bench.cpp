@@ -1,9 +1,12 @@
 // Real processes on loopback.
 #include <atomic>
+#include <fstream>
 
 #include "experiments/bench/benchmarks.h"
+#include "experiments/bench/tasks.h"
 #include "experiments/bench/tcp_session.h"
 #include "experiments/simulate/simulate.h"
+#include "experiments/support/scratch_folder.h"
 
 namespace gradwire::bench {
 namespace {
@@ -57,6 +60,33 @@ rounds = )" +
 [server]
 zstd = ")" +
          zstd + "\"\n";
+}
+
+std::string overlap_experiment(const std::filesystem::path& text, const std::string& algorithm,
+                               std::uint32_t width, std::uint32_t rounds, bool overlap) {
+  return R"(name = "bench"
+precision = "fp32"
+[problem]
+kind = "gpt"
+data = "text:)" +
+         text.string() + R"("
+context = 256
+width = )" +
+         std::to_string(width) + R"(
+[clients]
+count = 1
+[run]
+evaluate_every = 0
+rounds = )" +
+         std::to_string(rounds) + R"(
+[server]
+zstd = "off"
+overlap = )" +
+         (overlap ? "true" : "false") + R"(
+[algorithm]
+step_size = 0.01
+batch = 1
+)" + algorithm;
 }
 
 void memory_rows(Bench& bench, const std::filesystem::path& programs, const std::string& zstd) {
@@ -116,6 +146,38 @@ void tcp_rounds(Bench& bench) {
              std::to_string(clients) + " client processes on loopback, d = 123, 100 samples each, " +
              std::to_string(rounds) + " rounds, no evaluation";
   bench.row(row);
+}
+
+// One client: on a machine with few cores several would wait for each other, not for the link.
+void tcp_overlap(Bench& bench) {
+  const std::filesystem::path programs = find_programs(bench.options().programs);
+  if (programs.empty()) return bench.skip("tcp/overlap", kNoPrograms);
+  const ScratchFolder folder;
+  const std::filesystem::path text = folder.path() / "text.txt";
+  std::ofstream(text) << shakespeare_text(bench.small()).text;
+  const std::uint32_t width = bench.size(192u, 48u), rounds = bench.size(8u, 3u);
+  const double bytes = 4e6 * bench.size(2.7, 0.2);  // of the parameters, about
+  for (const std::string compressor : {"identity", "randseqk:k=50%"}) {
+    const std::string algorithm = "name = \"dcgd\"\ncompressor = \"" + compressor + "\"\n";
+    const double link = bytes / (compressor == "identity" ? 0.5 : 1.0);  // a reply takes it 0.5 s
+    const auto seconds = [&](bool overlap) {
+      return run_session(programs, overlap_experiment(text, algorithm, width, rounds, overlap), 1,
+                         Watch::kTime, "text:" + text.string(), link)
+          .seconds;
+    };
+    const auto series =
+        interleave(bench.repeats(3), {[&] { return seconds(true); }, [&] { return seconds(false); }});
+    Row row;
+    row.name = "tcp/overlap " + compressor;
+    row.value = series[0].times(1e3 / rounds);
+    row.unit = "ms/round";
+    row.versus = {"without overlap", series[1].times(1e3 / rounds)};
+    row.target = {Target::Of::kRatio, 1};
+    row.note = "gpt, 6 layers, width " + std::to_string(width) +
+               ", context 256, batch 1, one client behind a link of " +
+               std::to_string(static_cast<int>(link / 1e6)) + " MB/s";
+    bench.row(row);
+  }
 }
 
 void tcp_memory(Bench& bench) {

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 
+#include "experiments/bench/slow_link.h"
 #include "experiments/support/child_process.h"
 #include "experiments/support/scratch_folder.h"
 
@@ -38,7 +39,8 @@ double number_after(const std::string& text, const std::string& name) {
 
 class Session {
  public:
-  Session(const std::filesystem::path& programs, const std::string& toml, std::uint32_t clients, Watch watch)
+  Session(const std::filesystem::path& programs, const std::string& toml, std::uint32_t clients, Watch watch,
+          const std::string& source, double link_bytes_per_second)
       : programs_(programs), watch_(watch), deadline_(Clock::now() + kSessionDeadline) {
     const auto experiment = folder_.path() / "bench.toml";
     std::ofstream(experiment) << toml;
@@ -51,8 +53,9 @@ class Session {
     }
     std::string where = read_file(address);
     where.erase(where.find_last_not_of('\n') + 1);
+    if (link_bytes_per_second > 0) where = link_.emplace(where, link_bytes_per_second).address();
     for (std::uint32_t i = 0; i < clients; ++i) {
-      const std::string part = "#" + std::to_string(i) + "/" + std::to_string(clients);
+      const std::string part = source + "#" + std::to_string(i) + "/" + std::to_string(clients);
       start("client " + std::to_string(i), "gradwire-client", {"--server", where, "--data", part, "--quiet"});
     }
   }
@@ -97,6 +100,7 @@ class Session {
   Watch watch_;
   Clock::time_point deadline_;
   ScratchFolder folder_;
+  std::optional<SlowLink> link_;
   std::vector<ChildProcess> processes_;  // the server, then the clients; end before the folder is removed
   std::vector<std::uint64_t> peaks_;
 };
@@ -104,8 +108,8 @@ class Session {
 }  // namespace
 
 TcpFigures run_session(const std::filesystem::path& programs, const std::string& toml, std::uint32_t clients,
-                       Watch watch) {
-  return Session(programs, toml, clients, watch).finish();
+                       Watch watch, const std::string& source, double link_bytes_per_second) {
+  return Session(programs, toml, clients, watch, source, link_bytes_per_second).finish();
 }
 
 std::filesystem::path find_programs(const std::filesystem::path& given) {

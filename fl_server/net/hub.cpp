@@ -21,7 +21,7 @@ Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
       sockets(std::move(n)),
       live(options.clients, nullptr),
       coming(options.clients, nullptr) {
-  welcome(0);  // throws now, before any client connects, when the experiment is too long for it
+  welcome(0, true);  // throws now, before any client connects, when the experiment is too long for it
   sockets->start(*this, options.times.tick(), options.handle_signals);
 }
 
@@ -149,12 +149,13 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   return client;
 }
 
-std::string Hub::Impl::welcome(ClientId client) {
+std::string Hub::Impl::welcome(ClientId client, bool pieces) {
   wire::Welcome message;
   message.set_client(client);
   message.set_experiment(options.experiment);
   message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
   message.set_max_payload(longest_payload);
+  if (pieces) message.set_pieces(true);
   return control_frame(FrameType::kWelcome, message);
 }
 
@@ -230,6 +231,17 @@ Result<std::span<const std::span<std::byte>>> Hub::Impl::on_reply_header(Session
 Status Hub::Impl::on_reply(Session& session, std::uint64_t bytes) {
   if (events == nullptr) return Error{"the run is over"};
   return events->on_reply(*session.client(), bytes);
+}
+
+Result<std::span<const std::span<std::byte>>> Hub::Impl::on_piece_header(Session& session,
+                                                                         const Prefix& prefix,
+                                                                         std::span<const std::byte> header) {
+  if (events == nullptr) return Error{"the run is over"};
+  return events->on_piece_header(*session.client(), prefix, header);
+}
+
+Status Hub::Impl::on_piece(Session& session) {
+  return events != nullptr ? events->on_piece(*session.client()) : Status(Error{"the run is over"});
 }
 
 Result<std::span<const std::span<std::byte>>> Hub::Impl::on_sum_header(Session& relay, const Prefix& prefix,

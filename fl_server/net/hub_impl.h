@@ -38,12 +38,15 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
 
   Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
                             std::optional<std::uint32_t> part_count) override;
-  std::string welcome(ClientId client) override;
+  std::string welcome(ClientId client, bool pieces) override;
   Gate* gate() override { return options.gate; }
   Status on_join(Session& session, ClientInfo info) override;
   Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
   Status on_reply(Session& session, std::uint64_t bytes) override;
+  Result<std::span<const std::span<std::byte>>> on_piece_header(Session& session, const Prefix& prefix,
+                                                                std::span<const std::byte> header) override;
+  Status on_piece(Session& session) override;
   void on_heard(Session& session) override { farewells.erase(*session.client()); }
   void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
   void on_closed(Session& session, const std::string& why) override;

@@ -22,6 +22,7 @@ const char* name_of(FrameType type) {
     case FrameType::kHeartbeat: return "Heartbeat";
     case FrameType::kReceived: return "Received";
     case FrameType::kRelay: return "Relay";
+    case FrameType::kPiece: return "Piece";
     case FrameType::kChallenge: return "Challenge";
     case FrameType::kProof: return "Proof";
   }
@@ -30,9 +31,10 @@ const char* name_of(FrameType type) {
 
 }  // namespace
 
-// What a peer says of itself before it is believed: a client its Hello, a relay nothing.
+// What a peer says of itself before it is believed: one of the two.
 struct Introduction {
   wire::Hello hello;
+  wire::Relay relay;
   Login login;
 };
 
@@ -81,10 +83,12 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
   reply_bytes_ = 0;
   in_channel_ = prefix.channel != 0 && channel_ == nullptr;
   if (in_channel_) return trunk_->on_header(prefix, header);
+  in_piece_ = prefix.type == FrameType::kPiece && state_ == State::kRounds && takes_pieces_;
   if (prefix.type == FrameType::kReply && state_ == State::kRounds) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
     return owner_.on_reply_header(*this, prefix, header);
   }
+  if (in_piece_) return owner_.on_piece_header(*this, prefix, header);
   if (prefix.type == FrameType::kReply && adds_) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
     return owner_.on_sum_header(*this, prefix, header);
@@ -118,6 +122,7 @@ void Session::on_shut() {
 
 Status Session::on_frame() {
   if (in_channel_) trunk_->on_frame();
+  if (in_piece_) return owner_.on_piece(*this);
   if (adds_) return reply_bytes_ > 0 ? owner_.on_sum(*this, reply_bytes_) : Status(Unit{});
   return reply_bytes_ > 0 ? owner_.on_reply(*this, reply_bytes_) : Status(Unit{});
 }
@@ -174,7 +179,8 @@ Status Session::greet() {
   state_ = State::kData;
   patience_.restart(sockets_.now());
   link_->expect_heartbeats();
-  link_->send(Outgoing::control(owner_.welcome(*client)));
+  takes_pieces_ = channel_ == nullptr || (relay() != nullptr && relay()->passes_pieces_);
+  link_->send(Outgoing::control(owner_.welcome(*client, takes_pieces_)));
   return Unit{};
 }
 
@@ -234,20 +240,21 @@ Status Session::relay(std::span<const std::byte> header) {
   wire::Relay message;
   if (Status status = parse_control(header, message); !status) return status;
   if (refuse_version("relay", message.protocol())) return Unit{};
-  adds_on_ = message.adds();
+  introduction_ = std::make_unique<Introduction>();
+  introduction_->relay = message;
   if (owner_.gate() == nullptr) {
     carry();
     return Unit{};
   }
-  introduction_ = std::make_unique<Introduction>();
   return challenge(message.name(), message.public_key());
 }
 
 // The peer is a relay that is believed.
 void Session::carry() {
-  introduction_.reset();
   state_ = State::kRelay;
-  adds_ = adds_on_;
+  const wire::Relay message = std::exchange(introduction_, nullptr)->relay;
+  adds_ = message.adds();
+  passes_pieces_ = message.pieces() && !adds_;
   trunk_ = std::make_unique<Trunk>(
       [this](std::uint32_t channel) { return owner_.on_channel(*this, *connection_, channel); });
   connection_->carry_channels();

@@ -25,8 +25,9 @@ class SessionOwner {
   virtual Result<ClientId> on_hello(Session& session, const std::string& name,
                                     std::optional<std::uint32_t> part_index,
                                     std::optional<std::uint32_t> part_count) = 0;
-  virtual std::string welcome(ClientId client) = 0;  // a whole frame
-  virtual Gate* gate() { return nullptr; }           // null: peers are believed
+  // A whole frame. `pieces`: the client may send replies in pieces.
+  virtual std::string welcome(ClientId client, bool pieces) = 0;
+  virtual Gate* gate() { return nullptr; }  // null: peers are believed
   // What the server tells the session's peer, a relay: a whole frame.
   virtual std::string relay_welcome(const Session& relay) = 0;
   virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
@@ -37,7 +38,11 @@ class SessionOwner {
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_reply(Session& session, std::uint64_t bytes) = 0;
-  // The same for a relay's sum of replies.
+  // A piece of a reply that is still to come.
+  virtual Result<std::span<const std::span<std::byte>>> on_piece_header(
+      Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
+  virtual Status on_piece(Session& session) = 0;
+  // As of a reply, for a relay's sum of replies.
   virtual Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
                                                                       std::span<const std::byte> header) = 0;
   virtual Status on_sum(Session& relay, std::uint64_t bytes) = 0;
@@ -124,7 +129,10 @@ class Session final : public FrameHandler {
   std::uint64_t process_ = 0;
   std::uint32_t ordinal_ = 0;
   std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving, or a relay's sum of some; 0: none is
-  bool adds_ = false, adds_on_ = false;  // a relay does; it has said so, and is not believed yet
+  bool in_piece_ = false;          // a piece of a reply is arriving
+  bool adds_ = false;
+  bool takes_pieces_ = false;   // of a client: its Welcome said so
+  bool passes_pieces_ = false;  // of a relay
 };
 
 }  // namespace gradwire

@@ -128,12 +128,14 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
     ClientId client, const Prefix& prefix, std::span<const std::byte> header) {
   Inbox& inbox = inboxes_[client];
   const std::uint64_t have = std::exchange(inbox.have, 0);
+  inbox.whole_bytes = 0;
   if (have > 0 && tail_start(header, std::as_bytes(std::span(inbox.header))) == have) {
     inbox.rest = rest_of(inbox.places, have);
     std::uint64_t room = 0;
     for (const auto place : inbox.rest) room += place.size();
     if (room != prefix.payload_len) return Error{"the rest of the reply is of another length"};
     inbox.from = have;
+    inbox.whole_bytes = kPrefixBytes + inbox.header.size() + have + room;
     return std::span<const std::span<std::byte>>(inbox.rest);
   }
   // The client was asked twice, and has sent the rest twice, or from another byte.
@@ -142,15 +144,59 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
     return std::span<const std::span<std::byte>>();
   inbox.from = inbox.have = 0;
   inbox.header.clear();
-  inbox.arriving = inbox.viewed == 0 ? 1 : 0;
-  auto& slot = inbox.slots[inbox.arriving];
-  if (!slot) slot = std::make_unique<UplinkSlot<Real>>(codec_.context(), true);
-  const auto places = slot->prepare(prefix, header);
+  if (const auto pieced = pieced_header(header)) return complete(inbox, prefix, *pieced);
+  inbox.pieces.clear();
+  const auto places = slot_for(inbox).prepare(prefix, header);
   if (places && prefix.payload_len > kChunkBytes) {
     inbox.header.assign(reinterpret_cast<const char*>(header.data()), header.size());
     inbox.places = *places;
   }
   return places;
+}
+
+template <class Real>
+UplinkSlot<Real>& TcpTransport<Real>::slot_for(Inbox& inbox) {
+  inbox.arriving = inbox.viewed == 0 ? 1 : 0;
+  auto& slot = inbox.slots[inbox.arriving];
+  if (!slot) slot = std::make_unique<UplinkSlot<Real>>(codec_.context(), true);
+  return *slot;
+}
+
+template <class Real>
+Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::complete(Inbox& inbox, const Prefix& prefix,
+                                                                           const PiecedHeader& header) {
+  Assembly& pieces = inbox.pieces;
+  if (header.in_pieces == 0 || header.in_pieces != pieces.came() ||
+      prefix.payload_len != pieces.total() - pieces.came())
+    return Error{"of a reply in pieces " + std::to_string(pieces.came()) + " bytes are here, not " +
+                 std::to_string(header.in_pieces) + ", or its rest is of another length"};
+  Prefix whole = prefix;
+  whole.header_len = static_cast<std::uint32_t>(header.header.size());
+  whole.payload_len = pieces.total();
+  UplinkSlot<Real>& slot = slot_for(inbox);
+  const auto places = slot.prepare(whole, header.header);
+  if (!places) return places;
+  if (slot.ticket() != pieces.ticket()) return Error{"a reply whose pieces are those of another one"};
+  inbox.rest = pieces.spread(*places);
+  inbox.whole_bytes = kPrefixBytes + whole.header_len + whole.payload_len;
+  bytes_in_pieces_ += pieces.came();
+  pieces.clear();
+  return std::span<const std::span<std::byte>>(inbox.rest);
+}
+
+template <class Real>
+Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_piece_header(
+    ClientId client, const Prefix& prefix, std::span<const std::byte> header) {
+  const Result<PieceHead> head = read_piece(header);
+  if (!head) return head.error();
+  Inbox& inbox = inboxes_[client];
+  if (head->ticket > inbox.asked) return Error{"a piece of a reply that nobody has asked for"};
+  return inbox.pieces.prepare(*head, prefix, max_payload_bytes(codec_.context(), sizeof(Real)));
+}
+
+template <class Real>
+Status TcpTransport<Real>::on_piece(ClientId client) {
+  return inboxes_[client].pieces.finish();
 }
 
 template <class Real>
@@ -183,11 +229,7 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   if (!uplink) return uplink.error();
   Event<Real> event;
   event.kind = Event<Real>::Kind::kReply;
-  event.bytes = bytes;
-  if (inbox.from > 0) {  // counted as one whole reply, without what was sent twice
-    event.bytes = kPrefixBytes + inbox.header.size();
-    for (const auto place : inbox.places) event.bytes += place.size();
-  }
+  event.bytes = inbox.whole_bytes > 0 ? inbox.whole_bytes : bytes;  // without what was sent twice
   event.up = *uplink;
   const bool is_awaited = uplink->ticket == inbox.asked && uplink->answer == Answer::kReply;
   event.repeated = is_awaited && inbox.viewed >= 0;
@@ -253,11 +295,13 @@ Status TcpTransport<Real>::on_sum(std::uint64_t relay, std::uint64_t bytes) {
 
 template <class Real>
 void TcpTransport<Real>::on_joined(ClientId client) {
+  inboxes_[client].pieces.clear();  // a connection begins with none
   events_.push_back(event_of<Real>(Event<Real>::Kind::kJoined, client));
 }
 
 template <class Real>
 void TcpTransport<Real>::on_left(ClientId client) {
+  inboxes_[client].pieces.clear();
   events_.push_back(event_of<Real>(Event<Real>::Kind::kLeft, client));
 }
 

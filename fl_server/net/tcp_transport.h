@@ -11,6 +11,7 @@
 #include "fl_server/net/hub.h"
 #include "fl_server/net/sum_inbox.h"
 #include "proto/wire/codec.h"
+#include "proto/wire/piece.h"
 #include "rounds/transport.h"
 
 namespace gradwire {
@@ -31,6 +32,9 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   const Event<Real>& next(double deadline) override;
   double now() const override;
 
+  // Of the payloads of all replies: bytes that came in pieces, while their clients still computed.
+  std::uint64_t bytes_in_pieces() const { return bytes_in_pieces_; }
+
  private:
   // Two slots, so that a repetition can arrive while the loop still looks at the reply.
   static constexpr int kInSum = 2;
@@ -45,16 +49,27 @@ class TcpTransport : public Transport<Real>, private HubEvents {
     std::uint64_t from = 0;                        // byte of the payload where what arrives now begins
     std::uint64_t have = 0;                        // bytes of it that are kept after its connection was lost
     std::vector<std::span<std::byte>> rest;
+    // Of the reply that is arriving, when it does not come at once: the size of the message as one; else 0.
+    std::uint64_t whole_bytes = 0;
+    Assembly pieces;  // of the next reply
   };
 
   Result<std::span<const std::span<std::byte>>> on_reply_header(ClientId client, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
   Status on_reply(ClientId client, std::uint64_t bytes) override;
+  Result<std::span<const std::span<std::byte>>> on_piece_header(ClientId client, const Prefix& prefix,
+                                                                std::span<const std::byte> header) override;
+  Status on_piece(ClientId client) override;
   void on_broken_reply(ClientId client, std::uint64_t payload_bytes) override;
   Result<std::span<const std::span<std::byte>>> on_sum_header(
       std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
       const std::function<bool(ClientId)>& is_behind) override;
   Status on_sum(std::uint64_t relay, std::uint64_t bytes) override;
+  // The slot of the reply that arrives now.
+  UplinkSlot<Real>& slot_for(Inbox& inbox);
+  // A reply that is to be completed by the pieces that came.
+  Result<std::span<const std::span<std::byte>>> complete(Inbox& inbox, const Prefix& prefix,
+                                                         const PiecedHeader& header);
   // Whether all clients of the arriving sum are asked its ticket and have not answered.
   bool is_awaited(std::uint64_t relay) const;
   // Refuses the arriving sum; tells its clients on their channels.
@@ -74,7 +89,8 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   const bool takes_sums_;
   SumInbox<Real> sums_;
   std::uint64_t newest_ = 0;  // ticket
-  bool asking_ = false;       // relays are still to be told that all clients asked now were sent newest_
+  std::uint64_t bytes_in_pieces_ = 0;
+  bool asking_ = false;  // relays are still to be told that all clients asked now were sent newest_
   std::deque<Event<Real>> events_;
   bool handed_ = false;  // the caller has the first of events_
   const Event<Real> nothing_;

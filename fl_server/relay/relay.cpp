@@ -177,6 +177,7 @@ void Relay::connect() {
     hello.set_name(options_.credentials->name);
     hello.set_public_key(key.bytes.data(), key.bytes.size());
   }
+  if (!sums_) hello.set_pieces(true);
   upstream_->send(Outgoing::control(control_frame(FrameType::kRelay, hello)));
   upstream_->expect_heartbeats();
 }

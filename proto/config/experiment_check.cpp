@@ -96,6 +96,10 @@ void check_server(const Experiment& e, const Facts& facts) {
   const std::string needs_all = std::string(facts.name) + " needs the replies of all clients asked: ";
   if (facts.needs_all_replies && e.server.quorum < 1)
     throw ConfigError("server.quorum", needs_all + "quorum must be 1, not " + number_text(e.server.quorum));
+  if (e.server.overlap && e.server.zstd != "off")
+    throw ConfigError("server.overlap",
+                      "overlap sends values before zstd could see them all: set server.zstd to \"off\", or "
+                      "overlap to false");
   if (e.server.over_selection == 0) return;
   const std::string key = "server.over_selection";
   if (facts.needs_all_replies) throw ConfigError(key, needs_all + "over_selection must be 0");

@@ -169,6 +169,7 @@ struct ServerSection {
   double over_selection = 0;
   std::uint32_t deadline_ms = 60'000;
   std::string zstd = "auto";     // "auto", "off" or a level
+  bool overlap = false;          // of computing and sending
   std::string mirrors = "auto";  // "auto", "true" or "false"
   Survives durability = Survives::kAuto;
   std::uint32_t join_deadline_ms = 86'400'000;
@@ -187,6 +188,9 @@ struct ServerSection {
     visit("zstd", self.zstd,
           "compress payloads of 1 KB or more: where a trial gains 5 %, never, or at this level",
           {.low = 1, .high = 19, .words = kAutoOrOff, .or_integer = true});
+    visit("overlap", self.overlap,
+          "over TCP: clients send what is final of a compressed gradient while they compute the rest, where "
+          "method and compressor allow it (docs/wire.md); needs zstd = \"off\"");
     visit("mirrors", self.mirrors,
           "the server keeps a copy of each client's state, to restore clients that lost it; "
           "`auto`: over a network, and when faults.wiped is above 0",

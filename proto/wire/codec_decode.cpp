@@ -207,6 +207,7 @@ Status UplinkSlot<Real>::Impl::check_fields() const {
     return Error{"correct and tested do not fit together"};
   }
   if (header.has_from_byte()) return Error{"it is the rest of a message whose beginning is not here"};
+  if (header.has_in_pieces()) return Error{"its pieces are not here"};
   return Unit{};
 }
 

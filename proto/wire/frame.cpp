@@ -58,7 +58,7 @@ Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::
   }
   const auto type = load<std::uint8_t>(p + 5);
   if (type < static_cast<std::uint8_t>(FrameType::kHello) ||
-      type > static_cast<std::uint8_t>(FrameType::kProof) || type == 11) {
+      type > static_cast<std::uint8_t>(FrameType::kProof)) {
     return Error{"unknown message type " + std::to_string(type)};
   }
   Prefix prefix;

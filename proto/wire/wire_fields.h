@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace gradwire {
@@ -23,28 +24,45 @@ inline bool take_varint(std::span<const std::byte>& from, std::uint64_t& value) 
   return false;
 }
 
+// A field as it lies in a message.
+struct WireField {
+  int number = 0;
+  std::size_t bytes = 0;  // with its tag
+  bool has_length = false;
+  std::span<const std::byte> content;  // where it has a length
+};
+
+// The field that a message begins with; nothing: it does not end within `message`, or is a group, which no
+// message of ours has.
+inline std::optional<WireField> first_field(std::span<const std::byte> message) {
+  std::span<const std::byte> left = message;
+  std::uint64_t tag = 0, value = 0;
+  if (!take_varint(left, tag) || tag > 0xFFFFFFFF) return std::nullopt;
+  enum WireType { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };
+  const bool has_length = (tag & 7) == kLength;
+  switch (tag & 7) {
+    case kVarint:
+    case kLength:
+      if (!take_varint(left, value)) return std::nullopt;
+      if (!has_length) value = 0;
+      break;
+    case kFixed64: value = 8; break;
+    case kFixed32: value = 4; break;
+    default: return std::nullopt;
+  }
+  if (value > left.size()) return std::nullopt;
+  const std::size_t bytes = message.size() - left.size() + static_cast<std::size_t>(value);
+  return WireField{static_cast<int>(tag >> 3), bytes, has_length,
+                   left.first(static_cast<std::size_t>(value))};
+}
+
 // Whether all fields end within `message`, and inner(number, content) holds for each one that has a length.
-// Groups are refused: no message of ours has any.
 template <class Inner>
 bool fields_fit(std::span<const std::byte> message, Inner inner) {
   while (!message.empty()) {
-    std::uint64_t tag = 0, value = 0;
-    if (!take_varint(message, tag) || tag > 0xFFFFFFFF) return false;
-    enum WireType { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };
-    switch (tag & 7) {
-      case kVarint:
-        if (!take_varint(message, value)) return false;
-        continue;
-      case kFixed64: value = 8; break;
-      case kFixed32: value = 4; break;
-      case kLength:
-        if (!take_varint(message, value)) return false;
-        break;
-      default: return false;
-    }
-    if (value > message.size()) return false;
-    if ((tag & 7) == kLength && !inner(static_cast<int>(tag >> 3), message.first(value))) return false;
-    message = message.subspan(value);
+    const std::optional<WireField> field = first_field(message);
+    if (!field || (field->has_length && !inner(field->number, field->content))) return false;
+    message = message.subspan(field->bytes);
   }
   return true;
 }

@@ -220,6 +220,10 @@ TEST(ExperimentErrors, RefuseWhatTheMethodCannotDo) {
       "--set server.over_selection: over_selection needs clients.participation below 1: at 1 all clients are "
       "asked and nobody is left; to go on without the slowest, lower server.quorum");
   EXPECT_EQ(error_of(kGood, {"server.over_selection=0.3", "clients.participation=0.5"}), "");
+  EXPECT_EQ(error_of(kGood, {"server.overlap=true"}),
+            "--set server.overlap: overlap sends values before zstd could see them all: set server.zstd to "
+            "\"off\", or overlap to false");
+  EXPECT_EQ(error_of(kGood, {"server.overlap=true", "server.zstd=off"}), "");
   EXPECT_EQ(error_of(kGood, {"server.over_selection=-1"}).substr(0, 29), "--set server.over_selection: ");
   // k is checked against d when the data are there.
   EXPECT_EQ(error_of(kGood, {"algorithm.compressor=topk:k=0"}).substr(0, 28), "--set algorithm.compressor: ");

@@ -90,6 +90,7 @@ quorum = 1.0
 over_selection = 0.0
 deadline_ms = 60000
 zstd = "auto"
+overlap = false
 mirrors = "auto"
 durability = "auto"
 join_deadline_ms = 86400000

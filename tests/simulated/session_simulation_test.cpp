@@ -23,7 +23,7 @@ struct Method {
   const char* dim = "12";
   bool is_private = false;  // has state that nobody but the client knows
 };
-// The last has payloads of several chunks.
+// The last two have payloads of several chunks; of those of the very last some go in pieces.
 constexpr Method kMethods[] = {
     {"name = \"ef21\"\ncompressor = \"topk:k=2\"\n"},
     {"name = \"marina\"\ncompressor = \"randk:k=3\"\n"},
@@ -33,12 +33,16 @@ constexpr Method kMethods[] = {
     {"name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.05\n", "12", true},
     {"name = \"dasha_mvr\"\ncompressor = \"randk:k=3\"\n", "12", true},
     {"name = \"gd\"\n", "20000"},
+    {"name = \"diana\"\ncompressor = \"randseqk:k=50%\"\n[server]\nzstd = \"off\"\noverlap = true\n",
+     "20000"},
 };
 constexpr std::size_t kMethodCount = std::size(kMethods);
-constexpr std::size_t kBig = kMethodCount - 1;
+constexpr std::size_t kBig = kMethodCount - 2, kPieced = kMethodCount - 1;
 
-// The big one is slow, so the test runs it rarely.
-std::size_t method_of(std::uint64_t seed) { return seed % 32 == 0 ? kBig : seed % kBig; }
+// The big ones are slow, so the test runs them rarely.
+std::size_t method_of(std::uint64_t seed) {
+  return seed % 64 == 0 ? kBig : seed % 64 == 32 ? kPieced : seed % kBig;
+}
 
 // Quiet runs, made once.
 class Quiet {
@@ -66,7 +70,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens)
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = method_of(seed);
     Setting setting = setting_of(seed, kMethods[k].is_private);
-    if (k == kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/session_simulation_test";
@@ -116,7 +120,7 @@ TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClie
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = method_of(seed);
     Setting setting = setting_of(seed, kMethods[k].is_private);
-    if (k == kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     Random random(seed, "quorum");
     setting.quorum = 0.2 + 0.2 * static_cast<double>(random.below(4));
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
@@ -141,6 +145,22 @@ TEST(SessionSimulation, TheSameSeedIsTheSameRun) {
     EXPECT_EQ(a.uplink_bytes, b.uplink_bytes);
     EXPECT_EQ(a.client_deaths, b.client_deaths);
   }
+}
+
+TEST(SessionSimulation, ManyRepliesComeInPieces) {
+  const Method& pieced = kMethods[kPieced];
+  const LoadedExperiment loaded = experiment_of(pieced.algorithm, pieced.dim);
+  const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
+  const std::uint64_t payloads = kRounds * kClients * std::stoull(pieced.dim) / 2 * sizeof(double);
+  EXPECT_GT(quiet.bytes_in_pieces, payloads / 4);
+  Setting setting;
+  setting.weather.cut = 0.05;
+  setting.weather.window_bytes = 32'768;
+  setting.habits.dies = 0.05;
+  const End end = SimulatedSession(loaded, setting, 5, &quiet).run();
+  EXPECT_EQ(end.trouble, "");
+  EXPECT_GT(end.client_deaths, 0u);
+  EXPECT_GT(end.pieces, quiet.pieces) << "some are sent again";
 }
 
 // 160 KB of payload in segments of 8 KB, each of which may be the connection's last: a reply that began anew

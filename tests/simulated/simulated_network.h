@@ -96,7 +96,7 @@ class SimulatedClient {
     const auto received = worker_->receive(link, *prefix, bytes.subspan(kPrefixBytes));
     if (!received) throw std::logic_error("client: " + received.error().message);
     if (*received == Worker::Received::kGoodbye) return false;
-    if (const Status status = worker_->take_up(); !status)
+    if (const Status status = worker_->take_up(false); !status)
       throw std::logic_error("client: " + status.error().message);
     worker_->compute();
     (void)worker_->send(link);

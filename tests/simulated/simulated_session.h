@@ -49,7 +49,8 @@ struct End {
   std::vector<Vec<double>> models;
   std::vector<Totals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
-  std::size_t fewest_replies = SIZE_MAX;  // of a round, with a quorum
+  std::uint64_t pieces = 0, bytes_in_pieces = 0;  // sent; of replies that they were completed to
+  std::size_t fewest_replies = SIZE_MAX;          // of a round, with a quorum
   bool took_sums = false;
   double seconds = 0;
   std::string trouble;
@@ -98,6 +99,7 @@ class SimulatedSession {
     for (const auto& peer : peers_) {
       end_.client_deaths += peer->deaths();
       end_.uplink_bytes += peer->bytes_written();
+      end_.pieces += peer->pieces_sent();
       if (end_.trouble.empty()) end_.trouble = peer->trouble();
     }
     end_.seconds = time_.now();
@@ -234,6 +236,7 @@ class SimulatedSession {
       return;
     }
     run_rounds<double>(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
+    end_.bytes_in_pieces += transport.bytes_in_pieces();
   }
 
   bool has_quorum() const { return setting_.quorum < 1 || setting_.over_selection > 0; }

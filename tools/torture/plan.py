@@ -82,6 +82,10 @@ class Plan:
     def exact(self):
         return self.quorum == 1 and self.sites != "adds"
 
+    def overlaps(self):
+        """Clients send while they compute: of long messages, in every other run."""
+        return self.kind in ("uploads", "slow relay") and self.index // 10 % 2 == 0
+
     def converges(self):
         """Reaches the optimum although it is drawn, or a matter of speed, who is heard."""
         return self.quorum < 1 and self.has("converges") and self.kind in ("usual", "silence") and self.rounds >= 2_000
@@ -125,6 +129,8 @@ over_selection = {self.over_selection}
 deadline_ms = {self.deadline_ms}
 durability = "{self.durability}"
 mirrors = {str(self.mirrors).lower()}
+zstd = "{'off' if self.overlaps() else 'auto'}"
+overlap = {str(self.overlaps()).lower()}
 """
 
     def title(self):

@@ -1,0 +1,72 @@
+// Compressors that send entries of a vector times a constant, and which entries follows from the key alone:
+// every value is known as soon as its entry is.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "compressors/compressor.h"
+
+namespace gradwire {
+
+template <class Real>
+class ScaledEntries {
+ public:
+  // For compress() with this key of a vector of length d. False: identity, randk, randseqk and permk do so,
+  // `c` is none of them.
+  bool draw(const Compressor& c, const StreamKey& key, std::size_t d, BlockMemo& memo);
+
+  // Where all values of the payload will be, for the vector v: v itself, or an array of this object, which
+  // take() fills.
+  View<Real> place(View<Real> v) {
+    if (kind_ == Kind::kAll) return v;
+    values_.resize(kind_ == Kind::kRange ? count_ : indices_.size());
+    return values_;
+  }
+  // The entries v[first, end) are known: writes their values, and calls ready(first, count) for the values
+  // that are there now, at most twice.
+  template <class Ready>
+  void take(View<Real> v, std::size_t first, std::size_t end, Ready&& ready) {
+    if (kind_ == Kind::kAll) return ready(first, end - first);
+    if (kind_ == Kind::kList) return take_listed(v, first, end, ready);
+    const std::size_t head = std::min(count_, v.size() - first_);  // before the wrap
+    take_run(v, first, end, first_, head, 0, ready);
+    take_run(v, first, end, 0, count_ - head, head, ready);
+  }
+
+ private:
+  enum class Kind { kAll, kRange, kList };
+
+  template <class Ready>
+  void take_listed(View<Real> v, std::size_t first, std::size_t end, Ready&& ready) {
+    const auto low = std::lower_bound(indices_.begin(), indices_.end(), first);
+    const auto high = std::lower_bound(low, indices_.end(), end);
+    if (low == high) return;
+    const auto at = static_cast<std::size_t>(low - indices_.begin());
+    for (auto j = low; j != high; ++j)
+      values_[static_cast<std::size_t>(j - indices_.begin())] = factor_ * v[*j];
+    ready(at, static_cast<std::size_t>(high - low));
+  }
+  // The run of `count` entries from `from` on, whose values begin at values_[to].
+  template <class Ready>
+  void take_run(View<Real> v, std::size_t first, std::size_t end, std::size_t from, std::size_t count,
+                std::size_t to, Ready&& ready) {
+    const std::size_t low = std::max(first, from), high = std::min(end, from + count);
+    if (low >= high) return;
+    for (std::size_t j = low; j < high; ++j) values_[to + j - from] = factor_ * v[j];
+    ready(to + low - from, high - low);
+  }
+
+  Kind kind_ = Kind::kAll;
+  Real factor_ = 1;
+  std::size_t first_ = 0, count_ = 0;   // of kRange: cyclic neighbours
+  std::vector<std::uint32_t> indices_;  // of kList, ascending
+  Vec<Real> values_;                    // unless kAll
+};
+
+extern template class ScaledEntries<float>;
+extern template class ScaledEntries<double>;
+
+}  // namespace gradwire

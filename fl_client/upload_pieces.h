@@ -1,0 +1,80 @@
+// What of an answer can be sent while it is still computed: the computing thread says which bytes of its
+// payload are final, another thread sends them.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "fl_client/link.h"
+#include "proto/wire/piece.h"
+
+namespace gradwire {
+
+class UploadPieces {
+ public:
+  // Bytes of one piece. Shorter runs wait until bytes beside them are final, or go with the answer.
+  static constexpr std::size_t kLeastBytes = 16 * 1024, kMostBytes = 64 * 1024;
+
+  // An answer begins. REQUIRES: nobody sends.
+  void begin(std::uint64_t ticket);
+  // Where its payload will be. To be called once; the bytes stay there until the answer was sent.
+  void place(std::span<const std::byte> payload);
+  // These bytes are final.
+  void ready(const PieceRange& range);
+
+  // What can be sent now; nothing: there is nothing at the moment.
+  std::optional<PieceRange> take();
+  // The same, but waits; nothing: it was closed.
+  std::optional<PieceRange> wait();
+  // Sends what was taken. A failure is final (trouble()): part of a frame may be on its way.
+  bool send(Link& link, const PieceRange& piece);
+  // Nothing is sent any more; what is final but not taken goes with the answer.
+  void close();
+
+  // After close().
+  Status trouble() const { return trouble_; }
+  // What was sent of the payload of `answer`, ascending. None: nothing was, or its bytes were others.
+  std::span<const PieceRange> sent_of(const Encoded& answer);
+
+ private:
+  std::optional<PieceRange> take_locked();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = true;
+  std::uint64_t ticket_ = 0;
+  std::span<const std::byte> payload_;
+  std::map<std::size_t, std::size_t>
+      ready_;  // not taken: from the first byte of a run to its end; runs do not touch
+
+  // Of the sending thread.
+  std::map<std::size_t, std::pair<std::size_t, std::uint32_t>>
+      sent_;  // from the first byte to the number and checksum
+  Status trouble_ = Unit{};
+  std::vector<PieceRange> ranges_;  // of sent_
+};
+
+// A thread that sends the pieces of one answer as long as this lives.
+class PieceSender {
+ public:
+  // pieces: null where none are sent.
+  PieceSender(Link& link, UploadPieces* pieces);
+  ~PieceSender();
+  PieceSender(const PieceSender&) = delete;
+  PieceSender& operator=(const PieceSender&) = delete;
+
+ private:
+  UploadPieces* const pieces_;
+  std::thread thread_;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,169 @@
+#include "proto/wire/piece.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/little_endian.h"
+#include "proto/wire/wire.pb.h"
+#include "proto/wire/wire_fields.h"
+
+namespace gradwire {
+namespace {
+
+// The last field of a Reply: of one byte of tag and eight of value.
+constexpr std::byte kInPiecesTag{wire::Reply::kInPiecesFieldNumber << 3 | 1};
+constexpr std::size_t kInPiecesBytes = 9;
+
+// Calls f(part of a section, the bytes of it lie in `ranges`) for consecutive parts of a payload that lies in
+// `sections`. `ranges` ascend.
+template <class Byte, class F>
+void split_at(std::span<const std::span<Byte>> sections, std::span<const PieceRange> ranges, F&& f) {
+  std::uint64_t at = 0;  // of the payload
+  std::size_t next = 0;  // the first range that does not end before `at`
+  for (std::span<Byte> section : sections) {
+    while (!section.empty()) {
+      while (next < ranges.size() && ranges[next].at + ranges[next].bytes <= at) ++next;
+      const bool is_last = next == ranges.size();
+      const bool inside = !is_last && ranges[next].at <= at;
+      std::uint64_t end = at + section.size();
+      if (inside) end = std::min(end, ranges[next].at + ranges[next].bytes);
+      if (!inside && !is_last) end = std::min(end, ranges[next].at);
+      const auto bytes = static_cast<std::size_t>(end - at);
+      f(section.first(bytes), at, inside);
+      section = section.subspan(bytes);
+      at = end;
+    }
+  }
+}
+
+}  // namespace
+
+Result<PieceHead> read_piece(std::span<const std::byte> header) {
+  wire::Piece piece;
+  if (Status status = parse_control(header, piece); !status) return status.error();
+  if (!piece.has_ticket() || !piece.has_at_byte() || !piece.has_total())
+    return Error{"Piece: ticket, at_byte or total is missing"};
+  return PieceHead{piece.ticket(), piece.at_byte(), piece.total()};
+}
+
+Encoded encode_piece(const PieceHead& head, std::span<const std::byte> bytes, std::uint32_t crc) {
+  wire::Piece piece;
+  piece.set_ticket(head.ticket);
+  piece.set_at_byte(head.at);
+  piece.set_total(head.total);
+  Encoded message;
+  piece.SerializeToString(&message.header);
+  message.sections = {bytes};
+  message.prefix =
+      write_prefix(FrameType::kPiece, std::as_bytes(std::span(message.header)), bytes.size(), crc);
+  message.bytes = kPrefixBytes + message.header.size() + bytes.size();
+  return message;
+}
+
+Encoded reply_without(const Encoded& reply, std::span<const PieceRange> came) {
+  Encoded rest;
+  rest.header = reply.header;
+  std::uint64_t in_pieces = 0, length = 0;
+  for (const PieceRange& range : came) in_pieces += range.bytes;
+  wire::Reply last;
+  last.set_in_pieces(in_pieces);
+  last.AppendToString(&rest.header);
+  std::uint32_t crc = 0;
+  split_at<const std::byte>(reply.sections, came,
+                            [&](std::span<const std::byte> part, std::uint64_t, bool in_piece) {
+                              crc = crc32c(part, crc);
+                              if (in_piece) return;
+                              rest.sections.push_back(part);
+                              length += part.size();
+                            });
+  rest.prefix = write_prefix(FrameType::kReply, std::as_bytes(std::span(rest.header)), length, crc);
+  rest.bytes = kPrefixBytes + rest.header.size() + length;
+  return rest;
+}
+
+std::optional<PiecedHeader> pieced_header(std::span<const std::byte> header) {
+  // The walk finds where the last field begins: the byte there may also be in the middle of another field.
+  std::span<const std::byte> left = header;
+  while (left.size() > kInPiecesBytes) {
+    const std::optional<WireField> field = first_field(left);
+    if (!field) return std::nullopt;
+    left = left.subspan(field->bytes);
+  }
+  if (left.size() != kInPiecesBytes || left[0] != kInPiecesTag) return std::nullopt;
+  const auto* const text = reinterpret_cast<const char*>(left.data());
+  return PiecedHeader{header.first(header.size() - kInPiecesBytes),
+                      get<std::uint64_t>({text, left.size()}, 1)};
+}
+
+Result<std::span<const std::span<std::byte>>> Assembly::prepare(const PieceHead& head, const Prefix& prefix,
+                                                                std::uint64_t max_payload) {
+  const std::uint64_t bytes = prefix.payload_len;
+  arriving_ = {};
+  if (head.total > max_payload)
+    return Error{"a piece of a payload of " + std::to_string(head.total) + " bytes, above the limit of " +
+                 std::to_string(max_payload)};
+  if (bytes < kLeastPieceBytes) return Error{"a piece of only " + std::to_string(bytes) + " bytes"};
+  if (bytes > head.total || head.at > head.total - bytes) return Error{"a piece outside of its payload"};
+  if (head.ticket < ticket_) return Error{"a piece of an earlier reply than the piece before it"};
+  if (head.ticket == ticket_ && head.total != total_)
+    return Error{"pieces of one reply disagree about its length"};
+  if (head.ticket > ticket_) {
+    clear();
+    ticket_ = head.ticket;
+    total_ = head.total;
+    bytes_ = payload_.take(static_cast<std::size_t>(total_));
+  }
+  const auto after = have_.upper_bound(head.at);  // the first run that begins behind the first byte
+  if ((after != have_.end() && after->first < head.at + bytes) ||
+      (after != have_.begin() && std::prev(after)->second > head.at))
+    return Error{"a piece of bytes that came before"};
+  arriving_ = {head.at, bytes};
+  crc_ = prefix.payload_crc;
+  place_ = bytes_.subspan(static_cast<std::size_t>(head.at), static_cast<std::size_t>(bytes));
+  return std::span<const std::span<std::byte>>(&place_, 1);
+}
+
+Status Assembly::finish() {
+  const PieceRange piece = std::exchange(arriving_, {});
+  if (piece.bytes == 0) return Error{"no piece was announced"};
+  if (crc32c(place_) != crc_) return Error{"a piece was damaged on its way (checksum)"};
+  came_ += piece.bytes;
+  auto run = have_.emplace(piece.at, piece.at + piece.bytes).first;
+  if (run != have_.begin() && std::prev(run)->second == piece.at) {
+    const auto before = std::prev(run);
+    before->second = run->second;
+    have_.erase(run);
+    run = before;
+  }
+  if (const auto after = std::next(run); after != have_.end() && after->first == run->second) {
+    run->second = after->second;
+    have_.erase(after);
+  }
+  return Unit{};
+}
+
+std::vector<std::span<std::byte>> Assembly::spread(std::span<const std::span<std::byte>> targets) const {
+  std::vector<PieceRange> runs;
+  for (const auto& [begin, end] : have_) runs.push_back({begin, end - begin});
+  std::vector<std::span<std::byte>> rest;
+  split_at<std::byte>(targets, runs, [&](std::span<std::byte> part, std::uint64_t at, bool came) {
+    if (!came) return rest.push_back(part);
+    const auto from = bytes_.subspan(static_cast<std::size_t>(at), part.size());
+    std::copy(from.begin(), from.end(), part.begin());
+  });
+  return rest;
+}
+
+void Assembly::clear() {
+  ticket_ = total_ = came_ = 0;
+  have_.clear();
+  arriving_ = {};
+  bytes_ = place_ = {};
+  payload_ = {};
+}
+
+}  // namespace gradwire
