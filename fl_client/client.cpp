@@ -104,7 +104,7 @@ void run_client(const ClientOptions& options) {
         ServerConnection::connect(options.server, options.connect_timeout, options.io_timeout, filter);
     const ClientEnding ending = connection
                                     ? serve(session, **connection)
-                                    : ClientEnding{false, "no server at " + connection.error().message};
+                                    : ClientEnding{false, "cannot connect to " + connection.error().message};
     if (ending.goodbye) return;
     if (connection) connection->reset();  // so that the client does not seem alive while it waits
     if (connection && session.welcome()) last_contact = Clock::now();
