@@ -25,8 +25,9 @@ struct RelayOptions {
   std::string upstream;         // HOST:PORT of the server
   std::string listen;           // HOST:PORT for the clients
   std::filesystem::path state;  // folder for the file `address`; empty: none is written
-  std::filesystem::path identity;  // who it is for both sides (access/server_identity.h); empty: in plain text
-  bool aggregate = false;       // adds up replies where the method allows it
+  std::filesystem::path
+      identity;            // who it is for both sides (access/server_identity.h); empty: in plain text
+  bool aggregate = false;  // adds up replies where the method allows it
   WireTimes times;
   std::chrono::milliseconds back_off_base{100}, back_off_cap{60'000};
   std::chrono::milliseconds give_up_after{3'600'000};  // without a server

@@ -189,8 +189,7 @@ std::string TlsFilter::why_not_trusted() const {
   if (end_ != End::kClient || result == X509_V_OK) return "";
   switch (result) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return "the certificate of the server has expired" +
-             (expires_.empty() ? "" : " (" + expires_ + ")") +
+      return "the certificate of the server has expired" + (expires_.empty() ? "" : " (" + expires_ + ")") +
              ": its operator must renew it, or the clock of this machine is wrong";
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return "the certificate of the server is not valid yet: is the clock of this machine right?";
