@@ -40,34 +40,34 @@ double error_sq(const std::vector<double>& sum) {
 }
 
 TEST(GradientCode, RecoversTheSumFromAnyClientsButR) {
-  constexpr std::uint32_t kClients = 12;
+  constexpr std::uint32_t kCodedClients = 12;
   for (const Copies copies :
        {Copies{1, Placement::kRing}, Copies{2, Placement::kRing}, Copies{3, Placement::kRing},
         Copies{5, Placement::kRing}, Copies{2, Placement::kGroups}, Copies{3, Placement::kGroups},
         Copies{4, Placement::kGroups}}) {
-    const GradientCode code(kClients, copies, true, 1);
+    const GradientCode code(kCodedClients, copies, true, 1);
     double worst = 0;
-    for (const std::uint32_t replies : {kClients - (copies.count - 1), kClients})
-      each_set(kClients, replies, [&](const std::vector<ClientId>& clients) {
-        worst = std::max(worst, error_sq(recovered(code, kClients, copies, clients)));
+    for (const std::uint32_t replies : {kCodedClients - (copies.count - 1), kCodedClients})
+      each_set(kCodedClients, replies, [&](const std::vector<ClientId>& clients) {
+        worst = std::max(worst, error_sq(recovered(code, kCodedClients, copies, clients)));
       });
     EXPECT_LT(std::sqrt(worst), copies.placement == Placement::kGroups ? 1e-15 : 1e-9) << copies.count;
   }
 }
 
 TEST(GradientCode, OfLargeRingsStaysExact) {
-  constexpr std::uint32_t kClients = 100;
+  constexpr std::uint32_t kCodedClients = 100;
   Random random(3, "late clients");
   for (const std::uint32_t copies : {2u, 4u, 8u}) {
-    const GradientCode code(kClients, {copies, Placement::kRing}, true, 7);
+    const GradientCode code(kCodedClients, {copies, Placement::kRing}, true, 7);
     double worst = 0;
     for (int trial = 0; trial < 20; ++trial) {
       std::vector<ClientId> clients;
-      for (ClientId i = 0; i < kClients; ++i) clients.push_back(i);
+      for (ClientId i = 0; i < kCodedClients; ++i) clients.push_back(i);
       random.shuffle(std::span(clients));
-      clients.resize(kClients - (copies - 1));
+      clients.resize(kCodedClients - (copies - 1));
       std::sort(clients.begin(), clients.end());
-      worst = std::max(worst, error_sq(recovered(code, kClients, {copies, Placement::kRing}, clients)));
+      worst = std::max(worst, error_sq(recovered(code, kCodedClients, {copies, Placement::kRing}, clients)));
     }
     EXPECT_LT(std::sqrt(worst), 1e-6) << copies;
   }
@@ -111,24 +111,24 @@ TEST(GradientCode, EqualFactorsAreDecodedByLeastSquares) {
 
 // ‖Σ_j (v_j − 1) ∇f_j‖² ≤ Σ (v_j − 1)² Σ ‖∇f_j‖².
 TEST(GradientCode, TheErrorOfAnApproximationIsThatOfTheTheorem) {
-  constexpr std::uint32_t kClients = 10;
+  constexpr std::uint32_t kCodedClients = 10;
   constexpr std::size_t kDim = 4;
   const Copies ring{4, Placement::kRing};
-  const GradientCode code(kClients, ring, false, 1);
+  const GradientCode code(kCodedClients, ring, false, 1);
   Random random(5, "gradients");
   double largest_share = 0;
-  each_set(kClients, 4, [&](const std::vector<ClientId>& clients) {
-    const std::vector<double> v = recovered(code, kClients, ring, clients);
+  each_set(kCodedClients, 4, [&](const std::vector<ClientId>& clients) {
+    const std::vector<double> v = recovered(code, kCodedClients, ring, clients);
     double squares = 0, error = 0;
     std::vector<double> away(kDim);
-    for (std::uint32_t j = 0; j < kClients; ++j)
+    for (std::uint32_t j = 0; j < kCodedClients; ++j)
       for (double& at : away) {
         const double g = random.normal();
         squares += g * g;
-        at += (v[j] - 1) * g / kClients;
+        at += (v[j] - 1) * g / kCodedClients;
       }
     for (const double at : away) error += at * at;
-    const double bound = error_sq(v) / kClients * (squares / kClients);
+    const double bound = error_sq(v) / kCodedClients * (squares / kCodedClients);
     EXPECT_LE(error, bound * (1 + 1e-12) + 1e-25);
     if (bound > 1e-20) largest_share = std::max(largest_share, error / bound);
   });

@@ -207,7 +207,7 @@ class LogCosh final : public Oracle<double> {
 };
 
 constexpr std::size_t kDim = 6, kEntries = 21;
-constexpr std::uint32_t kClients = 4;
+constexpr std::uint32_t kNewtonClients = 4;
 
 struct Newton {
   std::vector<LogCosh> oracles;
@@ -217,7 +217,7 @@ struct Newton {
 
   explicit Newton(const AlgorithmSpec& spec, std::uint32_t rounds, double start = 0) {
     Random random(4, "newton");
-    for (std::uint32_t i = 0; i < kClients; ++i) {
+    for (std::uint32_t i = 0; i < kNewtonClients; ++i) {
       LogCosh f;
       for (std::size_t j = 0; j < kDim; ++j) {
         f.a.push_back(0.2 + random.uniform());
@@ -225,15 +225,15 @@ struct Newton {
       }
       oracles.push_back(f);
     }
-    setup->n = kClients;
+    setup->n = kNewtonClients;
     setup->d = kDim;
     setup->x0 = Vector(kDim, start);
     Theory theory;
-    theory.n = kClients;
+    theory.n = kNewtonClients;
     theory.d = kDim;
     Warnings warnings;
     setup->algorithm = resolve(spec, theory, warnings);
-    setup->compressor = uplink_compressor(setup->algorithm, kDim, kClients);
+    setup->compressor = uplink_compressor(setup->algorithm, kDim, kNewtonClients);
     std::vector<Oracle<double>*> pointers;
     for (auto& f : oracles) pointers.push_back(&f);
     InProcess<double> transport(setup, pointers, {});
@@ -259,7 +259,7 @@ struct Newton {
   }
   Vector mean_grad(const Vector& x) {
     Vector g(kDim);
-    for (std::uint32_t i = 0; i < kClients; ++i) g = g + (1.0 / kClients) * grad(i, x);
+    for (std::uint32_t i = 0; i < kNewtonClients; ++i) g = g + (1.0 / kNewtonClients) * grad(i, x);
     return g;
   }
   Vector C(std::uint32_t i, std::uint32_t t, const Vector& v) const {
@@ -273,11 +273,11 @@ struct Newton {
     for (std::uint32_t t = 0; t < rounds; ++t) {
       Vector H(kEntries);
       double l = 0;
-      for (std::uint32_t i = 0; i < kClients; ++i) {
-        H = H + (1.0 / kClients) * H_i[i];
+      for (std::uint32_t i = 0; i < kNewtonClients; ++i) {
+        H = H + (1.0 / kNewtonClients) * H_i[i];
         double square = 0;
         for (const double v : full(H_i[i] - hessian(i, x), kDim)) square += v * v;
-        l += std::sqrt(square) / kClients;
+        l += std::sqrt(square) / kNewtonClients;
       }
       Vector A = full(H, kDim);
       if (option == 2) {
@@ -292,7 +292,8 @@ struct Newton {
               A[r * kDim + k] += std::max(values[e], mu) * vectors[e * kDim + r] * vectors[e * kDim + k];
       }
       const Vector x_next = x - solve_naively(A, mean_grad(x));
-      for (std::uint32_t i = 0; i < kClients; ++i) H_i[i] = H_i[i] + alpha * C(i, t, hessian(i, x) - H_i[i]);
+      for (std::uint32_t i = 0; i < kNewtonClients; ++i)
+        H_i[i] = H_i[i] + alpha * C(i, t, hessian(i, x) - H_i[i]);
       x = x_next;
     }
     return x;
@@ -308,7 +309,7 @@ TEST(FedNl, IsTheListingOfOptionOneFromZero) {
        {"topk:k=5", "randk:k=7", "randseqk:k=9", "natural", "identity", "rankr:r=1", "rankr:r=3"}) {
     Newton run(spec_of("fednl", compressor, {{"option", "1"}, {"mu", "0.4"}, {"init", "zero"}}), 6);
     SCOPED_TRACE(compressor);
-    expect_close(run.model, run.listing(std::vector<Vector>(kClients, Vector(kEntries)),
+    expect_close(run.model, run.listing(std::vector<Vector>(kNewtonClients, Vector(kEntries)),
                                         parameter(*run.setup, "alpha"), 1, 0.4, 6));
   }
 }
@@ -317,7 +318,7 @@ TEST(FedNl, IsTheListingOfOptionTwoFromTheHessians) {
   Newton run(spec_of("fednl", "randk:k=7", {{"option", "2"}}), 6);
   EXPECT_DOUBLE_EQ(parameter(*run.setup, "alpha"), 7.0 / 21);
   std::vector<Vector> H_i;
-  for (std::uint32_t i = 0; i < kClients; ++i) H_i.push_back(run.hessian(i, Vector(kDim)));
+  for (std::uint32_t i = 0; i < kNewtonClients; ++i) H_i.push_back(run.hessian(i, Vector(kDim)));
   expect_close(run.model, run.listing(H_i, 7.0 / 21, 2, 0, 6));
 }
 

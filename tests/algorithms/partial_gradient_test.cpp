@@ -34,7 +34,7 @@ class Sparing final : public ForwardingOracle<double, Sparing> {
   Oracle<double>* inner_;
 };
 
-constexpr std::uint32_t kClients = 4, kRounds = 30;
+constexpr std::uint32_t kPartialClients = 4, kRounds = 30;
 constexpr std::size_t kDim = 12;
 
 struct Ran {
@@ -43,14 +43,14 @@ struct Ran {
 };
 
 Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
-  const Federation<double> federation(kClients, kDim);
+  const Federation<double> federation(kPartialClients, kDim);
   AlgorithmSpec with_batch = spec;
   with_batch.batch = batch;
   const std::shared_ptr<const Setup<double>> setup = federation.setup(with_batch);
   const auto server = make_server<double>(setup);
   std::vector<std::unique_ptr<Sparing>> oracles;
   std::vector<std::unique_ptr<ClientHalf<double>>> clients;
-  for (std::uint32_t i = 0; i < kClients; ++i) {
+  for (std::uint32_t i = 0; i < kPartialClients; ++i) {
     oracles.push_back(std::make_unique<Sparing>(*federation.oracles[i]));
     clients.push_back(make_client<double>(setup));
   }
@@ -58,13 +58,13 @@ Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
   for (std::uint32_t t = 0; t < kRounds; ++t) {
     const Downlink<double> down = server->broadcast();
     std::vector<Uplink<double>> uplinks;
-    for (std::uint32_t i = 0; i < kClients; ++i) {
+    for (std::uint32_t i = 0; i < kPartialClients; ++i) {
       uplinks.push_back(clients[i]->reply(
           down, {i, setup->seed, t + 1, t == 0, *oracles[i], setup->compressor, scratch, t}));
       uplinks.back().client = i;
     }
     server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
-    for (std::uint32_t i = 0; i < kClients; ++i) clients[i]->commit(uplinks[i]);
+    for (std::uint32_t i = 0; i < kPartialClients; ++i) clients[i]->commit(uplinks[i]);
   }
   Ran ran;
   ran.model.assign(server->model().begin(), server->model().end());
@@ -81,7 +81,7 @@ TEST(PartialGradient, HasTheBitsOfWholeGradientsAndComputesTheDrawnCoordinatesAl
         const Ran partial = run_of(spec_of(name, compressor, {{"partial_gradient", "true"}}, "0.05"), batch);
         EXPECT_EQ(partial.model, whole.model);
         EXPECT_EQ(whole.computed, 0u);
-        EXPECT_EQ(partial.computed, kRounds * kClients * 3u);
+        EXPECT_EQ(partial.computed, kRounds * kPartialClients * 3u);
       }
 }
 

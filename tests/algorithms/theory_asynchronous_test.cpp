@@ -16,17 +16,17 @@ namespace {
 
 using namespace testing;  // NOLINT: what tests of theorems share
 
-constexpr std::uint32_t kClients = 5;
+constexpr std::uint32_t kWorkers = 5;
 
 Federation<double> equal_federation() {
-  Federation<double> f(kClients, 15);
+  Federation<double> f(kWorkers, 15);
   for (auto& oracle : f.oracles) {
     oracle->a = f.oracles[0]->a;
     oracle->b = f.oracles[0]->b;
   }
   f.optimum = f.oracles[0]->b;
   f.smoothness.L = *std::max_element(f.oracles[0]->a.begin(), f.oracles[0]->a.end());
-  f.smoothness.L_i.assign(kClients, f.smoothness.L);
+  f.smoothness.L_i.assign(kWorkers, f.smoothness.L);
   return f;
 }
 
@@ -110,7 +110,7 @@ TEST(DelayAdaptiveAsgdTheory, WeightedGradientObeysTheBoundForDelaysOfAnyLength)
   constexpr std::uint32_t kSteps = 2000;
   const AlgorithmSpec spec = noisy("delay_adaptive_asgd", {});
   const double gamma = gamma_of(*f.setup(spec)), L = f.smoothness.L;
-  EXPECT_DOUBLE_EQ(gamma, 1 / (4 * kClients * L));
+  EXPECT_DOUBLE_EQ(gamma, 1 / (4 * kWorkers * L));
   const auto seconds = [](ClientId i, std::uint64_t) { return i == 4 ? 60.0 : 1 + 0.1 * i; };
   double mean = 0, total = 0;
   std::uint32_t longest = 0;
@@ -120,7 +120,7 @@ TEST(DelayAdaptiveAsgdTheory, WeightedGradientObeysTheBoundForDelaysOfAnyLength)
     total = 0;
     for (std::size_t k = 0; k < kSteps; ++k) {
       const std::uint32_t delay = run.at[k] - run.from[k];
-      const double step = 1 / (4 * L * std::max(kClients, delay));
+      const double step = 1 / (4 * L * std::max(kWorkers, delay));
       sum += step * run.G[run.from[k]];
       total += step;
       longest = std::max(longest, delay);
@@ -161,12 +161,12 @@ TEST(MindFlayerTheory, AverageGradientObeysTheBoundWhereHalfOfTheTrialsAreCut) {
     const Options options = {
         {"trials", std::to_string(trials)}, {"allotted_seconds", "1"}, {"p", "0.5"}};  // drawn: 0.5 to 1.5
     const AlgorithmSpec spec = noisy("mindflayer", options);
-    const double gamma = gamma_of(*f.setup(spec)), B = kClients * trials * 0.5, V = B / 2;
+    const double gamma = gamma_of(*f.setup(spec)), B = kWorkers * trials * 0.5, V = B / 2;
     EXPECT_DOUBLE_EQ(gamma, 1 / (2 * L));
     EXPECT_DOUBLE_EQ(gamma_of(*f.setup(spec_of("mindflayer", "identity", options))),
                      1 / (L * (1 + V / (B * B))));
     constexpr std::uint32_t kSteps = 200;
-    const std::uint32_t replies = kSteps * kClients * static_cast<std::uint32_t>(trials);
+    const std::uint32_t replies = kSteps * kWorkers * static_cast<std::uint32_t>(trials);
     double mean = 0, cuts = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
       const auto seconds = [seed](ClientId i, std::uint64_t ticket) {

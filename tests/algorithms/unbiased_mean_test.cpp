@@ -19,7 +19,7 @@ const std::set<std::string> kAverages = {"fedavg", "fedprox", "fedadagrad", "fed
 const std::set<std::string> kRemember = {"ef21",    "ef21_w",  "ef21_sgd", "ef21_sgdm",
                                          "ef21_pp", "ef21_bc", "ef21_hb",  "ef21_plus"};
 
-constexpr std::uint32_t kClients = 5;
+constexpr std::uint32_t kMeanClients = 5;
 constexpr std::size_t kDim = 4;
 const std::vector<double> kWeights = {0.6, 0.05, 0.2, 0.1, 0.05};
 
@@ -57,10 +57,10 @@ AlgorithmSpec plain(const MethodInfo& method) {
 }
 
 TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
-  const Federation<double> federation(kClients, kDim);
+  const Federation<double> federation(kMeanClients, kDim);
   std::vector<Vec<double>> sent;
   Random random(1, "sent");
-  for (std::uint32_t i = 0; i < kClients; ++i) {
+  for (std::uint32_t i = 0; i < kMeanClients; ++i) {
     sent.emplace_back();
     for (std::size_t j = 0; j < kDim; ++j) sent[i].push_back(random.normal());
   }
@@ -70,13 +70,13 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
     if (method.facts.needs_all_replies || kAverages.contains(name) || kRemember.contains(name)) continue;
     checked.insert(name);
     const auto setup = setup_of(federation, plain(method));
-    const Vec<double> whole = model_after(setup, (1u << kClients) - 1, sent);
-    for (int size = 1; size < static_cast<int>(kClients); ++size) {
+    const Vec<double> whole = model_after(setup, (1u << kMeanClients) - 1, sent);
+    for (int size = 1; size < static_cast<int>(kMeanClients); ++size) {
       Vec<double> mean(kDim);
       int subsets = 0;
-      for (unsigned members = 0; members < 1u << kClients; ++members)
+      for (unsigned members = 0; members < 1u << kMeanClients; ++members)
         subsets += std::popcount(members) == size;
-      for (unsigned members = 0; members < 1u << kClients; ++members) {
+      for (unsigned members = 0; members < 1u << kMeanClients; ++members) {
         if (std::popcount(members) != size) continue;
         const Vec<double> x = model_after(setup, members, sent);
         for (std::size_t j = 0; j < kDim; ++j) mean[j] += x[j] / subsets;
@@ -90,14 +90,14 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
 
 // The ratio: when all replies are equal, the result is that reply, whoever answers.
 TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
-  const Federation<double> federation(kClients, kDim);
-  const std::vector<Vec<double>> sent(kClients, Vec<double>(kDim, 0.5));
+  const Federation<double> federation(kMeanClients, kDim);
+  const std::vector<Vec<double>> sent(kMeanClients, Vec<double>(kDim, 0.5));
   for (const MethodInfo& method : testing::synchronous_methods()) {
     const std::string name(method.facts.name);
     if (!kAverages.contains(name)) continue;
     const auto setup = setup_of(federation, plain(method));
-    const Vec<double> whole = model_after(setup, (1u << kClients) - 1, sent);
-    for (unsigned members = 1; members < 1u << kClients; ++members) {
+    const Vec<double> whole = model_after(setup, (1u << kMeanClients) - 1, sent);
+    for (unsigned members = 1; members < 1u << kMeanClients; ++members) {
       const Vec<double> x = model_after(setup, members, sent);
       for (std::size_t j = 0; j < kDim; ++j) EXPECT_NEAR(x[j], whole[j], 1e-14) << name;
     }
@@ -106,19 +106,19 @@ TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
 
 // COFIG draws two samples itself, so this test averages over seeds.
 TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
-  const Federation<double> federation(kClients, kDim);
+  const Federation<double> federation(kMeanClients, kDim);
   AlgorithmSpec spec = spec_of("cofig", "identity", {}, "0.1");
   const auto all = setup_of(federation, spec);
   std::vector<Vec<double>> sent;
-  for (std::uint32_t i = 0; i < kClients; ++i) sent.emplace_back(kDim, i == 0 ? 3.0 : -1.0 * i);
-  const Vec<double> whole = model_after(all, (1u << kClients) - 1, sent);
+  for (std::uint32_t i = 0; i < kMeanClients; ++i) sent.emplace_back(kDim, i == 0 ? 3.0 : -1.0 * i);
+  const Vec<double> whole = model_after(all, (1u << kMeanClients) - 1, sent);
   spec.participation = 0.4;
   constexpr int kSeeds = 4000;
   double mean = 0, square = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
     const auto setup = setup_of(federation, spec);
     setup->seed = static_cast<std::uint64_t>(seed);
-    const double step = model_after(setup, (1u << kClients) - 1, sent)[0] - federation.x0[0];
+    const double step = model_after(setup, (1u << kMeanClients) - 1, sent)[0] - federation.x0[0];
     mean += step / kSeeds;
     square += step * step / kSeeds;
   }
@@ -127,11 +127,11 @@ TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
 
 // With a ratio over the sample the methods would stop at a floor that no step size lowers.
 TEST(UnbiasedMean, TheNoiseOfSamplingFallsWithTheStepSize) {
-  Federation<double> federation(kClients, kDim);
+  Federation<double> federation(kMeanClients, kDim);
   Vec<double> optimum(kDim);
   for (std::size_t j = 0; j < kDim; ++j) {
     double a = 0, ab = 0;
-    for (std::uint32_t i = 0; i < kClients; ++i) {
+    for (std::uint32_t i = 0; i < kMeanClients; ++i) {
       a += kWeights[i] * federation.oracles[i]->a[j];
       ab += kWeights[i] * federation.oracles[i]->a[j] * federation.oracles[i]->b[j];
     }
