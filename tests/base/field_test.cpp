@@ -87,7 +87,7 @@ const Field& field_of(const std::vector<Field>& fields, std::string_view key) {
   throw std::logic_error("no field " + std::string(key));
 }
 
-class Fields : public testing::Test {
+class Fields : public ::testing::Test {
  protected:
   // What the user is told; empty where the value is taken.
   std::string error(std::string_view key, const Value& value) {

@@ -38,7 +38,7 @@ Bytes npy(std::string header, std::string_view numbers, char version = 1) {
 const std::string kTwoFloats("\0\0\x80\x3f\0\0\0\xc0", 8);  // 1 and -2, lowest byte first
 
 template <class T>
-class NumbersOf : public testing::Test {};
+class NumbersOf : public ::testing::Test {};
 using Saved = testing::Types<float, double>;
 TYPED_TEST_SUITE(NumbersOf, Saved);
 

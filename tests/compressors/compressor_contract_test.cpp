@@ -46,7 +46,7 @@ void expect_same_payload(const Payload<Real>& a, const Payload<Real>& b) {
 }
 
 template <class Real>
-class CompressorContract : public testing::Test {
+class CompressorContract : public ::testing::Test {
  protected:
   const Payload<Real>& compressed(const Compressor& c, const Vec<Real>& x, const StreamKey& key) {
     v_ = x;

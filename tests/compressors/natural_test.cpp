@@ -10,7 +10,7 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-class NaturalOf : public testing::Test {
+class NaturalOf : public ::testing::Test {
  protected:
   using Limits = std::numeric_limits<Real>;
 

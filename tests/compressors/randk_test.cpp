@@ -119,7 +119,7 @@ TEST(DrawSubset, EveryPairIsEquallyLikely) {
 }
 
 template <class C>
-class RandomSupport : public testing::Test {};
+class RandomSupport : public ::testing::Test {};
 using Compressors = testing::Types<RandK, RandSeqK>;
 TYPED_TEST_SUITE(RandomSupport, Compressors);
 

@@ -29,7 +29,7 @@ Indices largest_by_sorting(const Vec<Real>& v, std::uint32_t k) {
 }
 
 template <class Real>
-class TopKOf : public testing::Test {
+class TopKOf : public ::testing::Test {
  protected:
   void expect_as_sorted(const Vec<Real>& v, std::initializer_list<std::size_t> ks) {
     for (const std::size_t k : ks) {

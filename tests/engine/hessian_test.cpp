@@ -29,7 +29,7 @@ void PrintTo(const HessianCase& c, std::ostream* out) {
        << (c.bias ? " bias" : "") << " share " << c.share;
 }
 
-class Hessian : public testing::TestWithParam<HessianCase> {
+class Hessian : public ::testing::TestWithParam<HessianCase> {
  protected:
   Hessian() {
     const HessianCase& c = GetParam();

@@ -9,7 +9,7 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-class Elementary : public testing::Test {
+class Elementary : public ::testing::Test {
  protected:
   // Largest relative error of `fast` against `exact` (long double), in units of the type's epsilon, over
   // [low, high].

@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-class LeastSquares : public testing::TestWithParam<Regularizer> {
+class LeastSquares : public ::testing::TestWithParam<Regularizer> {
  protected:
   static constexpr double kLambda = 0.3;
   Part part_{random_data(37, 6, 0.5, {}), {}};

@@ -17,7 +17,7 @@ struct Case {
   LinearLoss loss = LinearLoss::kLogistic;
 };
 constexpr auto kSquared = LinearLoss::kSigmoidSquared;
-class LogisticLoss : public testing::TestWithParam<Case> {
+class LogisticLoss : public ::testing::TestWithParam<Case> {
  protected:
   // More rows than one block of the oracle, and not a multiple of it.
   Part part_{random_data(301, 9, 0.4, kLabels), random_data(40, 9, 0.4, {3, 7, 11}, 5)};

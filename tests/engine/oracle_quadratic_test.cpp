@@ -107,7 +107,7 @@ TEST(Quadratic, ClosedFormConstantsAreTheEigenvaluesOfTheMatrices) {
   }
 }
 
-class QuadraticVariance : public testing::TestWithParam<std::vector<double>> {};
+class QuadraticVariance : public ::testing::TestWithParam<std::vector<double>> {};
 INSTANTIATE_TEST_SUITE_P(Weights, QuadraticVariance,
                          testing::Values(std::vector<double>{}, std::vector<double>{0.1, 0.2, 0.3, 0.4}));
 

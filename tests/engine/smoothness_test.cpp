@@ -76,7 +76,7 @@ double squared_curvature() {
   for (double z = best - 1e-3, end = best + 1e-3; z <= end; z += 1e-7) attempt(z);
   return largest;
 }
-class Constants : public testing::TestWithParam<SmoothnessCase> {};
+class Constants : public ::testing::TestWithParam<SmoothnessCase> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, Constants,
                          testing::Values(SmoothnessCase{"logistic", Regularizer::kNone, 0.25, 0},
                                          SmoothnessCase{"logistic", Regularizer::kL2, 0.25, 1},

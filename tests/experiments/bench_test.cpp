@@ -21,7 +21,7 @@ BenchOptions small_options(std::ostream& out) {
   return options;
 }
 
-class EachBenchmark : public testing::TestWithParam<BenchHelp> {};
+class EachBenchmark : public ::testing::TestWithParam<BenchHelp> {};
 
 TEST_P(EachBenchmark, RunsAtATinySizeAndReportsAFigure) {
   std::ostringstream out;

@@ -36,7 +36,7 @@ evaluate_every = 5
 )";
 
 // A folder with an experiment and its data.
-class Cli : public testing::Test {
+class Cli : public ::testing::Test {
  protected:
   Cli() {
     std::string points;

@@ -133,7 +133,7 @@ TEST(CodedGd, ObeysTheBoundOfGradientDescentWithoutTheSlowest) {
     const std::atomic<bool> stop{false};
     simulate(p, false, 1, observer, stop);
     double mean = 0;
-    for (std::size_t t = 0; t < 60; ++t) mean += rows[t].grad_norm_sq / 60;
+    for (std::size_t t = 0; t < 60; ++t) mean += rows[t].grad_norm_sq.value() / 60;
     const double bound = 2 * (rows[0].loss - f_star) / (gamma * 60);
     EXPECT_LE(mean, bound) << placement;
     EXPECT_GE(mean, 0.1 * bound) << placement;

@@ -64,7 +64,7 @@ os.rename("port.new", "port")
 server.serve_forever()
 )";
 
-class DataFetch : public testing::Test {
+class DataFetch : public ::testing::Test {
  protected:
   void SetUp() override {
     if (run_gradwire(path(), {"data", "fetch", "a9a", "--mirror", "http://127.0.0.1:1"})

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class EnergyTest : public testing::Test {
+class EnergyTest : public ::testing::Test {
  protected:
   void zone(const std::string& folder, const std::string& name, std::uint64_t uj,
             const std::string& range = "1000000\n") {

@@ -22,7 +22,7 @@ step_size = 0.1
 rounds = 7
 )";
 
-class Evaluate : public testing::Test {
+class Evaluate : public ::testing::Test {
  protected:
   Evaluate() {
     folder_.write("digits.toml", kDigits);

@@ -16,7 +16,7 @@ constexpr const char* kExportedRun =
     "3\n[algorithm]\n"
     "name = \"gd\"\nstep_size = 0.1\n[run]\nrounds = 4\nx0 = \"normal\"\n";
 
-class Export : public testing::Test {
+class Export : public ::testing::Test {
  protected:
   ProgramResult gradwire(const std::vector<std::string>& arguments) {
     return run_gradwire(path(), arguments);

@@ -188,7 +188,7 @@ TEST(FStar, IsNotLookedForWhereFIsNotConvex) {
 
 // ---- kept in files ----
 
-class FStarCache : public testing::Test {
+class FStarCache : public ::testing::Test {
  protected:
   // Returns the path of a config.toml.
   fs::path config(const std::string& name, const std::string& seed = "1", const std::string& step = "0.1",

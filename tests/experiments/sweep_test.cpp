@@ -38,7 +38,7 @@ rounds = 20
 evaluate_every = 5
 )";
 
-class Sweep : public testing::Test {
+class Sweep : public ::testing::Test {
  protected:
   fs::path write(const std::string& sweep, const std::string& base = kBase) {
     folder_.write("sweep.toml", base + sweep);

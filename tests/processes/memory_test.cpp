@@ -26,7 +26,7 @@ double peak_of(const std::string& algorithm, std::size_t d, double asked, int ro
   return static_cast<double>(bench::run_alone(program("gradwire"), toml).peak_bytes);
 }
 
-class Memory : public testing::Test {
+class Memory : public ::testing::Test {
  protected:
   void SetUp() override {
     if (kSanitized) GTEST_SKIP() << "a sanitizer needs memory of its own";

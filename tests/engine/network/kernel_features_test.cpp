@@ -54,7 +54,7 @@ std::vector<Real> random_numbers(Index count, std::uint64_t seed) {
 }
 
 template <class Real>
-class KernelFeatures : public testing::Test {
+class KernelFeatures : public ::testing::Test {
  protected:
   // One rounding where the processor has an instruction for it.
   static Real multiply_add(const Kernels<Real>& kernels, Real a, Real b, Real c) {
@@ -206,7 +206,7 @@ Results<Real> results_of(Runner<Real>& runner, const std::vector<Features<Real>>
 }
 
 template <class Real>
-class RunnerFeatures : public testing::Test {};
+class RunnerFeatures : public ::testing::Test {};
 TYPED_TEST_SUITE(RunnerFeatures, Reals);
 
 TYPED_TEST(RunnerFeatures, ZerosThatAreSpelledOutChangeNoBit) {

@@ -11,7 +11,7 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-class KernelGram : public testing::Test {
+class KernelGram : public ::testing::Test {
  protected:
   static Real multiply_add(const Kernels<Real>& kernels, Real a, Real b, Real c) {
     return std::string(kernels.name) == "baseline" ? a * b + c : std::fma(a, b, c);

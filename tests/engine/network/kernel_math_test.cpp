@@ -16,7 +16,7 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-class KernelMath : public testing::Test {
+class KernelMath : public ::testing::Test {
  protected:
   static constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
 

@@ -50,7 +50,7 @@ struct Case {
   std::vector<std::uint32_t> hidden;
   Regularizer regularizer;
 };
-class Mlp : public testing::TestWithParam<Case> {
+class Mlp : public ::testing::TestWithParam<Case> {
  protected:
   static constexpr double kLambda = 0.05;
   static constexpr std::size_t kInputs = 6;

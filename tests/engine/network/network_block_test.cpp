@@ -43,7 +43,7 @@ struct Result {
 };
 
 template <class Real>
-class NetworkBits : public testing::Test {
+class NetworkBits : public ::testing::Test {
  public:
   static Result<Real> run(Runner<Real>& runner, const std::vector<Real>& x,
                           const RandomSamples<Real>& samples, std::size_t count, std::size_t first = 0) {

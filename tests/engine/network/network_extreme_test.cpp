@@ -18,7 +18,7 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-class NetworkExtremes : public testing::Test {
+class NetworkExtremes : public ::testing::Test {
  public:
   struct Result {
     double loss;

@@ -10,7 +10,7 @@ namespace gradwire {
 namespace {
 
 template <class T>
-class LanesOf : public testing::Test {};
+class LanesOf : public ::testing::Test {};
 using Types = testing::Types<Lanes<double, 8>, Lanes<double, 4>, Lanes<float, 16>, Lanes<float, 8>>;
 TYPED_TEST_SUITE(LanesOf, Types);
 

@@ -45,7 +45,7 @@ struct Pair {
   using WideTape = Wide;
 };
 template <class P>
-class TapeExtremes : public testing::Test {};
+class TapeExtremes : public ::testing::Test {};
 using Pairs =
     testing::Types<Pair<Tape<double>, FixedTape<long double, 16>>, Pair<Tape<float>, FixedTape<double, 16>>,
                    Pair<Tape<Lanes<float, 8>>, FixedTape<double, 16>>>;

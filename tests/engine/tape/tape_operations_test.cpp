@@ -15,7 +15,7 @@ namespace gradwire::tape_tests {
 namespace {
 
 template <class Tape>
-class TapeOperations : public testing::Test {};
+class TapeOperations : public ::testing::Test {};
 
 #if GRADWIRE_SANITIZED
 // One of each kind: the others are the same templates, and each costs an instrumented build half a minute.

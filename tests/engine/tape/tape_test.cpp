@@ -213,7 +213,7 @@ const std::vector<Reduction> kReductions = {
      [](const std::vector<R>& x) { return inner_product(x, x); }}};
 
 // Sizes around the running sums.
-class TapeRanges : public testing::TestWithParam<std::size_t> {};
+class TapeRanges : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, TapeRanges, testing::Values(2, 3, 15, 16, 17, 50));
 
 TEST_P(TapeRanges, OperationsOnViewsEqualThoseOnTheScalarsOneByOne) {
