@@ -54,7 +54,7 @@ bool same(double a, double b) {
 
 template <class T>
 class Half : public ::testing::Test {};
-using Halves = testing::Types<Float16, BFloat16>;
+using Halves = ::testing::Types<Float16, BFloat16>;
 TYPED_TEST_SUITE(Half, Halves);
 
 TYPED_TEST(Half, EveryPatternHasItsMeaningAndComesBack) {

@@ -39,7 +39,7 @@ const std::string kTwoFloats("\0\0\x80\x3f\0\0\0\xc0", 8);  // 1 and -2, lowest 
 
 template <class T>
 class NumbersOf : public ::testing::Test {};
-using Saved = testing::Types<float, double>;
+using Saved = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(NumbersOf, Saved);
 
 TYPED_TEST(NumbersOf, ComeBackBitForBit) {

@@ -76,7 +76,7 @@ class CompressorContract : public ::testing::Test {
 const std::vector<std::size_t> kDims = {1, 2, 7, 10, 64, 65, 123, 1000};
 const std::vector<std::size_t> kSmallDims = {1, 2, 7, 10, 65};
 
-using Reals = testing::Types<float, double>;
+using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(CompressorContract, Reals);
 
 TYPED_TEST(CompressorContract, PayloadIsWellFormed) {

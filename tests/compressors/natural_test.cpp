@@ -59,7 +59,7 @@ class NaturalOf : public ::testing::Test {
     return m;
   }
 };
-using Reals = testing::Types<float, double>;
+using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(NaturalOf, Reals);
 
 TYPED_TEST(NaturalOf, EveryEntryIsWhatTheFormulaMakesOfTheSameDraws) {

@@ -120,7 +120,7 @@ TEST(DrawSubset, EveryPairIsEquallyLikely) {
 
 template <class C>
 class RandomSupport : public ::testing::Test {};
-using Compressors = testing::Types<RandK, RandSeqK>;
+using Compressors = ::testing::Types<RandK, RandSeqK>;
 TYPED_TEST_SUITE(RandomSupport, Compressors);
 
 TYPED_TEST(RandomSupport, ValuesAreThoseOfTheVectorTimesDOverK) {

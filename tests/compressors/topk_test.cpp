@@ -48,7 +48,7 @@ class TopKOf : public ::testing::Test {
   Scratch<Real> scratch_;  // shared by all checks: nothing of an earlier call may leak into the next
   Indices out_;
 };
-using Reals = testing::Types<float, double>;
+using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(TopKOf, Reals);
 
 TYPED_TEST(TopKOf, RandomVectorsAsByASort) {

@@ -57,8 +57,8 @@ class Hessian : public ::testing::TestWithParam<HessianCase> {
 class HessianOfRows : public Hessian {};
 
 constexpr auto kSquaredLoss = LinearLoss::kSigmoidSquared;
-INSTANTIATE_TEST_SUITE_P(Quadratic, Hessian, testing::Values(HessianCase{"quadratic"}));
-const auto kLinear = testing::Values(
+INSTANTIATE_TEST_SUITE_P(Quadratic, Hessian, ::testing::Values(HessianCase{"quadratic"}));
+const auto kLinear = ::testing::Values(
     HessianCase{"least_squares"}, HessianCase{"least_squares", {}, Regularizer::kL2, true, 2},
     HessianCase{"least_squares", {}, Regularizer::kNonconvex}, HessianCase{"logistic"},
     HessianCase{"logistic", {}, Regularizer::kL2, true}, HessianCase{"logistic", {}, Regularizer::kNonconvex},

@@ -26,7 +26,7 @@ class Elementary : public ::testing::Test {
     return static_cast<double>(error / std::numeric_limits<Real>::epsilon());
   }
 };
-using Reals = testing::Types<float, double>;
+using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Elementary, Reals);
 
 TYPED_TEST(Elementary, ExpIsWithinTwoUlp) {

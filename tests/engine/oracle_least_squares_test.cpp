@@ -18,7 +18,7 @@ class LeastSquares : public ::testing::TestWithParam<Regularizer> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Regularizers, LeastSquares,
-                         testing::Values(Regularizer::kNone, Regularizer::kL2, Regularizer::kNonconvex));
+                         ::testing::Values(Regularizer::kNone, Regularizer::kL2, Regularizer::kNonconvex));
 
 TEST_P(LeastSquares, EqualsTheFormulaWrittenWithDenseLoops) {
   auto oracle = this->oracle<double>();

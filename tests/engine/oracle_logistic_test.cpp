@@ -27,10 +27,10 @@ class LogisticLoss : public ::testing::TestWithParam<Case> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Regularizers, LogisticLoss,
-                         testing::Values(Case{Regularizer::kNone, 0.7}, Case{Regularizer::kL2, 0.3},
-                                         Case{Regularizer::kNonconvex, 0.2}, Case{Regularizer::kL2, 0},
-                                         Case{Regularizer::kNone, 0, kSquared},
-                                         Case{Regularizer::kL2, 0.3, kSquared}));
+                         ::testing::Values(Case{Regularizer::kNone, 0.7}, Case{Regularizer::kL2, 0.3},
+                                           Case{Regularizer::kNonconvex, 0.2}, Case{Regularizer::kL2, 0},
+                                           Case{Regularizer::kNone, 0, kSquared},
+                                           Case{Regularizer::kL2, 0.3, kSquared}));
 
 double naive_regularizer(const Case& c, const std::vector<double>& x, std::vector<double>& gradient) {
   double sum = 0;

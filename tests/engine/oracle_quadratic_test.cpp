@@ -109,7 +109,7 @@ TEST(Quadratic, ClosedFormConstantsAreTheEigenvaluesOfTheMatrices) {
 
 class QuadraticVariance : public ::testing::TestWithParam<std::vector<double>> {};
 INSTANTIATE_TEST_SUITE_P(Weights, QuadraticVariance,
-                         testing::Values(std::vector<double>{}, std::vector<double>{0.1, 0.2, 0.3, 0.4}));
+                         ::testing::Values(std::vector<double>{}, std::vector<double>{0.1, 0.2, 0.3, 0.4}));
 
 TEST_P(QuadraticVariance, BoundsItsQuotientsAndIsReached) {
   const std::size_t d = 10;

@@ -78,16 +78,16 @@ double squared_curvature() {
 }
 class Constants : public ::testing::TestWithParam<SmoothnessCase> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, Constants,
-                         testing::Values(SmoothnessCase{"logistic", Regularizer::kNone, 0.25, 0},
-                                         SmoothnessCase{"logistic", Regularizer::kL2, 0.25, 1},
-                                         SmoothnessCase{"logistic", Regularizer::kNonconvex, 0.25, 2},
-                                         SmoothnessCase{"logistic", Regularizer::kNone, squared_curvature(),
-                                                        0, LinearLoss::kSigmoidSquared},
-                                         SmoothnessCase{"logistic", Regularizer::kL2, squared_curvature(), 1,
-                                                        LinearLoss::kSigmoidSquared},
-                                         SmoothnessCase{"least_squares", Regularizer::kNone, 1, 0},
-                                         SmoothnessCase{"least_squares", Regularizer::kL2, 1, 1},
-                                         SmoothnessCase{"least_squares", Regularizer::kNonconvex, 1, 2}));
+                         ::testing::Values(SmoothnessCase{"logistic", Regularizer::kNone, 0.25, 0},
+                                           SmoothnessCase{"logistic", Regularizer::kL2, 0.25, 1},
+                                           SmoothnessCase{"logistic", Regularizer::kNonconvex, 0.25, 2},
+                                           SmoothnessCase{"logistic", Regularizer::kNone, squared_curvature(),
+                                                          0, LinearLoss::kSigmoidSquared},
+                                           SmoothnessCase{"logistic", Regularizer::kL2, squared_curvature(),
+                                                          1, LinearLoss::kSigmoidSquared},
+                                           SmoothnessCase{"least_squares", Regularizer::kNone, 1, 0},
+                                           SmoothnessCase{"least_squares", Regularizer::kL2, 1, 1},
+                                           SmoothnessCase{"least_squares", Regularizer::kNonconvex, 1, 2}));
 
 TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
   const double lambda = 0.3;

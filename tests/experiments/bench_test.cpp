@@ -26,16 +26,16 @@ class EachBenchmark : public ::testing::TestWithParam<BenchHelp> {};
 TEST_P(EachBenchmark, RunsAtATinySizeAndReportsAFigure) {
   std::ostringstream out;
   const std::string name = GetParam().name;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const int code = run_bench(std::vector{name}, small_options(out));
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(code, 0);
   EXPECT_NE(out.str().find("\n" + name), std::string::npos) << out.str();
   EXPECT_EQ(out.str().find("MISSED"), std::string::npos) << out.str();
   EXPECT_EQ(out.str().find("skipped"), std::string::npos) << out.str();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EachBenchmark, testing::ValuesIn(bench_help()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(All, EachBenchmark, ::testing::ValuesIn(bench_help()), [](const auto& info) {
   std::string name = info.param.name;
   for (char& c : name)
     if (c == '/') c = '_';
@@ -44,11 +44,12 @@ INSTANTIATE_TEST_SUITE_P(All, EachBenchmark, testing::ValuesIn(bench_help()), []
 
 TEST(Bench, RefusesAnUnknownNameAndSaysWhichIsNear) {
   std::ostringstream out;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const int code = run_bench(std::vector<std::string>{"rouns"}, small_options(out));
   EXPECT_EQ(code, 2);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("unknown benchmark 'rouns'; did you mean 'rounds'?"),
-            std::string::npos);
+  EXPECT_NE(
+      ::testing::internal::GetCapturedStderr().find("unknown benchmark 'rouns'; did you mean 'rounds'?"),
+      std::string::npos);
   EXPECT_EQ(out.str(), "");
 }
 

@@ -335,7 +335,7 @@ TEST_P(LongRun, CtrlCEndsItAfterTheRoundAndWritesWhatThereIs) {
   EXPECT_TRUE(exists("results/small/plot.svg"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, LongRun, testing::Values("memory", "encoded", "tcp"));
+INSTANTIATE_TEST_SUITE_P(Transports, LongRun, ::testing::Values("memory", "encoded", "tcp"));
 
 class TcpRun : public LongRun {};
 
@@ -392,7 +392,7 @@ TEST_P(TcpRun, ProgramsThatAreNotInstalledAreNamed) {
       << run.last_line();
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, TcpRun, testing::Values("tcp"));
+INSTANTIATE_TEST_SUITE_P(Transports, TcpRun, ::testing::Values("tcp"));
 
 // ---- the demo ----
 

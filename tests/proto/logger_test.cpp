@@ -92,9 +92,9 @@ TEST(LogLimit, ManyKindsTakeABoundedPlace) {
 
 template <class Say>
 std::vector<std::string> lines_said(const Say& say) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   say();
-  return lines_of(testing::internal::GetCapturedStderr());
+  return lines_of(::testing::internal::GetCapturedStderr());
 }
 
 TEST(LoggerTest, ALineOfTextHasItsTimeAndItsLevel) {

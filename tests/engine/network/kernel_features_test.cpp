@@ -119,7 +119,7 @@ class KernelFeatures : public ::testing::Test {
     }
   }
 };
-using Reals = testing::Types<float, double>;
+using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelFeatures, Reals);
 
 TYPED_TEST(KernelFeatures, EqualTheirNaiveTwinForEveryWidth) {

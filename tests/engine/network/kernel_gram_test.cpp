@@ -38,7 +38,7 @@ class KernelGram : public ::testing::Test {
     ASSERT_EQ(upper, want);
   }
 };
-using Reals = testing::Types<float, double>;
+using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelGram, Reals);
 
 TYPED_TEST(KernelGram, EqualsItsNaiveTwinForEverySize) {

@@ -39,7 +39,7 @@ class KernelMath : public ::testing::Test {
     return most;
   }
 };
-using Reals = testing::Types<float, double>;
+using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelMath, Reals);
 
 long double sigmoid_of(long double x) { return 1 / (1 + std::exp(-x)); }

@@ -62,10 +62,10 @@ class Mlp : public ::testing::TestWithParam<Case> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Shapes, Mlp,
-                         testing::Values(Case{{}, Regularizer::kNone}, Case{{}, Regularizer::kL2},
-                                         Case{{5}, Regularizer::kNone}, Case{{17}, Regularizer::kL2},
-                                         Case{{1, 3}, Regularizer::kNone},
-                                         Case{{9, 4, 8}, Regularizer::kL2}));
+                         ::testing::Values(Case{{}, Regularizer::kNone}, Case{{}, Regularizer::kL2},
+                                           Case{{5}, Regularizer::kNone}, Case{{17}, Regularizer::kL2},
+                                           Case{{1, 3}, Regularizer::kNone},
+                                           Case{{9, 4, 8}, Regularizer::kL2}));
 
 // Layers written as one would on paper: activations, then deltas from the top.
 struct Naive {

@@ -58,7 +58,7 @@ class NetworkBits : public ::testing::Test {
     return {x.begin(), x.end()};
   }
 };
-using Reals = testing::Types<float, double>;
+using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(NetworkBits, Reals);
 
 TYPED_TEST(NetworkBits, AreTheSameEachTime) {

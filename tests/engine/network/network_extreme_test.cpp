@@ -70,7 +70,7 @@ class NetworkExtremes : public ::testing::Test {
 
   static constexpr double kTolerance = sizeof(Real) == sizeof(float) ? 1e-5 : 1e-13;
 };
-using Reals = testing::Types<float, double>;
+using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(NetworkExtremes, Reals);
 
 TYPED_TEST(NetworkExtremes, CrossEntropyOfLargeLogits) {

@@ -178,7 +178,7 @@ TEST(RandomNetworks, AgreeWithTheTwin) {
     for (const Network::Op& op : net.ops()) ++seen[op.kind];
     expect_agrees(
         net, {.counts = {1, 2, 5}, .blocks = {0, 1, 1 + seed % 5}, .seed = seed, .double_tolerance = 1e-10});
-    if (testing::Test::HasFailure()) break;
+    if (::testing::Test::HasFailure()) break;
   }
   for (int kind = 0; kind <= static_cast<int>(OpKind::kCustomLoss); ++kind)
     EXPECT_GE(seen[static_cast<OpKind>(kind)], kSlowed ? 4 : 10) << "operation " << kind;

@@ -11,7 +11,7 @@ namespace {
 
 template <class T>
 class LanesOf : public ::testing::Test {};
-using Types = testing::Types<Lanes<double, 8>, Lanes<double, 4>, Lanes<float, 16>, Lanes<float, 8>>;
+using Types = ::testing::Types<Lanes<double, 8>, Lanes<double, 4>, Lanes<float, 16>, Lanes<float, 8>>;
 TYPED_TEST_SUITE(LanesOf, Types);
 
 template <class L>

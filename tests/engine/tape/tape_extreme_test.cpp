@@ -47,8 +47,8 @@ struct Pair {
 template <class P>
 class TapeExtremes : public ::testing::Test {};
 using Pairs =
-    testing::Types<Pair<Tape<double>, FixedTape<long double, 16>>, Pair<Tape<float>, FixedTape<double, 16>>,
-                   Pair<Tape<Lanes<float, 8>>, FixedTape<double, 16>>>;
+    ::testing::Types<Pair<Tape<double>, FixedTape<long double, 16>>, Pair<Tape<float>, FixedTape<double, 16>>,
+                     Pair<Tape<Lanes<float, 8>>, FixedTape<double, 16>>>;
 TYPED_TEST_SUITE(TapeExtremes, Pairs);
 
 TYPED_TEST(TapeExtremes, AFiniteValueHasNoNanForASlopeThatExists) {

@@ -19,10 +19,10 @@ class TapeOperations : public ::testing::Test {};
 
 #if GRADWIRE_SANITIZED
 // One of each kind: the others are the same templates, and each costs an instrumented build half a minute.
-using Tapes = testing::Types<Tape<double>, FixedTape<Lanes<float, 8>, 16>>;
+using Tapes = ::testing::Types<Tape<double>, FixedTape<Lanes<float, 8>, 16>>;
 #else
-using Tapes = testing::Types<Tape<double>, Tape<float>, Tape<Lanes<double, 8>>, Tape<Lanes<float, 16>>,
-                             FixedTape<double, 16>, FixedTape<float, 16>, FixedTape<Lanes<double, 8>, 16>>;
+using Tapes = ::testing::Types<Tape<double>, Tape<float>, Tape<Lanes<double, 8>>, Tape<Lanes<float, 16>>,
+                               FixedTape<double, 16>, FixedTape<float, 16>, FixedTape<Lanes<double, 8>, 16>>;
 #endif
 TYPED_TEST_SUITE(TapeOperations, Tapes);
 

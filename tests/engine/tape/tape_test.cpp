@@ -214,7 +214,7 @@ const std::vector<Reduction> kReductions = {
 
 // Sizes around the running sums.
 class TapeRanges : public ::testing::TestWithParam<std::size_t> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, TapeRanges, testing::Values(2, 3, 15, 16, 17, 50));
+INSTANTIATE_TEST_SUITE_P(Sizes, TapeRanges, ::testing::Values(2, 3, 15, 16, 17, 50));
 
 TEST_P(TapeRanges, OperationsOnViewsEqualThoseOnTheScalarsOneByOne) {
   const std::size_t n = GetParam(), cut = n / 3;
