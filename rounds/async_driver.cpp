@@ -2,13 +2,14 @@
 // One reply counts as a round; so does a computation that is cut, whose reply is nothing.
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rounds/client_line.h"
 #include "rounds/driver.h"
@@ -40,7 +41,7 @@ class AsyncDriver final : public Driver<Real> {
       const double until = std::min(waiting.deadline(), next_cut());
       const auto arrival = exchange_.next(until);
       const ClientId client = arrival.event.up.client;
-      if (arrival.kind != Kind::kDeadline) older_.clear();  // the transport is done with them
+      if (arrival.kind != Kind::kDeadline) older_used_ = 0;  // the transport is done with them
       switch (arrival.kind) {
         case Kind::kStopped: this->stop(); break;
         case Kind::kAgain: ask_again(client); break;
@@ -113,7 +114,10 @@ class AsyncDriver final : public Driver<Real> {
   const Downlink<Real>& work_of(ClientId client) {
     const Downlink<Real> work = run_.server.work(client);
     if (work.round == body_.round) return body_;
-    return older_.emplace_back(work);
+    if (older_used_ == older_.size()) older_.push_back(std::make_unique<Downlink<Real>>());
+    Downlink<Real>& older = *older_[older_used_++];
+    older = work;
+    return older;
   }
 
   void give_work(ClientId client) {
@@ -345,8 +349,9 @@ class AsyncDriver final : public Driver<Real> {
   }
 
   bool begun_ = false;
-  Downlink<Real> body_;               // x as it is
-  std::deque<Downlink<Real>> older_;  // what clients were given beside it since then
+  Downlink<Real> body_;                                 // x as it is
+  std::vector<std::unique_ptr<Downlink<Real>>> older_;  // what clients were given beside it since then ...
+  std::size_t older_used_ = 0;                          // ... the first of these; the others are free
   std::vector<ClientId> workers_;
   ClientLine working_;  // ascending rounds
   std::priority_queue<Due> due_, cuts_;

@@ -74,9 +74,13 @@ void put_unit(std::string& label, std::string_view unit) {
   if (const std::size_t at = label.find("{}"); at != std::string::npos) label.replace(at, 2, unit);
 }
 
+// No number where the file is older than the column.
 double sum_of(const PlotRun& run, const PlotColumn& column, std::size_t row) {
   double sum = 0;
-  for (const std::string& name : column.csv) sum += (*run.metrics.column(name))[row];
+  for (const std::string& name : column.csv) {
+    const std::vector<double>* const values = run.metrics.column(name);
+    sum += values != nullptr ? (*values)[row] : std::numeric_limits<double>::quiet_NaN();
+  }
   return sum;
 }
 
@@ -148,6 +152,7 @@ PlotPanel make_panel(const Figure& figure, const PlotAxes& axes, const std::stri
     if (axes.y.bound.empty()) continue;
     std::vector<RunSeries> bounds;
     for (const std::size_t r : curve.runs) {
+      if (!is_in(figure, figure.runs[r], value)) continue;
       bounds.push_back(series_of(figure.runs[r], axes.x, other_column(axes.y.bound)));
       divide(bounds.back().x, panel.x_unit);
     }

@@ -224,8 +224,8 @@ TEST(Monitor, TheProgramWritesColumnsADashedLineAndALastLine) {
   const auto run = run_gradwire(folder.path(), {"run", file, "--out", "good"});
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE((run.out + run.err).find("stayed below its bound in all 61 rows"), std::string::npos) << run.err;
-  EXPECT_TRUE(
-      lines_of(read_file(folder.path() / "good/metrics.csv"))[0].ends_with(",lyapunov,lyapunov_bound"));
+  EXPECT_NE(lines_of(read_file(folder.path() / "good/metrics.csv"))[0].find(",lyapunov,lyapunov_bound"),
+            std::string::npos);
   EXPECT_NE(read_file(folder.path() / "good/plot.svg").find("stroke-dasharray=\"45 35\""), std::string::npos);
   const auto bad =
       run_gradwire(folder.path(), {"run", file, "--out", "bad", "--set", "algorithm.step_size=theory*8"});

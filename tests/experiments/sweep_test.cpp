@@ -291,8 +291,9 @@ seed = [1, 2, 3]
   ended[0].records.pop_back(), ended[1].outcome = ended[2].outcome = "diverged";
   best = best_of(p, ended);
   EXPECT_NE(table_text(p, best).find("never  never"), std::string::npos) << table_text(p, best);
-  EXPECT_NE(refusal("[sweep]\nseed = [1]\nshow = [\"bits\"]\n").find("no column 'bits'; did you mean"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal("[sweep]\nseed = [1]\nshow = [\"bits_ups\"]\n").find("no column 'bits_ups'; did you mean"),
+      std::string::npos);
 }
 
 TEST_F(Sweep, TheBestStepOfEachMethodIsThatOfTheLowestMedianOverSeeds) {

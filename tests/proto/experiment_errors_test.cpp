@@ -75,9 +75,10 @@ TEST(ExperimentErrors, SayWhatTypeIsWanted) {
             "dir/a.toml:12: init must be a number, a string, true or false, not [1]");
   EXPECT_EQ(error_of(replaced("step_size = \"theory\"", "step_size = 1979-05-27")),
             "dir/a.toml:12: step_size must be a number or a string, not a date or time");
-  EXPECT_EQ(error_of(kQuadratic + "[clients]\npartition = [\"a\"]"),
-            "dir/a.toml:7: partition must be \"contiguous\", \"iid\", \"by_label\" or \"dirichlet\", "
-            "not a list of other things");
+  EXPECT_EQ(
+      error_of(kQuadratic + "[clients]\npartition = [\"a\"]"),
+      "dir/a.toml:7: partition must be \"contiguous\", \"iid\", \"by_label\", \"dirichlet\" or \"by_role\", "
+      "not a list of other things");
   EXPECT_EQ(error_of("problem = 3\n"),
             "dir/a.toml:1: 'problem' is a section: write [problem], and its keys below");
 }
