@@ -123,6 +123,8 @@ name = "{self.method}"
 [run]
 rounds = {self.rounds}
 evaluate_every = {self.evaluate_every()}
+[evaluation]
+grad_norm = "every"
 [server]
 quorum = {self.quorum}
 over_selection = {self.over_selection}
