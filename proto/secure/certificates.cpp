@@ -1,6 +1,5 @@
 #include "proto/secure/certificates.h"
 
-#include <arpa/inet.h>
 #include <array>
 #include <cstdint>
 #include <ifaddrs.h>
@@ -17,6 +16,7 @@
 #include "proto/secure/openssl.h"
 #include "proto/secure/private_file.h"
 #include "proto/store/whole_file.h"
+#include "proto/wire/address.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
@@ -25,10 +25,8 @@ namespace {
 constexpr std::chrono::days kAuthorityValidity{3650};
 constexpr long kClocksDiffer = 3600;  // seconds that a client's clock may be behind
 
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + openssl_reason()); }
-
 void need(bool good, const char* what) {
-  if (!good) fail(what);
+  if (!good) fail_openssl(what);
 }
 
 KeyPtr make_key() {
@@ -52,7 +50,7 @@ void extend(X509* certificate, X509* issuer, int nid, const std::string& value) 
   X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str());
   const bool added = extension != nullptr && X509_add_ext(certificate, extension, -1) == 1;
   X509_EXTENSION_free(extension);
-  if (!added) fail("the certificate cannot say '" + value + "'");
+  if (!added) fail_openssl("the certificate cannot say '" + value + "'");
 }
 
 // Without extensions and signature; `issuer` null: its own.
@@ -83,7 +81,7 @@ CertificatePtr load_certificate(const fs::path& file) {
   const BioPtr in(BIO_new_file(file.c_str(), "r"));
   CertificatePtr certificate;
   if (in) certificate.reset(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
-  if (!certificate) fail(file.string() + ": is no certificate in PEM");
+  if (!certificate) fail_openssl(file.string() + ": is no certificate in PEM");
   return certificate;
 }
 
@@ -92,14 +90,8 @@ KeyPtr load_key(const fs::path& file) {
   const BioPtr in(BIO_new_file(file.c_str(), "r"));
   KeyPtr key;
   if (in) key.reset(PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr));
-  if (!key) fail(file.string() + ": is no key in PEM");
+  if (!key) fail_openssl(file.string() + ": is no key in PEM");
   return key;
-}
-
-bool is_address(const std::string& host) {
-  std::array<unsigned char, 16> bytes{};
-  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
 }
 
 }  // namespace
@@ -129,7 +121,7 @@ void make_server_certificate(const fs::path& folder, const fs::path& to,
   for (const std::string& host : hosts) {
     if (host.empty() || host.find_first_of(", \n") != host.npos)
       throw std::runtime_error("--host '" + host + "' is no name of a machine and no address");
-    names += (names.empty() ? "" : ",") + std::string(is_address(host) ? "IP:" : "DNS:") + host;
+    names += (names.empty() ? "" : ",") + std::string(is_numeric(host) ? "IP:" : "DNS:") + host;
   }
   if (names.empty()) throw std::runtime_error("a server's certificate needs a name; give --host");
   extend(certificate.get(), ca.get(), NID_subject_alt_name, names);

@@ -12,17 +12,19 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+[[noreturn]] void refuse_identity(const std::string& what) { throw std::invalid_argument(what); }
 
 std::string first_word(const fs::path& file) {
   std::ifstream in(file);
   std::string word;
-  if (!in || !(in >> word)) refuse("--token @" + file.string() + ": there is no such file, or nothing in it");
+  if (!in || !(in >> word))
+    refuse_identity("--token @" + file.string() + ": there is no such file, or nothing in it");
   return word;
 }
 
 void make_identity(const fs::path& folder, const Invitation& token) {
-  if (!make_folder(folder)) refuse("--identity " + folder.string() + ": is no folder and cannot be made one");
+  if (!make_folder(folder))
+    refuse_identity("--identity " + folder.string() + ": is no folder and cannot be made one");
   if (!fs::exists(folder / "client.key")) SigningKey::generate().save(folder / "client.key");
   write_identity(folder, token.name, token.realm);
 }
@@ -37,24 +39,25 @@ Credentials open_identity(const fs::path& folder, const std::string& token_text)
   Result<Invitation> token = Error{""};
   if (!token_text.empty()) {
     token = Invitation::parse(token_text.front() == '@' ? first_word(token_text.substr(1)) : token_text);
-    if (!token) refuse("--token: " + token.error().message);
+    if (!token) refuse_identity("--token: " + token.error().message);
     if (!fs::exists(folder / "client")) make_identity(folder, *token);
   }
   std::ifstream in(folder / "client");
   if (!in)
-    refuse("--identity " + folder.string() +
-           ": holds no identity; make one with the --token that the operator gave you");
+    refuse_identity("--identity " + folder.string() +
+                    ": holds no identity; make one with the --token that the operator gave you");
   std::string name_word, name, realm_word, realm;
   in >> name_word >> name >> realm_word >> realm;
   if (name_word != "name" || realm_word != "realm" || realm.empty() || !check_client_name(name))
-    refuse((folder / "client").string() +
-           ": is damaged; remove the folder and enroll again with a new --token");
+    refuse_identity((folder / "client").string() +
+                    ": is damaged; remove the folder and enroll again with a new --token");
   if (token && (token->name != name || token->realm != realm))
-    refuse("--identity " + folder.string() + ": is of '" + name + "'" +
-           (token->name == name ? " for another server than the --token" : ", not of '" + token->name + "'") +
-           "; choose another folder");
+    refuse_identity(
+        "--identity " + folder.string() + ": is of '" + name + "'" +
+        (token->name == name ? " for another server than the --token" : ", not of '" + token->name + "'") +
+        "; choose another folder");
   Result<SigningKey> key = SigningKey::load(folder / "client.key");
-  if (!key) refuse(key.error().message);
+  if (!key) refuse_identity(key.error().message);
   Credentials credentials{name, realm, std::move(*key), std::nullopt};
   if (token) credentials.token = token->secret;
   return credentials;

@@ -24,8 +24,6 @@ const unsigned char* raw(std::span<const std::byte> bytes) {
 }
 unsigned char* raw_out(std::span<std::byte> bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); }
 
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + openssl_reason()); }
-
 }  // namespace
 
 std::string to_base64(std::span<const std::byte> bytes) {
@@ -58,7 +56,7 @@ Result<std::vector<std::byte>> from_base64(std::string_view text) {
 Bytes32 random_secret() {
   Bytes32 secret;
   if (RAND_priv_bytes(raw_out(secret), static_cast<int>(secret.size())) != 1)
-    fail("the system gives no random numbers for keys");
+    fail_openssl("the system gives no random numbers for keys");
   return secret;
 }
 
@@ -73,7 +71,7 @@ Bytes32 mac(const Bytes32& key, std::span<const std::byte> message) {
   unsigned int size = 0;
   if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), raw(message), message.size(),
            raw_out(digest), &size) == nullptr)
-    fail("HMAC");
+    fail_openssl("HMAC");
   return digest;
 }
 
@@ -98,7 +96,7 @@ struct SigningKey::Impl {
 SigningKey SigningKey::generate() {
   auto impl = std::make_shared<Impl>();
   impl->key.reset(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
-  if (!impl->key) fail("no Ed25519 key can be made");
+  if (!impl->key) fail_openssl("no Ed25519 key can be made");
   return SigningKey(std::move(impl));
 }
 
@@ -121,7 +119,7 @@ PublicKey SigningKey::public_key() const {
   PublicKey key;
   std::size_t size = key.bytes.size();
   if (EVP_PKEY_get_raw_public_key(impl_->key.get(), raw_out(key.bytes), &size) != 1)
-    fail("the key has no public part");
+    fail_openssl("the key has no public part");
   return key;
 }
 
@@ -131,7 +129,7 @@ Signature SigningKey::sign(std::span<const std::byte> message) const {
   const DigestPtr digest(EVP_MD_CTX_new());
   if (!digest || EVP_DigestSignInit(digest.get(), nullptr, nullptr, nullptr, impl_->key.get()) != 1 ||
       EVP_DigestSign(digest.get(), raw_out(signature), &size, raw(message), message.size()) != 1)
-    fail("the key does not sign");
+    fail_openssl("the key does not sign");
   return signature;
 }
 

@@ -9,6 +9,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <stdexcept>
 #include <string>
 
 namespace gradwire {
@@ -38,6 +39,11 @@ inline std::string openssl_reason() {
                                              : "no reason given";
   ERR_clear_error();
   return text;
+}
+
+// Throws std::runtime_error: "`what`: the reason".
+[[noreturn]] inline void fail_openssl(const std::string& what) {
+  throw std::runtime_error(what + ": " + openssl_reason());
 }
 
 // PKCS #8, not encrypted. Throws std::runtime_error.

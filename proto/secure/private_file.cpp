@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& file) {
+[[noreturn]] void fail_file(const std::filesystem::path& file) {
   throw std::runtime_error(file.string() + ": " + std::strerror(errno));
 }
 
@@ -19,7 +19,7 @@ namespace {
 
 void create_private(const std::filesystem::path& file, std::string_view text) {
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) fail(file);
+  if (fd < 0) fail_file(file);
   const bool written =
       ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
   const int error = errno;
@@ -27,14 +27,14 @@ void create_private(const std::filesystem::path& file, std::string_view text) {
   if (written) return;
   ::unlink(file.c_str());
   errno = error;
-  fail(file);
+  fail_file(file);
 }
 
 void replace_private(const std::filesystem::path& file, std::string_view text) {
   const std::filesystem::path fresh = file.string() + ".new";
   ::unlink(fresh.c_str());  // of a process that was killed here
   create_private(fresh, text);
-  if (::rename(fresh.c_str(), file.c_str()) != 0) fail(file);
+  if (::rename(fresh.c_str(), file.c_str()) != 0) fail_file(file);
 }
 
 std::string pem_of(EVP_PKEY* key) {

@@ -1,8 +1,5 @@
 #include "proto/secure/tls.h"
 
-#include <arpa/inet.h>
-#include <array>
-#include <netinet/in.h>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -10,12 +7,13 @@
 #include "proto/secure/keys.h"
 #include "proto/secure/openssl.h"
 #include "proto/secure/tls_filter.h"
+#include "proto/wire/address.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+[[noreturn]] void refuse_files(const std::string& what) { throw std::invalid_argument(what); }
 
 SslContextPtr make_context(const SSL_METHOD* method, TlsVersion least) {
   SslContextPtr context(SSL_CTX_new(method));
@@ -38,12 +36,6 @@ SslPtr make_ssl(SSL_CTX* context) {
   return ssl;
 }
 
-bool is_address(const std::string& host) {
-  std::array<unsigned char, 16> bytes{};
-  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
-}
-
 }  // namespace
 
 // ---- the server ----
@@ -60,14 +52,14 @@ struct TlsServer::Impl {
   }
   // Throws std::invalid_argument.
   SslContextPtr load() const {
-    if (const Status status = check_private(key); !status) refuse(status.error().message);
+    if (const Status status = check_private(key); !status) refuse_files(status.error().message);
     SslContextPtr made = make_context(TLS_server_method(), least);
     if (SSL_CTX_use_certificate_chain_file(made.get(), certificate.c_str()) != 1)
-      refuse(certificate.string() + ": is no certificate in PEM: " + openssl_reason());
+      refuse_files(certificate.string() + ": is no certificate in PEM: " + openssl_reason());
     if (SSL_CTX_use_PrivateKey_file(made.get(), key.c_str(), SSL_FILETYPE_PEM) != 1)
-      refuse(key.string() + ": is not the key of " + certificate.string() + ": " + openssl_reason());
+      refuse_files(key.string() + ": is not the key of " + certificate.string() + ": " + openssl_reason());
     if (X509_cmp_current_time(X509_get0_notAfter(SSL_CTX_get0_certificate(made.get()))) < 0)
-      refuse(certificate.string() + ": has expired; make a new one with gradwire-server renew");
+      refuse_files(certificate.string() + ": has expired; make a new one with gradwire-server renew");
     return made;
   }
 };
@@ -131,7 +123,7 @@ TlsClient::TlsClient(const TrustedServer& trusted, TlsVersion least) : impl_(new
   impl_->context = make_context(TLS_client_method(), least);
   SSL_CTX* const context = impl_->context.get();
   if (!trusted.ca_file.empty() && SSL_CTX_load_verify_file(context, trusted.ca_file.c_str()) != 1)
-    refuse(trusted.ca_file.string() + ": holds no certificate in PEM: " + openssl_reason());
+    refuse_files(trusted.ca_file.string() + ": holds no certificate in PEM: " + openssl_reason());
   SSL_CTX_set_app_data(context, impl_.get());
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, Impl::check);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
@@ -142,7 +134,7 @@ TlsClient::~TlsClient() = default;
 std::unique_ptr<StreamFilter> TlsClient::connect(const std::string& host) {
   SslPtr ssl = make_ssl(impl_->context.get());
   SSL_set_connect_state(ssl.get());
-  if (is_address(host)) {
+  if (is_numeric(host)) {
     X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str());
   } else {
     SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);

@@ -1,5 +1,7 @@
 #include "proto/wire/address.h"
 
+#include <arpa/inet.h>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <sys/socket.h>
@@ -26,6 +28,12 @@ Result<Address> parse_address(const std::string& text, AddressUse use) {
 
 bool is_loopback(const Address& address) {
   return address.host == "localhost" || address.host == "::1" || address.host.starts_with("127.");
+}
+
+bool is_numeric(const std::string& host) {
+  std::array<unsigned char, 16> bytes{};
+  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
 }
 
 Result<AddressList> look_up(const Address& address, AddressUse use) {

@@ -22,6 +22,9 @@ Result<Address> parse_address(const std::string& text, AddressUse use);
 // Whether HOST:PORT is this machine by its name or number: what is sent there leaves no trace on a network.
 bool is_loopback(const Address& address);
 
+// Whether a host is written as numbers, IPv4 or IPv6.
+bool is_numeric(const std::string& host);
+
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
 // The socket addresses that the system's resolver finds, never empty: to connect to, or to listen on. Waits
