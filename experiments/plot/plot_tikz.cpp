@@ -11,8 +11,9 @@
 namespace gradwire {
 namespace {
 
-constexpr double kPanelWidth = 290, kPanelHeight = 195;  // of the thinning: as large as the SVG's panels
-constexpr double kColumnWidth = 1;
+constexpr double kTikzPanelWidth = 290,
+                 kTikzPanelHeight = 195;  // of the thinning: as large as the SVG's panels
+constexpr double kTikzColumnWidth = 1;
 constexpr std::size_t kMarks = 6;
 
 // Marks of PGFPlots, in the order of CurveStyle's names.
@@ -45,7 +46,7 @@ std::string name_of(const char* what, std::size_t panel, std::size_t curve) {
   return what + std::to_string(panel + 1) + "_" + std::to_string(curve + 1);
 }
 
-std::string cell(double value) {
+std::string data_cell(double value) {
   if (!std::isfinite(value)) return "nan";
   std::array<char, 32> text;
   std::snprintf(text.data(), text.size(), "%.6g", value);
@@ -83,7 +84,8 @@ struct TikzTable {
     for (std::size_t c = 0; c < names.size(); ++c) out += (c == 0 ? "\n" : " ") + names[c];
     for (std::size_t row = 0; row < rows; ++row)
       for (std::size_t c = 0; c < columns.size(); ++c)
-        out += (c == 0 ? "\n" : " ") + (row < columns[c].size() ? cell(columns[c][row]) : std::string("nan"));
+        out += (c == 0 ? "\n" : " ") +
+               (row < columns[c].size() ? data_cell(columns[c][row]) : std::string("nan"));
     return out + "\n";
   }
 };
@@ -114,8 +116,8 @@ std::string tikz_head(const Figure& figure, std::size_t columns, std::size_t row
 }
 
 std::string axis_limits(const PanelLayout& layout) {
-  return "xmin=" + cell(layout.x().low()) + ", xmax=" + cell(layout.x().high()) +
-         ", ymin=" + cell(layout.y().low()) + ", ymax=" + cell(layout.y().high());
+  return "xmin=" + data_cell(layout.x().low()) + ", xmax=" + data_cell(layout.x().high()) +
+         ", ymin=" + data_cell(layout.y().low()) + ", ymax=" + data_cell(layout.y().high());
 }
 
 }  // namespace
@@ -126,7 +128,7 @@ TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
   std::string tex = tikz_head(figure, in_a_row, (count + in_a_row - 1) / in_a_row);
   for (std::size_t p = 0; p < count; ++p) {
     const PlotPanel& panel = figure.panels[p];
-    const PanelLayout layout(panel, {0, 0, kPanelWidth, kPanelHeight});
+    const PanelLayout layout(panel, {0, 0, kTikzPanelWidth, kTikzPanelHeight});
     tex += "\\nextgroupplot[" + (panel.title.empty() ? "" : "title={" + tex_escape(panel.title) + "}, ") +
            "xlabel={" + panel.x_tex + "}, ylabel={" + panel.y_tex + "}, " + axis_limits(layout) +
            (panel.log_x ? ", xmode=log" : "") + (panel.log_y ? ", ymode=log" : "") + "]\n";
@@ -138,7 +140,7 @@ TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
         return "\\addplot[" + options + "] table[x=" + name_of(x, p, c) + ", y=" + name_of(y, p, c) + "] {" +
                dat_name + "}";
       };
-      if (const auto outline = layout.bands(panel.series[c], kColumnWidth); !outline.empty()) {
+      if (const auto outline = layout.bands(panel.series[c], kTikzColumnWidth); !outline.empty()) {
         table.add(name_of("bx", p, c), name_of("by", p, c), layout, outline);
         bands += plot("draw=none, fill=" + color + ", fill opacity=0.2, mark=none, forget plot", "bx", "by") +
                  " -- cycle;\n";
@@ -146,14 +148,14 @@ TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
       if (c < panel.bounds.size()) {
         std::vector<std::vector<Point>> bound;
         for (const auto& piece : layout.pieces(panel.bounds[c]))
-          bound.push_back(drop_straight(thin_out(piece, kColumnWidth), kStraight));
+          bound.push_back(drop_straight(thin_out(piece, kTikzColumnWidth), kStraight));
         table.add(name_of("tx", p, c), name_of("ty", p, c), layout, bound);
         lines += plot(color + ", dashed, line width=0.5pt, mark=none, forget plot", "tx", "ty") + ";\n";
       }
       std::vector<std::vector<Point>> pieces;
       std::size_t points = 0;
       for (const auto& piece : layout.pieces(panel.series[c])) {
-        pieces.push_back(drop_straight(thin_out(piece, kColumnWidth), kStraight));
+        pieces.push_back(drop_straight(thin_out(piece, kTikzColumnWidth), kStraight));
         points += pieces.back().size();
       }
       table.add(name_of("x", p, c), name_of("y", p, c), layout, pieces);

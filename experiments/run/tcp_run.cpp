@@ -58,7 +58,7 @@ class MetricsTail {
   std::string line_;
 };
 
-std::string read_text(const fs::path& file) {
+std::string content_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -158,7 +158,7 @@ class TcpRun {
   std::string wait_for_address() {
     const auto deadline = Clock::now() + kListenTime;
     for (;;) {
-      std::string address = read_text(state_ / "address");
+      std::string address = content_of(state_ / "address");
       if (address.ends_with('\n')) {
         address.pop_back();
         return address;
@@ -190,7 +190,7 @@ class TcpRun {
       std::this_thread::sleep_for(Clock::now() - started < seconds(2) ? kPoll : kSlowPoll);
     }
     forward_records();
-    const bool diverged = json_member(read_text(state_ / "summary.json"), "outcome") == "\"diverged\"";
+    const bool diverged = json_member(content_of(state_ / "summary.json"), "outcome") == "\"diverged\"";
     if (*server().ended() != 0 && !diverged) fail(server(), "failed");
   }
 
@@ -215,7 +215,7 @@ class TcpRun {
   }
 
   RunResult collect() {
-    const std::string summary = read_text(state_ / "summary.json");
+    const std::string summary = content_of(state_ / "summary.json");
     if (summary.empty()) {
       if (stop_) throw std::runtime_error("stopped before the clients had joined; there are no results");
       fail(server(), "wrote no summary");
