@@ -13,7 +13,7 @@ namespace gradwire::bench {
 namespace {
 
 constexpr const char* kNoProgram = "the program gradwire is not in the folder of the programs";
-constexpr std::size_t kDim = 100;
+constexpr std::size_t kScaleDim = 100;
 constexpr double kQuadraticBytes = 2 * sizeof(double);  // the data of one client
 
 struct Experiment {
@@ -30,7 +30,7 @@ struct Experiment {
   }
 };
 
-const std::string kQuadratic = "kind = \"quadratic\"\ndim = " + std::to_string(kDim) + "\n";
+const std::string kQuadratic = "kind = \"quadratic\"\ndim = " + std::to_string(kScaleDim) + "\n";
 const std::string kGd = "name = \"gd\"\nstep_size = 0.1\n";
 const std::string kScaffold = "name = \"scaffold\"\nlocal_steps = 5\nlocal_step_size = 0.01\nstep_size = 1\n";
 
@@ -111,11 +111,11 @@ void scale_rounds(Bench& bench) {
       round.add(1e3 * (after.seconds - before.seconds) / (rounds - 1));
       const double more = static_cast<double>(after.peak_bytes) - static_cast<double>(before.peak_bytes);
       if (state != nullptr)
-        state->add(more / (ever_asked(all) - ever_asked(first)) - double{kDim} * sizeof(double));
+        state->add(more / (ever_asked(all) - ever_asked(first)) - double{kScaleDim} * sizeof(double));
     }
     add_row(bench, "scale/rounds " + name, round, "ms/round", target,
-            std::to_string(n / 1000) + " of " + std::to_string(n) +
-                " quadratics, d = " + std::to_string(kDim) + ", fp64, one thread, no evaluation; means of " +
+            std::to_string(n / 1000) + " of " + std::to_string(n) + " quadratics, d = " +
+                std::to_string(kScaleDim) + ", fp64, one thread, no evaluation; means of " +
                 std::to_string(rounds - 1) + " rounds behind the first");
   };
   Series state;
@@ -143,7 +143,7 @@ void scale_ef21(Bench& bench) {
     peak.add(megabytes(after));
   }
   add_row(bench, "scale/ef21", round, "s/round", 0.5,
-          "topk:k=5, all of " + std::to_string(n) + " quadratics, d = " + std::to_string(kDim) +
+          "topk:k=5, all of " + std::to_string(n) + " quadratics, d = " + std::to_string(kScaleDim) +
               ", fp64, one thread, no evaluation; means of " + std::to_string(rounds - 1) +
               " rounds behind the first");
   add_row(bench, "scale/ef21, peak memory", peak, "MB", 1100);

@@ -12,10 +12,10 @@ namespace gradwire {
 namespace {
 
 // Coarser than the SVG: for numbers to be read, and drawn again at the size of a column of text.
-constexpr double kPanelWidth = 290, kPanelHeight = 195;  // points
-constexpr double kColumnWidth = 7, kTolerance = 0.4;     // points
+constexpr double kTablePanelWidth = 290, kTablePanelHeight = 195;  // points
+constexpr double kTableColumnWidth = 7, kTolerance = 0.4;          // points
 
-std::string cell(double value) {
+std::string table_cell(double value) {
   std::array<char, 32> text;
   std::snprintf(text.data(), text.size(), "%.5g", value);
   return text.data();
@@ -27,7 +27,7 @@ std::string band_at(const Series& series, double x) {
   const auto near = std::lower_bound(series.x.begin(), series.x.end(), x * (1 - 1e-9));
   const auto k =
       std::min<std::size_t>(static_cast<std::size_t>(near - series.x.begin()), series.low.size() - 1);
-  return "," + cell(series.low[k]) + "," + cell(series.high[k]);
+  return "," + table_cell(series.low[k]) + "," + table_cell(series.high[k]);
 }
 
 std::string name_of(const PlotPanel& panel) {
@@ -39,13 +39,13 @@ std::string name_of(const PlotPanel& panel) {
 std::string draw_table(const Figure& figure) {
   std::string text = std::string(kTableHeader) + "\n";
   for (const PlotPanel& panel : figure.panels) {
-    const PanelLayout layout(panel, {0, 0, kPanelWidth, kPanelHeight});
+    const PanelLayout layout(panel, {0, 0, kTablePanelWidth, kTablePanelHeight});
     for (std::size_t c = 0; c < figure.curves.size(); ++c)
       for (const auto& piece : layout.pieces(panel.series[c]))
-        for (const Point& p : drop_straight(thin_out(piece, kColumnWidth), kTolerance)) {
+        for (const Point& p : drop_straight(thin_out(piece, kTableColumnWidth), kTolerance)) {
           const double x = layout.x_at(p.x);
-          text += csv_field(name_of(panel)) + "," + csv_field(figure.curves[c].label) + "," + cell(x) + "," +
-                  cell(layout.y_at(p.y)) + band_at(panel.series[c], x) + "\n";
+          text += csv_field(name_of(panel)) + "," + csv_field(figure.curves[c].label) + "," + table_cell(x) +
+                  "," + table_cell(layout.y_at(p.y)) + band_at(panel.series[c], x) + "\n";
         }
   }
   return text;
