@@ -27,7 +27,9 @@ Result<Address> parse_address(const std::string& text, AddressUse use) {
 }
 
 bool is_loopback(const Address& address) {
-  return address.host == "localhost" || address.host == "::1" || address.host.starts_with("127.");
+  in_addr number{};
+  const bool is_v4 = ::inet_pton(AF_INET, address.host.c_str(), &number) == 1;
+  return address.host == "localhost" || address.host == "::1" || (is_v4 && address.host.starts_with("127."));
 }
 
 bool is_numeric(const std::string& host) {

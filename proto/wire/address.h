@@ -19,7 +19,8 @@ enum class AddressUse { kToConnect, kToListen };
 // HOST:PORT, [V6]:PORT, or to listen :PORT. The error begins with `text` and says how to write it.
 Result<Address> parse_address(const std::string& text, AddressUse use);
 
-// Whether HOST:PORT is this machine by its name or number: what is sent there leaves no trace on a network.
+// Whether HOST:PORT is this machine by its number, or `localhost`: what is sent there is on no network. Names
+// that only look like such a number are others' machines.
 bool is_loopback(const Address& address);
 
 // Whether a host is written as numbers, IPv4 or IPv6.

@@ -38,6 +38,14 @@ TEST(Address, ToConnectToNeedsAHost) {
             "host:65536: a port is a number of 0 to 65535");
 }
 
+TEST(Address, IsOfThisMachineByItsNumberNotByANameThatLooksLikeIt) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.8.9.10", "::1"})
+    EXPECT_TRUE(is_loopback({host, "7000"})) << host;
+  for (const char* host : {"", "0.0.0.0", "10.0.0.1", "127.evil.example", "127.0.0.1.example", "127.",
+                           "::", "localhost.example", "::11"})
+    EXPECT_FALSE(is_loopback({host, "7000"})) << host;
+}
+
 TEST(Address, OfThisMachineIsFoundAndOneThatCannotBeIsAnError) {
   const auto found = look_up({"127.0.0.1", "7000"}, AddressUse::kToConnect);
   ASSERT_TRUE(found);
