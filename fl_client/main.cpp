@@ -63,8 +63,7 @@ int main(int argc, char** argv) {
       ->type_name("DIR");
   app.add_option("--token", token,
                  "From the operator of the server, for the first start: makes what is missing in --identity. "
-                 "Or @ and "
-                 "a file that holds it: then other users of this machine do not see it")
+                 "@FILE reads it from a file: then other users of this machine do not see it")
       ->type_name("TOKEN")
       ->needs("--identity");
   app.add_option("--ca", options.ca_file,
