@@ -111,11 +111,16 @@ function(gradwire_library name)
   add_dependencies(programs ${name})
 endfunction()
 
-# gradwire_program(NAME SOURCES ... LINK libraries)
+# gradwire_program(NAME SOURCES ... LINK libraries): its own sources are little but parsers of the command line, over which the
+# optimiser would take half a minute. Not -O0: the linker takes their copies of inline functions for the whole program.
 function(gradwire_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} gradwire_flags Threads::Threads)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(GRADWIRE_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
   if(GRADWIRE_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${name} PRIVATE -flto=auto)
     target_link_options(${name} PRIVATE -O3 -flto=auto -fuse-linker-plugin)
