@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/models/gpt.h"
 #include "engine/problems/logistic.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/tasks.h"
@@ -246,30 +245,18 @@ void linear(Bench& bench) {
 
 // Gradients of a deep transformer in a quarter of the memory, against all of it.
 void recomputation(Bench& bench) {
-  const std::size_t layers = bench.size(std::size_t{48}, std::size_t{2}), context = 32, count = 16;
-  Network network = gpt({.vocabulary = 65, .context = context, .width = 48, .layers = layers, .heads = 6});
-  std::vector<Token> letters(count + context + 1);
-  for (std::size_t k = 0; k < letters.size(); ++k) letters[k] = static_cast<Token>(k * k % 65);
-  const Runner<float>::ExampleAt at = [&](std::size_t k) {
-    Example<float> example;
-    example.tokens = std::span(letters).subspan(k, context);
-    example.labels = std::span(letters).subspan(k + 1, context);
-    return example;
-  };
-  const std::vector<double> start = network.start(1);
-  const std::vector<float> x(start.begin(), start.end());
-  std::vector<float> expected(x.size()), gradient(x.size());
-  Runner<float> plain(network);
-  plain.loss_and_gradient(x, count, at, expected);
+  DeepTransformer deep(bench.size<std::size_t>(48, 2));
+  std::vector<float> expected(deep.x.size()), gradient(deep.x.size());
+  Runner<float> plain(deep.network);
+  deep.gradient(plain, expected);
   const auto compare_with = [&](const std::string& name, ActivationBudget budget) {
-    network.limit_activations(budget);
-    Runner<float> runner(network);
-    runner.loss_and_gradient(x, count, at, gradient);
+    deep.network.limit_activations(budget);
+    Runner<float> runner(deep.network);
+    deep.gradient(runner, gradient);
     compare(
-        bench, name, [&] { runner.loss_and_gradient(x, count, at, gradient); }, "without a budget",
-        [&] { plain.loss_and_gradient(x, count, at, expected); }, 1.4,
-        "gpt, " + std::to_string(layers) + " layers, width 48, context 32, b = 16; arena " +
-            std::to_string(runner.arena_bytes() / 1024) + " KB of " +
+        bench, name, [&] { deep.gradient(runner, gradient); }, "without a budget",
+        [&] { deep.gradient(plain, expected); }, 1.4,
+        deep.title() + "; arena " + std::to_string(runner.arena_bytes() / 1024) + " KB of " +
             std::to_string(plain.arena_bytes() / 1024) +
             (gradient == expected ? ", same bits" : ", OTHER BITS"));
   };

@@ -9,10 +9,10 @@
 
 #include "base/half.h"
 #include "base/value.h"
-#include "engine/models/gpt.h"
 #include "engine/network/runner.h"
 #include "engine/tape/tape.h"
 #include "experiments/bench/benchmarks.h"
+#include "experiments/bench/tasks.h"
 
 namespace gradwire::bench {
 namespace {
@@ -85,27 +85,16 @@ void tape_row(Bench& bench, const char* name) {
 
 // Gradients of a deep transformer whose activations are kept in bfloat16, against exact ones.
 void kept_row(Bench& bench) {
-  const std::size_t layers = bench.size(std::size_t{48}, std::size_t{2}), context = 32, count = 16;
-  Network network = gpt({.vocabulary = 65, .context = context, .width = 48, .layers = layers, .heads = 6});
-  std::vector<Token> letters(count + context + 1);
-  for (std::size_t k = 0; k < letters.size(); ++k) letters[k] = static_cast<Token>(k * k % 65);
-  const Runner<float>::ExampleAt at = [&](std::size_t k) {
-    Example<float> example;
-    example.tokens = std::span(letters).subspan(k, context);
-    example.labels = std::span(letters).subspan(k + 1, context);
-    return example;
-  };
-  const std::vector<double> start = network.start(1);
-  const std::vector<float> x(start.begin(), start.end());
-  std::vector<float> exact(x.size()), kept(x.size());
-  Runner<float> plain(network);
-  network.keep_activations(KeptActivations::kBFloat16);
-  Runner<float> compact(network);
-  const auto series = interleave(
-      bench.repeats(9), {[&] { return seconds_of([&] { compact.loss_and_gradient(x, count, at, kept); }); },
-                         [&] { return seconds_of([&] { plain.loss_and_gradient(x, count, at, exact); }); }});
+  DeepTransformer deep(bench.size<std::size_t>(48, 2));
+  std::vector<float> exact(deep.x.size()), kept(deep.x.size());
+  Runner<float> plain(deep.network);
+  deep.network.keep_activations(KeptActivations::kBFloat16);
+  Runner<float> compact(deep.network);
+  const auto series =
+      interleave(bench.repeats(9), {[&] { return seconds_of([&] { deep.gradient(compact, kept); }); },
+                                    [&] { return seconds_of([&] { deep.gradient(plain, exact); }); }});
   double error = 0, size = 0;
-  for (std::size_t j = 0; j < x.size(); ++j) {
+  for (std::size_t j = 0; j < exact.size(); ++j) {
     error += std::pow(static_cast<double>(kept[j]) - static_cast<double>(exact[j]), 2);
     size += std::pow(static_cast<double>(exact[j]), 2);
   }
@@ -114,8 +103,7 @@ void kept_row(Bench& bench) {
   row.value = series[0].times(1e3);
   row.unit = "ms";
   row.versus = Versus{"exact ones", series[1].times(1e3)};
-  row.note = "gpt, " + std::to_string(layers) + " layers, width 48, context 32, b = 16; arena " +
-             std::to_string(compact.arena_bytes() / 1024) + " KB of " +
+  row.note = deep.title() + "; arena " + std::to_string(compact.arena_bytes() / 1024) + " KB of " +
              std::to_string(plain.arena_bytes() / 1024) + ", gradient off by " +
              number_text(std::round(1e6 * std::sqrt(error / size)) / 1e6);
   bench.row(row);

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "base/random.h"
@@ -119,6 +120,37 @@ void TaskRun<Real>::each_gradient() {
   for (std::size_t s = 0; s < index_.size(); ++s)
     loss_ = runner_.loss_and_gradient(
         x_, 1, [&](std::size_t) { return example(s); }, gradient_);
+}
+
+namespace {
+
+constexpr std::size_t kDeepContext = 32, kDeepSamples = 16, kDeepWidth = 48;
+
+}  // namespace
+
+DeepTransformer::DeepTransformer(std::size_t layers)
+    : network(gpt(
+          {.vocabulary = 65, .context = kDeepContext, .width = kDeepWidth, .layers = layers, .heads = 6})),
+      layers_(layers),
+      letters_(kDeepSamples + kDeepContext + 1) {
+  for (std::size_t k = 0; k < letters_.size(); ++k) letters_[k] = static_cast<Token>(k * k % 65);
+  const std::vector<double> start = network.start(1);
+  x.assign(start.begin(), start.end());
+}
+
+std::string DeepTransformer::title() const {
+  return "gpt, " + std::to_string(layers_) + " layers, width " + std::to_string(kDeepWidth) + ", context " +
+         std::to_string(kDeepContext) + ", b = " + std::to_string(kDeepSamples);
+}
+
+void DeepTransformer::gradient(Runner<float>& runner, std::vector<float>& g) const {
+  const Runner<float>::ExampleAt at = [&](std::size_t k) {
+    Example<float> example;
+    example.tokens = std::span(letters_).subspan(k, kDeepContext);
+    example.labels = std::span(letters_).subspan(k + 1, kDeepContext);
+    return example;
+  };
+  runner.loss_and_gradient(x, kDeepSamples, at, g);
 }
 
 template class TaskRun<float>;

@@ -57,6 +57,23 @@ class TaskRun {
   double loss_ = 0;
 };
 
+// A transformer of so many layers that activations are most of its memory, and samples for it: width 48, 6
+// heads, 65 letters.
+class DeepTransformer {
+ public:
+  explicit DeepTransformer(std::size_t layers);
+
+  Network network;
+  std::vector<float> x;  // where it starts
+  std::string title() const;
+  // The gradient of the mean loss, into `g` of the length of x.
+  void gradient(Runner<float>& runner, std::vector<float>& g) const;
+
+ private:
+  const std::size_t layers_;
+  std::vector<Token> letters_;
+};
+
 extern template class TaskRun<float>;
 extern template class TaskRun<double>;
 
