@@ -1,0 +1,141 @@
+// Identities as an operator and the sites use them: the commands, real servers, relays and clients over TLS,
+// and what each of them refuses.
+#include <csignal>
+#include <gtest/gtest.h>
+
+#include "tests/processes/process_fixture.h"
+
+namespace gradwire {
+namespace {
+
+class IdentityProcess : public ProcessTest {
+ protected:
+  struct Ended {
+    int code;
+    std::string said;
+  };
+  Ended run(const std::string& name, const std::vector<std::string>& arguments) {
+    const fs::path log = folder.path() / ("command" + std::to_string(++commands_) + ".log");
+    Process process(name, arguments, log);
+    const int code = process.wait();
+    return {code, process.log()};
+  }
+  std::vector<std::string> init(const std::string& where, std::uint32_t clients) {
+    const Ended ended =
+        run("gradwire-server", {"init", where, "--clients", std::to_string(clients), "--host", "127.0.0.1"});
+    EXPECT_EQ(ended.code, 0) << ended.said;
+    return lines_of(ended.said);
+  }
+  Process start_known(std::uint32_t part, const std::string& where, const std::string& token) {
+    const std::string own = "me" + std::to_string(part);
+    std::vector<std::string> arguments = {
+        "--server", where, "--data", "synthetic#" + std::to_string(part) + "/3", "--identity", own};
+    if (!token.empty()) arguments.insert(arguments.end(), {"--token", token});
+    return Process("gradwire-client", arguments, folder.path() / (own + ".log"));
+  }
+
+ private:
+  int commands_ = 0;
+};
+
+TEST_F(IdentityProcess, ARunBehindARelayGoesOnAfterTheServerWasKilled) {
+  write_config();
+  const std::vector<std::string> tokens = init("identity", kClients);
+  ASSERT_EQ(tokens.size(), kClients);
+  const Ended site = run("gradwire-server", {"enroll", "site", "--identity", "identity", "--relay", "site",
+                                             "--host", "127.0.0.1"});
+  ASSERT_EQ(site.code, 0) << site.said;
+
+  Process server = start_server({"--identity", "identity"});
+  Process relay("gradwire-server",
+                {"--upstream", address, "--listen", "127.0.0.1:0", "--state", "relay", "--identity", "site"},
+                folder.path() / "relay.log");
+  const fs::path relay_address = folder.path() / "relay" / "address";
+  ASSERT_TRUE(eventually([&] { return fs::exists(relay_address); })) << relay.log();
+  std::string behind;
+  std::ifstream(relay_address) >> behind;
+  std::vector<Process> clients;
+  for (std::uint32_t part = 0; part < kClients; ++part)
+    clients.push_back(start_known(part, part == 0 ? address : behind, tokens[part]));
+  ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+  server.kill(SIGKILL);
+  server.wait();
+  server = restart_server({"--identity", "identity"});
+  expect_all_end_well(server, clients);
+  EXPECT_EQ(relay.wait(), 0) << relay.log();
+
+  const Ended known = run("gradwire-server", {"clients", "--identity", "identity"});
+  for (const char* name : {"client-0", "client-1", "client-2", "site"})
+    EXPECT_NE(known.said.find(name), std::string::npos) << known.said;
+  EXPECT_EQ(known.said.find("invited"), std::string::npos) << known.said;
+}
+
+TEST_F(IdentityProcess, PlainTextLeavesThisMachineOnlyWhereItIsAskedTo) {
+  write_config();
+  expect_refusal("gradwire-server", {"run.toml", "--listen", "0.0.0.0:0", "--state", "s"}, 2, "--insecure");
+  expect_refusal("gradwire-server", {"--upstream", "127.0.0.1:1", "--listen", ":0"}, 2, "--insecure");
+  expect_refusal("gradwire-client", {"--server", "192.0.2.1:7000"}, 2, "--insecure");
+  const Ended open = run("gradwire-server", {"run.toml", "--listen", "0.0.0.0:0", "--state", "s",
+                                             "--insecure", "--join-deadline-ms", "1"});
+  EXPECT_NE(open.said.find("in plain text"), std::string::npos) << open.said;
+}
+
+TEST_F(IdentityProcess, CommandsThatCannotBeDoneSayWhyAndChangeNothing) {
+  const std::vector<std::string> tokens = init("identity", 1);
+  const std::string authority = read_file(folder.path() / "identity/ca.pem");
+  expect_refusal("gradwire-server", {"init", "identity"}, 1, "holds an identity");
+  EXPECT_EQ(read_file(folder.path() / "identity/ca.pem"), authority);
+  expect_refusal("gradwire-server", {"enroll", "../x", "--identity", "identity"}, 1, "letters, digits");
+  expect_refusal("gradwire-server", {"enroll", "x", "--identity", "nowhere"}, 1, "gradwire-server init");
+  expect_refusal("gradwire-server", {"revoke", "x", "--identity", "identity"}, 1, "no client");
+  expect_refusal("gradwire-server", {"enroll", "--identity", "identity"}, 2, "NAME");
+  write_config();
+  expect_refusal("gradwire-server",
+                 {"run.toml", "--listen", "0.0.0.0:0", "--state", "s", "--identity", "nowhere"}, 2,
+                 "gradwire-server init");
+  const std::vector<std::string> client = {"--server", "127.0.0.1:1", "--identity", "me"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), client.begin(), client.end());
+    return more;
+  };
+  expect_refusal("gradwire-client", client, 2, "--token");
+  expect_refusal("gradwire-client", with({"--token", "gw1.abc"}), 2, "cut off");
+  expect_refusal("gradwire-client", with({"--token", "@nowhere"}), 2, "no such file");
+  expect_refusal("gradwire-client", with({"--token", tokens.at(0), "--id", "bob"}), 2, "client-0");
+  fs::permissions(folder.path() / "me/client.key", fs::perms::others_read, fs::perm_options::add);
+  expect_refusal("gradwire-client", client, 2, "chmod 600");
+}
+
+TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
+  write_config();
+  const std::vector<std::string> tokens = init("identity", kClients);
+  Process server = start_server({"--identity", "identity"});
+  {
+    Process first = start_known(0, address, tokens[0]);
+    ASSERT_TRUE(eventually([&] { return first.log().find("joined as client") != std::string::npos; }))
+        << first.log();
+  }
+  const auto client = [&](const std::string& own, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"--server", address, "--data", "synthetic#1/3"};
+    if (!own.empty()) arguments.insert(arguments.end(), {"--identity", own});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  expect_refusal("gradwire-client", client("thief", {"--token", tokens[0]}), 2, "another key");
+  expect_refusal("gradwire-client", client("", {"--ca", "identity/ca.pem"}), 2, "--token");
+  ASSERT_EQ(run("gradwire-server", {"revoke", "client-0", "--identity", "identity"}).code, 0);
+  expect_refusal("gradwire-client", client("me0", {}), 2, "was revoked");
+  const std::vector<std::string> others = init("others", 1);
+  const Ended stranger =
+      run("gradwire-client", client("stranger", {"--token", others[0], "--give-up-after-ms", "1"}));
+  EXPECT_EQ(stranger.code, 1) << stranger.said;
+  EXPECT_NE(stranger.said.find("another authority"), std::string::npos) << stranger.said;
+  const Ended plain = run("gradwire-client", client("", {"--give-up-after-ms", "1"}));
+  EXPECT_EQ(plain.code, 1) << plain.said;
+  EXPECT_NE(plain.said.find("speaks TLS"), std::string::npos) << plain.said;
+  for (const char* why : {"another key", "was revoked", "does not speak TLS"})
+    EXPECT_NE(server.log().find(why), std::string::npos) << server.log();
+}
+
+}  // namespace
+}  // namespace gradwire
