@@ -62,7 +62,8 @@ std::vector<const Kernels<Real>*> find_kernels() {
 #endif
   if (found.empty())
     throw std::runtime_error(
-        "this gradwire was built for the processor of another machine (GRADWIRE_KERNELS=native); build it here");
+        "this gradwire was built for the processor of another machine (GRADWIRE_KERNELS=native); build it "
+        "here");
   return found;
 #elif defined(__aarch64__)
   return {neon::table<Real>()};

@@ -31,7 +31,7 @@ class PiecesTest : public ::testing::Test {
   std::string give(std::uint64_t at, std::uint64_t bytes, std::uint64_t ticket = 7,
                    std::uint64_t total = kPiecedBytes, bool damaged = false) {
     const std::vector<std::byte> some(static_cast<std::size_t>(std::min(bytes, kMostPieced)), std::byte{9});
-    const auto content = at + bytes <= kPiecedBytes
+    const auto content = at <= kPiecedBytes && bytes <= kPiecedBytes - at
                              ? payload.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes))
                              : std::span<const std::byte>(some);
     const Encoded message = encode_piece({ticket, at, total}, content, crc32c(content) + (damaged ? 1 : 0));
