@@ -94,7 +94,8 @@ void run_client(const ClientOptions& options) {
   std::optional<TlsClient> tls;
   ServerConnection::MakeFilter filter;
   if (options.credentials || !options.ca_file.empty()) {
-    tls.emplace(TrustedServer{options.ca_file, options.ca_file.empty() ? options.credentials->realm : ""});
+    tls.emplace(TrustedServer{options.ca_file, options.ca_file.empty() ? options.credentials->realm : ""},
+                TlsVersion::k13, options.certificate);
     filter = [&tls](const std::string& host) { return tls->connect(host); };
   }
   BackOff back_off(options.back_off_base, options.back_off_cap, device());

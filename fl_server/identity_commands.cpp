@@ -17,7 +17,7 @@ namespace gradwire {
 namespace {
 
 struct Arguments {
-  std::string folder, name, relay;
+  std::string folder, name, relay, out;
   std::vector<std::string> hosts;
   std::uint32_t clients = 0;
   int days = 365, valid_hours = 7 * 24;
@@ -39,16 +39,19 @@ void add_folder(CLI::App& app, Arguments& a) {
 void add_name(CLI::App& app, Arguments& a) {
   app.add_option("NAME", a.name, "Of the client")->type_name("")->required();
 }
+void add_days(CLI::App& app, Arguments& a) {
+  app.add_option("--days", a.days, "How long the certificate is good")
+      ->type_name("N")
+      ->check(CLI::Range(1, 3650))
+      ->capture_default_str();
+}
 void add_hosts(CLI::App& app, Arguments& a) {
   app.add_option(
          "--host", a.hosts,
          "A name or address under which clients reach it; may be repeated. Else those that this machine has")
       ->type_name("HOST")
       ->allow_extra_args(false);
-  app.add_option("--days", a.days, "How long the certificate is good")
-      ->type_name("N")
-      ->check(CLI::Range(1, 3650))
-      ->capture_default_str();
+  add_days(app, a);
 }
 void add_validity(CLI::App& app, Arguments& a) {
   app.add_option("--valid-hours", a.valid_hours, "How long a token is good")
@@ -78,6 +81,16 @@ void enroll(const Arguments& a) {
   std::printf(
       "%s holds all that the relay needs: bring it to its machine, by a way that nobody else can read\n",
       a.relay.c_str());
+}
+
+void certify(const Arguments& a) {
+  std::filesystem::create_directories(a.out);
+  make_client_certificate(a.folder, a.out, a.name, std::chrono::days(a.days));
+  std::printf(
+      "%s/certificate.pem and certificate.key go into the client's --identity; a server asks for them where "
+      "its --identity "
+      "holds client-ca.pem\n",
+      a.out.c_str());
 }
 
 void list_clients(const Arguments& a) {
@@ -145,6 +158,20 @@ Example:
      [](const Arguments& a) {
        make_server_certificate(a.folder, a.folder, hosts_of(a), std::chrono::days(a.days));
      }},
+    {"certify", "Makes a certificate for a client, for servers that ask for one.",
+     R"(
+Example:
+  gradwire-server certify hospital-7 --identity identity --out hospital-7
+  cp identity/ca.pem identity/client-ca.pem       from the server's next start on, clients need one)",
+     [](CLI::App& app, Arguments& a) {
+       add_name(app, a);
+       add_folder(app, a);
+       app.add_option("--out", a.out, "The folder for certificate.pem and certificate.key")
+           ->type_name("DIR")
+           ->required();
+       add_days(app, a);
+     },
+     certify},
     {"clients", "Lists who may come.",
      R"(
 Example:

@@ -18,7 +18,9 @@ std::shared_ptr<TlsServer> open_server(const fs::path& folder, TlsVersion least)
   if (!fs::exists(folder / "server.pem"))
     throw std::invalid_argument("--identity " + folder.string() +
                                 ": holds no server.pem; make it with gradwire-server init");
-  return std::make_shared<TlsServer>(folder / "server.pem", folder / "server.key", least);
+  const fs::path client_ca = folder / "client-ca.pem";
+  return std::make_shared<TlsServer>(folder / "server.pem", folder / "server.key", least,
+                                     fs::exists(client_ca) ? client_ca : fs::path());
 }
 
 // Looks for a new certificate from time to time.
@@ -81,7 +83,8 @@ std::unique_ptr<SocketLayer> ServerIdentity::secure(std::unique_ptr<SocketLayer>
 std::unique_ptr<SocketLayer> secure_relay(std::unique_ptr<SocketLayer> sockets, const fs::path& folder,
                                           Log log) {
   const auto server = open_server(folder, TlsVersion::k13);
-  const auto client = std::make_shared<TlsClient>(TrustedServer{{}, open_identity(folder, "").realm});
+  const auto client = std::make_shared<TlsClient>(TrustedServer{{}, open_identity(folder, "").realm},
+                                                  TlsVersion::k13, certificate_in(folder));
   return filtered(std::move(sockets), {[server] { return server->accept(); },
                                        [client](const std::string& host) { return client->connect(host); },
                                        renewing(server, std::move(log))});

@@ -1,8 +1,9 @@
 // The folder that says who a server is and who its clients are, and the sockets that follow from it.
 //
-//   ca.pem, ca.key          the authority; the key is needed to make certificates alone, and may be kept
-//   elsewhere server.pem, server.key  what the server shows clients/                who may come
-//   (allow_list.h)
+//   ca.pem, ca.key          the authority; the key makes certificates, and may be kept elsewhere
+//   server.pem, server.key  what the server shows
+//   client-ca.pem           where it is there, clients must show a certificate of this authority, too
+//   clients/                who may come (allow_list.h)
 #pragma once
 
 #include <chrono>

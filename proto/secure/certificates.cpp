@@ -94,6 +94,25 @@ KeyPtr load_key(const fs::path& file) {
   return key;
 }
 
+// STEM.pem, with the certificate of the CA of `folder` behind it, and STEM.key. `alternatives`: other names
+// of it; may be empty.
+void make_leaf(const fs::path& folder, const fs::path& stem, const std::string& name, const char* usage,
+               const std::string& alternatives, std::chrono::seconds validity) {
+  const CertificatePtr ca = load_certificate(folder / "ca.pem");
+  const KeyPtr ca_key = load_key(folder / "ca.key");
+  const KeyPtr key = make_key();
+  const CertificatePtr certificate = begin_certificate(key.get(), name, ca.get(), validity);
+  extend(certificate.get(), ca.get(), NID_basic_constraints, "critical,CA:FALSE");
+  extend(certificate.get(), ca.get(), NID_key_usage, "critical,digitalSignature");
+  extend(certificate.get(), ca.get(), NID_ext_key_usage, usage);
+  extend(certificate.get(), ca.get(), NID_authority_key_identifier, "keyid");
+  if (!alternatives.empty()) extend(certificate.get(), ca.get(), NID_subject_alt_name, alternatives);
+  need(X509_sign(certificate.get(), ca_key.get(), EVP_sha256()) > 0, "the certificate cannot be signed");
+  // The key first: who reads the files in between refuses the pair.
+  replace_private(stem.string() + ".key", gradwire::pem_of(key.get()));
+  write_whole(stem.string() + ".pem", pem_of(certificate.get()) + pem_of(ca.get()));
+}
+
 }  // namespace
 
 void make_authority(const fs::path& folder) {
@@ -109,14 +128,6 @@ void make_authority(const fs::path& folder) {
 
 void make_server_certificate(const fs::path& folder, const fs::path& to,
                              const std::vector<std::string>& hosts, std::chrono::seconds validity) {
-  const CertificatePtr ca = load_certificate(folder / "ca.pem");
-  const KeyPtr ca_key = load_key(folder / "ca.key");
-  const KeyPtr key = make_key();
-  const CertificatePtr certificate = begin_certificate(key.get(), "gradwire-server", ca.get(), validity);
-  extend(certificate.get(), ca.get(), NID_basic_constraints, "critical,CA:FALSE");
-  extend(certificate.get(), ca.get(), NID_key_usage, "critical,digitalSignature");
-  extend(certificate.get(), ca.get(), NID_ext_key_usage, "serverAuth");
-  extend(certificate.get(), ca.get(), NID_authority_key_identifier, "keyid");
   std::string names;
   for (const std::string& host : hosts) {
     if (host.empty() || host.find_first_of(", \n") != host.npos)
@@ -124,11 +135,12 @@ void make_server_certificate(const fs::path& folder, const fs::path& to,
     names += (names.empty() ? "" : ",") + std::string(is_numeric(host) ? "IP:" : "DNS:") + host;
   }
   if (names.empty()) throw std::runtime_error("a server's certificate needs a name; give --host");
-  extend(certificate.get(), ca.get(), NID_subject_alt_name, names);
-  need(X509_sign(certificate.get(), ca_key.get(), EVP_sha256()) > 0, "the certificate cannot be signed");
-  // The key first: a server that reads the files in between refuses the pair and keeps what it has.
-  replace_private(to / "server.key", pem_of(key.get()));
-  write_whole(to / "server.pem", pem_of(certificate.get()) + pem_of(ca.get()));
+  make_leaf(folder, to / "server", "gradwire-server", "serverAuth", names, validity);
+}
+
+void make_client_certificate(const fs::path& folder, const fs::path& to, const std::string& name,
+                             std::chrono::seconds validity) {
+  make_leaf(folder, to / "certificate", name, "clientAuth", "", validity);
 }
 
 std::string fingerprint_of(X509* certificate) {

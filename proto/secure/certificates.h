@@ -19,6 +19,10 @@ void make_authority(const std::filesystem::path& folder);
 void make_server_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
                              const std::vector<std::string>& hosts, std::chrono::seconds validity);
 
+// The same for a client, for servers that ask for certificates: TO/certificate.pem and TO/certificate.key.
+void make_client_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
+                             const std::string& name, std::chrono::seconds validity);
+
 // SHA-256 of the first certificate of a PEM file, in base64url. Throws std::runtime_error.
 std::string fingerprint_of(const std::filesystem::path& pem);
 

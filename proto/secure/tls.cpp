@@ -30,6 +30,23 @@ SslContextPtr make_context(const SSL_METHOD* method, TlsVersion least) {
   return context;
 }
 
+// Throws std::invalid_argument.
+void use_certificate(SSL_CTX* context, const fs::path& certificate, const fs::path& key) {
+  if (const Status status = check_private(key); !status) refuse_files(status.error().message);
+  if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1)
+    refuse_files(certificate.string() + ": is no certificate in PEM: " + openssl_reason());
+  if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1)
+    refuse_files(key.string() + ": is not the key of " + certificate.string() + ": " + openssl_reason());
+}
+bool has_expired(SSL_CTX* context) {
+  return X509_cmp_current_time(X509_get0_notAfter(SSL_CTX_get0_certificate(context))) < 0;
+}
+// Throws std::invalid_argument.
+void trust_authorities(SSL_CTX* context, const fs::path& file) {
+  if (SSL_CTX_load_verify_file(context, file.c_str()) != 1)
+    refuse_files(file.string() + ": holds no certificate in PEM: " + openssl_reason());
+}
+
 SslPtr make_ssl(SSL_CTX* context) {
   SslPtr ssl(SSL_new(context));
   if (!ssl) throw std::bad_alloc();
@@ -38,11 +55,17 @@ SslPtr make_ssl(SSL_CTX* context) {
 
 }  // namespace
 
+ClientCertificate certificate_in(const fs::path& folder) {
+  if (folder.empty() || !fs::exists(folder / "certificate.pem")) return {};
+  return {folder / "certificate.pem", folder / "certificate.key"};
+}
+
 // ---- the server ----
 
 struct TlsServer::Impl {
   fs::path certificate, key;
   TlsVersion least;
+  fs::path client_ca;  // empty: peers need no certificate
   SslContextPtr context;
   std::pair<fs::file_time_type, fs::file_time_type> changed;
 
@@ -52,20 +75,24 @@ struct TlsServer::Impl {
   }
   // Throws std::invalid_argument.
   SslContextPtr load() const {
-    if (const Status status = check_private(key); !status) refuse_files(status.error().message);
     SslContextPtr made = make_context(TLS_server_method(), least);
-    if (SSL_CTX_use_certificate_chain_file(made.get(), certificate.c_str()) != 1)
-      refuse_files(certificate.string() + ": is no certificate in PEM: " + openssl_reason());
-    if (SSL_CTX_use_PrivateKey_file(made.get(), key.c_str(), SSL_FILETYPE_PEM) != 1)
-      refuse_files(key.string() + ": is not the key of " + certificate.string() + ": " + openssl_reason());
-    if (X509_cmp_current_time(X509_get0_notAfter(SSL_CTX_get0_certificate(made.get()))) < 0)
+    use_certificate(made.get(), certificate, key);
+    if (has_expired(made.get()))
       refuse_files(certificate.string() + ": has expired; make a new one with gradwire-server renew");
+    if (!client_ca.empty()) {
+      trust_authorities(made.get(), client_ca);
+      SSL_CTX_set_client_CA_list(made.get(), SSL_load_client_CA_file(client_ca.c_str()));
+      SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+      // A session of a server that asked nobody is none of this one.
+      static constexpr unsigned char kAsksForCertificates[] = "client-ca";
+      SSL_CTX_set_session_id_context(made.get(), kAsksForCertificates, sizeof kAsksForCertificates - 1);
+    }
     return made;
   }
 };
 
-TlsServer::TlsServer(fs::path certificate, fs::path key, TlsVersion least)
-    : impl_(new Impl{std::move(certificate), std::move(key), least, nullptr, {}}) {
+TlsServer::TlsServer(fs::path certificate, fs::path key, TlsVersion least, fs::path client_ca)
+    : impl_(new Impl{std::move(certificate), std::move(key), least, std::move(client_ca), nullptr, {}}) {
   impl_->changed = impl_->times();
   impl_->context = impl_->load();
 }
@@ -118,12 +145,17 @@ struct TlsClient::Impl {
   }
 };
 
-TlsClient::TlsClient(const TrustedServer& trusted, TlsVersion least) : impl_(new Impl) {
+TlsClient::TlsClient(const TrustedServer& trusted, TlsVersion least, const ClientCertificate& own)
+    : impl_(new Impl) {
   impl_->pin = trusted.ca_pin;
   impl_->context = make_context(TLS_client_method(), least);
   SSL_CTX* const context = impl_->context.get();
-  if (!trusted.ca_file.empty() && SSL_CTX_load_verify_file(context, trusted.ca_file.c_str()) != 1)
-    refuse_files(trusted.ca_file.string() + ": holds no certificate in PEM: " + openssl_reason());
+  if (!trusted.ca_file.empty()) trust_authorities(context, trusted.ca_file);
+  if (!own.certificate.empty()) {
+    use_certificate(context, own.certificate, own.key);
+    if (has_expired(context))
+      refuse_files(own.certificate.string() + ": has expired; ask who signed it for a new one");
+  }
   SSL_CTX_set_app_data(context, impl_.get());
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, Impl::check);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);

@@ -16,8 +16,10 @@ enum class TlsVersion : std::uint8_t { k12, k13 };
 class TlsServer {
  public:
   // PEM files: the certificate with those that lead to the CA behind it, and the key, which nobody else may
-  // read. Throws std::invalid_argument, one line that names the file.
-  TlsServer(std::filesystem::path certificate, std::filesystem::path key, TlsVersion least = TlsVersion::k13);
+  // read. client_ca: only peers with a certificate of one of the authorities in that file may connect; empty:
+  // they need none. Throws std::invalid_argument, one line that names the file.
+  TlsServer(std::filesystem::path certificate, std::filesystem::path key, TlsVersion least = TlsVersion::k13,
+            std::filesystem::path client_ca = {});
   ~TlsServer();
   TlsServer(const TlsServer&) = delete;
   TlsServer& operator=(const TlsServer&) = delete;
@@ -39,12 +41,21 @@ struct TrustedServer {
   std::string ca_pin;             // SHA-256 of the CA's certificate, as fingerprint_of() writes it
 };
 
+// What a client shows to a server that asks for it: PEM files, as those of a server. Empty: nothing.
+struct ClientCertificate {
+  std::filesystem::path certificate, key;
+};
+
+// FOLDER/certificate.pem and .key, of an identity (identity.h) that has them.
+ClientCertificate certificate_in(const std::filesystem::path& folder);
+
 // What the connections of one client share. It resumes its last session where the server allows it: no
 // certificates then cross the network. For one thread.
 class TlsClient {
  public:
   // Throws std::invalid_argument, one line.
-  explicit TlsClient(const TrustedServer& trusted, TlsVersion least = TlsVersion::k13);
+  explicit TlsClient(const TrustedServer& trusted, TlsVersion least = TlsVersion::k13,
+                     const ClientCertificate& own = {});
   ~TlsClient();
   TlsClient(const TlsClient&) = delete;
   TlsClient& operator=(const TlsClient&) = delete;

@@ -225,6 +225,22 @@ Error TlsFilter::trouble(int result) {
       ERR_clear_error();
       return Error{std::string("the ") + peer + " does not speak TLS"};
     }
+    if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+      ERR_clear_error();
+      return Error{"the client shows no certificate, and this server asks for one (client-ca.pem)"};
+    }
+    if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && end_ == End::kServer) {
+      ERR_clear_error();
+      return Error{std::string("the certificate of the client is not to be trusted: ") +
+                   X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get()))};
+    }
+    if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED) {
+      ERR_clear_error();
+      return Error{
+          "the server asks for a certificate: ask its operator for certificate.pem and certificate.key, and "
+          "put "
+          "them into the folder of --identity"};
+    }
     return Error{"TLS: " + openssl_reason()};
   }
   return Error{"TLS: the connection was ended"};

@@ -137,5 +137,26 @@ TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
     EXPECT_NE(server.log().find(why), std::string::npos) << server.log();
 }
 
+TEST_F(IdentityProcess, AServerWithAnAuthorityForClientsServesThoseThatShowACertificate) {
+  write_config();
+  const std::vector<std::string> tokens = init("identity", kClients);
+  fs::copy_file(folder.path() / "identity/ca.pem", folder.path() / "identity/client-ca.pem");
+  Process server = start_server({"--identity", "identity"});
+  std::vector<Process> clients;
+  for (std::uint32_t part = 0; part < kClients; ++part) {
+    const std::string own = "me" + std::to_string(part), name = "client-" + std::to_string(part);
+    if (part == 0) {
+      const Ended without = run("gradwire-client", {"--server", address, "--identity", own, "--token",
+                                                    tokens[part], "--give-up-after-ms", "1"});
+      EXPECT_EQ(without.code, 1) << without.said;
+      EXPECT_NE(without.said.find("certificate.pem"), std::string::npos) << without.said;
+    }
+    ASSERT_EQ(run("gradwire-server", {"certify", name, "--identity", "identity", "--out", own}).code, 0);
+    clients.push_back(start_known(part, address, tokens[part]));
+  }
+  expect_all_end_well(server, clients);
+  EXPECT_NE(server.log().find("shows no certificate"), std::string::npos) << server.log();
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -194,6 +194,35 @@ TEST_F(Tls, AClientResumesItsSession) {
   EXPECT_LT(bytes[1] + 500, bytes[0]) << "no certificates the second time";
 }
 
+TEST_F(Tls, AServerThatAsksForCertificatesSpeaksWithWhoeverHasOneOfItsAuthority) {
+  const auto place = folder_.path() / "authority", other = make("other", std::chrono::hours(1));
+  make_client_certificate(place, place, "a", std::chrono::hours(1));
+  make_client_certificate(other, other, "a", std::chrono::hours(1));
+  TlsServer asks(place / "server.pem", place / "server.key", TlsVersion::k13, place / "ca.pem");
+  // The client hears of it after its own end is done: by an alert in the place of the first bytes.
+  const auto trouble_with = [&](TlsServer& to, const ClientCertificate& own) {
+    TlsClient client(by_pin(), TlsVersion::k13, own);
+    const Filter here = client.connect("127.0.0.1"), there = to.accept();
+    std::string trouble = carry(*here, *there);
+    if (there->ready()) {
+      EXPECT_TRUE(here->write(as_bytes_of("hello")));
+      trouble += carry(*here, *there);
+      EXPECT_EQ(read_all(*there), "hello");
+    }
+    return trouble;
+  };
+  EXPECT_EQ(trouble_with(asks, certificate_in(place)), "");
+  EXPECT_NE(trouble_with(asks, {}).find("shows no certificate"), std::string::npos) << trouble_with(asks, {});
+  const std::string foreign = trouble_with(asks, certificate_in(other));
+  EXPECT_NE(foreign.find("the certificate of the client is not to be trusted"), std::string::npos) << foreign;
+  const std::string servers = trouble_with(asks, {place / "server.pem", place / "server.key"});
+  EXPECT_NE(servers, "") << "a server's certificate is none of a client";
+  EXPECT_EQ(trouble_with(*server(), certificate_in(place)), "") << "a server that does not ask does not mind";
+  EXPECT_EQ(certificate_in(folder_.path()).certificate, "");
+  EXPECT_THROW(TlsServer(place / "server.pem", place / "server.key", TlsVersion::k13, place / "absent.pem"),
+               std::invalid_argument);
+}
+
 TEST_F(Tls, GarbageIsAnErrorAndNothingElse) {
   const auto own = server();
   Random random(7, "garbage");
