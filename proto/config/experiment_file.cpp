@@ -99,14 +99,17 @@ const KnownKey* find_key(const std::string& section, const std::string& key) {
   std::string elsewhere;
   for (const KnownKey& known : known_keys()) {
     if (known.section == section) siblings.push_back(known.key);
-    if (known.key == key && elsewhere.empty()) elsewhere = path_of(known.section, known.key);
+    if (known.key != key || !elsewhere.empty()) continue;
+    elsewhere = known.section.empty()
+                    ? "; '" + known.key + "' stands at the top of the file, before the sections"
+                    : "; did you mean '" + path_of(known.section, known.key) + "'?";
   }
   std::string message = "unknown key '" + key + "'";
   if (!section.empty()) message += " in [" + section + "]";
   if (section.empty() && is_section(key)) {
     message = "'" + key + "' is a section: write [" + key + "], and its keys below";
   } else {
-    message += elsewhere.empty() ? suggest(key, siblings) : "; did you mean '" + elsewhere + "'?";
+    message += elsewhere.empty() ? suggest(key, siblings) : elsewhere;
   }
   throw ConfigError(path_of(section, key), message);
 }

@@ -105,6 +105,17 @@ Bytes with_header(const Bytes& good, Change change) {
   return frame(static_cast<FrameType>(good[5]), header.SerializeAsString(), payload_of(good));
 }
 
+TEST_F(HostileBytes, ARequestThatNobodyKnowsIsAnError) {
+  const Bytes good = encode_envelope({m.payload(Shape::kDense, 0, kDim, Values::kNoise)});
+  ASSERT_EQ(envelope_error_of(good), "");
+  std::string header = header_of(good);
+  ASSERT_EQ(header.substr(0, 2), std::string("\x08\x00", 2)) << "the first field is the request";
+  for (const char unknown : {'\x04', '\x7f'}) {
+    header[1] = unknown;
+    EXPECT_NE(envelope_error_of(frame(FrameType::kRound, header, payload_of(good))), "");
+  }
+}
+
 TEST_F(HostileBytes, EveryFlippedBitIsAnError) {
   for (const Bytes& good : uplinks()) {
     ASSERT_EQ(error_of(good), "");

@@ -309,7 +309,6 @@ TYPED_TEST(CodecOf, GoodbyeHasNoBodyAndAnEvaluationOneDenseVector) {
   EXPECT_TRUE(ask(Request::kMeasure, {x}));
   EXPECT_FALSE(ask(Request::kMeasure, {}));
   EXPECT_FALSE(ask(Request::kMeasure, {this->m.payload(Shape::kDense, 0, 4999, Values::kNoise)}));
-  EXPECT_FALSE(ask(static_cast<Request>(4), {x}));
   EXPECT_FALSE(ask(Request::kGoodbye, {x}));
   EXPECT_FALSE(
       receive(slot, this->context, flatten(codec.encode({Request::kRound, 8, 7}, nullptr, nullptr))));

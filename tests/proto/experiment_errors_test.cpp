@@ -20,6 +20,9 @@ TEST(ExperimentErrors, FindAKeyThatBelongsToAnotherSection) {
             "dir/a.toml:15: unknown key 'participation' in [run]; did you mean 'clients.participation'?");
   EXPECT_EQ(error_of("rounds = 3\n" + kGood),
             "dir/a.toml:1: unknown key 'rounds'; did you mean 'run.rounds'?");
+  EXPECT_EQ(error_of(with("seed = 8")),
+            "dir/a.toml:15: unknown key 'seed' in [run]; 'seed' stands at the top of the file, before the "
+            "sections");
   EXPECT_EQ(
       error_of(replaced("step_size", "participation = 0.5\nstep_size")),
       "dir/a.toml:12: unknown key 'participation' in [algorithm]; did you mean 'clients.participation'?");
