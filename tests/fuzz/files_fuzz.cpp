@@ -1,0 +1,250 @@
+// What users and their programs write: experiments, data sets, files of numbers, and words of the command
+// line.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include "base/config_error.h"
+#include "compressors/compressor.h"
+#include "engine/data/csv.h"
+#include "engine/data/idx.h"
+#include "engine/data/libsvm.h"
+#include "engine/files/number_file.h"
+#include "proto/config/client_seconds.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
+#include "proto/config/toml_reader.h"
+#include "proto/store/model_file.h"
+#include "proto/wire/address.h"
+#include "proto/wire/codec.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace gradwire::fuzz {
+namespace {
+
+// A folder of this process, in memory where the machine has such a place.
+const std::filesystem::path& scratch_folder() {
+  struct Folder {
+    std::filesystem::path path;
+    Folder() {
+      const std::filesystem::path memory = "/dev/shm";
+      std::error_code none;
+      path = (std::filesystem::is_directory(memory, none) ? memory : std::filesystem::temp_directory_path()) /
+             ("gradwire-fuzz-" + std::to_string(::getpid()));
+      std::filesystem::create_directories(path);
+    }
+    ~Folder() {
+      std::error_code none;
+      std::filesystem::remove_all(path, none);
+    }
+  };
+  static const Folder folder;
+  return folder.path;
+}
+std::filesystem::path write_scratch(const std::string& name, Input bytes) {
+  const auto path = scratch_folder() / name;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return path;
+}
+
+// An error for a user: one line, that begins with the name of the file.
+void check_words(const std::exception& error, std::string_view begins) {
+  const std::string_view what = error.what();
+  check(what.starts_with(begins), "the error does not begin with the name of the file");
+  check(what.find('\n') == std::string_view::npos, "the error has several lines");
+}
+
+void check_rows(const Dataset& data) {
+  check(data.rows() > 0 && data.row_start.size() == data.rows() + 1, "data without rows");
+  for (std::size_t r = 0; r < data.rows(); ++r) {
+    check(std::isfinite(data.label[r]), "a label that is no number");
+    std::uint64_t least = 0;
+    for (const std::uint32_t column : data.row_columns(r)) {
+      check(column >= least && column < data.columns, "a feature out of order or range");
+      least = std::uint64_t{column} + 1;
+    }
+    for (const double value : data.row_values(r)) check(std::isfinite(value), "a feature that is no number");
+  }
+}
+
+}  // namespace
+
+bool run_experiment(Input input) {
+  bool taken = unpack_experiment(text_of(input)).has_value();
+  try {
+    const LoadedExperiment loaded = parse_experiment(text_of(input), "f.toml");
+    const std::string again = to_toml(loaded.experiment);
+    const LoadedExperiment twice = parse_experiment(again, "f.toml");
+    check(settings_of(twice.experiment) == settings_of(loaded.experiment), "another experiment was written");
+    const auto unpacked = unpack_experiment(pack_experiment(loaded.experiment));
+    check(unpacked && settings_of(*unpacked) == settings_of(loaded.experiment),
+          "another experiment travelled");
+    taken = true;
+  } catch (const ExperimentError& error) {
+    check_words(error, "f.toml");
+  }
+  try {
+    (void)read_toml(text_of(input));
+    taken = !read_toml_sweep(text_of(input), "sweep", "grid").keys.empty() || taken;
+  } catch (const TomlError&) {
+  }
+  return taken;
+}
+std::vector<Bytes> experiment_seeds() {
+  return {
+      bytes_of("[problem]\nkind = \"logistic\"\ndata = \"libsvm:a9a\"\nregularizer = \"l2\"\nlambda = 1e-3\n"
+               "[clients]\ncount = 20\npartition = \"iid\"\n[algorithm]\nname = \"ef21\"\ncompressor = "
+               "\"topk:k=1%\"\nstep_size = \"theory\"\n[run]\nrounds = 100\n"),
+      bytes_of("[problem]\nkind = \"quadratic\"\ndim = 10\n[clients]\ncount = 3\n[algorithm]\nname = "
+               "\"marina\"\ncompressor = \"randk:k=2\"\np = 0.5\n[run]\nrounds = 3\n[sweep]\n"
+               "algorithm.step_size = [\"theory\", 0.1]\n[[sweep.grid]]\nalgorithm.p = [0.1]\n")};
+}
+
+bool run_libsvm(Input input) {
+  try {
+    check_rows(parse_libsvm(text_of(input), "f.txt"));
+    return true;
+  } catch (const DataError& error) {
+    check_words(error, "f.txt");
+    return false;
+  }
+}
+std::vector<Bytes> libsvm_seeds() {
+  return {bytes_of("-1 3:1 11:0.5 # a comment\n+1 1:-2e-3 2:4\n\n1 5:7\n")};
+}
+
+bool run_csv(Input input) {
+  try {
+    check_rows(parse_csv(text_of(input), "f.csv"));
+    return true;
+  } catch (const DataError& error) {
+    check_words(error, "f.csv");
+    return false;
+  }
+}
+std::vector<Bytes> csv_seeds() {
+  return {bytes_of("a,b,label\n0.5,2,-1\n3,4e2,1\n"), bytes_of("1, 0.5\r\n\r\n2,7\r\n")};
+}
+
+// Two files, whose lengths come first.
+bool run_idx(Input input) {
+  Cursor cursor(input);
+  const Input images = cursor.bytes(cursor.u16());
+  write_scratch("train-images-idx3-ubyte", images);
+  write_scratch("train-labels-idx1-ubyte", cursor.rest());
+  try {
+    check_rows(read_idx(scratch_folder()));
+    return true;
+  } catch (const DataError& error) {
+    check_words(error, scratch_folder().string());
+    return false;
+  }
+}
+std::vector<Bytes> idx_seeds() {
+  Bytes images, labels, seed;
+  const auto put_u32 = [](Bytes& to, unsigned value) {  // big-endian
+    for (int shift = 24; shift >= 0; shift -= 8) put_u8(to, value >> shift & 0xff);
+  };
+  for (const unsigned field : {0x803u, 2u, 2u, 3u}) put_u32(images, field);
+  for (unsigned pixel = 0; pixel < 12; ++pixel) put_u8(images, 20 * pixel);
+  for (const unsigned field : {0x801u, 2u}) put_u32(labels, field);
+  for (const unsigned label : {3u, 7u}) put_u8(labels, label);
+  put_sized(seed, images);
+  seed.insert(seed.end(), labels.begin(), labels.end());
+  return {seed};
+}
+
+bool run_numbers(Input input) {
+  const auto file = write_scratch("numbers", input);
+  Vec<double> doubles(3, 5.0);
+  const Status whole = load_numbers<double>(file, doubles);
+  if (!whole) {
+    check(whole.error().message.starts_with(file.string()),
+          "the error does not begin with the name of the file");
+    for (const double x : doubles) check(x == 5, "a file that is refused changed numbers");
+  }
+  Vec<float> floats(2);
+  bool taken = load_numbers<float>(file, floats).has_value() || whole;
+  (void)load_raw_numbers<double>(file, doubles);
+  try {
+    (void)read_model(file);
+    taken = true;
+  } catch (const std::runtime_error& error) {
+    check_words(error, file.string());
+  }
+  return taken;
+}
+std::vector<Bytes> numbers_seeds() {
+  const Vec<double> x{1, -2, 0.5};
+  const Vec<float> y{1, 2};
+  std::vector<Bytes> seeds;
+  const auto file = scratch_folder() / "seed";
+  const auto add = [&] {
+    std::ifstream in(file, std::ios::binary);
+    seeds.push_back(bytes_of(std::string(std::istreambuf_iterator<char>(in), {})));
+  };
+  check(save_numbers<double>(file, x).has_value(), "numbers cannot be saved");
+  add();
+  check(save_npy<float>(file, y).has_value(), "numbers cannot be saved");
+  add();
+  write_model<double>(file, x);
+  add();
+  std::filesystem::remove(file);
+  return seeds;
+}
+
+// An input is a word and, in its first byte, whose.
+bool run_words(Input input) {
+  Cursor cursor(input);
+  const std::uint8_t whose = cursor.u8();
+  const std::string word(text_of(cursor.rest()));
+  try {
+    switch (whose % 5) {
+      case 0: {
+        bool taken = false;
+        for (const AddressUse use : {AddressUse::kToConnect, AddressUse::kToListen})
+          if (const auto address = parse_address(word, use)) {
+            check(!address->port.empty() && address->port.size() <= 5, "a port of other length");
+            (void)is_loopback(*address);
+            taken = true;
+          }
+        return taken;
+      }
+      case 1: {
+        const Compressor c = parse_compressor(word, 100, 4);
+        check(to_spec(parse_compressor(to_spec(c), 100, 4)) == to_spec(c), "another compressor was written");
+        return true;
+      }
+      case 2: return parse_zstd_mode(word).has_value();
+      case 3: {
+        const ClientSeconds seconds = parse_client_seconds(word);
+        if (seconds.trace.empty()) check(seconds.of(1, 3, 7) >= 0, "work of less than no time");
+        return true;
+      }
+      default: return read_toml_value(word).has_value();
+    }
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+std::vector<Bytes> words_seeds() {
+  std::vector<Bytes> seeds;
+  const auto add = [&](unsigned whose, std::string_view word) {
+    Bytes seed;
+    put_u8(seed, whose);
+    const Bytes text = bytes_of(word);
+    seed.insert(seed.end(), text.begin(), text.end());
+    seeds.push_back(std::move(seed));
+  };
+  for (const char* address : {"127.0.0.1:7000", "[::1]:80", ":7000", "localhost:1"}) add(0, address);
+  for (const char* spec : {"induced(topk:k=1%,randk:k=5)", "natural_dithering:s=8,p=inf", "permk"})
+    add(1, spec);
+  add(2, "19");
+  add(3, "0.1*sqrt*pareto:1.5+fail:0.1");
+  add(4, "[1, 2.5, \"a\"]");
+  return seeds;
+}
+
+}  // namespace gradwire::fuzz

@@ -1,0 +1,113 @@
+// Targets of the fuzzer: functions that take any bytes as a peer, a file or a user would give them, and throw
+// where the program then does what it must not. tools/fuzz lets libFuzzer look for such bytes; fuzz_test.cpp
+// gives the targets what it has found so far, in every build.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradwire::fuzz {
+
+using Bytes = std::vector<std::byte>;
+using Input = std::span<const std::byte>;
+
+struct Target {
+  std::string_view name;  // of its corpus, too: corpus/NAME.hex
+  bool (*run)(Input);     // true: it was taken
+  // Bytes to begin with, by the real encoders: what honest peers send. They are taken.
+  std::vector<Bytes> (*seeds)();
+};
+std::span<const Target> targets();
+
+// A bug was found.
+inline void check(bool holds, const char* what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+// Reads an input from its front. At its end: zeros, and no bytes.
+class Cursor {
+ public:
+  explicit Cursor(Input input) : rest_(input) {}
+  bool at_end() const { return rest_.empty(); }
+  std::uint8_t u8() {
+    const Input one = bytes(1);
+    return one.empty() ? 0 : static_cast<std::uint8_t>(one[0]);
+  }
+  std::uint32_t u16() {
+    const std::uint32_t low = u8();
+    return low | static_cast<std::uint32_t>(u8()) << 8;
+  }
+  // At most that many.
+  Input bytes(std::size_t most) {
+    const Input front = rest_.first(most < rest_.size() ? most : rest_.size());
+    rest_ = rest_.subspan(front.size());
+    return front;
+  }
+  Input rest() { return bytes(rest_.size()); }
+
+ private:
+  Input rest_;
+};
+
+inline std::string_view text_of(Input bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+inline Bytes bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+// What Cursor reads by u8(), by u16() and then bytes() of that many.
+inline void put_u8(Bytes& to, unsigned value) { to.push_back(static_cast<std::byte>(value)); }
+inline void put_u16(Bytes& to, std::size_t value) {
+  put_u8(to, value & 0xff);
+  put_u8(to, value >> 8 & 0xff);
+}
+inline void put_sized(Bytes& to, Input bytes) {
+  put_u16(to, bytes.size());
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+// ---- the targets, by the file that has them ----
+
+// wire_fuzz.cpp
+bool run_frame(Input);
+std::vector<Bytes> frame_seeds();
+bool run_reply(Input);
+std::vector<Bytes> reply_seeds();
+bool run_request(Input);
+std::vector<Bytes> request_seeds();
+bool run_pieces(Input);
+std::vector<Bytes> pieces_seeds();
+bool run_handshake(Input);
+std::vector<Bytes> handshake_seeds();
+
+// files_fuzz.cpp
+bool run_experiment(Input);
+std::vector<Bytes> experiment_seeds();
+bool run_libsvm(Input);
+std::vector<Bytes> libsvm_seeds();
+bool run_csv(Input);
+std::vector<Bytes> csv_seeds();
+bool run_idx(Input);
+std::vector<Bytes> idx_seeds();
+bool run_numbers(Input);
+std::vector<Bytes> numbers_seeds();
+bool run_words(Input);
+std::vector<Bytes> words_seeds();
+
+// store_fuzz.cpp
+bool run_snapshot(Input);
+std::vector<Bytes> snapshot_seeds();
+bool run_journal(Input);
+std::vector<Bytes> journal_seeds();
+
+// server_fuzz.cpp
+bool run_server(Input);
+std::vector<Bytes> server_seeds();
+
+}  // namespace gradwire::fuzz

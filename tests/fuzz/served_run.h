@@ -1,0 +1,163 @@
+// A server with two honest clients on simulated streams, a disk and a clock, and beside them connections on
+// which somebody writes what a fuzzer says.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/crc32c.h"
+#include "fl_server/net/hub.h"
+#include "fl_server/net/tcp_transport.h"
+#include "fl_server/plan_of_joins.h"
+#include "fl_server/run_about.h"
+#include "proto/config/experiment_file.h"
+#include "proto/config/settings.h"
+#include "proto/store/run_store.h"
+#include "proto/wire/codec_context.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/simulated/at_the_last.h"
+#include "tests/simulated/simulated_peer.h"
+
+namespace gradwire::fuzz {
+
+inline constexpr std::uint32_t kHonest = 2;
+inline constexpr std::uint32_t kServedRounds = 5;
+
+inline const LoadedExperiment& served_experiment() {
+  static const LoadedExperiment loaded = parse_experiment(
+      "[problem]\nkind = \"quadratic\"\ndim = 8\n[clients]\ncount = 2\n[algorithm]\nname = \"ef21\"\n"
+      "compressor = \"topk:k=2\"\nstep_size = 0.1\n[run]\nrounds = 5\n",
+      "f.toml");
+  return loaded;
+}
+
+// The connections of somebody who is not honest. A script is a list of steps, the first byte of each says
+// which:
+//   0  another connection, in place of number u8 % 3
+//   1  bytes, u16 of them, on the current one
+//   2  a frame with right checksums: type u8, channel u8, header (u16 bytes), payload (u16 bytes)
+//   3  nothing, for u8 / 4 seconds
+//   4  close it
+class Stranger {
+ public:
+  Stranger(SimulatedTime& time, Random& random, const StreamWeather& weather, Harbour& harbour, Input script)
+      : time_(time), random_(random), weather_(weather), harbour_(harbour), script_(script) {}
+  ~Stranger() {
+    for (auto& wire : wires_)
+      if (wire) wire->close(Wire::kClient);
+  }
+  void begin() {
+    time_.in(0.01, [this] { step(); });
+  }
+
+ private:
+  void step() {
+    double seconds = 0.02;
+    if (script_.at_end() || harbour_.server == nullptr) return;
+    auto& wire = wires_[at_];
+    switch (script_.u8() % 5) {
+      case 0: {
+        at_ = script_.u8() % 3;
+        auto& next = wires_[at_];
+        if (next) next->close(Wire::kClient);
+        next = std::make_shared<Wire>(time_, random_, weather_);
+        next->told[Wire::kClient] = [end = next.get()] { end->read(Wire::kClient, SIZE_MAX); };
+        harbour_.server->connect(next);
+        break;
+      }
+      case 1: say(script_.bytes(script_.u16())); break;
+      case 2: {
+        const auto type = static_cast<FrameType>(script_.u8());
+        const std::uint32_t channel = script_.u8();
+        const Input header = script_.bytes(script_.u16());
+        const Input payload = script_.bytes(script_.u16());
+        say(write_prefix(type, header, payload.size(), crc32c(payload), channel));
+        say(header);
+        say(payload);
+        break;
+      }
+      case 3: seconds = 0.25 * script_.u8(); break;
+      default:
+        if (wire) wire->close(Wire::kClient);
+        wire.reset();
+    }
+    time_.in(seconds, [this] { step(); });
+  }
+  void say(Input bytes) {
+    if (wires_[at_]) wires_[at_]->write(Wire::kClient, text_of(bytes));
+  }
+
+  SimulatedTime& time_;
+  Random& random_;
+  const StreamWeather& weather_;
+  Harbour& harbour_;
+  Cursor script_;
+  std::shared_ptr<Wire> wires_[3];
+  std::size_t at_ = 0;
+};
+
+struct Served {
+  std::vector<std::string> states;  // of the server half, after each committed round
+  std::string why_not;              // the run did not end well; empty: it did
+};
+
+// `early`: the stranger is there before the clients have joined.
+inline Served serve(Input script, bool early, Disk& disk) {
+  const LoadedExperiment& loaded = served_experiment();
+  Served served;
+  SimulatedTime time;
+  Random random(1, "served");
+  const StreamWeather weather{.delay_seconds = 0.001};
+  const PeerHabits habits;
+  Harbour harbour;
+  std::vector<std::unique_ptr<SimulatedPeer>> peers;
+  for (std::uint32_t c = 0; c < kHonest; ++c)
+    peers.push_back(std::make_unique<SimulatedPeer>(time, random, weather, habits, harbour,
+                                                    "honest-" + std::to_string(c), 7 + c));
+  Stranger stranger(time, random, weather, harbour, script);
+  try {
+    HubOptions options;
+    options.clients = kHonest;
+    options.experiment = pack_experiment(loaded.experiment);
+    options.table = ClientTable(kHonest);
+    options.most_for_relay_bytes = 1 << 20;
+    Hub hub(options, std::make_unique<SimulatedSockets>(time, random, weather, harbour));
+    if (early) stranger.begin();
+    hub.gather(std::chrono::minutes(5));
+    const RunPlan plan = plan_of_joins(loaded, hub.table());
+    const RunAbout about{plan.asked, plan.experiment, start_frame(plan, 5), hub.table()};
+    const auto setup = make_setup<double>(plan, Seat::kServer);
+    const auto half = make_server<double>(setup);
+    Ledger ledger;
+    AtTheLast beside;
+    Journal journal(disk, Durability::kProcess);
+    RunStore<double> store(journal, beside, codec_context(*setup, {}), *half, ledger, save_about(about),
+                           SnapshotPolicy{.records = 2, .bytes_beside_state = 1 << 20});
+    store.begin();
+    TcpTransport<double> transport(hub, codec_context(*setup, {}), about.start, takes_sums(*setup));
+    if (!early) stranger.begin();
+    RoundLimits limits;
+    limits.rounds = kServedRounds;
+    limits.evaluate_every = 2;
+    limits.deadline_seconds = 30;
+    limits.attempts = 3;
+    LoopHooks<double> hooks;
+    hooks.before_apply = [&] { store.before_apply(); };
+    hooks.on_commit = [&](const RoundCommit<double>& commit) {
+      store.commit(commit);
+      served.states.push_back(half->save());
+    };
+    const Outcome outcome =
+        run_rounds<double>(*half, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+    if (outcome != Outcome::kFinished) served.why_not = "the run did not finish";
+    if (!hub.finish(std::chrono::seconds(20))) served.why_not = "not all clients heard the goodbye";
+  } catch (const std::logic_error&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    served.why_not = error.what();
+  }
+  return served;
+}
+
+}  // namespace gradwire::fuzz

@@ -1,0 +1,120 @@
+// The whole server as a state machine with a clock of its own, and beside its honest clients somebody who
+// writes anything. Unless he speaks for an honest client, nothing that he does changes a bit of the model.
+#include <cstring>
+
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
+#include "tests/fuzz/served_run.h"
+#include "tests/proto/simulated_disk.h"
+
+namespace gradwire::fuzz {
+namespace {
+
+const Served& undisturbed() {
+  static const Served served = [] {
+    SimulatedDisk disk;
+    return serve({}, false, disk);
+  }();
+  return served;
+}
+
+Bytes script_of(bool early) {
+  Bytes script;
+  put_u8(script, early ? 1 : 0);
+  return script;
+}
+void put_connection(Bytes& script, unsigned number) {
+  put_u8(script, 0);
+  put_u8(script, number);
+}
+void put_frame(Bytes& script, FrameType type, const std::string& header, const Bytes& payload = {},
+               unsigned channel = 0) {
+  put_u8(script, 2);
+  put_u8(script, static_cast<unsigned>(type));
+  put_u8(script, channel);
+  put_sized(script, std::as_bytes(std::span(header)));
+  put_sized(script, payload);
+}
+std::string hello_header(const std::string& name) {
+  wire::Hello hello;
+  hello.set_protocol(kWireVersion);
+  hello.set_client_name(name);
+  hello.set_process(77);
+  hello.set_connection(1);
+  return hello.SerializeAsString();
+}
+std::string join_header() {
+  wire::Join join;
+  join.set_columns(0);
+  join.set_sample_count(0);
+  join.set_test_count(0);
+  return join.SerializeAsString();
+}
+Encoded reply_of(ClientId client, std::uint64_t ticket, Codec<double>& codec, const Vec<double>& values) {
+  Uplink<double> reply;
+  reply.ticket = ticket;
+  reply.round = 1;
+  reply.client = client;
+  reply.parts = {Payload<double>::dense(values)};
+  return codec.encode(reply);
+}
+
+}  // namespace
+
+// The first byte: whether he comes before the others have joined. Then his script (served_run.h).
+bool run_server(Input input) {
+  Cursor cursor(input);
+  const bool early = cursor.u8() % 2 == 1;
+  SimulatedDisk disk;
+  const Served served = serve(cursor.rest(), early, disk);
+  const Served& expected = undisturbed();
+  check(expected.why_not.empty() && expected.states.size() == kServedRounds,
+        "the run without him does not end well");
+  const bool speaks_for_others = text_of(input).find("honest") != std::string_view::npos;
+  if (early || speaks_for_others) return true;
+  check(served.why_not.empty(), "he stopped the run of honest clients");
+  check(served.states == expected.states, "he changed the model of honest clients");
+  return true;
+}
+std::vector<Bytes> server_seeds() {
+  std::vector<Bytes> seeds;
+  for (const bool early : {false, true})
+    for (const std::string name : {"stranger", "honest-0"}) {
+      Bytes script = script_of(early);
+      put_connection(script, 0);
+      put_frame(script, FrameType::kHello, hello_header(name));
+      put_frame(script, FrameType::kJoin, join_header());
+      put_frame(script, FrameType::kHeartbeat, "");
+      CodecContext context;
+      context.dim = 8;
+      context.clients = kHonest;
+      Codec<double> codec(context);
+      const Vec<double> values(8, 9.0);
+      for (const std::uint64_t ticket : {5, 6, 7}) {
+        const Encoded reply = reply_of(0, ticket, codec, values);
+        const Bytes payload(reply.sections[0].begin(), reply.sections[0].end());
+        put_frame(script, FrameType::kReply, reply.header, payload);
+      }
+      seeds.push_back(script);
+    }
+  wire::Relay relay;
+  relay.set_protocol(kWireVersion);
+  relay.set_adds(true);
+  Bytes script = script_of(true);
+  put_connection(script, 0);
+  put_frame(script, FrameType::kRelay, relay.SerializeAsString());
+  put_frame(script, FrameType::kHello, hello_header("behind"), {}, 3);
+  put_frame(script, FrameType::kJoin, join_header(), {}, 3);
+  put_u8(script, 3);
+  put_u8(script, 80);
+  put_u8(script, 4);
+  seeds.push_back(script);
+  script = script_of(false);
+  put_connection(script, 1);
+  put_u8(script, 1);
+  put_sized(script, bytes_of("GET / HTTP/1.0\r\n\r\n"));
+  seeds.push_back(script);
+  return seeds;
+}
+
+}  // namespace gradwire::fuzz

@@ -1,0 +1,175 @@
+// What is on the disk of a server that starts again. A checksum protects all of it, so bytes that chance
+// changed are refused; here are also those whose checksums are right.
+#include <map>
+#include <memory>
+
+#include "proto/store/journal.h"
+#include "proto/store/round_record.h"
+#include "proto/store/run_store.h"
+#include "tests/fuzz/served_run.h"
+#include "tests/proto/simulated_disk.h"
+
+namespace gradwire::fuzz {
+namespace {
+
+// What a server has left on its disk, and its states.
+struct Left {
+  std::map<std::string, std::string> files;
+  std::vector<std::string> states;
+  std::shared_ptr<const Setup<double>> setup;
+  std::vector<Bytes> sections;  // of its newest snapshot: tag u8, bytes
+};
+std::shared_ptr<const Setup<double>> setup_of(std::span<const Section> sections) {
+  const auto said = snapshot_about(sections);
+  if (!said) return nullptr;
+  const auto about = load_about(said->about);
+  if (!about) return nullptr;
+  return make_setup<double>(plan_of_snapshot(about->asked, about->resolved, about->table), Seat::kServer);
+}
+const Left& left() {
+  static const Left made = [] {
+    Left l;
+    SimulatedDisk disk;
+    l.states = serve({}, false, disk).states;
+    const auto names = disk.list().value();
+    for (const std::string& name : names) l.files[name] = disk.contents(name);
+    Journal journal(disk, Durability::kProcess);
+    (void)journal.recover({.snapshot =
+                               [&](std::span<const Section> sections) {
+                                 l.setup = setup_of(sections);
+                                 l.sections.clear();
+                                 for (const Section& section : sections) {
+                                   Bytes bytes;
+                                   put_u8(bytes, section.tag);
+                                   put_sized(bytes, std::as_bytes(std::span(section.bytes)));
+                                   l.sections.push_back(std::move(bytes));
+                                 }
+                                 return true;
+                               },
+                           .record = [](std::string_view) { return true; }});
+    check(l.setup != nullptr, "the server left no snapshot");
+    return l;
+  }();
+  return made;
+}
+
+}  // namespace
+
+// Sections, each a tag u8 and its bytes (u16 of them); what follows the last, the tag 255, is a record.
+bool run_snapshot(Input input) {
+  Cursor cursor(input);
+  std::vector<Section> sections;
+  while (!cursor.at_end()) {
+    const std::uint8_t tag = cursor.u8();
+    if (tag == 255) break;
+    sections.push_back({tag, text_of(cursor.bytes(cursor.u16()))});
+  }
+  const Input record = cursor.rest();
+  std::string frame, packed;
+  for (const std::string_view piece : pack_snapshot(3, sections, frame)) packed += piece;
+  const auto unpacked = unpack_snapshot(3, packed);
+  check(unpacked && unpacked->size() == sections.size(), "a snapshot cannot be read back");
+  for (std::size_t k = 0; k < sections.size(); ++k)
+    check((*unpacked)[k].tag == sections[k].tag && (*unpacked)[k].bytes == sections[k].bytes,
+          "another section was read back");
+  (void)unpack_snapshot(3, text_of(input));
+
+  const auto half = make_server<double>(left().setup);
+  Ledger ledger;
+  ledger.committed.resize(kHonest);
+  const bool taken = load_snapshot<double>(sections, *half, ledger, {});
+  if (taken) check(half->model().size() == 8, "a model of another length was loaded");
+  if (const auto said = snapshot_about(sections)) (void)load_about(said->about);
+  for (const Section& section : sections) {
+    (void)peek_ledger(section.bytes);
+    (void)load_about(section.bytes);
+  }
+  (void)peek_end(text_of(record));
+  (void)peek_record(text_of(record));
+  RoundRecords<double> records(codec_context(*left().setup, {}));
+  const std::uint32_t round = ledger.round;
+  if (records.replay(text_of(record), *half, ledger))
+    check(ledger.round == round + 1, "a record that is not of the next round was used");
+  return taken;
+}
+std::vector<Bytes> snapshot_seeds() {
+  Bytes seed;
+  for (const Bytes& section : left().sections) seed.insert(seed.end(), section.begin(), section.end());
+  std::vector<Bytes> seeds{seed};
+  SimulatedDisk disk;
+  for (const auto& [name, bytes] : left().files) {
+    const std::string_view piece = bytes;
+    check(disk.write(name, std::span(&piece, 1)).has_value(), "no room");
+  }
+  Journal journal(disk, Durability::kProcess);
+  (void)journal.recover({.snapshot = [](std::span<const Section>) { return true; },
+                         .record =
+                             [&](std::string_view record) {
+                               Bytes with = seed;
+                               put_u8(with, 255);
+                               const Bytes bytes = bytes_of(record);
+                               with.insert(with.end(), bytes.begin(), bytes.end());
+                               seeds.push_back(std::move(with));
+                               return true;
+                             }});
+  return seeds;
+}
+
+// What happened to the files of a journal, each file number u8 and what u8: bytes change (place u16, new u8),
+// the end is lost (u16 bytes are left), the file is lost, it has other contents (u16 bytes).
+bool run_journal(Input input) {
+  auto files = left().files;
+  Cursor cursor(input);
+  while (!cursor.at_end() && !files.empty()) {
+    const auto file = std::next(files.begin(), cursor.u8() % files.size());
+    std::string& bytes = file->second;
+    switch (cursor.u8() % 4) {
+      case 0: {
+        const std::size_t at = cursor.u16();
+        const auto value = static_cast<char>(cursor.u8());
+        if (!bytes.empty()) bytes[at % bytes.size()] = value;
+        break;
+      }
+      case 1: bytes.resize(std::min<std::size_t>(bytes.size(), cursor.u16())); break;
+      case 2: files.erase(file); break;
+      default: bytes = text_of(cursor.bytes(cursor.u16()));
+    }
+  }
+  SimulatedDisk disk;
+  for (const auto& [name, bytes] : files) {
+    const std::string_view piece = bytes;
+    check(disk.write(name, std::span(&piece, 1)).has_value(), "no room");
+  }
+  AtTheLast beside;
+  const auto half = make_server<double>(left().setup);
+  const std::string fresh = half->save();
+  Ledger ledger;
+  Journal journal(disk, Durability::kProcess);
+  RunStore<double> store(journal, beside, codec_context(*left().setup, {}), *half, ledger, "about");
+  const auto found =
+      journal.recover({.snapshot = [&](std::span<const Section> sections) { return store.load(sections); },
+                       .record = [&](std::string_view record) { return store.replay(record); }});
+  if (!found || !*found) return true;
+  const std::string state = half->save();
+  const bool is_known =
+      state == fresh || std::find(left().states.begin(), left().states.end(), state) != left().states.end();
+  check(is_known, "a state was recovered that no server had");
+  check(ledger.round == 0 || state == left().states.at(ledger.round - 1),
+        "the state is not that of its round");
+  return true;
+}
+std::vector<Bytes> journal_seeds() {
+  std::vector<Bytes> seeds;
+  for (unsigned file = 0; file < left().files.size(); ++file)
+    for (unsigned what = 0; what < 4; ++what) {
+      Bytes seed;
+      put_u8(seed, file);
+      put_u8(seed, what);
+      put_u16(seed, 40);
+      put_u8(seed, 7);
+      seeds.push_back(std::move(seed));
+    }
+  return seeds;
+}
+
+}  // namespace gradwire::fuzz

@@ -1,0 +1,398 @@
+// Messages: frames, replies, requests, pieces, and the control frames of the handshake. The checksums of what
+// is behind them are made right, or the fuzzer would see nothing but wrong checksums.
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "base/crc32c.h"
+#include "proto/secure/challenge.h"
+#include "proto/wire/codec.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/piece.h"
+#include "proto/wire/wire.pb.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace gradwire::fuzz {
+namespace {
+
+constexpr std::uint32_t kWireDim = 78;  // = 12 * 13 / 2, for rankr
+constexpr const char* kSpecs[] = {"identity",
+                                  "randk:k=7",
+                                  "randseqk:k=7",
+                                  "topk:k=7",
+                                  "permk",
+                                  "natural",
+                                  "terngrad",
+                                  "qsgd:s=4",
+                                  "sign",
+                                  "natural_dithering:s=8",
+                                  "rankr:r=1",
+                                  "natural(topk:k=7)",
+                                  "induced(topk:k=7,randk:k=7)",
+                                  "bernoulli:p=0.5"};
+
+// What the first byte of an input chooses.
+CodecContext context_of(std::uint8_t choice) {
+  static const auto contexts = [] {
+    std::vector<CodecContext> made;
+    for (const char* spec : kSpecs) {
+      CodecContext context;
+      context.seed = 42;
+      context.dim = kWireDim;
+      context.clients = 4;
+      context.compressor = parse_compressor(spec, kWireDim, 4);
+      made.push_back(context);
+    }
+    return made;
+  }();
+  CodecContext context = contexts[choice % contexts.size()];
+  if (choice / contexts.size() % 2 == 1) context.compressor_down = context.compressor;
+  context.asynchronous = choice >= 2 * contexts.size();
+  return context;
+}
+
+// An input of a message: the choice, whether its header's length is its own, and then header and payload.
+Bytes message_input(std::uint8_t choice, const Encoded& message) {
+  Bytes input;
+  put_u8(input, choice);
+  put_sized(input, std::as_bytes(std::span(message.header)));
+  for (const auto section : message.sections) input.insert(input.end(), section.begin(), section.end());
+  return input;
+}
+
+// Gives a slot the message of an input as a connection does. Finish: Result<message> of the slot.
+template <class Slot, class Prepare, class Finish>
+auto receive_input(Slot&, Cursor& input, FrameType type, const CodecContext& context, std::size_t real_bytes,
+                   Prepare prepare, Finish finish) -> decltype(finish()) {
+  const Input header = input.bytes(input.u16());
+  const Input payload = input.rest();
+  const auto raw = write_prefix(type, header, payload.size(), crc32c(payload));
+  const auto prefix = read_prefix(raw, max_payload_bytes(context, real_bytes), true);
+  if (!prefix) return prefix.error();
+  check(check_header(raw, header).has_value(), "a right checksum is refused");
+  const auto targets = prepare(*prefix, header);
+  if (!targets) return targets.error();
+  std::size_t at = 0;
+  for (const auto target : *targets) {
+    check(at + target.size() <= payload.size(), "a slot wants more bytes than the payload has");
+    std::memcpy(target.data(), payload.data() + at, target.size());
+    at += target.size();
+  }
+  check(at == payload.size(), "a slot leaves bytes of the payload");
+  return finish();
+}
+
+template <class Real>
+bool same_payload(const Payload<Real>& a, const Payload<Real>& b) {
+  const auto bits = [](const auto& x, const auto& y) {
+    return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0);
+  };
+  return a.shape == b.shape && a.dim == b.dim && a.first == b.first && a.rows == b.rows &&
+         bits(a.indices, b.indices) && bits(a.values, b.values) &&
+         (a.next == nullptr) == (b.next == nullptr) && (a.next == nullptr || same_payload(*a.next, *b.next));
+}
+
+template <class Real>
+void check_payload(const Payload<Real>& p) {
+  check(p.dim <= kWireDim, "a vector longer than the run's");
+  check(p.values.size() <= kWireDim * (kWireDim + 1) / 2, "more values than a vector has");
+  std::uint64_t next = 0;
+  for (const std::uint32_t index : p.indices) {
+    check(index >= next && index < p.dim, "an index out of order or range");
+    next = std::uint64_t{index} + 1;
+  }
+  if (p.next != nullptr) check_payload(*p.next);
+}
+
+template <class Real>
+bool run_reply_of(std::uint8_t choice, Cursor input) {
+  const CodecContext context = context_of(choice);
+  const bool is_sum = input.u8() % 2 == 1;
+  UplinkSlot<Real> slot(context, !is_sum);  // frames of sums are not kept
+  ClientId client = 0;
+  const auto got = receive_input(
+      slot, input, FrameType::kReply, context, sizeof(Real),
+      [&](const Prefix& prefix, Input header) {
+        return is_sum ? slot.prepare_sum(prefix, header) : slot.prepare(prefix, header);
+      },
+      [&] {
+        client = slot.announced().client;
+        return slot.finish(client);
+      });
+  if (!got) {
+    check(!got.error().message.empty(), "an error without words");
+    return false;
+  }
+  for (const auto& part : got->parts) check_payload(part);
+  // What was read can be sent, and is then read as the same.
+  if (is_sum || got->answer != Answer::kReply) return true;
+  Codec<Real> codec(context);
+  const Encoded& again = codec.encode(*got);
+  UplinkSlot<Real> other(context);
+  Bytes bytes;
+  put_sized(bytes, std::as_bytes(std::span(again.header)));
+  for (const auto section : again.sections) bytes.insert(bytes.end(), section.begin(), section.end());
+  Cursor copy{bytes};
+  const auto twice = receive_input(
+      other, copy, FrameType::kReply, context, sizeof(Real),
+      [&](const Prefix& prefix, Input header) { return other.prepare(prefix, header); },
+      [&] { return other.finish(client); });
+  check(twice.has_value(), "what was read cannot be sent on");
+  check(twice->ticket == got->ticket && twice->parts.size() == got->parts.size(), "another reply came back");
+  for (std::size_t k = 0; k < got->parts.size(); ++k)
+    check(same_payload(twice->parts[k], got->parts[k]), "another payload came back");
+  return true;
+}
+
+template <class Real>
+bool run_request_of(std::uint8_t choice, Cursor input) {
+  const CodecContext context = context_of(choice);
+  EnvelopeSlot<Real> slot(context);
+  const auto got = receive_input(
+      slot, input, FrameType::kRound, context, sizeof(Real),
+      [&](const Prefix& prefix, Input header) { return slot.prepare(prefix, header); },
+      [&] { return slot.finish(); });
+  if (!got) {
+    check(!got.error().message.empty(), "an error without words");
+    return false;
+  }
+  for (const Downlink<Real>* body : {got->body, got->resync})
+    if (body != nullptr)
+      for (const auto& part : body->parts) check_payload(part);
+  return true;
+}
+
+// What each compressor makes of a vector, for seeds: f(number of the compressor, payload).
+template <class F>
+void for_each_payload(F f) {
+  for (std::size_t number = 0; number < std::size(kSpecs); ++number) {
+    const CodecContext context = context_of(static_cast<std::uint8_t>(number));
+    Vec<double> v(kWireDim);
+    for (std::size_t k = 0; k < v.size(); ++k) v[k] = k % 5 == 0 ? 0 : 0.25 * static_cast<double>(k) - 3;
+    Scratch<double> scratch;
+    Store<double> store;
+    f(number, compress(context.compressor, v, {context.seed, 1, 4, Purpose::kCompressor}, scratch, store));
+  }
+}
+
+}  // namespace
+
+bool run_frame(Input input) {
+  bool taken = false;
+  if (input.size() < kPrefixBytes) return false;
+  const auto raw = input.first<kPrefixBytes>();
+  for (const bool channels : {false, true}) {
+    const auto prefix = read_prefix(raw, 1 << 20, channels);
+    if (!prefix) continue;
+    check(prefix->header_len <= kMaxHeaderBytes && prefix->payload_len <= 1 << 20,
+          "a length above its limit");
+    check(channels || prefix->channel == 0, "a channel where there is none");
+    const Input header = input.subspan(kPrefixBytes);
+    if (header.size() < prefix->header_len) continue;
+    if (!check_header(raw, header.first(prefix->header_len))) continue;
+    const auto again = write_prefix(prefix->type, header.first(prefix->header_len), prefix->payload_len,
+                                    prefix->payload_crc, prefix->channel);
+    check(std::equal(again.begin(), again.end(), raw.begin()), "another prefix has the same meaning");
+    taken = true;
+  }
+  return taken;
+}
+std::vector<Bytes> frame_seeds() {
+  return {bytes_of(heartbeat_frame()), bytes_of(on_channel(error_frame("no", true, 5), 7))};
+}
+
+bool run_reply(Input input) {
+  Cursor cursor(input);
+  const std::uint8_t choice = cursor.u8();
+  return choice % 2 == 0 ? run_reply_of<float>(choice / 2, cursor) : run_reply_of<double>(choice / 2, cursor);
+}
+std::vector<Bytes> reply_seeds() {
+  std::vector<Bytes> seeds;
+  for_each_payload([&](std::size_t number, const Payload<double>& payload) {
+    Codec<double> codec(context_of(static_cast<std::uint8_t>(number)));
+    Uplink<double> reply;
+    reply.ticket = 9;
+    reply.round = 4;
+    reply.client = 1;
+    reply.loss = 0.5;
+    reply.parts = {payload};
+    const auto add = [&](const Encoded& message, bool is_sum) {
+      Bytes input = message_input(static_cast<std::uint8_t>(2 * number + 1), message);
+      input.insert(input.begin() + 1, std::byte{is_sum});
+      seeds.push_back(std::move(input));
+    };
+    add(codec.encode(reply), false);
+    const std::array<ClientId, 2> covers{1, 2};
+    if (number == 0) add(codec.encode(reply, covers), true);
+  });
+  return seeds;
+}
+
+bool run_request(Input input) {
+  Cursor cursor(input);
+  const std::uint8_t choice = cursor.u8();
+  return choice % 2 == 0 ? run_request_of<float>(choice / 2, cursor)
+                         : run_request_of<double>(choice / 2, cursor);
+}
+std::vector<Bytes> request_seeds() {
+  std::vector<Bytes> seeds;
+  for_each_payload([&](std::size_t number, const Payload<double>& payload) {
+    // With a compressor for what goes down, too.
+    const auto choice = static_cast<std::uint8_t>(number + std::size(kSpecs));
+    Codec<double> codec(context_of(choice));
+    Payload<double> as_drawn = payload;
+    as_drawn.key = nullptr;
+    const Downlink<double> body{4, 0, {as_drawn}};
+    const auto encoded = codec.encode_body(body);
+    const auto add = [&](const Encoded& message) {
+      seeds.push_back(message_input(static_cast<std::uint8_t>(2 * choice + 1), message));
+    };
+    add(codec.encode({Request::kRound, 8, 7}, encoded.get(), nullptr));
+    if (number == 0) add(codec.encode({Request::kEvaluate, 8, 7}, encoded.get(), nullptr));
+    if (number < 4) add(codec.encode({Request::kRound, 8, 7}, encoded.get(), encoded.get(), 16));
+    if (number == 0) add(codec.encode({Request::kGoodbye, 8, 7}, nullptr, nullptr));
+  });
+  return seeds;
+}
+
+// Pieces, one after the other: ticket u8, place u16, bytes u16, length of the whole u16, what it is
+// checksummed as u8.
+bool run_pieces(Input input) {
+  Cursor cursor(input);
+  Assembly assembly;
+  std::map<std::uint64_t, std::uint64_t> came;  // place and bytes
+  constexpr std::uint64_t kMost = 50'000;
+  const std::vector<std::byte> source(1 << 16, std::byte{5});
+  while (!cursor.at_end()) {
+    PieceHead head;
+    head.ticket = cursor.u8();
+    head.at = cursor.u16();
+    const std::uint64_t bytes = cursor.u16();
+    head.total = cursor.u16();
+    const bool damaged = cursor.u8() % 8 == 7;
+    const Input content = Input(source).first(bytes);
+    const Encoded message = encode_piece(head, content, crc32c(content) + (damaged ? 1 : 0));
+    const auto prefix = read_prefix(message.prefix, kMost);
+    if (!prefix) continue;
+    const auto read = read_piece(std::as_bytes(std::span(message.header)));
+    check(read && read->at == head.at && read->total == head.total, "another piece was read");
+    const std::uint64_t before = assembly.ticket();
+    const auto places = assembly.prepare(*read, *prefix, kMost);
+    if (!places) continue;
+    check(head.at + bytes <= head.total && head.total <= kMost, "a piece outside of its payload");
+    if (assembly.ticket() != before) came.clear();
+    std::memcpy(places->front().data(), content.data(), content.size());
+    if (!assembly.finish()) continue;
+    check(!damaged, "a damaged piece counts");
+    came[head.at] = bytes;
+  }
+  std::uint64_t sum = 0, end = 0;
+  for (const auto& [at, bytes] : came) {
+    check(at >= end, "pieces overlap");
+    sum += bytes;
+    end = at + bytes;
+  }
+  check(assembly.came() == sum, "the bytes are counted wrongly");
+  if (sum == 0) return false;
+  Bytes whole(assembly.total());
+  const std::span<std::byte> target(whole);
+  std::uint64_t rest = 0;
+  for (const auto gap : assembly.spread(std::span(&target, 1))) rest += gap.size();
+  check(rest + sum == whole.size(), "the gaps are not what is missing");
+  return true;
+}
+std::vector<Bytes> pieces_seeds() {
+  Bytes seed;
+  const auto piece = [&](unsigned ticket, std::size_t at, std::size_t bytes) {
+    put_u8(seed, ticket);
+    put_u16(seed, at);
+    put_u16(seed, bytes);
+    put_u16(seed, 40'000);
+    put_u8(seed, 0);
+  };
+  piece(7, 20'000, 5'000);
+  piece(7, 0, 20'000);
+  piece(7, 25'000, 15'000);
+  piece(8, 4'096, 4'096);
+  return {seed};
+}
+
+bool run_handshake(Input input) {
+  Cursor cursor(input);
+  const std::uint8_t choice = cursor.u8();
+  const Input header = cursor.rest();
+  if (const auto pieced = pieced_header(header)) {
+    check(pieced->header.size() < header.size(), "a field of no bytes");
+    check(!pieced_header(pieced->header.first(0)), "a field in nothing");
+  }
+  bool taken = read_piece(header).has_value();
+  std::deque<std::unique_ptr<google::protobuf::MessageLite>> messages;
+  messages.push_back(std::make_unique<wire::Hello>());
+  messages.push_back(std::make_unique<wire::Welcome>());
+  messages.push_back(std::make_unique<wire::Join>());
+  messages.push_back(std::make_unique<wire::Start>());
+  messages.push_back(std::make_unique<wire::Relay>());
+  messages.push_back(std::make_unique<wire::ErrorMessage>());
+  messages.push_back(std::make_unique<wire::Received>());
+  messages.push_back(std::make_unique<wire::Proof>());
+  auto& message = *messages[choice % messages.size()];
+  if (parse_control(header, message)) {
+    check(message.ByteSizeLong() <= header.size() + kMaxHeaderBytes, "a message longer than its bytes");
+    taken = true;
+  }
+  const std::string line = one_line(text_of(header));
+  check(line.size() <= 2000, "a line without end");
+  for (const char c : line) check(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a control character");
+  static const Credentials credentials = [] {
+    Credentials made{"a", "realm", SigningKey::generate(), {}};
+    made.token = Bytes32{};
+    return made;
+  }();
+  taken = answer_challenge(header, credentials).has_value() || taken;
+  if (const auto invitation = Invitation::parse(text_of(header))) {
+    const auto again = Invitation::parse(invitation->text());
+    check(again && again->name == invitation->name && again->secret == invitation->secret, "another token");
+    taken = true;
+  }
+  return taken;
+}
+std::vector<Bytes> handshake_seeds() {
+  std::vector<Bytes> seeds;
+  const auto add = [&](unsigned choice, const google::protobuf::MessageLite& message) {
+    Bytes seed;
+    put_u8(seed, choice);
+    const Bytes bytes = bytes_of(message.SerializeAsString());
+    seed.insert(seed.end(), bytes.begin(), bytes.end());
+    seeds.push_back(std::move(seed));
+  };
+  wire::Hello hello;
+  hello.set_protocol(kWireVersion);
+  hello.set_client_name("a");
+  hello.set_public_key(std::string(32, 'k'));
+  add(0, hello);
+  wire::Join join;
+  join.set_columns(3);
+  join.set_sample_count(9);
+  join.add_labels(-1);
+  join.set_alphabet("abc");
+  add(2, join);
+  wire::Challenge challenge;
+  challenge.set_nonce(std::string(32, 'n'));
+  challenge.set_realm("realm");
+  add(0, challenge);
+  wire::Piece piece;
+  piece.set_ticket(7);
+  piece.set_at_byte(0);
+  piece.set_total(9000);
+  add(6, piece);
+  Bytes token;
+  put_u8(token, 0);
+  const Bytes text = bytes_of(Invitation{"a", {}, to_base64(sha256({}))}.text());
+  token.insert(token.end(), text.begin(), text.end());
+  seeds.push_back(std::move(token));
+  return seeds;
+}
+
+}  // namespace gradwire::fuzz

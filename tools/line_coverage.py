@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""How many lines of some source files a run has executed.
+
+    line_coverage.py ROOT STEM...       in the build folder; a STEM is a path without its ending, as in proto/wire/frame
+
+Reads what gcov says of each object file; a line counts where any object has executed it.
+"""
+import collections
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+
+
+def main(root, stems):
+    root = pathlib.Path(root)
+    wanted = {f"{stem}{end}" for stem in stems for end in (".cpp", ".h")}
+    lines = collections.defaultdict(dict)
+    for data in sorted(pathlib.Path.cwd().rglob("*.gcda")):
+        told = subprocess.run(["gcov", "--json-format", "--stdout", data], capture_output=True, check=False).stdout
+        for text in (gzip.decompress(told) if told[:2] == b"\x1f\x8b" else told).splitlines():
+            for file in json.loads(text)["files"]:
+                path = pathlib.Path(file["file"])
+                name = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+                if name in wanted:
+                    for line in file["lines"]:
+                        number = line["line_number"]
+                        lines[name][number] = lines[name].get(number, 0) + line["count"]
+    all_lines = all_done = 0
+    for name in sorted(lines):
+        done = sum(count > 0 for count in lines[name].values())
+        missed = [number for number, count in sorted(lines[name].items()) if count == 0]
+        print(f"{name:40} {100 * done / len(lines[name]):5.1f} % of {len(lines[name])} lines" +
+              (f"   not: {' '.join(map(str, missed[:20]))}" if missed else ""))
+        all_lines += len(lines[name])
+        all_done += done
+    print(f"{'all':40} {100 * all_done / max(all_lines, 1):5.1f} % of {all_lines} lines")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    main(sys.argv[1], sys.argv[2:])
