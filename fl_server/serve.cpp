@@ -141,6 +141,7 @@ class Serving {
 
   std::optional<Outcome> serve_run(bool resumed) {
     const std::uint32_t clients = told_.clients.count;
+    tally_.clients.set(clients);
     auto sockets = listening();  // before the options: it opens the identity
     Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), std::move(sockets));
     bool begun = resumed;
@@ -187,7 +188,8 @@ class Serving {
             registry_.get(),
             asks_constants_,
             [this](const ClientInfo& info) { return check_client(info, told_); },
-            identity_ ? &identity_->gate() : nullptr};
+            identity_ ? &identity_->gate() : nullptr,
+            &tally_};
   }
 
   void open_registry(std::uint64_t run) {
@@ -260,7 +262,7 @@ class Serving {
 
   void make_run() {
     server_run_ =
-        make_server_run(options_, plan_, journal_, *background_, registry_.get(), save_about(about_));
+        make_server_run(options_, plan_, journal_, *background_, registry_.get(), tally_, save_about(about_));
   }
 
   const ServeOptions& options_;
@@ -269,6 +271,7 @@ class Serving {
   FolderDisk disk_;
   Journal journal_;
   const std::unique_ptr<Background> background_;
+  Tally tally_;
   RunAbout about_;
   RunPlan plan_;
   bool grows_ = false;  // the run is to have more rounds than it had

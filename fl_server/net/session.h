@@ -28,6 +28,7 @@ class SessionOwner {
   // A whole frame. `pieces`: the client may send replies in pieces.
   virtual std::string welcome(ClientId client, bool pieces) = 0;
   virtual Gate* gate() { return nullptr; }  // null: peers are believed
+  virtual Tally& tally() = 0;
   // What the server tells the session's peer, a relay: a whole frame.
   virtual std::string relay_welcome(const Session& relay) = 0;
   virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
@@ -89,6 +90,9 @@ class Session final : public FrameHandler {
   // It is a channel of this relay.
   bool is_behind(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
   void check_time(SteadyTime now);
+  // Tells the peer why, counts it, and closes the link.
+  void refuse(Ending ending, const std::string& message, bool fatal);
+  std::uint64_t bytes_waiting() const { return connection_ != nullptr ? connection_->bytes_waiting() : 0; }
 
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override;

@@ -97,7 +97,8 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void pass_round(Local& local);
 
   const RelayOptions& options_;
-  ConnectionCounts counts_;
+  Tally tally_;  // nobody looks at it
+  ConnectionCounts counts_{tally_};
   const std::unique_ptr<SocketLayer> sockets_;              // connections are destroyed before it
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
   std::uint32_t channels_ = 0;                              // so far: none is used twice
