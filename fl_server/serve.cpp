@@ -16,6 +16,7 @@
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
+#include "fl_server/watch/watch.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"
 #include "proto/report/metrics_file.h"
@@ -204,6 +205,7 @@ class Serving {
   // Clients that come from here on need not try again: they wait in the queue of the system.
   void listen() {
     if (sockets_) return;
+    if (!watch_) watch_.emplace(tally_, Watch::Options{options_.state, options_.metrics, options_.log});
     if (!options_.identity.empty())
       identity_.emplace(options_.identity,
                         told_.server.tls_min == "TLS1.2" ? TlsVersion::k12 : TlsVersion::k13, options_.log);
@@ -272,6 +274,7 @@ class Serving {
   Journal journal_;
   const std::unique_ptr<Background> background_;
   Tally tally_;
+  std::optional<Watch> watch_;
   RunAbout about_;
   RunPlan plan_;
   bool grows_ = false;  // the run is to have more rounds than it had

@@ -27,6 +27,11 @@ Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
   sockets->start(*this, options.times.tick(), options.handle_signals);
 }
 
+Hub::Impl::~Impl() {
+  for (const auto gauge : {&Tally::open, &Tally::connected, &Tally::bytes_to_write, &Tally::bytes_staged})
+    (tally().*gauge).set(0);
+}
+
 // ---- sockets and time ----
 
 std::size_t Hub::Impl::most_sockets() const {
@@ -92,7 +97,9 @@ void Hub::Impl::on_turned_away() {
   tally().end(Ending::kTurnedAway);
   if (!newcomers.empty()) send_newcomer_away();
   if (!std::exchange(said_short, true))
-    log("no file descriptors are left: connections are turned away; raise 'ulimit -n'");
+    log(
+        LogLine::warning("no file descriptors are left: connections are turned away; raise 'ulimit -n' "
+                         "(LimitNOFILE of a unit)"));
 }
 
 void Hub::Impl::on_tick() {
@@ -292,10 +299,13 @@ void Hub::Impl::on_closed(Session& session, const std::string& why) {
   if (session.state() == Session::State::kRelay && events != nullptr) events->on_relay_left(session.id());
   if (!session.is_channel()) newcomers.add(session.id(), session.link().peer());  // it may still read why
   if (client && coming[*client] == &session) coming[*client] = nullptr;
-  if (!session.link().ending() && !why.empty())
-    log(LogLine((speaks ? name(*client) + " (" + session.link().peer() + ")" : session.link().peer()) +
-                " is disconnected: " + why)
+  if (!session.link().ending() && !why.empty()) {
+    const std::string peer = session.link().peer();
+    const std::string stranger =
+        session.said_name().empty() ? peer : peer + ", which says that it is '" + session.said_name() + "',";
+    log(LogLine((speaks ? name(*client) + " (" + peer + ")" : stranger) + " is disconnected: " + why)
             .of_client(speaks ? client : std::nullopt));
+  }
   if (speaks) {
     live[*client] = nullptr;
     set_connected(*client, false);

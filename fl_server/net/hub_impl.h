@@ -14,6 +14,7 @@ namespace gradwire {
 
 struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   Impl(HubOptions o, std::unique_ptr<SocketLayer> n);
+  ~Impl() override;
 
   void on_accepted(std::unique_ptr<Socket> socket) override;
   void on_turned_away() override;

@@ -8,6 +8,11 @@
 #include "proto/wire/wire.pb.h"
 
 namespace gradwire {
+namespace {
+
+constexpr std::size_t kMostOfSaidName = 64;  // bytes
+
+}  // namespace
 
 // What a peer says of itself before it is believed: one of the two.
 struct Introduction {
@@ -139,6 +144,7 @@ Status Session::hello(std::span<const std::byte> header) {
   introduction_ = std::make_unique<Introduction>();
   wire::Hello& hello = introduction_->hello;
   if (Status status = parse_control(header, hello); !status) return status;
+  said_name_ = one_line(hello.client_name().substr(0, kMostOfSaidName));
   if (!hello.has_protocol() || !hello.has_client_name()) return Error{"Hello: protocol or name is missing"};
   if (refuse_version("client", hello.protocol())) return Unit{};
   return owner_.gate() == nullptr ? greet() : challenge(hello.client_name(), hello.public_key());
@@ -224,6 +230,7 @@ Status Session::join(std::span<const std::byte> header) {
 Status Session::relay(std::span<const std::byte> header) {
   wire::Relay message;
   if (Status status = parse_control(header, message); !status) return status;
+  said_name_ = one_line(message.name().substr(0, kMostOfSaidName));
   if (refuse_version("relay", message.protocol())) return Unit{};
   introduction_ = std::make_unique<Introduction>();
   introduction_->relay = message;

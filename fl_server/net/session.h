@@ -70,6 +70,8 @@ class Session final : public FrameHandler {
   FrameLink& link() { return *link_; }
   State state() const { return state_; }
   std::optional<ClientId> client() const { return client_; }
+  // Of its Hello or Relay, for a log; perhaps a lie. Empty: it has said none.
+  const std::string& said_name() const { return said_name_; }
   // From the Hello: whether both are known to be of one process, and which connection of it this is.
   bool same_process(const Session& other) const { return process_ != 0 && process_ == other.process_; }
   std::uint32_t ordinal() const { return ordinal_; }
@@ -129,7 +131,8 @@ class Session final : public FrameHandler {
   std::optional<ClientId> client_;
   ClientInfo info_;                             // from the Hello
   std::unique_ptr<Introduction> introduction_;  // until the peer is believed
-  std::string proven_name_;                     // empty: the peer has proven nothing
+  std::string said_name_;
+  std::string proven_name_;  // empty: the peer has proven nothing
   std::uint64_t process_ = 0;
   std::uint32_t ordinal_ = 0;
   std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving, or a relay's sum of some; 0: none is
