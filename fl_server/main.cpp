@@ -35,6 +35,7 @@ using gradwire::kFailed;
 using gradwire::Logger;
 
 constexpr std::chrono::seconds kProgressEvery{5};
+constexpr const char* kMetricsListen = "127.0.0.1:9700";
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -44,6 +45,8 @@ The address that it listens on is in run1/address; the results come into run1. C
   gradwire-client --server 127.0.0.1:7000 --data libsvm:my.txt --id hospital-7
 A server that was stopped or killed goes on when it is started again with the same arguments. Where its run is:
   gradwire-server status run1
+The same and more for Prometheus, at http://127.0.0.1:9700/metrics:
+  gradwire-server experiment.toml --listen 127.0.0.1:7000 --state run1 --metrics
 Clients on other machines: TLS, and every client proves who it is:
   gradwire-server init identity --clients 10
   gradwire-server experiment.toml --listen 0.0.0.0:7000 --state run1 --identity identity
@@ -129,6 +132,15 @@ std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay, boo
   if (options.identity.empty() && !insecure && address && !gradwire::is_loopback(*address))
     return "--listen " + options.listen +
            " is open to other machines: give --identity (gradwire-server init makes one), or say --insecure";
+  const auto metrics = gradwire::parse_address(options.metrics, gradwire::AddressUse::kToListen);
+  if (!options.metrics.empty() && !metrics)
+    return "--metrics " + metrics.error().message + "; FILE.toml goes before --metrics";
+  if (!options.metrics.empty() && !insecure && !gradwire::is_loopback(*metrics))
+    return "--metrics " + options.metrics +
+           " is open to other machines, in plain text and without a password: keep it on 127.0.0.1 and let a "
+           "proxy or a tunnel with a login carry it (--insecure, for a server without --identity, permits "
+           "it)";
+  if (!options.metrics.empty() && is_relay) return "--metrics is for a server; a relay has none";
   if (!options.identity.empty() && insecure) return "--insecure is for servers without --identity";
   if (aggregates && !is_relay)
     return "--aggregate is for a relay: give the address of its server, --upstream";
@@ -187,6 +199,12 @@ int main(int argc, char** argv) {
                  "The database of clients, runs and rounds, which runs may share; 'none': none. Else "
                  "registry.sqlite3 in the folder of --state")
       ->type_name("FILE");
+  CLI::Option* const metrics =
+      app.add_option("--metrics", options.metrics,
+                     "Show numbers for Prometheus at http://HOST:PORT/metrics; without HOST:PORT: " +
+                         std::string(kMetricsListen))
+          ->type_name("[HOST:PORT]")
+          ->expected(0, 1);
   app.add_option("--set", options.overrides,
                  "A value in place of the file's (gradwire list keys); may be repeated")
       ->type_name("KEY=VALUE")
@@ -205,6 +223,7 @@ int main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return logger.fail(std::string(error.what()) + "; see gradwire-server --help", kBadUsage);
   }
+  if (metrics->count() > 0 && options.metrics.empty()) options.metrics = kMetricsListen;
   logger.set_quiet(quiet);
   Rounds rounds(logger, json, quiet);
   const bool is_relay = !relay.upstream.empty();

@@ -16,6 +16,7 @@
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
+#include "fl_server/watch/watch.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"
 #include "proto/report/metrics_file.h"
@@ -141,6 +142,7 @@ class Serving {
 
   std::optional<Outcome> serve_run(bool resumed) {
     const std::uint32_t clients = told_.clients.count;
+    tally_.clients.set(clients);
     auto sockets = listening();  // before the options: it opens the identity
     Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), std::move(sockets));
     bool begun = resumed;
@@ -187,7 +189,8 @@ class Serving {
             registry_.get(),
             asks_constants_,
             [this](const ClientInfo& info) { return check_client(info, told_); },
-            identity_ ? &identity_->gate() : nullptr};
+            identity_ ? &identity_->gate() : nullptr,
+            &tally_};
   }
 
   void open_registry(std::uint64_t run) {
@@ -202,6 +205,7 @@ class Serving {
   // Clients that come from here on need not try again: they wait in the queue of the system.
   void listen() {
     if (sockets_) return;
+    if (!watch_) watch_.emplace(tally_, Watch::Options{options_.state, options_.metrics, options_.log});
     if (!options_.identity.empty())
       identity_.emplace(options_.identity,
                         told_.server.tls_min == "TLS1.2" ? TlsVersion::k12 : TlsVersion::k13, options_.log);
@@ -260,7 +264,7 @@ class Serving {
 
   void make_run() {
     server_run_ =
-        make_server_run(options_, plan_, journal_, *background_, registry_.get(), save_about(about_));
+        make_server_run(options_, plan_, journal_, *background_, registry_.get(), tally_, save_about(about_));
   }
 
   const ServeOptions& options_;
@@ -269,6 +273,8 @@ class Serving {
   FolderDisk disk_;
   Journal journal_;
   const std::unique_ptr<Background> background_;
+  Tally tally_;
+  std::optional<Watch> watch_;
   RunAbout about_;
   RunPlan plan_;
   bool grows_ = false;  // the run is to have more rounds than it had

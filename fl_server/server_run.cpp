@@ -48,30 +48,62 @@ ZstdMode zstd_mode(const Experiment& e) {
   return *zstd;
 }
 
-// Counts the replies that come too late.
+// Counts the replies that are of no use, and how long clients take to answer.
 template <class Real>
 class WatchedTransport final : public TcpTransport<Real> {
  public:
   WatchedTransport(Hub& hub, const CodecContext& context, const std::string& start, bool takes_sums,
-                   Registry* registry)
-      : TcpTransport<Real>(hub, context, start, takes_sums), registry_(registry) {}
+                   Registry* registry, Tally& tally)
+      : TcpTransport<Real>(hub, context, start, takes_sums),
+        registry_(registry),
+        tally_(tally),
+        asked_(context.clients) {}
+
+  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
+    if (envelope.ticket != asked_[client].ticket) asked_[client] = {envelope.ticket, this->now()};
+    return TcpTransport<Real>::send(client, envelope);
+  }
 
   void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override {
     if (registry_ != nullptr && receipt == Receipt::kLate) registry_->reply_unused(client);
+    if (receipt == Receipt::kLate) tally_.reject(Rejection::kLate);
+    if (receipt == Receipt::kRefused) tally_.reject(Rejection::kMalformed);
     TcpTransport<Real>::tell(client, ticket, receipt);
   }
 
+  const Event<Real>& next(double deadline) override {
+    const Event<Real>& event = TcpTransport<Real>::next(deadline);
+    if (event.kind == Event<Real>::Kind::kReply) note(event);
+    return event;
+  }
+
  private:
+  struct Asked {
+    std::uint64_t ticket = 0;
+    double at = 0;  // seconds, now()
+  };
+
+  void note(const Event<Real>& event) {
+    if (event.repeated) return tally_.reject(Rejection::kRepeated);
+    const Asked& asked = asked_[event.up.client];
+    if (event.up.ticket != asked.ticket) return;
+    if (event.up.answer == Answer::kNotFinite) tally_.reject(Rejection::kNotFinite);
+    tally_.reply_time.observe(this->now() - asked.at);
+  }
+
   Registry* const registry_;
+  Tally& tally_;
+  std::vector<Asked> asked_;  // by client
 };
 
 template <class Real>
 class RealRun final : public ServerRun {
  public:
   RealRun(const ServeOptions& options, const RunPlan& plan, Journal& journal, Background& background,
-          Registry* registry, std::string about)
+          Registry* registry, Tally& tally, std::string about)
       : options_(options),
         registry_(registry),
+        tally_(tally),
         plan_(plan),
         setup_(make_setup<Real>(plan, Seat::kServer)),
         context_(codec_context(*setup_, zstd_mode(plan.experiment))),
@@ -110,11 +142,16 @@ class RealRun final : public ServerRun {
     hooks.on_note = options_.log;
     hooks.before_apply = [this] { durable_.before_apply(); };
     hooks.on_commit = [this](const RoundCommit<Real>& commit) {
+      const auto began = std::chrono::steady_clock::now();
       durable_.commit(commit);
+      tally_.commit_time.observe(Seconds(std::chrono::steady_clock::now() - began).count());
       register_round(commit);
+      tally_round(commit);
     };
     hooks.on_record = [&](const RoundRecord& record) {
       metrics->write(record);
+      tally_.loss.set(record.loss);
+      if (record.accuracy) tally_.accuracy.set(*record.accuracy);
       if (registry_ != nullptr) registry_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
@@ -129,7 +166,10 @@ class RealRun final : public ServerRun {
     if (durable_.recovered())
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     durable_.begin();
-    WatchedTransport<Real> transport(hub, context_, start, takes_sums(*setup_), registry_);
+    WatchedTransport<Real> transport(hub, context_, start, takes_sums(*setup_), registry_, tally_);
+    tally_.rounds.set(plan_.experiment.run.rounds);
+    tally_progress();
+    round_began_ = std::chrono::steady_clock::now();
     const auto write_results = [&](Outcome outcome) {
       summary.outcome = outcome;
       summary.rounds = ledger_.round;
@@ -169,6 +209,24 @@ class RealRun final : public ServerRun {
   }
 
  private:
+  void tally_progress() {
+    tally_.round.set(ledger_.round);
+    tally_.bytes_up.set(ledger_.totals.bytes_up);
+    tally_.bytes_down.set(ledger_.totals.bytes_down);
+  }
+
+  void tally_round(const RoundCommit<Real>& commit) {
+    const auto now = std::chrono::steady_clock::now();
+    tally_.round_time.observe(Seconds(now - std::exchange(round_began_, now)).count());
+    tally_.rounds_done.add();
+    if (commit.used) {
+      tally_.replies_used.add(commit.replies.size());
+    } else {
+      tally_.rejections.add(Rejection::kNotUsed, commit.replies.size());
+    }
+    tally_progress();
+  }
+
   void register_round(const RoundCommit<Real>& commit) {
     if (registry_ == nullptr) return;
     used_.clear();
@@ -184,6 +242,8 @@ class RealRun final : public ServerRun {
 
   const ServeOptions& options_;
   Registry* const registry_;
+  Tally& tally_;
+  std::chrono::steady_clock::time_point round_began_;
   std::vector<ClientId> used_;  // of one round
   const RunPlan& plan_;
   const std::shared_ptr<const Setup<Real>> setup_;
@@ -204,10 +264,13 @@ std::chrono::milliseconds join_deadline(const ServeOptions& options, const Exper
 }
 
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Journal& journal,
-                                           Background& background, Registry* registry, std::string about) {
+                                           Background& background, Registry* registry, Tally& tally,
+                                           std::string about) {
   if (plan.experiment.precision == Precision::kFp32)
-    return std::make_unique<RealRun<float>>(options, plan, journal, background, registry, std::move(about));
-  return std::make_unique<RealRun<double>>(options, plan, journal, background, registry, std::move(about));
+    return std::make_unique<RealRun<float>>(options, plan, journal, background, registry, tally,
+                                            std::move(about));
+  return std::make_unique<RealRun<double>>(options, plan, journal, background, registry, tally,
+                                           std::move(about));
 }
 
 }  // namespace gradwire

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fl_server/net/hub.h"
+#include "fl_server/net/tally.h"
 #include "fl_server/registry/registry.h"
 #include "fl_server/serve.h"
 #include "proto/config/run_plan.h"
@@ -35,9 +36,10 @@ class ServerRun {
   virtual void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) = 0;
 };
 
-// `about`: of save_about(). `registry` may be null. All but `about` must outlive the run. Throws ConfigError
-// or std::runtime_error.
+// `about`: of save_about(). `registry` may be null. What happens is counted in `tally`. All but `about` must
+// outlive the run. Throws ConfigError or std::runtime_error.
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Journal& journal,
-                                           Background& background, Registry* registry, std::string about);
+                                           Background& background, Registry* registry, Tally& tally,
+                                           std::string about);
 
 }  // namespace gradwire

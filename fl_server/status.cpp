@@ -1,6 +1,8 @@
 #include "fl_server/status.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -13,6 +15,8 @@
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/registry/registry_file.h"
 #include "fl_server/run_about.h"
+#include "fl_server/watch/exposition.h"
+#include "fl_server/watch/watch.h"
 #include "proto/config/experiment.h"
 #include "proto/report/columns.h"
 #include "proto/report/json.h"
@@ -26,6 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostClientsShown = 20;
+constexpr std::size_t kMostBytesOfCounts = 256 << 10;  // many times what a server writes
 
 // Ignores all writes: only the server may repair what it reads.
 class ReadOnlyDisk final : public Disk {
@@ -103,6 +108,14 @@ std::optional<RoundRecord> last_evaluation(const fs::path& state) {
   return parse_metrics_line(last_line(state / "metrics.csv"));
 }
 
+std::string read_counts(const fs::path& state) {
+  std::ifstream in(state / kCountsName, std::ios::binary);
+  std::string text(kMostBytesOfCounts, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
 // All that the folder says.
 struct Found {
   fs::path state;
@@ -110,7 +123,8 @@ struct Found {
   std::string address;
   std::optional<Seen> run;  // nothing: the server still waits for its clients
   std::optional<RegistrySeen> registry;
-  std::string no_registry;  // why there is none
+  std::string no_registry;     // why there is none
+  std::vector<Sample> counts;  // of the process that has the folder, or had it last; empty: it left none
 };
 
 Found find(const fs::path& state, const fs::path& registry) {
@@ -136,10 +150,74 @@ Found find(const fs::path& state, const fs::path& registry) {
   } else {
     found.no_registry = "the registry does not have this run";
   }
+  found.counts = samples_of(read_counts(state));
   // Who was connected when the server was killed is not connected any more.
   if (found.registry && !found.holder)
     for (RegistryClient& client : found.registry->clients) client.connected = false;
   return found;
+}
+
+double count(const Found& found, std::string_view name) {
+  const auto sample = std::ranges::find(found.counts, name, &Sample::first);
+  return sample == found.counts.end() ? 0 : sample->second;
+}
+
+std::string whole(double value) {
+  return value < 1e18 ? std::to_string(static_cast<std::uint64_t>(value)) : "?";
+}
+
+// "late 3, norm 1": what is not 0 of a metric with reasons; empty: all is.
+std::string reasons(const Found& found, const std::string& metric) {
+  const std::string begin = metric + "{reason=\"";
+  std::string text;
+  for (const auto& [name, value] : found.counts)
+    if (name.starts_with(begin) && name.ends_with("\"}") && value > 0)
+      text += (text.empty() ? "" : ", ") + name.substr(begin.size(), name.size() - begin.size() - 2) + " " +
+              whole(value);
+  return text;
+}
+
+// "mean 1.2 ms of 200"; of a histogram of seconds.
+std::string mean_time(const Found& found, const std::string& metric) {
+  const double times = count(found, metric + "_count");
+  if (times == 0) return "none yet";
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), "mean %.4g ms of %.0f", 1e3 * count(found, metric + "_sum") / times,
+                times);
+  return text.data();
+}
+
+double sum_of(const Found& found, const std::string& begin) {
+  double sum = 0;
+  for (const auto& [name, value] : found.counts)
+    if (name.starts_with(begin)) sum += value;
+  return sum;
+}
+
+using Row = std::pair<std::string, std::string>;
+
+std::vector<Row> rows_of_counts(const Found& found) {
+  if (found.counts.empty()) return {};
+  const std::string rejected = reasons(found, "gradwire_rejected_updates_total");
+  const std::string ended = reasons(found, "gradwire_connections_ended_total");
+  const auto frames = [&](const std::string& direction) {
+    const std::string labels = "{direction=\"" + direction + "\"";
+    return whole(sum_of(found, "gradwire_frames_total" + labels)) + " messages, " +
+           whole(sum_of(found, "gradwire_frame_bytes_total" + labels)) + " bytes " + direction;
+  };
+  return {
+      {"messages", frames("received") + "; " + frames("sent") +
+                       (found.holder ? "" : "; this and what follows: of its last process")},
+      {"replies", whole(count(found, "gradwire_replies_used_total")) + " used; " +
+                      (rejected.empty() ? "none rejected" : "rejected: " + rejected)},
+      {"connections", whole(count(found, "gradwire_connections")) + " open, " +
+                          whole(count(found, "gradwire_connections_accepted_total")) + " accepted" +
+                          (ended.empty() ? "" : "; ended: " + ended)},
+      {"waiting", whole(count(found, "gradwire_waiting_bytes{queue=\"write\"}")) + " bytes to be sent, " +
+                      whole(count(found, "gradwire_waiting_bytes{queue=\"replies\"}")) + " bytes of replies"},
+      {"times", "round " + mean_time(found, "gradwire_round_seconds") + "; reply " +
+                    mean_time(found, "gradwire_reply_seconds") + "; commit " +
+                    mean_time(found, "gradwire_commit_seconds")}};
 }
 
 std::string describe(const RegistryClient& c) {
@@ -240,6 +318,7 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
       found.holder ? "process " + *found.holder + ", listening on " + found.address : "not running";
   if (!found.run) {
     row("server", server + ", waiting for its clients");
+    for (const auto& [name, value] : rows_of_counts(found)) row(name, value);
     rows_of_clients();
     return text;
   }
@@ -258,6 +337,7 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
   row("sent", std::to_string(totals.bytes_down) + " bytes");
   row("time", std::to_string(static_cast<long long>(totals.seconds)) + " s of rounds");
   row("durability", survives_power(e) ? "power" : "process");
+  for (const auto& [name, value] : rows_of_counts(found)) row(name, value);
   rows_of_clients();
   return text;
 }
@@ -269,6 +349,8 @@ std::string status_json(const fs::path& state, const fs::path& registry) {
     json["server"] = {{"pid", std::strtoull(found.holder->c_str(), nullptr, 10)},
                       {"address", text_or_null(found.address)}};
   if (found.run) add_run(json, found);
+  json["counts"] = found.counts.empty() ? Json() : Json::object();
+  for (const auto& [name, value] : found.counts) json["counts"][name] = value;
   json["clients"] = nullptr;
   if (found.registry) {
     json["clients"] = Json::array();

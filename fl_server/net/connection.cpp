@@ -24,6 +24,7 @@ Connection::Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, con
       handler_(handler),
       counts_(counts),
       buffer_(kReadBytes),
+      queue_(counts.tally.sent),
       sent_(sockets.now()) {
   silence_.restart(sent_);
   counts_.open += 1;
@@ -65,8 +66,8 @@ void Connection::read_frames() {
     const bool into_buffer = to.data() >= buffer_.data() && to.data() < buffer_.data() + buffer_.size();
     const Socket::Moved moved = socket_->read(to);
     if (moved.got == Socket::Got::kNothing) return;
-    if (moved.got == Socket::Got::kEnd) return close("it closed the connection");
-    if (moved.got == Socket::Got::kFailed) return close(socket_->failure());
+    if (moved.got == Socket::Got::kEnd) return close_for(Ending::kByPeer, "it closed the connection");
+    if (moved.got == Socket::Got::kFailed) return close_for(Ending::kByPeer, socket_->failure());
     silence_.restart(sockets_.now());
     read += moved.bytes;
     if (into_buffer) {
@@ -112,12 +113,12 @@ bool Connection::take_prefix() {
   if (end_ - begin_ < kPrefixBytes) return false;
   std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kPrefixBytes, raw_prefix_.begin());
   if (!has_magic(raw_prefix_)) {
-    close("the peer does not speak gradwire");
+    close_for(Ending::kForeign, "the peer does not speak gradwire");
     return false;
   }
   const Result<Prefix> prefix = read_prefix(raw_prefix_, max_payload_, channels_);
   if (!prefix) {
-    refuse(prefix.error().message, false, 0);
+    refuse_for(Ending::kBadMessage, prefix.error().message);
     return false;
   }
   begin_ += kPrefixBytes;
@@ -140,7 +141,7 @@ bool Connection::take_header() {
       status = targets.error();
     }
   }
-  if (!status) refuse(status.error().message, false, 0);
+  if (!status) refuse_for(Ending::kBadMessage, status.error().message);
   if (!open_) return false;
   target_ = target_done_ = 0;
   payload_done_ = 0;
@@ -176,10 +177,12 @@ void Connection::note_payload(std::size_t bytes) {
 bool Connection::frame_is_whole() {
   if (payload_done_ < prefix_.payload_len) return false;
   const bool skipped = stage_ == Stage::kSkipped;
+  counts_.tally.received.add(prefix_.type, frame_bytes_);
   frame_bytes_ = 0;
   stage_ = Stage::kPrefix;
   if (skipped) return true;
-  if (const Status status = handler_.on_frame(); !status) refuse(status.error().message, false, 0);
+  if (const Status status = handler_.on_frame(); !status)
+    refuse_for(Ending::kBadMessage, status.error().message);
   return true;
 }
 
@@ -209,7 +212,7 @@ void Connection::write() {
         count_borrowing();
         waiting_ = true;
         return socket_->want_write();
-      case WriteQueue::Progress::kFailed: return close(socket_->failure());
+      case WriteQueue::Progress::kFailed: return close_for(Ending::kByPeer, socket_->failure());
       case WriteQueue::Progress::kSome: sent_ = sockets_.now(); break;
       case WriteQueue::Progress::kAll:
         sent_ = sockets_.now();
@@ -236,8 +239,8 @@ void Connection::send(Outgoing message) {
   queue_.push(std::move(message));
   write();
   if (open_ && queue_.bytes() > most_waiting_)
-    return close("more than " + std::to_string(most_waiting_ >> 20) +
-                 " MB wait for it to take them; it may come back");
+    return close_for(Ending::kTooSlow, "more than " + std::to_string(most_waiting_ >> 20) +
+                                           " MB wait for it to take them; it may come back");
   count_borrowing();
 }
 
@@ -278,6 +281,17 @@ void Connection::refuse(const std::string& message, bool fatal, std::uint32_t re
   count_borrowing();
 }
 
+// Where the connection itself decides; others count what they decide.
+void Connection::refuse_for(Ending ending, const std::string& message) {
+  if (open_) counts_.tally.end(ending);
+  refuse(message, false, 0);
+}
+
+void Connection::close_for(Ending ending, const std::string& why) {
+  if (open_) counts_.tally.end(ending);
+  close(why);
+}
+
 void Connection::close(const std::string& why) {
   detach(why);
   shut();
@@ -291,20 +305,21 @@ void Connection::check_time(SteadyTime now) {
   const auto frame_time =
       times_.frame_grace + std::chrono::seconds(frame_bytes_ / WireTimes::kMinBytesPerSecond);
   if (frame_bytes_ > 0 && !paused_ && arrival_.is_over(now, frame_time))
-    return refuse("a message took too long to arrive", false, 0);
+    return refuse_for(Ending::kTooSlow, "a message took too long to arrive");
   if (writing() && stall_.is_over(now, times_.write_stall)) {
     const std::uint64_t taken = queue_.taken() - std::exchange(taken_, queue_.taken());
     if (taken * 1000 < WireTimes::kMinBytesPerSecond * static_cast<std::uint64_t>(times_.write_stall.count()))
-      return close("it read " + (taken == 0 ? "nothing" : "only " + std::to_string(taken) + " bytes") +
-                   " for " + std::to_string(times_.write_stall.count()) + " ms; it may come back");
+      return close_for(Ending::kTooSlow,
+                       "it read " + (taken == 0 ? "nothing" : "only " + std::to_string(taken) + " bytes") +
+                           " for " + std::to_string(times_.write_stall.count()) + " ms; it may come back");
     stall_.restart(now);
   }
   if (!soon_.empty() && !writing()) send(Outgoing::control(std::exchange(soon_, {})));
   if (!heartbeats_) return;
   const auto silence = times_.heartbeat * times_.missed_heartbeats;
   if (silence_.is_over(now, silence) && !paused_)
-    return close("no sign of life for " + std::to_string(silence.count()) +
-                 " ms: it, its machine or the network is down; it may come back");
+    return close_for(Ending::kSilent, "no sign of life for " + std::to_string(silence.count()) +
+                                          " ms: it, its machine or the network is down; it may come back");
   if (!writing() && now - sent_ >= times_.heartbeat) send(Outgoing::control(heartbeat_frame()));
 }
 

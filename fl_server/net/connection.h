@@ -12,6 +12,7 @@
 
 #include "fl_server/net/frame_link.h"
 #include "fl_server/net/patience.h"
+#include "fl_server/net/tally.h"
 
 namespace gradwire {
 
@@ -36,6 +37,7 @@ struct WireTimes {
 
 // Of all connections of one server.
 struct ConnectionCounts {
+  Tally& tally;
   std::size_t open = 0;       // sockets
   std::size_t borrowing = 0;  // connections that still write borrowed sections
 };
@@ -92,6 +94,8 @@ class Connection final : public FrameLink, private SocketHandler {
   void write();
   void count_borrowing();
   void detach(const std::string& why);
+  void refuse_for(Ending ending, const std::string& message);
+  void close_for(Ending ending, const std::string& why);
   void shut();
 
   SocketLayer& sockets_;

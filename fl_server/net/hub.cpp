@@ -18,11 +18,18 @@ constexpr std::size_t kNamedMissing = 10;
 Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
     : options(std::move(o)),
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
+      counts{options.tally != nullptr ? *options.tally : unwatched},
       sockets(std::move(n)),
       live(options.clients, nullptr),
-      coming(options.clients, nullptr) {
+      coming(options.clients, nullptr),
+      connected(options.clients, false) {
   welcome(0, true);  // throws now, before any client connects, when the experiment is too long for it
   sockets->start(*this, options.times.tick(), options.handle_signals);
+}
+
+Hub::Impl::~Impl() {
+  for (const auto gauge : {&Tally::open, &Tally::connected, &Tally::bytes_to_write, &Tally::bytes_staged})
+    (tally().*gauge).set(0);
 }
 
 // ---- sockets and time ----
@@ -39,6 +46,7 @@ void Hub::Impl::on_accepted(std::unique_ptr<Socket> socket) {
     send_newcomer_away();
   }
   said_short = false;
+  tally().accepted.add();
   Session& session = add_session();
   newcomers.add(session.id(), socket->peer());
   session.speak(std::make_unique<Connection>(*sockets, std::move(socket), options.times, session, counts))
@@ -50,6 +58,7 @@ void Hub::Impl::send_newcomer_away() {
   log(LogLine::warning("too many connections do not say who they are, most come from " +
                        newcomers.crowded_origin() + ": the oldest of them makes room"));
   newcomers.remove(id);
+  tally().end(Ending::kCrowded);
   sessions.at(id)->link().close("");
 }
 
@@ -85,14 +94,23 @@ std::uint64_t Hub::Impl::most_for_relay() const {
 }
 
 void Hub::Impl::on_turned_away() {
+  tally().end(Ending::kTurnedAway);
   if (!newcomers.empty()) send_newcomer_away();
   if (!std::exchange(said_short, true))
-    log("no file descriptors are left: connections are turned away; raise 'ulimit -n'");
+    log(
+        LogLine::warning("no file descriptors are left: connections are turned away; raise 'ulimit -n' "
+                         "(LimitNOFILE of a unit)"));
 }
 
 void Hub::Impl::on_tick() {
   const SteadyTime time = now();
-  for (const auto& [id, session] : sessions) session->check_time(time);
+  std::uint64_t waiting = 0;
+  for (const auto& [id, session] : sessions) {
+    session->check_time(time);
+    waiting += session->bytes_waiting();
+  }
+  tally().open.set(counts.open);
+  tally().bytes_to_write.set(waiting);
 }
 
 void Hub::Impl::on_stop() {
@@ -115,10 +133,19 @@ bool Hub::Impl::is_late(const Session& session, const Session* other) const {
 void Hub::Impl::replace(ClientId client, Session& session) {
   Session* old = std::exchange(live[client], &session);
   if (old == nullptr) return;
+  set_connected(client, false);
   log(LogLine(name(client) + ": " + session.link().peer() + " takes the place of " + old->link().peer())
           .of_client(client));
   old->give_way("another process has connected as client " + std::to_string(client),
                 !start.empty() && !old->same_process(session));
+}
+
+// A client is connected from its Join on.
+void Hub::Impl::set_connected(ClientId client, bool is) {
+  const bool was = connected[client];
+  connected[client] = is;
+  connected_count += static_cast<std::uint64_t>(is) - static_cast<std::uint64_t>(was);
+  tally().connected.set(connected_count);
 }
 
 Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
@@ -128,7 +155,7 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   if (!client) return client;
   if (ended && farewells.count(*client) == 0) return Error{"the run is over"};
   if (is_late(session, live[*client]) || is_late(session, coming[*client])) {
-    session.link().refuse("there is a newer connection of this process", false, 0);
+    session.refuse(Ending::kReplaced, "there is a newer connection of this process", false);
     return Error{"it is late"};
   }
   const Session* const relay = session.relay();
@@ -171,6 +198,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
   if (Status status = table.join(client, std::move(info)); !status) return status;
   if (coming[client] == &session) coming[client] = nullptr;
   if (live[client] != &session) replace(client, session);
+  set_connected(client, true);
   const std::uint32_t left = table.size() - table.joined_count();
   log(LogLine(name(client) + " (" + process + ") joined with " + detail +
               (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
@@ -225,12 +253,16 @@ Result<std::span<const std::span<std::byte>>> Hub::Impl::on_reply_header(Session
                                                                          const Prefix& prefix,
                                                                          std::span<const std::byte> header) {
   if (events == nullptr) return Error{"the run is over"};
-  return events->on_reply_header(*session.client(), prefix, header);
+  auto places = events->on_reply_header(*session.client(), prefix, header);
+  if (!places) tally().reject(Rejection::kMalformed);
+  return places;
 }
 
 Status Hub::Impl::on_reply(Session& session, std::uint64_t bytes) {
   if (events == nullptr) return Error{"the run is over"};
-  return events->on_reply(*session.client(), bytes);
+  Status status = events->on_reply(*session.client(), bytes);
+  if (!status) tally().reject(Rejection::kMalformed);
+  return status;
 }
 
 Result<std::span<const std::span<std::byte>>> Hub::Impl::on_piece_header(Session& session,
@@ -267,12 +299,16 @@ void Hub::Impl::on_closed(Session& session, const std::string& why) {
   if (session.state() == Session::State::kRelay && events != nullptr) events->on_relay_left(session.id());
   if (!session.is_channel()) newcomers.add(session.id(), session.link().peer());  // it may still read why
   if (client && coming[*client] == &session) coming[*client] = nullptr;
-  if (!session.link().ending() && !why.empty())
-    log(LogLine((speaks ? name(*client) + " (" + session.link().peer() + ")" : session.link().peer()) +
-                " is disconnected: " + why)
+  if (!session.link().ending() && !why.empty()) {
+    const std::string peer = session.link().peer();
+    const std::string stranger =
+        session.said_name().empty() ? peer : peer + ", which says that it is '" + session.said_name() + "',";
+    log(LogLine((speaks ? name(*client) + " (" + peer + ")" : stranger) + " is disconnected: " + why)
             .of_client(speaks ? client : std::nullopt));
+  }
   if (speaks) {
     live[*client] = nullptr;
+    set_connected(*client, false);
     if (options.watcher != nullptr) options.watcher->client_gone(*client, session.link().ending() ? "" : why);
     if (start.empty()) table.release(*client);
     if (session.state() == Session::State::kRounds && events != nullptr) events->on_left(*client);

@@ -12,6 +12,7 @@
 #include "fl_server/net/client_table.h"
 #include "fl_server/net/connection.h"
 #include "fl_server/net/gate.h"
+#include "fl_server/net/tally.h"
 
 namespace gradwire {
 
@@ -36,6 +37,7 @@ struct HubOptions {
   bool asks_constants = false;    // clients must say how smooth their functions are
   std::function<Status(const ClientInfo&)> check;  // of a new client; an error refuses it. May be empty
   Gate* gate = nullptr;                            // whom to let in; null: whoever comes
+  Tally* tally = nullptr;                          // what happens is counted there; may be null
   // What may wait for a relay, beside what its clients are told at the start and two messages of a round.
   std::uint64_t most_for_relay_bytes = 64 << 20;
 };

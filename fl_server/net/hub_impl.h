@@ -14,6 +14,7 @@ namespace gradwire {
 
 struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   Impl(HubOptions o, std::unique_ptr<SocketLayer> n);
+  ~Impl() override;
 
   void on_accepted(std::unique_ptr<Socket> socket) override;
   void on_turned_away() override;
@@ -30,6 +31,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   std::string missing() const;
   void compare_kernels(ClientId client) const;
   void replace(ClientId client, Session& session);
+  void set_connected(ClientId client, bool is);
   bool is_late(const Session& session, const Session* other) const;
   Status come_again(ClientId client, Session& session);
   Session& add_session();
@@ -40,6 +42,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
                             std::optional<std::uint32_t> part_count) override;
   std::string welcome(ClientId client, bool pieces) override;
   Gate* gate() override { return options.gate; }
+  Tally& tally() override { return counts.tally; }
   Status on_join(Session& session, ClientInfo info) override;
   Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
@@ -61,6 +64,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
 
   HubOptions options;
   ClientTable table;
+  Tally unwatched;  // where nobody watches
   ConnectionCounts counts;
   const std::unique_ptr<SocketLayer> sockets;  // sessions are destroyed before it
   std::string start;                           // the frame; empty until the run begins
@@ -74,6 +78,8 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   std::vector<Session*> live;  // by client: the connection that speaks for it, or null
   // By client, once the run has begun: the connection that will speak for it once that has joined; or null.
   std::vector<Session*> coming;
+  std::vector<bool> connected;  // by client
+  std::uint64_t connected_count = 0;
   // By client: its last message, until the client confirms it; sent again to a client that reconnects for it.
   std::map<ClientId, Outgoing> farewells;
 };

@@ -16,10 +16,6 @@ namespace {
 
 constexpr int kBacklog = 1024;
 
-[[noreturn]] void fail(const std::string& address, const std::string& what) {
-  throw std::runtime_error("--listen " + address + ": " + what);
-}
-
 int open_spare() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 int listen_on(const addrinfo& where) {
@@ -36,16 +32,16 @@ int listen_on(const addrinfo& where) {
 
 }  // namespace
 
-Listener::Listener(const std::string& address) {
+Listener::Listener(const std::string& address, const std::string& option) {
   const auto parsed = parse_address(address, AddressUse::kToListen);
-  if (!parsed) throw std::invalid_argument("--listen " + parsed.error().message);
+  if (!parsed) throw std::invalid_argument(option + " " + parsed.error().message);
   const auto found = look_up(*parsed, AddressUse::kToListen);
-  if (!found) fail(address, found.error().message);
+  if (!found) throw std::runtime_error(option + " " + address + ": " + found.error().message);
   for (const addrinfo* where = found->get(); where != nullptr && fd_ < 0; where = where->ai_next)
     fd_ = listen_on(*where);
   if (fd_ < 0)
-    fail(address,
-         std::string(std::strerror(errno)) + "; choose another port, or port 0 for any that is free");
+    throw std::runtime_error(option + " " + address + ": " + std::strerror(errno) +
+                             "; choose another port, or port 0 for any that is free");
   spare_ = open_spare();
 }
 

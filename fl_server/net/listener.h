@@ -8,8 +8,8 @@ namespace gradwire {
 class Listener {
  public:
   // HOST:PORT, [V6]:PORT or :PORT (all interfaces); port 0: any that is free. Throws std::invalid_argument or
-  // std::runtime_error (one line).
-  explicit Listener(const std::string& address);
+  // std::runtime_error (one line, that begins with the option that gave the address).
+  explicit Listener(const std::string& address, const std::string& option = "--listen");
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;

@@ -10,24 +10,7 @@
 namespace gradwire {
 namespace {
 
-const char* name_of(FrameType type) {
-  switch (type) {
-    case FrameType::kHello: return "Hello";
-    case FrameType::kWelcome: return "Welcome";
-    case FrameType::kJoin: return "Join";
-    case FrameType::kStart: return "Start";
-    case FrameType::kRound: return "Round";
-    case FrameType::kReply: return "Reply";
-    case FrameType::kError: return "Error";
-    case FrameType::kHeartbeat: return "Heartbeat";
-    case FrameType::kReceived: return "Received";
-    case FrameType::kRelay: return "Relay";
-    case FrameType::kPiece: return "Piece";
-    case FrameType::kChallenge: return "Challenge";
-    case FrameType::kProof: return "Proof";
-  }
-  return "unknown";
-}
+constexpr std::size_t kMostOfSaidName = 64;  // bytes
 
 }  // namespace
 
@@ -64,17 +47,24 @@ void Session::begin(const std::string& start, std::uint64_t max_payload) {
   link_->send(Outgoing::control(start));
 }
 
+void Session::refuse(Ending ending, const std::string& message, bool fatal) {
+  if (link_->open()) owner_.tally().end(ending);
+  link_->refuse(message, fatal, 0);
+}
+
 void Session::check_time(SteadyTime now) {
   if (!proven_name_.empty() && !owner_.gate()->still_admits(proven_name_))
-    return link_->refuse("'" + proven_name_ + "' was revoked", true, 0);
+    return refuse(Ending::kRevoked, "'" + proven_name_ + "' was revoked", true);
   if ((state_ == State::kHello || state_ == State::kProof) && patience_.is_over(now, times_.handshake))
-    return link_->refuse(std::string(state_ == State::kHello ? "no Hello" : "no Proof") + " within " +
-                             std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
-                         false, 0);
+    return refuse(Ending::kTooLate,
+                  std::string(state_ == State::kHello ? "no Hello" : "no Proof") + " within " +
+                      std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
+                  false);
   if (state_ == State::kData && patience_.is_over(now, times_.data))
-    return link_->refuse(
+    return refuse(
+        Ending::kTooLate,
         "no Join within " + std::to_string(times_.data.count()) + " ms: its data takes too long to read",
-        false, 0);
+        false);
   link_->check_time(now);
 }
 
@@ -101,7 +91,7 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
 void Session::give_way(const std::string& why, bool fatal) {
   tell_broken_reply();
   client_.reset();
-  link_->refuse(why, fatal, 0);
+  refuse(Ending::kReplaced, why, fatal);
 }
 
 void Session::on_closed(const std::string& why) {
@@ -143,10 +133,10 @@ Status Session::control(FrameType type, std::span<const std::byte> header) {
 
 bool Session::refuse_version(const std::string& peer, std::uint32_t version) {
   if (version == kWireVersion) return false;
-  link_->refuse("the " + peer + " speaks version " + std::to_string(version) +
-                    " of the protocol, the server " + std::to_string(kWireVersion) +
-                    ": install the same release on both",
-                true, 0);
+  refuse(Ending::kWrongVersion,
+         "the " + peer + " speaks version " + std::to_string(version) + " of the protocol, the server " +
+             std::to_string(kWireVersion) + ": install the same release on both",
+         true);
   return true;
 }
 
@@ -154,6 +144,7 @@ Status Session::hello(std::span<const std::byte> header) {
   introduction_ = std::make_unique<Introduction>();
   wire::Hello& hello = introduction_->hello;
   if (Status status = parse_control(header, hello); !status) return status;
+  said_name_ = one_line(hello.client_name().substr(0, kMostOfSaidName));
   if (!hello.has_protocol() || !hello.has_client_name()) return Error{"Hello: protocol or name is missing"};
   if (refuse_version("client", hello.protocol())) return Unit{};
   return owner_.gate() == nullptr ? greet() : challenge(hello.client_name(), hello.public_key());
@@ -169,7 +160,7 @@ Status Session::greet() {
   if (hello.has_part_count()) count = hello.part_count();
   const Result<ClientId> client = owner_.on_hello(*this, hello.client_name(), index, count);
   if (!client) {
-    link_->refuse(client.error().message, true, 0);
+    refuse(Ending::kUnwanted, client.error().message, true);
     return Unit{};
   }
   client_ = *client;
@@ -187,10 +178,10 @@ Status Session::greet() {
 Status Session::challenge(const std::string& name, const std::string& public_key) {
   Login& login = introduction_->login;
   if (public_key.size() != login.key.bytes.size()) {
-    link_->refuse(
-        "this server wants to know who its clients are: start this one with the --token that its operator "
-        "made for it",
-        true, 0);
+    refuse(Ending::kNotAdmitted,
+           "this server wants to know who its clients are: start this one with the --token that its operator "
+           "made for it",
+           true);
     return Unit{};
   }
   login.name = name;
@@ -216,7 +207,7 @@ Status Session::proof(std::span<const std::byte> header) {
     std::memcpy(login.proof.token_mac.emplace().data(), message.token_mac().data(), login.nonce.size());
   }
   if (const Status admitted = owner_.gate()->admit(login); !admitted) {
-    link_->refuse(one_line(admitted.error().message), !admitted.error().of_system, 0);
+    refuse(Ending::kNotAdmitted, one_line(admitted.error().message), !admitted.error().of_system);
     return Unit{};
   }
   proven_name_ = login.name;
@@ -232,13 +223,14 @@ Status Session::join(std::span<const std::byte> header) {
   if (!info) return info.error();
   state_ = State::kJoined;
   const Status joined = owner_.on_join(*this, *info);
-  if (!joined) link_->refuse(joined.error().message, true, 0);
+  if (!joined) refuse(Ending::kUnwanted, joined.error().message, true);
   return Unit{};
 }
 
 Status Session::relay(std::span<const std::byte> header) {
   wire::Relay message;
   if (Status status = parse_control(header, message); !status) return status;
+  said_name_ = one_line(message.name().substr(0, kMostOfSaidName));
   if (refuse_version("relay", message.protocol())) return Unit{};
   introduction_ = std::make_unique<Introduction>();
   introduction_->relay = message;
@@ -272,6 +264,7 @@ void Session::tell_relay() {
 Status Session::error(std::span<const std::byte> header) {
   wire::ErrorMessage error;
   if (Status status = parse_control(header, error); !status) return status;
+  owner_.tally().end(Ending::kByPeer);
   link_->close("it says: " + one_line(error.message()));
   return Unit{};
 }

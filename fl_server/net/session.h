@@ -28,6 +28,7 @@ class SessionOwner {
   // A whole frame. `pieces`: the client may send replies in pieces.
   virtual std::string welcome(ClientId client, bool pieces) = 0;
   virtual Gate* gate() { return nullptr; }  // null: peers are believed
+  virtual Tally& tally() = 0;
   // What the server tells the session's peer, a relay: a whole frame.
   virtual std::string relay_welcome(const Session& relay) = 0;
   virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
@@ -69,6 +70,8 @@ class Session final : public FrameHandler {
   FrameLink& link() { return *link_; }
   State state() const { return state_; }
   std::optional<ClientId> client() const { return client_; }
+  // Of its Hello or Relay, for a log; perhaps a lie. Empty: it has said none.
+  const std::string& said_name() const { return said_name_; }
   // From the Hello: whether both are known to be of one process, and which connection of it this is.
   bool same_process(const Session& other) const { return process_ != 0 && process_ == other.process_; }
   std::uint32_t ordinal() const { return ordinal_; }
@@ -89,6 +92,9 @@ class Session final : public FrameHandler {
   // It is a channel of this relay.
   bool is_behind(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
   void check_time(SteadyTime now);
+  // Tells the peer why, counts it, and closes the link.
+  void refuse(Ending ending, const std::string& message, bool fatal);
+  std::uint64_t bytes_waiting() const { return connection_ != nullptr ? connection_->bytes_waiting() : 0; }
 
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override;
@@ -125,7 +131,8 @@ class Session final : public FrameHandler {
   std::optional<ClientId> client_;
   ClientInfo info_;                             // from the Hello
   std::unique_ptr<Introduction> introduction_;  // until the peer is believed
-  std::string proven_name_;                     // empty: the peer has proven nothing
+  std::string said_name_;
+  std::string proven_name_;  // empty: the peer has proven nothing
   std::uint64_t process_ = 0;
   std::uint32_t ordinal_ = 0;
   std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving, or a relay's sum of some; 0: none is

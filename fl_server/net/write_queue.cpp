@@ -133,6 +133,7 @@ void WriteQueue::begin() {
 }
 
 void WriteQueue::end_front() {
+  if (sent_ != nullptr) sent_->add_all(std::as_bytes(std::span(queue_.front().head)));
   make_void(queue_.begin());
   queue_.pop_front();
   written_ = 0;

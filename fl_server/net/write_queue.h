@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fl_server/net/socket_layer.h"
+#include "fl_server/net/tally.h"
 
 namespace gradwire {
 
@@ -49,6 +50,10 @@ struct Outgoing {
 
 class WriteQueue {
  public:
+  WriteQueue() = default;
+  // `sent`: where to count the messages that were written whole.
+  explicit WriteQueue(FrameCounts& sent) : sent_(&sent) {}
+
   void push(Outgoing message);
   // Discards the messages of which nothing was written yet.
   void drop_waiting();
@@ -75,6 +80,7 @@ class WriteQueue {
   void begin();
   void end_front();
 
+  FrameCounts* sent_ = nullptr;
   std::list<Outgoing> queue_;               // with empty (void) places, which keep a channel's position
   std::map<std::uint32_t, Place> waiting_;  // by channel: requests not begun yet, and void places
   std::weak_ptr<SharedBody> last_body_;     // written in full, and remembered by the peer

@@ -74,7 +74,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void on_turned_away() override {
     if (!newcomers_.empty()) send_newcomer_away();
     if (!std::exchange(said_short_, true))
-      log("no file descriptors are left: clients are turned away; raise 'ulimit -n'");
+      log(LogLine::warning("no file descriptors are left: clients are turned away; raise 'ulimit -n'"));
   }
   void on_tick() override;
   void on_stop() override { stopped_ = true; }
@@ -97,7 +97,8 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void pass_round(Local& local);
 
   const RelayOptions& options_;
-  ConnectionCounts counts_;
+  Tally tally_;  // nobody looks at it
+  ConnectionCounts counts_{tally_};
   const std::unique_ptr<SocketLayer> sockets_;              // connections are destroyed before it
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
   std::uint32_t channels_ = 0;                              // so far: none is used twice
@@ -129,7 +130,7 @@ void Relay::local_left(Local& local, const std::string& why) {
     pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
   newcomers_.add(local.channel(), local.connection().peer());  // it may still read why
   if (!local.heard_goodbye && !why.empty())
-    log("client " + std::to_string(local.channel()) + " (" + local.connection().peer() +
+    log("a client at " + local.connection().peer() + " (connection " + std::to_string(local.channel()) +
         ") is disconnected: " + why);
 }
 
@@ -301,7 +302,9 @@ void Relay::pass_round(Local& local) {
 
 void Relay::on_closed(const std::string& why) {
   if (joined_) {
-    if (!is_over_) log("the server is lost: " + why);
+    if (!is_over_)
+      log(LogLine::warning("the server " + options_.upstream + " is lost: " + why +
+                           "; it is looked for again"));
     last_contact_ = sockets_->now();
   }
   joined_ = false;

@@ -1,0 +1,176 @@
+#include "fl_server/watch/exposition.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <system_error>
+
+namespace gradwire {
+namespace {
+
+std::string text_of(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  std::array<char, 40> text;
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), value).ptr;  // the shortest that reads back
+  return std::string(text.data(), end);
+}
+
+std::string text_of(std::uint64_t value) { return std::to_string(value); }
+
+std::string quoted(std::string_view value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '\\' || c == '"') text += '\\';
+    if (c == '\n') {
+      text += "\\n";
+    } else {
+      text += c;
+    }
+  }
+  return text += '"';
+}
+
+std::string label(const char* name, std::string_view value) {
+  return std::string(name) + "=" + quoted(value);
+}
+
+class Writer {
+ public:
+  // The samples that follow are of this metric.
+  void metric(const char* name, const char* type, const char* help) {
+    name_ = name;
+    text_ += "# HELP " + name_ + " " + help + "\n# TYPE " + name_ + " " + type + "\n";
+  }
+  template <class T>
+  void sample(T value, const std::string& labels = "", const char* suffix = "") {
+    text_ += name_ + suffix + (labels.empty() ? "" : "{" + labels + "}") + " " + text_of(value) + "\n";
+  }
+  void counter(const char* name, const char* help, std::uint64_t value) {
+    metric(name, "counter", help);
+    sample(value);
+  }
+  template <class T>
+  void gauge(const char* name, const char* help, T value) {
+    metric(name, "gauge", help);
+    sample(value);
+  }
+  template <class Kind>
+  void counters(const char* name, const char* help, const CounterOf<Kind>& counts) {
+    metric(name, "counter", help);
+    for (std::size_t i = 0; i < CounterOf<Kind>::kSize; ++i) {
+      const auto kind = static_cast<Kind>(i);
+      sample(counts.value(kind), label("reason", name_of(kind)));
+    }
+  }
+  void histogram(const char* name, const char* help, const TimeHistogram& times) {
+    metric(name, "histogram", help);
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < TimeHistogram::kBuckets; ++i) {
+      count += times.in_bucket(i);
+      const bool last = i == TimeHistogram::kLimits.size();
+      sample(count, label("le", last ? "+Inf" : text_of(TimeHistogram::kLimits[i])), "_bucket");
+    }
+    sample(times.sum_seconds(), "", "_sum");
+    sample(count, "", "_count");
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_, name_;
+};
+
+void write_frames(Writer& to, const Tally& tally) {
+  const std::array directions{std::pair("received", &tally.received), std::pair("sent", &tally.sent)};
+  const auto each = [&](auto&& value_of) {
+    for (const auto& [direction, frames] : directions)
+      for (std::size_t kind = 0; kind < FrameCounts::kKinds; ++kind)
+        if (frames->frames(kind) > 0)
+          to.sample(value_of(*frames, kind), label("direction", direction) + "," +
+                                                 label("kind", name_of(static_cast<FrameType>(kind))));
+  };
+  to.metric("gradwire_frames_total", "counter", "Whole messages on all connections, by direction and kind.");
+  each([](const FrameCounts& frames, std::size_t kind) { return frames.frames(kind); });
+  to.metric("gradwire_frame_bytes_total", "counter", "Bytes of these messages, without TLS.");
+  each([](const FrameCounts& frames, std::size_t kind) { return frames.bytes(kind); });
+}
+
+void write_run(Writer& to, const Tally& tally) {
+  to.gauge("gradwire_round", "Rounds that the run has committed, also by earlier processes.",
+           tally.round.value());
+  to.gauge("gradwire_rounds", "Rounds that the run is to have.", tally.rounds.value());
+  to.counter("gradwire_rounds_done_total", "Rounds that this process has committed.",
+             tally.rounds_done.value());
+  to.gauge("gradwire_loss", "Loss of the model when it was last evaluated.", tally.loss.value());
+  to.gauge("gradwire_accuracy_ratio", "Accuracy of the model when it was last evaluated.",
+           tally.accuracy.value());
+  to.metric("gradwire_bytes_total", "counter",
+            "Bytes of round messages from clients (up) and to them (down), also by earlier processes: the "
+            "columns of metrics.csv.");
+  to.sample(tally.bytes_up.value(), label("direction", "up"));
+  to.sample(tally.bytes_down.value(), label("direction", "down"));
+  to.counter("gradwire_replies_used_total", "Replies that rounds have used.", tally.replies_used.value());
+  to.counters("gradwire_rejected_updates_total", "Replies that the run did not use, by reason.",
+              tally.rejections);
+}
+
+void write_process(Writer& to, const ProcessSeen& process) {
+  to.metric("gradwire_build_info", "gauge", "1; the label says what build this is.");
+  to.sample(std::uint64_t{1}, label("build", process.build));
+  to.gauge("process_start_time_seconds", "When this process began, seconds since 1970.",
+           process.started_seconds);
+  to.metric("process_cpu_seconds_total", "counter", "Processor time that this process has used.");
+  to.sample(process.cpu_seconds);
+  to.gauge("process_resident_memory_bytes", "Memory that this process holds.", process.resident_bytes);
+  to.gauge("process_open_fds", "Files and sockets that this process has open.", process.open_descriptors);
+}
+
+}  // namespace
+
+std::string exposition(const Tally& tally, const ProcessSeen& process) {
+  Writer to;
+  write_run(to, tally);
+  to.metric("gradwire_clients", "gauge", "Clients of the run, by state.");
+  const std::uint64_t clients = tally.clients.value(), connected = tally.connected.value();
+  to.sample(connected, label("state", "connected"));
+  to.sample(clients > connected ? clients - connected : 0, label("state", "missing"));
+  to.gauge("gradwire_connections",
+           "Connections that are open, also of peers that have not said who they are.", tally.open.value());
+  to.counter("gradwire_connections_accepted_total", "Connections that were accepted.",
+             tally.accepted.value());
+  to.counters("gradwire_connections_ended_total",
+              "Connections that ended or were refused before the run was over, by reason.", tally.endings);
+  write_frames(to, tally);
+  to.metric("gradwire_waiting_bytes", "gauge",
+            "Bytes that wait: to be taken by peers (write), and replies that wait for the end of their round "
+            "(replies).");
+  to.sample(tally.bytes_to_write.value(), label("queue", "write"));
+  to.sample(tally.bytes_staged.value(), label("queue", "replies"));
+  to.histogram("gradwire_round_seconds", "Time from one commit to the next, with the evaluation between.",
+               tally.round_time);
+  to.histogram("gradwire_reply_seconds", "Time from a request to its whole reply.", tally.reply_time);
+  to.histogram("gradwire_commit_seconds", "Time to make a round durable.", tally.commit_time);
+  write_process(to, process);
+  return to.take();
+}
+
+std::vector<Sample> samples_of(std::string_view text) {
+  std::vector<Sample> samples;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t space = line.rfind(' ');
+    if (line.empty() || line[0] == '#' || space == std::string_view::npos || space == 0) continue;
+    std::string_view number = line.substr(space + 1);
+    if (number.starts_with('+')) number.remove_prefix(1);
+    double value = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (error != std::errc() || end != number.data() + number.size()) continue;
+    samples.emplace_back(line.substr(0, space), value);
+  }
+  return samples;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,112 @@
+#include "fl_server/watch/watch.h"
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <sys/resource.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include "fl_server/watch/exposition.h"
+#include "fl_server/watch/pages.h"
+#include "proto/report/build_info.h"
+#include "proto/store/folder_disk.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::chrono::seconds kWriteEvery{1};
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+double count_files(const std::filesystem::path& folder) {
+  double count = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error))
+    ++count;
+  return count;
+}
+
+ProcessSeen see_process(double started_seconds) {
+  ProcessSeen seen;
+  seen.build = build_info();
+  seen.started_seconds = started_seconds;
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) == 0)
+    seen.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  double pages = 0, resident = 0;
+  if (std::ifstream("/proc/self/statm") >> pages >> resident)
+    seen.resident_bytes = resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  seen.open_descriptors = count_files("/proc/self/fd");
+  return seen;
+}
+
+}  // namespace
+
+class Watch::Impl {
+ public:
+  Impl(const Tally& tally, const Options& options) : tally_(tally) {
+    if (!options.state.empty()) disk_.emplace(options.state);
+    if (!options.listen.empty()) {
+      pages_ = serve_pages(options.listen, {{"/metrics", [this] { return Page{kExpositionType, text()}; }}});
+      if (options.log) options.log("metrics for Prometheus: http://" + pages_->address() + "/metrics");
+    }
+    write();
+    thread_ = std::thread([this] { work(); });
+  }
+  ~Impl() {
+    {
+      const std::scoped_lock lock(mutex_);
+      stop_ = true;
+    }
+    stopped_.notify_all();
+    thread_.join();
+    write();
+  }
+
+ private:
+  std::string text() const { return exposition(tally_, see_process(started_)); }
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (!stopped_.wait_for(lock, kWriteEvery, [this] { return stop_; })) {
+      lock.unlock();
+      write();
+      if (pages_) pages_->check_time();
+      lock.lock();
+    }
+  }
+
+  // In one step, so that readers never see a part. Not synced: what a loss of power takes is of no use after
+  // it.
+  void write() {
+    if (!disk_) return;
+    const std::string name = kCountsName, fresh = name + ".new", counts = text();
+    const std::array<std::string_view, 1> pieces{counts};
+    if (disk_->write(fresh, pieces)) (void)disk_->rename(fresh, name);
+  }
+
+  const Tally& tally_;
+  const double started_ =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  std::optional<FolderDisk> disk_;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_ = false;
+  std::unique_ptr<Pages> pages_;
+  std::thread thread_;
+};
+
+Watch::Watch(const Tally& tally, const Options& options) : impl_(std::make_unique<Impl>(tally, options)) {}
+Watch::~Watch() = default;
+
+}  // namespace gradwire

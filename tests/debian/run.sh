@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Makes the packages of this build, installs them below a folder of its own, looks at what they are, removes and purges them.
+#   run.sh BUILD WORK      exit code 77: this system has no dpkg
+set -euo pipefail
+build=$1 work=$2
+for tool in dpkg dpkg-deb dpkg-shlibdeps cpack; do
+  command -v $tool > /dev/null || { echo "SKIPPED: no $tool here"; exit 77; }
+done
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v fakeroot > /dev/null || { echo "SKIPPED: not root, and no fakeroot here"; exit 77; }
+  as_root=(fakeroot)
+fi
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+rm -rf "$work"
+mkdir -p "$work/root/var/lib/dpkg/"{info,updates,triggers} "$work/root/etc"
+root=$work/root
+touch "$root/var/lib/dpkg/status" "$root/var/lib/dpkg/available"
+# With DPKG_ROOT the maintainer scripts leave this system alone. What the packages depend on is here, not there.
+dpkg_there() {
+  "${as_root[@]}" dpkg --root="$root" --log="$work/dpkg.log" --force-not-root --force-script-chrootless --force-depends \
+    --force-bad-path --force-confold "$@" < /dev/null > "$work/dpkg.out" 2>&1 || { cat "$work/dpkg.out" >&2; fail "dpkg $*"; }
+}
+# All files below the root but dpkg's own, and the users' that systemd-sysusers made.
+files() { (cd "$root" && find . \( -path ./var/lib/dpkg -o -name 'passwd*' -o -name 'group*' -o -name '*shadow*' -o -name '.pwd.lock' \) \
+  -prune -o ! -type d -print | sort); }
+
+# ---- what they are ----
+if grep -q '^GRADWIRE_MARCH:.*=native$' "$build/CMakeCache.txt"; then
+  ! cpack --config "$build/CPackConfig.cmake" -B "$work/native" > "$work/native.log" 2>&1 || fail "cpack packs programs for this processor alone"
+  grep -q 'cmake --preset package' "$work/native.log" || fail "cpack does not say what to do: $(cat "$work/native.log")"
+fi
+cpack --config "$build/CPackConfig.cmake" -D CPACK_GRADWIRE_FOR_HERE=ON -B "$work/packages" > "$work/cpack.log" 2>&1 ||
+  { tail -n 20 "$work/cpack.log" >&2; fail cpack; }
+packages=("$work"/packages/*.deb)
+[ ${#packages[@]} -eq 2 ] || fail "packages: ${packages[*]}"
+for part in server client; do
+  package=$(echo "$work"/packages/gradwire-${part}_*.deb)
+  depends=$(dpkg-deb -f "$package" Depends)
+  for library in libc6 libssl libprotobuf-lite libzstd; do
+    [[ $depends == *$library* ]] || fail "gradwire-$part does not depend on $library: $depends"
+  done
+  [ -n "$(dpkg-deb -f "$package" Description)" ] || fail "gradwire-$part has no description"
+  ! dpkg-deb -c "$package" | grep -vE ' root/root ' || fail "files that are not root's"
+done
+dpkg-deb -f "$(echo "$work"/packages/gradwire-server_*.deb)" Depends | grep -q libsqlite3 || fail "the server does not depend on SQLite"
+
+# ---- installed ----
+dpkg_there --install "${packages[@]}"
+for file in usr/bin/gradwire-server usr/bin/gradwire-client usr/lib/systemd/system/gradwire-server.service \
+  usr/lib/systemd/system/gradwire-client.service usr/lib/sysusers.d/gradwire-server.conf etc/gradwire/experiment.toml \
+  etc/gradwire/client.env usr/share/doc/gradwire-server/copyright usr/share/doc/gradwire-client/deployment.md; do
+  [ -f "$root/$file" ] || fail "$file is not installed"
+done
+for program in gradwire-server gradwire-client; do
+  "$root/usr/bin/$program" --version | grep -q '^[0-9]' || fail "$program does not run"
+done
+if command -v systemd-sysusers > /dev/null; then
+  grep -q '^gradwire:' "$root/etc/passwd" || fail "there is no user gradwire"
+fi
+# The example is an experiment: nothing but clients is missing.
+code=0
+"$root/usr/bin/gradwire-server" "$root/etc/gradwire/experiment.toml" --listen 127.0.0.1:0 --state "$work/state" \
+  --join-deadline-ms 1 > "$work/server.log" 2>&1 || code=$?
+[ $code -eq 1 ] && grep -q 'clients have joined' "$work/server.log" || fail "the example: $(cat "$work/server.log")"
+
+# ---- the units ----
+if command -v systemd-analyze > /dev/null; then
+  for part in server client; do
+    unit=$work/gradwire-$part.service
+    sed "s#^ExecStart=gradwire#ExecStart=$root/usr/bin/gradwire#" "$root/usr/lib/systemd/system/gradwire-$part.service" > "$unit"
+    said=$(systemd-analyze verify "$unit" 2>&1 | grep "gradwire-$part" || true)
+    [ -z "$said" ] || fail "systemd-analyze verify: $said"
+    # Exposure of 2.0 or less ("OK"); docs/deployment.md has the figures.
+    systemd-analyze security --offline=yes --threshold=20 --no-pager "$unit" > "$work/security-$part.log" 2>&1 ||
+      fail "$(tail -n 1 "$work/security-$part.log")"
+    tail -n 1 "$work/security-$part.log"
+  done
+fi
+
+# ---- removed ----
+mkdir -p "$root/var/lib/gradwire/run"
+echo model > "$root/var/lib/gradwire/run/model.bin"
+dpkg_there --remove gradwire-server gradwire-client
+left=$(files | tr '\n' ' ')
+[ "$left" = "./etc/gradwire/client.env ./etc/gradwire/experiment.toml ./var/lib/gradwire/run/model.bin " ] || fail "removal leaves: $left"
+dpkg_there --purge gradwire-server gradwire-client
+left=$(files | tr '\n' ' ')
+[ "$left" = "./var/lib/gradwire/run/model.bin " ] || fail "a purge leaves: $left"

@@ -1,0 +1,74 @@
+// A server's counts as text for Prometheus, and back.
+#include "fl_server/watch/exposition.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/prometheus.h"
+
+namespace gradwire {
+namespace {
+
+ProcessSeen some_process() { return {"0.2.0 \"a\\b\"\nc", 1.5e9, 2.25, 4096, 7}; }
+
+TEST(Exposition, OfAServerThatHasDoneNothingIsOfTheFormat) {
+  const PrometheusText text(exposition(Tally(), some_process()));
+  EXPECT_EQ(text["gradwire_round_seconds_count"], 0);
+  EXPECT_TRUE(std::isnan(text["gradwire_loss"]));
+  EXPECT_EQ(text[R"(gradwire_build_info{build="0.2.0 \"a\\b\"\nc"})"], 1);
+}
+
+TEST(Exposition, SaysWhatWasCounted) {
+  Tally tally;
+  tally.clients.set(10);
+  tally.connected.set(7);
+  tally.reject(Rejection::kNorm);
+  tally.end(Ending::kSilent);
+  tally.end(Ending::kSilent);
+  tally.received.add(FrameType::kReply, 1000);
+  tally.sent.add(FrameType::kRound, 1ull << 60);
+  tally.bytes_up.set(123456789012345);
+  tally.bytes_staged.set(11);
+  tally.loss.set(1e-300);
+  tally.round_time.observe(0.02);
+  tally.round_time.observe(3000);
+  const PrometheusText text(exposition(tally, some_process()));
+  EXPECT_EQ(text["gradwire_clients{state=\"connected\"}"], 7);
+  EXPECT_EQ(text["gradwire_clients{state=\"missing\"}"], 3);
+  EXPECT_EQ(text["gradwire_rejected_updates_total{reason=\"norm\"}"], 1);
+  EXPECT_EQ(text["gradwire_rejected_updates_total{reason=\"late\"}"], 0);
+  EXPECT_EQ(text["gradwire_connections_ended_total{reason=\"silent\"}"], 2);
+  EXPECT_EQ(text["gradwire_frames_total{direction=\"received\",kind=\"Reply\"}"], 1);
+  EXPECT_EQ(text["gradwire_frame_bytes_total{direction=\"sent\",kind=\"Round\"}"], 0x1p60);
+  EXPECT_EQ(text["gradwire_bytes_total{direction=\"up\"}"], 123456789012345);
+  EXPECT_EQ(text["gradwire_waiting_bytes{queue=\"replies\"}"], 11);
+  EXPECT_EQ(text["gradwire_loss"], 1e-300);
+  EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"0.01\"}"], 0);
+  EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"0.025\"}"], 1);
+  EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"100\"}"], 1);
+  EXPECT_EQ(text["gradwire_round_seconds_count"], 2);
+  EXPECT_EQ(text["process_cpu_seconds_total"], 2.25);
+}
+
+TEST(Exposition, ReadsBackWhatItWrites) {
+  Tally tally;
+  tally.end(Ending::kForeign);
+  tally.loss.set(0.1);
+  const std::string text = exposition(tally, some_process());
+  const PrometheusText strict(text);
+  const std::vector<Sample> samples = samples_of(text);
+  EXPECT_EQ(samples.size(), strict.samples().size());
+  for (const auto& [name, value] : samples) EXPECT_TRUE(value == strict[name] || std::isnan(value)) << name;
+}
+
+TEST(Exposition, LeavesOutLinesThatAreDamaged) {
+  EXPECT_TRUE(samples_of("").empty());
+  EXPECT_TRUE(samples_of("\n\n# a 1\nname\n 5\nname x\nname 1x\nname \n").empty());
+  const std::vector<Sample> samples = samples_of("a 1\nb{c=\"d e\"} +Inf\nlast 2.5");
+  ASSERT_EQ(samples.size(), 3u);
+  EXPECT_EQ(samples[0], Sample("a", 1));
+  EXPECT_EQ(samples[1], Sample("b{c=\"d e\"}", INFINITY));
+  EXPECT_EQ(samples[2], Sample("last", 2.5));
+}
+
+}  // namespace
+}  // namespace gradwire
