@@ -14,4 +14,13 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 // fast way against.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 
+// The checksum of numbers as they lie in memory, continued from `crc`, and whether all of them are finite:
+// one pass over the memory. Real: float or double.
+struct CheckedNumbers {
+  std::uint32_t crc = 0;
+  bool finite = true;
+};
+template <class Real>
+CheckedNumbers check_numbers(std::span<const Real> numbers, std::uint32_t crc = 0);
+
 }  // namespace gradwire

@@ -265,6 +265,7 @@ class Serving {
   void make_run() {
     server_run_ =
         make_server_run(options_, plan_, journal_, *background_, registry_.get(), tally_, save_about(about_));
+    std::vector<double>().swap(plan_.x0);  // as long as the model
   }
 
   const ServeOptions& options_;

@@ -108,7 +108,9 @@ class RealRun final : public ServerRun {
         setup_(make_setup<Real>(plan, Seat::kServer)),
         context_(codec_context(*setup_, zstd_mode(plan.experiment))),
         half_(make_server<Real>(setup_)),
-        durable_(journal, background, context_, *half_, ledger_, std::move(about), {}, options.log) {}
+        durable_(journal, background, context_, *half_, ledger_, std::move(about), {}, options.log) {
+    Vec<Real>().swap(setup_->x0);  // the half has begun there
+  }
 
   bool load(std::span<const Section> sections) override { return durable_.load(sections); }
   bool replay(std::string_view record) override {
@@ -246,7 +248,7 @@ class RealRun final : public ServerRun {
   std::chrono::steady_clock::time_point round_began_;
   std::vector<ClientId> used_;  // of one round
   const RunPlan& plan_;
-  const std::shared_ptr<const Setup<Real>> setup_;
+  const std::shared_ptr<Setup<Real>> setup_;
   const CodecContext context_;
   const std::unique_ptr<ServerHalf<Real>> half_;
   Ledger ledger_;

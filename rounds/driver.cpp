@@ -82,6 +82,7 @@ void Driver<Real>::commit(Replies<Real> replies, std::span<const Frame> frames) 
   totals_.bits_up += counts.bits_up;
   totals_.bits_up_paper += counts.bits_up_paper;
   totals_.grad_calls += counts.grad_calls;
+  run_.transport.settle();
   if (run_.hooks.before_apply) run_.hooks.before_apply();
   const bool used = run_.server.apply(replies);
   if (used)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <vector>
@@ -104,15 +105,9 @@ class Evaluation : public AnswerSum<Real> {
 
   // All answers are there. Where processes share the clients, collective; nothing more may be added.
   void finish() {
-    const auto total = [this](TreeSum<double>& tree) {
-      if (setup_->group != nullptr) return setup_->group->sum(tree);
-      const View<double> root = tree.sum();
-      Vec<double> values(root.begin(), root.end());
-      values.resize(tree.size());
-      return values;
-    };
-    if (Base::has_gradient()) total_gradient_ = total(this->gradient_);
-    total_ = total(this->numbers_);
+    if (Base::has_gradient()) total_gradient_ = total(this->gradient_, gradient_of_group_);
+    const View<double> numbers = total(this->numbers_, numbers_of_group_);
+    for (std::size_t k = 0; k < numbers.size(); ++k) total_[k] = numbers[k];
   }
 
   const Setup<Real>& setup() const { return *setup_; }
@@ -136,11 +131,20 @@ class Evaluation : public AnswerSum<Real> {
   using Base = AnswerSum<Real>;
   using Base::setup_;
 
+  // Empty where nobody answered. Without a group a view of the tree: its vector is as long as the model.
+  View<double> total(TreeSum<double>& tree, Vec<double>& of_group) const {
+    if (setup_->group == nullptr) return tree.sum();
+    of_group = setup_->group->sum(tree);
+    return of_group;
+  }
+
   // The weights sum to one up to rounding; they are scaled up only when a client did not answer.
   double total_weight() const { return answered() == setup_->n ? 1 : total_[Base::kWeight]; }
 
   std::span<const ClientId> sample_;
-  Vec<double> total_gradient_, total_;
+  Vec<double> gradient_of_group_, numbers_of_group_;
+  View<double> total_gradient_;
+  std::array<double, Base::kNumbers> total_{};
 };
 
 // Row k of the metrics.

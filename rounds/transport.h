@@ -68,9 +68,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
   // Sends without waiting; a newer ticket supersedes the older, sending a ticket again is harmless. The
-  // envelope's body and resync, and what they view, may change once the following next() has returned: a
-  // transport that is still writing then has its own copy (one per body, not one per client). Returns the
-  // encoded size in bytes, counted even if lost.
+  // envelope's body and resync may change once the following next() has returned; what they view, the vectors
+  // of the server half, only after settle(). Returns the encoded size in bytes, counted even if lost.
   virtual std::uint64_t send(ClientId client, const Envelope<Real>& envelope) = 0;
   // Tells the client what became of its reply to `ticket`, perhaps only together with its next message.
   virtual void tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
@@ -81,6 +80,9 @@ class Transport {
   // The next event, at the latest at `deadline` (in seconds, on now()'s clock). It stays until the following
   // next().
   virtual const Event<Real>& next(double deadline) = 0;
+  // From here on the caller may change what the bodies and resyncs that it sent view: a transport that is
+  // still writing them makes its own copy now (one per body, not one per client).
+  virtual void settle() {}
   virtual double now() const = 0;  // seconds, wall or virtual; only loops ask
   // Null: clients can only be asked one by one.
   virtual Crowd<Real>* crowd() { return nullptr; }

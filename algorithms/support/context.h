@@ -29,7 +29,7 @@ struct Setup {
   std::uint64_t seed = 1;
   std::uint32_t n = 0;      // clients
   std::size_t d = 0;        // dimension
-  Vec<Real> x0;             // shape (d); servers only
+  Vec<Real> x0;             // shape (d); for constructors of server halves only: it may be gone later
   AlgorithmSpec algorithm;  // resolved
   Compressor compressor;    // of the uplink, for dimension d
   std::vector<double>

@@ -239,6 +239,10 @@ class ErasedServer final : public ServerHalf<Real> {
     }
   }
   std::string save() const override { return save_state(half_); }
+  void save_in_place(Pieces& to) const override {
+    InPlaceSaver saver(to);
+    Method::Server::fields(half_, saver);
+  }
   bool load(std::string_view bytes) override {
     if (!load_state(half_, bytes)) return false;
     if constexpr (requires { half_.restored(); }) half_.restored();

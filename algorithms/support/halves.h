@@ -17,6 +17,7 @@
 #include "algorithms/support/lyapunov.h"
 #include "algorithms/support/message.h"
 #include "algorithms/support/spec.h"
+#include "base/pieces.h"
 
 namespace gradwire {
 
@@ -75,6 +76,8 @@ class ServerHalf {
   virtual View<Real> model() const = 0;
   virtual LyapunovState<Real> lyapunov_state() const = 0;
   virtual std::string save() const = 0;
+  // The bytes of save(), behind what `to` has; they view vectors of this half, as broadcast() does.
+  virtual void save_in_place(Pieces& to) const { to.copy(save()); }
   virtual bool load(std::string_view bytes) = 0;
 };
 

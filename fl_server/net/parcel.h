@@ -17,14 +17,15 @@ namespace gradwire {
 struct Parcel {
   Prefix prefix;
   std::string header;
-  std::shared_ptr<std::vector<std::byte>> payload;
+  std::shared_ptr<std::byte[]> payload;  // prefix.payload_len bytes
   std::span<std::byte> place;
 
   std::span<const std::span<std::byte>> begin(const Prefix& p, std::span<const std::byte> h) {
     prefix = p;
     header.assign(reinterpret_cast<const char*>(h.data()), h.size());
-    payload = std::make_shared<std::vector<std::byte>>(p.payload_len);
-    place = *payload;
+    // Not filled with zeros: a payload that is announced and does not come costs no memory.
+    payload = std::make_shared_for_overwrite<std::byte[]>(p.payload_len);
+    place = {payload.get(), p.payload_len};
     return std::span(&place, 1);
   }
   Outgoing for_channel(std::uint32_t channel) const {
@@ -33,7 +34,7 @@ struct Parcel {
     Outgoing message;
     message.head.assign(reinterpret_cast<const char*>(raw.data()), raw.size());
     message.head += header;
-    if (!payload->empty()) message.sections = {*payload};
+    if (prefix.payload_len > 0) message.sections.push_back({payload.get(), prefix.payload_len});
     message.keep = payload;
     return message;
   }

@@ -41,6 +41,7 @@ TcpTransport<Real>::TcpTransport(Hub& hub, const CodecContext& context, std::str
 
 template <class Real>
 TcpTransport<Real>::~TcpTransport() {
+  TcpTransport::settle();
   hub_.end();
 }
 
@@ -54,22 +55,43 @@ void TcpTransport<Real>::encode_once(std::uint64_t ticket, const Downlink<Real>*
   // One body for all clients: of one ticket, or, where each has a ticket of its own, of what is sent until
   // next() returns.
   const bool is_shared = body_ticket_ == ticket || (codec_.context().asynchronous && !returned_since_);
-  if (body_ && body_source_ == body && is_shared) {
-    body_ticket_ = ticket;
-    return;
+  if (body_source_ == body && is_shared) {
+    if (body_ == nullptr) body_ = unfinished_body_.lock();
+    if (shared_ == nullptr) shared_ = unfinished_.lock();
+    if (shared_ != nullptr) {
+      body_ticket_ = ticket;
+      return;
+    }
   }
   returned_since_ = false;
   own_body();
   body_ = codec_.encode_body(*body);
   body_ticket_ = ticket;
   body_source_ = body;
-  shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, !body_->sections.empty()});
+  shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, body_->borrows});
+  unfinished_body_ = body_;
+  unfinished_ = shared_;
 }
 
 // Makes one copy of the body for all clients that it has not reached yet.
 template <class Real>
 void TcpTransport<Real>::own_body() {
-  if (shared_.use_count() > 1) shared_->own();
+  if (const auto body = unfinished_.lock(); body.use_count() > (shared_ ? 2 : 1)) body->own();
+}
+
+// Memory of a long compressed body is kept only until the body was written. A client that comes back needs
+// it encoded again.
+template <class Real>
+void TcpTransport<Real>::keep_body_while_written() {
+  if (body_ == nullptr || body_->borrows || body_->payload_len <= ByteBuffer::kKeptBytes) return;
+  body_.reset();
+  shared_.reset();
+}
+
+template <class Real>
+void TcpTransport<Real>::settle() {
+  own_body();
+  hub_.own_pending();
 }
 
 template <class Real>
@@ -92,7 +114,7 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
   if (body != nullptr) message.body = shared_;
   if (resync) {
     message.sections = resync->sections;
-    message.borrowed = !message.sections.empty();
+    message.borrowed = resync->borrows;
     message.keep = resync;
   } else if (body != nullptr && hub_.remembers_bodies(client)) {
     message.short_head = head_of(codec_.encode(envelope, nullptr, nullptr, inbox.have, true));
@@ -109,15 +131,14 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
 template <class Real>
 const Event<Real>& TcpTransport<Real>::next(double deadline) {
   if (std::exchange(handed_, false)) events_.pop_front();
+  keep_body_while_written();
   const double left = std::min(deadline - now(), kFarAway);
   const auto until =
       hub_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
   if (std::exchange(asking_, false) && takes_sums_) hub_.tell_asked(newest_);
   if (events_.empty()) sums_.release(newest_);  // else a sum of the request before may wait there
   if (events_.empty()) hub_.wait(until, [this] { return !events_.empty(); });
-  own_body();
   returned_since_ = true;
-  hub_.own_pending();  // from here on the caller may change what it sent
   if (events_.empty()) return nothing_;
   handed_ = true;
   return events_.front();

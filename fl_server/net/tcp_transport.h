@@ -30,6 +30,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override;
   void ignore(const Event<Real>& event) override;
   const Event<Real>& next(double deadline) override;
+  void settle() override;
   double now() const override;
 
   // Of the payloads of all replies: bytes that came in pieces, while their clients still computed.
@@ -81,6 +82,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
 
   void encode_once(std::uint64_t ticket, const Downlink<Real>* body);
   void own_body();
+  void keep_body_while_written();
 
   Hub& hub_;
   Codec<Real> codec_;
@@ -94,9 +96,11 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   std::deque<Event<Real>> events_;
   bool handed_ = false;  // the caller has the first of events_
   const Event<Real> nothing_;
-  // The last body encoded, and what it was encoded from.
+  // The last body encoded, and what it was encoded from. Null: it is only kept by whoever still writes it.
   std::shared_ptr<const EncodedBody<Real>> body_;
   std::shared_ptr<SharedBody> shared_;
+  std::weak_ptr<const EncodedBody<Real>> unfinished_body_;
+  std::weak_ptr<SharedBody> unfinished_;
   std::uint64_t body_ticket_ = 0;
   bool returned_since_ = false;  // next() has: what body_source_ points to may have changed
   const Downlink<Real>* body_source_ = nullptr;

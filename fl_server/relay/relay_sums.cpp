@@ -85,7 +85,7 @@ class RealAdder final : public RelaySums::Adder {
     if (!places) return false;
     std::size_t at = 0;
     for (const std::span<std::byte> place : *places) {
-      if (!place.empty()) std::memcpy(place.data(), reply.parcel.payload->data() + at, place.size());
+      if (!place.empty()) std::memcpy(place.data(), reply.parcel.payload.get() + at, place.size());
       at += place.size();
     }
     const Result<Reply<Real>> up = slot_.finish(reply.client, &draws_);

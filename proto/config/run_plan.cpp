@@ -39,7 +39,7 @@ RunPlan plan_of_start(Experiment resolved, Agreement agreement) {
 }
 
 template <class Real>
-std::shared_ptr<const Setup<Real>> make_setup(const RunPlan& plan, Seat seat, ForRanges ranges) {
+std::shared_ptr<Setup<Real>> make_setup(const RunPlan& plan, Seat seat, ForRanges ranges) {
   auto setup = std::make_shared<Setup<Real>>();
   setup->seed = plan.experiment.seed;
   setup->n = plan.n();
@@ -55,7 +55,7 @@ std::shared_ptr<const Setup<Real>> make_setup(const RunPlan& plan, Seat seat, Fo
   return setup;
 }
 
-template std::shared_ptr<const Setup<float>> make_setup(const RunPlan&, Seat, ForRanges);
-template std::shared_ptr<const Setup<double>> make_setup(const RunPlan&, Seat, ForRanges);
+template std::shared_ptr<Setup<float>> make_setup(const RunPlan&, Seat, ForRanges);
+template std::shared_ptr<Setup<double>> make_setup(const RunPlan&, Seat, ForRanges);
 
 }  // namespace gradwire

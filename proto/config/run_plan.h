@@ -19,7 +19,8 @@ struct RunPlan {
   Experiment experiment;  // resolved: step sizes are numbers, paths absolute
   Agreement agreement;
   std::size_t d = 0;
-  std::vector<double> x0;                // shape (d); zeros after a restart; empty in clients
+  // Shape (d); zeros after a restart; empty in clients, and in a server whose run has begun.
+  std::vector<double> x0;
   std::vector<double> weights;           // shape (n); empty: 1/n each
   std::uint64_t samples = 0;             // for training, of all clients
   Quality quality;                       // of the uplink's compressor
@@ -46,7 +47,6 @@ enum class Seat : std::uint8_t { kSimulation, kServer, kClient };
 
 // The constants of the run as both halves of the method see them. Throws ConfigError.
 template <class Real>
-std::shared_ptr<const Setup<Real>> make_setup(const RunPlan& plan, Seat seat,
-                                              ForRanges ranges = for_ranges_serial);
+std::shared_ptr<Setup<Real>> make_setup(const RunPlan& plan, Seat seat, ForRanges ranges = for_ranges_serial);
 
 }  // namespace gradwire

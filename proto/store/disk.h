@@ -2,6 +2,7 @@
 // a disk.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,13 @@ class Disk {
   // of power only after sync(). A new name, or one that rename() gave, survives that only after
   // sync_folder().
   virtual Status write(const std::string& name, Pieces pieces) = 0;
+  // The same with the chunks that `next` gives, until one is empty; a chunk is used until the following call.
+  virtual Status write_chunks(const std::string& name, const std::function<std::string_view()>& next) {
+    std::string all;
+    for (std::string_view chunk = next(); !chunk.empty(); chunk = next()) all += chunk;
+    const std::string_view bytes = all;
+    return write(name, std::span(&bytes, 1));
+  }
   // Creates the file if there is none. After an error the file may end with only a part of the pieces.
   virtual Status append(const std::string& name, Pieces pieces) = 0;
   virtual Status sync(const std::string& name) = 0;

@@ -125,6 +125,14 @@ Status FolderDisk::write(const std::string& name, Pieces pieces) {
   return Unit{};
 }
 
+Status FolderDisk::write_chunks(const std::string& name, const std::function<std::string_view()>& next) {
+  OpenFile file(::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+  if (!file.good()) return failed(name, "written");
+  for (std::string_view chunk = next(); !chunk.empty(); chunk = next())
+    if (!write_all(file.get(), std::span(&chunk, 1))) return failed(name, "written");
+  return file.close() ? Status(Unit{}) : failed(name, "written");
+}
+
 std::shared_ptr<const OpenFile> FolderDisk::open_log(const std::string& name) const {
   const std::lock_guard lock(opening_);
   return open_name_ == name ? open_ : nullptr;

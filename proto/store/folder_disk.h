@@ -23,6 +23,7 @@ class FolderDisk final : public Disk {
   Result<std::vector<std::string>> list() override;
   Result<std::string> read(const std::string& name) override;
   Status write(const std::string& name, Pieces pieces) override;
+  Status write_chunks(const std::string& name, const std::function<std::string_view()>& next) override;
   Status append(const std::string& name, Pieces pieces) override;
   Status sync(const std::string& name) override;
   Status sync_folder() override;

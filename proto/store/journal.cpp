@@ -73,15 +73,18 @@ std::uint32_t record_checksum(std::string_view numbers, std::span<const std::str
 }  // namespace
 
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
-                                            std::string& frame) {
+                                            std::string& frame, const LateSection* late) {
   frame = kSnapshotMagic;
   put(frame, number);
-  put(frame, static_cast<std::uint32_t>(sections.size()));
-  for (const Section& section : sections) {
-    put(frame, section.tag);
-    put(frame, checksum(section.bytes));
-    put(frame, static_cast<std::uint64_t>(section.bytes.size()));
-  }
+  put(frame, static_cast<std::uint32_t>(sections.size() + (late != nullptr ? 1 : 0)));
+  const auto put_entry = [&frame](std::uint32_t tag, std::uint32_t crc, std::uint64_t size) {
+    put(frame, tag);
+    put(frame, crc);
+    put(frame, size);
+  };
+  for (const Section& section : sections)
+    put_entry(section.tag, checksum(section.bytes), section.bytes.size());
+  if (late != nullptr) put_entry(late->tag, late->bytes->checksum(), late->bytes->size());
   put(frame, checksum(frame));
   std::vector<std::string_view> pieces = {frame};
   for (const Section& section : sections) pieces.push_back(section.bytes);
@@ -324,16 +327,23 @@ std::uint64_t Journal::begin_snapshot() {
   return next_;
 }
 
-Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> sections) {
-  std::string frame;
-  const std::vector<std::string_view> pieces = pack_snapshot(number, sections, frame);
+Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> sections,
+                               const LateSection* late) {
+  std::string frame, whole;
+  std::vector<std::string_view> pieces = pack_snapshot(number, sections, frame, late);
   const auto found = names();
   if (!found) return found.error();
   if (!found->marked)
     if (Status status = mark(); !status) return status;
-  if (Status status = write_durably(snapshot_name(number), pieces); !status) return status;
   const bool alone = std::all_of(found->snapshots.begin(), found->snapshots.end(),
                                  [number](std::uint64_t other) { return other == number; });
+  LateCopy* chunks = late != nullptr ? late->bytes : nullptr;
+  if (alone && chunks != nullptr) {  // it is written twice
+    for (std::string_view chunk = chunks->next(); !chunk.empty(); chunk = chunks->next()) whole += chunk;
+    pieces.push_back(whole);
+    chunks = nullptr;
+  }
+  if (Status status = write_durably(snapshot_name(number), pieces, chunks); !status) return status;
   if (alone)
     if (Status status = write_durably(copy_name(number), pieces); !status) return status;
   // Syncs the log that leads to this snapshot: if the snapshot gets damaged, the one before and this log
@@ -351,9 +361,18 @@ Status Journal::mark() {
 }
 
 // Makes the contents durable. The name becomes durable with sync_folder().
-Status Journal::write_durably(const std::string& name, std::span<const std::string_view> pieces) {
+Status Journal::write_durably(const std::string& name, std::span<const std::string_view> pieces,
+                              LateCopy* late) {
   const std::string draft = name + std::string(kDraft);
-  Status written = disk_.write(draft, pieces);
+  const auto next_chunk = [&pieces, late] {
+    for (; !pieces.empty(); pieces = pieces.subspan(1))
+      if (const std::string_view piece = pieces.front(); !piece.empty()) {
+        pieces = pieces.subspan(1);
+        return piece;
+      }
+    return late->next();
+  };
+  Status written = late == nullptr ? disk_.write(draft, pieces) : disk_.write_chunks(draft, next_chunk);
   if (written) written = disk_.sync(draft);
   if (!written) {
     (void)disk_.remove(draft);  // on a full disk the log needs the space

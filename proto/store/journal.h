@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "proto/store/disk.h"
+#include "proto/store/late_copy.h"
 
 namespace gradwire {
 
@@ -35,9 +36,16 @@ struct Section {
   std::string_view bytes;
 };
 
-// A snapshot as bytes: the pieces view the sections and `frame`, which is filled.
+// A section whose bytes are given chunk by chunk, as late as they are written.
+struct LateSection {
+  std::uint32_t tag = 0;
+  LateCopy* bytes = nullptr;
+};
+
+// A snapshot as bytes: the pieces view the sections and `frame`, which is filled. The bytes of a late section
+// are to follow.
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
-                                            std::string& frame);
+                                            std::string& frame, const LateSection* late = nullptr);
 // Views `bytes`. Errors say what is damaged; no byte of a snapshot can change unnoticed.
 Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes);
 
@@ -70,7 +78,8 @@ class Journal {
   // From here on records go into another log. Returns the number for write_snapshot(), which another thread
   // may call while records are appended.
   std::uint64_t begin_snapshot();
-  Status write_snapshot(std::uint64_t number, std::span<const Section> sections);
+  Status write_snapshot(std::uint64_t number, std::span<const Section> sections,
+                        const LateSection* late = nullptr);
 
   // Whether the disk has files of a journal.
   Result<bool> is_there();
@@ -87,7 +96,8 @@ class Journal {
   Status read_records(const Names& names, const Reader& reader);
   Status remove_files(const Names& names);
   Status mark();
-  Status write_durably(const std::string& name, std::span<const std::string_view> pieces);
+  Status write_durably(const std::string& name, std::span<const std::string_view> pieces,
+                       LateCopy* late = nullptr);
   Status prune();
   Status set_aside(const std::string& name, const std::string& why);
   void note(const LogLine& line) const {

@@ -1,10 +1,10 @@
 #include "proto/store/model_file.h"
 
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
+#include <string_view>
 
 #include "base/crc32c.h"
 #include "base/numbers.h"
@@ -15,13 +15,6 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kModelHeaderBytes = 24;  // magic, bytes per number, zero, d
-constexpr std::size_t kModelCrcBytes = 4;
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
 template <class Real>
 std::vector<double> converted(const NumbersView& view) {
   std::vector<Real> x(view.count);
@@ -31,21 +24,19 @@ std::vector<double> converted(const NumbersView& view) {
 
 }  // namespace
 
+static_assert(std::endian::native == std::endian::little, "numbers of model.bin are written as they lie");
+
 template <class Real>
 void write_model(const std::filesystem::path& file, std::span<const Real> x) {
-  using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
-  std::string bytes(kModelMagic);
-  bytes.reserve(kModelHeaderBytes + x.size() * sizeof(Real) + kModelCrcBytes);
-  put<std::uint32_t>(bytes, sizeof(Real));
-  put<std::uint32_t>(bytes, 0);
-  put<std::uint64_t>(bytes, x.size());
-  for (const Real value : x) {
-    Bits bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    put(bytes, bits);
-  }
-  put(bytes, crc32c(bytes_of(bytes)));
-  write_whole(file, bytes);
+  std::string header(kModelMagic), end;
+  put<std::uint32_t>(header, sizeof(Real));
+  put<std::uint32_t>(header, 0);
+  put<std::uint64_t>(header, x.size());
+  const auto numbers = std::as_bytes(x);
+  put(end, crc32c(numbers, crc32c(std::as_bytes(std::span(header)))));
+  const std::string_view pieces[] = {
+      header, {reinterpret_cast<const char*>(numbers.data()), numbers.size()}, end};
+  write_whole(file, pieces);
 }
 
 template void write_model(const std::filesystem::path&, std::span<const float>);

@@ -18,10 +18,6 @@ void scalars(auto& ledger, auto&& visit) {
   Totals::fields(ledger.totals, visit);
 }
 
-template <class T>
-void put_raw(std::string& to, const T& value) {
-  to.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 // False: there are not so many bytes.
 bool take(std::string_view& from, std::uint64_t size, std::string_view& out) {
   if (size > from.size()) return false;
@@ -51,9 +47,20 @@ std::uint64_t size_of(Frame frame) {
   for (const auto piece : frame) bytes += piece.size();
   return bytes;
 }
-constexpr std::size_t kLeastInserted = 4096;  // bytes; what is smaller is copied faster
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Whether a section of the encoded reply is a vector of values of the reply itself.
+template <class Real>
+bool is_of(const Reply<Real>& up, std::span<const std::byte> section) {
+  for (const Payload<Real>& part : up.parts)
+    for (const Payload<Real>* p = &part; p != nullptr; p = p->next)
+      if (std::as_bytes(p->values).data() == section.data()) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -99,31 +106,17 @@ std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<R
                                                              const ServerHalf<Real>& half,
                                                              std::size_t state_bytes) {
   const std::uint64_t reply_bytes = bytes_of_replies(commit);
-  bytes_.clear();
-  state_.clear();
-  inserted_.clear();
-  pieces_.clear();
+  record_.clear();
   if (reply_bytes <= state_bytes + commit.ledger.committed.size() * sizeof(std::uint64_t)) {
     encode_replies(commit);
   } else {
-    bytes_ += kState;
+    record_.put(static_cast<char>(kState));
     const std::string ledger = save_ledger(commit.ledger);
-    put_raw(bytes_, static_cast<std::uint64_t>(ledger.size()));
-    bytes_ += ledger;
-    state_ = half.save();
+    record_.put(static_cast<std::uint64_t>(ledger.size()));
+    record_.copy(ledger);
+    half.save_in_place(record_);
   }
-  std::size_t from = 0;
-  const auto put = [&](std::string_view piece) {
-    if (!piece.empty()) pieces_.push_back(piece);
-  };
-  for (const Inserted& i : inserted_) {
-    put(std::string_view(bytes_).substr(from, i.after - from));
-    put({reinterpret_cast<const char*>(i.bytes.data()), i.bytes.size()});
-    from = i.after;
-  }
-  put(std::string_view(bytes_).substr(from));
-  put(state_);
-  return pieces_;
+  return record_.views();
 }
 
 template <class Real>
@@ -138,30 +131,29 @@ std::uint64_t RoundRecords<Real>::bytes_of_replies(const RoundCommit<Real>& comm
 
 template <class Real>
 void RoundRecords<Real>::encode_replies(const RoundCommit<Real>& commit) {
-  bytes_ += kReplies;
-  bytes_ += static_cast<char>(commit.used);
-  scalars(commit.ledger, [this](const auto& value) { put_raw(bytes_, value); });
-  put_raw(bytes_, static_cast<std::uint32_t>(commit.replies.size()));
-  const auto copy = [this](std::span<const std::byte> piece) {
-    bytes_.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-  };
+  record_.put(static_cast<char>(kReplies));
+  record_.put(static_cast<char>(commit.used));
+  scalars(commit.ledger, [this](const auto& value) { record_.put(value); });
+  record_.put(static_cast<std::uint32_t>(commit.replies.size()));
   for (std::size_t k = 0; k < commit.replies.size(); ++k) {
-    put_raw(bytes_, commit.replies[k].client);
+    record_.put(commit.replies[k].client);
     if (const Frame frame = frame_of(commit, k); !frame.empty()) {
-      put_raw(bytes_, size_of(frame));
-      for (const auto piece : frame) {
-        if (piece.size() < kLeastInserted)
-          copy(piece);
-        else
-          inserted_.push_back({bytes_.size(), piece});
-      }
+      record_.put(size_of(frame));
+      for (const auto piece : frame) record_.view(piece);
       continue;
     }
     const Encoded& message = codec_.encode(commit.replies[k]);
-    put_raw(bytes_, message.bytes);
-    copy(message.prefix);
-    bytes_ += message.header;
-    for (const auto section : message.sections) copy(section);
+    record_.put(message.bytes);
+    record_.copy(text_of(message.prefix));
+    record_.copy(message.header);
+    for (const auto section : message.sections) {
+      // The others lie in the codec, until it encodes the next reply.
+      if (is_of(commit.replies[k], section)) {
+        record_.view(section);
+      } else {
+        record_.copy(text_of(section));
+      }
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/pieces.h"
 #include "proto/wire/codec.h"
 #include "rounds/round_loop.h"
 
@@ -34,11 +35,12 @@ class RoundRecords {
   explicit RoundRecords(CodecContext context);
   ~RoundRecords();
 
-  // state_bytes: about the size of half.save(). The pieces of the record live until the next call.
+  // state_bytes: about the size of half.save(). The pieces of the record view the replies, or the half, and
+  // live until the next call.
   std::span<const std::string_view> encode(const RoundCommit<Real>& commit, const ServerHalf<Real>& half,
                                            std::size_t state_bytes);
-  // To be called when the record is written: frees the saved state.
-  void release() { state_ = {}; }
+  // To be called when the record is written: forgets what it views.
+  void release() { record_.clear(); }
   // False: the record is not of this run, or not of the round after ledger.round.
   bool replay(std::string_view record, ServerHalf<Real>& half, Ledger& ledger);
 
@@ -49,14 +51,7 @@ class RoundRecords {
 
   Codec<Real> codec_;
   std::vector<std::unique_ptr<UplinkSlot<Real>>> slots_;
-  std::string bytes_, state_;
-  // Bytes of a reply that stay where they are: they come after the first `after` of bytes_.
-  struct Inserted {
-    std::size_t after;
-    std::span<const std::byte> bytes;
-  };
-  std::vector<Inserted> inserted_;
-  std::vector<std::string_view> pieces_;
+  Pieces record_;
 };
 
 }  // namespace gradwire

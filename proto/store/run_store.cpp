@@ -26,32 +26,32 @@ std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
 class BackgroundThread final : public Background {
  public:
   ~BackgroundThread() override { BackgroundThread::wait(); }
-  void start(std::function<void()> copy, std::function<void()> write) override {
+  void start(std::function<void()> look, std::function<void()> write) override {
     wait();
     busy_ = true;
-    copied_ = false;
+    looked_ = false;
     try {
-      thread_ = std::thread([this, copy = std::move(copy), write = std::move(write)] {
-        copy();
-        copied_ = true;
-        copied_.notify_one();
+      thread_ = std::thread([this, look = std::move(look), write = std::move(write)] {
+        look();
+        looked_ = true;
+        looked_.notify_one();
         write();
         busy_ = false;
       });
     } catch (...) {
       busy_ = false;
-      copied_ = true;
+      looked_ = true;
       throw;
     }
   }
-  void wait_copied() override { copied_.wait(false); }
+  void wait_looked() override { looked_.wait(false); }
   bool busy() const override { return busy_; }
   void wait() override {
     if (thread_.joinable()) thread_.join();
   }
 
  private:
-  std::atomic<bool> busy_ = false, copied_ = true;
+  std::atomic<bool> busy_ = false, looked_ = true;
   std::thread thread_;
 };
 
@@ -88,9 +88,12 @@ template <class Real>
 struct RunStore<Real>::Snapshot {
   std::string about, ledger, half, stage;
   std::optional<std::string> clients;  // of a simulation
+  LateCopy late;                       // the half, where `half` is empty
 
   std::vector<Section> sections() const {
-    std::vector<Section> all = {{kAbout, about}, {kLedger, ledger}, {kHalf, half}, {kStage, stage}};
+    std::vector<Section> all = {{kAbout, about}, {kLedger, ledger}};
+    if (!half.empty()) all.push_back({kHalf, half});
+    all.push_back({kStage, stage});
     if (clients) all.push_back({kClientsSection, *clients});
     return all;
   }
@@ -146,20 +149,25 @@ bool RunStore<Real>::replay(std::string_view record) {
 }
 
 template <class Real>
-typename RunStore<Real>::Snapshot RunStore<Real>::new_snapshot(RunStage stage, Outcome outcome) const {
-  return {about_, save_ledger(ledger_), {}, {static_cast<char>(stage), static_cast<char>(outcome)}, {}};
+std::shared_ptr<typename RunStore<Real>::Snapshot> RunStore<Real>::new_snapshot(RunStage stage,
+                                                                                Outcome outcome) const {
+  const auto snapshot = std::make_shared<Snapshot>();
+  snapshot->about = about_;
+  snapshot->ledger = save_ledger(ledger_);
+  snapshot->stage = {static_cast<char>(stage), static_cast<char>(outcome)};
+  return snapshot;
 }
 
 template <class Real>
 std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
   std::optional<std::string> clients;
   if (alone_.save_clients) clients = alone_.save_clients();  // first: other processes may take part
-  Snapshot snapshot = new_snapshot(stage, outcome);
-  snapshot.half = half_.save();
-  snapshot.clients = std::move(clients);
+  const auto snapshot = new_snapshot(stage, outcome);
+  snapshot->half = half_.save();
+  snapshot->clients = std::move(clients);
   if (make_durable_) throw_if_failed(make_durable_());
-  throw_if_failed(journal_.snapshot(snapshot.sections()));
-  return snapshot.half.size();
+  throw_if_failed(journal_.snapshot(snapshot->sections()));
+  return snapshot->half.size();
 }
 
 template <class Real>
@@ -171,8 +179,13 @@ void RunStore<Real>::begin() {
 template <class Real>
 void RunStore<Real>::before_apply() {
   if (copying_) {
-    background_->wait_copied();
-    if (!copying_->half.empty()) state_bytes_ = copying_->half.size();
+    background_->wait_looked();
+    if (copying_->late.size() > 0) state_bytes_ = copying_->late.size();
+    try {
+      copying_->late.own_rest();
+    } catch (const std::bad_alloc&) {
+      background_->wait();  // it is written from where it lies
+    }
     copying_.reset();
   }
   apply_begun_ = Clock::now();
@@ -219,7 +232,7 @@ void RunStore<Real>::snapshot_beside() {
   background_->wait();
   if (const auto failed = std::exchange(beside_->failed, std::nullopt); failed && note_)
     note_(LogLine::warning("a snapshot was not written, the journal grows: " + failed->message));
-  const auto snapshot = std::make_shared<Snapshot>(new_snapshot(RunStage::kRounds));
+  const auto snapshot = new_snapshot(RunStage::kRounds);
   copying_ = snapshot;
   records_since_ = bytes_since_ = 0;
   apply_seconds_since_ = 0;
@@ -233,20 +246,26 @@ void RunStore<Real>::snapshot_beside() {
     beside->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
   };
   // Between its commit and the next apply() a round only reads the half.
-  const auto copy = [&half = half_, snapshot, step, beside = beside_] {
+  const auto look = [&half = half_, snapshot, step, beside = beside_] {
     beside->seconds = 0;
-    step([&] { snapshot->half = half.save(); });
+    step([&] {
+      Pieces pieces;
+      half.save_in_place(pieces);
+      snapshot->late.begin(std::move(pieces));
+    });
   };
   const auto write = [&journal = journal_, number = journal_.begin_snapshot(), snapshot, step,
                       beside = beside_, make_durable = make_durable_] {
     step([&] {
       Status status = make_durable ? make_durable() : Status(Unit{});
-      if (status) status = journal.write_snapshot(number, snapshot->sections());
+      const LateSection late{kHalf, &snapshot->late};
+      if (status) status = journal.write_snapshot(number, snapshot->sections(), &late);
       if (!status) beside->failed = status.error();
     });
+    snapshot->late.close();
   };
   try {
-    background_->start(copy, write);
+    background_->start(look, write);
   } catch (const std::system_error& error) {
     copying_.reset();
     beside_->failed = Error{std::string("no thread for it: ") + error.what()};

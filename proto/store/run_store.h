@@ -20,14 +20,14 @@
 
 namespace gradwire {
 
-// Runs the two steps of a job on a thread of its own, one job at a time. A simulation runs them when it
-// wants.
+// Runs the two steps of a job on a thread of its own, one job at a time: while the first one runs, nothing
+// that it reads may change. A simulation runs them when it wants.
 class Background {
  public:
   virtual ~Background() = default;
   // REQUIRES: not busy(). Throws std::system_error when no thread can be made.
-  virtual void start(std::function<void()> copy, std::function<void()> write) = 0;
-  virtual void wait_copied() = 0;  // until the first step of the last job is over
+  virtual void start(std::function<void()> look, std::function<void()> write) = 0;
+  virtual void wait_looked() = 0;  // until the first step of the last job is over
   virtual bool busy() const = 0;
   virtual void wait() = 0;  // until not busy()
 };
@@ -108,7 +108,7 @@ class RunStore {
   using Clock = std::chrono::steady_clock;
   struct Snapshot;
   // Holds all but the half.
-  Snapshot new_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
+  std::shared_ptr<Snapshot> new_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
   // Writes a snapshot before it returns; returns the bytes of the half.
   std::size_t snapshot_now(RunStage stage, Outcome outcome = Outcome::kStopped);
   bool is_worth_a_snapshot() const;
@@ -132,7 +132,7 @@ class RunStore {
   std::uint64_t records_since_ = 0, bytes_since_ = 0;
   double apply_seconds_since_ = 0;
   Clock::time_point apply_begun_ = Clock::now();
-  std::shared_ptr<const Snapshot> copying_;  // copies the half beside the round; null: none does
+  std::shared_ptr<Snapshot> copying_;  // is written from the half itself, beside the round; null: none is
   // How the last snapshot that was written beside the rounds went.
   struct Beside {
     std::optional<Error> failed;

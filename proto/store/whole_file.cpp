@@ -7,15 +7,23 @@
 namespace gradwire {
 
 void write_whole(Disk& disk, const std::string& name, std::string_view bytes) {
+  write_whole(disk, name, std::span(&bytes, 1));
+}
+
+void write_whole(Disk& disk, const std::string& name, Disk::Pieces pieces) {
   const std::string draft = name + ".new";
-  throw_if_failed(disk.write(draft, std::span(&bytes, 1)));
+  throw_if_failed(disk.write(draft, pieces));
   throw_if_failed(disk.sync(draft));
   throw_if_failed(disk.rename(draft, name));
   throw_if_failed(disk.sync_folder());
 }
 
 void write_whole(const std::filesystem::path& file, std::string_view bytes) {
-  write_whole(*disk_of(file), file.filename().string(), bytes);
+  write_whole(file, std::span(&bytes, 1));
+}
+
+void write_whole(const std::filesystem::path& file, Disk::Pieces pieces) {
+  write_whole(*disk_of(file), file.filename().string(), pieces);
 }
 
 std::shared_ptr<Disk> disk_of(const std::filesystem::path& file) {

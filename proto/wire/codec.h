@@ -135,7 +135,8 @@ class UplinkSlot {
   // uses its own cache.
   Result<Reply<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
   // The message that finish() returned last, as it came, but for its channel, which is 0. The views live
-  // until release() or the next prepare.
+  // until release() or the next prepare. Empty: a long vector came compressed by less than half, so that only
+  // the vector was kept.
   std::span<const std::span<const std::byte>> frame() const;
   // Frees large memory that only frame() needs. The uplink stays.
   void release();

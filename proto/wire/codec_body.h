@@ -31,6 +31,7 @@ class EncodedBody {
   std::uint64_t payload_len = 0;
   std::uint32_t payload_crc = 0;
   std::array<PartSpace, kMaxParts * kMaxLinks> spaces;
+  bool borrows = false;  // some section views the downlink's own vectors
 };
 
 }  // namespace gradwire

@@ -128,7 +128,7 @@ Result<std::span<const std::span<std::byte>>> EnvelopeSlot<Real>::prepare(const 
 template <class Real>
 Result<Envelope<Real>> EnvelopeSlot<Real>::finish() {
   Impl& m = *impl_;
-  if (Status s = m.frame.check_payload(); !s) return s.error();
+  if (Status s = m.frame.check_payload(crc32c); !s) return s.error();
   if (Status s = m.body_parts.unpack(); !s) return s.error();
   if (Status s = m.resync_parts.unpack(); !s) return s.error();
   if (Status s = m.redraw(); !s) return s.error();
@@ -188,7 +188,7 @@ void UplinkSlot<Real>::Impl::keep_header(std::span<const std::byte> bytes) {
 
 template <class Real>
 void UplinkSlot<Real>::Impl::keep_frame() {
-  if (!keeps_frames) return;
+  if (!keeps_frames || !parts.keeps_frame()) return;
   const auto header_bytes = std::as_bytes(std::span(head)).subspan(kPrefixBytes);
   const Prefix& prefix = frame.prefix();
   const auto raw = write_prefix(FrameType::kReply, header_bytes, prefix.payload_len, prefix.payload_crc);
@@ -238,13 +238,13 @@ Status UplinkSlot<Real>::Impl::check_finite(const Reply<Real>& uplink) const {
                  ": " + what + " is not finite"};
   };
   if (!std::isfinite(uplink.loss)) return refuse("the loss");
-  for (std::size_t k = 0; k < uplink.parts.size(); ++k) {
-    for (const Payload<Real>* p = &uplink.parts[k]; p != nullptr; p = p->next) {
-      const std::size_t i = first_non_finite(p->values);
-      if (i < p->values.size()) return refuse("value " + std::to_string(i) + " of part " + std::to_string(k));
-    }
-  }
-  return Unit{};
+  Status status = Unit{};
+  parts.each_unchecked([&](std::size_t part, View<Real> values) {
+    const std::size_t i = first_non_finite(values);
+    if (i < values.size()) status = refuse("value " + std::to_string(i) + " of part " + std::to_string(part));
+    return status.has_value();
+  });
+  return status;
 }
 
 template <class Real>
@@ -284,7 +284,10 @@ std::span<const ClientId> UplinkSlot<Real>::covers() const {
 template <class Real>
 Result<Reply<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws) {
   Impl& m = *impl_;
-  if (Status s = m.frame.check_payload(); !s) return s.error();
+  const auto check = [&m](std::span<const std::byte> target, std::uint32_t crc) {
+    return m.parts.check(target, crc);
+  };
+  if (Status s = m.frame.check_payload(check); !s) return s.error();
   if (m.header.client() != client) {
     return Error{"client " + std::to_string(client) + " answered in the name of client " +
                  std::to_string(m.header.client())};

@@ -202,6 +202,8 @@ std::shared_ptr<const EncodedBody<Real>> Codec<Real>::encode_body(const Downlink
   each_layout<Real>(body.parts, redraws_of(impl_->context, body),
                     [&](const Payload<Real>& p, Layout& layout, std::size_t number) {
                       impl_->writer.write(p, layout, encoded->spaces[number], encoded->sections);
+                      if (layout.value_bytes > 0 && !layout.is_packed() && layout.value_zstd == 0)
+                        encoded->borrows = true;
                       write_layout(layout, *header.add_parts());
                     });
   header.SerializeToString(&encoded->header);

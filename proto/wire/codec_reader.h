@@ -1,9 +1,11 @@
 // Receiving: the parts of one message, and the frame around them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,6 +31,30 @@ void resize_kept(std::vector<T>& v, std::size_t size) {
   v.resize(size);
 }
 
+// An array that is kept from message to message; frees memory that only a much larger message needed. Its
+// contents are undefined until they are written, so a message that is announced and does not come costs
+// addresses and no memory.
+template <class T>
+class KeptArray {
+ public:
+  void resize(std::size_t size) {
+    const bool wasteful = capacity_ * sizeof(T) > ByteBuffer::kKeptBytes && size < capacity_ / 4;
+    if (wasteful || size > capacity_) {
+      items_.reset();  // first free, then allocate
+      capacity_ = 0;
+      if (size > 0) items_ = std::make_unique_for_overwrite<T[]>(size);
+      capacity_ = size;
+    }
+    size_ = size;
+  }
+  std::span<T> span() { return {items_.get(), size_}; }
+  std::span<const T> span() const { return {items_.get(), size_}; }
+
+ private:
+  std::unique_ptr<T[]> items_;
+  std::size_t size_ = 0, capacity_ = 0;
+};
+
 // Receives one part into vectors that are kept from message to message.
 template <class Real>
 class PartReader {
@@ -41,13 +67,29 @@ class PartReader {
   }
   const Layout& layout() const { return layout_; }
 
-  // Called after plan() of all parts: makes room, and appends to `targets` where the bytes as sent go.
+  // Called after plan() of all parts: makes room, and appends to `targets` where the bytes as sent go. Of a
+  // compressed vector only the compressed bytes get room yet.
   void make_room(Targets& targets) {
-    resize_kept(values_, layout_.count);
-    resize_kept(indices_, layout_.shape == Shape::kSparse ? layout_.count : 0);
+    values_.resize(layout_.value_zstd != 0 && !layout_.is_packed() ? 0 : layout_.count);
+    keeps_frame_ = true;
+    finite_ = false;
     push_target(raw_indices(), layout_.index_zstd, index_frame_, targets);
     push_target(raw_values(), layout_.value_zstd, value_frame_, targets);
   }
+
+  // Whether `target` is the vector of values itself, as the receiver reads it from the socket.
+  bool is_vector(std::span<const std::byte> target) const {
+    return layout_.value_zstd == 0 && !layout_.is_packed() && layout_.count > 0 &&
+           target.data() == std::as_bytes(values_.span()).data();
+  }
+  // The checksum over the vector, continued; notes whether its values are finite.
+  std::uint32_t check_vector(std::uint32_t crc) {
+    const CheckedNumbers checked = check_numbers(values(), crc);
+    finite_ = checked.finite;
+    return checked.crc;
+  }
+  bool is_known_finite() const { return finite_; }
+  View<Real> values() const { return values_.span(); }
 
   // keep: the bytes as they were sent stay until release().
   Status unpack(bool keep) {
@@ -55,21 +97,26 @@ class PartReader {
       if (Status s = decompress_section(index_frame_.take(layout_.index_zstd), raw_indices()); !s) return s;
     }
     if (layout_.value_zstd != 0) {
+      values_.resize(layout_.count);
       if (Status s = decompress_section(value_frame_.take(layout_.value_zstd), raw_values()); !s) return s;
     }
+    resize_kept(indices_, layout_.shape == Shape::kSparse ? layout_.count : 0);
     if (layout_.shape == Shape::kSparse && !layout_.seeded) {
       if (Status s = unpack_indices(raw_indices(), layout_.dim, indices_); !s) return s;
     }
     packed_ = {layout_.packing, static_cast<std::uint16_t>(layout_.levels), static_cast<Real>(layout_.unit)};
     if (layout_.is_packed()) {
-      if (Status s = unpack_values<Real>(raw_values(), packed_, values_); !s) return s;
+      if (Status s = unpack_values<Real>(raw_values(), packed_, values_.span()); !s) return s;
     }
     if (layout_.index_zstd != 0) packed_indices_.release_if_large();
     if (layout_.value_zstd != 0) packed_values_.release_if_large();
-    if (!keep) release();
+    if (!keep || !is_worth_keeping()) release();
     return Unit{};
   }
+  // Whether the bytes as sent are there: asked after unpack(keep = true).
+  bool keeps_frame() const { return keeps_frame_; }
   void release() {
+    keeps_frame_ = false;
     for (ByteBuffer* buffer : {&packed_indices_, &packed_values_, &index_frame_, &value_frame_})
       buffer->release_if_large();
   }
@@ -98,7 +145,7 @@ class PartReader {
     p.dim = layout_.dim;
     p.first = layout_.first;
     if (layout_.shape == Shape::kSparse) p.indices = indices_;
-    p.values = values_;
+    p.values = values();
     if (layout_.seeded) p.key = key_.get();
     return p;
   }
@@ -107,7 +154,14 @@ class PartReader {
   std::span<std::byte> raw_indices() { return packed_indices_.take(layout_.index_bytes); }
   std::span<std::byte> raw_values() {
     if (layout_.is_packed()) return packed_values_.take(layout_.value_bytes);
-    return std::as_writable_bytes(std::span(values_));
+    return std::as_writable_bytes(values_.span());
+  }
+
+  // A long compressed vector that is hardly shorter than the vector is not worth the memory of both.
+  bool is_worth_keeping() const {
+    const std::uint64_t twice = 2 * layout_.value_zstd;
+    return layout_.is_packed() || layout_.value_zstd <= ByteBuffer::kKeptBytes ||
+           twice <= layout_.value_bytes;
   }
 
   static void push_target(std::span<std::byte> raw, std::uint64_t zstd_bytes, ByteBuffer& frame,
@@ -119,8 +173,10 @@ class PartReader {
   Layout layout_;
   Packed<Real> packed_;
   std::unique_ptr<StreamKey> key_;  // keeps its address when this object is moved
+  bool keeps_frame_ = true;
+  bool finite_ = false;  // the values are known to be finite
   std::vector<std::uint32_t> indices_;
-  Vec<Real> values_;
+  KeptArray<Real> values_;
   ByteBuffer packed_indices_, packed_values_;  // sections that are not the vectors themselves
   ByteBuffer index_frame_, value_frame_;       // compressed sections, as received
 };
@@ -165,6 +221,21 @@ class PartsReader {
       if (Status s = readers_[k].unpack(keep); !s) return in_part(k, s);
     }
     return Unit{};
+  }
+  // The checksum over a target, continued.
+  std::uint32_t check(std::span<const std::byte> target, std::uint32_t crc) {
+    for (std::size_t k = 0; k < count_; ++k)
+      if (readers_[k].is_vector(target)) return readers_[k].check_vector(crc);
+    return crc32c(target, crc);
+  }
+  // Calls f(part, values) until it returns false, for the values that check() has not seen to be finite.
+  void each_unchecked(auto&& f) const {
+    for (std::size_t k = 0; k < count_; ++k)
+      if (!readers_[k].is_known_finite() && !f(place_[k].part, readers_[k].values())) return;
+  }
+  bool keeps_frame() const {
+    return std::all_of(readers_.begin(), readers_.begin() + static_cast<std::ptrdiff_t>(count_),
+                       [](const PartReader<Real>& reader) { return reader.keeps_frame(); });
   }
   void release() {
     for (std::size_t k = 0; k < count_; ++k) readers_[k].release();
@@ -255,11 +326,11 @@ class FrameReader {
     planned_ = true;
     return targets_;
   }
-  // Once per message.
-  Status check_payload() {
+  // Once per message. check(target, crc) continues a checksum over a target.
+  Status check_payload(auto&& check) {
     if (!std::exchange(planned_, false)) return Error{"no message was announced"};
     std::uint32_t crc = 0;
-    for (const auto target : targets_) crc = crc32c(target, crc);
+    for (const auto target : targets_) crc = check(target, crc);
     if (crc != prefix_.payload_crc) return Error{"the payload was damaged on its way (checksum)"};
     return Unit{};
   }

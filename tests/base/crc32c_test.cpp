@@ -1,9 +1,11 @@
 #include "base/crc32c.h"
 
 #include <gtest/gtest.h>
+#include <limits>
 #include <random>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gradwire {
@@ -41,7 +43,8 @@ TEST(Crc32c, EqualsTheDefinitionForAllLengthsAndAlignments) {
   const auto data = random_bytes(20000, 1);
   std::vector<std::size_t> lengths;
   for (std::size_t n = 0; n < 40; ++n) lengths.push_back(n);
-  for (const std::size_t n : {1023, 1024, 3071, 3072, 3073, 3080, 6144, 6151, 9999, 19980})
+  for (const std::size_t n :
+       {255, 256, 1023, 1024, 1280, 1535, 3071, 3072, 3073, 3080, 6144, 6151, 9999, 19980})
     lengths.push_back(n);
   for (const std::size_t n : lengths) {
     for (std::size_t offset = 0; offset < 9; ++offset) {
@@ -58,6 +61,36 @@ TEST(Crc32c, ContinuesOverPieces) {
   const auto all = std::span(data);
   for (const std::size_t cut : {0, 1, 7, 3072, 9999, 10000}) {
     EXPECT_EQ(crc32c(all.subspan(cut), crc32c(all.first(cut))), crc32c(data)) << cut;
+  }
+}
+
+template <class Real>
+class CheckedNumbersTest : public testing::Test {};
+using Reals = testing::Types<float, double>;
+TYPED_TEST_SUITE(CheckedNumbersTest, Reals);
+
+// A number in each place of every block and of the rest behind the blocks.
+TYPED_TEST(CheckedNumbersTest, OnePassFindsTheChecksumAndWhatIsNotFiniteWhereverItLies) {
+  using Limits = std::numeric_limits<TypeParam>;
+  for (const std::size_t n : {0, 1, 5, 127, 128, 256, 300, 1000, 9000}) {
+    std::vector<TypeParam> numbers(n);
+    for (std::size_t i = 0; i < n; ++i)
+      numbers[i] = i % 3 == 0 ? Limits::max() : i % 3 == 1 ? Limits::denorm_min() : -TypeParam(i);
+    const auto bytes = std::as_bytes(std::span(numbers));
+    CheckedNumbers checked = check_numbers(std::span<const TypeParam>(numbers), 77);
+    EXPECT_EQ(checked.crc, crc32c_portable(bytes, 77)) << n;
+    EXPECT_TRUE(checked.finite) << n;
+    const std::size_t step = n > 1000 ? 61 : 1;
+    for (std::size_t i = 0; i < n; i += step) {
+      for (const TypeParam bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
+                                  -Limits::quiet_NaN(), Limits::signaling_NaN()}) {
+        const TypeParam good = std::exchange(numbers[i], bad);
+        checked = check_numbers(std::span<const TypeParam>(numbers), 77);
+        EXPECT_FALSE(checked.finite) << bad << " at " << i << " of " << n;
+        EXPECT_EQ(checked.crc, crc32c_portable(bytes, 77)) << n;
+        numbers[i] = good;
+      }
+    }
   }
 }
 

@@ -69,6 +69,7 @@ TEST_F(TcpTransportTest, KeepsWhatASlowReaderHasNotTakenWhenTheModelMovesOn) {
   EXPECT_GT(bytes, 8u * kLarge);
   const Vec<double> sent = x;
   EXPECT_EQ(next(0.05).kind, Kind::kTimeout);
+  transport->settle();
   std::fill(x.begin(), x.end(), -1);
   for (FakeClient& client : clients) {
     const auto received = receive(client);
@@ -84,6 +85,7 @@ TEST_F(TcpTransportTest, ANewerRequestTakesThePlaceOfOneThatWaits) {
   for (std::uint64_t ticket = 1; ticket <= 4; ++ticket) {
     transport->send(0, request(ticket));
     EXPECT_EQ(next(0.01).kind, Kind::kTimeout);
+    transport->settle();
   }
   EXPECT_EQ(receive(clients[0]).value_or(Received{}).ticket, 1u) << "it was begun";
   EXPECT_EQ(receive(clients[0]).value_or(Received{}).ticket, 4u);

@@ -1,5 +1,6 @@
 #include "proto/store/round_record.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -84,6 +85,42 @@ TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
                        EXPECT_TRUE(as_they_came == joined(anew.encode(without, half, 1 << 20))) << compressor;
                      });
   }
+}
+
+TEST(RoundRecords, OfTheStateViewItWhereItLiesForEveryMethod) {
+  constexpr std::size_t kDim = 3;
+  const Federation<double> federation(3, kDim);
+  for (const MethodInfo& method : testing::synchronous_methods()) {
+    const auto setup = federation.setup(testing::spec_for(method));
+    const auto half = make_server<double>(setup);
+    Pieces pieces;
+    half->save_in_place(pieces);
+    EXPECT_TRUE(joined(pieces.views()) == half->save()) << method.facts.name;
+  }
+}
+
+TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
+  const Federation<double> federation(2, 5000);
+  const auto setup = federation.setup(testing::spec_of("gd"));
+  const CodecContext context = codec_context(*setup, {});
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  auto half = make_server<double>(setup);
+  Ledger ledger;
+  RoundRecords<double> records(context);
+  LoopHooks<double> hooks;
+  hooks.on_commit = [&](const RoundCommit<double>& commit) {
+    const auto has = [](std::span<const std::string_view> pieces, const double* vector) {
+      return std::ranges::any_of(
+          pieces, [&](std::string_view p) { return static_cast<const void*>(p.data()) == vector; });
+    };
+    EXPECT_TRUE(has(records.encode(commit, *half, 0), half->model().data()));
+    const auto replies = records.encode(commit, *half, 1 << 20);
+    for (const auto& up : commit.replies) EXPECT_TRUE(has(replies, up.parts[0].values.data()));
+  };
+  RoundLimits limits;
+  limits.rounds = 2;
+  run_rounds<double>(*half, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  EXPECT_EQ(ledger.round, 2u);
 }
 
 TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameState) {

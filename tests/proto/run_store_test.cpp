@@ -129,16 +129,16 @@ TEST(RunStore, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
   EXPECT_GT(found, 0);
 }
 
-TEST(RunStore, SnapshotsCopiedByAThreadBesideTheRoundsChangeNoBit) {
-  const Federation<double> federation(5, 9);
+void write_snapshots_by_a_thread(std::size_t dim) {
+  const Federation<double> federation(5, dim);
   const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
   const Facts& facts = find_method("ef21").facts;
-  constexpr std::uint32_t kRounds = 60;
+  const std::uint32_t rounds = dim > 1000 ? 8 : 60;
   const TemporaryFolder folder;
   FolderDisk disk(folder.path());
   const auto context = codec_context(*setup, {});
   RoundLimits limits;
-  limits.rounds = kRounds;
+  limits.rounds = rounds;
   auto half = make_server<double>(setup);
   Ledger ledger;
   {
@@ -161,11 +161,15 @@ TEST(RunStore, SnapshotsCopiedByAThreadBesideTheRoundsChangeNoBit) {
   ASSERT_TRUE(journal.recover(
       {.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
        .record = [&](std::string_view record) { return ++replayed, durable.replay(record); }}));
-  EXPECT_LT(replayed, kRounds) << "no snapshot was written";
+  EXPECT_LT(replayed, rounds) << "no snapshot was written";
   EXPECT_EQ(recovered->save(), half->save());
   found.ticket = ledger.ticket;  // the tickets of the last evaluation and the goodbyes belong to no round
   EXPECT_EQ(save_ledger(found), save_ledger(ledger));
 }
+
+TEST(RunStore, SnapshotsWrittenByAThreadBesideTheRoundsChangeNoBit) { write_snapshots_by_a_thread(9); }
+// The thread writes the vectors of the half from where they lie, while rounds change them.
+TEST(RunStore, SnapshotsOfLongVectorsWrittenByAThreadChangeNoBit) { write_snapshots_by_a_thread(400'000); }
 
 // A run on a disk of its own.
 class OnADisk {

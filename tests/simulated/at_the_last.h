@@ -7,23 +7,23 @@
 
 namespace gradwire {
 
-// Copies and writes at the last moment that is allowed; work that it has not begun is lost with its process.
+// Looks and writes at the last moment that is allowed; work that it has not begun is lost with its process.
 class AtTheLast final : public Background {
  public:
-  void start(std::function<void()> copy, std::function<void()> write) override {
-    copy_ = std::move(copy);
+  void start(std::function<void()> look, std::function<void()> write) override {
+    look_ = std::move(look);
     write_ = std::move(write);
   }
-  void wait_copied() override {
-    if (!copy_) return;
-    std::exchange(copy_, nullptr)();
+  void wait_looked() override {
+    if (!look_) return;
+    std::exchange(look_, nullptr)();
     std::exchange(write_, nullptr)();
   }
-  bool busy() const override { return copy_ != nullptr; }
-  void wait() override { copy_ = write_ = nullptr; }
+  bool busy() const override { return look_ != nullptr; }
+  void wait() override { look_ = write_ = nullptr; }
 
  private:
-  std::function<void()> copy_, write_;
+  std::function<void()> look_, write_;
 };
 
 }  // namespace gradwire

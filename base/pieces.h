@@ -1,0 +1,81 @@
+// A string of bytes whose long parts stay where they are: what is written by scatter-gather.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace gradwire {
+
+class Pieces {
+ public:
+  static constexpr std::size_t kLeastViewed = 4096;  // bytes; what is shorter is copied faster
+
+  void clear() {
+    copied_.clear();
+    viewed_.clear();
+  }
+  void copy(std::string_view bytes) { copied_ += bytes; }
+  // A part that is long is not copied: its bytes must stay as they are until clear().
+  void view(std::string_view bytes) {
+    if (bytes.size() < kLeastViewed) return copy(bytes);
+    viewed_.push_back({copied_.size(), bytes});
+  }
+  void view(std::span<const std::byte> bytes) {
+    view(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  // A number as it lies in memory.
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void put(const T& value) { copied_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+
+  // All bytes in order. The views live until the next call of this object.
+  std::span<const std::string_view> views() {
+    views_.clear();
+    const std::string_view copied = copied_;
+    std::size_t from = 0;
+    for (const Viewed& v : viewed_) {
+      if (v.after > from) views_.push_back(copied.substr(from, v.after - from));
+      views_.push_back(v.bytes);
+      from = v.after;
+    }
+    if (from < copied.size()) views_.push_back(copied.substr(from));
+    return views_;
+  }
+
+ private:
+  struct Viewed {
+    std::size_t after;  // so many bytes of copied_
+    std::string_view bytes;
+  };
+  std::string copied_;
+  std::vector<Viewed> viewed_;
+  std::vector<std::string_view> views_;
+};
+
+// A visitor of fields that gives what a Saver gives (base/state.h), without a copy of long vectors.
+class InPlaceSaver {
+ public:
+  explicit InPlaceSaver(Pieces& to) : to_(to) {}
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void operator()(const T& v) { to_.put(v); }
+  template <class T>
+  void operator()(const std::vector<T>& v) {
+    to_.put(static_cast<std::uint64_t>(v.size()));
+    if constexpr (std::is_arithmetic_v<T>) {
+      to_.view(std::as_bytes(std::span(v)));
+    } else {
+      for (const T& e : v) (*this)(e);
+    }
+  }
+
+ private:
+  Pieces& to_;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,45 @@
+#include "proto/store/late_copy.h"
+
+#include <span>
+#include <utility>
+
+#include "base/crc32c.h"
+
+namespace gradwire {
+
+void LateCopy::begin(Pieces bytes) {
+  bytes_ = std::move(bytes);
+  for (const std::string_view piece : bytes_.views()) {
+    rest_.push_back(piece);
+    size_ += piece.size();
+    checksum_ = crc32c(std::as_bytes(std::span(piece)), checksum_);
+  }
+}
+
+std::string_view LateCopy::next() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(in_use_, false)) given_back_.notify_all();
+  if (rest_.empty()) return {};
+  std::string_view& first = rest_.front();
+  const std::string_view chunk = first.substr(0, kChunkBytes);
+  first.remove_prefix(chunk.size());
+  if (first.empty()) rest_.pop_front();
+  in_use_ = true;
+  return chunk;
+}
+
+void LateCopy::close() {
+  const std::lock_guard lock(mutex_);
+  in_use_ = false;
+  rest_.clear();
+  given_back_.notify_all();
+}
+
+void LateCopy::own_rest() {
+  std::unique_lock lock(mutex_);
+  owned_.assign(rest_.begin(), rest_.end());
+  rest_.assign(owned_.begin(), owned_.end());
+  given_back_.wait(lock, [this] { return !in_use_; });
+}
+
+}  // namespace gradwire

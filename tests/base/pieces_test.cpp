@@ -1,0 +1,59 @@
+#include "base/pieces.h"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "base/state.h"
+
+namespace gradwire {
+namespace {
+
+std::string all_of(Pieces& pieces) {
+  std::string all;
+  for (const std::string_view piece : pieces.views()) all += piece;
+  return all;
+}
+
+TEST(Pieces, GiveTheBytesInTheirOrderAndLeaveTheLongOnesWhereTheyLie) {
+  const std::string head(10, 'h'), tail(Pieces::kLeastViewed - 1, 't');
+  std::string body(Pieces::kLeastViewed, 'b');
+  Pieces pieces;
+  for (int again = 0; again < 2; ++again) {
+    pieces.clear();
+    pieces.view(body);
+    pieces.copy(head);
+    pieces.view(body);
+    pieces.view(body);
+    pieces.view(tail);
+    pieces.put(std::uint32_t{7});
+    EXPECT_EQ(all_of(pieces), body + head + body + body + tail + std::string("\7\0\0\0", 4));
+    EXPECT_EQ(pieces.views().size(), 5u);
+    EXPECT_EQ(pieces.views()[2].data(), body.data());
+  }
+  pieces.clear();
+  EXPECT_TRUE(pieces.views().empty());
+}
+
+struct SomeState {
+  std::vector<double> x = std::vector<double>(2000, 0.5), g = {1, 2};
+  std::vector<std::vector<float>> mirrors = {std::vector<float>(3000, 2), {}, {1}};
+  std::uint32_t t = 9;
+  static void fields(auto& self, auto&& visit) {
+    visit(self.x), visit(self.t), visit(self.g), visit(self.mirrors);
+  }
+};
+
+TEST(Pieces, AStateSavedInPlaceHasTheBytesOfASavedOneAndViewsItsLongVectors) {
+  const SomeState state;
+  Saver saver;
+  SomeState::fields(state, saver);
+  Pieces pieces;
+  InPlaceSaver in_place(pieces);
+  SomeState::fields(state, in_place);
+  EXPECT_EQ(all_of(pieces), saver.take());
+  EXPECT_EQ(static_cast<const void*>(pieces.views()[1].data()), state.x.data());
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,100 @@
+#include "proto/store/late_copy.h"
+
+#include <algorithm>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/crc32c.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kChunk = LateCopy::kChunkBytes;
+
+// Parts around the sizes at which they are copied, viewed, and given out in chunks.
+std::vector<std::string> some_parts() {
+  std::vector<std::string> parts;
+  for (const std::size_t size :
+       {std::size_t{5}, kChunk, std::size_t{0}, 3 * kChunk + 1, Pieces::kLeastViewed}) {
+    parts.emplace_back(size, static_cast<char>('a' + parts.size()));
+    if (size > 1) parts.back()[size / 2] = '!';
+  }
+  return parts;
+}
+
+std::string sum_of(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const std::string& part : parts) all += part;
+  return all;
+}
+
+void begin(LateCopy& late, const std::vector<std::string>& parts) {
+  Pieces pieces;
+  for (const std::string& part : parts) pieces.view(part);
+  late.begin(std::move(pieces));
+}
+
+void overwrite(std::vector<std::string>& parts) {
+  for (std::string& part : parts) std::ranges::fill(part, '?');
+}
+
+TEST(LateCopy, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
+  const std::string all = sum_of(some_parts());
+  const std::size_t chunks = 8;  // about
+  for (std::size_t before = 0; before <= chunks; ++before) {
+    std::vector<std::string> parts = some_parts();
+    LateCopy late;
+    begin(late, parts);
+    EXPECT_EQ(late.size(), all.size());
+    EXPECT_EQ(late.checksum(), crc32c(std::as_bytes(std::span(all))));
+    std::string written;
+    const auto take = [&] {
+      const std::string_view chunk = late.next();
+      EXPECT_LE(chunk.size(), kChunk);
+      written += chunk;
+      return !chunk.empty();
+    };
+    for (std::size_t k = 0; k < before; ++k) take();
+    std::thread owner([&] { late.own_rest(), overwrite(parts); });
+    // Time to copy; then it waits for the chunk that is in use.
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    while (take()) {
+    }
+    late.close();
+    owner.join();
+    EXPECT_TRUE(written == all) << before;
+  }
+}
+
+TEST(LateCopy, OfAWriterThatIsFasterCopiesNothing) {
+  std::vector<std::string> parts = some_parts();
+  LateCopy late;
+  begin(late, parts);
+  const auto lies_in_parts = [&](std::string_view chunk) {
+    return std::ranges::any_of(parts, [&](const std::string& part) {
+      return chunk.data() >= part.data() && chunk.data() < part.data() + part.size();
+    });
+  };
+  std::size_t viewed = 0;
+  for (std::string_view chunk = late.next(); !chunk.empty(); chunk = late.next())
+    viewed += lies_in_parts(chunk) ? chunk.size() : 0;
+  late.own_rest();
+  EXPECT_EQ(viewed, 4 * kChunk + 1 + Pieces::kLeastViewed);
+}
+
+TEST(LateCopy, AWriterThatGivesUpInTheMiddleKeepsNobodyWaiting) {
+  std::vector<std::string> parts = some_parts();
+  LateCopy late;
+  begin(late, parts);
+  EXPECT_FALSE(late.next().empty());
+  late.close();
+  late.own_rest();
+  EXPECT_TRUE(late.next().empty());
+}
+
+}  // namespace
+}  // namespace gradwire
