@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/value.h"
 #include "tests/algorithms/theory.h"
 #include "tests/simulated/virtual_run.h"
 
@@ -181,6 +182,57 @@ TEST(MindFlayerTheory, AverageGradientObeysTheBoundWhereHalfOfTheTrialsAreCut) {
     expect_bound(mean, 2 * f.gap(f.x0) / (gamma * kSteps) + L * gamma * noise_of(f) / B, 0.1,
                  std::to_string(trials) + " trials");
   }
+}
+
+// The gradients that are used are those of the fastest, whatever their noise: the bound of ASGD for delays up
+// to R − 1, whoever is slow.
+TEST(RingmasterTheory, AverageGradientObeysTheBoundHoweverSlowSomeAre) {
+  const Federation<double> f = equal_federation();
+  constexpr std::uint32_t kReplies = 2000, R = 4;
+  const double L = f.smoothness.L;
+  const auto seconds = [](ClientId i, std::uint64_t) { return i == 4 ? 60.0 : 1.0 + i; };
+  for (const char* outdated : {"stop", "ignore"}) {
+    const AlgorithmSpec spec =
+        noisy("ringmaster", {{"delay_threshold", std::to_string(R)}, {"outdated", outdated}});
+    const double gamma = gamma_of(*f.setup(spec));
+    EXPECT_DOUBLE_EQ(gamma, 1 / (4 * L * R));
+    double mean = 0, steps = 0;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      const Gradients run = run_of(f, spec, kReplies, seconds, seed);
+      mean += mean_of_all_but_last(run.G) / kSeeds;
+      steps = static_cast<double>(run.G.size() - 1);
+    }
+    EXPECT_GT(steps, kReplies / 2);
+    expect_bound(
+        mean,
+        2 * f.gap(f.x0) / (gamma * steps) + noise_of(f) * (L * gamma + 2 * std::pow(gamma * L, 2) * (R - 1)),
+        0.05, outdated);
+  }
+}
+
+// One local step, no noise, h = γγ_l, a_k = 1/(B√(1+δ_k)) for the replies of a buffer, A_t = Σ a_k ≤ 1, D_t =
+// Σ a_k G_{s_k}. f(x^{t+1}) ≤ f(x^t) − (h/2)(A_t G_t + (1 − Lh) D_t) + (hL²/2) Σ a_k ‖x^t − x^{s_k}‖², and
+// ‖x^t − x^s‖² ≤ δh² Σ D over s ≤ j < t. For delays up to τ and h ≤ 1/(2L(τ+1)) the D cancel: Σ A_t G_t ≤
+// 2Δ⁰/h.
+TEST(FedBuffTheory, WeightedGradientObeysTheBoundForDelaysUpToTau) {
+  const Federation<double> f = equal_federation();
+  constexpr std::uint32_t kReplies = 3000, kBuffer = 2, kTau = 8;
+  const double h = 1 / (2 * f.smoothness.L * (kTau + 1));
+  const AlgorithmSpec spec = spec_of(
+      "fedbuff", "identity",
+      {{"buffer", std::to_string(kBuffer)}, {"local_steps", "1"}, {"local_step_size", number_text(h)}}, "1");
+  const auto seconds = [](ClientId i, std::uint64_t) { return i == 4 ? 4.0 : 1 + 0.1 * i; };
+  const Gradients run = run_of(f, spec, kReplies, seconds, 1);
+  double sum = 0;
+  std::uint32_t longest = 0;
+  for (std::size_t k = 0; k < run.at.size(); ++k) {
+    const std::uint32_t delay = run.at[k] - run.from[k];
+    sum += run.G[run.at[k]] / (kBuffer * std::sqrt(1.0 + delay));
+    longest = std::max(longest, delay);
+  }
+  EXPECT_LE(longest, kTau);
+  EXPECT_GT(longest, kTau / 2);
+  expect_bound(sum, 2 * f.gap(f.x0) / h, 0.3, "fedbuff");
 }
 
 // Seconds for R steps: Lemma 4.1 of arXiv:2501.16168 has t(R) = 2 min_m (R + m) / Σ_{i≤m} 1/τ_i.
