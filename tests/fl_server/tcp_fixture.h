@@ -150,10 +150,10 @@ class TcpTransportTest : public ::testing::Test {
   std::vector<std::string> lines;
   std::unique_ptr<Hub> hub;
   CodecContext context;
-  std::unique_ptr<TcpTransport<double>> transport;  // ends before the hub
-  std::vector<FakeClient> clients;
   Vec<double> x;
   Downlink<double> down;
+  std::unique_ptr<TcpTransport<double>> transport;  // ends before the hub, and before what it sends
+  std::vector<FakeClient> clients;
 };
 
 }  // namespace gradwire

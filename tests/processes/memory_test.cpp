@@ -12,7 +12,8 @@ namespace {
 constexpr double kMillion = 1e6;
 // Bytes beside data, vectors, payload. Of kState, kPlace are taken as soon as a neighbour was asked.
 constexpr double kIdle = 24, kState = 64, kPlace = 32, kReply = 230;
-constexpr double kProgram = 30e6;  // of a run of few clients: its code, a thread, files
+constexpr double kProgram =
+    32e6;  // of a run of few clients: its code, two threads and what they hold for a moment, files
 
 constexpr double kQuadraticData = 16;
 
