@@ -1,9 +1,10 @@
-// The sweeps that draw figures of papers: each says what it shows, and runs.
+// The sweeps that draw figures of papers, and the federated classics: each says what it shows, and runs.
 #include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,29 @@ namespace fs = std::filesystem;
 
 const fs::path kProject = fs::path(__FILE__).parent_path().parent_path().parent_path();
 
-std::vector<fs::path> paper_files() {
+std::vector<fs::path> files_of(const char* folder) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(kProject / "experiments" / "papers"))
+  for (const auto& entry : fs::directory_iterator(kProject / "experiments" / folder))
     files.push_back(entry.path());
   return files;
 }
+
+std::vector<fs::path> paper_files() { return files_of("papers"); }
+std::vector<fs::path> classic_files() { return files_of("classics"); }
+
+// Three rounds of one run of a sweep; where its data set is not there, that is what it says.
+void expect_runs(const fs::path& file, const SweepPlan& plan, const RunOfSweep& run) {
+  try {
+    const std::atomic<bool> stop{false};
+    const RunResult result = simulate(prepare(load_run(plan, run)), false, 1, {}, stop);
+    EXPECT_EQ(result.outcome, Outcome::kFinished) << file;
+    EXPECT_TRUE(std::isfinite(result.last.loss)) << file;
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("not found"), std::string::npos) << error.what();
+  }
+}
+
+const std::vector<std::string> kShortRun = {"run.rounds=3", "run.evaluate_every=1"};
 
 TEST(PaperFiles, SayThePaperItsClaimAndTheCommand) {
   ASSERT_GT(paper_files().size(), 0u);
@@ -63,18 +81,50 @@ TEST(PaperFiles, TheFirstRunOfEachGoesWhereItsDataAre) {
   const auto data = test_data("a9a");
   std::optional<ScopedEnvironment> folder;
   if (data) folder.emplace("GRADWIRE_DATA", data->parent_path().c_str());
-  const std::vector<std::string> short_run = {"run.rounds=3", "run.evaluate_every=1"};
   for (const fs::path& file : paper_files()) {
-    const SweepPlan plan = read_sweep(file, short_run);
+    const SweepPlan plan = read_sweep(file, kShortRun);
     EXPECT_GT(plan.runs.size(), 1u) << file;
-    try {
-      const std::atomic<bool> stop{false};
-      const RunResult result = simulate(prepare(load_run(plan, plan.runs.front())), false, 1, {}, stop);
-      EXPECT_EQ(result.outcome, Outcome::kFinished) << file;
-      EXPECT_TRUE(std::isfinite(result.last.loss)) << file;
-    } catch (const DataError& error) {
-      EXPECT_NE(std::string(error.what()).find("not found"), std::string::npos) << error.what();
+    expect_runs(file, plan, plan.runs.front());
+  }
+}
+
+TEST(ClassicFiles, SayTheCommandHowManyRunsItIsAndTheTarget) {
+  ASSERT_GT(classic_files().size(), 0u);
+  const std::string page = read_file(kProject / "docs" / "classics.md");
+  for (const fs::path& file : classic_files()) {
+    const SweepPlan plan = read_sweep(file, {});
+    const std::string text = read_file(file), head = text.substr(0, text.find("\n\n"));
+    const std::string command = "gradwire sweep experiments/classics/" + file.filename().string(),
+                      runs = std::to_string(plan.runs.size()) + " runs";
+    EXPECT_NE(head.find(command), std::string::npos) << file;
+    EXPECT_NE(head.find(runs), std::string::npos) << file << ": " << runs;
+    ASSERT_NE(page.find(command), std::string::npos) << file;
+    const std::string line = page.substr(page.find(command), 120);
+    EXPECT_NE(line.find("# " + runs), std::string::npos) << line;
+    ASSERT_TRUE(plan.judgement.target) << file;
+    EXPECT_NE(head.find(std::to_string(std::lround(100 * *plan.judgement.target)) + " %"), std::string::npos)
+        << file;
+  }
+}
+
+// Of each method and local optimiser one run. Where the data sets are not there, the files are only read.
+TEST(ClassicFiles, EachMethodRunsWhereItsDataAre) {
+  const auto data = test_data("tinyshakespeare.txt");
+  std::optional<ScopedEnvironment> folder;
+  if (data) folder.emplace("GRADWIRE_DATA", data->parent_path().c_str());
+  const std::vector<std::string> one_seed = {"run.rounds=3", "run.evaluate_every=3", "evaluation.clients=0.1",
+                                             "seed=1"};
+  for (const fs::path& file : classic_files()) {
+    const SweepPlan plan = read_sweep(file, one_seed);
+    std::set<std::string> seen;
+    for (const RunOfSweep& run : plan.runs) {
+      std::string method;
+      for (const TomlEntry& entry : run.chosen)
+        if (entry.section == "algorithm" && (entry.key == "name" || entry.key == "local_optimizer"))
+          method += text_of(entry.value) + ' ';
+      if (seen.insert(method).second) expect_runs(file, plan, run);
     }
+    EXPECT_GE(seen.size(), 7u) << file;
   }
 }
 
