@@ -1,7 +1,9 @@
 #include "fl_server/server_run.h"
 
+#include <algorithm>
 #include <set>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "proto/report/summary.h"
 #include "proto/store/model_file.h"
 #include "proto/store/whole_file.h"
+#include "proto/threads/range_threads.h"
 #include "proto/wire/codec_context.h"
 
 namespace gradwire {
@@ -47,6 +50,9 @@ ZstdMode zstd_mode(const Experiment& e) {
   if (!zstd) throw ExperimentError("server.zstd: " + zstd.error().message);
   return *zstd;
 }
+
+// Threads that add up replies; with more, memory is no faster.
+unsigned threads_of_sums() { return std::min(8u, std::thread::hardware_concurrency()); }
 
 // Counts the replies that are of no use, and how long clients take to answer.
 template <class Real>
@@ -105,7 +111,7 @@ class RealRun final : public ServerRun {
         registry_(registry),
         tally_(tally),
         plan_(plan),
-        setup_(make_setup<Real>(plan, Seat::kServer)),
+        setup_(make_setup<Real>(plan, Seat::kServer, ranges_of(plan.d, threads_of_sums()))),
         context_(codec_context(*setup_, zstd_mode(plan.experiment))),
         half_(make_server<Real>(setup_)),
         durable_(journal, background, context_, *half_, ledger_, std::move(about), {}, options.log) {

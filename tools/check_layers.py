@@ -17,7 +17,7 @@ import tempfile
 _ORACLES = "base engine engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
-_PROTO = f"{_ROUNDS} engine/files proto/wire proto/store proto/config proto/report"
+_PROTO = f"{_ROUNDS} engine/files proto/wire proto/store proto/threads proto/config proto/report"
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
@@ -44,6 +44,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "cluster": _METHODS,
     "proto/wire": _METHODS,
     "proto/store": f"{_ROUNDS} engine/files proto/wire",
+    "proto/threads": _METHODS,
     "proto/secure": f"{_ROUNDS} engine/files proto/wire proto/store",
     "proto/config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire proto/store",
     "proto/report": f"{_ROUNDS} engine/files proto/wire proto/store proto/config {_PROBLEMS}",

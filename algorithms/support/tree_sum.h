@@ -2,6 +2,7 @@
 // and processes that hold whole subtrees add up their own clients, and the sum has the same bits.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -60,18 +61,17 @@ class TreeSum {
   // The same for several clients of one leaf, in their order; what it has already stays in front of them.
   void add_leaf(std::span<const Term> terms) {
     const std::uint32_t leaf = leaf_of(terms[0].client);
-    std::size_t k = 0;
-    do add(terms[k].client, terms[k].weight, terms[k].v);
-    while (++k < terms.size() && !holds(leaf, 1));
-    Real* const to = nodes_[used_ - 1].sum.data();
-    // Four at a time read and write the sum a quarter as often.
-    for (; k + 4 <= terms.size(); k += 4) {
-      const Term a = terms[k], b = terms[k + 1], c = terms[k + 2], d = terms[k + 3];
-      for (std::size_t j = 0; j < size_; ++j)
-        to[j] = (((to[j] + a.weight * a.v[j]) + b.weight * b.v[j]) + c.weight * c.v[j]) + d.weight * d.v[j];
+    if (!holds(leaf, 1)) {
+      for (const Term& term : terms) add(term.client, term.weight, term.v);
+      return;
     }
-    for (; k < terms.size(); ++k)
-      for (std::size_t j = 0; j < size_; ++j) to[j] += terms[k].weight * terms[k].v[j];
+    const bool opened = opens(leaf);
+    Real* const to = opened ? open(terms[0].client) : nodes_[used_ - 1].sum.data();
+    // Several at a time read and write the sum less often. A sum that is opened begins with its first term.
+    std::size_t k = 0;
+    if (opened) k = terms.size() >= 4 ? add_some<4, true>(to, &terms[0]) : add_some<1, true>(to, &terms[0]);
+    while (k + 4 <= terms.size()) k += add_some<4, false>(to, &terms[k]);
+    while (k < terms.size()) k += add_some<1, false>(to, &terms[k]);
   }
   // The same for clients of any leaves.
   void add_all(std::span<const Term> terms) {
@@ -102,6 +102,19 @@ class TreeSum {
   }
 
  private:
+  // Adds kTerms terms in their order; returns their number.
+  template <std::size_t kTerms, bool kOpens>
+  std::size_t add_some(Real* __restrict to, const Term* terms) const {
+    std::array<const Real*, kTerms> v;
+    std::array<Real, kTerms> weight;
+    for (std::size_t i = 0; i < kTerms; ++i) v[i] = terms[i].v, weight[i] = terms[i].weight;
+    for (std::size_t j = 0; j < size_; ++j) {
+      Real sum = kOpens ? weight[0] * v[0][j] : to[j] + weight[0] * v[0][j];
+      for (std::size_t i = 1; i < kTerms; ++i) sum += weight[i] * v[i][j];
+      to[j] = sum;
+    }
+    return kTerms;
+  }
   // Whether a client of this leaf begins a node.
   bool opens(std::uint32_t leaf) const {
     return used_ == 0 || nodes_[used_ - 1].last != leaf || !holds(leaf, 1);

@@ -71,6 +71,7 @@ constexpr Benchmark kBenchmarks[] = {
      bench::cluster_fedavg},
     {"sweep/hundred", "a hundred runs of a sweep, from its file to its table", bench::sweep_hundred},
     {"plot/fifty", "a figure from 50 runs of 10,000 rounds", bench::plot_fifty},
+    {"tcp/payloads", "what a server does for a reply of 1 MB, against bare Asio", bench::tcp_payloads},
     {"tcp/rounds", "rounds over loopback with 20 client processes", bench::tcp_rounds},
     {"tcp/overlap", "rounds over a slow link, with and without server.overlap", bench::tcp_overlap},
     {"tcp/memory", "peak memory of a client with 16 million parameters", bench::tcp_memory},

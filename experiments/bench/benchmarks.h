@@ -45,6 +45,7 @@ void cluster_sums(Bench& bench);
 void cluster_fedavg(Bench& bench);
 void plot_fifty(Bench& bench);
 void sweep_hundred(Bench& bench);
+void tcp_payloads(Bench& bench);
 void tcp_rounds(Bench& bench);
 void tcp_memory(Bench& bench);
 void tcp_overlap(Bench& bench);

@@ -39,16 +39,20 @@ class Rounds {
     payload.dim = static_cast<std::uint32_t>(d);
     payload.indices = indices_;
     payload.values = values_;
+    const CodecContext context = codec_context(*setup_, {ZstdMode::Kind::kOff, 0});
+    Codec<float> codec(context);
     for (ClientId c = 0; c < kFewClients; ++c) {
       Uplink<float> up;
       up.client = c;
       up.parts = {payload};
-      sent_.push_back(up);
+      links_.push_back(std::make_unique<EncodedLink<float>>(context, true));
+      replies_.push_back(links_.back()->up(codec.encode(up), c));
+      frames_.push_back(links_.back()->frame());
     }
-    replies_.assign(sent_.begin(), sent_.end());
     durable_.begin();
-    RoundRecords<float> records(codec_context(*setup_, {}));
-    for (const auto piece : records.encode({ledger_, replies_, true}, *half_, d * 8)) as_many_bytes_ += piece;
+    RoundRecords<float> records(context);
+    for (const auto piece : records.encode({ledger_, replies_, true, frames_}, *half_, d * 8))
+      as_many_bytes_ += piece;
   }
 
   struct Seconds {
@@ -61,7 +65,7 @@ class Rounds {
     std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(setup_->d) * sizeof(float) /
                                                               kNetworkBytesPerSecond));
     seconds.before_apply = seconds_of([this] { durable_.before_apply(); });
-    seconds.commit = seconds_of([this] { durable_.commit({ledger_, replies_, true}); });
+    seconds.commit = seconds_of([this] { durable_.commit({ledger_, replies_, true, frames_}); });
     const std::string_view bytes = as_many_bytes_;
     seconds.plain = seconds_of([&] {
       const bool written = disk_.append("plain", std::span(&bytes, 1)) &&
@@ -90,8 +94,9 @@ class Rounds {
   RunStore<float> durable_;
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
-  std::vector<Uplink<float>> sent_;
+  std::vector<std::unique_ptr<EncodedLink<float>>> links_;
   std::vector<Reply<float>> replies_;
+  std::vector<Frame> frames_;
   const Durability durability_;
   std::string as_many_bytes_;  // as the record of a round
 };

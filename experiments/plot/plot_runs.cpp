@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "experiments/support/results_dir.h"
-#include "experiments/support/thread_pool.h"
+#include "proto/threads/thread_pool.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/toml_reader.h"
 #include "proto/report/json.h"

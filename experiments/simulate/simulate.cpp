@@ -13,19 +13,16 @@
 #include "experiments/simulate/over_ranks.h"
 #include "experiments/simulate/virtual_clients.h"
 #include "experiments/simulate/virtual_time.h"
-#include "experiments/support/thread_pool.h"
 #include "proto/config/client_seconds.h"
 #include "proto/config/experiment.h"
 #include "proto/config/start_point.h"
 #include "proto/report/run_clock.h"
 #include "proto/store/run_store.h"
+#include "proto/threads/range_threads.h"
 #include "proto/wire/codec_context.h"
 
 namespace gradwire {
 namespace {
-
-// With fewer ranges, threads cost more than they save.
-constexpr std::size_t kRangesWorthThreads = 8;
 
 InProcessOptions in_process_options(const Experiment& e, bool encoded, unsigned threads) {
   InProcessOptions options;
@@ -38,22 +35,6 @@ InProcessOptions in_process_options(const Experiment& e, bool encoded, unsigned 
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   options.zstd = *zstd;
   return options;
-}
-
-ForRanges ranges_on(std::shared_ptr<ThreadPool> pool) {
-  return
-      [pool = std::move(pool)](std::size_t size, const std::function<void(std::size_t, std::size_t)>& body) {
-        const std::size_t ranges = (size + kRangeReals - 1) / kRangeReals;
-        pool->for_each(ranges, [&](unsigned, std::size_t k) {
-          body(k * kRangeReals, std::min(size, (k + 1) * kRangeReals));
-        });
-      };
-}
-
-// Threads that share the work of a server on long vectors; none for short ones.
-ForRanges ranges_of(std::size_t d, unsigned threads) {
-  if (threads == 1 || d < kRangesWorthThreads * kRangeReals) return for_ranges_serial;
-  return ranges_on(std::make_shared<ThreadPool>(threads));
 }
 
 // Nobody is asked again on a virtual clock where nothing is lost: whoever is late is slow.

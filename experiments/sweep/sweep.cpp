@@ -14,7 +14,7 @@
 #include "experiments/run/run.h"
 #include "experiments/support/metrics_reader.h"
 #include "experiments/support/results_dir.h"
-#include "experiments/support/thread_pool.h"
+#include "proto/threads/thread_pool.h"
 #include "experiments/sweep/judge.h"
 #include "experiments/sweep/shared_problems.h"
 #include "proto/report/json.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "base/byte_buffer.h"
 #include "proto/wire/bits.h"
 #include "tests/proto/codec_support.h"
 
@@ -249,6 +250,24 @@ TYPED_TEST(CodecOf, ZstdIsUsedWhereItGains) {
   // Below kZstdMinBytes nothing is tried.
   const std::uint32_t small = 1016 / sizeof(TypeParam);
   EXPECT_GE(size({ZstdMode::Kind::kLevel, 19}, Values::kRepetitive, small), 1016u);
+}
+
+// All bytes of a message that are neither the payload nor the value of a field of the header.
+TYPED_TEST(CodecOf, FramingTakesAtMost64BytesOfAMessage) {
+  constexpr std::uint64_t kMost = 64;
+  Codec<TypeParam> codec(this->context);
+  const auto part = this->m.payload(Shape::kDense, 0, 200, Values::kNoise);
+  const std::uint64_t payload = 200 * sizeof(TypeParam);
+  const auto reply = this->uplink({part});
+  EXPECT_EQ(codec.encode(reply).bytes, payload + 82);
+  const std::uint64_t of_part = 1 + 1 + 4;               // shape, packing, dim
+  const std::uint64_t of_reply = 8 + 4 + 4 + 1 + 8 + 8;  // ticket, round, client, answer, loss, grad_calls
+  EXPECT_LE(codec.encode(reply).bytes - payload - of_part - of_reply, kMost);
+  const auto body = codec.encode_body({9, 1, {part}});
+  const std::uint64_t of_round = 1 + 8 + 8 + 4 + 4;  // request, ticket, committed, round, flags
+  const Encoded request = codec.encode({.ticket = 1, .committed = 2}, body.get(), nullptr);
+  EXPECT_EQ(request.bytes, payload + 75);
+  EXPECT_LE(request.bytes - payload - of_part - of_round, kMost);
 }
 
 // A server would hold such a reply twice.

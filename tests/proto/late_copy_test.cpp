@@ -52,6 +52,7 @@ TEST(LateCopy, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
     EXPECT_EQ(late.size(), all.size());
     EXPECT_EQ(late.checksum(), crc32c(std::as_bytes(std::span(all))));
     std::string written;
+    written.reserve(all.size());  // here: other tests of this program count what a thread allocates
     const auto take = [&] {
       const std::string_view chunk = late.next();
       EXPECT_LE(chunk.size(), kChunk);
@@ -59,13 +60,16 @@ TEST(LateCopy, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
       return !chunk.empty();
     };
     for (std::size_t k = 0; k < before; ++k) take();
-    std::thread owner([&] { late.own_rest(), overwrite(parts); });
-    // Time to copy; then it waits for the chunk that is in use.
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    while (take()) {
-    }
-    late.close();
-    owner.join();
+    std::thread writer([&] {
+      // Time for the owner to copy; then it waits for the chunk that is in use.
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      while (take()) {
+      }
+      late.close();
+    });
+    late.own_rest();
+    overwrite(parts);
+    writer.join();
     EXPECT_TRUE(written == all) << before;
   }
 }

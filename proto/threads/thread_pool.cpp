@@ -1,4 +1,4 @@
-#include "experiments/support/thread_pool.h"
+#include "proto/threads/thread_pool.h"
 
 #include <exception>
 

@@ -1,0 +1,93 @@
+// A reply of more than 2^32 bytes over a socket.
+#include <cstdlib>
+
+#include "base/crc32c.h"
+#include "proto/wire/reply_tail.h"
+#include "tests/fl_server/tcp_fixture.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::uint32_t kGiantDim = 600'000'000;  // doubles: 4.8 GB
+constexpr std::size_t kSectionBytes = 4'000'000;
+
+// A dense reply to ticket 1 that repeats one section.
+Encoded giant_reply(const std::vector<double>& section) {
+  wire::Reply header;
+  header.set_ticket(1);
+  header.set_round(1);
+  header.set_client(0);
+  header.set_answer(wire::ANSWER_REPLY);
+  header.set_loss(0.5);
+  header.set_grad_calls(1);
+  wire::Part& part = *header.add_parts();
+  part.set_shape(wire::SHAPE_DENSE);
+  part.set_packing(wire::PACKING_PLAIN);
+  part.set_dim(kGiantDim);
+  Encoded message;
+  message.header = header.SerializeAsString();
+  std::uint64_t length = 0;
+  std::uint32_t crc = 0;
+  for (; length < std::uint64_t{kGiantDim} * sizeof(double); length += kSectionBytes) {
+    message.sections.push_back(std::as_bytes(std::span(section)));
+    crc = crc32c(message.sections.back(), crc);
+  }
+  message.prefix = write_prefix(FrameType::kReply, std::as_bytes(std::span(message.header)), length, crc);
+  return message;
+}
+
+// Sends so many of the sections.
+void send_sections(FakeClient& client, const Encoded& message, std::size_t sections) {
+  client.send(std::string(reinterpret_cast<const char*>(message.prefix.data()), kPrefixBytes) +
+              message.header);
+  for (std::size_t k = 0; k < sections; ++k) {
+    const auto bytes = message.sections[k];
+    client.send({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+}
+
+TEST_F(TcpTransportTest, AReplyOfMoreThan4GiBGoesOnWhereItsConnectionBrokeAndArrivesWhole) {
+  if (std::getenv("GRADWIRE_LONG_PAYLOADS") == nullptr)
+    GTEST_SKIP() << "takes 5 GB; set GRADWIRE_LONG_PAYLOADS=1";
+  static_assert(std::uint64_t{kGiantDim} * sizeof(double) % kSectionBytes == 0);
+  open(patient(), kGiantDim);
+  begin();
+  Downlink<double> body;
+  body.parts = {Payload<double>::nothing(kGiantDim)};
+  Envelope<double> envelope;
+  envelope.ticket = 1;
+  envelope.body = &body;
+  transport->send(0, envelope);
+  std::vector<double> section(kSectionBytes / sizeof(double));
+  std::iota(section.begin(), section.end(), 1.0);
+  const Encoded message = giant_reply(section);
+
+  constexpr std::uint64_t kFirst = 4'400'000'000;  // bytes before the connection breaks
+  send_sections(clients[0], message, kFirst / kSectionBytes);
+  while (next(0.05).kind != Kind::kTimeout) {
+  }
+  clients[0].hang_up();
+  ASSERT_EQ(next().kind, Kind::kLeft);
+  clients[0] = come_back("a");
+  ASSERT_EQ(next().kind, Kind::kJoined);
+  transport->send(0, envelope);
+  const auto frame = clients[0].read_message();
+  ASSERT_TRUE(frame);
+  wire::Round round;
+  ASSERT_TRUE(round.ParseFromString(frame->header));
+  EXPECT_GT(round.have_bytes(), std::uint64_t{1} << 32);
+  EXPECT_LE(round.have_bytes(), kFirst);
+
+  const Encoded tail = reply_tail(message, round.have_bytes());
+  send_sections(clients[0], tail, tail.sections.size());
+  const Event<double> event = next(60);
+  ASSERT_EQ(event.kind, Kind::kReply);
+  const View<double> values = event.up.parts[0].values;
+  ASSERT_EQ(values.size(), kGiantDim);
+  for (std::size_t at = 0; at < values.size(); at += section.size())
+    ASSERT_TRUE(std::equal(section.begin(), section.end(), values.begin() + static_cast<std::ptrdiff_t>(at)))
+        << at;
+}
+
+}  // namespace
+}  // namespace gradwire
