@@ -41,7 +41,7 @@ for part in server client; do
   for library in libc6 libssl libprotobuf-lite libzstd; do
     [[ $depends == *$library* ]] || fail "gradwire-$part does not depend on $library: $depends"
   done
-  [ -n "$(dpkg-deb -f "$package" Description)" ] || fail "gradwire-$part has no description"
+  dpkg-deb -f "$package" Description | head -n 1 | grep -q "^federated learning: the $part" || fail "gradwire-$part has no description"
   ! dpkg-deb -c "$package" | grep -vE ' root/root ' || fail "files that are not root's"
 done
 dpkg-deb -f "$(echo "$work"/packages/gradwire-server_*.deb)" Depends | grep -q libsqlite3 || fail "the server does not depend on SQLite"
