@@ -9,7 +9,7 @@ foreach(part server client)
   install(FILES "${from}/${package}.service" DESTINATION lib/systemd/system COMPONENT ${part} EXCLUDE_FROM_ALL)
   install(FILES docs/deployment.md docs/security.md docs/watching.md docs/reliability.md DESTINATION share/doc/${package}
           COMPONENT ${part} EXCLUDE_FROM_ALL)
-  install(FILES LICENSE RENAME copyright DESTINATION share/doc/${package} COMPONENT ${part} EXCLUDE_FROM_ALL)
+  install(FILES packages/copyright CHANGELOG.md DESTINATION share/doc/${package} COMPONENT ${part} EXCLUDE_FROM_ALL)
   string(TOUPPER ${part} PART)
   set(CPACK_DEBIAN_${PART}_PACKAGE_NAME ${package})
   set(CPACK_DEBIAN_${PART}_PACKAGE_SHLIBDEPS ON)
@@ -17,8 +17,8 @@ foreach(part server client)
 endforeach()
 install(FILES packages/server/gradwire-server.sysusers RENAME gradwire-server.conf DESTINATION lib/sysusers.d COMPONENT server
         EXCLUDE_FROM_ALL)
-install(DIRECTORY experiments/configs/ DESTINATION share/gradwire/configs COMPONENT server EXCLUDE_FROM_ALL
-        FILES_MATCHING PATTERN "deploy_*.toml")
+file(GLOB configs CONFIGURE_DEPENDS experiments/configs/deploy_*.toml)
+install(FILES ${configs} DESTINATION share/gradwire/configs COMPONENT server EXCLUDE_FROM_ALL)
 install(FILES experiments/configs/deploy_silos.toml RENAME experiment.toml DESTINATION /etc/gradwire COMPONENT server
         EXCLUDE_FROM_ALL)
 install(FILES packages/client/client.env DESTINATION /etc/gradwire COMPONENT client EXCLUDE_FROM_ALL)
@@ -36,15 +36,16 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS "systemd | systemd-standalone-sysusers")
-set(CPACK_COMPONENT_SERVER_DESCRIPTION "federated learning: the server that owns the model
- Runs the rounds of one experiment with clients that connect over TLS and
- prove who they are, survives crashes of itself and of clients to the same
- bits, and shows what it does to Prometheus. With a hardened systemd unit,
- which the administrator enables.")
-set(CPACK_COMPONENT_CLIENT_DESCRIPTION "federated learning: the client that owns data
- Computes compressed gradients on data that never leave the machine, for a
- gradwire-server from which it gets all else. With a hardened systemd unit,
- which the administrator enables.")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # the first lines of these:
+set(CPACK_DEBIAN_SERVER_DESCRIPTION "federated learning: the server that owns the model
+Runs the rounds of one experiment with clients that connect over TLS and
+prove who they are, survives crashes of itself and of clients to the same
+bits, and shows what it does to Prometheus. With a hardened systemd unit,
+which the administrator enables.")
+set(CPACK_DEBIAN_CLIENT_DESCRIPTION "federated learning: the client that owns data
+Computes compressed gradients on data that never leave the machine, for a
+gradwire-server from which it gets all else. With a hardened systemd unit,
+which the administrator enables.")
 # A package is for any processor; GRADWIRE_MARCH=native is for this one.
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/gradwire_package_is_portable.cmake")
 set(CPACK_GRADWIRE_MARCH "${GRADWIRE_MARCH}")

@@ -95,6 +95,7 @@ class WatchedTransport final : public TcpTransport<Real> {
     if (event.up.ticket != asked.ticket) return;
     if (event.up.answer == Answer::kNotFinite) tally_.reject(Rejection::kNotFinite);
     tally_.reply_time.observe(this->now() - asked.at);
+    tally_.bytes_staged.set(tally_.bytes_staged.value() + event.bytes);
   }
 
   Registry* const registry_;
@@ -227,6 +228,7 @@ class RealRun final : public ServerRun {
     const auto now = std::chrono::steady_clock::now();
     tally_.round_time.observe(Seconds(now - std::exchange(round_began_, now)).count());
     tally_.rounds_done.add();
+    tally_.bytes_staged.set(0);
     if (commit.used) {
       tally_.replies_used.add(commit.replies.size());
     } else {

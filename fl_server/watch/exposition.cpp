@@ -18,6 +18,13 @@ std::string text_of(double value) {
   return std::string(text.data(), end);
 }
 
+// Without an exponent: 0.0001.
+std::string limit_text(double value) {
+  std::array<char, 40> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed).ptr;
+  return std::string(text.data(), end);
+}
+
 std::string text_of(std::uint64_t value) { return std::to_string(value); }
 
 std::string quoted(std::string_view value) {
@@ -71,7 +78,7 @@ class Writer {
     for (std::size_t i = 0; i < TimeHistogram::kBuckets; ++i) {
       count += times.in_bucket(i);
       const bool last = i == TimeHistogram::kLimits.size();
-      sample(count, label("le", last ? "+Inf" : text_of(TimeHistogram::kLimits[i])), "_bucket");
+      sample(count, label("le", last ? "+Inf" : limit_text(TimeHistogram::kLimits[i])), "_bucket");
     }
     sample(times.sum_seconds(), "", "_sum");
     sample(count, "", "_count");

@@ -8,7 +8,7 @@ namespace gradwire {
 bool can_serve_pages() { return false; }
 
 std::unique_ptr<Pages> serve_pages(const std::string&, Pages::Makers, const PageLimits&) {
-  throw std::runtime_error(
+  throw std::invalid_argument(
       "--metrics: this gradwire-server was built without libmicrohttpd; install it (Debian and Ubuntu: "
       "libmicrohttpd-dev), configure and build again");
 }

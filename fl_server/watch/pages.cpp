@@ -72,7 +72,11 @@ class HttpPages final : public Pages {
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
       pages.peers_.erase(connection);
     } else if (const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)) {
-      pages.peers_[connection] = {info->connect_fd, Clock::now()};
+      try {
+        pages.peers_[connection] = {info->connect_fd, Clock::now()};
+      } catch (const std::exception&) {  // no memory: it goes at once
+        ::shutdown(info->connect_fd, SHUT_RDWR);
+      }
     }
   }
 

@@ -40,7 +40,7 @@ struct PageLimits {
 
 // `where`: HOST:PORT, port 0: any that is free. Bound to this machine alone, it refuses requests for other
 // host names: those come from a web page that makes a browser here ask for it. Throws in one line:
-// std::invalid_argument (no address), std::runtime_error (cannot listen, or not in this build).
+// std::invalid_argument (no address, or not in this build), std::runtime_error (cannot listen).
 std::unique_ptr<Pages> serve_pages(const std::string& where, Pages::Makers makers,
                                    const PageLimits& limits = {});
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/log.h"
 #include "fl_server/net/tally.h"

@@ -42,6 +42,7 @@ TEST(Exposition, SaysWhatWasCounted) {
   EXPECT_EQ(text["gradwire_bytes_total{direction=\"up\"}"], 123456789012345);
   EXPECT_EQ(text["gradwire_waiting_bytes{queue=\"replies\"}"], 11);
   EXPECT_EQ(text["gradwire_loss"], 1e-300);
+  EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"0.0001\"}"], 0);
   EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"0.01\"}"], 0);
   EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"0.025\"}"], 1);
   EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"100\"}"], 1);
