@@ -129,7 +129,9 @@ class RealRun final : public ServerRun {
     if (durable_.recovered())
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     durable_.begin();
-    WatchedTransport<Real> transport(hub, context_, start, takes_sums(*setup_), registry_);
+    const bool sums =
+        takes_sums(*setup_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
+    WatchedTransport<Real> transport(hub, context_, start, sums, registry_);
     const auto write_results = [&](Outcome outcome) {
       summary.outcome = outcome;
       summary.rounds = ledger_.round;

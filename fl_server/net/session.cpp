@@ -67,10 +67,11 @@ void Session::begin(const std::string& start, std::uint64_t max_payload) {
 void Session::check_time(SteadyTime now) {
   if (!proven_name_.empty() && !owner_.gate()->still_admits(proven_name_))
     return link_->refuse("'" + proven_name_ + "' was revoked", true, 0);
+  if (!link_->open()) return link_->check_time(now);
   if ((state_ == State::kHello || state_ == State::kProof) && patience_.is_over(now, times_.handshake))
     return link_->refuse(std::string(state_ == State::kHello ? "no Hello" : "no Proof") + " within " +
                              std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
-                         false, 0);
+                         false, on_misbehaviour());
   if (state_ == State::kData && patience_.is_over(now, times_.data))
     return link_->refuse(
         "no Join within " + std::to_string(times_.data.count()) + " ms: its data takes too long to read",
@@ -162,6 +163,7 @@ Status Session::hello(std::span<const std::byte> header) {
 // The peer is who it says.
 Status Session::greet() {
   const wire::Hello hello = std::exchange(introduction_, nullptr)->hello;
+  if (keep_out(hello.client_name())) return Unit{};
   process_ = hello.process();
   ordinal_ = hello.connection();
   std::optional<std::uint32_t> index, count;
@@ -182,6 +184,15 @@ Status Session::greet() {
   takes_pieces_ = channel_ == nullptr || (relay() != nullptr && relay()->passes_pieces_);
   link_->send(Outgoing::control(owner_.welcome(*client, takes_pieces_)));
   return Unit{};
+}
+
+bool Session::keep_out(const std::string& name) {
+  const std::uint32_t left_ms = owner_.kept_out(*this, name);
+  if (left_ms == 0) return false;
+  link_->refuse(
+      "'" + name + "' is kept out for " + std::to_string(left_ms) + " ms more: it misbehaved again and again",
+      false, left_ms);
+  return true;
 }
 
 Status Session::challenge(const std::string& name, const std::string& public_key) {
@@ -216,12 +227,13 @@ Status Session::proof(std::span<const std::byte> header) {
     std::memcpy(login.proof.token_mac.emplace().data(), message.token_mac().data(), login.nonce.size());
   }
   if (const Status admitted = owner_.gate()->admit(login); !admitted) {
-    link_->refuse(one_line(admitted.error().message), !admitted.error().of_system, 0);
+    const bool fatal = !admitted.error().of_system;
+    link_->refuse(one_line(admitted.error().message), fatal, fatal ? on_misbehaviour() : 0);
     return Unit{};
   }
   proven_name_ = login.name;
   if (introduction_->hello.has_protocol()) return greet();
-  carry();
+  if (!keep_out(login.name)) carry();
   return Unit{};
 }
 
