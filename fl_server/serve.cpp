@@ -180,17 +180,23 @@ class Serving {
   }
 
   HubOptions hub_options(const ClientTable& table) {
-    return {table.size(),
-            pack_experiment(told_),
-            options_.times,
-            options_.handle_signals,
-            options_.log,
-            table,
-            registry_.get(),
-            asks_constants_,
-            [this](const ClientInfo& info) { return check_client(info, told_); },
-            identity_ ? &identity_->gate() : nullptr,
-            &tally_};
+    HubOptions hub{table.size(),
+                   pack_experiment(told_),
+                   options_.times,
+                   options_.handle_signals,
+                   options_.log,
+                   table,
+                   registry_.get(),
+                   asks_constants_,
+                   [this](const ClientInfo& info) { return check_client(info, told_); },
+                   identity_ ? &identity_->gate() : nullptr,
+                   &tally_};
+    const ServerSection& limits = told_.server;
+    hub.times.min_bytes_per_second = limits.min_bytes_per_second;
+    hub.quarantine.longest = std::chrono::seconds(limits.quarantine_s);
+    hub.most_from_address = limits.connections_per_address;
+    hub.staging_bytes = limits.staging_budget.bytes;
+    return hub;
   }
 
   void open_registry(std::uint64_t run) {

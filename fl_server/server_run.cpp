@@ -73,8 +73,14 @@ class WatchedTransport final : public TcpTransport<Real> {
   void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override {
     if (registry_ != nullptr && receipt == Receipt::kLate) registry_->reply_unused(client);
     if (receipt == Receipt::kLate) tally_.reject(Rejection::kLate);
-    if (receipt == Receipt::kRefused) tally_.reject(Rejection::kMalformed);
+    if (receipt == Receipt::kRefused && std::pair(client, ticket) != blamed_) tally_.reject(Rejection::kNorm);
     TcpTransport<Real>::tell(client, ticket, receipt);
+  }
+
+  void blame(const Event<Real>& event) override {
+    tally_.reject(Rejection::kMalformed);
+    blamed_ = {event.up.client, event.up.ticket};
+    TcpTransport<Real>::blame(event);
   }
 
   const Event<Real>& next(double deadline) override {
@@ -101,6 +107,8 @@ class WatchedTransport final : public TcpTransport<Real> {
   Registry* const registry_;
   Tally& tally_;
   std::vector<Asked> asked_;  // by client
+  // The reply that was blamed last: it is counted, and refused then.
+  std::pair<ClientId, std::uint64_t> blamed_{};
 };
 
 template <class Real>
@@ -175,7 +183,9 @@ class RealRun final : public ServerRun {
     if (durable_.recovered())
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     durable_.begin();
-    WatchedTransport<Real> transport(hub, context_, start, takes_sums(*setup_), registry_, tally_);
+    const bool sums =
+        takes_sums(*setup_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
+    WatchedTransport<Real> transport(hub, context_, start, sums, registry_, tally_);
     tally_.rounds.set(plan_.experiment.run.rounds);
     tally_progress();
     round_began_ = std::chrono::steady_clock::now();

@@ -52,8 +52,8 @@ class AsyncDriver final : public Driver<Real> {
           }
           after_silence(k, waiting);
           break;
-        case Kind::kNotFinite:
-          if (!not_finite(client)) return false;
+        case Kind::kUnusable:
+          if (!unusable(client)) return false;
           break;
         case Kind::kReply:
           misses_[client] = 0;
@@ -272,7 +272,7 @@ class AsyncDriver final : public Driver<Real> {
 
   // The answer of a client is not finite: it is given new work once x has moved on, a few times. False: too
   // few clients have finite answers.
-  bool not_finite(ClientId client) {
+  bool unusable(ClientId client) {
     constexpr std::uint32_t kChances = 3;
     if (is_evaluation(exchange_.request(client))) {
       give_work(client);

@@ -27,7 +27,7 @@ template <class Real>
 Driver<Real>::Driver(const RunOf<Real>& run)
     : run_(run),
       totals_(run.ledger.totals),
-      exchange_(run.server, run.setup, run.transport, run.ledger, run.hooks.on_note) {
+      exchange_(run.server, run.setup, run.transport, run.ledger, run.hooks.on_note, run.limits.norm) {
   run_.ledger.committed.resize(run_.setup.n, 0);
   if (const double share = run_.limits.evaluated_share; share < 1)
     sample_cohort(run_.setup.seed, 0, run_.setup.n, share, evaluated_, Purpose::kEvaluation);
@@ -167,7 +167,7 @@ bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::siz
       case Kind::kStopped: stop_seen_ = true; break;
       case Kind::kAgain: exchange_.repeat(arrival.event.up.client, body); break;
       case Kind::kDeadline: ask_missing(body, k, waiting, got, quorum); break;
-      case Kind::kNotFinite:
+      case Kind::kUnusable:
         if (asked_.size() - ++lost < quorum && !can_reach(quorum)) return false;
         break;
       case Kind::kReply: got += keep(arrival.event); break;
@@ -203,7 +203,7 @@ std::size_t Driver<Real>::ask_all(Request request, const Downlink<Real>& body) {
 template <class Real>
 bool Driver<Real>::can_reach(std::size_t quorum) const {
   const auto lost = std::count_if(asked_.begin(), asked_.end(),
-                                  [this](ClientId c) { return exchange_.has_no_finite_answer(c); });
+                                  [this](ClientId c) { return exchange_.has_no_usable_answer(c); });
   return asked_.size() - static_cast<std::size_t>(lost) >= quorum;
 }
 

@@ -1,11 +1,13 @@
 #include "rounds/exchange.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "algorithms/methods.h"
+#include "base/value.h"
 #include "rounds/evaluation.h"
 
 namespace gradwire {
@@ -19,8 +21,13 @@ LogLine about(ClientId client, const char* what, int line = __builtin_LINE()) {
 
 template <class Real>
 Exchange<Real>::Exchange(const ServerHalf<Real>& server, const Setup<Real>& setup, Transport<Real>& transport,
-                         Ledger& ledger, const Log& on_note)
-    : server_(server), setup_(setup), transport_(transport), ledger_(ledger), on_note_(on_note) {
+                         Ledger& ledger, const Log& on_note, const NormLimit& limit)
+    : server_(server),
+      setup_(setup),
+      transport_(transport),
+      ledger_(ledger),
+      on_note_(on_note),
+      limit_(limit) {
   static_assert(sizeof(Seat) == 16);
   close();
 }
@@ -28,6 +35,7 @@ Exchange<Real>::Exchange(const ServerHalf<Real>& server, const Setup<Real>& setu
 template <class Real>
 void Exchange<Real>::ask(ClientId client, Request request, std::uint64_t ticket, const Downlink<Real>& body) {
   Seat& seat = this->seat(client);
+  halved_.erase(client);
   seat.ticket = ticket;
   seat.round = body.round;
   seat.request = request;
@@ -107,7 +115,8 @@ typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
         if (client < setup_.n && awaits(client, seat(client).ticket)) return {Kind::kAgain, event};
         break;
       case Event<Real>::Kind::kReply:
-        if (take(event, kind)) return {kind, event};
+        shown_ = &event;
+        if (take(event, kind)) return {kind, *shown_};
         break;
     }
   }
@@ -137,12 +146,9 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
     return false;
   }
   if (up.answer == Answer::kNotFinite) {
-    if (std::exchange(seat.state, Seat::kNotFinite) == Seat::kNotFinite) return false;
-    note(LogLine::warning("round " + std::to_string(ledger_.round) + ": the loss or gradient of client " +
-                          std::to_string(up.client) + " is not a finite number; it is counted as missing")
-             .of_client(up.client));
-    kind = Kind::kNotFinite;
-    return true;
+    kind = Kind::kUnusable;
+    return take_unusable(
+        event, "the loss or gradient of client " + std::to_string(up.client) + " is not a finite number");
   }
   if (up.answer != Answer::kReply) {
     if (seat.helped) return false;
@@ -154,12 +160,54 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
       !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, setup_, seat.request))) {
     note(about(up.client, " sent a message of the wrong shape or for another round; it is ignored"));
     transport_.ignore(event);
+    transport_.blame(event);
     if (is_round) tell(event, Receipt::kRefused);
     return false;
+  }
+  if (is_round && limit_.is_set() && !within_limit(event)) {
+    transport_.ignore(event);
+    tell(event, Receipt::kRefused);
+    kind = Kind::kUnusable;
+    return take_unusable(event, too_large(up));
   }
   seat.state = Seat::kAnswered;
   ledger_.totals.bytes_up += event.bytes;
   if (is_round) tell(event, Receipt::kAccepted);
+  return true;
+}
+
+// Said once for a request.
+template <class Real>
+bool Exchange<Real>::take_unusable(const Event<Real>& event, const std::string& what) {
+  const ClientId client = event.up.client;
+  if (std::exchange(seat(client).state, Seat::kUnusable) == Seat::kUnusable) return false;
+  warn(client, what + "; it is counted as missing");
+  return true;
+}
+
+template <class Real>
+std::string Exchange<Real>::too_large(const Reply<Real>& up) const {
+  return "the reply of client " + std::to_string(up.client) + " has the norm " +
+         number_text(norm_of(up.parts)) + ", above server.norm_limit = " + number_text(limit_.norm);
+}
+
+template <class Real>
+bool Exchange<Real>::within_limit(const Event<Real>& event) {
+  const double norm = norm_of(event.up.parts);
+  if (norm <= limit_.norm) return true;
+  if (limit_.action == NormAction::kWarn) {
+    warn(event.up.client, too_large(event.up) + "; it is used all the same");
+    return true;
+  }
+  if (limit_.action == NormAction::kReject || std::isinf(norm)) return false;  // inf has no half
+  const int times = halvings(norm, limit_.norm);
+  const ClientId client = event.up.client;
+  warn(client, too_large(event.up) + "; it is halved " + std::to_string(times) + " times");
+  halved_.erase(client);
+  halved_event_ = event;
+  halved_event_.up.parts = halved_.try_emplace(client, event.up.parts, times).first->second.parts();
+  halved_event_.frame = {};  // a journal writes what was used
+  shown_ = &halved_event_;
   return true;
 }
 
@@ -174,7 +222,7 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
   }
   // Where a client is still awaited, the sum is refused, not late: then the relay sends the replies one by
   // one.
-  const bool good = first.request == Request::kRound && takes_sums(setup_) &&
+  const bool good = first.request == Request::kRound && takes_sums(setup_) && !limit_.is_set() &&
                     event.up.answer == Answer::kReply && event.up.round == first.round &&
                     server_.accepts(event.up) &&
                     std::all_of(event.covers.begin(), event.covers.end(), is_awaited);

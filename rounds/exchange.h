@@ -6,11 +6,14 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "algorithms/support/halves.h"
 #include "base/log.h"
 #include "rounds/ledger.h"
+#include "rounds/norm_limit.h"
 #include "rounds/transport.h"
 
 namespace gradwire {
@@ -19,14 +22,14 @@ template <class Real>
 class Exchange {
  public:
   Exchange(const ServerHalf<Real>& server, const Setup<Real>& setup, Transport<Real>& transport,
-           Ledger& ledger, const Log& on_note);
+           Ledger& ledger, const Log& on_note, const NormLimit& limit = {});
 
   // What a driver must see to. All else is dealt with here: answers that are late, repeated or misshapen,
   // sums that overlap, who came and went.
   enum class Kind : std::uint8_t {
-    kReply,      // event.up answers what its client was asked, for the first time; so do all in event.covers
-    kAgain,      // event.up.client owes an answer and is back, or lacks state: repeat() or ask() it
-    kNotFinite,  // event.up.client has no finite answer to what it was asked; said once
+    kReply,     // event.up answers what its client was asked, for the first time; so do all in event.covers
+    kAgain,     // event.up.client owes an answer and is back, or lacks state: repeat() or ask() it
+    kUnusable,  // event.up.client has no usable answer: not finite, or beyond the norm limit; said once
     kDeadline,
     kStopped,
   };
@@ -59,8 +62,8 @@ class Exchange {
   Request request(ClientId client) const { return seat(client).request; }
   // The state of that, unless it is over.
   bool owes(ClientId client) const { return is_open(client) && seat(client).state == Seat::kOwes; }
-  bool has_no_finite_answer(ClientId client) const {
-    return is_open(client) && seat(client).state == Seat::kNotFinite;
+  bool has_no_usable_answer(ClientId client) const {
+    return is_open(client) && seat(client).state == Seat::kUnusable;
   }
 
   // Waits for something to see to, at the latest until `deadline` on the transport's clock.
@@ -69,7 +72,7 @@ class Exchange {
 
  private:
   struct Seat {
-    enum State : std::uint8_t { kOwes, kNotFinite, kAnswered };
+    enum State : std::uint8_t { kOwes, kUnusable, kAnswered };
     std::uint64_t ticket = 0;
     std::uint32_t round = 0;  // of the body
     Request request = Request::kRound;
@@ -94,10 +97,18 @@ class Exchange {
   const Downlink<Real>* state_for(ClientId client, Answer lacks);
   // True: the driver must see the event.
   bool take(const Event<Real>& event, Kind& kind);
+  bool take_unusable(const Event<Real>& event, const std::string& what);
+  // False: the reply is beyond the norm limit and not used.
+  bool within_limit(const Event<Real>& event);
+  std::string too_large(const Reply<Real>& up) const;
   bool take_sum(const Event<Real>& event);
   void tell(const Event<Real>& event, Receipt receipt);
   void note(LogLine line) const {
     if (on_note_) on_note_(std::move(line).in_round(ledger_.round));
+  }
+
+  void warn(ClientId client, const std::string& what) const {
+    note(LogLine::warning("round " + std::to_string(ledger_.round) + ": " + what).of_client(client));
   }
 
   const ServerHalf<Real>& server_;
@@ -105,9 +116,14 @@ class Exchange {
   Transport<Real>& transport_;
   Ledger& ledger_;
   const Log& on_note_;
+  const NormLimit limit_;
   std::uint64_t first_open_ = 1;        // ticket
   std::vector<Seat> seats_;             // by client, 16 bytes each; empty: nobody was asked by himself
   std::deque<Downlink<Real>> resyncs_;  // until the following next() has returned
+  // Replies that were too large, until their clients are asked again, and the event that shows the last one.
+  std::unordered_map<ClientId, HalvedParts<Real>> halved_;
+  Event<Real> halved_event_;
+  const Event<Real>* shown_ = nullptr;  // what take() wants the driver to see
 };
 
 }  // namespace gradwire

@@ -13,6 +13,7 @@
 #include "algorithms/methods.h"
 #include "base/log.h"
 #include "rounds/ledger.h"
+#include "rounds/norm_limit.h"
 #include "rounds/transport.h"
 
 namespace gradwire {
@@ -31,6 +32,7 @@ struct RoundLimits {
   GradNormRows grad_norm = GradNormRows::kEvery;
   double evaluated_share = 1;       // of the clients, that evaluations ask; the same ones in every row
   double stop_at_grad_norm_sq = 0;  // 0: never
+  NormLimit norm;                   // of replies
   bool keep_clients = false;        // a run that is stopped goes on later: do not send the clients home
 };
 

@@ -77,6 +77,8 @@ class Transport {
   }
   // This answer is not used: another one of the same clients may take its place.
   virtual void ignore(const Event<Real>& event) { (void)event; }
+  // This answer is one that no client of ours sends.
+  virtual void blame(const Event<Real>& event) { (void)event; }
   // The next event, at the latest at `deadline` (in seconds, on now()'s clock). It stays until the following
   // next().
   virtual const Event<Real>& next(double deadline) = 0;

@@ -1,21 +1,14 @@
 #include "engine/problems/network_kind.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <limits>
 #include <string>
+
+#include "base/byte_size.h"
 
 namespace gradwire {
 namespace {
 
 constexpr std::size_t kMaxClasses = 65'536;  // more distinct labels are probably those of a regression
-
-struct SizeUnit {
-  std::string_view name;
-  int shift;
-};
-constexpr std::array<SizeUnit, 4> kSizeUnits = {{{"GB", 30}, {"MB", 20}, {"KB", 10}, {"B", 0}}};
 
 }  // namespace
 
@@ -24,26 +17,15 @@ bool Spelling<ActivationBudget>::read(std::string_view text, ActivationBudget& o
     out = text == "none" ? ActivationBudget() : ActivationBudget::sqrt();
     return true;
   }
-  std::uint64_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (error != std::errc() || size == 0) return false;
-  const std::string_view name = text.substr(static_cast<std::size_t>(end - text.data()));
-  for (const SizeUnit& unit : kSizeUnits) {
-    if (name != unit.name) continue;
-    if (size > (std::numeric_limits<std::uint64_t>::max() >> 1 >> unit.shift)) return false;
-    out = ActivationBudget(size << unit.shift);
-    return true;
-  }
-  return false;
+  const auto size = read_byte_size(text);
+  if (size) out = ActivationBudget(*size);
+  return size.has_value();
 }
 
 std::string Spelling<ActivationBudget>::write(const ActivationBudget& budget) {
   if (budget.is_none()) return "none";
   if (budget.is_sqrt()) return "sqrt";
-  for (const SizeUnit& unit : kSizeUnits)
-    if ((budget.bytes() >> unit.shift << unit.shift) == budget.bytes())
-      return std::to_string(budget.bytes() >> unit.shift) + std::string(unit.name);
-  return {};  // B divides everything
+  return byte_size_text(budget.bytes());
 }
 
 void refuse_budget(const BudgetTooSmall& error) {

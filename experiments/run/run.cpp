@@ -115,9 +115,10 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
   const std::string name = plan.experiment.name;
   const std::string at = "round " + std::to_string(result.rounds);
   if (result.outcome == Outcome::kDiverged)
-    return name + ": diverged at " + at +
-           ": a loss or a gradient is not finite; try a smaller step (this was algorithm.step_size = " +
-           plan.experiment.algorithm.step_size + ")";
+    return name + ": diverged at " + at + ": a loss or a gradient is not finite" +
+           (plan.experiment.server.norm_limit > 0 ? ", or beyond server.norm_limit" : "") +
+           "; try a smaller step (this was algorithm.step_size = " + plan.experiment.algorithm.step_size +
+           ")";
   if (result.outcome == Outcome::kStopped)
     return name + ": stopped after " + at + " of " + std::to_string(plan.experiment.run.rounds) +
            (can_resume ? "; to go on, run it again with --resume"

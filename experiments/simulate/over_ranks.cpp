@@ -46,6 +46,8 @@ void check_for_ranks(const Prepared& prepared) {
   if (e.server.quorum < 1 || e.server.over_selection > 0)
     refuse(
         "server.quorum and server.over_selection decide by who is first; leave them out, or start it once");
+  if (e.server.norm_limit > 0)
+    refuse("server.norm_limit is looked at by one process; leave it out, or start it once");
   if (!e.clients.seconds.empty())
     refuse("clients.seconds are virtual, and one process has their clock; leave it out, or start it once");
   const MethodInfo& method = find_method(e.algorithm.name);

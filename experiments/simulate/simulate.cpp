@@ -195,7 +195,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   };
   const bool is_timed = !p.experiment.clients.seconds.empty() || facts_of(*setup).asynchronous;
   // Nothing is late or lost, and all replies are used.
-  const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse();
+  const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse() &&
+                        !limits.norm.is_set();
   if (!is_timed && is_plain) {
     VirtualClients<Real> clients(setup, functions, {.threads = threads}, rank);
     hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };

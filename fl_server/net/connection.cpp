@@ -31,6 +31,7 @@ Connection::Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, con
 }
 
 Connection::~Connection() {
+  give_room_back();
   if (!socket_->is_open()) return;
   socket_->close();
   queue_.clear();
@@ -61,7 +62,7 @@ void Connection::on_readable() {
 }
 
 void Connection::read_frames() {
-  for (std::size_t read = 0; open_ && !paused_ && read < kBytesPerWake;) {
+  for (std::size_t read = 0; open_ && !paused_ && !waits_ && read < kBytesPerWake;) {
     const std::span<std::byte> to = room();
     const bool into_buffer = to.data() >= buffer_.data() && to.data() < buffer_.data() + buffer_.size();
     const Socket::Moved moved = socket_->read(to);
@@ -113,12 +114,13 @@ bool Connection::take_prefix() {
   if (end_ - begin_ < kPrefixBytes) return false;
   std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kPrefixBytes, raw_prefix_.begin());
   if (!has_magic(raw_prefix_)) {
+    handler_.on_misbehaviour();
     close_for(Ending::kForeign, "the peer does not speak gradwire");
     return false;
   }
   const Result<Prefix> prefix = read_prefix(raw_prefix_, max_payload_, channels_);
   if (!prefix) {
-    refuse_for(Ending::kBadMessage, prefix.error().message);
+    misbehaves(prefix.error().message);
     return false;
   }
   begin_ += kPrefixBytes;
@@ -131,8 +133,9 @@ bool Connection::take_prefix() {
 bool Connection::take_header() {
   if (end_ - begin_ < prefix_.header_len) return false;
   const auto header = std::span<const std::byte>(buffer_).subspan(begin_, prefix_.header_len);
-  begin_ += prefix_.header_len;
   Status status = check_header(raw_prefix_, header);
+  if (status && !has_room()) return false;
+  begin_ += prefix_.header_len;
   if (status) {
     const auto targets = handler_.on_header(prefix_, header);
     if (targets) {
@@ -141,11 +144,12 @@ bool Connection::take_header() {
       status = targets.error();
     }
   }
-  if (!status) refuse_for(Ending::kBadMessage, status.error().message);
+  if (!status) misbehaves(status.error().message);
   if (!open_) return false;
   target_ = target_done_ = 0;
-  payload_done_ = 0;
+  payload_done_ = arrived_ = 0;
   stage_ = prefix_.payload_len > 0 && targets_.empty() ? Stage::kSkipped : Stage::kPayload;
+  if (stage_ == Stage::kSkipped) give_room_back();
   note_payload(0);  // skips empty targets
   return true;
 }
@@ -180,21 +184,65 @@ bool Connection::frame_is_whole() {
   counts_.tally.received.add(prefix_.type, frame_bytes_);
   frame_bytes_ = 0;
   stage_ = Stage::kPrefix;
+  give_room_back();
   if (skipped) return true;
-  if (const Status status = handler_.on_frame(); !status)
-    refuse_for(Ending::kBadMessage, status.error().message);
+  if (const Status status = handler_.on_frame(); !status) misbehaves(status.error().message);
   return true;
 }
 
+// The peer broke the protocol.
+void Connection::misbehaves(const std::string& what) {
+  if (!open_) return;
+  counts_.tally.end(Ending::kBadMessage);
+  refuse(what, false, handler_.on_misbehaviour());
+}
+
+// ---- room for a payload ----
+
+// False: the connection is not read until there is room.
+bool Connection::has_room() {
+  if (staged_ > 0 || prefix_.payload_len == 0) return true;
+  if (counts_.staging.reserve(*this, prefix_.payload_len)) {
+    staged_ = prefix_.payload_len;
+    holding_.restart(sockets_.now());
+    return true;
+  }
+  waits_ = true;
+  socket_->pause_reading(true);
+  return false;
+}
+
+void Connection::on_room() {
+  staged_ = prefix_.payload_len;
+  waits_ = false;
+  silence_.restart(sockets_.now());
+  arrival_ = holding_ = silence_;
+  socket_->pause_reading(paused_);
+  try {
+    while (advance()) {
+    }
+  } catch (const std::bad_alloc&) {
+    close("there is no memory for its message");
+  }
+}
+
+void Connection::give_room_back() {
+  if (std::exchange(waits_, false)) counts_.staging.forget(*this);
+  if (staged_ > 0) counts_.staging.release(std::exchange(staged_, 0));
+  if (counts_.staging.awaited()) sockets_.post([&staging = counts_.staging] { staging.go_on(); });
+}
+
 void Connection::pause_reading(bool pause) {
-  if (std::exchange(paused_, pause) == pause || !socket_->is_open()) return;
+  if (std::exchange(paused_, pause) == pause || !socket_->is_open() || waits_) return;
   silence_.restart(sockets_.now());
   arrival_ = silence_;
   socket_->pause_reading(pause);
 }
 
 void Connection::skip_payload() {
-  if (stage_ == Stage::kPayload) stage_ = Stage::kSkipped;
+  if (stage_ != Stage::kPayload) return;
+  stage_ = Stage::kSkipped;
+  give_room_back();
 }
 
 // ---- writing ----
@@ -262,6 +310,9 @@ void Connection::shut() {
 
 void Connection::detach(const std::string& why) {
   if (!std::exchange(open_, false)) return;
+  const bool waited = waits_;
+  give_room_back();
+  if (waited && socket_->is_open()) socket_->pause_reading(false);  // what it still sends is discarded
   sockets_.post([this, why] { handler_.on_closed(why); });
 }
 
@@ -297,18 +348,30 @@ void Connection::close(const std::string& why) {
   shut();
 }
 
+// Why the frame that is arriving takes too long; empty: it does not. Over each frame_grace it must come to
+// its end, or come on as fast as min_bytes_per_second; while others wait for the room that its payload takes,
+// it must come to its end.
+std::string Connection::too_slow(SteadyTime now) {
+  if (staged_ > 0 && holding_.is_over(now, times_.frame_grace) && counts_.staging.awaited())
+    return "others wait for the room that its message takes; it may come back and go on";
+  if (!arrival_.is_over(now, times_.frame_grace)) return {};
+  const std::uint64_t came = payload_done_ - std::exchange(arrived_, payload_done_);
+  const auto grace_ms = static_cast<std::uint64_t>(times_.frame_grace.count());
+  arrival_.restart(now);
+  const bool slow = came * 1000 < times_.min_bytes_per_second * grace_ms;
+  return slow ? "a message took too long to arrive" : "";
+}
+
 void Connection::check_time(SteadyTime now) {
   if (!open_) {
     if (refused_ && now - refused_at_ > times_.linger) shut();
     return;
   }
-  const auto frame_time =
-      times_.frame_grace + std::chrono::seconds(frame_bytes_ / WireTimes::kMinBytesPerSecond);
-  if (frame_bytes_ > 0 && !paused_ && arrival_.is_over(now, frame_time))
-    return refuse_for(Ending::kTooSlow, "a message took too long to arrive");
+  if (frame_bytes_ > 0 && !paused_ && !waits_)
+    if (const std::string why = too_slow(now); !why.empty()) return refuse_for(Ending::kTooSlow, why);
   if (writing() && stall_.is_over(now, times_.write_stall)) {
     const std::uint64_t taken = queue_.taken() - std::exchange(taken_, queue_.taken());
-    if (taken * 1000 < WireTimes::kMinBytesPerSecond * static_cast<std::uint64_t>(times_.write_stall.count()))
+    if (taken * 1000 < times_.min_bytes_per_second * static_cast<std::uint64_t>(times_.write_stall.count()))
       return close_for(Ending::kTooSlow,
                        "it read " + (taken == 0 ? "nothing" : "only " + std::to_string(taken) + " bytes") +
                            " for " + std::to_string(times_.write_stall.count()) + " ms; it may come back");
@@ -317,7 +380,7 @@ void Connection::check_time(SteadyTime now) {
   if (!soon_.empty() && !writing()) send(Outgoing::control(std::exchange(soon_, {})));
   if (!heartbeats_) return;
   const auto silence = times_.heartbeat * times_.missed_heartbeats;
-  if (silence_.is_over(now, silence) && !paused_)
+  if (silence_.is_over(now, silence) && !paused_ && !waits_)
     return close_for(Ending::kSilent, "no sign of life for " + std::to_string(silence.count()) +
                                           " ms: it, its machine or the network is down; it may come back");
   if (!writing() && now - sent_ >= times_.heartbeat) send(Outgoing::control(heartbeat_frame()));

@@ -12,6 +12,7 @@
 
 #include "fl_server/net/frame_link.h"
 #include "fl_server/net/patience.h"
+#include "fl_server/net/staging.h"
 #include "fl_server/net/tally.h"
 
 namespace gradwire {
@@ -22,11 +23,11 @@ struct WireTimes {
   std::chrono::milliseconds data{30 * 60'000};    // from Welcome to Join: the client reads its data
   std::chrono::milliseconds heartbeat{15'000};    // sent when nothing else was, by either end
   std::uint32_t missed_heartbeats = 3;            // silence after which a peer is given up
-  std::chrono::milliseconds write_stall{60'000};  // over which a peer must take kMinBytesPerSecond
-  std::chrono::milliseconds frame_grace{
-      30'000};                              // for a frame to arrive, plus its bytes at kMinBytesPerSecond
+  std::chrono::milliseconds write_stall{60'000};  // over which a peer must take min_bytes_per_second
+  // For a frame to arrive, or for so much of it to arrive as min_bytes_per_second says.
+  std::chrono::milliseconds frame_grace{30'000};
   std::chrono::milliseconds linger{1'000};  // for a refused peer to read why
-  static constexpr std::uint64_t kMinBytesPerSecond = 4096;
+  std::uint64_t min_bytes_per_second = 4096;
 
   // How often to check these limits.
   std::chrono::milliseconds tick() const {
@@ -36,13 +37,14 @@ struct WireTimes {
 };
 
 // Of all connections of one server.
-struct ConnectionCounts {
+struct ConnectionCounts {  // outlives what the socket layer still has to do
   Tally& tally;
   std::size_t open = 0;       // sockets
   std::size_t borrowing = 0;  // connections that still write borrowed sections
+  Staging staging;            // of arriving payloads
 };
 
-class Connection final : public FrameLink, private SocketHandler {
+class Connection final : public FrameLink, private SocketHandler, private StagingWaiter {
  public:
   // All but the socket must outlive the connection.
   Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,
@@ -82,6 +84,7 @@ class Connection final : public FrameLink, private SocketHandler {
 
   void on_readable() override;
   void on_writable() override;
+  void on_room() override;
   void read_frames();
   std::span<std::byte> room();
   void note_frame();
@@ -91,6 +94,10 @@ class Connection final : public FrameLink, private SocketHandler {
   void take_payload();
   void note_payload(std::size_t bytes);
   bool frame_is_whole();
+  bool has_room();
+  void give_room_back();
+  std::string too_slow(SteadyTime now);
+  void misbehaves(const std::string& what);
   void write();
   void count_borrowing();
   void detach(const std::string& why);
@@ -117,7 +124,11 @@ class Connection final : public FrameLink, private SocketHandler {
   std::size_t target_ = 0, target_done_ = 0;  // the first that is not full, and how full it is
   std::uint64_t payload_done_ = 0;
   std::uint64_t frame_bytes_ = 0;  // of the frame that is arriving, as far as known; 0: none is
-  Patience silence_, arrival_;     // with the peer; with that frame
+  Patience silence_, arrival_;     // with the peer; with that frame, or with what of it came since then:
+  std::uint64_t arrived_ = 0;      // payload_done_ when arrival_ began
+  std::uint64_t staged_ = 0;       // reserved for its payload
+  bool waits_ = false;             // for that: nothing is read
+  Patience holding_;               // since that is reserved
 
   // Of what is sent.
   WriteQueue queue_;

@@ -20,10 +20,14 @@ Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
       counts{options.tally != nullptr ? *options.tally : unwatched},
       sockets(std::move(n)),
+      quarantine(options.quarantine),
+      quarantined_origins(limits_of_origins(options.quarantine)),
+      homes(options.clients),
       live(options.clients, nullptr),
       coming(options.clients, nullptr),
       connected(options.clients, false) {
   welcome(0, true);  // throws now, before any client connects, when the experiment is too long for it
+  counts.staging.limit(options.staging_bytes);
   sockets->start(*this, options.times.tick(), options.handle_signals);
 }
 
@@ -51,6 +55,7 @@ void Hub::Impl::on_accepted(std::unique_ptr<Socket> socket) {
   newcomers.add(session.id(), socket->peer());
   session.speak(std::make_unique<Connection>(*sockets, std::move(socket), options.times, session, counts))
       .start();
+  let_in(session);
 }
 
 void Hub::Impl::send_newcomer_away() {
@@ -204,6 +209,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
               (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
           .of_client(client));
   compare_kernels(client);
+  homes[client] = origin_of((session.relay() != nullptr ? session.relay() : &session)->link().peer());
   if (options.watcher != nullptr)
     options.watcher->client_joined(client, table.info(client), session.link().peer());
   if (!start.empty()) {
@@ -243,6 +249,7 @@ std::string Hub::Impl::missing() const {
 void Hub::Impl::on_shut(Session& session) {
   Session* const relay = session.relay();
   newcomers.remove(session.id());
+  if (!session.is_channel()) count_out(origin_of(session.link().peer()));
   sessions.erase(session.id());
   if (relay != nullptr && relay->carries_nobody()) newcomers.add(relay->id(), relay->link().peer());
 }

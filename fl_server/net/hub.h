@@ -12,6 +12,7 @@
 #include "fl_server/net/client_table.h"
 #include "fl_server/net/connection.h"
 #include "fl_server/net/gate.h"
+#include "fl_server/net/quarantine.h"
 #include "fl_server/net/tally.h"
 
 namespace gradwire {
@@ -40,6 +41,9 @@ struct HubOptions {
   Tally* tally = nullptr;                          // what happens is counted there; may be null
   // What may wait for a relay, beside what its clients are told at the start and two messages of a round.
   std::uint64_t most_for_relay_bytes = 64 << 20;
+  QuarantineLimits quarantine{};
+  std::uint32_t most_from_address = 0;       // connections; 0: as many as from all
+  std::uint64_t staging_bytes = UINT64_MAX;  // of payloads that arrive at the same time
 };
 
 // What a hub tells the transport once the run has begun, from inside wait().
@@ -93,6 +97,8 @@ class Hub {
   // Tells relays that add up replies: all clients that are asked now have been sent this ticket.
   void tell_asked(std::uint64_t ticket);
   void send_soon(ClientId client, const std::string& control_frame);
+  // The client sent what cannot be used: whoever does so again and again is disconnected for a while.
+  void note_offence(ClientId client);
   // Works on the connections until done() or the deadline.
   void wait(SteadyTime deadline, const std::function<bool()>& done);
   // Copies the buffers that unfinished writes still view.

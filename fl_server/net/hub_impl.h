@@ -12,6 +12,9 @@
 
 namespace gradwire {
 
+// Of a whole address, from which an honest client may come, too.
+QuarantineLimits limits_of_origins(QuarantineLimits limits);
+
 struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   Impl(HubOptions o, std::unique_ptr<SocketLayer> n);
   ~Impl() override;
@@ -37,10 +40,17 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   Session& add_session();
   std::size_t most_sockets() const;
   void send_newcomer_away();
+  // Refuses a connection whose origin is kept out, or has too many.
+  void let_in(Session& session);
+  void count_out(const std::string& origin);
+  std::string culprit(const Session& session, const std::string& claims) const;
+  bool is_home(const std::string& origin) const;
 
   Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
                             std::optional<std::uint32_t> part_count) override;
   std::string welcome(ClientId client, bool pieces) override;
+  std::uint32_t on_offence(const Session& session) override;
+  std::uint32_t kept_out(const Session& session, const std::string& name) const override;
   Gate* gate() override { return options.gate; }
   Tally& tally() override { return counts.tally; }
   Status on_join(Session& session, ClientInfo info) override;
@@ -74,6 +84,10 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
   std::uint64_t sessions_so_far = 0;
+  Quarantine quarantine;                         // of names, ...
+  Quarantine quarantined_origins;                // ... and of addresses
+  std::vector<std::string> homes;                // by client: the origin that it joined from last
+  std::map<std::string, std::size_t> open_from;  // sockets by origin, where their number is limited
   Newcomers newcomers;         // also relays without clients, and refused peers that still read why
   std::vector<Session*> live;  // by client: the connection that speaks for it, or null
   // By client, once the run has begun: the connection that will speak for it once that has joined; or null.

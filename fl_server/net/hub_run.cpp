@@ -93,6 +93,13 @@ void Hub::send_soon(ClientId client, const std::string& control_frame) {
   if (session != nullptr) session->link().send_soon(control_frame);
 }
 
+void Hub::note_offence(ClientId client) {
+  Session* session = impl_->live[client];
+  if (session == nullptr || !session->link().open()) return;
+  if (const std::uint32_t out_ms = impl_->on_offence(*session); out_ms > 0)
+    session->link().refuse("it misbehaved again and again", false, out_ms);
+}
+
 void Hub::wait(SteadyTime deadline, const std::function<bool()>& done) {
   impl_->sockets->wait(deadline, done);
 }

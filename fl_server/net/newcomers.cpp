@@ -47,6 +47,11 @@ void Newcomers::remove(std::uint64_t id) {
   }
 }
 
+std::optional<std::uint64_t> Newcomers::first_from(const std::string& origin) const {
+  const auto found = from_.find(origin);
+  return found == from_.end() ? std::nullopt : std::optional(*found->second.begin());
+}
+
 std::uint64_t Newcomers::first_to_go() const { return *from_.at(crowded_origin()).begin(); }
 
 }  // namespace gradwire

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +26,8 @@ class Newcomers {
   // The oldest from the origin that most of them have: a crowd makes room for itself first. REQUIRES: there
   // are some.
   std::uint64_t first_to_go() const;
+  // The oldest from there; nothing: there is none.
+  std::optional<std::uint64_t> first_from(const std::string& origin) const;
   // The origin that most of them have.
   const std::string& crowded_origin() const { return crowds_.rbegin()->second; }
 

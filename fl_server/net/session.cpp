@@ -47,19 +47,20 @@ void Session::begin(const std::string& start, std::uint64_t max_payload) {
   link_->send(Outgoing::control(start));
 }
 
-void Session::refuse(Ending ending, const std::string& message, bool fatal) {
+void Session::refuse(Ending ending, const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
   if (link_->open()) owner_.tally().end(ending);
-  link_->refuse(message, fatal, 0);
+  link_->refuse(message, fatal, retry_after_ms);
 }
 
 void Session::check_time(SteadyTime now) {
   if (!proven_name_.empty() && !owner_.gate()->still_admits(proven_name_))
     return refuse(Ending::kRevoked, "'" + proven_name_ + "' was revoked", true);
+  if (!link_->open()) return link_->check_time(now);
   if ((state_ == State::kHello || state_ == State::kProof) && patience_.is_over(now, times_.handshake))
     return refuse(Ending::kTooLate,
                   std::string(state_ == State::kHello ? "no Hello" : "no Proof") + " within " +
                       std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
-                  false);
+                  false, on_misbehaviour());
   if (state_ == State::kData && patience_.is_over(now, times_.data))
     return refuse(
         Ending::kTooLate,
@@ -153,6 +154,7 @@ Status Session::hello(std::span<const std::byte> header) {
 // The peer is who it says.
 Status Session::greet() {
   const wire::Hello hello = std::exchange(introduction_, nullptr)->hello;
+  if (keep_out(hello.client_name())) return Unit{};
   process_ = hello.process();
   ordinal_ = hello.connection();
   std::optional<std::uint32_t> index, count;
@@ -173,6 +175,16 @@ Status Session::greet() {
   takes_pieces_ = channel_ == nullptr || (relay() != nullptr && relay()->passes_pieces_);
   link_->send(Outgoing::control(owner_.welcome(*client, takes_pieces_)));
   return Unit{};
+}
+
+bool Session::keep_out(const std::string& name) {
+  const std::uint32_t left_ms = owner_.kept_out(*this, name);
+  if (left_ms == 0) return false;
+  refuse(
+      Ending::kKeptOut,
+      "'" + name + "' is kept out for " + std::to_string(left_ms) + " ms more: it misbehaved again and again",
+      false, left_ms);
+  return true;
 }
 
 Status Session::challenge(const std::string& name, const std::string& public_key) {
@@ -207,12 +219,13 @@ Status Session::proof(std::span<const std::byte> header) {
     std::memcpy(login.proof.token_mac.emplace().data(), message.token_mac().data(), login.nonce.size());
   }
   if (const Status admitted = owner_.gate()->admit(login); !admitted) {
-    refuse(Ending::kNotAdmitted, one_line(admitted.error().message), !admitted.error().of_system);
+    const bool fatal = !admitted.error().of_system;
+    refuse(Ending::kNotAdmitted, one_line(admitted.error().message), fatal, fatal ? on_misbehaviour() : 0);
     return Unit{};
   }
   proven_name_ = login.name;
   if (introduction_->hello.has_protocol()) return greet();
-  carry();
+  if (!keep_out(login.name)) carry();
   return Unit{};
 }
 

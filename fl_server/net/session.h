@@ -30,6 +30,10 @@ class SessionOwner {
   virtual Gate* gate() { return nullptr; }  // null: peers are believed
   virtual Tally& tally() = 0;
   // What the server tells the session's peer, a relay: a whole frame.
+  // A peer that misbehaved; returns for how many milliseconds it is kept out from now on; 0: it is not.
+  virtual std::uint32_t on_offence(const Session& session) = 0;
+  // For how many milliseconds the peer that says it is `name` is still kept out.
+  virtual std::uint32_t kept_out(const Session& session, const std::string& name) const = 0;
   virtual std::string relay_welcome(const Session& relay) = 0;
   virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
   virtual std::uint64_t most_for_relay() const = 0;  // bytes that wait until a relay takes them
@@ -68,7 +72,9 @@ class Session final : public FrameHandler {
 
   std::uint64_t id() const { return id_; }
   FrameLink& link() { return *link_; }
+  const FrameLink& link() const { return *link_; }
   State state() const { return state_; }
+  const std::string& proven_name() const { return proven_name_; }  // empty: the peer has proven nothing
   std::optional<ClientId> client() const { return client_; }
   // Of its Hello or Relay, for a log; perhaps a lie. Empty: it has said none.
   const std::string& said_name() const { return said_name_; }
@@ -93,16 +99,19 @@ class Session final : public FrameHandler {
   bool is_behind(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
   void check_time(SteadyTime now);
   // Tells the peer why, counts it, and closes the link.
-  void refuse(Ending ending, const std::string& message, bool fatal);
+  void refuse(Ending ending, const std::string& message, bool fatal, std::uint32_t retry_after_ms = 0);
   std::uint64_t bytes_waiting() const { return connection_ != nullptr ? connection_->bytes_waiting() : 0; }
 
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override;
   Status on_frame() override;
+  std::uint32_t on_misbehaviour() override { return owner_.on_offence(*this); }
   void on_closed(const std::string& why) override;
   void on_shut() override;
 
  private:
+  // Refuses a peer that is kept out; false: it is not.
+  bool keep_out(const std::string& name);
   Status control(FrameType type, std::span<const std::byte> header);
   Status hello(std::span<const std::byte> header);
   Status greet();

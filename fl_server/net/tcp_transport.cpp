@@ -236,6 +236,11 @@ void TcpTransport<Real>::ignore(const Event<Real>& event) {
 }
 
 template <class Real>
+void TcpTransport<Real>::blame(const Event<Real>& event) {
+  if (event.covers.empty()) hub_.note_offence(event.up.client);
+}
+
+template <class Real>
 void TcpTransport<Real>::tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
   wire::Received message;
   message.set_ticket(ticket);

@@ -29,6 +29,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
   void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override;
   void ignore(const Event<Real>& event) override;
+  void blame(const Event<Real>& event) override;
   const Event<Real>& next(double deadline) override;
   void settle() override;
   double now() const override;

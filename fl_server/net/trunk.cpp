@@ -17,7 +17,7 @@ std::span<const std::span<std::byte>> Trunk::on_header(const Prefix& prefix,
   if (!channel.link->open()) return {};
   const auto targets = channel.handler->on_header(prefix, header);
   if (!targets) {
-    channel.link->refuse(targets.error().message, false, 0);
+    channel.link->refuse(targets.error().message, false, channel.handler->on_misbehaviour());
     return {};
   }
   if (!channel.link->open()) return {};
@@ -32,7 +32,7 @@ void Trunk::on_frame() {
   channel.link->set_arriving(false);
   if (!channel.link->open()) return;
   if (const Status status = channel.handler->on_frame(); !status)
-    channel.link->refuse(status.error().message, false, 0);
+    channel.link->refuse(status.error().message, false, channel.handler->on_misbehaviour());
 }
 
 void Trunk::forget(std::uint32_t channel) {

@@ -100,6 +100,11 @@ void check_server(const Experiment& e, const Facts& facts) {
     throw ConfigError("server.overlap",
                       "overlap sends values before zstd could see them all: set server.zstd to \"off\", or "
                       "overlap to false");
+  if (e.server.norm_limit > 0 && e.server.norm_action == NormAction::kClip && !may_clip(facts))
+    throw ConfigError("server.norm_action",
+                      "clients of " + std::string(facts.name) +
+                          " keep state that follows what they sent, which the server must not change: "
+                          "norm_action must be \"reject\" or \"warn\"");
   if (e.server.over_selection == 0) return;
   const std::string key = "server.over_selection";
   if (facts.needs_all_replies) throw ConfigError(key, needs_all + "over_selection must be 0");

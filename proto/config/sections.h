@@ -9,8 +9,10 @@
 #include <string_view>
 
 #include "algorithms/support/spec.h"
+#include "base/byte_size.h"
 #include "base/field.h"
 #include "engine/part.h"
+#include "rounds/norm_limit.h"
 
 namespace gradwire {
 
@@ -41,6 +43,11 @@ inline std::span<const std::string_view> words_of(GradNorm) {
 enum class Survives : std::uint8_t { kAuto, kProcess, kPower };
 inline std::span<const std::string_view> words_of(Survives) {
   static constexpr auto words = std::to_array<std::string_view>({"auto", "process", "power"});
+  return words;
+}
+
+inline std::span<const std::string_view> words_of(NormAction) {
+  static constexpr auto words = std::to_array<std::string_view>({"reject", "clip", "warn"});
   return words;
 }
 
@@ -174,6 +181,12 @@ struct ServerSection {
   Survives durability = Survives::kAuto;
   std::uint32_t join_deadline_ms = 86'400'000;
   std::string tls_min = "TLS1.3";  // or "TLS1.2"
+  double norm_limit = 0;           // 0: none
+  NormAction norm_action = NormAction::kReject;
+  std::uint32_t quarantine_s = 3600;          // 0: nobody is kept out
+  std::uint32_t connections_per_address = 0;  // 0: no limit but that of all
+  std::uint32_t min_bytes_per_second = 4096;
+  ByteSize staging_budget{512u << 20};
 
   static void fields(auto& self, auto&& visit) {
     visit("quorum", self.quorum, "share of a round's clients whose replies end it",
@@ -207,6 +220,28 @@ struct ServerSection {
     visit("tls_min", self.tls_min,
           "the oldest version of TLS that clients may speak, where the server has an --identity",
           {.words = kTlsVersions, .may_change = true});
+    visit("norm_limit", self.norm_limit,
+          "the largest Euclidean norm of a reply, all of its parts together; 0: none",
+          {.quiet = true, .may_change = true});
+    visit("norm_action", self.norm_action,
+          "what becomes of a reply beyond norm_limit: it counts as missing, it is halved until it is within "
+          "(methods whose clients have no state that follows their replies), or it is used; the log says so",
+          {.quiet = true, .may_change = true});
+    visit("quarantine_s", self.quarantine_s,
+          "seconds that a peer which misbehaves again and again is kept out at most: from its third offence "
+          "on, a second at first, then twice as long each time; 0: nobody is kept out",
+          {.quiet = true, .may_change = true});
+    visit("connections_per_address", self.connections_per_address,
+          "connections from one address (of IPv6 one /64) at a time; 0: as many as from all addresses",
+          {.quiet = true, .may_change = true});
+    visit("min_bytes_per_second", self.min_bytes_per_second,
+          "a connection that sends a message, or is sent one, more slowly than this for half a minute (a "
+          "minute) is closed",
+          {.low = 1, .quiet = true, .may_change = true});
+    visit("staging_budget", self.staging_budget,
+          "bytes of replies that may arrive at the same time, from all clients; the server reads no further "
+          "reply until there is room for it",
+          {.quiet = true, .may_change = true});
   }
 };
 

@@ -116,6 +116,7 @@ RoundLimits round_limits(const Experiment& experiment, bool over_network) {
   limits.evaluated_share = experiment.evaluation.clients;
   limits.stop_at_grad_norm_sq = experiment.run.stop_at_grad_norm_sq;
   limits.quorum = experiment.server.quorum;
+  limits.norm = {experiment.server.norm_limit, experiment.server.norm_action};
   limits.over_selection = experiment.server.over_selection;
   limits.deadline_seconds = experiment.server.deadline_ms / 1000.0;
   return limits;

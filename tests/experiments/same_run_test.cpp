@@ -267,6 +267,45 @@ TEST(SameRun, WhatIsMeasuredAndCountedOverTcpIsWhatIsMeasuredInMemory) {
   }
 }
 
+// Of four clients the first has labels, and so gradients, that are far larger than those of the others.
+TEST(SameRun, RepliesBeyondTheNormLimitAreRejectedClippedOrUsedWithTheSameBits) {
+  const TemporaryFolder folder;
+  folder.write("rows.txt", "1e4 1:1\n1e4 2:1\n1 1:1\n2 2:1\n1 1:2\n2 2:2\n3 1:1 2:1\n1 2:1\n");
+  const std::string file = folder
+                               .write("same.toml",
+                                      "name = \"same\"\n[problem]\nkind = \"least_squares\"\ndata = "
+                                      "\"libsvm:rows.txt\"\n[clients]\ncount = 4\n[algorithm]\nname = "
+                                      "\"gd\"\nstep_size = 0.1\n[run]\nrounds = 9\n")
+                               .string();
+  const std::vector<std::vector<std::string>> settings = {
+      {"server.norm_limit=100", "server.norm_action=reject", "server.quorum=0.75", "run.evaluate_every=0"},
+      {"server.norm_limit=100", "server.norm_action=clip"},
+      {"server.norm_limit=100", "server.norm_action=warn"},
+      {"server.norm_limit=0"}};
+  std::vector<std::string> models;
+  for (const std::vector<std::string>& sets : settings) {
+    SCOPED_TRACE(sets.back());
+    std::string first;
+    for (const char* transport : {"memory", "encoded", "tcp"}) {
+      std::vector<std::string> arguments = {"run", file, "--quiet", "--transport", transport, "--out", "out"};
+      for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
+      const auto run = run_gradwire(folder.path(), arguments);
+      ASSERT_EQ(run.code, 0) << run.err;
+      const std::string model = read_file(folder.path() / "out/model.bin");
+      const std::string got = model + without_seconds(read_file(folder.path() / "out/metrics.csv"));
+      if (first.empty()) {
+        first = got;
+        models.push_back(model);
+      }
+      EXPECT_EQ(got, first) << transport;
+    }
+  }
+  EXPECT_EQ(models[2], models[3]) << "a warning changes no bit";
+  EXPECT_NE(models[0], models[3]);
+  EXPECT_NE(models[1], models[3]);
+  EXPECT_NE(models[0], models[1]);
+}
+
 TEST(SameRun, AsynchronousMethodsRunOverTcpToo) {
   const TemporaryFolder folder;
   std::size_t tested = 0;

@@ -69,6 +69,7 @@ class SecureServer : public TcpTransportTest {
     options.times = times;
     options.log = [this](const LogLine& line) { lines.push_back(line.text); };
     options.gate = &identity_->gate();
+    options.quarantine = quarantine;
     hub = std::make_unique<Hub>(options, identity_->secure(listen_on_tcp("127.0.0.1:0")));
     tls_ = std::make_unique<TlsClient>(TrustedServer{{}, realm()});
     work_ = [this] { turn(); };
@@ -147,6 +148,41 @@ TEST_F(SecureServer, RefusesThoseThatDoNotWithAReasonInItsLog) {
     turn_for(milliseconds(60));
     EXPECT_TRUE(logged(each.why)) << each.why;
   }
+}
+
+class SecureQuarantine : public SecureServer {
+ protected:
+  SecureQuarantine() { quarantine = {.first = milliseconds(400), .longest = std::chrono::hours(1)}; }
+};
+
+TEST_F(SecureQuarantine, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
+  const Credentials a = enrolled("a"), b = enrolled("b"), stranger{"a", realm(), SigningKey::generate(), {}};
+  for (int k = 0; k < 3; ++k) {
+    Peer peer(hub->address(), *tls_, work_);
+    ASSERT_EQ(peer.trouble(), "");
+    EXPECT_NE(error_in(log_in(peer, stranger, stranger)), "");
+  }
+  EXPECT_TRUE(logged("127.0.0.1 misbehaved 3 times and is kept out for 400 ms"));
+  turn_for(milliseconds(450));
+  for (int k = 0; k < 3; ++k) {
+    Peer peer(hub->address(), *tls_, work_);
+    const auto welcome = log_in(peer, a, a);
+    ASSERT_TRUE(welcome);
+    ASSERT_EQ(welcome->type, FrameType::kWelcome) << "turn " << k;
+    EXPECT_TRUE(peer.connection().write(hello(a)));  // out of place
+    EXPECT_TRUE(peer.read(work_));
+  }
+  EXPECT_TRUE(logged("'a' misbehaved 3 times and is kept out for 400 ms"));
+  Peer kept_out(hub->address(), *tls_, work_), other(hub->address(), *tls_, work_);
+  const auto refusal = log_in(kept_out, a, a);
+  ASSERT_TRUE(refusal);
+  wire::ErrorMessage error;
+  ASSERT_TRUE(refusal->type == FrameType::kError && error.ParseFromString(refusal->header));
+  EXPECT_FALSE(error.fatal());
+  EXPECT_GT(error.retry_after_ms(), 0u);
+  const auto welcome = log_in(other, b, b);
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->type, FrameType::kWelcome);
 }
 
 TEST_F(SecureServer, AProofIsGoodForOneConnection) {

@@ -37,6 +37,9 @@ class TcpTransportTest : public ::testing::Test {
     options.experiment = "experiment";
     options.times = times;
     options.most_for_relay_bytes = most_for_relay_bytes;
+    options.quarantine = quarantine;
+    options.most_from_address = most_from_address;
+    options.staging_bytes = staging_bytes;
     options.log = [this](const LogLine& line) {
       lines.push_back((line.level == LogLevel::kWarning ? "warning: " : "") + line.text);
     };
@@ -146,6 +149,9 @@ class TcpTransportTest : public ::testing::Test {
   }
 
   bool takes_sums = false;
+  QuarantineLimits quarantine{.longest = {}};  // nobody is kept out
+  std::uint32_t most_from_address = 0;
+  std::uint64_t staging_bytes = HubOptions().staging_bytes;
   std::uint64_t most_for_relay_bytes = HubOptions().most_for_relay_bytes;
   std::vector<std::string> lines;
   std::unique_ptr<Hub> hub;

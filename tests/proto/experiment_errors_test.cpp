@@ -224,6 +224,12 @@ TEST(ExperimentErrors, RefuseWhatTheMethodCannotDo) {
       "--set server.over_selection: over_selection needs clients.participation below 1: at 1 all clients are "
       "asked and nobody is left; to go on without the slowest, lower server.quorum");
   EXPECT_EQ(error_of(kGood, {"server.over_selection=0.3", "clients.participation=0.5"}), "");
+  EXPECT_EQ(
+      error_of(kGood, {"server.norm_limit=10", "server.norm_action=clip"}),
+      "--set server.norm_action: clients of ef21 keep state that follows what they sent, which the server "
+      "must not change: norm_action must be \"reject\" or \"warn\"");
+  EXPECT_EQ(error_of(kGood, {"server.norm_limit=10", "server.norm_action=warn"}), "");
+  EXPECT_EQ(error_of(kGood, {"server.norm_action=clip"}), "") << "without a limit nothing is clipped";
   EXPECT_EQ(error_of(kGood, {"server.overlap=true"}),
             "--set server.overlap: overlap sends values before zstd could see them all: set server.zstd to "
             "\"off\", or overlap to false");

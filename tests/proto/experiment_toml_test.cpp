@@ -45,6 +45,12 @@ TEST(ExperimentToml, ReadsBackToTheSameExperiment) {
                                   "server.over_selection=0.3",
                                   "server.zstd=19",
                                   "server.mirrors=false",
+                                  "server.norm_limit=1e6",
+                                  "server.norm_action=warn",
+                                  "server.quarantine_s=0",
+                                  "server.connections_per_address=20",
+                                  "server.min_bytes_per_second=1",
+                                  "server.staging_budget=3GB",
                                   "faults.lost_replies=0.1",
                                   "faults.shuffle=true"})
                         .experiment);

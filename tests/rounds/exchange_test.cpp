@@ -23,6 +23,7 @@ struct Script final : Transport<double> {
     told.emplace_back(client, ticket, receipt);
   }
   void ignore(const Event<double>&) override { ++ignored; }
+  void blame(const Event<double>&) override { ++blamed; }
   const Event<double>& next(double deadline) override {
     if (resync != nullptr) resync_parts = resync->parts.size();  // it lives until this call returns
     resync = nullptr;
@@ -41,7 +42,7 @@ struct Script final : Transport<double> {
   std::deque<Event<double>> events;
   std::vector<std::tuple<ClientId, std::uint64_t, bool>> sent;
   std::vector<std::tuple<ClientId, std::uint64_t, Receipt>> told;
-  int ignored = 0;
+  int ignored = 0, blamed = 0;
   const Downlink<double>* resync = nullptr;
   std::size_t resync_parts = 99;  // of none
   Event<double> event;
@@ -162,6 +163,7 @@ TEST_F(ExchangeTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOneAfterI
   old.up.round = 3;
   EXPECT_EQ(arrivals({empty, old, answer(1, 8)}), std::vector(1, Kind::kReply));
   EXPECT_EQ(script_.ignored, 2);
+  EXPECT_EQ(script_.blamed, 2);
   EXPECT_EQ(script_.told,
             (decltype(script_.told){
                 {1, 8, Receipt::kRefused}, {1, 8, Receipt::kRefused}, {1, 8, Receipt::kAccepted}}));
@@ -170,10 +172,83 @@ TEST_F(ExchangeTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOneAfterI
 TEST_F(ExchangeTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterIt) {
   ask_all();
   const auto nan = answer(0, 8, Answer::kNotFinite);
-  EXPECT_EQ(arrivals({nan, nan}), std::vector(1, Kind::kNotFinite));
-  EXPECT_TRUE(exchange_.has_no_finite_answer(0) && !exchange_.owes(0));
+  EXPECT_EQ(arrivals({nan, nan}), std::vector(1, Kind::kUnusable));
+  EXPECT_TRUE(exchange_.has_no_usable_answer(0) && !exchange_.owes(0));
   EXPECT_EQ(arrivals({joined(0), answer(0, 8)}), (std::vector{Kind::kAgain, Kind::kReply}));
-  EXPECT_FALSE(exchange_.has_no_finite_answer(0));
+  EXPECT_FALSE(exchange_.has_no_usable_answer(0));
+}
+
+// Answers of norm 5 where 2 is allowed.
+class ExchangeWithALimit : public ExchangeTest {
+ protected:
+  std::optional<Exchange<double>> begin(NormAction action) {
+    return std::optional<Exchange<double>>(std::in_place, *server_, *setup_, script_, ledger_, on_note_,
+                                           NormLimit{2, action});
+  }
+  Event<double> large(ClientId client) const {
+    Event<double> event = answer(client, 8);
+    event.up.parts = large_parts_;
+    event.frame = frame_;
+    return event;
+  }
+  const Vec<double> large_ = {3, 4};
+  const Parts<double> large_parts_ = {Payload<double>::dense(View<double>(large_))};
+  const std::span<const std::byte> piece_;
+  const Frame frame_ = Frame(&piece_, 1);
+};
+
+TEST_F(ExchangeWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) {
+  auto exchange = begin(NormAction::kReject);
+  exchange->ask(0, Request::kRound, exchange->new_ticket(), body_);
+  script_.events = {large(0), large(0), answer(0, 8)};
+  EXPECT_EQ(exchange->next(1).kind, Kind::kUnusable);
+  EXPECT_TRUE(exchange->has_no_usable_answer(0));
+  EXPECT_EQ(script_.told.back(), std::tuple(0u, std::uint64_t{8}, Receipt::kRefused));
+  EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
+  EXPECT_EQ(script_.ignored, 2);
+  EXPECT_EQ(script_.blamed, 0) << "an honest client does not know the limit";
+  EXPECT_EQ(ledger_.totals.bytes_up, 50u);
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_NE(
+      notes_[0].find("the reply of client 0 has the norm 5, above server.norm_limit = 2; it is counted"),
+      std::string::npos)
+      << notes_[0];
+}
+
+TEST_F(ExchangeWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAndGivesTheJournalNoFrameOfIt) {
+  auto exchange = begin(NormAction::kClip);
+  const std::uint64_t ticket = exchange->new_ticket();
+  exchange->ask(0, Request::kRound, ticket, body_);
+  exchange->ask(1, Request::kRound, ticket, body_);
+  script_.events = {large(0), answer(1, 8)};
+  const auto arrival = exchange->next(1);
+  ASSERT_EQ(arrival.kind, Kind::kReply);
+  const Reply<double> up = arrival.event.up;
+  EXPECT_TRUE(arrival.event.frame.empty());
+  EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
+  ASSERT_EQ(up.parts.size(), 1u);
+  EXPECT_EQ(up.parts[0].values[0], 0.75);
+  EXPECT_EQ(up.parts[0].values[1], 1.0);
+  EXPECT_EQ(script_.told.front(), std::tuple(0u, std::uint64_t{8}, Receipt::kAccepted));
+}
+
+TEST_F(ExchangeWithALimit, LooksAtUpdatesAlone) {
+  auto exchange = begin(NormAction::kReject);
+  exchange->ask(0, Request::kEvaluate, exchange->new_ticket(), body_);
+  script_.events = {large(0)};
+  EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
+}
+
+TEST_F(ExchangeWithALimit, TakesNoSums) {
+  auto exchange = begin(NormAction::kWarn);
+  exchange->ask(0, Request::kRound, exchange->new_ticket(), body_);
+  exchange->ask(1, Request::kRound, ledger_.ticket, body_);
+  Event<double> sum = answer(0, 8);
+  const std::vector<ClientId> covers{0, 1};
+  sum.covers = covers;
+  script_.events = {sum};
+  EXPECT_EQ(exchange->next(1).kind, Kind::kDeadline);
+  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kRefused);
 }
 
 TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {

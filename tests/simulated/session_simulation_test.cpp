@@ -86,6 +86,20 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens)
   EXPECT_GT(with_sums, last / 50);
 }
 
+TEST(SessionSimulation, WithRoomForOneReplyAtATimeNobodyWaitsForEver) {
+  const Quiet quiet;
+  const auto [first, last, one] = seeds_asked(kSeeds / 8);
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const std::size_t k = seed % 8 == 0 ? kBig : method_of(seed);
+    Setting setting = setting_of(seed, kMethods[k].is_private);
+    setting.staging_bytes = 1;
+    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
+    ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
+                               << " build/release/tests/session_simulation_test";
+  }
+}
+
 TEST(SessionSimulation, OverTlsWithLoginsToo) {
   const Quiet quiet;
   SecureWorld world;

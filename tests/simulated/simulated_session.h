@@ -41,7 +41,8 @@ struct Setting {
   double relay_dies_seconds = 0;            // between two deaths, about; 0: it lives
   bool relay_adds = false;                  // up replies
   double quorum = 1, over_selection = 0;
-  SecureWorld* secure = nullptr;  // TLS and logins; null: plain text
+  SecureWorld* secure = nullptr;             // TLS and logins; null: plain text
+  std::uint64_t staging_bytes = UINT64_MAX;  // of replies that arrive at the same time
 };
 
 struct End {
@@ -183,6 +184,7 @@ class SimulatedSession {
     options.log = [this](const std::string& line) {
       if (talks_) std::printf("%9.3f %s\n", time_.now(), line.c_str());
     };
+    options.staging_bytes = setting_.staging_bytes;
     if (setting_.secure != nullptr) options.gate = &setting_.secure->gate();
     Hub hub(options, secured(std::move(sockets)));
     try {

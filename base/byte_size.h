@@ -1,0 +1,33 @@
+// Sizes as people write them: "512MB". KB, MB and GB are powers of 1024.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gradwire {
+
+// Nothing: it is no size, is 0, or does not fit into 63 bits.
+std::optional<std::uint64_t> read_byte_size(std::string_view text);
+// The same, as a setting: base/field.h.
+struct ByteSize {
+  std::uint64_t bytes = 0;
+};
+// In the largest unit in which it is whole. REQUIRES: bytes > 0.
+std::string byte_size_text(std::uint64_t bytes);
+
+template <class T>
+struct Spelling;
+template <>
+struct Spelling<ByteSize> {
+  static bool read(std::string_view text, ByteSize& out) {
+    const auto bytes = read_byte_size(text);
+    if (bytes) out.bytes = *bytes;
+    return bytes.has_value();
+  }
+  static std::string write(const ByteSize& size) { return byte_size_text(size.bytes); }
+  static constexpr std::string_view expected = "a size as \"512MB\" (or B, KB, GB)";
+};
+
+}  // namespace gradwire

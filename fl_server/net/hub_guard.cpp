@@ -1,0 +1,81 @@
+// Whom a hub keeps out, and how many it lets in from one place.
+#include <algorithm>
+#include <limits>
+
+#include "fl_server/net/hub_impl.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::uint32_t kCrowdedRetryMs = 1000;
+constexpr std::chrono::minutes kLongestOfOrigin{1};
+
+std::uint32_t milliseconds_of(SteadyTime::duration time) {
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(ms, 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
+QuarantineLimits limits_of_origins(QuarantineLimits limits) {
+  limits.longest = std::min<SteadyTime::duration>(limits.longest, kLongestOfOrigin);
+  return limits;
+}
+
+// Who is to blame for what a session does. A proven name is nobody else's. A name that is only claimed is
+// blamed together with the address, so that nobody can lock out another one who has it; a peer that has said
+// no name is its address.
+std::string Hub::Impl::culprit(const Session& session, const std::string& claims) const {
+  if (!session.proven_name().empty()) return "'" + session.proven_name() + "'";
+  const std::string& peer = (session.relay() != nullptr ? *session.relay() : session).link().peer();
+  return claims.empty() ? origin_of(peer) : "'" + claims + "' at " + origin_of(peer);
+}
+
+bool Hub::Impl::is_home(const std::string& origin) const {
+  return std::find(homes.begin(), homes.end(), origin) != homes.end();
+}
+
+std::uint32_t Hub::Impl::on_offence(const Session& session) {
+  if (ended || (events == nullptr && !start.empty())) return 0;  // what is sent now is sent in vain
+  const std::string claims = session.client() ? table.info(*session.client()).name : std::string();
+  const std::string who = culprit(session, claims);
+  const bool is_origin = session.proven_name().empty() && claims.empty();
+  // A channel's origin is its relay, and an address from which clients joined is theirs, too.
+  if (is_origin && (session.is_channel() || is_home(who))) return 0;
+  Quarantine& judge = is_origin ? quarantined_origins : quarantine;
+  const SteadyTime::duration out = judge.offence(who, now());
+  if (out == SteadyTime::duration::zero()) return 0;
+  log(LogLine::warning(who + " misbehaved " + std::to_string(judge.offences(who, now())) +
+                       " times and is kept out for " + std::to_string(milliseconds_of(out)) + " ms"));
+  return milliseconds_of(out);
+}
+
+std::uint32_t Hub::Impl::kept_out(const Session& session, const std::string& name) const {
+  return name.empty() ? 0 : milliseconds_of(quarantine.left(culprit(session, name), now()));
+}
+
+void Hub::Impl::let_in(Session& session) {
+  const std::string origin = origin_of(session.link().peer());
+  const auto left = quarantined_origins.left(origin, now());
+  if (left > SteadyTime::duration::zero() && !is_home(origin))
+    session.refuse(Ending::kKeptOut, origin + " is kept out: it misbehaved again and again", false,
+                   milliseconds_of(left));
+  if (options.most_from_address == 0 || ++open_from[origin] <= options.most_from_address) return;
+  log(LogLine::warning("more than " + std::to_string(options.most_from_address) + " connections come from " +
+                       origin + ": the oldest that has not said who it is makes room"));
+  const std::uint64_t oldest = *newcomers.first_from(origin);  // this one, if there is no other
+  if (oldest == session.id())
+    return session.refuse(Ending::kFromOneOrigin, "too many connections come from " + origin, false,
+                          kCrowdedRetryMs);
+  newcomers.remove(oldest);
+  tally().end(Ending::kFromOneOrigin);
+  sessions.at(oldest)->link().close("");
+}
+
+void Hub::Impl::count_out(const std::string& origin) {
+  const auto found = open_from.find(origin);
+  if (found != open_from.end() && --found->second == 0) open_from.erase(found);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,60 @@
+// Room for payloads that are arriving, for all connections of one server together: whoever's payload does not
+// fit is not read until it does, oldest first. Pure: no I/O.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+
+namespace gradwire {
+
+class StagingWaiter {
+ public:
+  virtual ~StagingWaiter() = default;
+  virtual void on_room() = 0;  // its room is reserved now
+};
+
+class Staging {
+ public:
+  void limit(std::uint64_t bytes) { budget_ = bytes; }
+
+  // False: `waiter` is told when there is room. Nobody overtakes one that waits, and a payload that is larger
+  // than all of the budget has it for itself: so each gets its turn.
+  bool reserve(StagingWaiter& waiter, std::uint64_t bytes) {
+    if (queue_.empty() && fits(bytes)) {
+      used_ += bytes;
+      return true;
+    }
+    queue_.push_back({&waiter, bytes});
+    return false;
+  }
+  void release(std::uint64_t bytes) { used_ -= bytes; }
+  void forget(const StagingWaiter& waiter) {
+    std::erase_if(queue_, [&](const Waiting& waiting) { return waiting.who == &waiter; });
+  }
+  // To be called some time after release() and forget(), not from inside them.
+  void go_on() {
+    while (!queue_.empty() && fits(queue_.front().bytes)) {
+      const Waiting next = queue_.front();
+      queue_.pop_front();
+      used_ += next.bytes;
+      next.who->on_room();
+    }
+  }
+  bool awaited() const { return !queue_.empty(); }
+  std::uint64_t used() const { return used_; }
+
+ private:
+  struct Waiting {
+    StagingWaiter* who;
+    std::uint64_t bytes;
+  };
+  bool fits(std::uint64_t bytes) const {
+    return used_ == 0 || (bytes <= budget_ && used_ <= budget_ - bytes);
+  }
+
+  std::uint64_t budget_ = UINT64_MAX, used_ = 0;
+  std::deque<Waiting> queue_;
+};
+
+}  // namespace gradwire

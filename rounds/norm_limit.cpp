@@ -1,0 +1,92 @@
+#include "rounds/norm_limit.h"
+
+#include <cmath>
+
+#include "compressors/norms.h"
+
+namespace gradwire {
+namespace {
+
+template <class Real>
+double length(View<Real> v) {
+  return norm<Real>(v, 2).over(1);
+}
+
+// How many of the values to scale so that all the payload holds is scaled: of a product its first factor.
+template <class Real>
+std::size_t first_factor(const Payload<Real>& p) {
+  if (p.shape == Shape::kLowRank) return p.values.size() / (p.rows + p.dim / p.rows) * std::size_t{p.rows};
+  if (p.shape == Shape::kSymmetric) return p.values.size() / (triangle_side(p.dim) + std::size_t{1});
+  return p.values.size();
+}
+
+template <class Real>
+double norm_of_link(const Payload<Real>& p) {
+  if (p.values.empty()) return 0;
+  const std::size_t count = first_factor(p);
+  const View<Real> first = p.values.first(count), rest = p.values.subspan(count);
+  if (p.shape == Shape::kLowRank) return length(first) * length(rest);
+  if (p.shape != Shape::kSymmetric) return length(first);
+  double sum = 0;
+  const std::size_t m = triangle_side(p.dim);
+  for (std::size_t l = 0; l < count; ++l) {
+    const double u = length(rest.subspan(l * m, m));
+    sum += std::abs(static_cast<double>(first[l])) * u * u;
+  }
+  return sum;
+}
+
+}  // namespace
+
+template <class Real>
+double norm_of(std::span<const Payload<Real>> parts) {
+  if (parts.size() == 1 && parts[0].next == nullptr) return norm_of_link(parts[0]);
+  double squares = 0;
+  for (const Payload<Real>& part : parts) {
+    double norm = 0;
+    for (const Payload<Real>* p = &part; p != nullptr; p = p->next) norm += norm_of_link(*p);
+    squares += norm * norm;
+  }
+  return std::sqrt(squares);
+}
+template double norm_of(std::span<const Payload<float>>);
+template double norm_of(std::span<const Payload<double>>);
+
+template <class Real>
+HalvedParts<Real>::HalvedParts(std::span<const Payload<Real>> parts, int times) : parts_(parts.size()) {
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    take(parts[k], times, parts_[k]);
+    if (parts[k].next == nullptr) continue;
+    take(*parts[k].next, times, next_[k]);
+    parts_[k].next = &next_[k];
+  }
+}
+
+template <class Real>
+void HalvedParts<Real>::take(const Payload<Real>& from, int times, Payload<Real>& to) {
+  to = from;
+  to.next = nullptr;
+  values_[links_].assign(from.values.begin(), from.values.end());
+  indices_[links_].assign(from.indices.begin(), from.indices.end());
+  for (Real& v : std::span(values_[links_]).first(first_factor(from))) v = std::ldexp(v, -times);
+  // Powers of two stay powers of two.
+  if (from.packing != Packing::kPlain && from.packing != Packing::kNatural)
+    to.unit = std::ldexp(from.unit, -times);
+  to.values = values_[links_];
+  to.indices = indices_[links_];
+  if (from.key != nullptr) {
+    keys_[links_] = *from.key;
+    to.key = &keys_[links_];
+  }
+  links_ += 1;
+}
+template class HalvedParts<float>;
+template class HalvedParts<double>;
+
+int halvings(double norm, double limit) {
+  int times = 0;
+  for (; norm > limit; norm /= 2) ++times;
+  return times;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,91 @@
+// A server among slow and garbage-sending strangers and clients that send no numbers: its rounds, its model
+// and its memory are those of a server whose bad clients say nothing.
+#include <cstdio>
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+#include "tests/processes/load_clients.h"
+#include "tests/processes/process_fixture.h"
+#include "tests/support/sanitized.h"
+
+namespace gradwire {
+namespace {
+
+// GRADWIRE_HOSTILE=1000 for the large test: so many honest clients.
+std::uint32_t honest_clients() {
+  const char* text = std::getenv("GRADWIRE_HOSTILE");
+  return text != nullptr ? static_cast<std::uint32_t>(std::atoi(text)) : 100;
+}
+
+struct Figures {
+  double round_ms = 0, peak_mb = 0;
+  std::vector<double> model;
+  std::string log;
+};
+
+class HostileClientsTest : public ProcessTest {
+ protected:
+  static constexpr std::uint32_t kDim = 512;  // 4 KB
+
+  Figures run_among(LoadOptions load, std::uint32_t rounds) {
+    fs::remove_all(state());
+    fs::remove(folder.path() / "server.log");
+    write_config("name = \"hostile\"\n[problem]\nkind = \"quadratic\"\ndim = " + std::to_string(kDim) +
+                 "\nlambda = 0.1\n[clients]\ncount = " + std::to_string(load.clients()) +
+                 "\n[algorithm]\nname = \"gd\"\nstep_size = 0.01\n[run]\nrounds = " + std::to_string(rounds) +
+                 "\nevaluate_every = 0\n[server]\nzstd = \"off\"\nquorum = " +
+                 std::to_string((load.honest - 0.5) / load.clients()) + "\n");
+    Process server = start_server();
+    load.server = address;
+    load.dim = kDim;
+    const LoadProcess strangers({load.server, 0, 0, {}, load.slow, load.garbage, kDim});
+    load.slow = load.garbage = 0;
+    LoadProcess clients(load);
+    Figures figures;
+    while (server.wait(0) == -1) {
+      figures.peak_mb = std::max(figures.peak_mb, peak_mb(server.pid()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    figures.log = read_file(folder.path() / "server.log");
+    EXPECT_EQ(server.wait(), 0) << figures.log.substr(0, 3000);
+    figures.model = read_model(state() / "model.bin");
+    const std::string summary = read_file(state() / "summary.json");
+    figures.round_ms = 1000 * std::stod(summary.substr(summary.find("\"seconds\": ") + 11)) / rounds;
+    return figures;
+  }
+  static double peak_mb(pid_t pid) {
+    const std::string status = read_file("/proc/" + std::to_string(pid) + "/status");
+    const std::size_t at = status.find("VmHWM:");
+    return at == std::string::npos ? 0 : std::stod(status.substr(at + 6)) / 1024;
+  }
+};
+
+TEST_F(HostileClientsTest, StrangersAndClientsThatSendNoNumbersChangeNoBitAndCostLittle) {
+  const std::uint32_t honest = honest_clients();
+  const bool is_large = honest >= 1000;
+  const std::uint32_t rounds = is_large ? 1000 : 200, turns = is_large ? 3 : 1;
+  Figures best_quiet, best_hostile;
+  for (std::uint32_t turn = 0; turn < turns; ++turn) {
+    const Figures quiet = run_among({.honest = honest, .bad = 10}, rounds);
+    const Figures hostile = run_among(
+        {.honest = honest, .bad = 10, .kind = LoadOptions::Bad::kNan, .slow = 100, .garbage = 100}, rounds);
+    ASSERT_EQ(hostile.model.size(), kDim);
+    EXPECT_EQ(hostile.model, quiet.model);
+    EXPECT_NE(hostile.model, std::vector<double>(kDim));
+    EXPECT_NE(hostile.log.find("is not finite"), std::string::npos) << hostile.log.substr(0, 3000);
+    EXPECT_NE(hostile.log.find("does not speak gradwire"), std::string::npos);
+    EXPECT_NE(hostile.log.find("is kept out for"), std::string::npos);
+    EXPECT_LT(hostile.peak_mb, quiet.peak_mb + (kSanitized ? 1000 : 64));
+    std::printf(
+        "%u clients: a round takes %.2f ms, among hostile ones %.2f; the server has %.1f MB, and %.1f\n",
+        honest, quiet.round_ms, hostile.round_ms, quiet.peak_mb, hostile.peak_mb);
+    if (turn == 0 || quiet.round_ms < best_quiet.round_ms) best_quiet = quiet;
+    if (turn == 0 || hostile.round_ms < best_hostile.round_ms) best_hostile = hostile;
+  }
+  if (is_large) {
+    EXPECT_LT(best_hostile.round_ms, 1.1 * best_quiet.round_ms);
+  }
+}
+
+}  // namespace
+}  // namespace gradwire
