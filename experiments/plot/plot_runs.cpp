@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "experiments/support/results_dir.h"
-#include "proto/threads/thread_pool.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/toml_reader.h"
 #include "proto/report/json.h"
+#include "proto/threads/thread_pool.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -14,11 +14,11 @@
 #include "experiments/run/run.h"
 #include "experiments/support/metrics_reader.h"
 #include "experiments/support/results_dir.h"
-#include "proto/threads/thread_pool.h"
 #include "experiments/sweep/judge.h"
 #include "experiments/sweep/shared_problems.h"
 #include "proto/report/json.h"
 #include "proto/store/whole_file.h"
+#include "proto/threads/thread_pool.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
