@@ -18,7 +18,7 @@ constexpr std::size_t kNamedMissing = 10;
 Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
     : options(std::move(o)),
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
-      counts{options.tally != nullptr ? *options.tally : unwatched},
+      counts{.tally = options.tally != nullptr ? *options.tally : unwatched, .staging = {}},
       sockets(std::move(n)),
       quarantine(options.quarantine),
       quarantined_origins(limits_of_origins(options.quarantine)),

@@ -98,7 +98,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
 
   const RelayOptions& options_;
   Tally tally_;  // nobody looks at it
-  ConnectionCounts counts_{tally_};
+  ConnectionCounts counts_{.tally = tally_, .staging = {}};
   const std::unique_ptr<SocketLayer> sockets_;              // connections are destroyed before it
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
   std::uint32_t channels_ = 0;                              // so far: none is used twice

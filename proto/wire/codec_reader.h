@@ -41,7 +41,7 @@ class KeptArray {
     const bool wasteful = capacity_ * sizeof(T) > ByteBuffer::kKeptBytes && size < capacity_ / 4;
     if (wasteful || size > capacity_) {
       items_.reset();  // first free, then allocate
-      capacity_ = 0;
+      size_ = capacity_ = 0;
       if (size > 0) items_ = std::make_unique_for_overwrite<T[]>(size);
       capacity_ = size;
     }

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "proto/store/journal.h"
+#include "tests/proto/simulated_disk.h"
 
 namespace gradwire {
 namespace {
@@ -88,6 +90,34 @@ TEST(LateCopy, OfAWriterThatIsFasterCopiesNothing) {
     viewed += lies_in_parts(chunk) ? chunk.size() : 0;
   late.own_rest();
   EXPECT_EQ(viewed, 4 * kChunk + 1 + Pieces::kLeastViewed);
+}
+
+// The first snapshot of a folder is written twice, later ones once.
+TEST(LateCopy, IsASectionOfASnapshotLikeAnyOther) {
+  SimulatedDisk disk(1);
+  Journal journal(disk, Durability::kProcess);
+  for (int k = 0; k < 2; ++k) {
+    const std::vector<std::string> parts = some_parts();
+    LateCopy late;
+    begin(late, parts);
+    const Section about{1, "about"};
+    const LateSection section{2, &late};
+    ASSERT_TRUE(journal.write_snapshot(journal.begin_snapshot(), std::span(&about, 1), &section));
+    late.close();
+    Journal next(disk, Durability::kProcess);
+    const auto found = next.recover({.snapshot =
+                                         [&](std::span<const Section> sections) {
+                                           EXPECT_EQ(sections.size(), 2u);
+                                           EXPECT_EQ(sections[0].bytes, "about");
+                                           EXPECT_EQ(sections[1].tag, 2u);
+                                           EXPECT_TRUE(sections[1].bytes == sum_of(parts));
+                                           return true;
+                                         },
+                                     .record = [](std::string_view) { return true; }});
+    ASSERT_TRUE(found && *found) << k;
+    const std::string_view record = "a round";
+    ASSERT_TRUE(journal.append(std::span(&record, 1)));
+  }
 }
 
 TEST(LateCopy, AWriterThatGivesUpInTheMiddleKeepsNobodyWaiting) {
