@@ -118,7 +118,7 @@ class LoadClients {
   bool closed(Peer& peer) {
     ::close(peer.fd);
     peer.fd = -1;
-    peer.due = Clock::now() + std::chrono::milliseconds(200);
+    peer.due = Clock::now() + std::chrono::milliseconds(peer.kind == Kind::kNan ? 50 : 200);
     return peer.is_over || peer.kind != Kind::kHonest;
   }
 
