@@ -46,8 +46,13 @@ double median_of(std::vector<double> values) {
 struct Trial {
   std::vector<std::size_t> runs;
   std::vector<double> worths;
+  std::vector<double> ends;                // what the runs end with, where none gets to the target
   std::vector<std::vector<double>> shown;  // of each column of Judgement::show, of each run
   double median() const { return median_of(worths); }
+  bool is_better_than(const Trial& other) const {
+    const double here = median(), there = other.median();
+    return std::isinf(here) && std::isinf(there) ? median_of(ends) < median_of(other.ends) : here < there;
+  }
 };
 
 // Of what a worth stands for; accuracy is stored with its sign turned.
@@ -122,6 +127,8 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
   for (const std::string& key : plan.tuned)
     if (std::find(plan.varied.begin(), plan.varied.end(), key) != plan.varied.end()) tuned.push_back(key);
 
+  Judgement without_target = plan.judgement;
+  without_target.target.reset();
   std::vector<std::string> methods;  // in order
   std::map<std::string, std::vector<Trial>> trials;
   std::map<std::string, std::map<std::string, std::size_t>> place;
@@ -136,6 +143,7 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
     Trial& trial = list[at->second];
     trial.runs.push_back(run.run);
     trial.worths.push_back(worth_of(run, plan.judgement));
+    trial.ends.push_back(worth_of(run, without_target));
     trial.shown.resize(plan.judgement.show.size());
     for (std::size_t k = 0; k < trial.shown.size(); ++k)
       trial.shown[k].push_back(shown_of(run, plan.judgement, plan.judgement.show[k]));
@@ -146,7 +154,7 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
   for (const std::string& method : methods) {
     const std::vector<Trial>& list = trials[method];
     const Trial& first = *std::min_element(
-        list.begin(), list.end(), [](const Trial& a, const Trial& b) { return a.median() < b.median(); });
+        list.begin(), list.end(), [](const Trial& a, const Trial& b) { return a.is_better_than(b); });
     BestOf row;
     row.compared = method;
     row.tuned = label_of(plan.runs[first.runs[0]], tuned);

@@ -323,6 +323,24 @@ seed = [1, 2, 3]
   EXPECT_EQ(best_of(p, ended)[0].at_the_edge, "algorithm.step_size");
 }
 
+TEST_F(Sweep, WhereNobodyGetsToTheTargetTheBestStepIsTheOneThatEndsNearest) {
+  const SweepPlan p = plan(R"([sweep]
+criterion = "loss"
+budget = "round = 9"
+target = 0.5
+algorithm.step_size = [0.1, 0.2, 0.4]
+)");
+  std::vector<EndedRun> ended;
+  for (const double loss : {3.0, 1.0, 2.0})
+    ended.push_back({ended.size(), "finished", {record_of(1, loss, 0)}});
+  EXPECT_EQ(best_of(p, ended)[0].tuned, "algorithm.step_size = 0.2");
+  EXPECT_NE(table_text(p, best_of(p, ended)).find("never"), std::string::npos);
+  ended[1].outcome = "diverged";
+  EXPECT_EQ(best_of(p, ended)[0].tuned, "algorithm.step_size = 0.4");
+  ended[0].records[0].loss = 0.4;  // there, if only just
+  EXPECT_EQ(best_of(p, ended)[0].tuned, "algorithm.step_size = 0.1");
+}
+
 TEST_F(Sweep, RunsAreThoseOfGradwireRunBitForBit) {
   write(
       "[sweep]\nalgorithm.step_size = [\"theory\", 0.01]\nseed = [1, 2]\nprecision = [\"fp32\", \"fp64\"]\n");
