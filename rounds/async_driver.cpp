@@ -21,6 +21,9 @@ template <class Real>
 class AsyncDriver final : public Driver<Real> {
  public:
   using Driver<Real>::Driver;
+  ~AsyncDriver() override {
+    if (row_) end_row();
+  }
 
  private:
   using Kind = typename Exchange<Real>::Kind;
@@ -41,7 +44,8 @@ class AsyncDriver final : public Driver<Real> {
       const double until = std::min(waiting.deadline(), next_cut());
       const auto arrival = exchange_.next(until);
       const ClientId client = arrival.event.up.client;
-      if (arrival.kind != Kind::kDeadline) older_used_ = 0;  // the transport is done with them
+      if (arrival.kind != Kind::kDeadline)
+        older_used_ = 0;  // the transport is done with them, not with what they view
       switch (arrival.kind) {
         case Kind::kStopped: this->stop(); break;
         case Kind::kAgain: ask_again(client); break;
@@ -344,8 +348,13 @@ class AsyncDriver final : public Driver<Real> {
     row_->totals.evaluation_bytes_up = totals_.evaluation_bytes_up;
     row_->totals.evaluation_bytes_down = totals_.evaluation_bytes_down;
     const bool is_finite = this->record(row_->k, row_->evaluation, row_->totals, row_->seconds);
-    row_.reset();
+    end_row();
     return is_finite;
+  }
+  // Requests that a slow client has not taken yet view its x.
+  void end_row() {
+    run_.transport.settle();
+    row_.reset();
   }
 
   bool begun_ = false;
