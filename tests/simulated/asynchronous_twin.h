@@ -142,6 +142,8 @@ class WitnessedTransport final : public Transport<double> {
     inner_.tell(client, ticket, receipt);
   }
   void ignore(const Event<double>& event) override { inner_.ignore(event); }
+  void blame(const Event<double>& event) override { inner_.blame(event); }
+  void settle() override { inner_.settle(); }
   const Event<double>& next(double deadline) override {
     const Event<double>& event = inner_.next(deadline);
     if (event.kind == Event<double>::Kind::kReply) twin_.answered(event.up.client, event.up.ticket);
