@@ -274,8 +274,8 @@ class AsyncDriver final : public Driver<Real> {
     see_to_late();
   }
 
-  // The answer of a client is not finite: it is given new work once x has moved on, a few times. False: too
-  // few clients have finite answers.
+  // The answer of a client is of no use: it is given new work once x has moved on, a few times. False: too
+  // few clients have answers of use.
   bool unusable(ClientId client) {
     constexpr std::uint32_t kChances = 3;
     if (is_evaluation(exchange_.request(client))) {

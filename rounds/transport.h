@@ -68,8 +68,9 @@ class Transport {
  public:
   virtual ~Transport() = default;
   // Sends without waiting; a newer ticket supersedes the older, sending a ticket again is harmless. The
-  // envelope's body and resync may change once the following next() has returned; what they view, the vectors
-  // of the server half, only after settle(). Returns the encoded size in bytes, counted even if lost.
+  // envelope's body and resync may change once the following next() has returned; what they view (vectors of
+  // the server half, or of the driver), only after settle(). Returns the encoded size in bytes, counted even
+  // if lost. Whoever passes calls on to another transport passes on settle(), too.
   virtual std::uint64_t send(ClientId client, const Envelope<Real>& envelope) = 0;
   // Tells the client what became of its reply to `ticket`, perhaps only together with its next message.
   virtual void tell(ClientId client, std::uint64_t ticket, Receipt receipt) {

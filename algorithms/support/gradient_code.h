@@ -17,8 +17,7 @@ class GradientCode {
   //   exact: from any n - r clients, r = copies.count - 1. Groups are fractional repetition, a ring is cyclic
   //     repetition (Tandon et al., arXiv:1612.03301, sections 3 and 4).
   //   approximate: the closest that is possible, from as many clients as there are. All factors are 1, and
-  //   the
-  //     server solves a least-squares problem (Raviv et al., arXiv:1707.03858).
+  //     the server solves a least-squares problem (Raviv et al., arXiv:1707.03858).
   // `seed`: of the factors of a ring, the same at both ends. REQUIRES: copies.count <= n, and divides n for
   // groups.
   GradientCode(std::uint32_t n, Copies copies, bool exact, std::uint64_t seed);

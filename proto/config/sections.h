@@ -234,10 +234,11 @@ struct ServerSection {
     visit("connections_per_address", self.connections_per_address,
           "connections from one address (of IPv6 one /64) at a time; 0: as many as from all addresses",
           {.quiet = true, .may_change = true});
-    visit("min_bytes_per_second", self.min_bytes_per_second,
-          "a connection that sends a message, or is sent one, more slowly than this for half a minute (a "
-          "minute) is closed",
-          {.low = 1, .quiet = true, .may_change = true});
+    visit(
+        "min_bytes_per_second", self.min_bytes_per_second,
+        "a connection is closed that brings less of a message than this for half a minute, or takes less of "
+        "one for a minute",
+        {.low = 1, .quiet = true, .may_change = true});
     visit("staging_budget", self.staging_budget,
           "bytes of replies that may arrive at the same time, from all clients; the server reads no further "
           "reply until there is room for it",
