@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/state.h"
+
 namespace gradwire {
 
 class Pieces {
@@ -57,22 +59,12 @@ class Pieces {
   std::vector<std::string_view> views_;
 };
 
-// A visitor of fields that gives what a Saver gives (base/state.h), without a copy of long vectors.
-class InPlaceSaver {
+// Gives what a Saver gives, without a copy of long vectors.
+class InPlaceSaver : public FieldBytes<InPlaceSaver> {
  public:
   explicit InPlaceSaver(Pieces& to) : to_(to) {}
-  template <class T>
-  requires std::is_arithmetic_v<T>
-  void operator()(const T& v) { to_.put(v); }
-  template <class T>
-  void operator()(const std::vector<T>& v) {
-    to_.put(static_cast<std::uint64_t>(v.size()));
-    if constexpr (std::is_arithmetic_v<T>) {
-      to_.view(std::as_bytes(std::span(v)));
-    } else {
-      for (const T& e : v) (*this)(e);
-    }
-  }
+  void number(std::string_view bytes) { to_.copy(bytes); }
+  void numbers(std::string_view bytes) { to_.view(bytes); }
 
  private:
   Pieces& to_;

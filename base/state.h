@@ -12,42 +12,44 @@
 
 namespace gradwire {
 
-// The bytes that a Saver will have.
-class Sizer {
+// What fields are as bytes: numbers as they lie in memory; of a vector its size (u64), then its elements. A
+// sink takes them by number(bytes) and, the elements of a vector, numbers(bytes); these stay where they are.
+template <class Sink>
+class FieldBytes {
  public:
   template <class T>
   requires std::is_arithmetic_v<T>
-  void operator()(const T&) { bytes_ += sizeof(T); }
+  void operator()(const T& v) { sink().number({reinterpret_cast<const char*>(&v), sizeof v}); }
   template <class T>
   void operator()(const std::vector<T>& v) {
-    bytes_ += sizeof(std::uint64_t);
+    (*this)(static_cast<std::uint64_t>(v.size()));
     if constexpr (std::is_arithmetic_v<T>) {
-      bytes_ += v.size() * sizeof(T);
+      sink().numbers({reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T)});
     } else {
       for (const T& e : v) (*this)(e);
     }
   }
+
+ private:
+  Sink& sink() { return static_cast<Sink&>(*this); }
+};
+
+// The bytes that a Saver will have.
+class Sizer : public FieldBytes<Sizer> {
+ public:
+  void number(std::string_view bytes) { bytes_ += bytes.size(); }
+  void numbers(std::string_view bytes) { bytes_ += bytes.size(); }
   std::size_t bytes() const { return bytes_; }
 
  private:
   std::size_t bytes_ = 0;
 };
 
-class Saver {
+class Saver : public FieldBytes<Saver> {
  public:
   explicit Saver(std::size_t bytes = 0) { bytes_.reserve(bytes); }
-  template <class T>
-  requires std::is_arithmetic_v<T>
-  void operator()(const T& v) { bytes_.append(reinterpret_cast<const char*>(&v), sizeof v); }
-  template <class T>
-  void operator()(const std::vector<T>& v) {
-    (*this)(static_cast<std::uint64_t>(v.size()));
-    if constexpr (std::is_arithmetic_v<T>) {
-      bytes_.append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T));
-    } else {
-      for (const T& e : v) (*this)(e);
-    }
-  }
+  void number(std::string_view bytes) { bytes_ += bytes; }
+  void numbers(std::string_view bytes) { bytes_ += bytes; }
   std::string take() { return std::move(bytes_); }
 
  private:
