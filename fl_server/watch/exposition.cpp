@@ -6,16 +6,15 @@
 #include <cstdio>
 #include <system_error>
 
+#include "base/value.h"
+
 namespace gradwire {
 namespace {
 
 std::string text_of(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  std::array<char, 40> text;
-  const auto end =
-      std::to_chars(text.data(), text.data() + text.size(), value).ptr;  // the shortest that reads back
-  return std::string(text.data(), end);
+  return number_text(value);
 }
 
 // Without an exponent: 0.0001.
