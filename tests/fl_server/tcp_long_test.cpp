@@ -4,6 +4,7 @@
 #include "base/crc32c.h"
 #include "proto/wire/reply_tail.h"
 #include "tests/fl_server/tcp_fixture.h"
+#include "tests/proto/codec_support.h"
 
 namespace gradwire {
 namespace {
@@ -13,19 +14,8 @@ constexpr std::size_t kSectionBytes = 4'000'000;
 
 // A dense reply to ticket 1 that repeats one section.
 Encoded giant_reply(const std::vector<double>& section) {
-  wire::Reply header;
-  header.set_ticket(1);
-  header.set_round(1);
-  header.set_client(0);
-  header.set_answer(wire::ANSWER_REPLY);
-  header.set_loss(0.5);
-  header.set_grad_calls(1);
-  wire::Part& part = *header.add_parts();
-  part.set_shape(wire::SHAPE_DENSE);
-  part.set_packing(wire::PACKING_PLAIN);
-  part.set_dim(kGiantDim);
   Encoded message;
-  message.header = header.SerializeAsString();
+  message.header = dense_reply_header(kGiantDim).SerializeAsString();
   std::uint64_t length = 0;
   std::uint32_t crc = 0;
   for (; length < std::uint64_t{kGiantDim} * sizeof(double); length += kSectionBytes) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "proto/wire/codec.h"
+#include "proto/wire/wire.pb.h"
 
 namespace gradwire {
 
@@ -34,6 +35,22 @@ inline Bytes flatten(std::span<const std::span<const std::byte>> pieces) {
   Bytes out;
   for (const auto piece : pieces) out.insert(out.end(), piece.begin(), piece.end());
   return out;
+}
+
+// The header of a client's reply to ticket 1 in round 1 that is one plain dense vector.
+inline wire::Reply dense_reply_header(std::uint32_t dim) {
+  wire::Reply header;
+  header.set_ticket(1);
+  header.set_round(1);
+  header.set_client(0);
+  header.set_answer(wire::ANSWER_REPLY);
+  header.set_loss(0.5);
+  header.set_grad_calls(1);
+  wire::Part& part = *header.add_parts();
+  part.set_shape(wire::SHAPE_DENSE);
+  part.set_packing(wire::PACKING_PLAIN);
+  part.set_dim(dim);
+  return header;
 }
 
 // Bit packing, bit by bit.

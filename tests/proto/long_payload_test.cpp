@@ -7,7 +7,7 @@
 
 #include "proto/wire/codec.h"
 #include "proto/wire/reply_tail.h"
-#include "proto/wire/wire.pb.h"
+#include "tests/proto/codec_support.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire {
@@ -25,20 +25,7 @@ CodecContext long_context() {
 }
 
 // The header of a reply of one dense vector of kLongDim numbers.
-std::string long_reply() {
-  wire::Reply reply;
-  reply.set_ticket(1);
-  reply.set_round(0);
-  reply.set_client(0);
-  reply.set_answer(wire::ANSWER_REPLY);
-  reply.set_loss(0);
-  reply.set_grad_calls(0);
-  wire::Part& part = *reply.add_parts();
-  part.set_shape(wire::SHAPE_DENSE);
-  part.set_packing(wire::PACKING_PLAIN);
-  part.set_dim(kLongDim);
-  return reply.SerializeAsString();
-}
+std::string long_reply() { return dense_reply_header(kLongDim).SerializeAsString(); }
 
 // The memory that this process has touched, in bytes.
 std::uint64_t resident_bytes() {
