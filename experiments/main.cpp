@@ -1,6 +1,7 @@
 // The `gradwire` program: its command line, exit codes and signals. 0: done; 2: bad usage, configuration or
 // data; 1: anything else.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -134,24 +135,28 @@ int sweep(const Arguments& a, Logger& logger) {
   request.jobs = a.threads;
   request.shard = parse_shard(a.shard);
   request.quiet = a.quiet;
+  request.tikz = a.plot.tikz;
   request.log = [&](const LogLine& line) { logger.log(line); };
   const bool merges = !a.merged.empty();
   const SweepReport report = merges ? merge_sweep(plan, request, {a.merged.begin(), a.merged.end()})
                                     : run_sweep(plan, request, stop_requested);
   const std::string folder = report.folder.lexically_proximate(std::filesystem::current_path()).string();
   if (!a.quiet) std::cout << report.table << "results: " << folder << '\n';
-  const std::string missing =
-      std::to_string(report.missing) + " of " + std::to_string(plan.runs.size()) + " runs";
+  const auto of_all = [&](std::size_t runs) {
+    return std::to_string(runs) + " of " + std::to_string(plan.runs.size()) + " runs";
+  };
+  const std::size_t failed = report.failed.size();
+  const std::string missing = of_all(report.missing - std::min(failed, report.missing));
   std::string trouble;
-  if (!report.failed.empty()) {
-    trouble = std::to_string(report.failed.size()) + " of " + std::to_string(plan.runs.size()) +
-              " runs failed; the first: " + report.failed.front();
-  } else if (report.stopped) {
+  if (report.stopped) {
     trouble = missing + " are left; the same command goes on with them";
-  } else if (report.missing > 0 && merges) {
+  } else if (report.missing > failed && merges) {
     trouble =
         missing + " are in none of the folders; run them with gradwire sweep " + a.file + " --out " + folder;
   }
+  if (failed > 0)
+    trouble = of_all(failed) + " failed, as " + folder +
+              "/runs.csv says; the first: " + report.failed.front() + (trouble.empty() ? "" : "; " + trouble);
   if (!trouble.empty()) {
     logger.complain(trouble);
     return kFailed;
@@ -180,6 +185,7 @@ void add_sweep(CLI::App& app, Arguments& a) {
           ->type_name("DIR");
   merge->excludes(shard);
   sweep->add_flag("--dry-run", a.dry_run, "List the runs, and run nothing")->excludes(shard)->excludes(merge);
+  sweep->add_flag("--tikz", a.plot.tikz, "Write plot.tex and plot.dat, too: the figure for LaTeX (PGFPlots)");
   sweep->add_flag("--quiet", a.quiet, "Print nothing but errors and warnings");
   sweep->footer(R"(Examples:
   gradwire sweep experiments/sweeps/step_sizes.toml

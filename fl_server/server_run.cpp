@@ -194,8 +194,10 @@ class RealRun final : public ServerRun {
       summary.rounds = ledger_.round;
       summary.loss_at_start = metrics->loss_at_start();
       summary.last = metrics->last();
-      const std::string rise = loss_rise(summary.loss_at_start, summary.last);
-      if (!rise.empty() && options_.log) options_.log(LogLine::warning(rise));
+      const std::string trouble = outcome == Outcome::kDiverged
+                                      ? divergence(plan_.experiment)
+                                      : loss_rise(summary.loss_at_start, summary.last);
+      if (!trouble.empty() && options_.log) options_.log(LogLine::warning(trouble));
       summary.seconds = hooks.seconds();
       summary.evaluation_seconds = ledger_.totals.evaluation_seconds;
       const std::string share = evaluation_share(summary.evaluation_seconds, summary.seconds);

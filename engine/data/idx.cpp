@@ -109,8 +109,10 @@ Dataset read_idx(const std::filesystem::path& folder, const KeepRow& keep) {
     }
     return to_dataset(images, labels, keep);
   }
-  throw DataError(folder.string() +
-                  ": holds no train-images-idx3-ubyte or t10k-images-idx3-ubyte, plain or .gz");
+  throw DataError(
+      folder.string() +
+      ": holds no train-images-idx3-ubyte or t10k-images-idx3-ubyte, plain or .gz; put images and "
+      "labels there, or run `gradwire data fetch mnist`");
 }
 
 }  // namespace gradwire

@@ -97,7 +97,7 @@ std::filesystem::path find_data(const std::filesystem::path& path, const std::fi
   }
   throw DataError("data '" + path.string() + "' not found; looked at " + looked + "; " +
                   (folders != nullptr ? "correct the path or $" : "correct the path, or name a folder in $") +
-                  kDataFolders + "; `gradwire data list` names what `gradwire data fetch` fetches");
+                  kDataFolders + "; public data: `gradwire data list`, `gradwire data fetch NAME`");
 }
 
 Dataset read_source(std::string_view source, const std::filesystem::path& base,

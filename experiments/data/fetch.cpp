@@ -104,6 +104,8 @@ class Fetching {
       done = once(*opened);
     }
     if (opened->size() == 0 || (!done && !done.error().of_system)) fs::remove(part_, error);
+    // An empty folder would be taken for a data set.
+    if (!done && target_.parent_path() != request_.folder) fs::remove(target_.parent_path(), error);
     return done;
   }
 

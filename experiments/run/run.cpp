@@ -115,10 +115,7 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
   const std::string name = plan.experiment.name;
   const std::string at = "round " + std::to_string(result.rounds);
   if (result.outcome == Outcome::kDiverged)
-    return name + ": diverged at " + at + ": a loss or a gradient is not finite" +
-           (plan.experiment.server.norm_limit > 0 ? ", or beyond server.norm_limit" : "") +
-           "; try a smaller step (this was algorithm.step_size = " + plan.experiment.algorithm.step_size +
-           ")";
+    return name + ": diverged at " + at + ": " + divergence(plan.experiment);
   if (result.outcome == Outcome::kStopped)
     return name + ": stopped after " + at + " of " + std::to_string(plan.experiment.run.rounds) +
            (can_resume ? "; to go on, run it again with --resume"
@@ -251,7 +248,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   observer.on_record = [&](const RoundRecord& record) {
     metrics.write(record);
     progress.record(record);
-    if (energy && request.transport == TransportKind::kTcp) energy->round(record.round);
+    if (energy && is_networked(request.transport)) energy->round(record.round);
     ++records;
   };
   observer.on_round = [&](std::uint32_t rounds) {
@@ -277,8 +274,9 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
       !share.empty())
     progress.note(LogLine(share));
   const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last());
-  if (!rise.empty()) progress.note(LogLine::warning(rise));
   const RunResult& result = report.result;
+  // Of a run that diverged the last line says more.
+  if (!rise.empty() && result.outcome != Outcome::kDiverged) progress.note(LogLine::warning(rise));
   if (!result.monitor.empty())
     progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));
   std::optional<EnergyUse> used;

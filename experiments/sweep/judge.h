@@ -14,7 +14,7 @@ namespace gradwire {
 // A run that has ended.
 struct EndedRun {
   std::size_t run = 0;  // of SweepPlan::runs
-  std::string outcome;  // as summary.json spells it
+  std::string outcome;  // as summary.json spells it, or "failed"
   std::vector<RoundRecord> records;
 };
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -29,6 +30,11 @@ constexpr const char *kRuns = "runs", *kSweepFile = "sweep.toml";
 std::string read_text_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Why a run failed, one line, in a file beside the folder that it did not get.
+fs::path failure_file(const fs::path& folder, const RunOfSweep& run) {
+  return folder / kRuns / (run.id + ".failed");
 }
 
 // How the run ended; empty: it has no results, or was stopped.
@@ -131,19 +137,34 @@ std::vector<EndedRun> ended_runs(const SweepPlan& plan, const fs::path& folder) 
   return ended;
 }
 
+// `ended`, and the runs that failed, in the order of the plan.
+std::vector<EndedRun> with_failed_runs(const SweepPlan& plan, const fs::path& folder,
+                                       const std::vector<EndedRun>& ended) {
+  std::vector<EndedRun> all;
+  auto next = ended.begin();
+  for (std::size_t k = 0; k < plan.runs.size(); ++k) {
+    if (next != ended.end() && next->run == k)
+      all.push_back(*next++);
+    else if (fs::exists(failure_file(folder, plan.runs[k])))
+      all.push_back({k, "failed", {}});
+  }
+  return all;
+}
+
 // Tables and the figure of what there is.
-void sum_up(const SweepPlan& plan, const fs::path& folder, SweepReport& report) {
+void sum_up(const SweepPlan& plan, const fs::path& folder, bool tikz, SweepReport& report) {
   const std::vector<EndedRun> ended = ended_runs(plan, folder);
   report.folder = folder;
   report.missing = plan.runs.size() - ended.size();
+  write_whole(folder / "runs.csv", runs_csv(plan, with_failed_runs(plan, folder, ended)));
   if (ended.empty()) return;
   const std::vector<BestOf> best = best_of(plan, ended);
   report.table = table_text(plan, best);
-  write_whole(folder / "runs.csv", runs_csv(plan, ended));
   write_whole(folder / "best.csv", best_csv(plan, best));
   PlotRequest figure;
   figure.out = folder / "plot.svg";
   figure.csv = true;
+  figure.tikz = tikz;
   figure.panels = plan.figure.panels;
   figure.keys.by = plan.figure.by;
   // A curve is a method, whichever step serves it best in which panel.
@@ -181,27 +202,39 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
     progress.note(LogLine(std::to_string(report.found) + " of " + std::to_string(share) +
                           " runs have results already; they are not run again"));
   std::mutex mutex;
+  std::set<std::string> reasons;
+  // Many runs may fail for one reason, as a file that is missing.
+  const auto note_failure = [&](const RunOfSweep& run, const std::string& reason) {
+    const std::string label = label_of(run, plan.varied);
+    std::ofstream(failure_file(folder, run))
+        << reason << '\n';  // if it cannot be written, the line below says all
+    const std::lock_guard lock(mutex);
+    report.failed.push_back(label + ": " + reason);
+    progress.note(LogLine::warning(reasons.insert(reason).second
+                                       ? "failed: " + report.failed.back()
+                                       : "failed for a reason that is named above: " + label));
+  };
   const unsigned jobs = request.jobs > 0 ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
   ThreadPool pool(static_cast<unsigned>(std::clamp<std::size_t>(to_do.size(), 1, jobs)));
   pool.for_each(to_do.size(), [&](unsigned, std::size_t item) {
     if (stop) return;
     const RunOfSweep& run = plan.runs[to_do[item]];
-    std::string trouble;
-    bool ended = false;
+    bool ended = false, failed = false;
+    std::error_code ignored;
+    fs::remove(failure_file(folder, run), ignored);
     try {
       ended = run_one(plan, run, folder, problems, stop);
     } catch (const std::exception& error) {
-      trouble = label_of(run, plan.varied) + ": " + error.what();
-      progress.note(LogLine::warning("failed: " + trouble));
+      failed = true;
+      note_failure(run, error.what());
     }
     problems.leave(run.settings);
-    if (ended || !trouble.empty()) progress.run_done();
+    if (ended || failed) progress.run_done();
     const std::lock_guard lock(mutex);
     report.done += ended;
-    if (!trouble.empty()) report.failed.push_back(trouble);
   });
   report.stopped = stop;
-  sum_up(plan, folder, report);
+  sum_up(plan, folder, request.tikz, report);
   return report;
 }
 
@@ -218,7 +251,9 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
       ++report.found;
       continue;
     }
+    std::string failure;
     for (const fs::path& from : folders) {
+      if (failure.empty()) failure = read_text_of(failure_file(from, run));
       if (outcome_in(from / kRuns / run.id).empty()) continue;
       const fs::path beside = to.string() + ".new-" + std::to_string(getpid());
       fs::remove_all(beside);
@@ -226,10 +261,14 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
       fs::remove_all(to);  // of a run that was stopped
       fs::rename(beside, to);
       ++report.done;
+      failure.clear();
       break;
     }
+    if (failure.empty()) continue;
+    std::ofstream(failure_file(folder, run)) << failure;
+    report.failed.push_back(label_of(run, plan.varied) + ": " + failure.substr(0, failure.find('\n')));
   }
-  sum_up(plan, folder, report);
+  sum_up(plan, folder, request.tikz, report);
   return report;
 }
 

@@ -24,6 +24,7 @@ struct SweepRequest {
   unsigned jobs = 0;          // runs at a time; 0: one per processor
   Shard shard;
   bool quiet = false;
+  bool tikz = false;  // the figure for LaTeX, too
   Log log;
 };
 
@@ -37,9 +38,10 @@ struct SweepReport {
   std::string table;  // of what there is; empty where no run has ended
 };
 
-// Runs what has no results yet; those that fail do not keep the others from running. Then writes runs.csv,
-// best.csv, and plot.svg with the best runs of each method. A run takes one thread; what runs share is their
-// data. Throws UsageError, ExperimentError, std::runtime_error.
+// Runs what has no results yet; those that fail do not keep the others from running, and leave a file
+// ID.failed with the reason. Then writes runs.csv, best.csv, and plot.svg with the best runs of each method.
+// A run takes one thread; what runs share is their data. Throws UsageError, ExperimentError,
+// std::runtime_error.
 SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const std::atomic<bool>& stop);
 
 // Copies the finished runs of other folders of this sweep, then writes the same files.

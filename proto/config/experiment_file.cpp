@@ -232,6 +232,19 @@ std::optional<std::size_t> path_start(const std::string& text) {
   return std::nullopt;
 }
 
+// Who types --set means the working directory: a path is taken from there, unless it lies beside the file.
+void take_from_working_directory(Value& value, const std::filesystem::path& folder) {
+  std::string* const text = std::get_if<std::string>(&value);
+  if (text == nullptr) return;
+  const auto start = path_start(*text);
+  if (!start || *start == text->size()) return;
+  const std::filesystem::path path = text->substr(*start);
+  std::error_code error;
+  if (std::filesystem::exists(folder / path, error) || !std::filesystem::exists(path, error)) return;
+  const auto absolute = std::filesystem::absolute(path, error).lexically_normal();
+  if (!error) *text = text->substr(0, *start) + absolute.string();
+}
+
 }  // namespace
 
 std::filesystem::path LoadedExperiment::folder() const {
@@ -264,6 +277,7 @@ LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_
     }
     for (const std::string& text : overrides) {
       entries.push_back(read_override(text));
+      take_from_working_directory(entries.back().value, loaded.folder());
       loaded.lines[path_of(entries.back().section, entries.back().key)] = LoadedExperiment::kFromSet;
       check_known(entries.back());
     }

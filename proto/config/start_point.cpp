@@ -61,21 +61,22 @@ std::vector<double> read_numbers(std::istream& in, const std::string& name, std:
 std::vector<double> read_start(const std::filesystem::path& file, std::size_t d) {
   const std::string name = file.string();
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw ConfigError(kKey, name + ": cannot be opened; correct the path of x0");
+  if (!in) throw ConfigError(kKey, name + ": cannot be opened; correct the path");
   std::string magic(kModelMagic.size(), '\0');
   in.read(magic.data(), static_cast<std::streamsize>(magic.size()));
   std::vector<double> x;
+  bool is_whole = true;
   if (magic == kModelMagic || magic == kNumbersMagic || magic.starts_with(kNpyMagic)) {
     x = read_model(file);
   } else {
     in.clear();
     in.seekg(0);
     x = read_numbers(in, name, d);
+    is_whole = x.size() <= d;
   }
   if (x.size() != d) {
-    throw ConfigError(kKey, name + ": holds " + (x.size() > d ? "more than " : "") +
-                                std::to_string(std::min(x.size(), d)) + " numbers, but the model has " +
-                                std::to_string(d));
+    throw ConfigError(kKey, name + ": holds " + (is_whole ? std::to_string(x.size()) : "more") +
+                                " numbers, but the model of this experiment has " + std::to_string(d));
   }
   return x;
 }

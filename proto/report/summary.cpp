@@ -99,6 +99,12 @@ Json energy_json(const EnergyUse& use, std::uint32_t rounds) {
   return json;
 }
 
+std::string six_digits(double value) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
 }  // namespace
 
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last) {
@@ -106,8 +112,21 @@ std::string loss_rise(std::optional<double> at_start, const std::optional<RoundR
   const double at_end = last ? last->loss : std::nan("");
   if (!at_start || !std::isfinite(at_end) || !(at_end - *at_start > kRounding * std::abs(*at_start)))
     return "";
-  return "the run ends with a loss of " + number_text(at_end) + ", above the " + number_text(*at_start) +
+  std::string end = six_digits(at_end), start = six_digits(*at_start);
+  if (end == start) {
+    end = number_text(at_end);
+    start = number_text(*at_start);
+  }
+  return "the run ends with a loss of " + end + ", above the " + start +
          " that it began with; try a smaller algorithm.step_size, or other parameters in [algorithm]";
+}
+
+std::string divergence(const Experiment& experiment) {
+  const double norm_limit = experiment.server.norm_limit;
+  return std::string("a loss or a gradient is not finite") +
+         (norm_limit > 0 ? ", or a reply is beyond server.norm_limit" : "") +
+         "; try a smaller step (this was algorithm.step_size = " + experiment.algorithm.step_size + ")" +
+         (norm_limit > 0 ? " or a larger server.norm_limit (this was " + number_text(norm_limit) + ")" : "");
 }
 
 std::string evaluation_share(double evaluation_seconds, double seconds) {

@@ -52,6 +52,9 @@ std::string summary_json(const Summary& summary);
 // One line on a run whose loss at the end is above that at its start; empty where it is not, or not known.
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last);
 
+// What it means that this run diverged, and what to try.
+std::string divergence(const Experiment& experiment);
+
 // "evaluations took 12 % of 3.2 s"; empty where that is not known.
 std::string evaluation_share(double evaluation_seconds, double seconds);
 

@@ -105,8 +105,9 @@ TEST(Idx, InflatesNoMoreThanTheHeaderDeclares) {
 
 TEST(Idx, SaysWhatIsMissing) {
   const TemporaryFolder folder;
-  EXPECT_NE(data_error([&] { read_idx(folder.path()); }).find("holds no train-images-idx3-ubyte"),
-            std::string::npos);
+  const std::string nothing = data_error([&] { read_idx(folder.path()); });
+  EXPECT_NE(nothing.find("holds no train-images-idx3-ubyte"), std::string::npos);
+  EXPECT_NE(nothing.find("or run `gradwire data fetch mnist`"), std::string::npos);
   folder.write("train-images-idx3-ubyte", images_file(1, 1, 1, "a"));
   EXPECT_NE(data_error([&] { read_idx(folder.path()); }).find("but no train-labels-idx1-ubyte"),
             std::string::npos);

@@ -119,7 +119,7 @@ TEST(FindData, FindsWhatWasFetchedBehindAllElse) {
 
 TEST(FindData, NamesEachPlaceItLookedAt) {
   const ScopedEnvironment home("GRADWIRE_CACHE", "/nowhere/cache");
-  const std::string hint = "; `gradwire data list` names what `gradwire data fetch` fetches";
+  const std::string hint = "; public data: `gradwire data list`, `gradwire data fetch NAME`";
   {
     const ScopedEnvironment set(kVariable, "/nowhere/one:/nowhere/two");
     EXPECT_EQ(data_error([] { find_data("x/a9a", "/base"); }),

@@ -202,12 +202,41 @@ TEST_F(Cli, QuietPrintsNothingAndJsonOneObjectPerEvaluation) {
     EXPECT_TRUE(line.starts_with("{\"round\":") && line.ends_with("}")) << line;
 }
 
+TEST_F(Cli, APathOfSetIsOneOfTheWorkingDirectory) {
+  fs::create_directories(path() / "configs");
+  for (const char* name : {"small.toml", "points.csv"})
+    fs::copy_file(path() / name, path() / "configs" / name);
+  ASSERT_EQ(gradwire({"run", "configs/small.toml", "--quiet"}).code, 0);
+  const auto again = [&](const std::string& x0) {
+    return gradwire({"run", "configs/small.toml", "--quiet", "--out", "again", "--set", "run.rounds=0",
+                     "--set", "run.x0=file:" + x0});
+  };
+  ASSERT_EQ(again("results/small/model.bin").code, 0);
+  EXPECT_EQ(read("again/model.bin"), read("results/small/model.bin"));
+  fs::create_directories(path() / "configs/results/small");
+  folder_.write("configs/results/small/model.bin", "1\n2\n3\n");
+  EXPECT_NE(again("results/small/model.bin").err.find("configs/results/small/model.bin: holds"),
+            std::string::npos)
+      << "what lies beside the file comes first";
+  EXPECT_NE(
+      again("absent.bin").err.find("--set run.x0: configs/absent.bin: cannot be opened; correct the path"),
+      std::string::npos);
+}
+
 TEST_F(Cli, ARunWithoutEvaluationsHasAModelAndNoPlot) {
   const auto r = gradwire({"run", "small.toml", "--set", "run.evaluate_every=0"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(lines_of(read("results/small/metrics.csv")).size(), 1u);
   EXPECT_EQ(read_model(path() / "results/small/model.bin").size(), 2u);
   EXPECT_FALSE(exists("results/small/plot.svg"));
+}
+
+TEST_F(Cli, ARunWhoseRepliesAreBeyondTheNormLimitNamesTheLimit) {
+  const auto r = gradwire({"run", "small.toml", "--quiet", "--set", "server.norm_limit=1e-9"});
+  EXPECT_EQ(r.code, 1);
+  EXPECT_NE(r.err.find("or a reply is beyond server.norm_limit; try a smaller step"), std::string::npos)
+      << r.err;
+  EXPECT_NE(r.err.find("or a larger server.norm_limit (this was 1e-09)"), std::string::npos) << r.err;
 }
 
 TEST_F(Cli, ADivergedRunSaysSoAndKeepsWhatThereIs) {
@@ -217,6 +246,7 @@ TEST_F(Cli, ADivergedRunSaysSoAndKeepsWhatThereIs) {
   EXPECT_EQ(lines_of(r.err).size(), 1u) << r.err;
   EXPECT_NE(r.err.find("gradwire: small: diverged at round "), std::string::npos) << r.err;
   EXPECT_NE(r.err.find("try a smaller step"), std::string::npos) << r.err;
+  EXPECT_EQ(r.err.find("norm_limit"), std::string::npos) << r.err;
   EXPECT_NE(read("results/small/summary.json").find("\"outcome\": \"diverged\""), std::string::npos);
 }
 

@@ -255,6 +255,9 @@ TEST_F(DataFetch, SaysWhichFileToPutWhereWhenNothingComes) {
     expect_failure(r, where);
     EXPECT_EQ(cached(), std::set<std::string>()) << mirror;
   }
+  expect_failure(run_gradwire(path(), {"data", "fetch", "mnist", "--mirror", "http://127.0.0.1:1"}),
+                 "data/mnist/train-images");
+  EXPECT_EQ(cached(), std::set<std::string>()) << "an empty folder would be taken for the data";
   folder_.write("file", "");
   const ScopedEnvironment no_folder("GRADWIRE_CACHE", (path() / "file").c_str());
   expect_failure(fetch("ijcnn1", "good"), "file/data");

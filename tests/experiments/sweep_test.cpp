@@ -1,20 +1,15 @@
 // gradwire sweep: which runs a [sweep] has, what they share, and what is said about them.
 #include "experiments/sweep/sweep.h"
 
-#include <chrono>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
-#include <signal.h>
-#include <thread>
 
 #include "base/config_error.h"
-#include "experiments/support/child_process.h"
 #include "experiments/sweep/conditions.h"
 #include "experiments/sweep/judge.h"
 #include "experiments/sweep/shared_problems.h"
-#include "tests/support/data_files.h"
-#include "tests/support/run_program.h"
+#include "tests/experiments/sweep_fixture.h"
 
 namespace gradwire {
 namespace {
@@ -23,52 +18,6 @@ namespace fs = std::filesystem;
 
 const fs::path kSweeps =
     fs::path(__FILE__).parent_path().parent_path().parent_path() / "experiments" / "sweeps";
-
-constexpr const char* kBase = R"(name = "steps"
-[problem]
-kind = "quadratic"
-dim = 20
-[clients]
-count = 3
-[algorithm]
-name = "ef21"
-compressor = "topk:k=2"
-[run]
-rounds = 20
-evaluate_every = 5
-)";
-
-class Sweep : public ::testing::Test {
- protected:
-  fs::path write(const std::string& sweep, const std::string& base = kBase) {
-    folder_.write("sweep.toml", base + sweep);
-    return path() / "sweep.toml";
-  }
-  SweepPlan plan(const std::string& sweep, const std::vector<std::string>& overrides = {}) {
-    return read_sweep(write(sweep), overrides);
-  }
-  std::string refusal(const std::string& sweep) {
-    try {
-      plan(sweep);
-    } catch (const ExperimentError& error) {
-      const std::string what = error.what(), file = (path() / "sweep.toml").string();
-      return what.rfind(file, 0) == 0 ? what.substr(file.size()) : what;
-    }
-    return "accepted";
-  }
-  std::vector<std::string> labels(const SweepPlan& plan) {
-    std::vector<std::string> all;
-    for (const RunOfSweep& run : plan.runs) all.push_back(label_of(run, plan.varied));
-    return all;
-  }
-  ProgramResult gradwire(const std::vector<std::string>& arguments) {
-    return run_gradwire(path(), arguments);
-  }
-  const fs::path& path() const { return folder_.path(); }
-  std::string read(const fs::path& name) const { return read_file(path() / name); }
-
-  TemporaryFolder folder_;
-};
 
 TEST_F(Sweep, HasEveryCombinationWithTheLastKeyFastest) {
   const SweepPlan p = plan("[sweep]\nalgorithm.step_size = [\"theory\", 0.5]\nseed = [1, 2]\n");
@@ -345,7 +294,7 @@ TEST_F(Sweep, RunsAreThoseOfGradwireRunBitForBit) {
   write(
       "[sweep]\nalgorithm.step_size = [\"theory\", 0.01]\nseed = [1, 2]\nprecision = [\"fp32\", \"fp64\"]\n");
   ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--quiet"}).code, 0);
-  folder_.write("one.toml", kBase);
+  folder_.write("one.toml", kSweptQuadratic);
   for (const RunOfSweep& run : read_sweep(path() / "sweep.toml", {}).runs) {
     const auto alone =
         gradwire({"run", "one.toml", "--quiet", "--out", "alone", "--set",
@@ -359,21 +308,6 @@ TEST_F(Sweep, RunsAreThoseOfGradwireRunBitForBit) {
   }
 }
 
-constexpr const char* kLogistic = R"(name = "steps"
-[problem]
-kind = "logistic"
-data = "csv:points.csv"
-regularizer = "l2"
-lambda = 0.1
-[clients]
-count = 3
-partition = "iid"
-[algorithm]
-name = "gd"
-[run]
-rounds = 5
-)";
-
 TEST_F(Sweep, AFileIsReadOnceForAllRuns) {
   std::string points;
   for (int k = 0; k < 30; ++k)
@@ -381,7 +315,7 @@ TEST_F(Sweep, AFileIsReadOnceForAllRuns) {
               std::to_string(k % 2) + "\n";
   folder_.write("points.csv", points);
   const SweepPlan p =
-      read_sweep(write("[sweep]\nseed = [1, 2]\nprecision = [\"fp32\", \"fp64\"]\n", kLogistic), {});
+      read_sweep(write("[sweep]\nseed = [1, 2]\nprecision = [\"fp32\", \"fp64\"]\n", kSweptLogistic), {});
   SharedProblems problems;
   for (const RunOfSweep& run : p.runs) problems.expect(run.settings);
   for (const RunOfSweep& run : p.runs) {
@@ -392,87 +326,6 @@ TEST_F(Sweep, AFileIsReadOnceForAllRuns) {
     problems.leave(run.settings);
     fs::remove(path() / "points.csv");  // whoever reads it again fails
   }
-}
-
-TEST_F(Sweep, AFailedRunIsNamedAndTheOthersFinish) {
-  folder_.write("points.csv", "1,2,0\n2,1,1\n3,1,0\n4,4,1\n");
-  write("[sweep]\nclients.count = [2, 5, 4]\n", kLogistic);
-  const auto r = gradwire({"sweep", "sweep.toml", "--jobs", "1"});
-  EXPECT_EQ(r.code, 1);
-  EXPECT_NE(r.err.find("1 of 3 runs failed; the first: clients.count = 5: "), std::string::npos) << r.err;
-  EXPECT_EQ(lines_of(read("results/steps/runs.csv")).size(), 3u);
-  EXPECT_NE(r.out.find("clients.count = 4"), std::string::npos) << r.out;
-}
-
-TEST_F(Sweep, ShardsJoinedAreTheWholeSweep) {
-  write("[sweep]\nalgorithm.step_size = [\"theory\", \"theory*2\", \"theory*4\"]\nseed = [1, 2, 3]\n");
-  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "whole", "--quiet"}).code, 0);
-  const auto first = gradwire({"sweep", "sweep.toml", "--out", "one", "--shard", "1/2"});
-  EXPECT_EQ(first.code, 0);
-  EXPECT_NE(
-      first.out.find("4 of 9 runs are for other shards; join them with gradwire sweep sweep.toml --merge"),
-      std::string::npos)
-      << first.out;
-  const auto early = gradwire({"sweep", "sweep.toml", "--out", "joined", "--merge", "one"});
-  EXPECT_EQ(early.code, 1);
-  EXPECT_NE(early.err.find("4 of 9 runs are in none of the folders"), std::string::npos) << early.err;
-  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "two", "--shard", "2/2", "--quiet"}).code, 0);
-  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "joined", "--merge", "one", "--merge", "two"}).code, 0);
-  EXPECT_EQ(read("joined/best.csv"), read("whole/best.csv"));
-  EXPECT_EQ(lines_of(read("joined/runs.csv")).size(), 10u);
-  EXPECT_EQ(gradwire({"sweep", "sweep.toml", "--shard", "3/2"}).code, 2);
-  EXPECT_EQ(gradwire({"sweep", "sweep.toml", "--merge", "nowhere"}).code, 2);
-}
-
-TEST_F(Sweep, ASecondSweepRunsOnlyWhatIsNew) {
-  write("[sweep]\nseed = [1, 2]\n");
-  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--quiet"}).code, 0);
-  std::vector<std::pair<fs::path, fs::file_time_type>> written;
-  for (const auto& run : fs::directory_iterator(path() / "results/steps/runs"))
-    written.emplace_back(run.path(), fs::last_write_time(run.path() / "summary.json"));
-  write("[sweep]\nseed = [1, 2, 3]\n");
-  const auto r = gradwire({"sweep", "sweep.toml"});
-  EXPECT_EQ(r.code, 0);
-  EXPECT_NE(r.err.find("2 of 3 runs have results already"), std::string::npos) << r.err;
-  for (const auto& [run, time] : written) EXPECT_EQ(fs::last_write_time(run / "summary.json"), time);
-  EXPECT_EQ(lines_of(read("results/steps/runs.csv")).size(), 4u);
-}
-
-TEST_F(Sweep, KilledAndStartedAgainItHasTheSameTable) {
-  std::string sweep =
-      "[sweep]\nalgorithm.step_size = [\"theory\", \"theory*2\"]\nrun.rounds = [3000]\nseed = [1";
-  for (int k = 2; k <= 40; ++k) sweep += ", " + std::to_string(k);
-  write(sweep + "]\n");
-  ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "whole", "--quiet"}).code, 0);
-  const fs::path runs = path() / "killed/runs";
-  const auto finished = [&] {
-    std::size_t count = 0;
-    std::error_code ignored;
-    for (fs::directory_iterator at(runs, ignored), end; at != end; at.increment(ignored))
-      count += fs::exists(at->path() / "summary.json") && at->path().filename().string().front() != '.';
-    return count;
-  };
-  {
-    ChildProcess child(
-        "sweep", program("gradwire"),
-        {"sweep", (path() / "sweep.toml").string(), "--out", (path() / "killed").string(), "--jobs", "1"},
-        path() / "log");
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (finished() < 5 && !child.ended() && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    child.signal(SIGKILL);
-    while (!child.ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  const std::size_t before = finished();
-  ASSERT_GE(before, 5u);
-  const auto r = gradwire({"sweep", "sweep.toml", "--out", "killed"});
-  EXPECT_EQ(r.code, 0) << r.err;
-  if (before < 80) {
-    EXPECT_NE(r.err.find(std::to_string(before) + " of 80 runs have results already"), std::string::npos);
-  }
-  EXPECT_EQ(read("killed/best.csv"), read("whole/best.csv"));
-  for (const auto& entry : fs::directory_iterator(runs))
-    EXPECT_NE(entry.path().filename().string().front(), '.') << "what the killed run had begun is left";
 }
 
 }  // namespace

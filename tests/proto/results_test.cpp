@@ -200,6 +200,17 @@ TEST(Metrics, TheLastRowIsReadBackWhenARunGoesOn) {
   EXPECT_FALSE(MetricsFile(file, 0).last());
 }
 
+TEST(Summary, SaysWhatToTryWhenARunDiverges) {
+  Experiment e;
+  e.algorithm.step_size = "0.5";
+  EXPECT_EQ(divergence(e),
+            "a loss or a gradient is not finite; try a smaller step (this was algorithm.step_size = 0.5)");
+  e.server.norm_limit = 100;
+  EXPECT_EQ(divergence(e),
+            "a loss or a gradient is not finite, or a reply is beyond server.norm_limit; try a smaller step "
+            "(this was algorithm.step_size = 0.5) or a larger server.norm_limit (this was 100)");
+}
+
 TEST(Summary, SaysThatTheLossRose) {
   const auto rise = [](std::optional<double> at_start, double at_end) {
     RoundRecord last;
@@ -207,6 +218,9 @@ TEST(Summary, SaysThatTheLossRose) {
     return loss_rise(at_start, last);
   };
   EXPECT_NE(rise(0.5, 264.25).find("a loss of 264.25, above the 0.5 that"), std::string::npos);
+  EXPECT_NE(rise(1.0 / 3, 1e300 / 3).find("a loss of 3.33333e+299, above the 0.333333 that"),
+            std::string::npos);
+  EXPECT_NE(rise(0.5, 0.50000001).find("a loss of 0.50000001, above the 0.5 that"), std::string::npos);
   EXPECT_EQ(rise(0.5, 0.5), "");
   EXPECT_EQ(rise(0.5, 0.5 * (1 + 1e-12)), "") << "rounding";
   EXPECT_NE(rise(-0.5, -0.4), "");

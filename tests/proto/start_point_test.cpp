@@ -97,8 +97,8 @@ TEST(StartPoint, SaysWhatIsWrongWithAFile) {
     const std::string got = message_of(quadratic(3, "file:x.txt"), folder.path());
     EXPECT_NE(got.find(message), std::string::npos) << got;
   };
-  refuses("1\n2\n", "holds 2 numbers, but the model has 3");
-  refuses("1\n2\n3\n4\n5\n", "holds more than 3 numbers");
+  refuses("1\n2\n", "holds 2 numbers, but the model of this experiment has 3");
+  refuses("1\n2\n3\n4\n5\n", "holds more numbers, but the model of this experiment has 3");
   refuses("", "holds 0 numbers");
   refuses("1\nx\n3\n", "x.txt:2: expected one finite number");
   refuses("1\n2\nnan\n", "x.txt:3: expected one finite number");
