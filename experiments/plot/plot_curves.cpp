@@ -198,6 +198,8 @@ std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs, std::span<cons
   std::vector<PlotCurve> curves = group(runs, keys);
   for (const auto& [shorten, all_keys] : {std::pair(true, false), {true, true}, {false, true}}) {
     name_by_keys(curves, keys, shorten, all_keys);
+    // Where the panels name all that differs, the legend has nothing to add.
+    if (curves.size() == 1 && curves.front().label.empty()) curves.front().label = "runs";
     if (are_distinct(curves)) return curves;
   }
   for (PlotCurve& curve : curves) curve.label = value_of_key(runs[curve.runs.front()].keys, "name");

@@ -197,13 +197,16 @@ std::string note_of(std::size_t fewest, std::size_t most, Band band) {
 }
 
 // Keys that differ, but have one value for each value of `by`, itself among them: what goes with a data set,
-// as its number of features.
+// as its number of features, or with a method, as its parameters. A key that a run does not have is empty.
 std::vector<std::string> follow(std::span<const PlotRun> runs, const std::string& by) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> values;  // by key and value of `by`
   std::map<std::string, std::set<std::string>> all;
   for (const PlotRun& run : runs)
-    for (const auto& [key, value] : run.keys) {
-      values[key][value_of_key(run.keys, by)].insert(value);
+    for (const auto& [key, value] : run.keys) values[key];
+  for (const PlotRun& run : runs)
+    for (auto& [key, of] : values) {
+      const std::string value = value_of_key(run.keys, key);
+      of[value_of_key(run.keys, by)].insert(value);
       all[key].insert(value);
     }
   std::vector<std::string> keys;

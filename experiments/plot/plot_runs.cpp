@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <sstream>
 #include <thread>
 
 #include "experiments/support/results_dir.h"
@@ -17,7 +19,7 @@ namespace {
 
 constexpr int kDeepest = 8;  // folders below one that was named
 constexpr std::size_t kMostRuns = 10'000;
-constexpr std::uintmax_t kLargestSummary = 16u << 20;
+constexpr std::uintmax_t kLargestSummary = 16u << 20, kLargestRunsCsv = 64u << 20;
 
 std::string text_of_file(const fs::path& file, std::uintmax_t at_most) {
   std::error_code error;
@@ -25,6 +27,17 @@ std::string text_of_file(const fs::path& file, std::uintmax_t at_most) {
   if (error || size > at_most) return "";
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The line of each run of a sweep in its runs.csv, which has the order of its file; empty: `folder` is not
+// the one with a sweep's runs.
+std::map<std::string, std::size_t> lines_in_sweep(const fs::path& folder) {
+  std::map<std::string, std::size_t> lines;
+  if (folder.filename() != "runs") return lines;
+  std::istringstream text(text_of_file(folder.parent_path() / "runs.csv", kLargestRunsCsv));
+  for (std::string line; std::getline(text, line);)
+    lines.emplace(line.substr(0, line.find(',')), lines.size());
+  return lines;
 }
 
 void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& runs) {
@@ -41,7 +54,13 @@ void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& ru
         !at->path().filename().string().starts_with('.'))
       below.push_back(at->path());
   }
-  std::sort(below.begin(), below.end());
+  const std::map<std::string, std::size_t> lines = lines_in_sweep(folder);
+  const auto place = [&](const fs::path& run) {
+    const auto at = lines.find(run.filename().string());
+    return std::pair(at == lines.end() ? lines.size() : at->second, run);
+  };
+  std::sort(below.begin(), below.end(),
+            [&](const fs::path& a, const fs::path& b) { return place(a) < place(b); });
   for (const fs::path& next : below) add_runs_below(next, depth + 1, runs);
 }
 

@@ -28,7 +28,8 @@ struct PlotRun {
 };
 
 // The folders of results among `paths` and, where a path is none itself, in the folders below it (hidden ones
-// left out), in alphabetical order. Throws UsageError where there are none.
+// left out), in alphabetical order, runs of a sweep in the order of its file. Throws UsageError where there
+// are none.
 std::vector<std::filesystem::path> find_runs(std::span<const std::filesystem::path> paths);
 
 // Reads the columns `wanted`. Throws UsageError when a folder holds no results, std::runtime_error when they

@@ -292,6 +292,10 @@ SweepPlan read_sweep(const std::filesystem::path& file, std::span<const std::str
   plan.file = file;
   plan.text = read_experiment_text(file);
   plan.overrides.assign(overrides.begin(), overrides.end());
+  for (const std::string& text : overrides)
+    if (const std::string key = key_of_override(text);
+        (key + ".").starts_with(kSweepSection + std::string(".")))
+      throw ExperimentError("--set " + key + ": sets keys of runs, not of [sweep]; change " + file.string());
   TomlSweep sweep;
   try {
     bool is_sweep = false;

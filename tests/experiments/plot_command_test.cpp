@@ -311,6 +311,38 @@ TEST(PlotBy, ACurveThatHasNoRunInAPanelIsAbsentThere) {
   EXPECT_NE(tex.find("title={data = ten}"), std::string::npos);
 }
 
+TEST(PlotBy, PanelsOfMethodsHaveCurvesByWhatDiffersWithinThem) {
+  const TemporaryFolder folder;
+  for (const std::string step : {"0.1", "0.4"}) {
+    write_run(folder, "runs/a" + step, {.more = "step_size = " + step + "\ninit = \"gradient\"\n"});
+    write_run(
+        folder, "runs/b" + step,
+        {.algorithm = "diana", .compressor = "randk:k=1", .more = "step_size = " + step + "\nalpha = 0.5\n"});
+  }
+  const std::vector<fs::path> paths = {folder.path() / "runs"};
+  const std::vector<std::string> wanted = {"grad_norm_sq", "bits_up"};
+  const std::vector<PlotRun> runs = read_runs(find_runs(paths), wanted);
+  const Figure f = make_figure(runs, usual_axes(runs, nullptr), std::nullopt, {"algorithm.name", {}});
+  EXPECT_EQ(labels_of(f.curves), (Labels{"step_size = 0.1", "step_size = 0.4"}))
+      << "no init, compressor or alpha, which go with the method";
+  ASSERT_EQ(f.panels.size(), 2u);
+  for (const PlotPanel& panel : f.panels) EXPECT_EQ(panel.series.size(), 2u);
+  const std::vector<PlotRun> two = {runs[0], runs[2]};
+  EXPECT_EQ(
+      labels_of(make_figure(two, usual_axes(two, nullptr), std::nullopt, {"algorithm.name", {}}).curves),
+      Labels{"runs"});
+}
+
+TEST(PlotRuns, OfASweepHaveTheOrderOfItsFile) {
+  const TemporaryFolder folder;
+  for (const char* id : {"3a", "1b", "2c", "0d"}) write_run(folder, std::string("sweep/runs/") + id, {});
+  folder.write("sweep/runs.csv", "run,outcome\n2c,finished\nabsent,finished\n1b,finished\n3a,diverged\n");
+  const std::vector<fs::path> paths = {folder.path() / "sweep"};
+  std::vector<std::string> found;
+  for (const fs::path& run : find_runs(paths)) found.push_back(run.filename().string());
+  EXPECT_EQ(found, (std::vector<std::string>{"2c", "1b", "3a", "0d"})) << "what it does not name is last";
+}
+
 TEST(PlotBy, PanelsOfSeveralAxesStandInRowsOfOneValue) {
   const TemporaryFolder folder;
   for (const int dim : {10, 9, 100})

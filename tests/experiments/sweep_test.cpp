@@ -155,6 +155,16 @@ TEST_F(Sweep, MistakesNameTheirLine) {
   EXPECT_NE(refusal(many).find(":16: the grid has more than 100000 runs"), std::string::npos);
 }
 
+TEST_F(Sweep, SetIsForKeysOfRuns) {
+  write("[sweep]\nseed = [1, 2]\n");
+  for (const char* key : {"sweep", "sweep.tune"}) {
+    const auto r = gradwire({"sweep", "sweep.toml", "--set", std::string(key) + "=x"});
+    EXPECT_EQ(r.code, 2);
+    EXPECT_EQ(r.err, "gradwire: --set " + std::string(key) +
+                         ": sets keys of runs, not of [sweep]; change sweep.toml\n");
+  }
+}
+
 TEST_F(Sweep, OtherCommandsRefuseAFileWithASweep) {
   write("[sweep]\nseed = [1, 2]\n");
   const auto r = gradwire({"run", "sweep.toml"});
