@@ -45,10 +45,9 @@ void add_days(CLI::App& app, Arguments& a) {
       ->check(CLI::Range(1, 3650))
       ->capture_default_str();
 }
-void add_hosts(CLI::App& app, Arguments& a) {
-  app.add_option(
-         "--host", a.hosts,
-         "A name or address under which clients reach it; may be repeated. Else those that this machine has")
+void add_hosts(CLI::App& app, Arguments& a, const std::string& otherwise = "those that this machine has") {
+  app.add_option("--host", a.hosts,
+                 "A name or address under which clients reach it; may be repeated. Else " + otherwise)
       ->type_name("HOST")
       ->allow_extra_args(false);
   add_days(app, a);
@@ -149,14 +148,18 @@ Example:
      [](const Arguments& a) { clients_of(a.folder).revoke(a.name); }},
     {"renew", "Makes a new certificate; a server that runs takes it for the connections that come then.",
      R"(
-Example:
-  gradwire-server renew --identity identity --host fl.example.org)",
+Examples:
+  gradwire-server renew --identity identity
+  gradwire-server renew --identity identity --host fl.example.org      for another name than before
+  gradwire-server renew --identity identity --out site-3-identity      of a relay: bring server.pem and server.key to it)",
      [](CLI::App& app, Arguments& a) {
        add_folder(app, a);
-       add_hosts(app, a);
+       app.add_option("--out", a.out, "Where to put it, in place of the folder of --identity")
+           ->type_name("DIR");
+       add_hosts(app, a, "those of the old certificate");
      },
      [](const Arguments& a) {
-       make_server_certificate(a.folder, a.folder, hosts_of(a), std::chrono::days(a.days));
+       renew_certificate(a.folder, a.out.empty() ? a.folder : a.out, a.hosts, std::chrono::days(a.days));
      }},
     {"certify", "Makes a certificate for a client, for servers that ask for one.",
      R"(
@@ -207,7 +210,8 @@ int identity_command(int argc, char** argv) {
     command.run(arguments);
     return 0;
   } catch (const std::exception& error) {
-    return logger.fail(error.what(), kFailed);
+    logger.complain(error.what());
+    return kFailed;
   }
 }
 

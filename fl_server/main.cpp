@@ -19,12 +19,14 @@
 #include "fl_server/relay/relay.h"
 #include "fl_server/serve.h"
 #include "fl_server/status.h"
+#include "fl_server/watch/watch.h"
 #include "proto/config/duration_option.h"
 #include "proto/config/experiment_file.h"
 #include "proto/report/build_info.h"
 #include "proto/report/json.h"
 #include "proto/report/logger.h"
 #include "proto/report/metrics_file.h"
+#include "proto/store/folder_disk.h"
 #include "proto/wire/address.h"
 
 namespace {
@@ -99,6 +101,16 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
   return 0;
 }
 
+void run_watched_relay(gradwire::RelayOptions options, const std::string& metrics) {
+  if (!options.state.empty() && !gradwire::make_folder(options.state))
+    throw std::invalid_argument("--state " + options.state.string() +
+                                ": is no folder and cannot be made one");
+  gradwire::Tally tally;
+  const gradwire::Watch watch(tally, {options.state, metrics, options.log, gradwire::Watched::kRelay});
+  options.tally = &tally;
+  gradwire::run_relay(options);
+}
+
 // gradwire-server status DIR
 int show_status(int argc, char** argv) {
   std::string folder, registry;
@@ -140,7 +152,6 @@ std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay, boo
            " is open to other machines, in plain text and without a password: keep it on 127.0.0.1 and let a "
            "proxy or a tunnel with a login carry it (--insecure, for a server without --identity, permits "
            "it)";
-  if (!options.metrics.empty() && is_relay) return "--metrics is for a server; a relay has none";
   if (!options.identity.empty() && insecure) return "--insecure is for servers without --identity";
   if (aggregates && !is_relay)
     return "--aggregate is for a relay: give the address of its server, --upstream";
@@ -244,7 +255,7 @@ int main(int argc, char** argv) {
         "--insecure: everything travels in plain text, and whoever comes is believed"));
   try {
     if (!is_relay) return run(options, logger);
-    gradwire::run_relay(relay);
+    run_watched_relay(relay, options.metrics);
     return 0;
   } catch (const gradwire::ExperimentError& error) {
     return logger.fail(error.what(), kBadUsage);

@@ -13,12 +13,26 @@ import subprocess
 import sys
 
 
+def ranges(numbers):
+    """3 4 5 9 as 3-5 9."""
+    spans = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
 def main(root, stems):
     root = pathlib.Path(root)
     wanted = {f"{stem}{end}" for stem in stems for end in (".cpp", ".h")}
     lines = collections.defaultdict(dict)
     for data in sorted(pathlib.Path.cwd().rglob("*.gcda")):
-        told = subprocess.run(["gcov", "--json-format", "--stdout", data], capture_output=True, check=False).stdout
+        gcov = subprocess.run(["gcov", "--json-format", "--stdout", data], capture_output=True, check=False)
+        told = gcov.stdout
+        if b"mismatch" in gcov.stderr:  # it then says that no line was executed
+            sys.exit(f"{data}: is not of the last compilation; remove {pathlib.Path.cwd()} and begin anew")
         for text in (gzip.decompress(told) if told[:2] == b"\x1f\x8b" else told).splitlines():
             for file in json.loads(text)["files"]:
                 path = pathlib.Path(file["file"])
@@ -32,7 +46,7 @@ def main(root, stems):
         done = sum(count > 0 for count in lines[name].values())
         missed = [number for number, count in sorted(lines[name].items()) if count == 0]
         print(f"{name:40} {100 * done / len(lines[name]):5.1f} % of {len(lines[name])} lines" +
-              (f"   not: {' '.join(map(str, missed[:20]))}" if missed else ""))
+              (f"   not: {ranges(missed)}" if missed else ""))
         all_lines += len(lines[name])
         all_done += done
     print(f"{'all':40} {100 * all_done / max(all_lines, 1):5.1f} % of {all_lines} lines")

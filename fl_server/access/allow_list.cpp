@@ -101,8 +101,8 @@ Status check_enrolled_name(std::string_view name) {
   return Unit{};
 }
 
-AllowList::AllowList(fs::path folder, std::string realm)
-    : folder_(std::move(folder)), realm_(std::move(realm)) {}
+AllowList::AllowList(fs::path folder, std::string realm, Log log)
+    : folder_(std::move(folder)), realm_(std::move(realm)), log_(std::move(log)) {}
 
 Result<std::optional<AllowedClient>> AllowList::find(const std::string& name) const {
   if (!check_enrolled_name(name)) return std::optional<AllowedClient>();
@@ -126,15 +126,19 @@ Invitation AllowList::invite(const std::string& name, std::chrono::hours validit
   if (const Status good = check_enrolled_name(name); !good)
     throw std::runtime_error("'" + name + "': " + good.error().message);
   const FolderTurn turn(folder_);
-  const auto there = find(name);
-  if (there && *there && (*there)->standing == Standing::kEnrolled)
-    throw std::runtime_error("'" + name + "' is enrolled; to give it a new key, revoke it first");
+  check_not_enrolled(name);
   const Invitation invitation{name, random_secret(), realm_};
   AllowedClient client;
   client.token_hash = sha256(invitation.secret);
   client.token_expires = now_seconds() + std::chrono::seconds(validity).count();
   write(name, client);
   return invitation;
+}
+
+void AllowList::check_not_enrolled(const std::string& name) const {
+  const auto there = find(name);
+  if (there && *there && (*there)->standing == Standing::kEnrolled)
+    throw std::runtime_error("'" + name + "' is enrolled; to give it a new key, revoke it first");
 }
 
 void AllowList::revoke(const std::string& name) {
@@ -151,6 +155,7 @@ void AllowList::enroll(const std::string& name, const PublicKey& key) {
   if (const Status good = check_enrolled_name(name); !good)
     throw std::runtime_error("'" + name + "': " + good.error().message);
   const FolderTurn turn(folder_);
+  check_not_enrolled(name);
   AllowedClient client;
   client.standing = Standing::kEnrolled;
   client.key = key;
@@ -203,6 +208,7 @@ Status AllowList::admit_one(const Login& login) {
   client.standing = Standing::kEnrolled;
   client.key = login.key;
   write(login.name, client);  // before anything else: a token is good once
+  if (log_) log_("'" + login.name + "' has enrolled, with the key " + login.key.text());
   return Unit{};
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "fl_server/net/gate.h"
 
 namespace gradwire {
@@ -29,15 +30,15 @@ class AllowList final : public Gate {
  public:
   using Clock = std::chrono::system_clock;
 
-  // `folder` exists; `realm` as in Invitation.
-  AllowList(std::filesystem::path folder, std::string realm);
+  // `folder` exists; `realm` as in Invitation. `log`, which may be empty, hears who enrolls.
+  AllowList(std::filesystem::path folder, std::string realm, Log log = {});
 
   // Lets `name` enroll once, within `validity`, with the token returned. A client that was revoked may be
   // invited again. Throws std::runtime_error, one line: it is enrolled, or the name is none.
   Invitation invite(const std::string& name, std::chrono::hours validity);
   // It is let in no more, and disconnected. Throws std::runtime_error: nobody has the name.
   void revoke(const std::string& name);
-  // Lets in a key that the operator has made himself: of a relay.
+  // Lets in a key that the operator has made himself: of a relay. Throws as invite() does.
   void enroll(const std::string& name, const PublicKey& key);
   std::map<std::string, AllowedClient> all() const;
 
@@ -49,11 +50,13 @@ class AllowList final : public Gate {
   std::filesystem::path file(const std::string& name) const { return folder_ / (name + ".client"); }
   Result<std::optional<AllowedClient>> find(const std::string& name) const;
   void write(const std::string& name, const AllowedClient& client) const;
+  void check_not_enrolled(const std::string& name) const;  // throws std::runtime_error
 
   Status admit_one(const Login& login);
 
   const std::filesystem::path folder_;
   const std::string realm_;
+  const Log log_;
   std::filesystem::file_time_type looked_at_{};  // when the folder had changed last, as known_ was filled
   std::map<std::string, bool> known_;            // still_admits()
 };

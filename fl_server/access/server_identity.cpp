@@ -1,5 +1,7 @@
 #include "fl_server/access/server_identity.h"
 
+#include <chrono>
+#include <ctime>
 #include <stdexcept>
 #include <utility>
 
@@ -23,16 +25,38 @@ std::shared_ptr<TlsServer> open_server(const fs::path& folder, TlsVersion least)
                                      fs::exists(client_ca) ? client_ca : fs::path());
 }
 
-// Looks for a new certificate from time to time.
+constexpr std::chrono::days kWarnBefore{14}, kWarnEvery{1};
+
+// What to say of a certificate that ends soon; empty: nothing.
+std::string ends_soon(std::chrono::system_clock::time_point expires,
+                      std::chrono::system_clock::time_point now) {
+  if (expires - now > kWarnBefore) return "";
+  const std::time_t time = std::chrono::system_clock::to_time_t(expires);
+  std::tm date{};
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", ::gmtime_r(&time, &date));
+  return (expires < now ? "the certificate has expired, " : "the certificate expires, ") + std::string(text) +
+         ": without a new one (gradwire-server renew) no client comes in from then on";
+}
+
+// Looks for a new certificate from time to time, and at when the one that is there ends.
 std::function<void()> renewing(std::shared_ptr<TlsServer> tls, Log log) {
-  return [tls = std::move(tls), log = std::move(log)] {
-    const Result<bool> renewed = tls->renew();
-    if (!log) return;
-    if (!renewed)
-      log(LogLine::warning("the new certificate cannot be used, the old one stays: " +
-                           renewed.error().message));
-    if (renewed && *renewed) log("the certificate is a new one, for connections from now on");
-  };
+  return
+      [tls = std::move(tls), log = std::move(log), said = std::chrono::system_clock::time_point()]() mutable {
+        const Result<bool> renewed = tls->renew();
+        if (!log) return;
+        const auto now = std::chrono::system_clock::now();
+        if (renewed && *renewed) said = {};
+        if (now - said >= kWarnEvery) {
+          said = now;
+          if (const std::string what = ends_soon(tls->expires(), now); !what.empty())
+            log(LogLine::warning(what));
+        }
+        if (!renewed)
+          log(LogLine::warning("the new certificate cannot be used, the old one stays: " +
+                               renewed.error().message));
+        if (renewed && *renewed) log("the certificate is a new one, for connections from now on");
+      };
 }
 
 void make_private_folder(const fs::path& folder) {
@@ -53,11 +77,21 @@ void make_identity(const fs::path& folder, const std::vector<std::string>& hosts
   make_private_folder(folder / "clients");
 }
 
-AllowList clients_of(const fs::path& folder) {
+AllowList clients_of(const fs::path& folder, Log log) {
   if (!fs::is_directory(folder / "clients"))
     fail("--identity " + folder.string() +
          ": holds no identity of a server; make one with gradwire-server init");
-  return AllowList(folder / "clients", fingerprint_of(folder / "ca.pem"));
+  return AllowList(folder / "clients", fingerprint_of(folder / "ca.pem"), std::move(log));
+}
+
+void renew_certificate(const fs::path& folder, const fs::path& to, const std::vector<std::string>& hosts,
+                       std::chrono::seconds validity) {
+  const bool is_new = !fs::exists(to / "server.pem");
+  if (hosts.empty() && is_new)
+    fail(to.string() + ": holds no server.pem whose names the new one could have; give --host");
+  if (is_new) make_private_folder(to);
+  make_server_certificate(folder, to, hosts.empty() ? hosts_in_certificate(to / "server.pem") : hosts,
+                          validity);
 }
 
 void make_relay_identity(const fs::path& folder, const std::string& name, const fs::path& to,
@@ -74,7 +108,7 @@ void make_relay_identity(const fs::path& folder, const std::string& name, const 
 }
 
 ServerIdentity::ServerIdentity(const fs::path& folder, TlsVersion least, Log log)
-    : tls_(open_server(folder, least)), clients_(clients_of(folder)), log_(std::move(log)) {}
+    : tls_(open_server(folder, least)), clients_(clients_of(folder, log)), log_(std::move(log)) {}
 
 std::unique_ptr<SocketLayer> ServerIdentity::secure(std::unique_ptr<SocketLayer> sockets) {
   return filtered(std::move(sockets), {[tls = tls_] { return tls->accept(); }, {}, renewing(tls_, log_)});

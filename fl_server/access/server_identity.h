@@ -26,7 +26,11 @@ namespace gradwire {
 void make_identity(const std::filesystem::path& folder, const std::vector<std::string>& hosts,
                    std::chrono::seconds validity);
 // The list of the clients of that folder. Throws std::runtime_error.
-AllowList clients_of(const std::filesystem::path& folder);
+AllowList clients_of(const std::filesystem::path& folder, Log log = {});
+// A new certificate in `to`, by the authority in `folder`. No hosts: for those of the old one, to/server.pem.
+// Throws std::runtime_error, one line.
+void renew_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
+                       const std::vector<std::string>& hosts, std::chrono::seconds validity);
 // Makes `to`: all that a relay needs on its machine, which clients reach under these names. Throws
 // std::runtime_error.
 void make_relay_identity(const std::filesystem::path& folder, const std::string& name,

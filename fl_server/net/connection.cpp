@@ -14,6 +14,11 @@ constexpr std::size_t kReadBytes = 4096;        // a small message arrives in on
 constexpr std::size_t kBytesPerWake = 1 << 20;  // then the other connections get their turn
 constexpr std::size_t kDiscardedPerWake = 1 << 16;
 
+// The record of a handshake, of any version.
+bool begins_tls(std::span<const std::byte> bytes) {
+  return bytes[0] == std::byte{22} && bytes[1] == std::byte{3};
+}
+
 }  // namespace
 
 Connection::Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,
@@ -69,6 +74,7 @@ void Connection::read_frames() {
     if (moved.got == Socket::Got::kNothing) return;
     if (moved.got == Socket::Got::kEnd) return close_for(Ending::kByPeer, "it closed the connection");
     if (moved.got == Socket::Got::kFailed) return close_for(Ending::kByPeer, socket_->failure());
+    if (moved.got == Socket::Got::kRefused) return close_for(Ending::kNoTls, socket_->failure());
     silence_.restart(sockets_.now());
     read += moved.bytes;
     if (into_buffer) {
@@ -115,7 +121,9 @@ bool Connection::take_prefix() {
   std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kPrefixBytes, raw_prefix_.begin());
   if (!has_magic(raw_prefix_)) {
     handler_.on_misbehaviour();
-    close_for(Ending::kForeign, "the peer does not speak gradwire");
+    close_for(Ending::kForeign, begins_tls(raw_prefix_)
+                                    ? "it speaks TLS, and this end was started without --identity"
+                                    : "the peer does not speak gradwire");
     return false;
   }
   const Result<Prefix> prefix = read_prefix(raw_prefix_, max_payload_, channels_);

@@ -36,10 +36,10 @@ class FilteredSocket final : public Socket, private SocketHandler {
 
   Moved read(std::span<std::byte> to) override {
     std::size_t done = 0;
-    for (int k = 0; !failed_; ++k) {
+    for (int k = 0; !has_failed(); ++k) {
       const Result<std::size_t> got = filter_->read(to.subspan(done));
       if (!got) {
-        fail(got.error().message);
+        refuse(got.error().message);
         break;
       }
       done += *got;
@@ -52,7 +52,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
       }
       take(std::span(arriving_).first(moved.bytes));
     }
-    return done > 0 ? some(done) : Moved{Got::kFailed, 0};
+    return done > 0 ? some(done) : Moved{failed_, 0};
   }
 
   void pause_reading(bool pause) override {
@@ -63,7 +63,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
 
   Moved write(std::span<const std::span<const std::byte>> pieces) override {
     flush();
-    if (failed_) return {Got::kFailed, 0};
+    if (has_failed()) return {failed_, 0};
     if (!filter_->ready() || !filter_->outgoing().empty()) return {Got::kNothing, 0};
     std::size_t taken = 0;
     record_.clear();
@@ -88,7 +88,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
     put(record_);
     if (record_.capacity() > kRecordBytes / 4) record_ = {};
     flush();
-    return failed_ ? Moved{Got::kFailed, 0} : some(taken);
+    return has_failed() ? Moved{failed_, 0} : some(taken);
   }
 
   void want_write() override {
@@ -103,7 +103,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
   }
   void close() override {
     if (!below_->is_open()) return;
-    if (!ends_ && !failed_) end_writing();
+    if (!ends_ && !has_failed()) end_writing();
     below_->close();
   }
   bool is_open() const override { return below_->is_open(); }
@@ -129,7 +129,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
   void on_writable() override {
     armed_ = false;
     flush();
-    const bool free = failed_ || (filter_->ready() && filter_->outgoing().empty());
+    const bool free = has_failed() || (filter_->ready() && filter_->outgoing().empty());
     if (free && below_->is_open() && std::exchange(wants_write_, false)) handler_->on_writable();
   }
   void arm() {
@@ -140,37 +140,38 @@ class FilteredSocket final : public Socket, private SocketHandler {
     if (std::exchange(fresh_, false) && arrived.size() >= 4 && has_magic(arrived)) return tell_plain_peer();
     const Status status = filter_->feed(arrived);
     flush();  // also what tells the peer why
-    if (!status) return fail(status.error().message);
+    if (!status) return refuse(status.error().message);
     if (filter_->ready() && wants_write_) arm();
   }
   // A peer without a filter gets an answer that it can read.
   void tell_plain_peer() {
-    const std::string frame =
-        error_frame("this server speaks TLS: start the client with the --token that its operator gave you",
-                    false, kPlainRetryMs);
+    const std::string frame = error_frame(
+        "this server speaks TLS: start the client with the --token that its operator gave you", true, 0);
     const std::span<const std::byte> piece = std::as_bytes(std::span(frame));
     below_->write(std::span(&piece, 1));
-    fail("it does not speak TLS; it needs a --token or a --ca");
+    refuse("it does not speak TLS; it needs a --token or a --ca");
   }
   void put(std::span<const std::byte> plain) {
-    if (failed_ || plain.empty()) return;
-    if (const Status status = filter_->write(plain); !status) fail(status.error().message);
+    if (has_failed() || plain.empty()) return;
+    if (const Status status = filter_->write(plain); !status) refuse(status.error().message);
   }
   void flush() {
     if (!below_->is_open()) return;
     for (auto bytes = filter_->outgoing(); !bytes.empty(); bytes = filter_->outgoing()) {
       const Moved moved = below_->write(std::span(&bytes, 1));
       if (moved.got == Got::kNothing) return arm();
-      if (moved.got != Got::kSome) return fail(below_->failure());
+      if (moved.got != Got::kSome) return fail(Got::kFailed, below_->failure());
       filter_->sent(moved.bytes);
     }
     if (ends_) below_->end_writing();
   }
-  void fail(const std::string& why) {
-    if (!std::exchange(failed_, true)) why_ = why;
+  bool has_failed() const { return failed_ != Got::kSome; }
+  void refuse(const std::string& why) { fail(Got::kRefused, why); }
+  void fail(Got how, const std::string& why) {
+    if (has_failed()) return;
+    failed_ = how;
+    why_ = why;
   }
-
-  static constexpr std::uint32_t kPlainRetryMs = 1000;
 
   SocketLayer& layer_;
   std::vector<std::byte>& arriving_;  // shared by all sockets of the layer: used inside one call
@@ -179,8 +180,9 @@ class FilteredSocket final : public Socket, private SocketHandler {
   std::vector<std::byte> record_;  // small pieces that are written together
   SocketHandler* handler_ = nullptr;
   std::string why_;
-  bool fresh_;  // nothing has arrived, and the peer began the connection
-  bool failed_ = false, paused_ = false, again_ = false, wants_write_ = false, armed_ = false, ends_ = false;
+  bool fresh_;               // nothing has arrived, and the peer began the connection
+  Got failed_ = Got::kSome;  // else kFailed or kRefused
+  bool paused_ = false, again_ = false, wants_write_ = false, armed_ = false, ends_ = false;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for jobs that outlive this object
 };
 

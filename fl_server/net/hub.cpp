@@ -209,7 +209,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
               (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
           .of_client(client));
   compare_kernels(client);
-  homes[client] = origin_of((session.relay() != nullptr ? session.relay() : &session)->link().peer());
+  move_home(client, origin_of((session.relay() != nullptr ? session.relay() : &session)->link().peer()));
   if (options.watcher != nullptr)
     options.watcher->client_joined(client, table.info(client), session.link().peer());
   if (!start.empty()) {

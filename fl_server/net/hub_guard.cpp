@@ -1,6 +1,7 @@
 // Whom a hub keeps out, and how many it lets in from one place.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "fl_server/net/hub_impl.h"
 
@@ -32,8 +33,12 @@ std::string Hub::Impl::culprit(const Session& session, const std::string& claims
   return claims.empty() ? origin_of(peer) : "'" + claims + "' at " + origin_of(peer);
 }
 
-bool Hub::Impl::is_home(const std::string& origin) const {
-  return std::find(homes.begin(), homes.end(), origin) != homes.end();
+bool Hub::Impl::is_home(const std::string& origin) const { return clients_from.contains(origin); }
+
+void Hub::Impl::move_home(ClientId client, const std::string& origin) {
+  const auto left = clients_from.find(std::exchange(homes[client], origin));
+  if (left != clients_from.end() && --left->second == 0) clients_from.erase(left);
+  ++clients_from[origin];
 }
 
 std::uint32_t Hub::Impl::on_offence(const Session& session) {

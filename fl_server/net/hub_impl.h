@@ -45,6 +45,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   void count_out(const std::string& origin);
   std::string culprit(const Session& session, const std::string& claims) const;
   bool is_home(const std::string& origin) const;
+  void move_home(ClientId client, const std::string& origin);
 
   Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
                             std::optional<std::uint32_t> part_count) override;
@@ -84,10 +85,11 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
   std::uint64_t sessions_so_far = 0;
-  Quarantine quarantine;                         // of names, ...
-  Quarantine quarantined_origins;                // ... and of addresses
-  std::vector<std::string> homes;                // by client: the origin that it joined from last
-  std::map<std::string, std::size_t> open_from;  // sockets by origin, where their number is limited
+  Quarantine quarantine;                            // of names, ...
+  Quarantine quarantined_origins;                   // ... and of addresses
+  std::vector<std::string> homes;                   // by client: the origin that it joined from last
+  std::map<std::string, std::size_t> clients_from;  // how many have this home
+  std::map<std::string, std::size_t> open_from;     // sockets by origin, where their number is limited
   Newcomers newcomers;         // also relays without clients, and refused peers that still read why
   std::vector<Session*> live;  // by client: the connection that speaks for it, or null
   // By client, once the run has begun: the connection that will speak for it once that has joined; or null.

@@ -31,7 +31,8 @@ class Socket {
  public:
   virtual ~Socket() = default;
 
-  enum class Got { kSome, kNothing, kEnd, kFailed };
+  // kRefused: a filter on the way does not take what the peer sends, or the peer not what the filter does.
+  enum class Got { kSome, kNothing, kEnd, kFailed, kRefused };
   struct Moved {
     Got got = Got::kNothing;
     std::size_t bytes = 0;  // kSome: at least one
@@ -43,7 +44,7 @@ class Socket {
   virtual void pause_reading(bool pause) = 0;
   virtual Moved write(std::span<const std::span<const std::byte>> pieces) = 0;
   virtual void want_write() = 0;
-  virtual std::string failure() const = 0;  // why kFailed, in words
+  virtual std::string failure() const = 0;  // why kFailed or kRefused, in words
   virtual void end_writing() = 0;           // the peer sees the end of the stream after what was written
   virtual void close() = 0;
   virtual bool is_open() const = 0;

@@ -19,6 +19,7 @@ const char* name_of(Ending ending) {
     case Ending::kFromOneOrigin: return "from_one_origin";
     case Ending::kKeptOut: return "kept_out";
     case Ending::kForeign: return "foreign";
+    case Ending::kNoTls: return "no_tls";
     case Ending::kTooLate: return "too_late";
     case Ending::kWrongVersion: return "wrong_version";
     case Ending::kNotAdmitted: return "not_admitted";

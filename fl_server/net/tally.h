@@ -76,6 +76,7 @@ enum class Ending : std::uint8_t {
   kFromOneOrigin,  // too many connections from its address
   kKeptOut,        // it has misbehaved too often
   kForeign,        // it does not speak gradwire
+  kNoTls,          // in plain text, too old a version, or a certificate that one of the two does not trust
   kTooLate,        // no Hello, Proof or Join in time
   kWrongVersion,   // of the protocol
   kNotAdmitted,    // its login was refused
@@ -133,6 +134,7 @@ struct Tally {
   // Queues: bytes that wait until peers take them, as of the last tick; bytes of replies that wait for the
   // end of their round.
   Gauge<std::uint64_t> bytes_to_write, bytes_staged;
+  Gauge<std::uint64_t> has_server;  // of a relay: 1 while it has its server, else 0
 
   // Clients and their replies.
   Gauge<std::uint64_t> clients;  // of the run

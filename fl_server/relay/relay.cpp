@@ -36,6 +36,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
  public:
   Relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets)
       : options_(options),
+        counts_{.tally = options.tally != nullptr ? *options.tally : unwatched_, .staging = {}},
         sockets_(std::move(sockets)),
         back_off_(options.back_off_base, options.back_off_cap, options.jitter_seed),
         last_contact_(sockets_->now()),
@@ -72,6 +73,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void on_accepted(std::unique_ptr<Socket> socket) override;
   void send_newcomer_away();
   void on_turned_away() override {
+    counts_.tally.end(Ending::kTurnedAway);
     if (!newcomers_.empty()) send_newcomer_away();
     if (!std::exchange(said_short_, true))
       log(LogLine::warning("no file descriptors are left: clients are turned away; raise 'ulimit -n'"));
@@ -97,8 +99,8 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void pass_round(Local& local);
 
   const RelayOptions& options_;
-  Tally tally_;  // nobody looks at it
-  ConnectionCounts counts_{.tally = tally_, .staging = {}};
+  Tally unwatched_;  // where nobody watches
+  ConnectionCounts counts_;
   const std::unique_ptr<SocketLayer> sockets_;              // connections are destroyed before it
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
   std::uint32_t channels_ = 0;                              // so far: none is used twice
@@ -138,6 +140,7 @@ void Relay::on_accepted(std::unique_ptr<Socket> socket) {
   const bool is_full = newcomers_.size() >= kMostNewcomers || counts_.open + 1 >= sockets_->most_sockets();
   if (is_full && !newcomers_.empty()) send_newcomer_away();
   if (locals_.size() >= kMostClients) return;
+  counts_.tally.accepted.add();
   const std::uint32_t channel = ++channels_;
   newcomers_.add(channel, socket->peer());
   auto& local = locals_[channel] =
@@ -153,6 +156,7 @@ void Relay::send_newcomer_away() {
   log(LogLine::warning("too many connections do not say who they are, most come from " +
                        newcomers_.crowded_origin() + ": the oldest of them makes room"));
   newcomers_.remove(channel);
+  counts_.tally.end(Ending::kCrowded);
   locals_.at(channel)->connection().close("");
 }
 
@@ -328,9 +332,16 @@ void Relay::on_tick() {
   if (upstream_) upstream_->check_time(now);
   if (sums_) sums_->check_time(now);
   if (paused_ && (!joined_ || upstream_->bytes_waiting() < kMostBytesWaiting / 2)) pause_clients(false);
+  std::uint64_t waiting = upstream_ ? upstream_->bytes_waiting() : 0, clients = 0;
   for (const auto& [channel, local] : locals_) {
     local->check_time(now);
+    waiting += local->connection().bytes_waiting();
+    clients += local->said_hello() && local->connection().open() ? 1 : 0;
   }
+  counts_.tally.open.set(counts_.open);
+  counts_.tally.bytes_to_write.set(waiting);
+  counts_.tally.connected.set(clients);
+  counts_.tally.has_server.set(joined_ ? 1 : 0);
   if (!upstream_ && !is_over_ && now >= next_try_) connect();
 }
 

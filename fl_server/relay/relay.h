@@ -34,7 +34,8 @@ struct RelayOptions {
   std::optional<Credentials> credentials;  // for the server; run_relay() takes them from the identity
   std::uint64_t jitter_seed = std::random_device{}();  // of the back-off
   bool handle_signals = true;
-  Log log;  // one line; may be empty
+  Tally* tally = nullptr;  // where it counts; null: nobody watches
+  Log log;                 // one line; may be empty
 };
 
 // One relay on any sockets: everything happens inside their wait().

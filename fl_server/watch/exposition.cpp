@@ -122,6 +122,13 @@ void write_run(Writer& to, const Tally& tally) {
               tally.rejections);
 }
 
+void write_times(Writer& to, const Tally& tally) {
+  to.histogram("gradwire_round_seconds", "Time from one commit to the next, with the evaluation between.",
+               tally.round_time);
+  to.histogram("gradwire_reply_seconds", "Time from a request to its whole reply.", tally.reply_time);
+  to.histogram("gradwire_commit_seconds", "Time to make a round durable.", tally.commit_time);
+}
+
 void write_process(Writer& to, const ProcessSeen& process) {
   to.metric("gradwire_build_info", "gauge", "1; the label says what build this is.");
   to.sample(std::uint64_t{1}, label("build", process.build));
@@ -135,13 +142,19 @@ void write_process(Writer& to, const ProcessSeen& process) {
 
 }  // namespace
 
-std::string exposition(const Tally& tally, const ProcessSeen& process) {
+std::string exposition(const Tally& tally, const ProcessSeen& process, Watched watched) {
+  const bool has_run = watched == Watched::kServer;
   Writer to;
-  write_run(to, tally);
-  to.metric("gradwire_clients", "gauge", "Clients of the run, by state.");
+  if (has_run) {
+    write_run(to, tally);
+  } else {
+    to.gauge("gradwire_relay_has_server", "1 while this relay has its server, else 0.",
+             tally.has_server.value());
+  }
+  to.metric("gradwire_clients", "gauge", "Clients of the run, or of the relay, by state.");
   const std::uint64_t clients = tally.clients.value(), connected = tally.connected.value();
   to.sample(connected, label("state", "connected"));
-  to.sample(clients > connected ? clients - connected : 0, label("state", "missing"));
+  if (has_run) to.sample(clients > connected ? clients - connected : 0, label("state", "missing"));
   to.gauge("gradwire_connections",
            "Connections that are open, also of peers that have not said who they are.", tally.open.value());
   to.counter("gradwire_connections_accepted_total", "Connections that were accepted.",
@@ -153,11 +166,10 @@ std::string exposition(const Tally& tally, const ProcessSeen& process) {
             "Bytes that wait: to be taken by peers (write), and replies that wait for the end of their round "
             "(replies).");
   to.sample(tally.bytes_to_write.value(), label("queue", "write"));
-  to.sample(tally.bytes_staged.value(), label("queue", "replies"));
-  to.histogram("gradwire_round_seconds", "Time from one commit to the next, with the evaluation between.",
-               tally.round_time);
-  to.histogram("gradwire_reply_seconds", "Time from a request to its whole reply.", tally.reply_time);
-  to.histogram("gradwire_commit_seconds", "Time to make a round durable.", tally.commit_time);
+  if (has_run) {
+    to.sample(tally.bytes_staged.value(), label("queue", "replies"));
+    write_times(to, tally);
+  }
   write_process(to, process);
   return to.take();
 }

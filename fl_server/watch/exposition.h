@@ -21,8 +21,10 @@ struct ProcessSeen {
   double open_descriptors = 0;  // files and sockets
 };
 
+enum class Watched { kServer, kRelay };  // a relay has clients and connections, but no run
+
 // All counts, each with a line that says what it is.
-std::string exposition(const Tally& tally, const ProcessSeen& process);
+std::string exposition(const Tally& tally, const ProcessSeen& process, Watched watched = Watched::kServer);
 
 // A name, with its labels as they stand (`gradwire_frames_total{direction="sent",kind="Round"}`), and a
 // value.

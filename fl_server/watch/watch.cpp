@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include "fl_server/watch/exposition.h"
 #include "fl_server/watch/pages.h"
 #include "proto/report/build_info.h"
 #include "proto/store/folder_disk.h"
@@ -54,7 +53,7 @@ ProcessSeen see_process(double started_seconds) {
 
 class Watch::Impl {
  public:
-  Impl(const Tally& tally, const Options& options) : tally_(tally) {
+  Impl(const Tally& tally, const Options& options) : tally_(tally), watched_(options.watched) {
     if (!options.state.empty()) disk_.emplace(options.state);
     if (!options.listen.empty()) {
       pages_ = serve_pages(options.listen, {{"/metrics", [this] { return Page{kExpositionType, text()}; }}});
@@ -74,7 +73,7 @@ class Watch::Impl {
   }
 
  private:
-  std::string text() const { return exposition(tally_, see_process(started_)); }
+  std::string text() const { return exposition(tally_, see_process(started_), watched_); }
 
   void work() {
     std::unique_lock lock(mutex_);
@@ -96,6 +95,7 @@ class Watch::Impl {
   }
 
   const Tally& tally_;
+  const Watched watched_;
   const double started_ =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   std::optional<FolderDisk> disk_;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "fl_server/net/tally.h"
+#include "fl_server/watch/exposition.h"
 
 namespace gradwire {
 
@@ -19,6 +20,7 @@ class Watch {
     std::filesystem::path state;  // the server's folder; empty: no file is written
     std::string listen;           // HOST:PORT for http://HOST:PORT/metrics; empty: nothing listens
     Log log;                      // may be empty
+    Watched watched = Watched::kServer;
   };
 
   // The tally must outlive it. Throws std::invalid_argument or std::runtime_error (one line) when it cannot

@@ -1,12 +1,15 @@
 #include "proto/secure/certificates.h"
 
+#include <arpa/inet.h>
 #include <array>
 #include <cstdint>
 #include <ifaddrs.h>
+#include <memory>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <openssl/rand.h>
+#include <openssl/x509v3.h>
 #include <set>
 #include <stdexcept>
 #include <sys/socket.h>
@@ -98,6 +101,10 @@ KeyPtr load_key(const fs::path& file) {
 // of it; may be empty.
 void make_leaf(const fs::path& folder, const fs::path& stem, const std::string& name, const char* usage,
                const std::string& alternatives, std::chrono::seconds validity) {
+  if (!fs::exists(folder / "ca.key"))
+    throw std::runtime_error(folder.string() +
+                             ": holds no authority (ca.key), which makes certificates: give the folder that "
+                             "gradwire-server init has made");
   const CertificatePtr ca = load_certificate(folder / "ca.pem");
   const KeyPtr ca_key = load_key(folder / "ca.key");
   const KeyPtr key = make_key();
@@ -152,6 +159,31 @@ std::string fingerprint_of(X509* certificate) {
 }
 
 std::string fingerprint_of(const fs::path& pem) { return fingerprint_of(load_certificate(pem).get()); }
+
+std::vector<std::string> hosts_in_certificate(const fs::path& pem) {
+  const CertificatePtr certificate = load_certificate(pem);
+  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> names(
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)),
+      GENERAL_NAMES_free);
+  std::vector<std::string> hosts;
+  for (int k = 0; names && k < sk_GENERAL_NAME_num(names.get()); ++k) {
+    int kind = 0;
+    const auto* const value = static_cast<const ASN1_STRING*>(
+        GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names.get(), k), &kind));
+    if (kind != GEN_DNS && kind != GEN_IPADD) continue;
+    const unsigned char* const bytes = ASN1_STRING_get0_data(value);
+    const int size = ASN1_STRING_length(value);
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (kind == GEN_DNS) {
+      hosts.emplace_back(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+    } else if ((size == 4 || size == 16) &&
+               ::inet_ntop(size == 4 ? AF_INET : AF_INET6, bytes, text.data(), text.size()) != nullptr) {
+      hosts.emplace_back(text.data());
+    }
+  }
+  return hosts;
+}
 
 std::vector<std::string> names_of_this_machine() {
   std::set<std::string> names = {"localhost", "127.0.0.1", "::1"};

@@ -26,6 +26,9 @@ void make_client_certificate(const std::filesystem::path& folder, const std::fil
 // SHA-256 of the first certificate of a PEM file, in base64url. Throws std::runtime_error.
 std::string fingerprint_of(const std::filesystem::path& pem);
 
+// The names and addresses that the first certificate of a PEM file is for. Throws std::runtime_error.
+std::vector<std::string> hosts_in_certificate(const std::filesystem::path& pem);
+
 // The names and addresses that a client may reach this machine under.
 std::vector<std::string> names_of_this_machine();
 

@@ -1,5 +1,6 @@
 #include "proto/secure/tls.h"
 
+#include <ctime>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -114,6 +115,12 @@ Result<bool> TlsServer::renew() {
   } catch (const std::exception& error) {
     return Error{error.what()};
   }
+}
+
+std::chrono::system_clock::time_point TlsServer::expires() const {
+  std::tm date{};
+  ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(impl_->context.get())), &date);
+  return std::chrono::system_clock::from_time_t(::timegm(&date));
 }
 
 // ---- the client ----

@@ -1,6 +1,7 @@
 // TLS 1.3 (or 1.2, where that is allowed) over OpenSSL, as a filter of bytes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -29,6 +30,8 @@ class TlsServer {
   // Reads the files again if they have changed; connections that are there keep the certificate they have.
   // False: they have not changed. Error: the new ones cannot be used, and the old ones stay.
   Result<bool> renew();
+  // When the certificate that new connections see ends.
+  std::chrono::system_clock::time_point expires() const;
 
  private:
   struct Impl;

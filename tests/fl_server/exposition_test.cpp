@@ -50,6 +50,20 @@ TEST(Exposition, SaysWhatWasCounted) {
   EXPECT_EQ(text["process_cpu_seconds_total"], 2.25);
 }
 
+TEST(Exposition, OfARelayHasItsClientsAndConnectionsAndNoRun) {
+  Tally tally;
+  tally.connected.set(4);
+  tally.has_server.set(1);
+  tally.accepted.add(6);
+  const std::string written = exposition(tally, some_process(), Watched::kRelay);
+  const PrometheusText text(written);
+  EXPECT_EQ(text["gradwire_clients{state=\"connected\"}"], 4);
+  EXPECT_EQ(text["gradwire_relay_has_server"], 1);
+  EXPECT_EQ(text["gradwire_connections_accepted_total"], 6);
+  for (const char* of_a_run : {"gradwire_round", "missing", "gradwire_loss", "_seconds_bucket"})
+    EXPECT_EQ(written.find(of_a_run), written.npos) << of_a_run;
+}
+
 TEST(Exposition, ReadsBackWhatItWrites) {
   Tally tally;
   tally.end(Ending::kForeign);

@@ -19,6 +19,10 @@ TEST_F(TcpHostileTest, HangsUpOnGarbageWithoutAWord) {
   scanner.send("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n");
   EXPECT_TRUE(scanner.is_hung_up_on());
   EXPECT_TRUE(logged("does not speak gradwire"));
+  FakeClient secure = connect();
+  secure.send("\x16\x03\x01\x02" + std::string(60, '\x01'));
+  EXPECT_TRUE(secure.is_hung_up_on());
+  EXPECT_TRUE(logged("it speaks TLS, and this end was started without --identity"));
   expect_served(0, 1);
 }
 

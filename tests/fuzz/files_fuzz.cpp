@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <unistd.h>
 
 #include "base/config_error.h"
@@ -69,6 +70,60 @@ void check_rows(const Dataset& data) {
   }
 }
 
+// What of(text) reads, of a file `name`: nothing if it refuses it, in words that begin with the name. A
+// stream of the same bytes gives the same rows; one that begins like a gzip file is inflated.
+template <class OfText, class OfStream>
+bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_stream) {
+  const auto path = write_scratch("rows", input);
+  const auto attempt = [&](auto read) -> std::optional<Dataset> {
+    try {
+      Dataset data = read();
+      check_rows(data);
+      return data;
+    } catch (const DataError& error) {
+      check_words(error, "");
+      return std::nullopt;
+    }
+  };
+  const auto whole = attempt([&]() -> Dataset {
+    try {
+      return of_text(text_of(input));
+    } catch (const DataError& error) {
+      check_words(error, name);
+      throw;
+    }
+  });
+  const auto streamed = attempt([&] { return of_stream(*stream_file_bytes(path)); });
+  const bool is_gzip = input.size() >= 2 && input[0] == std::byte{0x1f} && input[1] == std::byte{0x8b};
+  if (is_gzip) {
+    try {
+      (void)inflate_prefix(text_of(input), "f.gz", 1 << 16);
+    } catch (const DataError& error) {
+      check_words(error, "f.gz");
+    }
+    return streamed.has_value();
+  }
+  check(read_file_bytes(path, 1 << 20) == text_of(input), "a file has other bytes than were written");
+  check(whole.has_value() == streamed.has_value(),
+        "a stream is taken where text is not, or the other way round");
+  check(!whole || (whole->label == streamed->label && whole->value == streamed->value &&
+                   whole->column == streamed->column && whole->row_start == streamed->row_start),
+        "other rows come from a stream");
+  return whole.has_value();
+}
+
+// The times of two clients, a line each.
+void read_as_traces(const std::string& name) {
+  ClientSeconds seconds;
+  seconds.trace = name;
+  try {
+    read_traces(seconds, scratch_folder(), 2);
+    for (const auto& line : seconds.traces)
+      for (const double time : line) check(time > 0, "work of no time");
+  } catch (const ConfigError&) {
+  }
+}
+
 }  // namespace
 
 bool run_experiment(Input input) {
@@ -78,6 +133,13 @@ bool run_experiment(Input input) {
     const std::string again = to_toml(loaded.experiment);
     const LoadedExperiment twice = parse_experiment(again, "f.toml");
     check(settings_of(twice.experiment) == settings_of(loaded.experiment), "another experiment was written");
+    check(first_difference(twice.experiment, loaded.experiment).empty(), "an experiment differs from itself");
+    Experiment copy = twice.experiment;
+    copy_what_may_change(loaded.experiment, copy);
+    check(settings_of(copy) == settings_of(loaded.experiment), "a copy of the same settings changed some");
+    const LoadedExperiment from_file = load_experiment(write_scratch("f.toml", input));
+    check(settings_of(from_file.experiment) == settings_of(loaded.experiment),
+          "a file holds another experiment");
     const auto unpacked = unpack_experiment(pack_experiment(loaded.experiment));
     check(unpacked && settings_of(*unpacked) == settings_of(loaded.experiment),
           "another experiment travelled");
@@ -103,29 +165,24 @@ std::vector<Bytes> experiment_seeds() {
 }
 
 bool run_libsvm(Input input) {
-  try {
-    check_rows(parse_libsvm(text_of(input), "f.txt"));
-    return true;
-  } catch (const DataError& error) {
-    check_words(error, "f.txt");
-    return false;
-  }
+  return read_rows(
+      input, "f.txt", [](std::string_view text) { return parse_libsvm(text, "f.txt", 40); },
+      [](ByteStream& stream) { return parse_libsvm(stream, "f.txt", 40, {}); });
 }
 std::vector<Bytes> libsvm_seeds() {
-  return {bytes_of("-1 3:1 11:0.5 # a comment\n+1 1:-2e-3 2:4\n\n1 5:7\n")};
+  return {bytes_of("1 2:1e-400 3:-1e-999\n"),
+          bytes_of("-1 3:1 11:0.5 # a comment\n+1 1:-2e-3 2:4\n\n1 5:7\n")};
 }
 
 bool run_csv(Input input) {
-  try {
-    check_rows(parse_csv(text_of(input), "f.csv"));
-    return true;
-  } catch (const DataError& error) {
-    check_words(error, "f.csv");
-    return false;
-  }
+  read_as_traces(write_scratch("traces", input).filename());
+  return read_rows(
+      input, "f.csv", [](std::string_view text) { return parse_csv(text, "f.csv"); },
+      [](ByteStream& stream) { return parse_csv(stream, "f.csv", {}); });
 }
 std::vector<Bytes> csv_seeds() {
-  return {bytes_of("a,b,label\n0.5,2,-1\n3,4e2,1\n"), bytes_of("1, 0.5\r\n\r\n2,7\r\n")};
+  return {bytes_of("a,b,label\n0.5,2,-1\n3,4e2,1\n"), bytes_of("1, 0.5\r\n\r\n2,7\r\n"),
+          bytes_of("0.5,2\n3,7\n")};
 }
 
 // Two files, whose lengths come first.
@@ -187,6 +244,8 @@ std::vector<Bytes> numbers_seeds() {
   };
   check(save_numbers<double>(file, x).has_value(), "numbers cannot be saved");
   add();
+  write_model<double>(file, Vec<double>(600, 0.5));  // long enough to be mapped into memory
+  add();
   check(save_npy<float>(file, y).has_value(), "numbers cannot be saved");
   add();
   write_model<double>(file, x);
@@ -223,8 +282,17 @@ bool run_words(Input input) {
         if (seconds.trace.empty()) check(seconds.of(1, 3, 7) >= 0, "work of less than no time");
         return true;
       }
-      default: return read_toml_value(word).has_value();
+      default: {
+        const std::string quadratic =
+            "[problem]\nkind = \"quadratic\"\ndim = 5\n[clients]\ncount = 3\n[algorithm]\nname = "
+            "\"gd\"\nstep_size = 0.1\n";
+        (void)parse_experiment(quadratic, "f.toml", std::span(&word, 1));
+        return true;
+      }
     }
+  } catch (const ExperimentError& error) {  // of a value alone, too
+    check_words(error, "");
+    return read_toml_value(word).has_value();
   } catch (const ConfigError&) {
     return false;
   }
@@ -244,6 +312,7 @@ std::vector<Bytes> words_seeds() {
   add(2, "19");
   add(3, "0.1*sqrt*pareto:1.5+fail:0.1");
   add(4, "[1, 2.5, \"a\"]");
+  add(4, "run.rounds=7");
   return seeds;
 }
 

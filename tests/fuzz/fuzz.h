@@ -100,6 +100,10 @@ std::vector<Bytes> numbers_seeds();
 bool run_words(Input);
 std::vector<Bytes> words_seeds();
 
+// identity_fuzz.cpp
+bool run_identity(Input);
+std::vector<Bytes> identity_seeds();
+
 // store_fuzz.cpp
 bool run_snapshot(Input);
 std::vector<Bytes> snapshot_seeds();
@@ -109,5 +113,9 @@ std::vector<Bytes> journal_seeds();
 // server_fuzz.cpp
 bool run_server(Input);
 std::vector<Bytes> server_seeds();
+bool run_login(Input);
+std::vector<Bytes> login_seeds();
+bool run_relay(Input);
+std::vector<Bytes> relay_seeds();
 
 }  // namespace gradwire::fuzz

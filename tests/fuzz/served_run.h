@@ -10,6 +10,7 @@
 #include "fl_server/net/hub.h"
 #include "fl_server/net/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
+#include "fl_server/relay/relay.h"
 #include "fl_server/run_about.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"
@@ -102,20 +103,32 @@ struct Served {
   std::string why_not;              // the run did not end well; empty: it did
 };
 
-// `early`: the stranger is there before the clients have joined.
-inline Served serve(Input script, bool early, Disk& disk) {
+// `early`: the stranger is there before the clients have joined. `by_relay`: one client and the stranger come
+// through a relay.
+inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false) {
   const LoadedExperiment& loaded = served_experiment();
   Served served;
   SimulatedTime time;
   Random random(1, "served");
   const StreamWeather weather{.delay_seconds = 0.001};
   const PeerHabits habits;
-  Harbour harbour;
+  Harbour harbour, site;
   std::vector<std::unique_ptr<SimulatedPeer>> peers;
   for (std::uint32_t c = 0; c < kHonest; ++c)
-    peers.push_back(std::make_unique<SimulatedPeer>(time, random, weather, habits, harbour,
+    peers.push_back(std::make_unique<SimulatedPeer>(time, random, weather, habits,
+                                                    by_relay && c == 0 ? site : harbour,
                                                     "honest-" + std::to_string(c), 7 + c));
-  Stranger stranger(time, random, weather, harbour, script);
+  RelayOptions relay_options;
+  relay_options.upstream = "server:1";
+  relay_options.jitter_seed = 3;
+  std::unique_ptr<RelayRun> relay;
+  if (by_relay) {
+    auto sockets = std::make_unique<SimulatedSockets>(time, random, weather, site);
+    sockets->upstream = &harbour;
+    relay = make_relay(relay_options, std::move(sockets));
+    relay->start();
+  }
+  Stranger stranger(time, random, weather, by_relay ? site : harbour, script);
   try {
     HubOptions options;
     options.clients = kHonest;

@@ -2,6 +2,7 @@
 // writes anything. Unless he speaks for an honest client, nothing that he does changes a bit of the model.
 #include <cstring>
 
+#include "proto/secure/login.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/fuzz/served_run.h"
@@ -61,12 +62,13 @@ Encoded reply_of(ClientId client, std::uint64_t ticket, Codec<double>& codec, co
 
 }  // namespace
 
-// The first byte: whether he comes before the others have joined. Then his script (served_run.h).
-bool run_server(Input input) {
+namespace {
+
+bool run_served(Input input, bool by_relay) {
   Cursor cursor(input);
   const bool early = cursor.u8() % 2 == 1;
   SimulatedDisk disk;
-  const Served served = serve(cursor.rest(), early, disk);
+  const Served served = serve(cursor.rest(), early, disk, by_relay);
   const Served& expected = undisturbed();
   check(expected.why_not.empty() && expected.states.size() == kServedRounds,
         "the run without him does not end well");
@@ -76,6 +78,81 @@ bool run_server(Input input) {
   check(served.states == expected.states, "he changed the model of honest clients");
   return true;
 }
+
+}  // namespace
+
+// The first byte: whether he comes before the others have joined. Then his script (served_run.h).
+bool run_server(Input input) { return run_served(input, false); }
+// The same; he and one of the clients come through a relay.
+bool run_relay(Input input) { return run_served(input, true); }
+
+// A server that asks who its clients are, and knows nobody: whatever a script (served_run.h) says, nobody is
+// let in.
+bool run_login(Input input) {
+  class Nobody final : public Gate {
+   public:
+    const std::string& realm() const override { return realm_; }
+    Status admit(const Login& login) override {
+      const auto signed_text = login_message(realm_, login.name, login.key, login.nonce);
+      check(!verify(login.key, signed_text, login.proof.signature),
+            "somebody knew the number before it was drawn");
+      asked += 1;
+      return Error{"'" + login.name + "' is nobody"};
+    }
+    bool still_admits(const std::string&) override { return false; }
+    int asked = 0;
+
+   private:
+    const std::string realm_ = "realm";
+  } gate;
+  SimulatedTime time;
+  Random random(1, "login");
+  const StreamWeather weather{.delay_seconds = 0.001};
+  Harbour harbour;
+  HubOptions options;
+  options.clients = 1;
+  options.table = ClientTable(1);
+  options.experiment = "experiment";
+  options.gate = &gate;
+  Stranger stranger(time, random, weather, harbour, input);
+  Hub hub(options, std::make_unique<SimulatedSockets>(time, random, weather, harbour));
+  stranger.begin();
+  try {
+    hub.gather(std::chrono::seconds(90));
+    check(false, "nobody was let in");
+  } catch (const std::runtime_error&) {  // not all have joined
+  }
+  check(hub.table().joined_count() == 0, "somebody was let in");
+  return gate.asked > 0;
+}
+std::vector<Bytes> login_seeds() {
+  std::vector<Bytes> seeds;
+  wire::Proof proof;
+  proof.set_signature(std::string(64, 's'));
+  proof.set_token_mac(std::string(32, 'm'));
+  wire::Hello hello;
+  hello.set_protocol(kWireVersion);
+  hello.set_client_name("a");
+  hello.set_public_key(std::string(32, 'k'));
+  wire::Relay relay;
+  relay.set_protocol(kWireVersion);
+  relay.set_name("site");
+  relay.set_public_key(std::string(32, 'k'));
+  for (const bool is_relay : {false, true}) {
+    Bytes script;
+    put_connection(script, 0);
+    if (is_relay) {
+      put_frame(script, FrameType::kRelay, relay.SerializeAsString());
+    } else {
+      put_frame(script, FrameType::kHello, hello.SerializeAsString());
+    }
+    put_frame(script, FrameType::kProof, proof.SerializeAsString());
+    seeds.push_back(std::move(script));
+  }
+  return seeds;
+}
+
+std::vector<Bytes> relay_seeds() { return server_seeds(); }
 std::vector<Bytes> server_seeds() {
   std::vector<Bytes> seeds;
   for (const bool early : {false, true})
@@ -97,6 +174,17 @@ std::vector<Bytes> server_seeds() {
       }
       seeds.push_back(script);
     }
+  // He joins, begins a message, and says no more for 37 s.
+  Bytes slow = script_of(true);
+  put_connection(slow, 0);
+  put_frame(slow, FrameType::kHello, hello_header("slow"));
+  put_frame(slow, FrameType::kJoin, join_header());
+  put_u8(slow, 1);
+  put_sized(slow, bytes_of("GWR1"));
+  put_u8(slow, 3);
+  put_u8(slow, 148);
+  put_u8(slow, 4);
+  seeds.push_back(slow);
   wire::Relay relay;
   relay.set_protocol(kWireVersion);
   relay.set_adds(true);

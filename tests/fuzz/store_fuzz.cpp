@@ -115,6 +115,17 @@ std::vector<Bytes> snapshot_seeds() {
   return seeds;
 }
 
+namespace {
+
+void check_recovered(const std::string& state, const std::string& fresh, std::uint32_t round) {
+  const auto& states = left().states;
+  const bool is_known = state == fresh || std::find(states.begin(), states.end(), state) != states.end();
+  check(is_known, "a state was recovered that no server had");
+  check(round == 0 || state == states.at(round - 1), "the state is not that of its round");
+}
+
+}  // namespace
+
 // What happened to the files of a journal, each file number u8 and what u8: bytes change (place u16, new u8),
 // the end is lost (u16 bytes are left), the file is lost, it has other contents (u16 bytes).
 bool run_journal(Input input) {
@@ -149,13 +160,16 @@ bool run_journal(Input input) {
   const auto found =
       journal.recover({.snapshot = [&](std::span<const Section> sections) { return store.load(sections); },
                        .record = [&](std::string_view record) { return store.replay(record); }});
-  if (!found || !*found) return true;
-  const std::string state = half->save();
-  const bool is_known =
-      state == fresh || std::find(left().states.begin(), left().states.end(), state) != left().states.end();
-  check(is_known, "a state was recovered that no server had");
-  check(ledger.round == 0 || state == left().states.at(ledger.round - 1),
-        "the state is not that of its round");
+  const auto is_there = journal.is_there();
+  check(is_there.has_value(), "a disk that reads cannot be looked at");
+  if (found && *found) {
+    check_recovered(half->save(), fresh, ledger.round);
+    check(*is_there, "what was recovered is not there");
+  }
+  if (journal.remove()) {
+    const auto left_over = journal.is_there();
+    check(left_over && !*left_over, "a journal that was removed is there");
+  }
   return true;
 }
 std::vector<Bytes> journal_seeds() {

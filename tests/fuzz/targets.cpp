@@ -18,6 +18,9 @@ std::span<const Target> targets() {
       {"snapshot", run_snapshot, snapshot_seeds},
       {"journal", run_journal, journal_seeds},
       {"server", run_server, server_seeds},
+      {"login", run_login, login_seeds},
+      {"relay", run_relay, relay_seeds},
+      {"identity", run_identity, identity_seeds},
   };
   return kTargets;
 }

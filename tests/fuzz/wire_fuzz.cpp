@@ -1,5 +1,6 @@
 // Messages: frames, replies, requests, pieces, and the control frames of the handshake. The checksums of what
 // is behind them are made right, or the fuzzer would see nothing but wrong checksums.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
@@ -7,17 +8,20 @@
 #include <memory>
 
 #include "base/crc32c.h"
+#include "fl_server/net/join.h"
 #include "proto/secure/challenge.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/piece.h"
+#include "proto/wire/reply_tail.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace gradwire::fuzz {
 namespace {
 
-constexpr std::uint32_t kWireDim = 78;  // = 12 * 13 / 2, for rankr
+constexpr std::uint32_t kWireDim = 78;   // = 12 * 13 / 2, for rankr
+constexpr std::uint32_t kLongDim = 253;  // = 22 * 23 / 2: of sections that are long enough for zstd
 constexpr const char* kSpecs[] = {"identity",
                                   "randk:k=7",
                                   "randseqk:k=7",
@@ -33,20 +37,24 @@ constexpr const char* kSpecs[] = {"identity",
                                   "induced(topk:k=7,randk:k=7)",
                                   "bernoulli:p=0.5"};
 
+std::vector<CodecContext> make_contexts(std::uint32_t dim) {
+  std::vector<CodecContext> made;
+  for (const char* spec : kSpecs) {
+    CodecContext context;
+    context.seed = 42;
+    context.dim = dim;
+    context.clients = 4;
+    context.compressor = parse_compressor(spec, dim, 4);
+    made.push_back(context);
+  }
+  return made;
+}
+constexpr std::uint8_t kLongChoice = 8 * std::size(kSpecs);  // from here on
+
 // What the first byte of an input chooses.
 CodecContext context_of(std::uint8_t choice) {
-  static const auto contexts = [] {
-    std::vector<CodecContext> made;
-    for (const char* spec : kSpecs) {
-      CodecContext context;
-      context.seed = 42;
-      context.dim = kWireDim;
-      context.clients = 4;
-      context.compressor = parse_compressor(spec, kWireDim, 4);
-      made.push_back(context);
-    }
-    return made;
-  }();
+  static const auto short_ones = make_contexts(kWireDim), long_ones = make_contexts(kLongDim);
+  const auto& contexts = choice >= kLongChoice ? long_ones : short_ones;
   CodecContext context = contexts[choice % contexts.size()];
   if (choice / contexts.size() % 2 == 1) context.compressor_down = context.compressor;
   context.asynchronous = choice >= 2 * contexts.size();
@@ -96,8 +104,8 @@ bool same_payload(const Payload<Real>& a, const Payload<Real>& b) {
 
 template <class Real>
 void check_payload(const Payload<Real>& p) {
-  check(p.dim <= kWireDim, "a vector longer than the run's");
-  check(p.values.size() <= kWireDim * (kWireDim + 1) / 2, "more values than a vector has");
+  check(p.dim <= kLongDim, "a vector longer than the run's");
+  check(p.values.size() <= kLongDim * (kLongDim + 1) / 2, "more values than a vector has");
   std::uint64_t next = 0;
   for (const std::uint32_t index : p.indices) {
     check(index >= next && index < p.dim, "an index out of order or range");
@@ -164,6 +172,17 @@ bool run_request_of(std::uint8_t choice, Cursor input) {
   return true;
 }
 
+// A context in which a vector of equal numbers is sent as a zstd frame.
+CodecContext zstd_context() {
+  CodecContext context = context_of(kLongChoice);
+  context.zstd = {ZstdMode::Kind::kLevel, 3};
+  return context;
+}
+const Vec<double>& equal_numbers() {
+  static const Vec<double> made(kLongDim, 0.5);
+  return made;
+}
+
 // What each compressor makes of a vector, for seeds: f(number of the compressor, payload).
 template <class F>
 void for_each_payload(F f) {
@@ -175,6 +194,17 @@ void for_each_payload(F f) {
     Store<double> store;
     f(number, compress(context.compressor, v, {context.seed, 1, 4, Purpose::kCompressor}, scratch, store));
   }
+}
+
+// What a client says of its data, as a server reads it.
+void check_join(const wire::Join& join) {
+  const Result<ClientInfo> info = read_join(join, {});
+  if (!info) return check(info.error().message.starts_with("Join: "), "an error that does not say of what");
+  check(std::is_sorted(info->labels.begin(), info->labels.end()), "labels in disorder");
+  wire::Join again;
+  write_join(*info, again);
+  const Result<ClientInfo> twice = read_join(again, {});
+  check(twice && twice->labels == info->labels && twice->alphabet == info->alphabet, "another client joins");
 }
 
 }  // namespace
@@ -227,6 +257,14 @@ std::vector<Bytes> reply_seeds() {
     const std::array<ClientId, 2> covers{1, 2};
     if (number == 0) add(codec.encode(reply, covers), true);
   });
+  Codec<double> codec(zstd_context());
+  Uplink<double> reply;
+  reply.ticket = 9;
+  reply.client = 1;
+  reply.parts = {Payload<double>::dense(equal_numbers())};
+  Bytes input = message_input(2 * kLongChoice + 1, codec.encode(reply));
+  input.insert(input.begin() + 1, std::byte{0});
+  seeds.push_back(std::move(input));
   return seeds;
 }
 
@@ -254,6 +292,10 @@ std::vector<Bytes> request_seeds() {
     if (number < 4) add(codec.encode({Request::kRound, 8, 7}, encoded.get(), encoded.get(), 16));
     if (number == 0) add(codec.encode({Request::kGoodbye, 8, 7}, nullptr, nullptr));
   });
+  Codec<double> codec(zstd_context());
+  const auto body = codec.encode_body(Downlink<double>{4, 0, {Payload<double>::dense(equal_numbers())}});
+  seeds.push_back(
+      message_input(2 * kLongChoice + 1, codec.encode({Request::kRound, 8, 7}, body.get(), nullptr)));
   return seeds;
 }
 
@@ -301,6 +343,16 @@ bool run_pieces(Input input) {
   std::uint64_t rest = 0;
   for (const auto gap : assembly.spread(std::span(&target, 1))) rest += gap.size();
   check(rest + sum == whole.size(), "the gaps are not what is missing");
+  // What a client sends at the end, after such pieces.
+  Encoded reply;
+  reply.sections = {Input(source).first(whole.size() / 2),
+                    Input(source).first(whole.size() - whole.size() / 2)};
+  std::vector<PieceRange> ranges;
+  for (const auto& [at, bytes] : came) ranges.push_back({at, bytes});
+  const Encoded last = reply_without(reply, ranges);
+  std::uint64_t sent = 0;
+  for (const auto section : last.sections) sent += section.size();
+  check(sent == rest, "the last message is not what is missing");
   return true;
 }
 std::vector<Bytes> pieces_seeds() {
@@ -328,6 +380,18 @@ bool run_handshake(Input input) {
     check(!pieced_header(pieced->header.first(0)), "a field in nothing");
   }
   bool taken = read_piece(header).has_value();
+  // The rest of a reply, as a server sees it that has the front.
+  constexpr std::size_t kFromByte = 9;  // bytes of the last field, which says where the rest begins
+  const Input of_whole = header.first(header.size() - std::min(header.size(), kFromByte));
+  if (const auto from = tail_start(header, of_whole); from && *from <= header.size()) {
+    Bytes whole(header.begin(), header.end());
+    const std::array<std::span<std::byte>, 2> targets{std::span(whole).first(whole.size() / 3),
+                                                      std::span(whole).subspan(whole.size() / 3)};
+    std::uint64_t left = 0;
+    for (const auto target : rest_of(targets, *from)) left += target.size();
+    check(left + *from == whole.size(), "another rest is missing");
+    taken = true;
+  }
   std::deque<std::unique_ptr<google::protobuf::MessageLite>> messages;
   messages.push_back(std::make_unique<wire::Hello>());
   messages.push_back(std::make_unique<wire::Welcome>());
@@ -341,6 +405,7 @@ bool run_handshake(Input input) {
   if (parse_control(header, message)) {
     check(message.ByteSizeLong() <= header.size() + kMaxHeaderBytes, "a message longer than its bytes");
     taken = true;
+    if (const auto* const join = dynamic_cast<const wire::Join*>(&message)) check_join(*join);
   }
   const std::string line = one_line(text_of(header));
   check(line.size() <= 2000, "a line without end");
@@ -387,6 +452,14 @@ std::vector<Bytes> handshake_seeds() {
   piece.set_at_byte(0);
   piece.set_total(9000);
   add(6, piece);
+  Uplink<double> reply;
+  reply.parts = {Payload<double>::dense(equal_numbers())};
+  Codec<double> codec(zstd_context());
+  Bytes rest;
+  put_u8(rest, 0);
+  const Bytes header = bytes_of(reply_tail(codec.encode(reply), 5).header);
+  rest.insert(rest.end(), header.begin(), header.end());
+  seeds.push_back(std::move(rest));
   Bytes token;
   put_u8(token, 0);
   const Bytes text = bytes_of(Invitation{"a", {}, to_base64(sha256({}))}.text());

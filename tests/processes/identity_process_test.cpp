@@ -3,6 +3,7 @@
 #include <csignal>
 #include <gtest/gtest.h>
 
+#include "proto/secure/certificates.h"
 #include "tests/processes/process_fixture.h"
 
 namespace gradwire {
@@ -63,6 +64,9 @@ TEST_F(IdentityProcess, ARunBehindARelayGoesOnAfterTheServerWasKilled) {
   server = restart_server({"--identity", "identity"});
   expect_all_end_well(server, clients);
   EXPECT_EQ(relay.wait(), 0) << relay.log();
+  const std::string counts = read_file(folder.path() / "relay/counts.prom");
+  EXPECT_NE(counts.find("gradwire_connections_accepted_total "), counts.npos) << counts;
+  EXPECT_NE(counts.find("gradwire_relay_has_server "), counts.npos) << counts;
 
   const Ended known = run("gradwire-server", {"clients", "--identity", "identity"});
   for (const char* name : {"client-0", "client-1", "client-2", "site"})
@@ -89,6 +93,13 @@ TEST_F(IdentityProcess, CommandsThatCannotBeDoneSayWhyAndChangeNothing) {
   expect_refusal("gradwire-server", {"enroll", "x", "--identity", "nowhere"}, 1, "gradwire-server init");
   expect_refusal("gradwire-server", {"revoke", "x", "--identity", "identity"}, 1, "no client");
   expect_refusal("gradwire-server", {"enroll", "--identity", "identity"}, 2, "NAME");
+  expect_refusal("gradwire-server", {"renew", "--identity", "identity", "--out", "new"}, 1, "give --host");
+  const std::vector<std::string> site = {"enroll", "site", "--identity", "identity", "--relay", "site"};
+  ASSERT_EQ(run("gradwire-server", site).code, 0);
+  expect_refusal("gradwire-server",
+                 {"enroll", "site", "--identity", "identity", "--relay", "again", "--host", "relay"}, 1,
+                 "revoke it first");
+  expect_refusal("gradwire-server", {"renew", "--identity", "site"}, 1, "holds no authority");
   write_config();
   expect_refusal("gradwire-server",
                  {"run.toml", "--listen", "0.0.0.0:0", "--state", "s", "--identity", "nowhere"}, 2,
@@ -130,11 +141,37 @@ TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
       run("gradwire-client", client("stranger", {"--token", others[0], "--give-up-after-ms", "1"}));
   EXPECT_EQ(stranger.code, 1) << stranger.said;
   EXPECT_NE(stranger.said.find("another authority"), std::string::npos) << stranger.said;
-  const Ended plain = run("gradwire-client", client("", {"--give-up-after-ms", "1"}));
-  EXPECT_EQ(plain.code, 1) << plain.said;
-  EXPECT_NE(plain.said.find("speaks TLS"), std::string::npos) << plain.said;
+  expect_refusal("gradwire-client", client("", {}), 2, "speaks TLS");
+  const std::string no_tls = "gradwire_connections_ended_total{reason=\"no_tls\"} ";
+  EXPECT_TRUE(eventually([&] {
+    const std::string counts = read_file(state() / "counts.prom");
+    const std::size_t at = counts.find(no_tls);
+    return at != counts.npos && counts[at + no_tls.size()] >= '2';
+  })) << "a stranger that does not trust the server, and a client in plain text";
   for (const char* why : {"another key", "was revoked", "does not speak TLS"})
     EXPECT_NE(server.log().find(why), std::string::npos) << server.log();
+}
+
+TEST_F(IdentityProcess, ACertificateThatEndsSoonIsSaidAndRenewedForTheSameNamesWhileTheServerRuns) {
+  write_config();
+  const Ended init = run("gradwire-server", {"init", "identity", "--clients", "1", "--host", "127.0.0.1",
+                                             "--host", "fl.example.org", "--days", "3"});
+  ASSERT_EQ(init.code, 0) << init.said;
+  Process server = start_server({"--identity", "identity"});
+  ASSERT_TRUE(eventually([&] {
+    return server.log().find("warning: the certificate expires, ") != std::string::npos;
+  })) << server.log();
+  const Ended renewed = run("gradwire-server", {"renew", "--identity", "identity"});
+  ASSERT_EQ(renewed.code, 0) << renewed.said;
+  ASSERT_TRUE(eventually([&] {
+    return server.log().find("the certificate is a new one") != std::string::npos;
+  })) << server.log();
+  const auto names = hosts_in_certificate(folder.path() / "identity/server.pem");
+  EXPECT_EQ(names, (std::vector<std::string>{"127.0.0.1", "fl.example.org"}));
+  Process client = start_known(0, address, lines_of(init.said).at(0));
+  EXPECT_TRUE(eventually([&] { return client.log().find("joined as client") != std::string::npos; }))
+      << client.log();
+  EXPECT_NE(server.log().find("'client-0' has enrolled, with the key "), std::string::npos) << server.log();
 }
 
 TEST_F(IdentityProcess, AServerWithAnAuthorityForClientsServesThoseThatShowACertificate) {
