@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "fl_server/net/client_table.h"
+#include "fl_server/hub/client_table.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/run_plan.h"
 

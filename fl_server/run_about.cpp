@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "fl_server/net/join.h"
+#include "fl_server/hub/join.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"
 #include "proto/store/state.pb.h"

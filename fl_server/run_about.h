@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "fl_server/net/client_table.h"
+#include "fl_server/hub/client_table.h"
 #include "proto/config/experiment_file.h"
 
 namespace gradwire {

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/value.h"
 #include "fl_server/access/server_identity.h"
-#include "fl_server/net/hub.h"
+#include "fl_server/hub/hub.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/run_about.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "algorithms/methods.h"
-#include "fl_server/net/tcp_transport.h"
+#include "fl_server/hub/tcp_transport.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/start_point.h"
 #include "proto/report/metrics_file.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "fl_server/net/hub.h"
+#include "fl_server/hub/hub.h"
 #include "fl_server/net/tally.h"
 #include "fl_server/registry/registry.h"
 #include "fl_server/serve.h"

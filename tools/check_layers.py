@@ -21,7 +21,7 @@ _PROTO = f"{_ROUNDS} engine/files proto/wire proto/store proto/threads proto/con
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
-_SERVER = "fl_server/net fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/secure fl_server"
+_SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/secure fl_server"
 _EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/data experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
@@ -50,12 +50,13 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "proto/report": f"{_ROUNDS} engine/files proto/wire proto/store proto/config {_PROBLEMS}",
     "fl_client": f"{_ENGINE} {_PROTO} proto/secure",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
-    "fl_server/net": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure",
-    "fl_server/access": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net",
-    "fl_server/registry": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net",
-    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire proto/store proto/config {_PROBLEMS} proto/secure fl_server/net fl_server/access",
-    "fl_server/watch": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net",
-    "fl_server": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/registry fl_server/relay fl_server/access fl_server/watch",
+    "fl_server/net": "base proto/wire proto/secure",
+    "fl_server/hub": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net",
+    "fl_server/access": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net fl_server/hub",
+    "fl_server/registry": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net fl_server/hub",
+    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire proto/store proto/config {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/access",
+    "fl_server/watch": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/hub",
+    "fl_server": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
     "experiments/support": f"{_PROTO} {_PROBLEMS} cluster",
     "experiments/simulate": f"{_ENGINE} {_PROTO} proto/secure cluster fl_client experiments/support",
     "experiments/data": f"{_PROTO} cluster {_PROBLEMS} engine/data experiments/support",

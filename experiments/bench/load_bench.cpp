@@ -27,8 +27,8 @@
 #include "base/crc32c.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
+#include "fl_server/hub/tcp_transport.h"
 #include "fl_server/net/tcp_sockets.h"
-#include "fl_server/net/tcp_transport.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "fl_server/net/gate.h"
+#include "fl_server/hub/gate.h"
 
 namespace gradwire {
 

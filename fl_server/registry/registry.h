@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "fl_server/net/hub.h"
+#include "fl_server/hub/hub.h"
 #include "fl_server/registry/registry_file.h"
 #include "rounds/round_loop.h"
 

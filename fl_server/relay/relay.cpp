@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fl_server/access/server_identity.h"
-#include "fl_server/net/newcomers.h"
+#include "fl_server/hub/newcomers.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/relay/relay_local.h"
 #include "fl_server/relay/relay_sums.h"

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "fl_client/client.h"
+#include "fl_server/hub/tcp_transport.h"
 #include "fl_server/net/tcp_sockets.h"
-#include "fl_server/net/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"

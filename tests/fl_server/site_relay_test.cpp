@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include "fl_server/net/trunk.h"
+#include "fl_server/hub/trunk.h"
 #include "tests/fl_server/site_fixture.h"
 #include "tests/fl_server/trunk_fixture.h"
 #include "tests/support/sanitized.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "fl_server/net/trunk.h"
+#include "fl_server/hub/trunk.h"
 #include "tests/fl_server/tcp_fixture.h"
 
 namespace gradwire {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/crc32c.h"
-#include "fl_server/net/join.h"
+#include "fl_server/hub/join.h"
 #include "proto/secure/challenge.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/control_frame.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/net/hub.h"
-#include "fl_server/net/tcp_transport.h"
+#include "fl_server/hub/hub.h"
+#include "fl_server/hub/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/run_about.h"

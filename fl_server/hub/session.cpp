@@ -1,9 +1,9 @@
-#include "fl_server/net/session.h"
+#include "fl_server/hub/session.h"
 
 #include <cstring>
 #include <utility>
 
-#include "fl_server/net/join.h"
+#include "fl_server/hub/join.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "fl_server/net/channel_link.h"
+#include "fl_server/hub/channel_link.h"
 
 namespace gradwire {
 

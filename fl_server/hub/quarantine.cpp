@@ -1,4 +1,4 @@
-#include "fl_server/net/quarantine.h"
+#include "fl_server/hub/quarantine.h"
 
 #include <algorithm>
 #include <iterator>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/net/hub.h"
-#include "fl_server/net/sum_inbox.h"
+#include "fl_server/hub/hub.h"
+#include "fl_server/hub/sum_inbox.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/piece.h"
 #include "rounds/transport.h"

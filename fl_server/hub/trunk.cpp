@@ -1,4 +1,4 @@
-#include "fl_server/net/trunk.h"
+#include "fl_server/hub/trunk.h"
 
 namespace gradwire {
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "fl_server/net/hub_impl.h"
+#include "fl_server/hub/hub_impl.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "fl_server/net/join.h"
+#include "fl_server/hub/join.h"
 
 #include <algorithm>
 #include <cmath>

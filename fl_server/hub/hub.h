@@ -9,10 +9,10 @@
 #include <string>
 
 #include "base/log.h"
-#include "fl_server/net/client_table.h"
+#include "fl_server/hub/client_table.h"
+#include "fl_server/hub/gate.h"
+#include "fl_server/hub/quarantine.h"
 #include "fl_server/net/connection.h"
-#include "fl_server/net/gate.h"
-#include "fl_server/net/quarantine.h"
 #include "fl_server/net/tally.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "fl_server/net/newcomers.h"
+#include "fl_server/hub/newcomers.h"
 
 #include <arpa/inet.h>
 #include <array>

@@ -1,4 +1,4 @@
-#include "fl_server/net/channel_link.h"
+#include "fl_server/hub/channel_link.h"
 
 #include <utility>
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
-#include "fl_server/net/client_table.h"
+#include "fl_server/hub/client_table.h"
+#include "fl_server/hub/gate.h"
+#include "fl_server/hub/trunk.h"
 #include "fl_server/net/connection.h"
-#include "fl_server/net/gate.h"
-#include "fl_server/net/trunk.h"
 
 namespace gradwire {
 

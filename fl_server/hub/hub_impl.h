@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/net/hub.h"
-#include "fl_server/net/newcomers.h"
-#include "fl_server/net/session.h"
+#include "fl_server/hub/hub.h"
+#include "fl_server/hub/newcomers.h"
+#include "fl_server/hub/session.h"
 
 namespace gradwire {
 
