@@ -203,11 +203,11 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
                           " runs have results already; they are not run again"));
   std::mutex mutex;
   std::set<std::string> reasons;
-  // Many runs may fail for one reason, as a file that is missing.
+  // Many runs may fail for one reason, as a file that is missing. Where the disk is full, the log alone says
+  // it.
   const auto note_failure = [&](const RunOfSweep& run, const std::string& reason) {
     const std::string label = label_of(run, plan.varied);
-    std::ofstream(failure_file(folder, run))
-        << reason << '\n';  // if it cannot be written, the line below says all
+    std::ofstream(failure_file(folder, run)) << reason << '\n';
     const std::lock_guard lock(mutex);
     report.failed.push_back(label + ": " + reason);
     progress.note(LogLine::warning(reasons.insert(reason).second
@@ -260,6 +260,7 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
       fs::copy(from / kRuns / run.id, beside, fs::copy_options::recursive);
       fs::remove_all(to);  // of a run that was stopped
       fs::rename(beside, to);
+      fs::remove(failure_file(folder, run));
       ++report.done;
       failure.clear();
       break;
