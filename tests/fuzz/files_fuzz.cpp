@@ -70,7 +70,7 @@ void check_rows(const Dataset& data) {
   }
 }
 
-// What of(text) reads, of a file `name`: nothing if it refuses it, in words that begin with the name. A
+// What of_text() reads, of a file `name`: nothing if it refuses it, in words that begin with the name. A
 // stream of the same bytes gives the same rows; one that begins like a gzip file is inflated.
 template <class OfText, class OfStream>
 bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_stream) {

@@ -81,6 +81,8 @@ bool run_reply(Input);
 std::vector<Bytes> reply_seeds();
 bool run_request(Input);
 std::vector<Bytes> request_seeds();
+
+// handshake_fuzz.cpp
 bool run_pieces(Input);
 std::vector<Bytes> pieces_seeds();
 bool run_handshake(Input);

@@ -1,0 +1,208 @@
+// Pieces of replies, and the control frames of the handshake.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "base/crc32c.h"
+#include "fl_server/hub/join.h"
+#include "proto/secure/challenge.h"
+#include "proto/wire/codec.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/piece.h"
+#include "proto/wire/reply_tail.h"
+#include "proto/wire/wire.pb.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace gradwire::fuzz {
+namespace {
+
+// What a client says of its data, as a server reads it.
+void check_join(const wire::Join& join) {
+  const Result<ClientInfo> info = read_join(join, {});
+  if (!info) return check(info.error().message.starts_with("Join: "), "an error that does not say of what");
+  check(std::is_sorted(info->labels.begin(), info->labels.end()), "labels in disorder");
+  wire::Join again;
+  write_join(*info, again);
+  const Result<ClientInfo> twice = read_join(again, {});
+  check(twice && twice->labels == info->labels && twice->alphabet == info->alphabet, "another client joins");
+}
+
+}  // namespace
+
+// Pieces, one after the other: ticket u8, place u16, bytes u16, length of the whole u16, what it is
+// checksummed as u8.
+bool run_pieces(Input input) {
+  Cursor cursor(input);
+  Assembly assembly;
+  std::map<std::uint64_t, std::uint64_t> came;  // place and bytes
+  constexpr std::uint64_t kMost = 50'000;
+  const std::vector<std::byte> source(1 << 16, std::byte{5});
+  while (!cursor.at_end()) {
+    PieceHead head;
+    head.ticket = cursor.u8();
+    head.at = cursor.u16();
+    const std::uint64_t bytes = cursor.u16();
+    head.total = cursor.u16();
+    const bool damaged = cursor.u8() % 8 == 7;
+    const Input content = Input(source).first(bytes);
+    const Encoded message = encode_piece(head, content, crc32c(content) + (damaged ? 1 : 0));
+    const auto prefix = read_prefix(message.prefix, kMost);
+    if (!prefix) continue;
+    const auto read = read_piece(std::as_bytes(std::span(message.header)));
+    check(read && read->at == head.at && read->total == head.total, "another piece was read");
+    const std::uint64_t before = assembly.ticket();
+    const auto places = assembly.prepare(*read, *prefix, kMost);
+    if (!places) continue;
+    check(head.at + bytes <= head.total && head.total <= kMost, "a piece outside of its payload");
+    if (assembly.ticket() != before) came.clear();
+    std::memcpy(places->front().data(), content.data(), content.size());
+    if (!assembly.finish()) continue;
+    check(!damaged, "a damaged piece counts");
+    came[head.at] = bytes;
+  }
+  std::uint64_t sum = 0, end = 0;
+  for (const auto& [at, bytes] : came) {
+    check(at >= end, "pieces overlap");
+    sum += bytes;
+    end = at + bytes;
+  }
+  check(assembly.came() == sum, "the bytes are counted wrongly");
+  if (sum == 0) return false;
+  Bytes whole(assembly.total());
+  const std::span<std::byte> target(whole);
+  std::uint64_t rest = 0;
+  for (const auto gap : assembly.spread(std::span(&target, 1))) rest += gap.size();
+  check(rest + sum == whole.size(), "the gaps are not what is missing");
+  // What a client sends at the end, after such pieces.
+  Encoded reply;
+  reply.sections = {Input(source).first(whole.size() / 2),
+                    Input(source).first(whole.size() - whole.size() / 2)};
+  std::vector<PieceRange> ranges;
+  for (const auto& [at, bytes] : came) ranges.push_back({at, bytes});
+  const Encoded last = reply_without(reply, ranges);
+  std::uint64_t sent = 0;
+  for (const auto section : last.sections) sent += section.size();
+  check(sent == rest, "the last message is not what is missing");
+  return true;
+}
+std::vector<Bytes> pieces_seeds() {
+  Bytes seed;
+  const auto piece = [&](unsigned ticket, std::size_t at, std::size_t bytes) {
+    put_u8(seed, ticket);
+    put_u16(seed, at);
+    put_u16(seed, bytes);
+    put_u16(seed, 40'000);
+    put_u8(seed, 0);
+  };
+  piece(7, 20'000, 5'000);
+  piece(7, 0, 20'000);
+  piece(7, 25'000, 15'000);
+  piece(8, 4'096, 4'096);
+  return {seed};
+}
+
+bool run_handshake(Input input) {
+  Cursor cursor(input);
+  const std::uint8_t choice = cursor.u8();
+  const Input header = cursor.rest();
+  if (const auto pieced = pieced_header(header)) {
+    check(pieced->header.size() < header.size(), "a field of no bytes");
+    check(!pieced_header(pieced->header.first(0)), "a field in nothing");
+  }
+  bool taken = read_piece(header).has_value();
+  // The rest of a reply, as a server sees it that has the front.
+  constexpr std::size_t kFromByte = 9;  // bytes of the last field, which says where the rest begins
+  const Input of_whole = header.first(header.size() - std::min(header.size(), kFromByte));
+  if (const auto from = tail_start(header, of_whole); from && *from <= header.size()) {
+    Bytes whole(header.begin(), header.end());
+    const std::array<std::span<std::byte>, 2> targets{std::span(whole).first(whole.size() / 3),
+                                                      std::span(whole).subspan(whole.size() / 3)};
+    std::uint64_t left = 0;
+    for (const auto target : rest_of(targets, *from)) left += target.size();
+    check(left + *from == whole.size(), "another rest is missing");
+    taken = true;
+  }
+  std::deque<std::unique_ptr<google::protobuf::MessageLite>> messages;
+  messages.push_back(std::make_unique<wire::Hello>());
+  messages.push_back(std::make_unique<wire::Welcome>());
+  messages.push_back(std::make_unique<wire::Join>());
+  messages.push_back(std::make_unique<wire::Start>());
+  messages.push_back(std::make_unique<wire::Relay>());
+  messages.push_back(std::make_unique<wire::ErrorMessage>());
+  messages.push_back(std::make_unique<wire::Received>());
+  messages.push_back(std::make_unique<wire::Proof>());
+  auto& message = *messages[choice % messages.size()];
+  if (parse_control(header, message)) {
+    check(message.ByteSizeLong() <= header.size() + kMaxHeaderBytes, "a message longer than its bytes");
+    taken = true;
+    if (const auto* const join = dynamic_cast<const wire::Join*>(&message)) check_join(*join);
+  }
+  const std::string line = one_line(text_of(header));
+  check(line.size() <= 2000, "a line without end");
+  for (const char c : line) check(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a control character");
+  static const Credentials credentials = [] {
+    Credentials made{"a", "realm", SigningKey::generate(), {}};
+    made.token = Bytes32{};
+    return made;
+  }();
+  taken = answer_challenge(header, credentials).has_value() || taken;
+  if (const auto invitation = Invitation::parse(text_of(header))) {
+    const auto again = Invitation::parse(invitation->text());
+    check(again && again->name == invitation->name && again->secret == invitation->secret, "another token");
+    taken = true;
+  }
+  return taken;
+}
+std::vector<Bytes> handshake_seeds() {
+  std::vector<Bytes> seeds;
+  const auto add = [&](unsigned choice, const google::protobuf::MessageLite& message) {
+    Bytes seed;
+    put_u8(seed, choice);
+    const Bytes bytes = bytes_of(message.SerializeAsString());
+    seed.insert(seed.end(), bytes.begin(), bytes.end());
+    seeds.push_back(std::move(seed));
+  };
+  wire::Hello hello;
+  hello.set_protocol(kWireVersion);
+  hello.set_client_name("a");
+  hello.set_public_key(std::string(32, 'k'));
+  add(0, hello);
+  wire::Join join;
+  join.set_columns(3);
+  join.set_sample_count(9);
+  join.add_labels(-1);
+  join.set_alphabet("abc");
+  add(2, join);
+  wire::Challenge challenge;
+  challenge.set_nonce(std::string(32, 'n'));
+  challenge.set_realm("realm");
+  add(0, challenge);
+  wire::Piece piece;
+  piece.set_ticket(7);
+  piece.set_at_byte(0);
+  piece.set_total(9000);
+  add(6, piece);
+  Uplink<double> reply;
+  const Vec<double> numbers(9, 0.5);
+  reply.parts = {Payload<double>::dense(numbers)};
+  CodecContext context;
+  context.dim = 9;
+  context.clients = 4;
+  Codec<double> codec(context);
+  Bytes rest;
+  put_u8(rest, 0);
+  const Bytes header = bytes_of(reply_tail(codec.encode(reply), 5).header);
+  rest.insert(rest.end(), header.begin(), header.end());
+  seeds.push_back(std::move(rest));
+  Bytes token;
+  put_u8(token, 0);
+  const Bytes text = bytes_of(Invitation{"a", {}, to_base64(sha256({}))}.text());
+  token.insert(token.end(), text.begin(), text.end());
+  seeds.push_back(std::move(token));
+  return seeds;
+}
+
+}  // namespace gradwire::fuzz
