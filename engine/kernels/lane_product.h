@@ -6,26 +6,41 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// R rows by C vectors of lanes, accumulated in registers over the whole depth.
-template <bool kTransposed, int R, int C, class V, class T>
-GRADWIRE_KERNEL void lane_tile(const T* w, Index stride, Index depth, const T* x, Index x_stride,
-                               const T* bias, bool add, T* y, Index y_stride) {
+// R rows by C vectors of lanes: the bias, and what is there already.
+template <int R, int C, class V, class T>
+GRADWIRE_KERNEL void start_tile(const T* bias, bool add, const T* y, Index y_stride, V (*a)[C]) {
   constexpr int N = sizeof(V) / sizeof(T);
-  V a[R][C];
   GRADWIRE_UNROLL
   for (int r = 0; r < R; ++r) {
     const V b = splat<V>(bias != nullptr ? bias[r] : T(0));
     GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) a[r][c] = b;
   }
-  if (add) {
-    const T* row = y;
+  if (!add) return;
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r, next_row(y, y_stride)) {
     GRADWIRE_UNROLL
-    for (int r = 0; r < R; ++r, next_row(row, y_stride)) {
-      GRADWIRE_UNROLL
-      for (int c = 0; c < C; ++c) a[r][c] = load<V>(row + c * N) + a[r][c];
-    }
+    for (int c = 0; c < C; ++c) a[r][c] = load<V>(y + c * N) + a[r][c];
   }
+}
+
+template <int R, int C, class V, class T>
+GRADWIRE_KERNEL void store_tile(T* y, Index y_stride, const V (*a)[C]) {
+  constexpr int N = sizeof(V) / sizeof(T);
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r, next_row(y, y_stride)) {
+    GRADWIRE_UNROLL
+    for (int c = 0; c < C; ++c) store(y + c * N, a[r][c]);
+  }
+}
+
+// Accumulated in registers over the whole depth.
+template <bool kTransposed, int R, int C, class V, class T>
+GRADWIRE_KERNEL void lane_tile(const T* w, Index stride, Index depth, const T* x, Index x_stride,
+                               const T* bias, bool add, T* y, Index y_stride) {
+  constexpr int N = sizeof(V) / sizeof(T);
+  V a[R][C];
+  start_tile<R, C>(bias, add, y, y_stride, a);
   // Three base pointers; one per row would not fit the registers, and the compiler must not invent them.
   const T* base[3] = {w, R > 4 ? w + 4 * stride : w, R > 8 ? w + 8 * stride : w};
   for (Index k = 0; k < depth; ++k, x += x_stride) {
@@ -45,11 +60,7 @@ GRADWIRE_KERNEL void lane_tile(const T* w, Index stride, Index depth, const T* x
       asm("" : "+r"(base[0]), "+r"(base[1]), "+r"(base[2]));
     }
   }
-  GRADWIRE_UNROLL
-  for (int r = 0; r < R; ++r, next_row(y, y_stride)) {
-    GRADWIRE_UNROLL
-    for (int c = 0; c < C; ++c) store(y + c * N, a[r][c]);
-  }
+  store_tile<R, C>(y, y_stride, a);
 }
 
 template <bool kTransposed, int C, class V, class T>
@@ -144,12 +155,7 @@ GRADWIRE_KERNEL void pair_tile(const LaneProduct<T>& p, const T* w2, const T* x2
   constexpr int N = sizeof(V) / sizeof(T);
   V a[R][C];
   T* y = p.y + r * p.y_stride + l;
-  GRADWIRE_UNROLL
-  for (int i = 0; i < R; ++i) {
-    const T b = p.bias != nullptr ? p.bias[r + i] : T(0);
-    GRADWIRE_UNROLL
-    for (int c = 0; c < C; ++c) a[i][c] = p.add ? load<V>(y + i * p.y_stride + c * N) + b : splat<V>(b);
-  }
+  start_tile<R, C>(p.bias != nullptr ? p.bias + r : nullptr, p.add, y, p.y_stride, a);
   const Index at = r * p.w_stride;
   const T *x = p.x + l, *z = x2 + l;
   // Three base pointers for each, as in lane_tile().
@@ -170,11 +176,7 @@ GRADWIRE_KERNEL void pair_tile(const LaneProduct<T>& p, const T* w2, const T* x2
     ++base[0], ++base[1], ++base[2], ++other[0], ++other[1], ++other[2];
     asm("" : "+r"(base[0]), "+r"(base[1]), "+r"(base[2]), "+r"(other[0]), "+r"(other[1]), "+r"(other[2]));
   }
-  GRADWIRE_UNROLL
-  for (int i = 0; i < R; ++i) {
-    GRADWIRE_UNROLL
-    for (int c = 0; c < C; ++c) store(y + i * p.y_stride + c * N, a[i][c]);
-  }
+  store_tile<R, C>(y, p.y_stride, a);
 }
 
 template <class T>

@@ -21,15 +21,20 @@ GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, 
     for (; k + N <= in; k += N) {
       const V v = load<V>(x + k);
       V s = kAddX ? load<V>(dx + k) : V{};
+      // All loads before the stores: rows are often a multiple of 4 KB apart, and a processor lets a load
+      // wait for a store whose address ends alike.
+      V weight[R], sum[R];
       GRADWIRE_UNROLL
       for (int r = 0; r < R; ++r) {
-        const Index at = r * in + k;
-        const V weight = load<V>(w + at);
-        s = fma(q[r], weight, s);
-        if constexpr (kTo == To::kAssign)
-          store(dw + at, q[r] * v);
-        else if constexpr (kTo != To::kNone)
-          store(dw + at, fma(q[r], v, kTo == To::kSelf ? weight : load<V>(dw + at)));
+        weight[r] = load<V>(w + r * in + k);
+        sum[r] = kTo == To::kAdd ? load<V>(dw + r * in + k) : weight[r];
+      }
+      GRADWIRE_UNROLL
+      for (int r = 0; r < R; ++r) s = fma(q[r], weight[r], s);
+      if constexpr (kTo != To::kNone) {
+        GRADWIRE_UNROLL
+        for (int r = 0; r < R; ++r)
+          store(dw + r * in + k, kTo == To::kAssign ? q[r] * v : fma(q[r], v, sum[r]));
       }
       store(dx + k, s);
     }
