@@ -33,55 +33,117 @@ struct Eight {
   using V = Vec<T, N>;
 };
 
+// As many as 32 registers hold.
+template <class T>
+inline constexpr int kHeadsAtOnce = kRegisterBytes == 64 && Eight<T>::N == 8 ? 2 : 1;
+
 // Folds pairs of pairs: if it went one after the other, each step would wait for the one before.
 template <class V, class F>
 GRADWIRE_KERNEL V fold_eight(const V* v, F&& f) {
   return f(f(f(v[0], v[1]), f(v[2], v[3])), f(f(v[4], v[5]), f(v[6], v[7])));
 }
 
-// exp is the expensive part: computes two rows at a time where a register holds two.
-template <class T, int N>
-GRADWIRE_KERNEL void exp_of_eight(Vec<T, N>* e) {
+// exp is the expensive part: computes two registers at a time where one twice as wide holds them.
+template <class T, int N, int K>
+GRADWIRE_KERNEL void exp_of(Vec<T, N>* e) {
+  int t = 0;
   if constexpr (N == 8 && kNative<T> == 16) {
-    for (int t = 0; t < 8; t += 2) {
+    GRADWIRE_UNROLL
+    for (; t + 2 <= K; t += 2) {
       const auto both = exp<T, 16>(
           __builtin_shufflevector(e[t], e[t + 1], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
       e[t] = low_half<T, 16>(both);
       e[t + 1] = high_half<T, 16>(both);
     }
-  } else {
-    for (int t = 0; t < 8; ++t) e[t] = exp<T, N>(e[t]);
+  }
+  GRADWIRE_UNROLL
+  for (; t < K; ++t) e[t] = exp<T, N>(e[t]);
+}
+
+// exp(e[t]) in the lanes from t on, 0 below, for H heads. Row t lacks as many lanes as row 8 - t has, so both
+// fit one register.
+template <class T, int H>
+GRADWIRE_KERNEL void exp_of_triangles(Vec<T, 8> (*heads)[8]) {
+  using V = Vec<T, 8>;
+  V packed[H][5];
+  GRADWIRE_UNROLL
+  for (int h = 0; h < H; ++h) {
+    const V* e = heads[h];
+    packed[h][0] = e[0];
+    packed[h][1] = __builtin_shufflevector(e[1], e[7], 15, 1, 2, 3, 4, 5, 6, 7);
+    packed[h][2] = __builtin_shufflevector(e[2], e[6], 14, 15, 2, 3, 4, 5, 6, 7);
+    packed[h][3] = __builtin_shufflevector(e[3], e[5], 13, 14, 15, 3, 4, 5, 6, 7);
+    packed[h][4] = e[4];
+  }
+  exp_of<T, 8, 5 * H>(&packed[0][0]);
+  GRADWIRE_UNROLL
+  for (int h = 0; h < H; ++h) {
+    V* e = heads[h];
+    const V *p = packed[h], zero = {};
+    e[0] = p[0];
+    e[1] = __builtin_shufflevector(p[1], zero, 8, 1, 2, 3, 4, 5, 6, 7);
+    e[2] = __builtin_shufflevector(p[2], zero, 8, 9, 2, 3, 4, 5, 6, 7);
+    e[3] = __builtin_shufflevector(p[3], zero, 8, 9, 10, 3, 4, 5, 6, 7);
+    e[4] = __builtin_shufflevector(p[4], zero, 8, 9, 10, 11, 4, 5, 6, 7);
+    e[5] = __builtin_shufflevector(p[3], zero, 8, 9, 10, 11, 12, 0, 1, 2);
+    e[6] = __builtin_shufflevector(p[2], zero, 8, 9, 10, 11, 12, 13, 0, 1);
+    e[7] = __builtin_shufflevector(p[1], zero, 8, 9, 10, 11, 12, 13, 14, 0);
   }
 }
 
-template <class T>
+// H heads at once, each of which would wait for its own results.
+template <int H, class T>
 GRADWIRE_KERNEL void eight_forward(const T* k, const T* q, const T* v, Index size, Index L, bool causal,
                                    T scale, T* share, T* y) {
   constexpr int N = Eight<T>::N, C = Eight<T>::C;
   using V = typename Eight<T>::V;
+  const Index head = size * L;
   for (int c = 0; c < C; ++c) {
-    V e[8];
-    for (int t = 0; t < 8; ++t) e[t] = V{};
+    V e[H][8] = {};
     for (Index i = 0; i < size; ++i) {
-      const V query = load<V>(q + i * L + c * N) * scale;
-      for (int t = 0; t < 8; ++t) e[t] = fma(k[i * L + t], query, e[t]);
+      GRADWIRE_UNROLL
+      for (int h = 0; h < H; ++h) {
+        const V query = load<V>(q + h * head + i * L + c * N) * scale;
+        GRADWIRE_UNROLL
+        for (int t = 0; t < 8; ++t) e[h][t] = fma(k[h * head + i * L + t], query, e[h][t]);
+      }
     }
     if (causal) {
       const auto lane = lane_numbers<T, N>(c * N);
-      for (int t = 1; t < 8; ++t) e[t] = lane >= t ? e[t] : splat<V>(kMasked<T>);
-    }
-    const V top = fold_eight(e, [](V a, V b) { return larger(a, b); });
-    for (int t = 0; t < 8; ++t) e[t] -= top;
-    exp_of_eight<T, N>(e);  // 0 where masked
-    const V part = T(1) / fold_eight(e, [](V a, V b) { return a + b; });
-    for (int t = 0; t < 8; ++t) store(share + t * 8 + c * N, e[t] *= part);
-    for (Index i = 0; i < size; ++i) {
-      V even = {}, odd = {};
-      for (int t = 0; t < 8; t += 2) {
-        even = fma(v[i * L + t], e[t], even);
-        odd = fma(v[i * L + t + 1], e[t + 1], odd);
+      GRADWIRE_UNROLL
+      for (int h = 0; h < H; ++h) {
+        GRADWIRE_UNROLL
+        for (int t = 1; t < 8; ++t) e[h][t] = lane >= t ? e[h][t] : splat<V>(kMasked<T>);
       }
-      store(y + i * L + c * N, even + odd);
+    }
+    GRADWIRE_UNROLL
+    for (int h = 0; h < H; ++h) {
+      const V top = fold_eight(e[h], [](V a, V b) { return larger(a, b); });
+      GRADWIRE_UNROLL
+      for (int t = 0; t < 8; ++t) e[h][t] -= top;
+    }
+    if constexpr (N == 8)
+      causal ? exp_of_triangles<T, H>(e) : exp_of<T, N, 8 * H>(&e[0][0]);
+    else
+      exp_of<T, N, 8 * H>(&e[0][0]);  // 0 where masked
+    GRADWIRE_UNROLL
+    for (int h = 0; h < H; ++h) {
+      const V part = T(1) / fold_eight(e[h], [](V a, V b) { return a + b; });
+      GRADWIRE_UNROLL
+      for (int t = 0; t < 8; ++t) store(share + h * 64 + t * 8 + c * N, e[h][t] *= part);
+    }
+    for (Index i = 0; i < size; ++i) {
+      GRADWIRE_UNROLL
+      for (int h = 0; h < H; ++h) {
+        const T* value = v + h * head + i * L;
+        V even = {}, odd = {};
+        GRADWIRE_UNROLL
+        for (int t = 0; t < 8; t += 2) {
+          even = fma(value[t], e[h][t], even);
+          odd = fma(value[t + 1], e[h][t + 1], odd);
+        }
+        store(y + h * head + i * L + c * N, even + odd);
+      }
     }
   }
 }
@@ -109,8 +171,8 @@ GRADWIRE_KERNEL void eight_backward(const T* k, const T* q, const T* v, const T*
     for (int t = 0; t < 8; ++t)
       store(score + t * 8 + c * N, fma(-total, load<V>(share + t * 8 + c * N), d[t]) * scale);
   }
-  transpose<T>(share, 8, 8, 8, share_t, 8);
-  transpose<T>(score, 8, 8, 8, score_t, 8);
+  transpose_block<T>(share, 8, 8, 8, share_t, 8);
+  transpose_block<T>(score, 8, 8, 8, score_t, 8);
   for (Index i = 0; i < size; ++i) {
     for (int c = 0; c < C; ++c) {
       V a = {}, b = {}, e = {};
@@ -285,15 +347,19 @@ void attention_forward(const Attention<T>& a, T* y) {
   const Index size = a.channels / a.heads, L = a.lanes;
   const Index square = a.positions * a.padded();
   const T scale = attention_scale<T>(size);
-  for (Index s = 0; s < a.samples; ++s)
-    for (Index h = 0; h < a.heads; ++h) {
-      const Index at = h * size * L + s * a.positions;
-      T* share = a.share + (s * a.heads + h) * square;
-      if (a.positions == 8)
-        eight_forward(a.key + at, a.query + at, a.value + at, size, L, a.causal, scale, share, y + at);
-      else
-        head_forward(a, a.key + at, a.query + at, a.value + at, share, y + at);
+  for (Index s = 0; s < a.samples; ++s) {
+    const auto at = [&](Index h) { return h * size * L + s * a.positions; };
+    const auto share = [&](Index h) { return a.share + (s * a.heads + h) * square; };
+    if (a.positions == 8) {
+      in_runs<kHeadsAtOnce<T>>(a.heads, [&]<int H>(Index h) {
+        eight_forward<H>(a.key + at(h), a.query + at(h), a.value + at(h), size, L, a.causal, scale, share(h),
+                         y + at(h));
+      });
+      continue;
     }
+    for (Index h = 0; h < a.heads; ++h)
+      head_forward(a, a.key + at(h), a.query + at(h), a.value + at(h), share(h), y + at(h));
+  }
   for (Index c = 0; c < a.channels; ++c)
     for (Index l = a.samples * a.positions; l < L; ++l) y[c * L + l] = y[c * L];
 }

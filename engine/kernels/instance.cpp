@@ -7,6 +7,7 @@
 #include "engine/kernels/images.h"
 #include "engine/kernels/lane_product.h"
 #include "engine/kernels/norm.h"
+#include "engine/kernels/one_lane.h"
 #include "engine/kernels/peak.h"
 #include "engine/kernels/rows.h"
 #include "engine/kernels/sums.h"

@@ -6,23 +6,51 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// R rows by C vectors of lanes, accumulated in registers over the whole depth.
+// R rows by C vectors of lanes: the bias, and what is there already.
+template <int R, int C, class V, class T>
+GRADWIRE_KERNEL void start_tile(const T* bias, bool add, const T* y, Index y_stride, V (*a)[C]) {
+  constexpr int N = sizeof(V) / sizeof(T);
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r) {
+    const V b = splat<V>(bias != nullptr ? bias[r] : T(0));
+    GRADWIRE_UNROLL
+    for (int c = 0; c < C; ++c) a[r][c] = b;
+  }
+  if (!add) return;
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r, next_row(y, y_stride)) {
+    GRADWIRE_UNROLL
+    for (int c = 0; c < C; ++c) a[r][c] = load<V>(y + c * N) + a[r][c];
+  }
+}
+
+template <int R, int C, class V, class T>
+GRADWIRE_KERNEL void store_tile(T* y, Index y_stride, const V (*a)[C]) {
+  constexpr int N = sizeof(V) / sizeof(T);
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r, next_row(y, y_stride)) {
+    GRADWIRE_UNROLL
+    for (int c = 0; c < C; ++c) store(y + c * N, a[r][c]);
+  }
+}
+
+// Accumulated in registers over the whole depth.
 template <bool kTransposed, int R, int C, class V, class T>
 GRADWIRE_KERNEL void lane_tile(const T* w, Index stride, Index depth, const T* x, Index x_stride,
                                const T* bias, bool add, T* y, Index y_stride) {
   constexpr int N = sizeof(V) / sizeof(T);
   V a[R][C];
-  for (int r = 0; r < R; ++r) {
-    const T b = bias != nullptr ? bias[r] : T(0);
-    for (int c = 0; c < C; ++c) a[r][c] = add ? load<V>(y + r * y_stride + c * N) + b : splat<V>(b);
-  }
+  start_tile<R, C>(bias, add, y, y_stride, a);
   // Three base pointers; one per row would not fit the registers, and the compiler must not invent them.
   const T* base[3] = {w, R > 4 ? w + 4 * stride : w, R > 8 ? w + 8 * stride : w};
   for (Index k = 0; k < depth; ++k, x += x_stride) {
     V v[C];
+    GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) v[c] = load<V>(x + c * N);
+    GRADWIRE_UNROLL
     for (int r = 0; r < R; ++r) {
       const T q = kTransposed ? w[r] : base[r / 4][r % 4 * stride];
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c) a[r][c] = fma(q, v[c], a[r][c]);
     }
     if constexpr (kTransposed) {
@@ -32,8 +60,7 @@ GRADWIRE_KERNEL void lane_tile(const T* w, Index stride, Index depth, const T* x
       asm("" : "+r"(base[0]), "+r"(base[1]), "+r"(base[2]));
     }
   }
-  for (int r = 0; r < R; ++r)
-    for (int c = 0; c < C; ++c) store(y + r * y_stride + c * N, a[r][c]);
+  store_tile<R, C>(y, y_stride, a);
 }
 
 template <bool kTransposed, int C, class V, class T>
@@ -57,46 +84,45 @@ inline void lane_product_of(const LaneProduct<T>& p) {
 }
 
 // For lanes that fill half a register, and transposed weights: a register holds the weights of many rows
-// instead, which lie side by side, and turned_rows() transposes the result. Computes kLanes x (C registers
-// and a half one) at a time.
-template <int kLanes, int C, bool kHalf, class T>
-GRADWIRE_KERNEL void turned_tile(const T* w, Index stride, Index depth, const T* x, Index x_stride, T* rows) {
-  constexpr int N = kNative<T>, kRow = C * N + (kHalf ? N / 2 : 0);
+// instead, which lie side by side, and the result is transposed. Computes N / 2 lanes x (C registers and a
+// half one) at a time.
+template <int C, bool kHalf, class T>
+GRADWIRE_KERNEL void turned_rows(const LaneProduct<T>& p, Index first) {
+  constexpr int N = kNative<T>, L = N / 2;
   using V = Vec<T, N>;
-  using H = Vec<T, kHalf ? N / 2 : N>;
-  V a[kLanes][C > 0 ? C : 1] = {};
-  H b[kLanes] = {};
-  for (Index k = 0; k < depth; ++k, w += stride, x += x_stride) {
+  using H = Vec<T, L>;
+  V a[L][C > 0 ? C : 1] = {};
+  H b[L] = {};
+  const T *w = p.w + first, *x = p.x;
+  for (Index k = 0; k < p.depth; ++k, w += p.w_stride, x += p.x_stride) {
     V v[C > 0 ? C : 1];
+    GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) v[c] = load<V>(w + c * N);
     H h = {};
     if constexpr (kHalf) h = load<H>(w + C * N);
-    for (int l = 0; l < kLanes; ++l) {
+    GRADWIRE_UNROLL
+    for (int l = 0; l < L; ++l) {
       const V q = splat<V>(x[l]);
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c) a[l][c] = fma(q, v[c], a[l][c]);
       if constexpr (kHalf) b[l] = fma(low_half<T, N>(q), h, b[l]);
     }
   }
-  for (int l = 0; l < kLanes; ++l) {
-    for (int c = 0; c < C; ++c) store(rows + l * kRow + c * N, a[l][c]);
-    if constexpr (kHalf) store(rows + l * kRow + C * N, b[l]);
+  T* y = p.y + first * p.y_stride;
+  const auto put = [&](H * square) __attribute__((always_inline)) {
+    transpose_registers<L>(square);
+    GRADWIRE_UNROLL
+    for (int r = 0; r < L; ++r, next_row(y, p.y_stride)) store(y, p.add ? load<H>(y) + square[r] : square[r]);
+  };
+  GRADWIRE_UNROLL
+  for (int c = 0; c < C; ++c) {
+    H low[L], high[L];
+    GRADWIRE_UNROLL
+    for (int l = 0; l < L; ++l) low[l] = low_half<T, N>(a[l][c]), high[l] = high_half<T, N>(a[l][c]);
+    put(low);
+    put(high);
   }
-}
-
-template <int C, bool kHalf, class T>
-GRADWIRE_KERNEL void turned_rows(const LaneProduct<T>& p, Index first) {
-  constexpr int N = kNative<T>, L = N / 2, kRow = C * N + (kHalf ? N / 2 : 0);
-  alignas(64) T rows[L * kRow], square[L * L];
-  turned_tile<L, C, kHalf>(p.w + first, p.w_stride, p.depth, p.x, p.x_stride, rows);
-  for (int c = 0; c < kRow; c += L) {
-    transpose_square<L>(rows + c, kRow, square, L);
-    for (int r = 0; r < L; ++r) {
-      using V = Vec<T, L>;
-      T* y = p.y + (first + c + r) * p.y_stride;
-      const V v = load<V>(square + r * L);
-      store(y, p.add ? load<V>(y) + v : v);
-    }
-  }
+  if constexpr (kHalf) put(b);
 }
 
 // REQUIRES: rows is a multiple of half a register, and no bias.
@@ -129,10 +155,7 @@ GRADWIRE_KERNEL void pair_tile(const LaneProduct<T>& p, const T* w2, const T* x2
   constexpr int N = sizeof(V) / sizeof(T);
   V a[R][C];
   T* y = p.y + r * p.y_stride + l;
-  for (int i = 0; i < R; ++i) {
-    const T b = p.bias != nullptr ? p.bias[r + i] : T(0);
-    for (int c = 0; c < C; ++c) a[i][c] = p.add ? load<V>(y + i * p.y_stride + c * N) + b : splat<V>(b);
-  }
+  start_tile<R, C>(p.bias != nullptr ? p.bias + r : nullptr, p.add, y, p.y_stride, a);
   const Index at = r * p.w_stride;
   const T *x = p.x + l, *z = x2 + l;
   // Three base pointers for each, as in lane_tile().
@@ -142,16 +165,18 @@ GRADWIRE_KERNEL void pair_tile(const LaneProduct<T>& p, const T* w2, const T* x2
                        w2 + at + (R > 8 ? 8 : 0) * p.w_stride};
   for (Index k = 0; k < p.depth; ++k, x += p.x_stride, z += p.x_stride) {
     V v[C], u[C];
+    GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) v[c] = load<V>(x + c * N), u[c] = load<V>(z + c * N);
+    GRADWIRE_UNROLL
     for (int i = 0; i < R; ++i) {
       const T q = base[i / 4][i % 4 * p.w_stride], g = other[i / 4][i % 4 * p.w_stride];
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c) a[i][c] = fma(g, u[c], fma(q, v[c], a[i][c]));
     }
     ++base[0], ++base[1], ++base[2], ++other[0], ++other[1], ++other[2];
     asm("" : "+r"(base[0]), "+r"(base[1]), "+r"(base[2]), "+r"(other[0]), "+r"(other[1]), "+r"(other[2]));
   }
-  for (int i = 0; i < R; ++i)
-    for (int c = 0; c < C; ++c) store(y + i * p.y_stride + c * N, a[i][c]);
+  store_tile<R, C>(y, p.y_stride, a);
 }
 
 template <class T>

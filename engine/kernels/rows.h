@@ -29,37 +29,52 @@ GRADWIRE_KERNEL void dot_tile(const T* w, const T* x, Index n, Index stride, con
   V a[R][C][U] = {};
   Index k = 0;
   for (; k + N * U <= n; k += N * U) {
+    GRADWIRE_UNROLL
     for (int u = 0; u < U; ++u) {
       V q[R];  // the weights stay in registers, the data are loaded one by one
+      GRADWIRE_UNROLL
       for (int r = 0; r < R; ++r) q[r] = load<V>(w + r * stride + k + u * N);
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c) {
         const V v = load<V>(x + c * stride + k + u * N);
+        GRADWIRE_UNROLL
         for (int r = 0; r < R; ++r) a[r][c][u] = fma(q[r], v, a[r][c][u]);
       }
     }
   }
   T total[R][C];
   constexpr bool kFour = C % 4 == 0 && N >= 4;
+  GRADWIRE_UNROLL
   for (int r = 0; r < R; ++r) {
-    if constexpr (U > 1)
+    if constexpr (U > 1) {
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c)
         for (int u = 1; u < U; ++u) a[r][c][0] += a[r][c][u];
+    }
     if constexpr (kFour && U == 1) {
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; c += 4) store(&total[r][c], sums_of<T, N, 4>(&a[r][c][0]));
     } else {
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c) total[r][c] = sum<T, N>(a[r][c][0]);
     }
   }
   if (k < n) {
-    for (int r = 0; r < R; ++r)
+    GRADWIRE_UNROLL
+    for (int r = 0; r < R; ++r) {
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c)
         total[r][c] = rest_of_dot(w + r * stride, x + c * stride, k, n, total[r][c]);
+    }
   }
-  for (int r = 0; r < R; ++r)
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r) {
+    GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) {
       const T base = add ? y[r * y_stride + c] : bias != nullptr ? bias[r] : T(0);
       y[r * y_stride + c] = base + total[r][c];
     }
+  }
 }
 
 inline constexpr bool kManyRegisters = kRegisterBytes == 64 || kTileRows == 12;
@@ -100,9 +115,11 @@ GRADWIRE_KERNEL void single_tangent_tile(const RowAffine<T>& p, const RowTangent
   const T *w = p.w + r * p.in, *v = t.v + r * p.in;
   V a[R][U] = {}, b[R][U] = {};
   Index k = 0;
-  for (; k + N * U <= p.in; k += N * U)
+  for (; k + N * U <= p.in; k += N * U) {
+    GRADWIRE_UNROLL
     for (int u = 0; u < U; ++u) {
       const V x = load<V>(p.x + k + u * N), dx = load<V>(t.dx + k + u * N);
+      GRADWIRE_UNROLL
       for (int i = 0; i < R; ++i) {
         const V q = load<V>(w + i * p.in + k + u * N);
         a[i][u] = fma(q, x, a[i][u]);
@@ -110,6 +127,8 @@ GRADWIRE_KERNEL void single_tangent_tile(const RowAffine<T>& p, const RowTangent
         b[i][u] = fma(load<V>(v + i * p.in + k + u * N), x, b[i][u]);
       }
     }
+  }
+  GRADWIRE_UNROLL
   for (int i = 0; i < R; ++i) {
     const T total = rest_of_dot(w + i * p.in, p.x, k, p.in, sum<T, N>(a[i][0] + a[i][1]));
     y[r + i] = (p.bias != nullptr ? p.bias[r + i] : T(0)) + total;
@@ -141,27 +160,35 @@ GRADWIRE_KERNEL void outer_tile(const T* dy, Index lanes, const T* x, Index in, 
   using H = Vec<T, kHalf ? N / 2 : N>;
   V a[R][C > 0 ? C : 1];
   H b[R];
-  for (int r = 0; r < R; ++r) {
-    for (int c = 0; c < C; ++c) a[r][c] = add ? load<V>(dw + r * in + c * N) : V{};
-    if constexpr (kHalf) b[r] = add ? load<H>(dw + r * in + C * N) : H{};
+  const T* from = dw;
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r, next_row(from, in)) {
+    GRADWIRE_UNROLL
+    for (int c = 0; c < C; ++c) a[r][c] = add ? load<V>(from + c * N) : V{};
+    if constexpr (kHalf) b[r] = add ? load<H>(from + C * N) : H{};
   }
   // Two base pointers; one per row would not fit the registers, and the compiler must not invent them.
   const T* base[2] = {dy, R > 4 ? dy + 4 * lanes : dy};
   for (const T* const end = dy + lanes; base[0] != end; ++base[0], ++base[1], x += in) {
     asm("" : "+r"(base[0]), "+r"(base[1]));
     V v[C > 0 ? C : 1];
+    GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) v[c] = load<V>(x + c * N);
     H h = {};
     if constexpr (kHalf) h = load<H>(x + C * N);
+    GRADWIRE_UNROLL
     for (int r = 0; r < R; ++r) {
       const V q = splat<V>(base[r / 4][r % 4 * lanes]);
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c) a[r][c] = fma(q, v[c], a[r][c]);
       if constexpr (kHalf) b[r] = fma(low_half<T, N>(q), h, b[r]);
     }
   }
-  for (int r = 0; r < R; ++r) {
-    for (int c = 0; c < C; ++c) store(dw + r * in + c * N, a[r][c]);
-    if constexpr (kHalf) store(dw + r * in + C * N, b[r]);
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r, next_row(dw, in)) {
+    GRADWIRE_UNROLL
+    for (int c = 0; c < C; ++c) store(dw + c * N, a[r][c]);
+    if constexpr (kHalf) store(dw + C * N, b[r]);
   }
 }
 
@@ -219,19 +246,28 @@ void outer(const T* dy, Index out, Index lanes, const T* x, Index in, bool add, 
 template <int R, int C, bool kAdd, class T>
 GRADWIRE_KERNEL void back_tile(const T* dy, Index lanes, const T* w, Index n, Index stride, T* dx) {
   T q[R][C];
-  for (int r = 0; r < R; ++r)
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r) {
+    GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) q[r][c] = dy[r * lanes + c];
+  }
   Index k = 0;
   const auto columns = [&]<int N>() __attribute__((always_inline)) {
     using V = Vec<T, N>;
     V slope[R][C];
-    for (int r = 0; r < R; ++r)
+    GRADWIRE_UNROLL
+    for (int r = 0; r < R; ++r) {
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c) slope[r][c] = splat<V>(q[r][c]);
+    }
     for (; k + N <= n; k += N) {
       V v[R];
+      GRADWIRE_UNROLL
       for (int r = 0; r < R; ++r) v[r] = load<V>(w + r * stride + k);
+      GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c) {
         V a = kAdd ? load<V>(dx + c * stride + k) : V{};
+        GRADWIRE_UNROLL
         for (int r = 0; r < R; ++r) a = fma(slope[r][c], v[r], a);
         store(dx + c * stride + k, a);
       }
@@ -239,12 +275,15 @@ GRADWIRE_KERNEL void back_tile(const T* dy, Index lanes, const T* w, Index n, In
   };
   columns.template operator()<kNative<T>>();
   if constexpr (kNative < T >> kNarrow<T>) columns.template operator()<kNarrow<T>>();
-  for (; k < n; ++k)
+  for (; k < n; ++k) {
+    GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) {
       T s = kAdd ? dx[c * stride + k] : T(0);
+      GRADWIRE_UNROLL
       for (int r = 0; r < R; ++r) s = scalar_fma(q[r][c], w[r * stride + k], s);
       dx[c * stride + k] = s;
     }
+  }
 }
 
 // The other way round: the sums of C lanes and U registers of N columns stay while `units` rows of weights
@@ -254,18 +293,28 @@ GRADWIRE_KERNEL void back_sums_tile(const T* dy, Index units, Index lanes, const
                                     T* dx) {
   using V = Vec<T, N>;
   V a[C][U];
-  for (int c = 0; c < C; ++c)
-    for (int u = 0; u < U; ++u) a[c][u] = add ? load<V>(dx + c * in + u * N) : V{};
+  const T* from = dx;
+  GRADWIRE_UNROLL
+  for (int c = 0; c < C; ++c, next_row(from, in)) {
+    GRADWIRE_UNROLL
+    for (int u = 0; u < U; ++u) a[c][u] = add ? load<V>(from + u * N) : V{};
+  }
   for (const T* const end = dy + units * lanes; dy != end; dy += lanes, w += in) {
     V v[U];
+    GRADWIRE_UNROLL
     for (int u = 0; u < U; ++u) v[u] = load<V>(w + u * N);
+    GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) {
       const V q = splat<V>(dy[c]);
+      GRADWIRE_UNROLL
       for (int u = 0; u < U; ++u) a[c][u] = fma(q, v[u], a[c][u]);
     }
   }
-  for (int c = 0; c < C; ++c)
-    for (int u = 0; u < U; ++u) store(dx + c * in + u * N, a[c][u]);
+  GRADWIRE_UNROLL
+  for (int c = 0; c < C; ++c, next_row(dx, in)) {
+    GRADWIRE_UNROLL
+    for (int u = 0; u < U; ++u) store(dx + u * N, a[c][u]);
+  }
 }
 
 // REQUIRES: a multiple of 4 lanes.
@@ -322,67 +371,6 @@ void row_backward(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
       }
     });
   }
-}
-
-// ---- one lane: dx and dw in one pass over the weights ----
-
-enum class To { kAssign, kAdd, kSelf, kNone };  // dw =, dw +=, dw is w, and no dw
-
-template <bool kAddX, To kTo, int R, class T>
-GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, T* dx, T* dw) {
-  Index k = 0;
-  const auto columns = [&]<int N>() __attribute__((always_inline)) {
-    using V = Vec<T, N>;
-    for (; k + N <= in; k += N) {
-      const V v = load<V>(x + k);
-      V s = kAddX ? load<V>(dx + k) : V{};
-      for (int r = 0; r < R; ++r) {
-        const Index at = r * in + k;
-        const V q = load<V>(w + at);
-        s = fma(dy[r], q, s);
-        if constexpr (kTo == To::kAssign)
-          store(dw + at, dy[r] * v);
-        else if constexpr (kTo != To::kNone)
-          store(dw + at, fma(dy[r], v, kTo == To::kSelf ? q : load<V>(dw + at)));
-      }
-      store(dx + k, s);
-    }
-  };
-  columns.template operator()<kNative<T>>();
-  if constexpr (kNative < T >> kNarrow<T>) columns.template operator()<kNarrow<T>>();
-  for (; k < in; ++k) {
-    T s = kAddX ? dx[k] : T(0);
-    for (int r = 0; r < R; ++r) {
-      const Index at = r * in + k;
-      const T q = w[at];
-      s = scalar_fma(dy[r], q, s);
-      if constexpr (kTo != To::kNone)
-        dw[at] = kTo == To::kAssign ? dy[r] * x[k] : scalar_fma(dy[r], x[k], kTo == To::kSelf ? q : dw[at]);
-    }
-    dx[k] = s;
-  }
-}
-
-template <class T>
-void single_backward(const RowAffine<T>& p, const T* dy, bool add_x, T* dx, bool add_w, T* dw) {
-  in_runs<4>(p.out, [&]<int R>(Index o) {
-    const Index at = o * p.in;
-    const auto run = [&]<To kTo>() {
-      T* to = kTo == To::kNone ? nullptr : dw + at;
-      if (add_x || o > 0)
-        single_tile<true, kTo, R>(dy + o, p.x, p.w + at, p.in, dx, to);
-      else
-        single_tile<false, kTo, R>(dy + o, p.x, p.w + at, p.in, dx, to);
-    };
-    if (dw == nullptr)
-      run.template operator()<To::kNone>();
-    else if (dw == p.w)
-      run.template operator()<To::kSelf>();
-    else if (add_w)
-      run.template operator()<To::kAdd>();
-    else
-      run.template operator()<To::kAssign>();
-  });
 }
 
 }  // namespace gradwire::GRADWIRE_ISA

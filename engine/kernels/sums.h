@@ -14,28 +14,42 @@ GRADWIRE_KERNEL void lane_sums_of(const T* d, Index lanes, bool add, T* g) {
   Index l = 0;
   if (lanes >= kNative<T>) {
     V s[K] = {};
-    for (; l + kNative<T> <= lanes; l += kNative<T>)
+    for (; l + kNative<T> <= lanes; l += kNative<T>) {
+      GRADWIRE_UNROLL
       for (int i = 0; i < K; ++i) s[i] += load<V>(d + i * lanes + l);
+    }
     total += sums_of<T, kNative<T>, K>(s);
   }
   if constexpr (kNative < T >> K)
     for (; l + K <= lanes; l += K) {
       Sums s[K];
+      GRADWIRE_UNROLL
       for (int i = 0; i < K; ++i) s[i] = load<Sums>(d + i * lanes + l);
       total += sums_of<T, K, K>(s);
     }
-  for (; l < lanes; ++l)
+  for (; l < lanes; ++l) {
+    GRADWIRE_UNROLL
     for (int i = 0; i < K; ++i) total[i] += d[i * lanes + l];
+  }
   store(g, total);
+}
+
+// One lane: nothing to sum.
+template <class T>
+void add_lane(const T* d, Index channels, bool add, T* g) {
+  using V = Vec<T, kNarrow<T>>;
+  Index c = 0;
+  for (; c + kNarrow<T> <= channels; c += kNarrow<T>)
+    store(g + c, (add ? load<V>(g + c) : V{}) + load<V>(d + c));
+  for (; c < channels; ++c) g[c] = (add ? g[c] : T(0)) + d[c];
 }
 
 template <class T>
 void lane_sums(const T* d, Index channels, Index lanes, bool add, T* g) {
+  if (lanes == 1) return add_lane(d, channels, add, g);
+  constexpr int K = kNative<T> < 8 ? kNative<T> : 8;
   Index c = 0;
-  if (lanes > 1) {
-    constexpr int K = kNative<T> < 8 ? kNative<T> : 8;
-    for (; c + K <= channels; c += K) lane_sums_of<T, K>(d + c * lanes, lanes, add, g + c);
-  }
+  for (; c + K <= channels; c += K) lane_sums_of<T, K>(d + c * lanes, lanes, add, g + c);
   for (; c < channels; ++c) {
     T total = add ? g[c] : T(0);
     for (Index l = 0; l < lanes; ++l) total += d[c * lanes + l];
@@ -67,27 +81,53 @@ void lane_grams(const T* x, Index channels, Index lanes, Index distances, T* g) 
   });
 }
 
-// 8 x 8 (float) or 4 x 4 numbers by rounds of interleaving.
-template <int K, class T>
-GRADWIRE_KERNEL void transpose_square(const T* x, Index x_stride, T* y, Index y_stride) {
-  using V = Vec<T, K>;
-  V a[K], b[K];
-  const auto zip = [](const V* from, V* to) {
+// A square of 8 x 8 (float) or 4 x 4 numbers, row by row, by rounds of interleaving; of eight first in each
+// half of a register, which takes less time than across it.
+template <int K, class V>
+GRADWIRE_KERNEL void transpose_registers(V* a) {
+  V b[K];
+  if constexpr (K == 8) {
+    GRADWIRE_UNROLL
+    for (int i = 0; i < K; i += 2) {
+      b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+      b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    V c[K];
+    GRADWIRE_UNROLL
+    for (int i = 0; i < K; i += 4) {
+      GRADWIRE_UNROLL
+      for (int k = 0; k < 2; ++k) {
+        c[i + 2 * k] = __builtin_shufflevector(b[i + k], b[i + k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        c[i + 2 * k + 1] = __builtin_shufflevector(b[i + k], b[i + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+      }
+    }
+    GRADWIRE_UNROLL
     for (int i = 0; i < K / 2; ++i) {
-      if constexpr (K == 8) {
-        to[2 * i] = __builtin_shufflevector(from[i], from[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-        to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-      } else {
+      a[i] = __builtin_shufflevector(c[i], c[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+      a[i + 4] = __builtin_shufflevector(c[i], c[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+  } else {
+    static_assert(K == 4);
+    const auto zip = [](const V* from, V* to) {
+      GRADWIRE_UNROLL
+      for (int i = 0; i < K / 2; ++i) {
         to[2 * i] = __builtin_shufflevector(from[i], from[i + 2], 0, 4, 1, 5);
         to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + 2], 2, 6, 3, 7);
       }
-    }
-  };
-  for (int i = 0; i < K; ++i) a[i] = load<V>(x + i * x_stride);
-  zip(a, b);
-  zip(b, a);
-  if constexpr (K == 8) zip(a, b);
-  for (int i = 0; i < K; ++i) store(y + i * y_stride, K == 8 ? b[i] : a[i]);
+    };
+    zip(a, b);
+    zip(b, a);
+  }
+}
+
+template <int K, class T>
+GRADWIRE_KERNEL void transpose_square(const T* x, Index x_stride, T* y, Index y_stride) {
+  Vec<T, K> a[K];
+  GRADWIRE_UNROLL
+  for (int i = 0; i < K; ++i) a[i] = load<Vec<T, K>>(x + i * x_stride);
+  transpose_registers<K>(a);
+  GRADWIRE_UNROLL
+  for (int i = 0; i < K; ++i) store(y + i * y_stride, a[i]);
 }
 
 template <class T>

@@ -20,6 +20,11 @@
 
 #define GRADWIRE_KERNEL [[gnu::always_inline]] inline
 
+// Before a loop over the registers of a tile. Left to itself GCC 12 unrolls such loops only after it has
+// decided which arrays live in registers, and sends every tile through the stack before its first and behind
+// its last step.
+#define GRADWIRE_UNROLL _Pragma("GCC unroll 16")
+
 namespace gradwire::GRADWIRE_ISA {
 
 template <class T, int N>
@@ -74,6 +79,13 @@ template <class V, class T>
 GRADWIRE_KERNEL void store(T* p, V v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
+// Goes down one row of a matrix. Only so does the compiler take row after row: it would compute the addresses
+// of all rows of a tile beforehand, which do not fit the registers.
+template <class T>
+GRADWIRE_KERNEL void next_row(T*& p, Index stride) {
+  p += stride;
+  asm("" : "+r"(p));
+}
 // q in every lane; q - 0 is q for every q, -0 too, so the compiler removes the subtraction.
 template <class V, class T>
 GRADWIRE_KERNEL V splat(T q) {
@@ -120,9 +132,44 @@ GRADWIRE_KERNEL double scalar_fma(double a, double b, double c) {
 #endif
 }
 
+// a > b ? a : b, which is b where either is nan: what the instruction does, and GCC does not know. (GCC 12
+// warns of the unmasked forms of 64 bytes.)
 template <class V>
 GRADWIRE_KERNEL V larger(V a, V b) {
+#if defined(__x86_64__)
+  constexpr int kBytes = sizeof(V);
+  constexpr bool kFloat = sizeof(a[0]) == 4;
+#if defined(__AVX512F__)
+  if constexpr (kBytes == 64 && kFloat) return (V)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+  if constexpr (kBytes == 64 && !kFloat) return (V)_mm512_maskz_max_pd(0xff, (__m512d)a, (__m512d)b);
+#endif
+#if defined(__AVX__)
+  if constexpr (kBytes == 32 && kFloat) return (V)_mm256_max_ps((__m256)a, (__m256)b);
+  if constexpr (kBytes == 32 && !kFloat) return (V)_mm256_max_pd((__m256d)a, (__m256d)b);
+#endif
+  if constexpr (kBytes == 16 && kFloat) return (V)_mm_max_ps((__m128)a, (__m128)b);
+  if constexpr (kBytes == 16 && !kFloat) return (V)_mm_max_pd((__m128d)a, (__m128d)b);
+#endif
   return a > b ? a : b;
+}
+// a < b ? a : b, which is b where either is nan.
+template <class V>
+GRADWIRE_KERNEL V smaller(V a, V b) {
+#if defined(__x86_64__)
+  constexpr int kBytes = sizeof(V);
+  constexpr bool kFloat = sizeof(a[0]) == 4;
+#if defined(__AVX512F__)
+  if constexpr (kBytes == 64 && kFloat) return (V)_mm512_maskz_min_ps(0xffff, (__m512)a, (__m512)b);
+  if constexpr (kBytes == 64 && !kFloat) return (V)_mm512_maskz_min_pd(0xff, (__m512d)a, (__m512d)b);
+#endif
+#if defined(__AVX__)
+  if constexpr (kBytes == 32 && kFloat) return (V)_mm256_min_ps((__m256)a, (__m256)b);
+  if constexpr (kBytes == 32 && !kFloat) return (V)_mm256_min_pd((__m256d)a, (__m256d)b);
+#endif
+  if constexpr (kBytes == 16 && kFloat) return (V)_mm_min_ps((__m128)a, (__m128)b);
+  if constexpr (kBytes == 16 && !kFloat) return (V)_mm_min_pd((__m128d)a, (__m128d)b);
+#endif
+  return a < b ? a : b;
 }
 
 // One over the square root, each lane rounded as by 1 / sqrt.

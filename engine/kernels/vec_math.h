@@ -44,8 +44,7 @@ GRADWIRE_KERNEL ExpParts<Vec<T, N>> exp_parts(Vec<T, N> x) {
   constexpr T kLn2High = kFloat ? T(0.693359375) : T(0.693147180369123816490);
   constexpr T kLn2Low = kFloat ? T(-2.12194440054690583e-4) : T(1.90821492927058770002e-10);
   constexpr int kMantissaBits = kFloat ? 23 : 52;
-  x = x < kExpLow<T> ? splat<V>(kExpLow<T>) : x;
-  x = x > kHigh ? splat<V>(kHigh) : x;
+  x = smaller(splat<V>(kHigh), larger(splat<V>(kExpLow<T>), x));
   const V shifted = fma(T(1.4426950408889634), x, splat<V>(kRounder));
   const V power = shifted - kRounder;
   const V r = fma(-kLn2Low, power, fma(-kLn2High, power, x));

@@ -1,5 +1,6 @@
 // The gradient of the input of an affine map of rows, dx[l][k] (+)= sum_o dy[o][l] w[o][k]: whatever tiles a
 // kernel takes for the size, the units are added one after the other, so the bits are those of a plain loop.
+// So are those of one lane, whose weight gradient is made in the same pass.
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -53,6 +54,40 @@ void expect_input_gradients_of_rows(Index in, Index out, Index lanes, bool add) 
   }
 }
 
+enum class WeightGradient { kNone, kAssigned, kAdded, kDescent };
+
+template <class Real>
+void expect_gradients_of_one_lane(Index in, Index out, WeightGradient kind, bool add) {
+  const auto size = [](Index n) { return static_cast<std::size_t>(n + kSlack); };
+  const std::vector<Real> w = normal_numbers<Real>(size(out * in), "w"),
+                          dy = normal_numbers<Real>(size(out), "dy"), x = normal_numbers<Real>(size(in), "x"),
+                          input = normal_numbers<Real>(size(in), "dx"),
+                          sum = normal_numbers<Real>(size(out * in), "dw");
+  for (const Kernels<Real>* kernels : available_kernels<Real>()) {
+    SCOPED_TRACE(std::string(kernels->name) + ", " + std::to_string(in) + " to " + std::to_string(out) +
+                 ", weight gradient " + std::to_string(static_cast<int>(kind)) + (add ? ", added" : ""));
+    const bool fused = std::string(kernels->name) != "baseline";
+    const auto multiply_add = [&](Real a, Real b, Real c) { return fused ? std::fma(a, b, c) : a * b + c; };
+    std::vector<Real> dx = input, dw = kind == WeightGradient::kDescent ? w : sum, dx_twin = input,
+                      dw_twin = dw;
+    const Real* weights = kind == WeightGradient::kDescent ? dw.data() : w.data();
+    kernels->single_backward({weights, nullptr, out, in, x.data(), 1}, dy.data(), add, dx.data(),
+                             kind == WeightGradient::kAdded,
+                             kind == WeightGradient::kNone ? nullptr : dw.data());
+    for (Index o = 0; o < out; ++o)
+      for (Index k = 0; k < in; ++k) {
+        const auto at = static_cast<std::size_t>(o * in + k), column = static_cast<std::size_t>(k);
+        const Real slope = dy[static_cast<std::size_t>(o)];
+        dx_twin[column] = multiply_add(slope, w[at], add || o > 0 ? dx_twin[column] : Real(0));
+        if (kind == WeightGradient::kAssigned) dw_twin[at] = slope * x[column];
+        if (kind == WeightGradient::kAdded || kind == WeightGradient::kDescent)
+          dw_twin[at] = multiply_add(slope, x[column], dw_twin[at]);
+      }
+    EXPECT_EQ(std::memcmp(dx.data(), dx_twin.data(), dx.size() * sizeof(Real)), 0);
+    EXPECT_EQ(std::memcmp(dw.data(), dw_twin.data(), dw.size() * sizeof(Real)), 0);
+  }
+}
+
 TEST(RowKernels, AddTheUnitsOfAnInputGradientOneAfterTheOther) {
   for (const Index in : {1, 3, 16, 37, 132})
     for (const Index out : {1, 15, 16, 127, 129})
@@ -62,6 +97,17 @@ TEST(RowKernels, AddTheUnitsOfAnInputGradientOneAfterTheOther) {
           expect_input_gradients_of_rows<double>(in, out, lanes, add);
         }
   expect_input_gradients_of_rows<float>(1024, 130, 16, true);
+}
+
+TEST(RowKernels, GiveBothGradientsOfOneLaneInOnePass) {
+  for (const Index in : {1, 3, 4, 16, 37, 132})
+    for (const Index out : {1, 2, 3, 4, 9})
+      for (const auto kind : {WeightGradient::kNone, WeightGradient::kAssigned, WeightGradient::kAdded,
+                              WeightGradient::kDescent})
+        for (const bool add : {false, true}) {
+          expect_gradients_of_one_lane<float>(in, out, kind, add);
+          expect_gradients_of_one_lane<double>(in, out, kind, add);
+        }
 }
 
 }  // namespace
