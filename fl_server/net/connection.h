@@ -36,7 +36,7 @@ struct WireTimes {
   }
 };
 
-inline constexpr std::size_t kReadBytes = 8192;  // of a socket at a time; a small message arrives in one read
+inline constexpr std::size_t kReadBytes = 4096;  // of a socket at a time; a small message arrives in one read
 
 // Of all connections of one server.
 struct ConnectionCounts {  // outlives what the socket layer still has to do
