@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <memory>
 #include <netinet/in.h>
@@ -22,10 +21,10 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/bench/load_answers.h"
 #include "fl_client/client.h"
 #include "proto/secure/tls.h"
 #include "proto/wire/back_off.h"
-#include "proto/wire/codec.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 
@@ -40,60 +39,6 @@ constexpr milliseconds kNanComesAgain{50};  // one that sends no numbers
 constexpr milliseconds kSlowByte{300};      // between two bytes of a slow one
 constexpr std::chrono::seconds kHeartbeat{10};
 constexpr std::size_t kGarbageBytes = 600;
-
-// What clients send.
-class Answers {
- public:
-  virtual ~Answers() = default;
-  // A whole Reply. `nan`: one of its numbers is none.
-  virtual std::string reply(std::uint32_t client, const wire::Round& round, bool nan) = 0;
-};
-
-template <class Real>
-class AnswersOf final : public Answers {
- public:
-  explicit AnswersOf(const LoadOptions& options)
-      : is_empty_(options.reply == LoadOptions::Reply::kNothing), values_(options.dim) {
-    CodecContext context;
-    context.dim = options.dim;
-    context.clients = options.clients();
-    context.compressor = Identity{};
-    context.zstd.kind = ZstdMode::Kind::kOff;
-    codec_ = std::make_unique<Codec<Real>>(context);
-  }
-
-  std::string reply(std::uint32_t client, const wire::Round& round, bool nan) override {
-    Uplink<Real> up;
-    up.ticket = round.ticket();
-    up.round = round.body().round();
-    up.client = client;
-    up.grad_calls = 1;
-    if (is_empty_) {
-      up.parts = {Payload<Real>::nothing(static_cast<std::uint32_t>(values_.size()))};
-    } else {
-      for (std::size_t j = 0; j < values_.size(); ++j)
-        values_[j] = static_cast<Real>((client * 31 + up.round * 17 + j * 7) % 101) / Real{100} - Real{0.5};
-      if (nan) values_[client % values_.size()] = std::numeric_limits<Real>::quiet_NaN();
-      up.parts = {Payload<Real>::dense(values_)};
-    }
-    const Encoded& message = codec_->encode(up);
-    std::string bytes(reinterpret_cast<const char*>(message.prefix.data()), kPrefixBytes);
-    bytes += message.header;
-    for (const auto section : message.sections)
-      bytes.append(reinterpret_cast<const char*>(section.data()), section.size());
-    return bytes;
-  }
-
- private:
-  const bool is_empty_;
-  Vec<Real> values_;
-  std::unique_ptr<Codec<Real>> codec_;
-};
-
-std::unique_ptr<Answers> answers_of(const LoadOptions& options) {
-  if (options.reply == LoadOptions::Reply::kDoubles) return std::make_unique<AnswersOf<double>>(options);
-  return std::make_unique<AnswersOf<float>>(options);
-}
 
 std::string hello_of(std::uint32_t client, std::uint32_t clients) {
   wire::Hello hello;
@@ -398,7 +343,7 @@ class LoadClients {
       return;
     }
     if (peer.kind == Kind::kSilent) return;
-    say(peer, answers_->reply(peer.number, round, peer.kind == Kind::kNan));
+    say(peer, answers_->reply(peer.number, round.ticket(), round.body().round(), peer.kind == Kind::kNan));
     if (peer.back_off) peer.back_off->reset();
   }
 
