@@ -89,6 +89,7 @@ std::string Hub::Impl::relay_welcome(const Session& relay) {
   message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
   message.set_max_payload(longest_payload);
   if (takes_sums && relay.adds()) message.set_adds(true);
+  if (relay.adds()) adding.insert(relay.id());
   return control_frame(FrameType::kRelay, message);
 }
 
@@ -250,6 +251,7 @@ void Hub::Impl::on_shut(Session& session) {
   Session* const relay = session.relay();
   newcomers.remove(session.id());
   if (!session.is_channel()) count_out(origin_of(session.link().peer()));
+  adding.erase(session.id());
   sessions.erase(session.id());
   if (relay != nullptr && relay->carries_nobody()) newcomers.add(relay->id(), relay->link().peer());
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
   std::uint64_t sessions_so_far = 0;
+  std::set<std::uint64_t> adding;                   // those of relays that add up replies
   Quarantine quarantine;                            // of names, ...
   Quarantine quarantined_origins;                   // ... and of addresses
   std::vector<std::string> homes;                   // by client: the origin that it joined from last

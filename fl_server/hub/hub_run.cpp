@@ -78,14 +78,14 @@ bool Hub::remembers_bodies(ClientId client) const {
   return session != nullptr && session->relay() != nullptr;
 }
 
+// Clients that come back are asked one by one: this must not look at all of their sessions each time.
 void Hub::tell_asked(std::uint64_t ticket) {
   wire::Relay message;
   message.set_protocol(kWireVersion);
   message.set_asked(ticket);
   Outgoing asked = Outgoing::control(control_frame(FrameType::kRelay, message));
   asked.request = ticket;
-  for (const auto& [id, session] : impl_->sessions)
-    if (session->state() == Session::State::kRelay && session->adds()) session->link().send(asked);
+  for (const std::uint64_t relay : impl_->adding) impl_->sessions.at(relay)->link().send(asked);
 }
 
 void Hub::send_soon(ClientId client, const std::string& control_frame) {

@@ -10,7 +10,6 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kReadBytes = 4096;        // a small message arrives in one read
 constexpr std::size_t kBytesPerWake = 1 << 20;  // then the other connections get their turn
 constexpr std::size_t kDiscardedPerWake = 1 << 16;
 
@@ -28,7 +27,6 @@ Connection::Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, con
       times_(times),
       handler_(handler),
       counts_(counts),
-      buffer_(kReadBytes),
       queue_(counts.tally.sent),
       sent_(sockets.now()) {
   silence_.restart(sent_);
@@ -59,7 +57,7 @@ void Connection::on_readable() {
   }
   // Discards what a refused peer still sends, until it disconnects or the time to linger is over.
   for (std::size_t dropped = 0; socket_->is_open() && dropped < kDiscardedPerWake;) {
-    const Socket::Moved moved = socket_->read(buffer_);
+    const Socket::Moved moved = socket_->read(counts_.arriving);
     if (moved.got == Socket::Got::kNothing) return;
     if (moved.got != Socket::Got::kSome) return shut();
     dropped += moved.bytes;
@@ -69,7 +67,7 @@ void Connection::on_readable() {
 void Connection::read_frames() {
   for (std::size_t read = 0; open_ && !paused_ && !waits_ && read < kBytesPerWake;) {
     const std::span<std::byte> to = room();
-    const bool into_buffer = to.data() >= buffer_.data() && to.data() < buffer_.data() + buffer_.size();
+    const bool into_payload = stage_ == Stage::kPayload;
     const Socket::Moved moved = socket_->read(to);
     if (moved.got == Socket::Got::kNothing) return;
     if (moved.got == Socket::Got::kEnd) return close_for(Ending::kByPeer, "it closed the connection");
@@ -77,31 +75,32 @@ void Connection::read_frames() {
     if (moved.got == Socket::Got::kRefused) return close_for(Ending::kNoTls, socket_->failure());
     silence_.restart(sockets_.now());
     read += moved.bytes;
-    if (into_buffer) {
-      end_ += moved.bytes;
-    } else {
+    if (into_payload) {
       note_payload(moved.bytes);
+    } else {
+      unused_ = std::span(counts_.arriving).first(kept_.size() + moved.bytes);
     }
-    while (advance()) {
-    }
+    use_what_arrived();
     if (moved.bytes < to.size()) return;  // there is no more
   }
 }
 
-// Where the next bytes go: straight into the target of a payload, or behind what is in the buffer.
+// Where the next bytes go: straight into the target of a payload, or behind what is kept.
 std::span<std::byte> Connection::room() {
   if (stage_ == Stage::kPayload) return targets_[target_].subspan(target_done_);
-  if (begin_ > 0) {
-    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
-              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
-    end_ -= begin_;
-    begin_ = 0;
-  }
-  if (stage_ == Stage::kHeader) buffer_.resize(std::max<std::size_t>(buffer_.size(), prefix_.header_len));
-  return std::span(buffer_).subspan(end_);
+  std::copy(kept_.begin(), kept_.end(), counts_.arriving.begin());
+  return std::span(counts_.arriving).subspan(kept_.size(), kReadBytes);
 }
 
-// Uses what is in the buffer; true: there is more to use.
+// A connection has memory of its own only for a frame whose rest is still to come.
+void Connection::use_what_arrived() {
+  while (advance()) {
+  }
+  kept_ = std::vector<std::byte>(unused_.begin(), unused_.end());
+  unused_ = {};
+}
+
+// Uses what has arrived; true: there is more to use.
 bool Connection::advance() {
   if (!open_) return false;
   switch (stage_) {
@@ -114,11 +113,11 @@ bool Connection::advance() {
 }
 
 bool Connection::take_prefix() {
-  if (end_ == begin_) return false;
+  if (unused_.empty()) return false;
   if (frame_bytes_ == 0) arrival_ = silence_;
   frame_bytes_ = std::max<std::uint64_t>(frame_bytes_, kPrefixBytes);
-  if (end_ - begin_ < kPrefixBytes) return false;
-  std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), kPrefixBytes, raw_prefix_.begin());
+  if (unused_.size() < kPrefixBytes) return false;
+  std::copy_n(unused_.begin(), kPrefixBytes, raw_prefix_.begin());
   if (!has_magic(raw_prefix_)) {
     handler_.on_misbehaviour();
     close_for(Ending::kForeign, begins_tls(raw_prefix_)
@@ -131,7 +130,7 @@ bool Connection::take_prefix() {
     misbehaves(prefix.error().message);
     return false;
   }
-  begin_ += kPrefixBytes;
+  unused_ = unused_.subspan(kPrefixBytes);
   prefix_ = *prefix;
   frame_bytes_ = kPrefixBytes + prefix_.header_len + prefix_.payload_len;
   stage_ = Stage::kHeader;
@@ -139,11 +138,11 @@ bool Connection::take_prefix() {
 }
 
 bool Connection::take_header() {
-  if (end_ - begin_ < prefix_.header_len) return false;
-  const auto header = std::span<const std::byte>(buffer_).subspan(begin_, prefix_.header_len);
+  if (unused_.size() < prefix_.header_len) return false;
+  const auto header = unused_.first(prefix_.header_len);
   Status status = check_header(raw_prefix_, header);
   if (status && !has_room()) return false;
-  begin_ += prefix_.header_len;
+  unused_ = unused_.subspan(prefix_.header_len);
   if (status) {
     const auto targets = handler_.on_header(prefix_, header);
     if (targets) {
@@ -163,15 +162,15 @@ bool Connection::take_header() {
 }
 
 void Connection::take_payload() {
-  while (payload_done_ < prefix_.payload_len && begin_ < end_) {
+  while (payload_done_ < prefix_.payload_len && !unused_.empty()) {
     const std::uint64_t left = prefix_.payload_len - payload_done_;
-    std::size_t here = static_cast<std::size_t>(std::min<std::uint64_t>(left, end_ - begin_));
+    std::size_t here = static_cast<std::size_t>(std::min<std::uint64_t>(left, unused_.size()));
     if (stage_ == Stage::kPayload) {
       const std::span<std::byte> target = targets_[target_].subspan(target_done_);
       here = std::min(here, target.size());
-      std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), here, target.begin());
+      std::copy_n(unused_.begin(), here, target.begin());
     }
-    begin_ += here;
+    unused_ = unused_.subspan(here);
     note_payload(here);
   }
 }
@@ -226,9 +225,10 @@ void Connection::on_room() {
   silence_.restart(sockets_.now());
   arrival_ = holding_ = silence_;
   socket_->pause_reading(paused_);
+  const std::vector<std::byte> arrived = std::exchange(kept_, {});
+  unused_ = arrived;
   try {
-    while (advance()) {
-    }
+    use_what_arrived();
   } catch (const std::bad_alloc&) {
     close("there is no memory for its message");
   }

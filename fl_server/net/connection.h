@@ -36,12 +36,17 @@ struct WireTimes {
   }
 };
 
+inline constexpr std::size_t kReadBytes = 4096;  // of a socket at a time; a small message arrives in one read
+
 // Of all connections of one server.
 struct ConnectionCounts {  // outlives what the socket layer still has to do
   Tally& tally;
   std::size_t open = 0;       // sockets
   std::size_t borrowing = 0;  // connections that still write borrowed sections
   Staging staging;            // of arriving payloads
+  // Where each in turn reads what is not the payload of a long message: behind what it has kept, which is at
+  // most a prefix and a header.
+  std::vector<std::byte> arriving = std::vector<std::byte>(kPrefixBytes + kMaxHeaderBytes + kReadBytes);
 };
 
 class Connection final : public FrameLink, private SocketHandler, private StagingWaiter {
@@ -87,7 +92,7 @@ class Connection final : public FrameLink, private SocketHandler, private Stagin
   void on_room() override;
   void read_frames();
   std::span<std::byte> room();
-  void note_frame();
+  void use_what_arrived();
   bool advance();
   bool take_prefix();
   bool take_header();
@@ -115,8 +120,8 @@ class Connection final : public FrameLink, private SocketHandler, private Stagin
   // Of what arrives.
   std::uint64_t max_payload_ = 0;
   bool channels_ = false;
-  std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // of the unused bytes in buffer_
+  std::vector<std::byte> kept_;        // the beginning of a frame, until more of it arrives
+  std::span<const std::byte> unused_;  // of what has arrived; empty outside the calls that use it
   Stage stage_ = Stage::kPrefix;
   std::array<std::byte, kPrefixBytes> raw_prefix_{};
   Prefix prefix_;

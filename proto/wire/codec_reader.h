@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -189,8 +188,12 @@ class PartsReader {
   template <class Repeated>
   Status plan(const Repeated& headers, const CodecContext& context, bool may_be_seeded) {
     count_ = 0;
-    if (static_cast<std::size_t>(headers.size()) > readers_.size())
-      return Error{"a message has too many parts"};
+    const auto needed = static_cast<std::size_t>(headers.size());
+    if (needed > kMaxParts * kMaxLinks) return Error{"a message has too many parts"};
+    if (needed > readers_.size()) {
+      readers_.resize(needed);
+      place_.resize(needed);
+    }
     std::size_t part = 0, link = 0;
     for (const wire::Part& header : headers) {
       if (part == kMaxParts) return Error{"a message has too many parts"};
@@ -255,6 +258,7 @@ class PartsReader {
     for (std::size_t k = 0; k < count_; ++k) {
       Payload<Real> p = readers_[k].view();
       if (readers_[k].layout().continued) {
+        seconds_.resize(kMaxParts);
         seconds_[place_[k].part] = readers_[k + 1].view();
         p.next = &seconds_[place_[k].part];
         ++k;
@@ -273,9 +277,11 @@ class PartsReader {
     return Error{"part " + std::to_string(place_[k].part) + ": " + s.error().message};
   }
 
-  std::array<PartReader<Real>, kMaxParts * kMaxLinks> readers_;
-  std::array<Place, kMaxParts * kMaxLinks> place_;
-  std::array<Payload<Real>, kMaxParts> seconds_;  // what `next` of a view points at
+  // As many as any message so far had: a server keeps a reader of parts for each of its clients, and most
+  // messages have one part.
+  std::vector<PartReader<Real>> readers_;
+  std::vector<Place> place_;
+  std::vector<Payload<Real>> seconds_;  // what `next` of a view points at; empty or kMaxParts
   std::size_t count_ = 0;
 };
 

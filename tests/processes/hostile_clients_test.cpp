@@ -4,12 +4,15 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include "tests/processes/load_clients.h"
+#include "experiments/bench/load_clients.h"
 #include "tests/processes/process_fixture.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
+
+using bench::LoadOptions;
+using bench::LoadProcess;
 
 // GRADWIRE_HOSTILE=1000 for the large test: so many honest clients.
 std::uint32_t honest_clients() {
