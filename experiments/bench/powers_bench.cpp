@@ -110,7 +110,7 @@ void alone(Bench& bench, const std::string& name, const Series& value, const cha
   bench.row(row);
 }
 
-std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
+std::string whole_percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
 // Compares a part of the gradient with all of it, and what its cost was said to be.
 void compare_part(Bench& bench, PowersTask& task, const std::string& name, const Coordinates& wanted,
@@ -119,7 +119,7 @@ void compare_part(Bench& bench, PowersTask& task, const std::string& name, const
   const GradientTerms terms{.wanted = wanted};
   const double measured = compare(
       bench, name + ", " + task.name(), [&] { bench.keep(*task.on(terms)); }, "all",
-      [&] { bench.keep(task.plain()); }, at_most, "predicted " + percent(predicted));
+      [&] { bench.keep(task.plain()); }, at_most, "predicted " + whole_percent(predicted));
   Series error;
   error.add(std::abs(predicted / measured - 1));
   alone(bench, "prediction of " + name + ", " + task.name(), error, "of what it took", 0.25);
