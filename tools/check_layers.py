@@ -50,7 +50,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "proto/report": f"{_ROUNDS} engine/files proto/wire proto/store proto/config {_PROBLEMS}",
     "fl_client": f"{_ENGINE} {_PROTO} proto/secure",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
-    "fl_server/net": "base proto/wire proto/secure",
+    "fl_server/net": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure",
     "fl_server/hub": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net",
     "fl_server/access": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net fl_server/hub",
     "fl_server/registry": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net fl_server/hub",
