@@ -215,7 +215,11 @@ class Serving {
     if (!options_.identity.empty())
       identity_.emplace(options_.identity,
                         told_.server.tls_min == "TLS1.2" ? TlsVersion::k12 : TlsVersion::k13, options_.log);
-    sockets_ = listen_on_tcp(options_.listen, options_.handle_signals);
+    const bool lends = told_.server.zerocopy;
+    sockets_ = listen_on_tcp(options_.listen, {.keep_signals = options_.handle_signals, .lends = lends});
+    if (lends && options_.log && (identity_ || !sockets_->lends()))
+      options_.log(LogLine::warning(identity_ ? "server.zerocopy: messages over TLS are copied"
+                                              : "server.zerocopy: this system copies all messages"));
     if (identity_) sockets_ = identity_->secure(std::move(sockets_));
     write_whole(options_.state / "address", sockets_->address() + "\n");
   }

@@ -94,6 +94,8 @@ class Hub {
   void send(ClientId client, Outgoing message);
   // The client is behind a relay, which keeps the last body: requests may have a short head.
   bool remembers_bodies(ClientId client) const;
+  // Long sections that are not borrowed may be sent without a copy.
+  bool lends() const;
   // Tells relays that add up replies: all clients that are asked now have been sent this ticket.
   void tell_asked(std::uint64_t ticket);
   void send_soon(ClientId client, const std::string& control_frame);

@@ -73,6 +73,8 @@ void Hub::send(ClientId client, Outgoing message) {
   session->link().send(std::move(message));
 }
 
+bool Hub::lends() const { return impl_->sockets->lends(); }
+
 bool Hub::remembers_bodies(ClientId client) const {
   const Session* session = impl_->live[client];
   return session != nullptr && session->relay() != nullptr;

@@ -69,6 +69,7 @@ void TcpTransport<Real>::encode_once(std::uint64_t ticket, const Downlink<Real>*
   body_ticket_ = ticket;
   body_source_ = body;
   shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, body_->borrows});
+  if (hub_.lends()) shared_->own();  // else no socket can be lent it
   unfinished_body_ = body_;
   unfinished_ = shared_;
 }

@@ -43,6 +43,14 @@ class Socket {
   // While paused, on_readable() is not called.
   virtual void pause_reading(bool pause) = 0;
   virtual Moved write(std::span<const std::span<const std::byte>> pieces) = 0;
+  // From how many bytes on lend() copies less than write(); SIZE_MAX: never.
+  virtual std::size_t lends_from() const { return SIZE_MAX; }
+  // Writes a piece that lies in memory of `owner` and never changes. The socket may go on reading it after
+  // the call; as long as it does, it holds the owner. REQUIRES: lends_from() is no more than its size.
+  virtual Moved lend(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) {
+    static_cast<void>(owner);
+    return write(std::span(&piece, 1));
+  }
   virtual void want_write() = 0;
   virtual std::string failure() const = 0;  // why kFailed or kRefused, in words
   virtual void end_writing() = 0;           // the peer sees the end of the stream after what was written
@@ -68,6 +76,8 @@ class SocketLayer {
   virtual SteadyTime now() const = 0;
   // How many sockets this process can have at the same time.
   virtual std::size_t most_sockets() const { return SIZE_MAX; }
+  // Whether a socket may have a use for lend().
+  virtual bool lends() const { return false; }
   // Accepts from now on, and calls the handler from inside wait(). `signals`: SIGINT and SIGTERM ask to stop,
   // a second one ends the process.
   virtual void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) = 0;

@@ -28,6 +28,7 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 
+#include "fl_server/net/lent_memory.h"
 #include "fl_server/net/listener.h"
 #include "proto/wire/address.h"
 
@@ -36,7 +37,8 @@ namespace {
 
 using Descriptor = asio::posix::stream_descriptor;
 
-constexpr std::size_t kMaxVectors = 16;  // of one system call
+constexpr std::size_t kMaxVectors = 16;        // of one system call
+constexpr std::size_t kLendsFrom = 64 * 1024;  // bytes: below, pinning pages costs more than copying them
 constexpr int kAcceptsPerWake = 64;
 constexpr std::size_t kDescriptorsOfFiles = 64;  // and of all else that is no connection
 constexpr int kJobsWithoutTime =
@@ -85,11 +87,15 @@ Result<int> begin_connection(const std::string& address, std::size_t turn) {
 
 class TcpSocket final : public Socket {
  public:
-  TcpSocket(asio::io_context& io, int fd, std::string peer) : descriptor_(io, fd), peer_(std::move(peer)) {
+  TcpSocket(asio::io_context& io, int fd, std::string peer, bool lends)
+      : descriptor_(io, fd), peer_(std::move(peer)), lent_(lends ? LentMemory::of(fd) : nullptr) {
     const int yes = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   }
-  ~TcpSocket() override { *alive_ = false; }
+  ~TcpSocket() override {
+    *alive_ = false;
+    forget_lent();
+  }
 
   void start(SocketHandler& handler) override {
     handler_ = &handler;
@@ -109,6 +115,13 @@ class TcpSocket final : public Socket {
     message.msg_iovlen = count;
     return moved(::sendmsg(descriptor_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
   }
+  std::size_t lends_from() const override {
+    return lent_ != nullptr && lent_->saves_copies() ? kLendsFrom : SIZE_MAX;
+  }
+  Moved lend(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) override {
+    lent_->take_back();
+    return moved(lent_->send(piece, owner));
+  }
   void pause_reading(bool pause) override {
     paused_ = pause;
     if (!pause && handler_ != nullptr && is_open() && !awaits_bytes_) wait_readable();
@@ -121,6 +134,7 @@ class TcpSocket final : public Socket {
   std::string failure() const override { return std::strerror(error_); }
   void end_writing() override { ::shutdown(descriptor_.native_handle(), SHUT_WR); }
   void close() override {
+    forget_lent();
     asio::error_code ignored;
     descriptor_.close(ignored);
   }
@@ -139,13 +153,23 @@ class TcpSocket final : public Socket {
     descriptor_.async_wait(Descriptor::wait_read, [this, alive = alive_](const asio::error_code& error) {
       if (error || !*alive || !is_open()) return;
       awaits_bytes_ = false;
+      if (lent_ != nullptr) lent_->take_back();  // that there is something wakes this, too
       if (!paused_) handler_->on_readable();
       if (*alive && is_open() && !paused_ && !awaits_bytes_) wait_readable();
     });
   }
 
+  // The kernel must not send what is lent when its owner is gone: what it still holds is dropped.
+  void forget_lent() {
+    if (lent_ == nullptr || !is_open()) return;
+    lent_->take_back();
+    const linger drop{1, 0};
+    if (!lent_->empty()) ::setsockopt(descriptor_.native_handle(), SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
+  }
+
   Descriptor descriptor_;
   const std::string peer_;
+  const std::unique_ptr<LentMemory> lent_;  // may be null
   SocketHandler* handler_ = nullptr;
   int error_ = 0;
   bool paused_ = false, awaits_bytes_ = false;
@@ -155,13 +179,16 @@ class TcpSocket final : public Socket {
 
 class TcpSockets final : public SocketLayer {
  public:
-  TcpSockets(const std::string& address, bool signals)
-      : listener_(std::in_place, address), address_(listener_->address()) {
-    if (signals) keep_signals();
+  TcpSockets(const std::string& address, const TcpOptions& options)
+      : listener_(std::in_place, address),
+        address_(listener_->address()),
+        lends_(options.lends && LentMemory::of(listener_->fd()) != nullptr) {
+    if (options.keep_signals) keep_signals();
   }
 
   std::string address() const override { return address_; }
   std::size_t most_sockets() const override { return most_sockets_; }
+  bool lends() const override { return lends_; }
   SteadyTime now() const override { return std::chrono::steady_clock::now(); }
 
   void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) override {
@@ -188,7 +215,7 @@ class TcpSockets final : public SocketLayer {
   Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
     const Result<int> fd = begin_connection(address, connections_++);
     if (!fd) return fd.error();
-    return std::unique_ptr<Socket>(std::make_unique<TcpSocket>(io_, *fd, address));
+    return std::unique_ptr<Socket>(std::make_unique<TcpSocket>(io_, *fd, address, lends_));
   }
   void post(std::function<void()> job) override { asio::post(io_, std::move(job)); }
   void wait(SteadyTime deadline, const std::function<bool()>& done) override {
@@ -220,7 +247,7 @@ class TcpSockets final : public SocketLayer {
         short_of_descriptors_ = true;
         return handler_->on_turned_away();
       }
-      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, peer_of(fd)));
+      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, peer_of(fd), lends_));
     }
   }
   void tick_again() {
@@ -235,6 +262,7 @@ class TcpSockets final : public SocketLayer {
 
   std::optional<Listener> listener_;  // none: it accepts no more
   const std::string address_;
+  const bool lends_;
   const std::size_t most_sockets_ = raise_descriptor_limit();
   std::size_t connections_ = 0;  // begun
   SocketLayerHandler* handler_ = nullptr;
@@ -249,9 +277,9 @@ class TcpSockets final : public SocketLayer {
 
 }  // namespace
 
-std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, bool keep_signals) {
+std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, const TcpOptions& options) {
   try {
-    return std::make_unique<TcpSockets>(address, keep_signals);
+    return std::make_unique<TcpSockets>(address, options);
   } catch (const std::system_error& error) {  // of Asio
     throw std::runtime_error("--listen " + address + ": " + error.code().message());
   }

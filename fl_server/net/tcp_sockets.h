@@ -8,9 +8,14 @@
 
 namespace gradwire {
 
+struct TcpOptions {
+  bool keep_signals = false;  // from now on SIGINT and SIGTERM do not end the process, but wait for start()
+  // Long messages are sent from where they lie, without a copy in the kernel (MSG_ZEROCOPY), where it can.
+  bool lends = false;
+};
+
 // Listens on HOST:PORT, [V6]:PORT or :PORT (all interfaces); port 0: any that is free. Throws
-// std::invalid_argument or std::runtime_error (one line). keep_signals: from now on SIGINT and SIGTERM
-// do not end the process, but wait for start().
-std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, bool keep_signals = false);
+// std::invalid_argument or std::runtime_error (one line).
+std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, const TcpOptions& options = {});
 
 }  // namespace gradwire

@@ -148,19 +148,28 @@ WriteQueue::Progress WriteQueue::write_once(Socket& socket) {
   const Outgoing& first = queue_.front();
   const bool is_short = is_body_known(first);
   std::array<std::span<const std::byte>, kMaxPieces> pieces;
-  std::size_t count = 0;
+  std::size_t count = 0, most = kMaxPieces;
   std::uint64_t size = 0;
-  const auto add = [&](std::span<const std::byte> piece) {
+  const std::shared_ptr<const void>* lender = nullptr;  // of the first piece, which is written alone
+  const auto add = [&](std::span<const std::byte> piece, const std::shared_ptr<const void>* owner) {
     const std::uint64_t end = size + piece.size();
     const auto gone = static_cast<std::size_t>(written_ > size ? std::min(written_, end) - size : 0);
-    if (piece.size() > gone && count < kMaxPieces) pieces[count++] = piece.subspan(gone);
     size = end;
+    if (piece.size() == gone || count >= most) return;
+    if (owner != nullptr && *owner != nullptr && piece.size() - gone >= socket.lends_from()) {
+      most = std::max<std::size_t>(count, 1);
+      if (count > 0) return;
+      lender = owner;
+    }
+    pieces[count++] = piece.subspan(gone);
   };
-  add(std::as_bytes(std::span(is_short ? first.short_head : first.head)));
+  add(std::as_bytes(std::span(is_short ? first.short_head : first.head)), nullptr);
   if (first.body != nullptr && !is_short)
-    for (const auto section : first.body->sections) add(section);
-  for (const auto section : first.sections) add(section);
-  const Socket::Moved moved = socket.write(std::span(pieces).first(count));
+    for (const auto section : first.body->sections)
+      add(section, first.body->borrowed ? nullptr : &first.body->keep);
+  for (const auto section : first.sections) add(section, first.borrowed ? nullptr : &first.keep);
+  const Socket::Moved moved =
+      lender != nullptr ? socket.lend(pieces[0], *lender) : socket.write(std::span(pieces).first(count));
   if (moved.got == Socket::Got::kNothing) return Progress::kNothing;
   if (moved.got != Socket::Got::kSome) return Progress::kFailed;
   if (written_ == 0) begin();

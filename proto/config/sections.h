@@ -187,6 +187,7 @@ struct ServerSection {
   std::uint32_t connections_per_address = 0;  // 0: no limit but that of all
   std::uint32_t min_bytes_per_second = 4096;
   ByteSize staging_budget{512u << 20};
+  bool zerocopy = false;
 
   static void fields(auto& self, auto&& visit) {
     visit("quorum", self.quorum, "share of a round's clients whose replies end it",
@@ -243,6 +244,12 @@ struct ServerSection {
           "bytes of replies that may arrive at the same time, from all clients; the server reads no further "
           "reply until there is room for it",
           {.quiet = true, .may_change = true});
+    visit(
+        "zerocopy", self.zerocopy,
+        "the system sends long requests from where they lie (MSG_ZEROCOPY), with one copy for all clients in "
+        "place of one for each; for fast networks, without TLS. Where the system copies all the same, as to "
+        "clients on this machine, the server goes on as without",
+        {.quiet = true, .may_change = true});
   }
 };
 

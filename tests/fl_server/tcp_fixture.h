@@ -43,7 +43,7 @@ class TcpTransportTest : public ::testing::Test {
     options.log = [this](const LogLine& line) {
       lines.push_back((line.level == LogLevel::kWarning ? "warning: " : "") + line.text);
     };
-    hub = std::make_unique<Hub>(options, listen_on_tcp("127.0.0.1:0"));
+    hub = std::make_unique<Hub>(options, listen_on_tcp("127.0.0.1:0", {.lends = lends}));
     context = {1, dim, 2, parse_compressor("identity", dim), {ZstdMode::Kind::kOff, 0}};
   }
   void turn() {
@@ -148,7 +148,7 @@ class TcpTransportTest : public ::testing::Test {
                        [&](const std::string& line) { return line.find(text) != std::string::npos; });
   }
 
-  bool takes_sums = false;
+  bool takes_sums = false, lends = false;
   QuarantineLimits quarantine{.longest = {}};  // nobody is kept out
   std::uint32_t most_from_address = 0;
   std::uint64_t staging_bytes = HubOptions().staging_bytes;

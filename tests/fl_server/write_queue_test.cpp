@@ -9,7 +9,7 @@ namespace gradwire {
 namespace {
 
 // Takes as many bytes as it is allowed.
-class GreedySocket final : public Socket {
+class GreedySocket : public Socket {
  public:
   std::size_t room = 0;
   std::string got;
@@ -36,6 +36,22 @@ class GreedySocket final : public Socket {
 
  private:
   const std::string peer_ = "here:1";
+};
+
+// The same, and long pieces may be lent to it.
+class LenderSocket final : public GreedySocket {
+ public:
+  std::string lent;
+  std::vector<std::shared_ptr<const void>> owners;
+
+  std::size_t lends_from() const override { return 5; }
+  Moved lend(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) override {
+    EXPECT_GE(piece.size(), lends_from());
+    const Moved moved = write(std::span(&piece, 1));
+    lent.append(got, got.size() - moved.bytes);
+    owners.push_back(owner);
+    return moved;
+  }
 };
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
@@ -132,6 +148,38 @@ TEST_F(WriteQueueTest, WhatTheConnectionItselfSaysOfARequestGoesBehindIt) {
     queue.push(std::move(asked));
   }
   EXPECT_EQ(write(), "[8@1:x][8@2:x][8@3:x]asked8");
+}
+
+TEST_F(WriteQueueTest, LongSectionsThatAreKeptAreLentWithTheirOwnerAndTheBytesAreTheSame) {
+  const auto kept = std::make_shared<std::string>("sections of its own");
+  const std::string view = "what the sender may change";
+  for (std::size_t room = 1; room < 40; ++room) {
+    LenderSocket lender;
+    const auto shared = body("a body that is long]");
+    for (Socket* const to : {static_cast<Socket*>(&socket), static_cast<Socket*>(&lender)}) {
+      WriteQueue messages;
+      messages.push(request(7, 1, shared));
+      Outgoing own = Outgoing::control("{own:");
+      own.sections = {bytes_of(*kept), bytes_of(*kept).first(3)};
+      own.keep = kept;
+      messages.push(own);
+      own.sections = {bytes_of(view)};
+      own.keep = nullptr;
+      own.borrowed = true;
+      messages.push(own);
+      auto& greedy = static_cast<GreedySocket&>(*to);
+      greedy.got.clear();
+      while (!messages.empty()) {
+        greedy.room = room;
+        messages.write_once(greedy);
+      }
+    }
+    EXPECT_EQ(lender.got, socket.got) << room;
+    EXPECT_EQ(lender.lent.find("sender"), std::string::npos) << "it is only borrowed";
+    EXPECT_EQ(lender.lent.find(':'), std::string::npos) << "heads are short";
+    EXPECT_EQ(lender.lent.substr(0, 6), std::string("a body"));
+    for (const auto& owner : lender.owners) EXPECT_TRUE(owner == shared->keep || owner == kept);
+  }
 }
 
 TEST_F(WriteQueueTest, IsFlatUnderAPeerThatTakesNothingHoweverManyRoundsGoBy) {

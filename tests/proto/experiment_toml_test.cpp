@@ -51,6 +51,7 @@ TEST(ExperimentToml, ReadsBackToTheSameExperiment) {
                                   "server.connections_per_address=20",
                                   "server.min_bytes_per_second=1",
                                   "server.staging_budget=3GB",
+                                  "server.zerocopy=true",
                                   "faults.lost_replies=0.1",
                                   "faults.shuffle=true"})
                         .experiment);
