@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
@@ -53,6 +54,12 @@ std::string number_text(double value) {
   if (std::isnan(value)) return "nan";
   char text[64];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+std::string rounded_text(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
 }
 
 std::string toml_literal(const Value& value) {

@@ -25,6 +25,8 @@ std::string describe(const Value& value);
 
 // The shortest decimal that reads back to the same double (at most 17 significant digits).
 std::string number_text(double value);
+// Rounded to so many significant digits, for people.
+std::string rounded_text(double value, int digits);
 
 // Scalars that are kept as text. value_of() turns a text that is exactly the spelling of a bool or a number
 // into that bool or number, so that it needs no quotes in the file: text_of(value_of(text)) == text for every

@@ -1,16 +1,12 @@
 #include "engine/looking/tape_graph.h"
 
-#include <cstdio>
+#include "base/value.h"
 
 namespace gradwire {
 namespace {
 
 // Enough to look at.
-std::string brief(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
+std::string brief(double value) { return rounded_text(value, 4); }
 
 std::string escaped(const std::string& text) {
   std::string out;

@@ -1,12 +1,11 @@
 #include "experiments/plot/plot_curves.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <map>
 #include <set>
 
+#include "base/value.h"
 #include "compressors/compressor.h"
 
 namespace gradwire {
@@ -59,9 +58,7 @@ std::string short_number(const std::string& value) {
   const char* const end = value.data() + value.size();
   const auto [rest, error] = std::from_chars(value.data(), end, number);
   if (error != std::errc() || rest != end || value.size() <= kLongNumber) return value;
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.4g", number);
-  return text.data();
+  return rounded_text(number, 4);
 }
 
 // "clients.count", "10" becomes "count = 10"; of paths the last component is left.

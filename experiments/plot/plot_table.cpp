@@ -1,10 +1,9 @@
 #include "experiments/plot/plot_table.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
+#include "base/value.h"
 #include "experiments/plot/plot_panel.h"
 #include "experiments/support/csv_field.h"
 
@@ -15,11 +14,7 @@ namespace {
 constexpr double kTablePanelWidth = 290, kTablePanelHeight = 195;  // points
 constexpr double kTableColumnWidth = 7, kTolerance = 0.4;          // points
 
-std::string table_cell(double value) {
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.5g", value);
-  return text.data();
-}
+std::string table_cell(double value) { return rounded_text(value, 5); }
 
 // Empty where there is no band.
 std::string band_at(const Series& series, double x) {

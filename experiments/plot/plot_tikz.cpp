@@ -1,11 +1,10 @@
 #include "experiments/plot/plot_tikz.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
+#include "base/value.h"
 #include "experiments/plot/plot_panel.h"
 
 namespace gradwire {
@@ -46,12 +45,7 @@ std::string name_of(const char* what, std::size_t panel, std::size_t curve) {
   return what + std::to_string(panel + 1) + "_" + std::to_string(curve + 1);
 }
 
-std::string data_cell(double value) {
-  if (!std::isfinite(value)) return "nan";
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.6g", value);
-  return text.data();
-}
+std::string data_cell(double value) { return std::isfinite(value) ? rounded_text(value, 6) : "nan"; }
 
 // Columns of different lengths: what is missing at their ends is nan, which PGFPlots leaves out.
 struct TikzTable {

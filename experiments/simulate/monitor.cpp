@@ -1,11 +1,11 @@
 #include "experiments/simulate/monitor.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <utility>
+
+#include "base/value.h"
 
 namespace gradwire {
 
@@ -107,11 +107,7 @@ double Monitor<Real>::value(View<Real> x, const LyapunovState<Real>& state) {
 
 template <class Real>
 std::string Monitor<Real>::verdict() const {
-  const auto short_text = [](double v) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.3g", v);
-    return std::string(text.data());
-  };
+  const auto short_text = [](double v) { return rounded_text(v, 3); };
   const std::string all = std::to_string(rows_) + " rows";
   if (!crossed())
     return "monitor: the Lyapunov function stayed below its bound in all " + all +

@@ -1,10 +1,9 @@
 #include "experiments/simulate/prepare.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "base/config_error.h"
+#include "base/value.h"
 #include "engine/smoothness/estimate_smoothness.h"
 #include "experiments/simulate/rank_turns.h"
 #include "fl_client/local_problem.h"
@@ -35,20 +34,14 @@ double stored_by_all(const SharedSamples& samples, const Turns& turns) {
   return stored;
 }
 
-std::string short_text(double value) {
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
-}
-
 Smoothness estimate(const ProblemSpec& problem, const SharedSamples& samples, const Turns& turns,
                     RunPlan& plan) {
   Smoothness s = estimate_smoothness(*make_population<double>(problem, plan.agreement, samples), plan.weights,
                                      plan.x0, plan.experiment.seed, turns);
   plan.warnings.push_back(
       "kind " + std::string(problem.kind().name) +
-      " has no closed-form constants: theory uses estimates, L = " + short_text(s.L) +
-      " and L_max = " + short_text(s.L_max()) +
+      " has no closed-form constants: theory uses estimates, L = " + rounded_text(s.L, 4) +
+      " and L_max = " + rounded_text(s.L_max(), 4) +
       ", the largest curvatures met near x0; if the run diverges, take a smaller multiple, as "
       "in \"theory*0.5\"");
   return s;

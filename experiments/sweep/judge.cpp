@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <set>
@@ -60,14 +59,8 @@ double shown(double worth, const Judgement& judgement) {
   return is_larger_better(judgement) && !judgement.target ? -worth : worth;
 }
 
-std::string four_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
-
 std::string number_of(double worth, const Judgement& judgement) {
-  return std::isinf(worth) ? "never" : four_digits(shown(worth, judgement));
+  return std::isinf(worth) ? "never" : rounded_text(shown(worth, judgement), 4);
 }
 
 // In the order in which the runs name them.
@@ -192,7 +185,7 @@ std::string table_text(const SweepPlan& plan, const std::vector<BestOf>& best) {
                     number_of(high, plan.judgement), std::to_string(row.runs.size()),
                     std::to_string(row.tried), std::to_string(row.diverged)});
     for (const double value : row.shown)
-      rows.back().push_back(std::isinf(value) ? "never" : four_digits(value));
+      rows.back().push_back(std::isinf(value) ? "never" : rounded_text(value, 4));
   }
   std::vector<std::size_t> width(rows[0].size());
   for (const auto& row : rows)

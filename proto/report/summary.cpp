@@ -99,12 +99,6 @@ Json energy_json(const EnergyUse& use, std::uint32_t rounds) {
   return json;
 }
 
-std::string six_digits(double value) {
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.6g", value);
-  return text.data();
-}
-
 }  // namespace
 
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last) {
@@ -112,7 +106,7 @@ std::string loss_rise(std::optional<double> at_start, const std::optional<RoundR
   const double at_end = last ? last->loss : std::nan("");
   if (!at_start || !std::isfinite(at_end) || !(at_end - *at_start > kRounding * std::abs(*at_start)))
     return "";
-  std::string end = six_digits(at_end), start = six_digits(*at_start);
+  std::string end = rounded_text(at_end, 6), start = rounded_text(*at_start, 6);
   if (end == start) {
     end = number_text(at_end);
     start = number_text(*at_start);
