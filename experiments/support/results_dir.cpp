@@ -63,7 +63,6 @@ ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
     made_parent_ = !fs::exists(target_.parent_path());
     fs::create_directories(target_.parent_path());
     make_work_folder();
-    lock_.emplace(work_);
     clear_abandoned();
   } catch (const fs::filesystem_error& error) {
     throw UsageError(target.string() + ": cannot be used for results (" + error.code().message() +
@@ -72,7 +71,8 @@ ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
 }
 
 // A folder of this process's number. A killed process of the same number may have left one; a living process
-// may hold one, too: in another container that shares the folder of results.
+// may hold one, too: in another container that shares the folder of results. And another process may take the
+// new one for abandoned, as long as it has no lock.
 void ResultsDir::make_work_folder() {
   constexpr std::int64_t kNumbers = 1'000'000'000;  // more than there are processes
   for (std::int64_t number = getpid();; number += kNumbers) {
@@ -80,22 +80,32 @@ void ResultsDir::make_work_folder() {
         target_.parent_path() / ("." + target_.filename().string() + kUnfinished + std::to_string(number));
     if (lock_holder(work_)) continue;
     fs::remove_all(work_);
-    if (fs::create_directory(work_)) return;
+    if (!fs::create_directory(work_)) continue;
+    try {
+      lock_.emplace(work_);
+      return;
+    } catch (const std::invalid_argument&) {
+      if (fs::exists(work_)) throw;
+    }
   }
 }
 
-// Removes the folders of killed runs: they have a lock file that nobody holds. A folder that was kept has no
-// lock file; in a folder that is being made, the lock file is still empty.
+// Removes the folders of killed runs, whose lock nobody holds; also of those that were killed before they had
+// one. A folder that was kept has files and no lock.
 void ResultsDir::clear_abandoned() {
   const std::string start = "." + target_.filename().string() + kUnfinished;
   for (const fs::directory_entry& entry : fs::directory_iterator(work_.parent_path())) {
     const std::string name = entry.path().filename().string();
     const bool is_ours = name.starts_with(start) && name.size() > start.size() &&
                          name.find_first_not_of("0123456789", start.size()) == std::string::npos;
-    std::error_code ignored;
-    const auto size = fs::file_size(entry.path() / kLock, ignored);
-    if (!is_ours || entry.path() == work_ || ignored || size == 0 || lock_holder(entry.path())) continue;
-    if (fs::remove_all(entry.path(), ignored) > 0 && !ignored) cleared_.push_back(entry.path());
+    std::error_code error;
+    if (!is_ours || entry.path() == work_ || lock_holder(entry.path())) continue;
+    if (!fs::exists(entry.path() / kLock, error) && !fs::is_empty(entry.path(), error)) continue;
+    try {
+      const FolderLock ours(entry.path());
+      if (fs::remove_all(entry.path(), error) > 0 && !error) cleared_.push_back(entry.path());
+    } catch (const std::exception&) {  // whoever makes it was quicker, or it is gone
+    }
   }
 }
 

@@ -125,7 +125,8 @@ TEST_F(Sweep, KilledAndStartedAgainItHasTheSameTable) {
   }
   EXPECT_EQ(read("killed/best.csv"), read("whole/best.csv"));
   for (const auto& entry : fs::directory_iterator(runs))
-    EXPECT_NE(entry.path().filename().string().front(), '.') << "what the killed run had begun is left";
+    EXPECT_NE(entry.path().filename().string().front(), '.')
+        << entry.path() << ": what the killed run had begun is left";
 }
 }  // namespace
 }  // namespace gradwire

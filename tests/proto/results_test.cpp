@@ -3,6 +3,9 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
 
 #include "experiments/support/metrics_reader.h"
 #include "experiments/support/results_dir.h"
@@ -390,6 +393,49 @@ TEST(ResultsDir, LeavesTheFolderOfALivingRunWithTheSameProcessNumberAlone) {
   const ResultsDir second(folder.path() / "run", "x");  // as one in another container would have it
   EXPECT_NE(first.work(), second.work());
   EXPECT_TRUE(std::filesystem::exists(first.work() / "metrics.csv"));
+}
+
+TEST(ResultsDir, RemovesWhatKilledRunsLeftAndNotWhatWasKept) {
+  const TemporaryFolder folder;
+  const auto left = [&](const std::string& number) {
+    const auto made = folder.path() / (".run.unfinished-" + number);
+    fs::create_directory(made);
+    return made;
+  };
+  const auto early = left("1"), unlocked = left("2"), late = left("3"), kept = left("4"), used = left("5");
+  std::ofstream(unlocked / "lock");
+  std::ofstream(late / "lock") << "3";
+  std::ofstream(late / "metrics.csv") << "round";
+  std::ofstream(kept / "metrics.csv") << "round";
+  const FolderLock living(used);
+  const ResultsDir results(folder.path() / "run", "x");
+  EXPECT_EQ(results.cleared().size(), 3u);
+  EXPECT_FALSE(fs::exists(early)) << "killed before it had a lock";
+  EXPECT_FALSE(fs::exists(unlocked)) << "killed before it said who holds the lock";
+  EXPECT_FALSE(fs::exists(late));
+  EXPECT_TRUE(fs::exists(kept / "metrics.csv"));
+  EXPECT_TRUE(fs::exists(used / "lock"));
+}
+
+TEST(ResultsDir, ProcessesThatBeginAtTheSameTimeDoNotTakeEachOthersFolders) {
+  const TemporaryFolder folder;
+  std::vector<pid_t> processes;
+  for (int k = 0; k < 4; ++k) {
+    processes.push_back(::fork());
+    if (processes.back() != 0) continue;
+    int missing = 0;
+    for (int again = 0; again < 50; ++again) {
+      const ResultsDir results(folder.path() / "run", "x");
+      missing += fs::exists(results.work() / "lock") ? 0 : 1;
+    }
+    ::_exit(missing);
+  }
+  for (const pid_t process : processes) {
+    int status = -1;
+    ::waitpid(process, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
 TEST(ResultsDir, ReplacesResultsOfTheSameNameAndKeepsOtherFiles) {
