@@ -152,43 +152,64 @@ void row_tangent(const RowAffine<T>& p, const RowTangent<T>& t, T* y) {
 
 // ---- weight gradient: dw[o][k] (+)= sum_l dy[o][l] x[l][k] ----
 
-// R rows by C registers, and half a register behind them when kHalf.
+// R rows by C registers, and half a register behind them when kHalf. There two rows share one register: a
+// processor may take as long for half of one.
 template <int R, int C, bool kHalf, class T>
 GRADWIRE_KERNEL void outer_tile(const T* dy, Index lanes, const T* x, Index in, bool add, T* dw) {
-  constexpr int N = kNative<T>;
+  constexpr int N = kNative<T>, kPairs = kHalf ? R / 2 : 0;
+  constexpr bool kSingle = kHalf && R % 2 == 1;
   using V = Vec<T, N>;
   using H = Vec<T, kHalf ? N / 2 : N>;
   V a[R][C > 0 ? C : 1];
-  H b[R];
+  V pair[kPairs > 0 ? kPairs : 1] = {};
+  H single = {};
   const T* from = dw;
   GRADWIRE_UNROLL
   for (int r = 0; r < R; ++r, next_row(from, in)) {
     GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) a[r][c] = add ? load<V>(from + c * N) : V{};
-    if constexpr (kHalf) b[r] = add ? load<H>(from + C * N) : H{};
+    if constexpr (kHalf) {
+      const H h = add ? load<H>(from + C * N) : H{};
+      if (kSingle && r + 1 == R)
+        single = h;
+      else
+        pair[r / 2] = r % 2 == 0 ? twice<T, N>(h) : low_and_high<T, N>(pair[r / 2], twice<T, N>(h));
+    }
   }
   // Two base pointers; one per row would not fit the registers, and the compiler must not invent them.
   const T* base[2] = {dy, R > 4 ? dy + 4 * lanes : dy};
   for (const T* const end = dy + lanes; base[0] != end; ++base[0], ++base[1], x += in) {
     asm("" : "+r"(base[0]), "+r"(base[1]));
-    V v[C > 0 ? C : 1];
+    V v[C > 0 ? C : 1], last = {};
     GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) v[c] = load<V>(x + c * N);
-    H h = {};
-    if constexpr (kHalf) h = load<H>(x + C * N);
+    if constexpr (kHalf) last = twice<T, N>(load<H>(x + C * N));
+    V before = {};
     GRADWIRE_UNROLL
     for (int r = 0; r < R; ++r) {
-      const V q = splat<V>(base[r / 4][r % 4 * lanes]);
+      V q = splat<V>(base[r / 4][r % 4 * lanes]);
+      if constexpr (kHalf) q = in_register(q);
       GRADWIRE_UNROLL
       for (int c = 0; c < C; ++c) a[r][c] = fma(q, v[c], a[r][c]);
-      if constexpr (kHalf) b[r] = fma(low_half<T, N>(q), h, b[r]);
+      if constexpr (kHalf) {
+        if (kSingle && r + 1 == R)
+          single = fma(low_half<T, N>(q), low_half<T, N>(last), single);
+        else if (r % 2 == 1)
+          pair[r / 2] = fma(low_and_high<T, N>(before, q), last, pair[r / 2]);
+      }
+      before = q;
     }
   }
   GRADWIRE_UNROLL
   for (int r = 0; r < R; ++r, next_row(dw, in)) {
     GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) store(dw + c * N, a[r][c]);
-    if constexpr (kHalf) store(dw + C * N, b[r]);
+    if constexpr (kHalf) {
+      if (kSingle && r + 1 == R)
+        store(dw + C * N, single);
+      else
+        store(dw + C * N, r % 2 == 0 ? low_half<T, N>(pair[r / 2]) : high_half<T, N>(pair[r / 2]));
+    }
   }
 }
 

@@ -92,6 +92,15 @@ GRADWIRE_KERNEL V splat(T q) {
   return q - V{};
 }
 
+// Keeps v in a register, where GCC would load a number of memory again for each use.
+template <class V>
+GRADWIRE_KERNEL V in_register(V v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#endif
+  return v;
+}
+
 // a b + c, rounded once where the processor can.
 template <class V>
 GRADWIRE_KERNEL V fma(V a, V b, V c) {
@@ -195,6 +204,28 @@ GRADWIRE_KERNEL Vec<T, N / 2> high_half(Vec<T, N> v) {
   if constexpr (N == 8) return __builtin_shufflevector(v, v, 4, 5, 6, 7);
   if constexpr (N == 4) return __builtin_shufflevector(v, v, 2, 3);
   if constexpr (N == 2) return Vec<T, 1>{v[1]};
+}
+
+// The first half of `low` and the second half of `high`.
+template <class T, int N>
+GRADWIRE_KERNEL Vec<T, N> low_and_high(Vec<T, N> low, Vec<T, N> high) {
+#if defined(__AVX512F__)
+  if constexpr (N * sizeof(T) == 64 && sizeof(T) == 4)
+    return (Vec<T, N>)_mm512_mask_blend_ps(0xff00, (__m512)low, (__m512)high);
+  if constexpr (N * sizeof(T) == 64 && sizeof(T) == 8)
+    return (Vec<T, N>)_mm512_mask_blend_pd(0xf0, (__m512d)low, (__m512d)high);
+#endif
+  if constexpr (N == 8) return __builtin_shufflevector(low, high, 0, 1, 2, 3, 12, 13, 14, 15);
+  if constexpr (N == 4) return __builtin_shufflevector(low, high, 0, 1, 6, 7);
+  if constexpr (N == 2) return __builtin_shufflevector(low, high, 0, 3);
+}
+// h in both halves.
+template <class T, int N>
+GRADWIRE_KERNEL Vec<T, N> twice(Vec<T, N / 2> h) {
+  if constexpr (N == 16) return __builtin_shufflevector(h, h, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+  if constexpr (N == 8) return __builtin_shufflevector(h, h, 0, 1, 2, 3, 0, 1, 2, 3);
+  if constexpr (N == 4) return __builtin_shufflevector(h, h, 0, 1, 0, 1);
+  if constexpr (N == 2) return Vec<T, N>{h[0], h[0]};
 }
 
 // Adds halves: the order of the sum depends on N alone.

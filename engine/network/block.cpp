@@ -119,17 +119,26 @@ void Block<Real>::check(const Example<Real>& e, bool ascending) const {
 
 template <class Real>
 void Block<Real>::push(const Example<Real>& example) {
+  // Samples lie anywhere in memory: it sends the first of each while the next ones are pushed.
+  if (!example.tokens.empty()) __builtin_prefetch(example.tokens.data());
+  if (!example.labels.empty()) __builtin_prefetch(example.labels.data());
+  sample_[samples_++] = example;
+}
+
+template <class Real>
+void Block<Real>::read(std::size_t s) {
+  const Example<Real>& example = sample_[s];
   const bool ascending = ascends(example.index);
   check(example, ascending);
   const std::size_t count = example.index.size();
-  features_[samples_] = {example.index.data(), example.value.data(), static_cast<Index>(count)};
-  sample_[samples_++] = example;
+  features_[s] = {example.index.data(), example.value.data(), static_cast<Index>(count)};
   nonzeros_ += count;
   ascending_ = ascending_ && ascending;
 }
 
 template <class Real>
 void Block<Real>::start_forward() {
+  for (; read_ < samples_; ++read_) read(read_);
   real_lanes_ = static_cast<Index>(samples_ * plan_.positions);
   lanes_ = static_cast<Index>(padded_lanes(plan_, samples_, static_cast<std::size_t>(kernels_.vector)));
   turned_node_ = Op::kNone;
@@ -341,6 +350,7 @@ void Block<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) cons
 #define GRADWIRE_INSTANTIATE(Real)                                                                    \
   template Block<Real>::Block(const Network&, Plan, const Kernels<Real>&, std::span<std::byte>);      \
   template void Block<Real>::push(const Example<Real>&);                                              \
+  template void Block<Real>::read(std::size_t);                                                       \
   template std::optional<double> Block<Real>::forward(const Real*, Real, const std::atomic<bool>*);   \
   template bool Block<Real>::backward(const Real*, Real*, bool, const Sweep&);                        \
   template void Block<Real>::start_forward();                                                         \

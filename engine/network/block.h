@@ -32,9 +32,9 @@ class Block {
   Block(const Network& network, Plan plan, const Kernels<Real>& kernels, std::span<std::byte> memory = {});
   static std::size_t arena_bytes(const Plan& plan) { return gradwire::arena_bytes(plan, sizeof(Real)); }
 
-  // push() adds a sample, after it checks that the sample fits the network. Throws DataError.
+  // push() adds a sample; what runs the network first throws DataError where a sample does not fit it.
   void clear() {
-    samples_ = nonzeros_ = 0;
+    samples_ = read_ = nonzeros_ = 0;
     ascending_ = true;
   }
   void push(const Example<Real>& example);
@@ -115,6 +115,7 @@ class Block {
 
   // `ascending`: whether the numbers of its features are.
   void check(const Example<Real>& example, bool ascending) const;
+  void read(std::size_t sample);  // checks it, and notes its features
 
   // Data, as [lane][channel] in `rows`.
   template <class Row>
@@ -192,6 +193,7 @@ class Block {
 
   std::array<Example<Real>, kMost> sample_;
   std::size_t samples_ = 0;
+  std::size_t read_ = 0;                            // samples that read() has seen
   std::array<SparseSample<Real>, kMost> features_;  // of the samples
   std::size_t nonzeros_ = 0;                        // of all features_
   bool ascending_ = true;                           // the numbers of each sample's features

@@ -1,6 +1,7 @@
 // The gradient of the input of an affine map of rows, dx[l][k] (+)= sum_o dy[o][l] w[o][k]: whatever tiles a
 // kernel takes for the size, the units are added one after the other, so the bits are those of a plain loop.
-// So are those of one lane, whose weight gradient is made in the same pass.
+// So are those of one lane, whose weight gradient is made in the same pass, and those of the weight gradient
+// of many lanes.
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -88,6 +89,33 @@ void expect_gradients_of_one_lane(Index in, Index out, WeightGradient kind, bool
   }
 }
 
+// dw[o][k] (+)= sum_l dy[o][l] x[l][k], the lanes one after the other.
+template <class Real>
+void expect_weight_gradients(Index in, Index out, Index lanes, bool add) {
+  const auto size = [](Index a, Index b) { return static_cast<std::size_t>(a * b + kSlack); };
+  const std::vector<Real> x = normal_numbers<Real>(size(lanes, in), "x"),
+                          dy = normal_numbers<Real>(size(out, lanes), "dy"),
+                          before = normal_numbers<Real>(size(out, in), "dw");
+  for (const Kernels<Real>* kernels : available_kernels<Real>()) {
+    SCOPED_TRACE(std::string(kernels->name) + ", " + std::to_string(in) + " to " + std::to_string(out) +
+                 ", " + std::to_string(lanes) + " lanes" + (add ? ", added" : ""));
+    const bool fused = std::string(kernels->name) != "baseline";
+    std::vector<Real> dw = before, twin = before;
+    kernels->outer(dy.data(), out, lanes, x.data(), in, add, dw.data());
+    for (Index o = 0; o < out; ++o)
+      for (Index k = 0; k < in; ++k) {
+        Real sum = add ? before[static_cast<std::size_t>(o * in + k)] : Real(0);
+        for (Index l = 0; l < lanes; ++l) {
+          const Real slope = dy[static_cast<std::size_t>(o * lanes + l)],
+                     input = x[static_cast<std::size_t>(l * in + k)];
+          sum = fused ? std::fma(slope, input, sum) : sum + slope * input;
+        }
+        twin[static_cast<std::size_t>(o * in + k)] = sum;
+      }
+    EXPECT_EQ(std::memcmp(dw.data(), twin.data(), dw.size() * sizeof(Real)), 0);
+  }
+}
+
 TEST(RowKernels, AddTheUnitsOfAnInputGradientOneAfterTheOther) {
   for (const Index in : {1, 3, 16, 37, 132})
     for (const Index out : {1, 15, 16, 127, 129})
@@ -97,6 +125,16 @@ TEST(RowKernels, AddTheUnitsOfAnInputGradientOneAfterTheOther) {
           expect_input_gradients_of_rows<double>(in, out, lanes, add);
         }
   expect_input_gradients_of_rows<float>(1024, 130, 16, true);
+}
+
+TEST(RowKernels, AddTheLanesOfAWeightGradientOneAfterTheOther) {
+  for (const Index in : {1, 3, 4, 8, 12, 16, 24, 28, 37, 40, 56, 61})
+    for (const Index out : {1, 2, 7, 8, 13})
+      for (const Index lanes : {4, 8, 20})
+        for (const bool add : {false, true}) {
+          expect_weight_gradients<float>(in, out, lanes, add);
+          expect_weight_gradients<double>(in, out, lanes, add);
+        }
 }
 
 TEST(RowKernels, GiveBothGradientsOfOneLaneInOnePass) {
