@@ -21,6 +21,7 @@ Result<Address> parse_address(const std::string& text, AddressUse use) {
   if (error != std::errc() || end != end_of_text) return wrong;
   if (number == 0 && use == AddressUse::kToConnect)
     return Error{text + ": no server is at port 0; where it listens is in the file 'address' of its --state"};
+  address.port = std::to_string(number);  // without the zeros in front
   std::string& host = address.host;
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   return address;

@@ -11,7 +11,8 @@ TEST(Address, IsAHostAndAPortWhateverBracketsAreAroundTheHost) {
     const char *text, *host, *port;
   };
   for (const Case& c : {Case{"127.0.0.1:7000", "127.0.0.1", "7000"}, Case{"[::1]:7000", "::1", "7000"},
-                        Case{"localhost:0", "localhost", "0"}, Case{":65535", "", "65535"}}) {
+                        Case{"localhost:0", "localhost", "0"}, Case{":65535", "", "65535"},
+                        Case{"host:00007000", "host", "7000"}}) {
     const auto address = parse_address(c.text, AddressUse::kToListen);
     ASSERT_TRUE(address) << c.text;
     EXPECT_EQ(address->host, c.host);
