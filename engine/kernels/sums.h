@@ -65,6 +65,30 @@ void scale_lanes(T* x, Index channels, Index lanes, const T* factor) {
   });
 }
 
+// The numbers from number S of v on, where `next` has those behind v.
+template <int S, class V>
+GRADWIRE_KERNEL V shifted(V v, V next) {
+#if defined(__AVX512VL__)  // masked for GCC 12, as in larger()
+  constexpr bool kFloat = sizeof(v[0]) == 4;
+  if constexpr (S > 0 && sizeof(V) == 64 && kFloat)
+    return (V)_mm512_maskz_alignr_epi32(0xffff, (__m512i)next, (__m512i)v, S);
+  if constexpr (S > 0 && sizeof(V) == 64 && !kFloat)
+    return (V)_mm512_maskz_alignr_epi64(0xff, (__m512i)next, (__m512i)v, S);
+  if constexpr (S > 0 && sizeof(V) == 32 && kFloat)
+    return (V)_mm256_alignr_epi32((__m256i)next, (__m256i)v, S);
+  if constexpr (S > 0 && sizeof(V) == 32 && !kFloat)
+    return (V)_mm256_alignr_epi64((__m256i)next, (__m256i)v, S);
+#endif
+  return v;
+}
+
+// a[r] += v times the numbers r behind v, for r < R. A load from there would cross the end of a cache line.
+template <int R, class V>
+GRADWIRE_KERNEL void add_shifted(V v, V next, V* a) {
+  if constexpr (R > 1) add_shifted<R - 1>(v, next, a);
+  a[R - 1] = fma(v, shifted<R - 1>(v, next), a[R - 1]);
+}
+
 template <class T>
 void lane_grams(const T* x, Index channels, Index lanes, Index distances, T* g) {
   in_runs<8>(distances, [&]<int R>(Index k) {
@@ -74,6 +98,12 @@ void lane_grams(const T* x, Index channels, Index lanes, Index distances, T* g) 
       for (Index c = 0; c < channels; ++c) {
         const T* at = x + c * lanes + l;
         const V v = load<V>(at);
+        if constexpr (kRegisterBytes == 64 && N * sizeof(T) >= 32) {
+          if (k == 0) {
+            add_shifted<R>(v, load<V>(at + N), a);
+            continue;
+          }
+        }
         for (int r = 0; r < R; ++r) a[r] = fma(v, load<V>(at + k + r), a[r]);
       }
       for (int r = 0; r < R; ++r) store(g + (k + r) * lanes + l, a[r]);

@@ -1,4 +1,5 @@
-// Weighted sums of outer products against their naive twin, bit for bit.
+// Weighted sums of outer products, and products of lanes near each other, against their naive twins, bit for
+// bit.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <string>
@@ -37,6 +38,21 @@ class KernelGram : public ::testing::Test {
     kernels.gram({x.data(), stride, d, rows}, weight.data(), upper.data());
     ASSERT_EQ(upper, want);
   }
+
+  // What is behind the last lane of a row is no product of two lanes: it is not looked at.
+  static void check_lanes(const Kernels<Real>& kernels, Index channels, Index lanes, Index distances) {
+    Random random(static_cast<std::uint64_t>(channels * 1000 + lanes), "lanes");
+    std::vector<Real> x(channels * lanes + kSlack), got(distances * lanes + kSlack, 5);
+    for (Real& number : x) number = static_cast<Real>(random.normal());
+    kernels.lane_grams(x.data(), channels, lanes, distances, got.data());
+    for (Index k = 0; k < distances; ++k)
+      for (Index l = 0; l + k < lanes; ++l) {
+        Real sum = 0;
+        for (Index c = 0; c < channels; ++c)
+          sum = multiply_add(kernels, x[c * lanes + l], x[c * lanes + l + k], sum);
+        ASSERT_EQ(got[k * lanes + l], sum) << "lanes " << l << " and " << l + k;
+      }
+  }
 };
 using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelGram, Reals);
@@ -52,6 +68,17 @@ TYPED_TEST(KernelGram, EqualsItsNaiveTwinForEverySize) {
     for (const Index rows : {0, 3, 64, static_cast<int>(kMostGramRows)})
       for (const Index d : {1, 8, 68, 131}) this->check(*kernels, d, rows);
   }
+}
+
+TYPED_TEST(KernelGram, OfLanesEqualsItsNaiveTwinForEveryDistance) {
+  for (const Kernels<TypeParam>* kernels : available_kernels<TypeParam>())
+    for (const Index lanes : {4, 8, 12, 16, 28, 64})
+      for (Index distances = 1; distances <= kSlack; ++distances) {
+        SCOPED_TRACE(std::string(kernels->name) + ", " + std::to_string(lanes) + " lanes, " +
+                     std::to_string(distances) + " distances");
+        for (const Index channels : {1, 5}) this->check_lanes(*kernels, channels, lanes, distances);
+        if (this->HasFatalFailure()) return;
+      }
 }
 
 }  // namespace
