@@ -171,6 +171,7 @@ TEST(Npy, IsRefusedWithTheReason) {
   refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} + 1", "no plain array");
   refuses("", "no plain array");
   refuses("{'descr': '<f4", "no plain array");
+  refuses("{'descr': '<f8\n\33[2J', 'fortran_order': False, 'shape': (2,), }", "no plain array");
   refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "version 4.0", 4);
   EXPECT_EQ(x, (std::vector<float>{0, 0}));
 }
