@@ -32,9 +32,9 @@ class Literal {
     const std::string_view text = rest_.substr(0, rest_.find(quote));
     rest_.remove_prefix(text.size());
     expect(quote);
-    // None is in a literal, and messages quote it.
-    const auto control = [](char c) { return c < 0x20 || c > 0x7e; };
-    failed_ = failed_ || std::any_of(text.begin(), text.end(), control);
+    // NumPy writes plain letters; messages quote what is here, so nothing else may be.
+    const auto strange = [](char c) { return c < 0x20 || c > 0x7e; };
+    failed_ = failed_ || std::any_of(text.begin(), text.end(), strange);
     return text;
   }
   bool boolean() {
