@@ -14,9 +14,10 @@ at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; 
 gcc_min=11
 compiler_serves() {
   command -v "$1" > /dev/null || return 1
-  if "$1" --version | grep -qi clang; then at_least "$("$1" -dumpversion)" 15; else
-    at_least "$("$1" -dumpfullversion -dumpversion)" "$gcc_min"
-  fi
+  case $("$1" --version) in
+    *clang*) at_least "$("$1" -dumpversion)" 15 ;;
+    *) at_least "$("$1" -dumpfullversion -dumpversion)" "$gcc_min" ;;
+  esac
 }
 
 # Sets CXX, unless the caller did: the system's compiler, or else the newest g++-N.

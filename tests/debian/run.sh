@@ -26,6 +26,9 @@ dpkg_there() {
 files() { (cd "$root" && find . \( -path ./var/lib/dpkg -o -name 'passwd*' -o -name 'group*' -o -name '*shadow*' -o -name '.pwd.lock' \) \
   -prune -o ! -type d -print | sort); }
 
+# Output is kept before it is looked at: where "grep -q" or "head" ends early, SIGPIPE kills the program that still writes, and
+# pipefail calls that a failure.
+
 # ---- what they are ----
 if grep -q '^GRADWIRE_MARCH:.*=native$' "$build/CMakeCache.txt"; then
   ! cpack --config "$build/CPackConfig.cmake" -B "$work/native" > "$work/native.log" 2>&1 || fail "cpack packs programs for this processor alone"
@@ -41,10 +44,10 @@ for part in server client; do
   for library in libc6 libssl libprotobuf-lite libzstd; do
     [[ $depends == *$library* ]] || fail "gradwire-$part does not depend on $library: $depends"
   done
-  dpkg-deb -f "$package" Description | head -n 1 | grep -q "^federated learning: the $part" || fail "gradwire-$part has no description"
+  [[ $(dpkg-deb -f "$package" Description) == "federated learning: the $part"* ]] || fail "gradwire-$part has no description"
   ! dpkg-deb -c "$package" | grep -vE ' root/root ' || fail "files that are not root's"
 done
-dpkg-deb -f "$(echo "$work"/packages/gradwire-server_*.deb)" Depends | grep -q libsqlite3 || fail "the server does not depend on SQLite"
+[[ $(dpkg-deb -f "$work"/packages/gradwire-server_*.deb Depends) == *libsqlite3* ]] || fail "the server does not depend on SQLite"
 
 # ---- installed ----
 dpkg_there --install "${packages[@]}"
@@ -54,7 +57,7 @@ for file in usr/bin/gradwire-server usr/bin/gradwire-client usr/lib/systemd/syst
   [ -f "$root/$file" ] || fail "$file is not installed"
 done
 for program in gradwire-server gradwire-client; do
-  "$root/usr/bin/$program" --version | grep -q '^[0-9]' || fail "$program does not run"
+  [[ $("$root/usr/bin/$program" --version) == [0-9]* ]] || fail "$program does not run"
 done
 if command -v systemd-sysusers > /dev/null; then
   grep -q '^gradwire:' "$root/etc/passwd" || fail "there is no user gradwire"
@@ -73,7 +76,7 @@ if command -v systemd-analyze > /dev/null; then
     said=$(systemd-analyze verify "$unit" 2>&1 | grep "gradwire-$part" || true)
     [ -z "$said" ] || fail "systemd-analyze verify: $said"
     # Exposure of 2.0 or less ("OK"); docs/deployment.md has the figures. Before version 250 only of units that are loaded.
-    if systemd-analyze --help | grep -q -e --offline; then
+    if [[ $(systemd-analyze --help) == *--offline* ]]; then
       systemd-analyze security --offline=yes --threshold=20 --no-pager "$unit" > "$work/security-$part.log" 2>&1 ||
         fail "$(tail -n 1 "$work/security-$part.log")"
       tail -n 1 "$work/security-$part.log"
