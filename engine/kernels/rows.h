@@ -88,10 +88,16 @@ void row_product(const RowAffine<T>& p, bool add, T* y) {
   constexpr int R0 = kManyRegisters ? 6 : 3, C = 4;
   for (Index k = 0; k < p.in; k += kPiece) {
     const Index n = p.in - k < kPiece ? p.in - k : kPiece;
+    bool reverse = false;
     in_runs<R0>(p.out, [&]<int R>(Index r) {
-      for (Index l = 0; l < p.lanes; l += C)
+      const Index first = reverse ? p.lanes - C : 0, step = reverse ? -C : C,
+                  end = first + p.lanes / C * step;
+      Index l = first;
+      do
         dot_tile<R, C, 1>(p.w + r * p.in + k, p.x + l * p.in + k, n, p.in, bias(r), add || k > 0,
                           y + r * p.lanes + l, p.lanes);
+      while ((l += step) != end);
+      reverse = !reverse;  // while new weights come, the lanes that were last are still in the first cache
     });
   }
 }
