@@ -216,14 +216,14 @@ struct Slices {
 
 GRADWIRE_KERNEL Index least(Index a, Index b) { return a < b ? a : b; }
 
-// m[t][q] = sum_i a[i][t] b[i][q], for t <= q when causal.
+// m[t][q] (+)= sum_i a[i][t] b[i][q], for t <= q when causal.
 template <class T>
-void scores(const Slices<T>& s, bool causal, const T* a, const T* b, T* m) {
+void scores(const Slices<T>& s, bool causal, const T* a, const T* b, bool add, T* m) {
   for (Index t = 0; t < s.positions; t += kStep) {
     const Index q = causal ? t : 0;
     lane_product_of<true>(LaneProduct<T>{a + t, s.stride(), true, least(kStep, s.positions - t), s.size,
-                                         b + q, s.stride(), s.padded - q, nullptr, false,
-                                         m + t * s.padded + q, s.padded});
+                                         b + q, s.stride(), s.padded - q, nullptr, add, m + t * s.padded + q,
+                                         s.padded});
   }
 }
 
@@ -310,7 +310,7 @@ void head_forward(const Attention<T>& a, const T* k, const T* q, const T* v, T* 
   const Index part = s.size * s.padded;
   T* buffer = a.scratch;
   k = s.take(k, buffer), q = s.take(q, buffer + part), v = s.take(v, buffer + 2 * part);
-  scores(s, a.causal, k, q, share);
+  scores(s, a.causal, k, q, false, share);
   softmax_columns(s, a.causal, share);
   T* out = s.packed() ? buffer + 3 * part : y;
   mix(s, a.causal, v, share, false, out);
@@ -328,7 +328,7 @@ void head_backward(const Attention<T>& a, const T* k, const T* q, const T* v, co
   T* out = buffer + 4 * part;
   T* d = a.scratch;
   T* turned = a.scratch + square;
-  scores(s, a.causal, v, dy, d);
+  scores(s, a.causal, v, dy, false, d);
   softmax_columns_backward(s, a.causal, share, d);
   const auto put = [&](bool added, T* to, auto&& product) {
     product(s.packed() ? false : added, s.packed() ? out : to);

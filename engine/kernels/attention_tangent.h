@@ -39,38 +39,22 @@ GRADWIRE_KERNEL void eight_tangent(const Attention<T>& a, Index at, Index size, 
   }
 }
 
-// One head of one sample: of the scores k^T q, of their softmax (the share), of its mix of v.
+// One head of one sample: the tangents of the scores, of their softmax (the share), of its mix of v.
 template <class T>
 void head_tangent(const Attention<T>& a, Index at, const T* share, const T* const d[3], T* dy) {
-  const Index n = a.positions, padded = a.padded();
-  const Index size = a.channels / a.heads, L = a.lanes;
-  const T scale = attention_scale<T>(size);
-  const T *key = a.key + at, *query = a.query + at, *value = a.value + at;
-  const T *dkey = d[0] + at, *dquery = d[1] + at, *dvalue = d[2] + at;
-  T *moved = a.scratch, *total = a.scratch + n * padded;
-  for (Index q = 0; q < n; ++q) total[q] = 0;
-  for (Index t = 0; t < n; ++t) {
-    T* row = moved + t * padded;
-    const Index from = a.causal ? t : 0;
-    for (Index q = 0; q < n; ++q) row[q] = 0;
-    for (Index i = 0; i < size; ++i)
-      for (Index q = from; q < n; ++q)
-        row[q] += dkey[i * L + t] * query[i * L + q] + key[i * L + t] * dquery[i * L + q];
-    for (Index q = from; q < n; ++q) {
-      row[q] *= scale;
-      total[q] += share[t * padded + q] * row[q];
-    }
-  }
-  for (Index t = 0; t < n; ++t)
-    for (Index q = a.causal ? t : 0; q < n; ++q)
-      moved[t * padded + q] = share[t * padded + q] * (moved[t * padded + q] - total[q]);
-  for (Index i = 0; i < size; ++i) {
-    for (Index q = 0; q < n; ++q) total[q] = 0;
-    for (Index t = 0; t < n; ++t)
-      for (Index q = a.causal ? t : 0; q < n; ++q)
-        total[q] += dvalue[i * L + t] * share[t * padded + q] + value[i * L + t] * moved[t * padded + q];
-    for (Index q = 0; q < n; ++q) dy[at + i * L + q] = total[q];
-  }
+  const Slices<T> s{a.channels / a.heads, a.positions, a.padded(), a.lanes};
+  const Index part = s.size * s.padded;
+  T *moved = a.scratch, *buffer = a.scratch + s.padded * s.padded;
+  const auto take = [&](const T* from, Index number) { return s.take(from + at, buffer + number * part); };
+  const T *k = take(a.key, 0), *q = take(a.query, 1), *v = take(a.value, 2);
+  const T *dk = take(d[0], 3), *dq = take(d[1], 4), *dv = take(d[2], 5);
+  scores(s, a.causal, dk, q, false, moved);
+  scores(s, a.causal, k, dq, true, moved);
+  softmax_columns_backward(s, a.causal, share, moved);  // its own transpose
+  T* out = s.packed() ? buffer + 6 * part : dy + at;
+  mix(s, a.causal, dv, share, false, out);
+  mix(s, a.causal, v, moved, true, out);
+  s.give(out, false, dy + at);
 }
 
 template <class T>
