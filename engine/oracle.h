@@ -169,7 +169,8 @@ class Oracle {
  protected:
   // min(1, norm_bound / sqrt(square))
   static double clip_factor(double norm_bound, double square) {
-    return square <= norm_bound * norm_bound ? 1.0 : norm_bound / std::sqrt(square);
+    const double factor = norm_bound / std::sqrt(square);  // also where it is not used: no branch to predict
+    return square <= norm_bound * norm_bound ? 1.0 : factor;
   }
   static void check_norm_bound(double norm_bound) {
     if (!(norm_bound > 0))

@@ -137,8 +137,9 @@ class LinearPowers {
         if (!r.empty()) square += 2 * s * static_cast<double>(with_r[k]) + square_of_r;
         const double factor = factor_of(square);
         factors += factor;
-        rows_.add_scaled(row[k], static_cast<Real>(factor * s) * share_, gradient.data());
+        slope[k] = static_cast<Real>(factor * s) * share_;
       }
+      for (std::size_t k = 0; k < count; ++k) rows_.add_scaled(row[k], slope[k], gradient.data());
     }
     const Real of_r = static_cast<Real>(factors) * share_;
     for (std::size_t j = 0; j < r.size(); ++j) gradient[j] += of_r * r[j];
