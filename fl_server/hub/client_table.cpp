@@ -5,7 +5,7 @@
 namespace gradwire {
 
 Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std::uint32_t> part_index,
-                                     std::optional<std::uint32_t> part_count) {
+                                     std::optional<std::uint32_t> part_count, const Keeps& keeps) {
   if (const Status good = check_client_name(name); !name.empty() && !good)
     return Error{"the name of the client cannot be used: " + good.error().message};
   if (part_index.has_value() != part_count.has_value()) return Error{"the part of the data is not i of n"};
@@ -16,6 +16,12 @@ Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std:
     if (known != by_name_.end() && known->second != *number) {
       return Error{"the name '" + name + "' belongs to client " + std::to_string(known->second) +
                    ", but the data is part " + std::to_string(*number) + "; give each client its own --id"};
+    }
+    if (const Entry& entry = clients_[*number];
+        entry.taken && entry.info.name != name && keeps && keeps(entry.info.name)) {
+      return Error{"part " + std::to_string(*number) + " of the data is that of client '" + entry.info.name +
+                   "': start '" + name + "' with a part of its own, or revoke '" + entry.info.name +
+                   "' first"};
     }
     return take(*number, name, true);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,13 +40,17 @@ struct ClientInfo {
 // name that comes back gets its old number.
 class ClientTable {
  public:
+  // Whether the client of that name keeps its number when another name asks for it.
+  using Keeps = std::function<bool(const std::string& name)>;
+
   explicit ClientTable(std::uint32_t clients) : clients_(clients) {}
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(clients_.size()); }
 
-  // `name` may be empty: then the client gets a name of its own.
+  // `name` may be empty: then the client gets a name of its own. `keeps` empty: nobody does, for names that
+  // nobody proves.
   Result<ClientId> assign(const std::string& name, std::optional<std::uint32_t> part_index,
-                          std::optional<std::uint32_t> part_count);
+                          std::optional<std::uint32_t> part_count, const Keeps& keeps = {});
   // Forgets who has the number: allowed until the run begins.
   void release(ClientId client);
 

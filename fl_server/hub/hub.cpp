@@ -157,7 +157,11 @@ void Hub::Impl::set_connected(ClientId client, bool is) {
 Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
                                      std::optional<std::uint32_t> part_index,
                                      std::optional<std::uint32_t> part_count) {
-  Result<ClientId> client = table.assign(who, part_index, part_count);
+  // A name that was proven, and that may still come, is the only one that speaks for its number.
+  const auto keeps = [this](const std::string& name) {
+    return options.gate != nullptr && options.gate->still_admits(name);
+  };
+  Result<ClientId> client = table.assign(who, part_index, part_count, keeps);
   if (!client) return client;
   if (ended && farewells.count(*client) == 0) return Error{"the run is over"};
   if (is_late(session, live[*client]) || is_late(session, coming[*client])) {
@@ -177,7 +181,7 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   if (!again) return client;
   live[*client] = nullptr;
   table.release(*client);
-  client = table.assign(who, part_index, part_count);
+  client = table.assign(who, part_index, part_count, keeps);
   if (client) live[*client] = &session;
   return client;
 }

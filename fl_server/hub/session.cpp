@@ -220,7 +220,8 @@ Status Session::proof(std::span<const std::byte> header) {
   }
   if (const Status admitted = owner_.gate()->admit(login); !admitted) {
     const bool fatal = !admitted.error().of_system;
-    refuse(Ending::kNotAdmitted, one_line(admitted.error().message), fatal, fatal ? on_misbehaviour() : 0);
+    if (fatal) on_misbehaviour();  // no time to come back at: the answer will be the same
+    refuse(Ending::kNotAdmitted, one_line(admitted.error().message), fatal);
     return Unit{};
   }
   proven_name_ = login.name;

@@ -25,6 +25,22 @@ TEST(ClientTable, APartOfTheDataIsTheNumber) {
   EXPECT_EQ(table.assign("z", 1, 3).value(), 1u) << "its old name is free again";
 }
 
+TEST(ClientTable, ANumberIsItsOwnersAsLongAsTheOwnerKeepsIt) {
+  ClientTable table(2);
+  bool keeps = true;
+  const auto asked = [&](const std::string& name) { return name == "a" && keeps; };
+  EXPECT_EQ(table.assign("a", 0, 2, asked).value(), 0u);
+  const auto refused = table.assign("b", 0, 2, asked);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("that of client 'a'"), std::string::npos);
+  EXPECT_EQ(table.info(0).name, "a");
+  EXPECT_EQ(table.assign("a", 0, 2, asked).value(), 0u);
+  EXPECT_EQ(table.assign("b", 1, 2, asked).value(), 1u);
+  keeps = false;
+  EXPECT_EQ(table.assign("c", 0, 2, asked).value(), 0u);
+  EXPECT_EQ(table.info(0).name, "c");
+}
+
 TEST(ClientTable, RefusesContradictions) {
   ClientTable table(3);
   ASSERT_TRUE(table.assign("a", 1, 3));

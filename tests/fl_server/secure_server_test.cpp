@@ -83,8 +83,10 @@ class SecureServer : public TcpTransportTest {
     clients.enroll(name, key.public_key());
     return {name, realm(), key, std::nullopt};
   }
-  static std::string hello(const Credentials& who) {
+  static std::string hello(const Credentials& who, std::optional<std::uint32_t> part = {}) {
     wire::Hello message;
+    if (part) message.set_part_index(*part);
+    if (part) message.set_part_count(2);
     message.set_protocol(kWireVersion);
     message.set_client_name(who.name);
     const PublicKey key = who.key.public_key();
@@ -92,8 +94,9 @@ class SecureServer : public TcpTransportTest {
     return control_frame(FrameType::kHello, message);
   }
   // Says hello as `claimed` and answers the challenge as `who`. What the server says then.
-  std::optional<Peer::Message> log_in(Peer& peer, const Credentials& claimed, const Credentials& who) {
-    EXPECT_TRUE(peer.connection().write(hello(claimed)));
+  std::optional<Peer::Message> log_in(Peer& peer, const Credentials& claimed, const Credentials& who,
+                                      std::optional<std::uint32_t> part = {}) {
+    EXPECT_TRUE(peer.connection().write(hello(claimed, part)));
     auto challenge = peer.read(work_);
     if (!challenge || challenge->type != FrameType::kChallenge) return challenge;
     const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), who);
@@ -106,6 +109,7 @@ class SecureServer : public TcpTransportTest {
     wire::ErrorMessage error;
     EXPECT_TRUE(error.ParseFromString(message->header));
     EXPECT_TRUE(error.fatal());
+    EXPECT_EQ(error.retry_after_ms(), 0u) << "it would come back to the same answer: " << error.message();
     return error.message();
   }
   bool logged(const std::string& what) const {
@@ -148,6 +152,21 @@ TEST_F(SecureServer, RefusesThoseThatDoNotWithAReasonInItsLog) {
     turn_for(milliseconds(60));
     EXPECT_TRUE(logged(each.why)) << each.why;
   }
+}
+
+TEST_F(SecureServer, NoOtherClientTakesANumberUntilItsOwnerIsRevoked) {
+  const Credentials a = enrolled("a"), b = enrolled("b");
+  Peer owner(hub->address(), *tls_, work_);
+  ASSERT_EQ(log_in(owner, a, a, 0)->type, FrameType::kWelcome);
+  Peer other(hub->address(), *tls_, work_);
+  const std::string told = error_in(log_in(other, b, b, 0));
+  EXPECT_NE(told.find("that of client 'a'"), std::string::npos) << told;
+  EXPECT_EQ(hub->table().info(0).name, "a");
+  Peer again(hub->address(), *tls_, work_);
+  EXPECT_EQ(log_in(again, a, a, 0)->type, FrameType::kWelcome) << "a new connection of the owner";
+  clients_of(place_).revoke("a");
+  Peer next(hub->address(), *tls_, work_);
+  EXPECT_EQ(log_in(next, b, b, 0)->type, FrameType::kWelcome);
 }
 
 class SecureQuarantine : public SecureServer {
