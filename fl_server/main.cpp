@@ -139,11 +139,18 @@ int show_status(int argc, char** argv) {
 }
 
 // Which options do not fit together; empty: all do.
-std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay, bool aggregates, bool insecure) {
+std::string trouble_of(const gradwire::ServeOptions& options, const gradwire::RelayOptions& relay,
+                       bool insecure) {
+  const bool is_relay = !relay.upstream.empty();
   const auto address = gradwire::parse_address(options.listen, gradwire::AddressUse::kToListen);
   if (options.identity.empty() && !insecure && address && !gradwire::is_loopback(*address))
     return "--listen " + options.listen +
            " is open to other machines: give --identity (gradwire-server init makes one), or say --insecure";
+  const auto upstream = gradwire::parse_address(relay.upstream, gradwire::AddressUse::kToConnect);
+  if (is_relay && options.identity.empty() && !insecure && upstream && !gradwire::is_loopback(*upstream))
+    return "--upstream " + relay.upstream +
+           " is another machine: give --identity (gradwire-server enroll NAME --relay DIR makes one on the "
+           "server), or say --insecure";
   const auto metrics = gradwire::parse_address(options.metrics, gradwire::AddressUse::kToListen);
   if (!options.metrics.empty() && !metrics)
     return "--metrics " + metrics.error().message + "; FILE.toml goes before --metrics";
@@ -153,7 +160,7 @@ std::string trouble_of(const gradwire::ServeOptions& options, bool is_relay, boo
            "proxy or a tunnel with a login carry it (--insecure, for a server without --identity, permits "
            "it)";
   if (!options.identity.empty() && insecure) return "--insecure is for servers without --identity";
-  if (aggregates && !is_relay)
+  if (relay.aggregate && !is_relay)
     return "--aggregate is for a relay: give the address of its server, --upstream";
   if (!is_relay && options.file.empty()) return "FILE.toml is required";
   if (!is_relay && options.state.empty()) return "--state is required";
@@ -238,7 +245,7 @@ int main(int argc, char** argv) {
   logger.set_quiet(quiet);
   Rounds rounds(logger, json, quiet);
   const bool is_relay = !relay.upstream.empty();
-  if (const std::string trouble = trouble_of(options, is_relay, relay.aggregate, insecure); !trouble.empty())
+  if (const std::string trouble = trouble_of(options, relay, insecure); !trouble.empty())
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
   options.resume = !begin_anew;

@@ -78,6 +78,8 @@ TEST_F(IdentityProcess, PlainTextLeavesThisMachineOnlyWhereItIsAskedTo) {
   write_config();
   expect_refusal("gradwire-server", {"run.toml", "--listen", "0.0.0.0:0", "--state", "s"}, 2, "--insecure");
   expect_refusal("gradwire-server", {"--upstream", "127.0.0.1:1", "--listen", ":0"}, 2, "--insecure");
+  expect_refusal("gradwire-server", {"--upstream", "192.0.2.1:1", "--listen", "127.0.0.1:0"}, 2,
+                 "--upstream 192.0.2.1:1 is another machine");
   expect_refusal("gradwire-client", {"--server", "192.0.2.1:7000"}, 2, "--insecure");
   const Ended open = run("gradwire-server", {"run.toml", "--listen", "0.0.0.0:0", "--state", "s",
                                              "--insecure", "--join-deadline-ms", "1"});
