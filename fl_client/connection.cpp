@@ -120,7 +120,9 @@ Status ServerConnection::agree() {
     if (failed) return Error{trouble_};
     if (filter_->ready()) return Unit{};
     const auto got = receive_raw(arrived_);
-    if (!got) return Error{got.error().message + "; does the server speak TLS?"};
+    if (!got)
+      return Error{got.error().message +
+                   " before TLS began: the server speaks plain text, or takes no connections from here now"};
     if (Status status = filter_->feed(std::span(arrived_).first(*got)); !status)
       trouble_ = status.error().message;
   }

@@ -47,10 +47,10 @@ std::function<void()> renewing(std::shared_ptr<TlsServer> tls, Log log) {
         if (!log) return;
         const auto now = std::chrono::system_clock::now();
         if (renewed && *renewed) said = {};
-        if (now - said >= kWarnEvery) {
+        const auto end = tls->expires();
+        if (now - said >= kWarnEvery || (said < end && end <= now)) {
           said = now;
-          if (const std::string what = ends_soon(tls->expires(), now); !what.empty())
-            log(LogLine::warning(what));
+          if (const std::string what = ends_soon(end, now); !what.empty()) log(LogLine::warning(what));
         }
         if (!renewed)
           log(LogLine::warning("the new certificate cannot be used, the old one stays: " +

@@ -64,8 +64,10 @@ void Hub::Impl::let_in(Session& session) {
   const std::string origin = origin_of(session.link().peer());
   const auto left = quarantined_origins.left(origin, now());
   if (left > SteadyTime::duration::zero() && !is_home(origin))
-    session.refuse(Ending::kKeptOut, origin + " is kept out: it misbehaved again and again", false,
-                   milliseconds_of(left));
+    session.refuse(Ending::kKeptOut,
+                   origin + " is kept out for " + std::to_string(milliseconds_of(left)) +
+                       " ms more: it misbehaved again and again",
+                   false, milliseconds_of(left));
   if (options.most_from_address == 0 || ++open_from[origin] <= options.most_from_address) return;
   log(LogLine::warning("more than " + std::to_string(options.most_from_address) + " connections come from " +
                        origin + ": the oldest that has not said who it is makes room"));

@@ -102,6 +102,10 @@ TlsServer::~TlsServer() = default;
 std::unique_ptr<StreamFilter> TlsServer::accept() {
   SslPtr ssl = make_ssl(impl_->context.get());
   SSL_set_accept_state(ssl.get());
+  // Sessions of the time before are not resumed, so that the peer sees the certificate, and that it has
+  // ended.
+  static constexpr unsigned char kExpired[] = "expired";
+  if (has_expired(impl_->context.get())) SSL_set_session_id_context(ssl.get(), kExpired, sizeof kExpired - 1);
   return std::make_unique<TlsFilter>(std::move(ssl), TlsFilter::End::kServer);
 }
 

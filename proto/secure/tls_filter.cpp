@@ -79,6 +79,47 @@ std::string names_in(const X509* certificate) {
   return {text, static_cast<std::size_t>(size)};
 }
 
+// What ends a handshake at the server's end; empty: nothing that has a sentence here.
+std::string trouble_with_client(const SSL* ssl, int reason) {
+  switch (reason) {
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return "the certificate of this server has expired: make a new one with gradwire-server renew";
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+      return "the client does not take the certificate of this server: does it connect by a name that the "
+             "certificate lacks? (gradwire-server renew --host adds names)";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+      return "the client trusts another authority than that of this server: its token or its --ca is of "
+             "another server";
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+      return "the client speaks an older TLS than this server takes (server.tls_min)";
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return "the client shows no certificate, and this server asks for one (client-ca.pem)";
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+      return std::string("the certificate of the client is not to be trusted: ") +
+             X509_verify_cert_error_string(SSL_get_verify_result(ssl));
+    default: return "";
+  }
+}
+
+// The same at the client's end.
+std::string trouble_with_server(int reason) {
+  switch (reason) {
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+      return "the server asks for a certificate: ask its operator for certificate.pem and certificate.key, "
+             "and put them into the folder of --identity";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+      return "the server does not take certificate.pem of this client: ask its operator for one that it "
+             "signs";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return "the server says that certificate.pem of this client has expired: ask its operator for a new "
+             "one";
+    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+      return "the server takes only a newer TLS than this client speaks";
+    default: return "";
+  }
+}
+
 }  // namespace
 
 BIO_METHOD* TlsFilter::method() {
@@ -225,21 +266,11 @@ Error TlsFilter::trouble(int result) {
       ERR_clear_error();
       return Error{std::string("the ") + peer + " does not speak TLS"};
     }
-    if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+    if (const std::string why =
+            end_ == End::kServer ? trouble_with_client(ssl_.get(), reason) : trouble_with_server(reason);
+        !why.empty()) {
       ERR_clear_error();
-      return Error{"the client shows no certificate, and this server asks for one (client-ca.pem)"};
-    }
-    if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && end_ == End::kServer) {
-      ERR_clear_error();
-      return Error{std::string("the certificate of the client is not to be trusted: ") +
-                   X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get()))};
-    }
-    if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED) {
-      ERR_clear_error();
-      return Error{
-          "the server asks for a certificate: ask its operator for certificate.pem and certificate.key, and "
-          "put "
-          "them into the folder of --identity"};
+      return Error{why};
     }
     return Error{"TLS: " + openssl_reason()};
   }

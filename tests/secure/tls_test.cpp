@@ -41,7 +41,9 @@ class Tls : public ::testing::Test {
   }
 
   // Moves bytes, at most `most` at a time, until nothing moves. The first error of either end; empty: none.
-  static std::string carry(StreamFilter& a, StreamFilter& b, std::size_t most = SIZE_MAX) {
+  // `of_b`: the first of b.
+  static std::string carry(StreamFilter& a, StreamFilter& b, std::size_t most = SIZE_MAX,
+                           std::string* of_b = nullptr) {
     std::string trouble;
     for (bool moved = true; moved;) {
       moved = false;
@@ -51,7 +53,9 @@ class Tls : public ::testing::Test {
         const std::vector<std::byte> copy(bytes.begin(), bytes.end());
         from->sent(copy.size());
         moved = true;
-        if (Status status = to->feed(copy); !status && trouble.empty()) trouble = status.error().message;
+        const Status status = to->feed(copy);
+        if (!status && trouble.empty()) trouble = status.error().message;
+        if (!status && to == &b && of_b != nullptr && of_b->empty()) *of_b = status.error().message;
       }
     }
     return trouble;
@@ -147,6 +151,36 @@ TEST_F(Tls, AnExpiredCertificateIsRefusedByBothEnds) {
   const std::string expired = refusal(*brief, by_pin("brief"));
   EXPECT_NE(expired.find("has expired"), std::string::npos) << expired;
   EXPECT_THROW(server("brief"), std::invalid_argument);
+}
+
+TEST_F(Tls, NoSessionIsResumedOnceTheCertificateHasExpired) {
+  make("brief", std::chrono::seconds(1));
+  const auto brief = server("brief");
+  TlsClient client(by_pin("brief"));
+  const auto trouble = [&] {
+    const Filter here = client.connect("127.0.0.1"), there = brief->accept();
+    return carry(*here, *there);
+  };
+  EXPECT_EQ(trouble(), "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  EXPECT_NE(trouble().find("has expired"), std::string::npos);
+}
+
+TEST_F(Tls, TheServerHearsWhyAClientDoesNotTakeItsCertificate) {
+  make("other", std::chrono::hours(1));
+  make("brief", std::chrono::seconds(1));
+  const auto own = server(), brief = server("brief");
+  const auto heard = [&](TlsServer& by, const TrustedServer& trusted, const std::string& host) {
+    TlsClient client(trusted);
+    const Filter here = client.connect(host), there = by.accept();
+    std::string words;
+    EXPECT_NE(carry(*here, *there, SIZE_MAX, &words), "");
+    return words;
+  };
+  EXPECT_NE(heard(*own, by_pin("other"), "fl.example").find("another authority"), std::string::npos);
+  EXPECT_NE(heard(*own, by_pin(), "evil.example").find("renew --host"), std::string::npos);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  EXPECT_NE(heard(*brief, by_pin("brief"), "fl.example").find("gradwire-server renew"), std::string::npos);
 }
 
 TEST_F(Tls, ARenewedCertificateServesTheNextConnection) {
