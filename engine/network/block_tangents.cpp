@@ -4,6 +4,7 @@
 #include <new>
 
 #include "engine/network/block.h"
+#include "engine/regularizer.h"
 
 namespace gradwire {
 
@@ -42,10 +43,10 @@ typename Block<Real>::Tangent Block<Real>::directional(const Real* x, const Real
   const std::uint32_t node = plan_.steps[last].op.in[0];
   const Real *by_output = slope(node), *moved = tangent(node);
   for (Index c = 0; c < channels(node); ++c) {
-    double sum = 0;
-    for (Index l = 0; l < real_lanes_; ++l)
-      sum += static_cast<double>(by_output[c * lanes_ + l]) * static_cast<double>(moved[c * lanes_ + l]);
-    result.derivative += sum;
+    const Real *slopes = by_output + c * lanes_, *moves = moved + c * lanes_;
+    result.derivative += lane_sum(static_cast<std::size_t>(real_lanes_), [=](std::size_t l) {
+      return static_cast<double>(slopes[l]) * static_cast<double>(moves[l]);
+    });
   }
   return result;
 }
