@@ -7,6 +7,8 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "fl_server/access/server_identity.h"
@@ -14,6 +16,7 @@
 #include "proto/secure/certificates.h"
 
 namespace gradwire {
+namespace fs = std::filesystem;
 namespace {
 
 struct Arguments {
@@ -67,23 +70,55 @@ void print_token(AllowList& clients, const std::string& name, const Arguments& a
   std::printf("%s\n", clients.invite(name, std::chrono::hours(a.valid_hours)).text().c_str());
 }
 
+// What a command makes in a folder. Where it fails, that is removed again, so that the command can be
+// repeated; what was there before stays.
+class Attempt {
+ public:
+  Attempt(fs::path folder, const std::vector<const char*>& files) : folder_(std::move(folder)) {
+    std::error_code ignored;
+    for (const char* file : files)
+      if (!fs::exists(folder_ / file, ignored)) makes_.push_back(folder_ / file);
+    makes_folder_ = !fs::exists(folder_, ignored);
+  }
+  ~Attempt() {
+    std::error_code ignored;
+    if (succeeded_) return;
+    for (const fs::path& made : makes_) fs::remove_all(made, ignored);
+    if (makes_folder_) fs::remove(folder_, ignored);  // unless somebody has put something into it
+  }
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  void succeeded() { succeeded_ = true; }
+
+ private:
+  const fs::path folder_;
+  std::vector<fs::path> makes_;
+  bool makes_folder_ = false, succeeded_ = false;
+};
+
 void init(const Arguments& a) {
+  Attempt attempt(a.folder, {"ca.key", "ca.pem", "server.key", "server.pem", "clients"});
   make_identity(a.folder, hosts_of(a), std::chrono::days(a.days));
   AllowList clients = clients_of(a.folder);
   for (std::uint32_t k = 0; k < a.clients; ++k) print_token(clients, "client-" + std::to_string(k), a);
+  attempt.succeeded();
 }
 
 void enroll(const Arguments& a) {
   AllowList clients = clients_of(a.folder);
   if (a.relay.empty()) return print_token(clients, a.name, a);
+  clients.check_may_enroll(a.name);
+  Attempt attempt(a.relay, {"server.key", "server.pem", "client.key", "client"});
   make_relay_identity(a.folder, a.name, a.relay, hosts_of(a), std::chrono::days(a.days));
+  attempt.succeeded();
   std::printf(
       "%s holds all that the relay needs: bring it to its machine, by a way that nobody else can read\n",
       a.relay.c_str());
 }
 
 void certify(const Arguments& a) {
-  std::filesystem::create_directories(a.out);
+  fs::create_directories(a.out);
   make_client_certificate(a.folder, a.out, a.name, std::chrono::days(a.days));
   std::printf(
       "%s/certificate.pem and certificate.key go into the client's --identity; a server asks for them where "

@@ -123,10 +123,9 @@ void AllowList::write(const std::string& name, const AllowedClient& client) cons
 }
 
 Invitation AllowList::invite(const std::string& name, std::chrono::hours validity) {
-  if (const Status good = check_enrolled_name(name); !good)
-    throw std::runtime_error("'" + name + "': " + good.error().message);
+  check_may_enroll(name);  // before anything: a wrong name makes no file
   const FolderTurn turn(folder_);
-  check_not_enrolled(name);
+  check_may_enroll(name);
   const Invitation invitation{name, random_secret(), realm_};
   AllowedClient client;
   client.token_hash = sha256(invitation.secret);
@@ -135,7 +134,9 @@ Invitation AllowList::invite(const std::string& name, std::chrono::hours validit
   return invitation;
 }
 
-void AllowList::check_not_enrolled(const std::string& name) const {
+void AllowList::check_may_enroll(const std::string& name) const {
+  if (const Status good = check_enrolled_name(name); !good)
+    throw std::runtime_error("'" + name + "': " + good.error().message);
   const auto there = find(name);
   if (there && *there && (*there)->standing == Standing::kEnrolled)
     throw std::runtime_error("'" + name + "' is enrolled; to give it a new key, revoke it first");
@@ -152,10 +153,9 @@ void AllowList::revoke(const std::string& name) {
 }
 
 void AllowList::enroll(const std::string& name, const PublicKey& key) {
-  if (const Status good = check_enrolled_name(name); !good)
-    throw std::runtime_error("'" + name + "': " + good.error().message);
+  check_may_enroll(name);  // before anything: a wrong name makes no file
   const FolderTurn turn(folder_);
-  check_not_enrolled(name);
+  check_may_enroll(name);
   AllowedClient client;
   client.standing = Standing::kEnrolled;
   client.key = key;

@@ -33,6 +33,8 @@ class AllowList final : public Gate {
   // `folder` exists; `realm` as in Invitation. `log`, which may be empty, hears who enrolls.
   AllowList(std::filesystem::path folder, std::string realm, Log log = {});
 
+  // Throws std::runtime_error, one line, where invite() and enroll() would.
+  void check_may_enroll(const std::string& name) const;
   // Lets `name` enroll once, within `validity`, with the token returned. A client that was revoked may be
   // invited again. Throws std::runtime_error, one line: it is enrolled, or the name is none.
   Invitation invite(const std::string& name, std::chrono::hours validity);
@@ -50,7 +52,6 @@ class AllowList final : public Gate {
   std::filesystem::path file(const std::string& name) const { return folder_ / (name + ".client"); }
   Result<std::optional<AllowedClient>> find(const std::string& name) const;
   void write(const std::string& name, const AllowedClient& client) const;
-  void check_not_enrolled(const std::string& name) const;  // throws std::runtime_error
 
   Status admit_one(const Login& login);
 

@@ -1,5 +1,6 @@
 // Identities as an operator and the sites use them: the commands, real servers, relays and clients over TLS,
 // and what each of them refuses.
+#include <algorithm>
 #include <csignal>
 #include <gtest/gtest.h>
 
@@ -117,6 +118,44 @@ TEST_F(IdentityProcess, CommandsThatCannotBeDoneSayWhyAndChangeNothing) {
   expect_refusal("gradwire-client", with({"--token", tokens.at(0), "--id", "bob"}), 2, "client-0");
   fs::permissions(folder.path() / "me/client.key", fs::perms::others_read, fs::perm_options::add);
   expect_refusal("gradwire-client", client, 2, "chmod 600");
+}
+
+TEST_F(IdentityProcess, WhatACommandThatFailsHasMadeIsRemovedSoThatItCanBeRepeated) {
+  const auto files_in = [&](const char* name) {
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(folder.path() / name))
+      files.push_back(entry.path().filename());
+    std::sort(files.begin(), files.end());
+    return files;
+  };
+  expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "no name of a machine");
+  EXPECT_FALSE(fs::exists(folder.path() / "identity"));
+  fs::create_directory(folder.path() / "identity");  // as a package makes it, with a file of the operator's
+  std::ofstream(folder.path() / "identity/notes") << "mine";
+  expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "no name of a machine");
+  EXPECT_EQ(files_in("identity"), std::vector<std::string>{"notes"});
+  ASSERT_EQ(init("identity", 1).size(), 1u);
+
+  const std::vector<std::string> relay = {"enroll", "site", "--identity", "identity", "--relay", "site"};
+  const auto with = [&](const char* host) {
+    std::vector<std::string> more = relay;
+    more.insert(more.end(), {"--host", host});
+    return more;
+  };
+  expect_refusal("gradwire-server", with("a b"), 1, "no name of a machine");
+  EXPECT_FALSE(fs::exists(folder.path() / "site"));
+  ASSERT_EQ(run("gradwire-server", with("127.0.0.1")).code, 0);
+  const auto made = files_in("site");
+  const std::string certificate = read_file(folder.path() / "site/server.pem");
+  expect_refusal("gradwire-server",
+                 {"enroll", "site", "--identity", "identity", "--relay", "again", "--host", "127.0.0.1"}, 1,
+                 "revoke it first");
+  EXPECT_FALSE(fs::exists(folder.path() / "again"));
+  expect_refusal("gradwire-server",
+                 {"enroll", "other", "--identity", "identity", "--relay", "site", "--host", "127.0.0.1"}, 1,
+                 "holds an identity");
+  EXPECT_EQ(files_in("site"), made) << "what was there stays";
+  EXPECT_EQ(read_file(folder.path() / "site/server.pem"), certificate);
 }
 
 TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
