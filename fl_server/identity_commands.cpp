@@ -127,16 +127,21 @@ void certify(const Arguments& a) {
       a.out.c_str());
 }
 
+std::string standing_of(const AllowedClient& client, std::int64_t now) {
+  switch (client.standing) {
+    case AllowedClient::Standing::kInvited:
+      return client.token_expires < now ? "invited, its token has expired" : "invited";
+    case AllowedClient::Standing::kEnrolled: return "enrolled, key " + client.key.text();
+    case AllowedClient::Standing::kRevoked: return "revoked";
+  }
+  return "";
+}
+
 void list_clients(const Arguments& a) {
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(AllowList::Clock::now().time_since_epoch()).count();
   for (const auto& [name, client] : clients_of(a.folder).all()) {
-    const bool late = client.standing == AllowedClient::Standing::kInvited && client.token_expires < now;
-    const std::string standing = late ? "invited, its token has expired"
-                                 : client.standing == AllowedClient::Standing::kInvited ? "invited"
-                                 : client.standing == AllowedClient::Standing::kEnrolled
-                                     ? "enrolled, key " + client.key.text()
-                                     : "revoked";
+    const std::string standing = client ? standing_of(*client, now) : "not let in: " + client.error().message;
     std::printf("%-24s %s\n", name.c_str(), standing.c_str());
   }
 }

@@ -162,14 +162,17 @@ void AllowList::enroll(const std::string& name, const PublicKey& key) {
   write(name, client);
 }
 
-std::map<std::string, AllowedClient> AllowList::all() const {
-  std::map<std::string, AllowedClient> clients;
+std::map<std::string, Result<AllowedClient>> AllowList::all() const {
+  std::map<std::string, Result<AllowedClient>> clients;
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(kSuffix)) continue;
     const std::string who = name.substr(0, name.size() - kSuffix.size());
     const auto client = find(who);
-    if (client && *client) clients[who] = **client;
+    if (!client)
+      clients.emplace(who, client.error());
+    else if (*client)
+      clients.emplace(who, **client);
   }
   return clients;
 }

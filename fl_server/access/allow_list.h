@@ -42,7 +42,8 @@ class AllowList final : public Gate {
   void revoke(const std::string& name);
   // Lets in a key that the operator has made himself: of a relay. Throws as invite() does.
   void enroll(const std::string& name, const PublicKey& key);
-  std::map<std::string, AllowedClient> all() const;
+  // An error: the file of that client is damaged, or cannot be read.
+  std::map<std::string, Result<AllowedClient>> all() const;
 
   const std::string& realm() const override { return realm_; }
   Status admit(const Login& login) override;

@@ -133,6 +133,21 @@ TEST_F(Allowed, ADamagedFileLetsNobodyIn) {
   }
 }
 
+TEST_F(Allowed, AListOfAllNamesTheClientsWhoseFilesAreDamaged) {
+  ASSERT_EQ(refusal(login(invited("a"))), "");
+  (void)invited("b");
+  folder_.write("c.client", "standing maybe\n");
+  folder_.write("notes", "no client");
+  const auto all = list_.all();
+  ASSERT_EQ(all.size(), 3u);
+  ASSERT_TRUE(all.at("a") && all.at("b"));
+  EXPECT_EQ(all.at("a")->standing, AllowedClient::Standing::kEnrolled);
+  EXPECT_EQ(all.at("b")->standing, AllowedClient::Standing::kInvited);
+  ASSERT_FALSE(all.at("c"));
+  EXPECT_NE(all.at("c").error().message.find("c.client: is damaged; revoke the client"), std::string::npos)
+      << all.at("c").error().message;
+}
+
 TEST_F(Allowed, ManyEnrollAtATimeAndNoTokenCountsTwice) {
   const Credentials who = invited("a");
   std::vector<std::thread> threads;
