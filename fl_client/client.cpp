@@ -4,10 +4,15 @@
 #include <cctype>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <random>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "fl_client/client_session.h"
 #include "fl_client/connection.h"
@@ -62,6 +67,49 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
   return meanwhile ? meanwhile : ending;
 }
 
+// The client's end of TLS. A certificate that its folder gets, or gets anew, is shown from the next
+// connection on: a client that the server has sent away for one need not be started again.
+class OwnTls {
+ public:
+  // Throws std::invalid_argument, one line.
+  explicit OwnTls(const ClientOptions& options) : options_(options), changed_(times()), tls_(load()) {}
+
+  // REQUIRES: nothing that connect() has made is left.
+  void look_for_certificate() {
+    const auto now = times();
+    if (now == changed_) return;
+    changed_ = now;
+    try {
+      tls_ = load();
+      if (options_.log) options_.log("certificate.pem is a new one, for connections from now on");
+    } catch (const std::invalid_argument& error) {
+      if (options_.log)
+        options_.log(LogLine::warning(std::string("the new certificate cannot be used: ") + error.what()));
+    }
+  }
+  std::unique_ptr<StreamFilter> connect(const std::string& host) { return tls_->connect(host); }
+
+ private:
+  using Time = std::filesystem::file_time_type;
+
+  std::pair<Time, Time> times() const {
+    if (options_.certificates.empty()) return {};
+    std::error_code absent;
+    return {std::filesystem::last_write_time(options_.certificates / "certificate.pem", absent),
+            std::filesystem::last_write_time(options_.certificates / "certificate.key", absent)};
+  }
+  std::unique_ptr<TlsClient> load() const {
+    const bool by_file = !options_.ca_file.empty();
+    return std::make_unique<TlsClient>(
+        TrustedServer{options_.ca_file, by_file ? "" : options_.credentials->realm}, TlsVersion::k13,
+        certificate_in(options_.certificates));
+  }
+
+  const ClientOptions& options_;
+  std::pair<Time, Time> changed_;
+  std::unique_ptr<TlsClient> tls_;
+};
+
 // One connection, from Hello to its end.
 ClientEnding serve(ClientSession& session, ServerConnection& connection) {
   if (Status status = connection.write(session.hello()); !status) return {false, status.error().message};
@@ -91,16 +139,16 @@ void run_client(const ClientOptions& options) {
   const std::uint64_t process = std::uint64_t{device()} << 32 | device();
   ClientSession session({name, process, options.data, options.log, options.credentials},
                         memory ? &*memory : nullptr);
-  std::optional<TlsClient> tls;
+  std::optional<OwnTls> tls;
   ServerConnection::MakeFilter filter;
   if (options.credentials || !options.ca_file.empty()) {
-    tls.emplace(TrustedServer{options.ca_file, options.ca_file.empty() ? options.credentials->realm : ""},
-                TlsVersion::k13, options.certificate);
+    tls.emplace(options);
     filter = [&tls](const std::string& host) { return tls->connect(host); };
   }
   BackOff back_off(options.back_off_base, options.back_off_cap, device());
   Clock::time_point last_contact = Clock::now();
   for (;;) {
+    if (tls) tls->look_for_certificate();
     auto connection =
         ServerConnection::connect(options.server, options.connect_timeout, options.io_timeout, filter);
     const ClientEnding ending = connection

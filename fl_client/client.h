@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "fl_client/client_data.h"
 #include "proto/secure/login.h"
-#include "proto/secure/tls.h"
 
 namespace gradwire {
 
@@ -23,8 +22,9 @@ struct ClientOptions {
   std::string name;    // --id; empty: that of the credentials, else one that no other process has
   std::optional<Credentials> credentials;  // who it is for its server; nothing: it cannot prove it
   std::filesystem::path ca_file;  // PEM: whom to take for the server; empty: whom the credentials say
-  ClientCertificate certificate;  // to show to a server that asks for one
-  std::filesystem::path state;    // what must survive a restart; empty: nothing does
+  // Where certificate.pem and certificate.key lie, now or later, for a server that asks; may be empty.
+  std::filesystem::path certificates;
+  std::filesystem::path state;  // what must survive a restart; empty: nothing does
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::milliseconds io_timeout{
       60'000};  // for the server to answer in the handshake, or to take bytes

@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
         !address)
       return logger.fail("--server " + address.error().message, kBadUsage);
     if (!identity.empty()) options.credentials = gradwire::open_identity(identity, token);
-    options.certificate = gradwire::certificate_in(identity);
+    options.certificates = identity;
     if (options.credentials && !options.name.empty() && options.name != options.credentials->name)
       return logger.fail("--id '" + options.name + "': the identity is of '" + options.credentials->name +
                              "'; leave --id out, or give another --identity",
