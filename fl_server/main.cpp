@@ -87,14 +87,25 @@ class Rounds {
   Clock::time_point shown_;
 };
 
+std::string why_diverged(const gradwire::Served& served) {
+  const std::uint64_t rejected = served.beyond_norm_limit;
+  if (rejected == 0) return "the run diverged; try a smaller algorithm.step_size";
+  return "the run diverged, and " + std::to_string(rejected) +
+         (rejected == 1 ? " reply was" : " replies were") +
+         " rejected as beyond server.norm_limit; try a larger server.norm_limit, or a smaller "
+         "algorithm.step_size";
+}
+
 int run(const gradwire::ServeOptions& options, Logger& logger) {
-  const auto [outcome, was_over] = gradwire::serve(options);
+  const gradwire::Served served = gradwire::serve(options);
+  const auto& outcome = served.outcome;
   if (!outcome) {
     logger.log("stopped before the run began");
     return 0;
   }
-  if (*outcome == gradwire::Outcome::kDiverged && !was_over)  // once: else a supervisor restarts it for ever
-    return logger.fail("the run diverged; try a smaller algorithm.step_size", kFailed);
+  // Once: else a supervisor restarts it for ever.
+  if (*outcome == gradwire::Outcome::kDiverged && !served.was_over)
+    return logger.fail(why_diverged(served), kFailed);
   logger.log(*outcome == gradwire::Outcome::kStopped
                  ? "stopped; start it again with the same arguments, and the run goes on"
                  : "the results are in " + options.state.string());

@@ -110,6 +110,10 @@ class Serving {
   }
 
   Outcome outcome() const { return server_run_->stage().outcome; }  // of a run that is over
+  // Replies that this process has rejected because of it: of a resumed run not those before.
+  std::uint64_t beyond_norm_limit() const {
+    return told_.server.norm_limit > 0 ? tally_.rejections.value(Rejection::kNorm) : 0;
+  }
 
   // Of a run whose results are written: some clients may still wait for the server.
   void serve_farewell() {
@@ -323,7 +327,9 @@ Served serve(const ServeOptions& given) {
                 " is over; --no-resume runs it again, a higher run.rounds goes on with it");
     return {serving.outcome(), true};
   }
-  return {serving.serve(resumed), false};
+  Served served{serving.serve(resumed)};
+  served.beyond_norm_limit = serving.beyond_norm_limit();
+  return served;
 }
 
 }  // namespace gradwire

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -33,8 +34,9 @@ struct ServeOptions {
 };
 
 struct Served {
-  std::optional<Outcome> outcome;  // nothing: stopped before all clients had joined
-  bool was_over = false;           // the folder held a run that had no rounds left
+  std::optional<Outcome> outcome;       // nothing: stopped before all clients had joined
+  bool was_over = false;                // the folder held a run that had no rounds left
+  std::uint64_t beyond_norm_limit = 0;  // replies that were rejected because of server.norm_limit
 };
 
 // Goes on with the run that the folder holds, or waits for the clients and begins one; runs all rounds, says

@@ -134,6 +134,18 @@ rounds = 100
   EXPECT_EQ(server.wait(), 0) << "what restarts it when it fails is to stop: " << server.log();
 }
 
+TEST_F(ProcessTest, ARunThatTheNormLimitEndsNamesItInItsLastLine) {
+  write_config();
+  Process server = start_server({"--quiet", "--set", "server.norm_limit=0.0001"});
+  std::vector<Process> clients = start_clients(address);
+  EXPECT_EQ(server.wait(), 1);
+  EXPECT_NE(server.log().find("rejected as beyond server.norm_limit; try a larger server.norm_limit"),
+            std::string::npos)
+      << server.log();
+  EXPECT_EQ(lines_of(server.log()).size(), 1u) << server.log();
+  for (Process& client : clients) EXPECT_EQ(client.wait(), 0) << client.log();
+}
+
 TEST_F(ProcessTest, AServerWhoseRunEndsAboveItsStartSaysSo) {
   write_config();
   Process server = start_server({"--set", "problem.kind=least_squares", "--set", "algorithm.step_size=3",
