@@ -198,8 +198,9 @@ Status AllowList::admit_one(const Login& login) {
     case Standing::kRevoked: return Error{"'" + login.name + "' was revoked"};
     case Standing::kEnrolled:
       if (client.key == login.key) return Unit{};
-      return Error{"'" + login.name +
-                   "' enrolled with another key; its operator must revoke and enroll it again"};
+      return Error{"'" + login.name + "' enrolled with another key" +
+                   (login.proof.token_mac ? ": a token is good once, and this one was used before" : "") +
+                   "; its operator must revoke and enroll it again"};
     case Standing::kInvited: break;
   }
   if (!login.proof.token_mac)

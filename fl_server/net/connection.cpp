@@ -366,8 +366,10 @@ std::string Connection::too_slow(SteadyTime now) {
   const std::uint64_t came = payload_done_ - std::exchange(arrived_, payload_done_);
   const auto grace_ms = static_cast<std::uint64_t>(times_.frame_grace.count());
   arrival_.restart(now);
-  const bool slow = came * 1000 < times_.min_bytes_per_second * grace_ms;
-  return slow ? "a message took too long to arrive" : "";
+  if (came * 1000 >= times_.min_bytes_per_second * grace_ms) return {};
+  return "a message took too long to arrive: " + std::to_string(came) + " bytes of its payload in " +
+         std::to_string(grace_ms) + " ms, of at least " + std::to_string(times_.min_bytes_per_second) +
+         " a second (at a server: server.min_bytes_per_second)";
 }
 
 void Connection::check_time(SteadyTime now) {

@@ -146,10 +146,13 @@ class FilteredSocket final : public Socket, private SocketHandler {
   // A peer without a filter gets an answer that it can read.
   void tell_plain_peer() {
     const std::string frame = error_frame(
-        "this server speaks TLS: start the client with the --token that its operator gave you", true, 0);
+        "this server speaks TLS: start the client with its --identity, the first time with the --token that "
+        "its operator gave you too; a relay with the --identity that gradwire-server enroll NAME --relay OUT "
+        "has made",
+        true, 0);
     const std::span<const std::byte> piece = std::as_bytes(std::span(frame));
     below_->write(std::span(&piece, 1));
-    refuse("it does not speak TLS; it needs a --token or a --ca");
+    refuse("it does not speak TLS; it was started without its --identity");
   }
   void put(std::span<const std::byte> plain) {
     if (has_failed() || plain.empty()) return;

@@ -308,7 +308,7 @@ void Relay::on_closed(const std::string& why) {
   if (joined_) {
     if (!is_over_)
       log(LogLine::warning("the server " + options_.upstream + " is lost: " + why +
-                           "; it is looked for again"));
+                           (refused_ || stopped_ ? "" : "; it is looked for again")));
     last_contact_ = sockets_->now();
   }
   joined_ = false;
@@ -401,6 +401,11 @@ void run_relay(const RelayOptions& options) {
   if (const auto address = parse_address(options.upstream, AddressUse::kToConnect); !address)
     throw std::invalid_argument("--upstream " + address.error().message);
   if (options.identity.empty()) return Relay(options, listen_on_tcp(options.listen)).run();
+  for (const char* file : {"client", "server.pem"})
+    if (!std::filesystem::exists(options.identity / file))
+      throw std::invalid_argument("--identity " + options.identity.string() +
+                                  ": holds no identity of a relay; the operator of its server makes one with "
+                                  "gradwire-server enroll NAME --relay OUT");
   RelayOptions known = options;
   known.credentials = open_identity(options.identity, "");
   Relay(known, secure_relay(listen_on_tcp(options.listen), options.identity, options.log)).run();

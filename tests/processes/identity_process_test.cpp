@@ -173,7 +173,7 @@ TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   };
-  expect_refusal("gradwire-client", client("thief", {"--token", tokens[0]}), 2, "another key");
+  expect_refusal("gradwire-client", client("thief", {"--token", tokens[0]}), 2, "this one was used before");
   expect_refusal("gradwire-client", client("", {"--ca", "identity/ca.pem"}), 2, "--token");
   ASSERT_EQ(run("gradwire-server", {"revoke", "client-0", "--identity", "identity"}).code, 0);
   expect_refusal("gradwire-client", client("me0", {}), 2, "was revoked");
@@ -189,8 +189,36 @@ TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
     const std::size_t at = counts.find(no_tls);
     return at != counts.npos && counts[at + no_tls.size()] >= '2';
   })) << "a stranger that does not trust the server, and a client in plain text";
-  for (const char* why : {"another key", "was revoked", "does not speak TLS"})
+  for (const char* why : {"another key", "was revoked", "does not speak TLS; it was started without"})
     EXPECT_NE(server.log().find(why), std::string::npos) << server.log();
+}
+
+TEST_F(IdentityProcess, ARelayThatIsRefusedIsToldWhatARelayNeeds) {
+  write_config();
+  init("identity", kClients);
+  ASSERT_EQ(run("gradwire-server",
+                {"enroll", "site", "--identity", "identity", "--relay", "site", "--host", "127.0.0.1"})
+                .code,
+            0);
+  Process server = start_server({"--identity", "identity"});
+  const std::vector<std::string> relay = {"--upstream", address, "--listen", "127.0.0.1:0"};
+  const auto with = [&](const std::string& identity) {
+    std::vector<std::string> more = relay;
+    more.insert(more.end(), {"--identity", identity});
+    return more;
+  };
+  const Ended plain = run("gradwire-server", relay);
+  EXPECT_EQ(plain.code, 2) << plain.said;
+  EXPECT_NE(plain.said.find("gradwire-server enroll NAME --relay"), std::string::npos) << plain.said;
+  for (const char* wrong : {"identity", "nowhere"})
+    expect_refusal("gradwire-server", with(wrong), 2, "gradwire-server enroll NAME --relay");
+  Process revoked("gradwire-server", with("site"), folder.path() / "revoked.log");
+  ASSERT_TRUE(eventually([&] { return revoked.log().find("joined the server") != std::string::npos; }))
+      << revoked.log();
+  ASSERT_EQ(run("gradwire-server", {"revoke", "site", "--identity", "identity"}).code, 0);
+  EXPECT_EQ(revoked.wait(), 2) << revoked.log();
+  EXPECT_NE(revoked.log().find("was revoked"), std::string::npos) << revoked.log();
+  EXPECT_EQ(revoked.log().find("looked for again"), std::string::npos) << revoked.log();
 }
 
 TEST_F(IdentityProcess, ACertificateThatEndsSoonIsSaidAndRenewedForTheSameNamesWhileTheServerRuns) {
