@@ -219,6 +219,9 @@ class Serving {
     if (!options_.identity.empty())
       identity_.emplace(options_.identity,
                         told_.server.tls_min == "TLS1.2" ? TlsVersion::k12 : TlsVersion::k13, options_.log);
+    if (!identity_ && told_.server.tls_min != "TLS1.3" && options_.log)
+      options_.log(
+          LogLine::warning("server.tls_min has no effect: without --identity nothing travels over TLS"));
     const bool lends = told_.server.zerocopy;
     sockets_ = listen_on_tcp(options_.listen, {.keep_signals = options_.handle_signals, .lends = lends});
     if (lends && options_.log && (identity_ || !sockets_->lends()))

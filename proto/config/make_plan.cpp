@@ -36,6 +36,10 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
     plan.smoothness = data.smoothness(plan);
     set_algorithm(plan.experiment, resolve(asked, plan.theory(), plan.warnings));
     see_compressor(plan);
+    const ServerSection& server = plan.experiment.server;
+    if (server.norm_limit == 0 && server.norm_action != NormAction::kReject)
+      plan.warnings.push_back(
+          "server.norm_action has no effect: without server.norm_limit no reply is too large");
   } catch (const ConfigError& error) {
     throw locate(loaded, error);
   }

@@ -116,6 +116,16 @@ TEST(RunPlan, OfAClientHasWhatItsHalfOfTheMethodReads) {
   EXPECT_FALSE(setup->keep_mirrors);
 }
 
+TEST(RunPlan, WarnsOfANormActionWithoutALimit) {
+  const auto warnings = [](std::vector<std::string> overrides) {
+    return prepare(skewed(overrides)).warnings;
+  };
+  std::vector<std::string> expected = warnings({});
+  EXPECT_EQ(warnings({"server.norm_action=warn", "server.norm_limit=10"}), expected);
+  expected.emplace_back("server.norm_action has no effect: without server.norm_limit no reply is too large");
+  EXPECT_EQ(warnings({"server.norm_action=warn"}), expected);
+}
+
 TEST(RunPlan, NamesTheClientThatHasNoSamples) {
   const LoadedExperiment loaded = skewed();
   const ClientTable table = joined(prepare(loaded), 2);
