@@ -90,6 +90,9 @@ int main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return logger.fail(std::string(error.what()) + "; see gradwire-client --help", kBadUsage);
   }
+  if (insecure && (!identity.empty() || !options.ca_file.empty()))
+    return logger.fail(
+        "--insecure is for clients without --identity and --ca: with them all travels over TLS", kBadUsage);
   options.give_up_after = std::chrono::milliseconds(give_up_after_ms);
   logger.set_quiet(quiet);
   options.log = [&](const gradwire::LogLine& line) { logger.log(line); };

@@ -171,10 +171,13 @@ The client:
        add_name(app, a);
        add_folder(app, a);
        add_validity(app, a);
-       app.add_option("--relay", a.relay,
-                      "It is a relay: make the folder for its --identity, with a certificate")
-           ->type_name("DIR");
+       CLI::Option* const relay =
+           app.add_option("--relay", a.relay,
+                          "It is a relay: make the folder for its --identity, with a certificate")
+               ->type_name("DIR");
        add_hosts(app, a);
+       for (const char* of_certificate : {"--host", "--days"}) app.get_option(of_certificate)->needs(relay);
+       app.get_option("--valid-hours")->excludes(relay);  // a relay gets a key, and no token
      },
      enroll},
     {"revoke", "A client is let in no more; a server that runs disconnects it.",

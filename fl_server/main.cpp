@@ -123,6 +123,16 @@ void run_watched_relay(gradwire::RelayOptions options, const std::string& metric
 }
 
 // gradwire-server status DIR
+// An option that the program, as a server or as a relay, would ignore; empty: there is none.
+std::string unused_option(const CLI::App& app, bool is_relay) {
+  for (const char* option : {"--registry", "--join-deadline-ms", "--no-resume"})
+    if (is_relay && app.count(option) > 0)
+      return std::string(option) + " is for a server: a relay (--upstream) has no run of its own";
+  if (!is_relay && app.count("--give-up-after-ms") > 0)
+    return "--give-up-after-ms is for a relay: give the address of its server, --upstream";
+  return "";
+}
+
 int show_status(int argc, char** argv) {
   std::string folder, registry;
   bool json = false;
@@ -257,6 +267,8 @@ int main(int argc, char** argv) {
   Rounds rounds(logger, json, quiet);
   const bool is_relay = !relay.upstream.empty();
   if (const std::string trouble = trouble_of(options, relay, insecure); !trouble.empty())
+    return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
+  if (const std::string trouble = unused_option(app, is_relay); !trouble.empty())
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
   options.resume = !begin_anew;

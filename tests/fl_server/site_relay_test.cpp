@@ -124,6 +124,13 @@ TEST_F(SiteRelayTest, SaysWhatIsWrongInOneLine) {
       "gradwire-server", with({"run.toml"}), 2,
       "a relay (--upstream) has no experiment of its own: leave FILE.toml and --set to its server");
   expect_refusal("gradwire-server", {"--listen", "127.0.0.1:0", "--state", "x"}, 2, "FILE.toml is required");
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--registry", "none"}, {"--join-deadline-ms", "5"}, {"--no-resume"}})
+    expect_refusal("gradwire-server", with(option), 2,
+                   option[0] + " is for a server: a relay (--upstream) has no run of its own");
+  expect_refusal("gradwire-server",
+                 {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--give-up-after-ms", "5"}, 2,
+                 "--give-up-after-ms is for a relay: give the address of its server, --upstream");
   expect_refusal("gradwire-server", {"--upstream", "here", "--listen", "127.0.0.1:0"}, 2,
                  "--upstream here: write it as HOST:PORT, as in 127.0.0.1:7000");
 }

@@ -158,6 +158,26 @@ TEST_F(IdentityProcess, WhatACommandThatFailsHasMadeIsRemovedSoThatItCanBeRepeat
   EXPECT_EQ(read_file(folder.path() / "site/server.pem"), certificate);
 }
 
+TEST_F(IdentityProcess, OptionsThatWouldBeIgnoredAreRefused) {
+  init("identity", 0);
+  const auto enroll = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"enroll", "site", "--identity", "identity"});
+    return more;
+  };
+  expect_refusal("gradwire-server", enroll({"--host", "h"}), 2, "--host requires --relay");
+  expect_refusal("gradwire-server", enroll({"--days", "9"}), 2, "--days requires --relay");
+  expect_refusal("gradwire-server", enroll({"--relay", "site", "--valid-hours", "9"}), 2, "--valid-hours");
+  EXPECT_FALSE(fs::exists(folder.path() / "site"));
+  const std::string why = "--insecure is for clients without --identity and --ca";
+  expect_refusal("gradwire-client", {"--server", "192.0.2.1:1", "--identity", "me", "--insecure"}, 2, why);
+  expect_refusal("gradwire-client", {"--server", "192.0.2.1:1", "--ca", "ca.pem", "--insecure"}, 2, why);
+  write_config();
+  const Ended plain = run("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "s", "--set",
+                                              "server.tls_min=TLS1.2", "--join-deadline-ms", "1"});
+  EXPECT_NE(plain.said.find("server.tls_min has no effect: without --identity"), std::string::npos)
+      << plain.said;
+}
+
 TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
   write_config();
   const std::vector<std::string> tokens = init("identity", kClients);
