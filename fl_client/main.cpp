@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "fl_client/client.h"
@@ -32,6 +34,14 @@ Examples:
 Relative paths are looked up in the working directory, then in the folders of $GRADWIRE_DATA.
 Exit codes: 0 the run is over; 2 the command line or the data must be mended, or the server has no use for this
 client; 1 anything else)";
+
+// Not the group: to programs of systemd their credentials seem to be open to it.
+bool others_may_read(const std::filesystem::path& file) {
+  using std::filesystem::perms;
+  std::error_code error;
+  const perms all = std::filesystem::status(file, error).permissions();
+  return !error && all != perms::unknown && (all & perms::others_read) != perms::none;
+}
 
 }  // namespace
 
@@ -103,6 +113,10 @@ int main(int argc, char** argv) {
     if (const auto address = gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect);
         !address)
       return logger.fail("--server " + address.error().message, kBadUsage);
+    if (token.starts_with('@') && others_may_read(token.substr(1)))
+      logger.log(gradwire::LogLine::warning("--token " + token +
+                                            ": other users may read this file; chmod 600 " + token.substr(1) +
+                                            " takes that from them"));
     if (!identity.empty()) options.credentials = gradwire::open_identity(identity, token);
     options.certificates = identity;
     if (options.credentials && !options.name.empty() && options.name != options.credentials->name)

@@ -21,6 +21,7 @@
 #include "proto/config/settings.h"
 #include "proto/report/metrics_file.h"
 #include "proto/report/summary.h"
+#include "proto/secure/keys.h"
 #include "proto/store/folder_disk.h"
 #include "proto/store/journal.h"
 #include "proto/store/whole_file.h"
@@ -75,6 +76,13 @@ void describe(const RunPlan& plan, const Log& log) {
   log("the run begins: " + plan.experiment.algorithm.name + ", " + std::to_string(plan.n()) +
       " clients, d = " + std::to_string(plan.d) + ", " + std::to_string(plan.experiment.run.rounds) +
       " rounds");
+}
+
+// The authority's key may be kept elsewhere. Where it lies here, nobody else may read it: it makes servers.
+void check_authority(const std::filesystem::path& identity) {
+  const std::filesystem::path key = identity / "ca.key";
+  if (!std::filesystem::exists(key)) return;
+  if (const Status status = check_private(key); !status) throw std::invalid_argument(status.error().message);
 }
 
 // The run that the folder holds, or the one that begins in it.
@@ -216,9 +224,11 @@ class Serving {
   void listen() {
     if (sockets_) return;
     if (!watch_) watch_.emplace(tally_, Watch::Options{options_.state, options_.metrics, options_.log});
-    if (!options_.identity.empty())
+    if (!options_.identity.empty()) {
+      check_authority(options_.identity);
       identity_.emplace(options_.identity,
                         told_.server.tls_min == "TLS1.2" ? TlsVersion::k12 : TlsVersion::k13, options_.log);
+    }
     if (!identity_ && told_.server.tls_min != "TLS1.3" && options_.log)
       options_.log(
           LogLine::warning("server.tls_min has no effect: without --identity nothing travels over TLS"));

@@ -128,8 +128,11 @@ class TcpRun {
     while (!init.ended()) std::this_thread::sleep_for(kPoll);
     if (*init.ended() != 0) fail(init, "failed");
     std::ifstream tokens(log);
-    for (std::string token; std::getline(tokens, token);)
-      std::ofstream(token_file(tokens_++)) << token << '\n';
+    for (std::string token; std::getline(tokens, token); ++tokens_) {
+      std::ofstream file(token_file(tokens_));
+      fs::permissions(token_file(tokens_), fs::perms::owner_read | fs::perms::owner_write);
+      file << token << '\n';
+    }
     if (tokens_ != clients) fail(init, "made too few tokens");
   }
 

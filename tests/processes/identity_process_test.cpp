@@ -118,6 +118,23 @@ TEST_F(IdentityProcess, CommandsThatCannotBeDoneSayWhyAndChangeNothing) {
   expect_refusal("gradwire-client", with({"--token", tokens.at(0), "--id", "bob"}), 2, "client-0");
   fs::permissions(folder.path() / "me/client.key", fs::perms::others_read, fs::perm_options::add);
   expect_refusal("gradwire-client", client, 2, "chmod 600");
+  fs::permissions(folder.path() / "identity/ca.key", fs::perms::others_read, fs::perm_options::add);
+  expect_refusal("gradwire-server",
+                 {"run.toml", "--listen", "127.0.0.1:0", "--state", "s", "--identity", "identity"}, 2,
+                 "identity/ca.key: others may read this key");
+}
+
+TEST_F(IdentityProcess, AFileWithATokenThatOthersMayReadIsSaid) {
+  const fs::path file = folder.path() / "token";
+  std::ofstream(file) << init("identity", 1).at(0) << "\n";
+  for (const bool open : {true, false}) {
+    fs::permissions(file, open ? fs::perms(0644) : fs::perms(0640));
+    const Ended client = run("gradwire-client", {"--server", "127.0.0.1:1", "--identity", "me", "--token",
+                                                 "@token", "--give-up-after-ms", "1"});
+    EXPECT_EQ(client.code, 1) << client.said;
+    const bool said = client.said.find("warning: --token @token: other users may read") != std::string::npos;
+    EXPECT_EQ(said, open) << client.said;
+  }
 }
 
 TEST_F(IdentityProcess, WhatACommandThatFailsHasMadeIsRemovedSoThatItCanBeRepeated) {
