@@ -1,6 +1,7 @@
 #include "proto/report/logger.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -94,6 +95,7 @@ struct Logger::Impl {
   std::mutex mutex;
   LogLimit limit;
   bool over = false, idle = false;
+  std::atomic<bool> begun = false;  // to log, were it only what a quiet program leaves out
   std::condition_variable wake;
   std::thread summing;
 };
@@ -116,6 +118,7 @@ void Logger::set_quiet(bool quiet) { impl_->out.set_level(quiet ? spdlog::level:
 
 void Logger::log(const LogLine& line) {
   Impl& m = *impl_;
+  m.begun = true;
   if (!m.out.should_log(level_of(line.level))) return;
   const std::lock_guard lock(m.mutex);
   const std::uint64_t now = now_ms();
@@ -138,7 +141,7 @@ void Logger::log_error(const std::string& what) {
 }
 
 int Logger::fail(const std::string& what, int code) {
-  code == kBadUsage ? complain(what) : log_error(what);
+  code == kBadUsage && !impl_->begun ? complain(what) : log_error(what);
   return code;
 }
 

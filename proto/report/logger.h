@@ -29,7 +29,8 @@ class Logger {
   void log(const LogLine& line);
   // An answer to the person who typed the command: "PROGRAM: WHAT", or a line of JSON.
   void complain(const std::string& what);
-  // Prints the last line of a program that fails; after bad usage, with complain(). Returns `code`.
+  // Prints the last line of a program that fails: bad usage that is found before the program has logged
+  // anything with complain(), else as a line of the log. Returns `code`.
   int fail(const std::string& what, int code);
 
  private:

@@ -152,6 +152,20 @@ TEST(LoggerTest, BadUsageIsAnsweredWithoutATime) {
   EXPECT_EQ(without_time(lines.at(0)), lines.at(0));
 }
 
+TEST(LoggerTest, BadUsageThatIsFoundAfterTheLogHasBegunIsALineOfIt) {
+  for (const bool quiet : {false, true}) {
+    const auto lines = lines_said([&] {
+      Logger logger("program");
+      logger.set_quiet(quiet);
+      logger.log("joined");
+      EXPECT_EQ(logger.fail("'site' was revoked", kBadUsage), 2);
+    });
+    ASSERT_EQ(lines.size(), quiet ? 1u : 2u);
+    EXPECT_EQ(lines.back().substr(24), " error: 'site' was revoked");
+    EXPECT_EQ(without_time(lines.back()), "'site' was revoked");
+  }
+}
+
 TEST(LoggerTest, AQuietProgramSaysWhyItFails) {
   const auto lines = lines_said([] {
     Logger logger("program");
