@@ -15,7 +15,8 @@ Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std:
     if (!number) return number;
     if (known != by_name_.end() && known->second != *number) {
       return Error{"the name '" + name + "' belongs to client " + std::to_string(known->second) +
-                   ", but the data is part " + std::to_string(*number) + "; give each client its own --id"};
+                   ", but the data is part " + std::to_string(*number) +
+                   "; give each client a name of its own (--id, or its --identity)"};
     }
     if (const Entry& entry = clients_[*number];
         entry.taken && entry.info.name != name && keeps && keeps(entry.info.name)) {
@@ -29,7 +30,8 @@ Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std:
   for (ClientId client = 0; client < size(); ++client)
     if (!clients_[client].taken) return take(client, name, false);
   return Error{"all " + std::to_string(size()) +
-               " places of the run are taken; to replace a client, use its --id or its part of the data"};
+               " places of the run are taken; to replace a client, use its name (--id, or its --identity) or "
+               "its part of the data"};
 }
 
 Result<ClientId> ClientTable::assign_part(std::uint32_t index, std::uint32_t count) {
