@@ -12,7 +12,8 @@ namespace {
 void add_evaluate(CLI::App& app, ModelArguments& a) {
   CLI::App* evaluate =
       app.add_subcommand("evaluate", "Loss, gradient and accuracy of a model on the data of an experiment");
-  evaluate->add_option("MODEL", a.model, "A model.bin, a .npy, or a text file with a number in each line")
+  evaluate
+      ->add_option("MODEL", a.model, "A model.bin, a .npy, a .gwn, or a text file with a number in each line")
       ->type_name("")
       ->required();
   evaluate->add_option("FILE", a.file, "The experiment, a TOML file")->type_name("")->required();
@@ -32,7 +33,7 @@ void add_evaluate(CLI::App& app, ModelArguments& a) {
 
 void add_export(CLI::App& app, ModelArguments& a) {
   CLI::App* exported = app.add_subcommand("export", "Write a model as .npy, or as the numbers alone");
-  exported->add_option("MODEL", a.model, "A model.bin, or a .npy")->type_name("")->required();
+  exported->add_option("MODEL", a.model, "A model.bin, a .npy or a .gwn")->type_name("")->required();
   exported->add_option("OUT", a.out, "A name that ends in .npy (for NumPy) or .raw (the numbers alone)")
       ->type_name("")
       ->required();

@@ -142,7 +142,7 @@ struct RunSection {
           {.may_change = true});
     visit("x0", self.x0,
           "`zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with a number "
-          "each, a model.bin or a .npy)",
+          "each, a model.bin, a .npy or a .gwn)",
           {.note = "`zeros`; networks: `model`", .quiet = true, .check = check_x0});
     visit("monitor", self.monitor,
           "simulations: metrics.csv has the Lyapunov function of the method's theorem and its bound, and the "

@@ -1,16 +1,20 @@
 #include "proto/config/start_point.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
+#include <cstddef>
 #include <numbers>
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/config_error.h"
 #include "base/numbers.h"
 #include "base/stream.h"
+#include "base/value.h"
+#include "engine/files/number_file.h"
 #include "proto/config/experiment.h"
 #include "proto/store/model_file.h"
 
@@ -20,6 +24,7 @@ namespace {
 constexpr const char* kKey = "run.x0";
 constexpr std::string_view kFilePrefix = "file:";
 constexpr std::size_t kLongestLine = 4096;
+constexpr std::size_t kLooked = 4096;  // bytes that tell text from other files
 
 // Box and Muller, "A note on the generation of random normal deviates", 1958.
 std::vector<double> standard_normal(std::uint64_t seed, std::size_t d) {
@@ -41,12 +46,31 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// One number per line; at most d + 1 lines are read.
-std::vector<double> read_numbers(std::istream& in, const std::string& name, std::size_t d) {
+bool is_binary_model(std::string_view content) {
+  return content.starts_with(kModelMagic) || content.starts_with(kNumbersMagic) ||
+         content.starts_with(kNpyMagic);
+}
+
+// Whether no text of numbers begins so: its lines would be taken for numbers that are written wrongly.
+bool is_foreign(std::string_view content) {
+  const std::string_view head = content.substr(0, kLooked);
+  return std::any_of(head.begin(), head.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f;
+  });
+}
+
+// One number per line; at most d + 1 are read.
+std::vector<double> numbers_of_text(std::string_view content, const std::string& name, std::size_t d) {
+  if (is_foreign(content))
+    throw ConfigError(kKey, name +
+                                ": is neither text nor a file of numbers that this program knows; give a "
+                                ".npy, a .gwn, a model.bin, or text with a number in each line");
   std::vector<double> x;
-  std::string line;
-  for (std::size_t number = 1; x.size() <= d && std::getline(in, line); ++number) {
-    const std::string_view text = trim(line);
+  for (std::size_t number = 1; x.size() <= d && !content.empty(); ++number) {
+    const std::size_t end_of_line = std::min(content.find('\n'), content.size());
+    const std::string_view text = trim(content.substr(0, end_of_line));
+    content.remove_prefix(std::min(end_of_line + 1, content.size()));
     if (text.empty()) continue;
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -58,26 +82,53 @@ std::vector<double> read_numbers(std::istream& in, const std::string& name, std:
   return x;
 }
 
-std::vector<double> read_start(const std::filesystem::path& file, std::size_t d) {
+// A run from any other numbers would say that it diverged, and to try a smaller step.
+void check_finite(std::span<const double> x, Precision precision, const std::string& name) {
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const bool fits = precision == Precision::kFp64 || std::isfinite(static_cast<float>(x[j]));
+    if (std::isfinite(x[j]) && fits) continue;
+    const std::string number =
+        name + ": number " + std::to_string(j + 1) + " of " + std::to_string(x.size()) + " is ";
+    throw ConfigError(
+        kKey, std::isfinite(x[j])
+                  ? number + rounded_text(x[j], 3) +
+                        ", too large for precision = \"fp32\"; write precision = \"fp64\""
+                  : number + (std::isnan(x[j]) ? "nan" : "infinite") + "; give a model of finite numbers");
+  }
+}
+
+// REQUIRES: `bytes` are those of a model.
+std::vector<double> numbers_of_model(std::span<const std::byte> bytes, const std::filesystem::path& file,
+                                     std::size_t d) {
+  const auto refuse = [&](const Error& error) { return ConfigError(kKey, file_error(file, error).message); };
+  const Result<NumbersView> view = read_numbers(bytes);
+  if (!view) throw refuse(view.error());
+  // Before as many are converted as the file says.
+  if (view->count != d)
+    throw refuse({"holds " + std::to_string(view->count) + " numbers, but the model of this experiment has " +
+                  std::to_string(d)});
+  Result<std::vector<double>> x = model_numbers(*view);
+  if (!x) throw refuse(x.error());
+  return std::move(*x);
+}
+
+std::vector<double> read_start(const std::filesystem::path& file, std::size_t d, Precision precision) {
   const std::string name = file.string();
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw ConfigError(kKey, name + ": cannot be opened; correct the path");
-  std::string magic(kModelMagic.size(), '\0');
-  in.read(magic.data(), static_cast<std::streamsize>(magic.size()));
+  const Result<FileBytes> opened = FileBytes::open(file);
+  if (!opened) throw ConfigError(kKey, opened.error().message);
+  const std::span<const std::byte> bytes = opened->bytes();
+  const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::vector<double> x;
-  bool is_whole = true;
-  if (magic == kModelMagic || magic == kNumbersMagic || magic.starts_with(kNpyMagic)) {
-    x = read_model(file);
+  if (is_binary_model(content)) {
+    x = numbers_of_model(bytes, file, d);
   } else {
-    in.clear();
-    in.seekg(0);
-    x = read_numbers(in, name, d);
-    is_whole = x.size() <= d;
+    x = numbers_of_text(content, name, d);
+    if (x.size() != d)
+      throw ConfigError(kKey, name + ": holds " + std::to_string(x.size()) +
+                                  (x.size() > d ? " numbers or more" : " numbers") +
+                                  ", but the model of this experiment has " + std::to_string(d));
   }
-  if (x.size() != d) {
-    throw ConfigError(kKey, name + ": holds " + (is_whole ? std::to_string(x.size()) : "more") +
-                                " numbers, but the model of this experiment has " + std::to_string(d));
-  }
+  check_finite(x, precision, name);
   return x;
 }
 
@@ -91,7 +142,8 @@ std::vector<double> start_point(const Experiment& experiment, const Agreement& a
   if (x0 == "zeros") return std::vector<double>(d);
   if (x0 == "normal") return standard_normal(experiment.seed, d);
   if (x0 == "model") return model_start(spec, agreement);
-  if (x0.starts_with(kFilePrefix)) return read_start(base / x0.substr(kFilePrefix.size()), d);
+  if (x0.starts_with(kFilePrefix))
+    return read_start(base / x0.substr(kFilePrefix.size()), d, experiment.precision);
   throw ConfigError(kKey, "unknown x0 '" + x0 + "'; use zeros, normal, model or file:PATH");
 }
 

@@ -15,7 +15,8 @@ namespace gradwire {
 struct Experiment;
 
 // run.x0, shape (d): zeros, normal (standard, a function of the seed), model, or file:PATH with PATH relative
-// to `base`. Throws ConfigError("run.x0").
+// to `base`. Of a file all numbers are finite, in the experiment's precision too. Throws
+// ConfigError("run.x0").
 std::vector<double> start_point(const Experiment& experiment, const Agreement& agreement,
                                 const std::filesystem::path& base);
 

@@ -5,9 +5,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/crc32c.h"
-#include "base/numbers.h"
+#include "base/half.h"
 #include "engine/files/number_file.h"
 #include "proto/store/whole_file.h"
 #include "proto/wire/little_endian.h"
@@ -15,11 +16,14 @@
 namespace gradwire {
 namespace {
 
-template <class Real>
+template <class T>
 std::vector<double> converted(const NumbersView& view) {
-  std::vector<Real> x(view.count);
+  std::vector<T> x(view.count);
   copy_numbers(view, std::as_writable_bytes(std::span(x)));
-  return {x.begin(), x.end()};
+  std::vector<double> doubles;
+  doubles.reserve(x.size());
+  for (const T number : x) doubles.push_back(static_cast<double>(number));
+  return doubles;
 }
 
 }  // namespace
@@ -47,13 +51,21 @@ std::vector<double> read_model(const std::filesystem::path& file) {
   if (!bytes) throw std::runtime_error(bytes.error().message);
   const Result<NumbersView> view = read_numbers(bytes->bytes());
   if (!view) throw std::runtime_error(file_error(file, view.error()).message);
-  switch (view->type) {
-    case NumberType::kFp32: return converted<float>(*view);
-    case NumberType::kFp64: return converted<double>(*view);
-    default: break;
+  Result<std::vector<double>> x = model_numbers(*view);
+  if (!x) throw std::runtime_error(file_error(file, x.error()).message);
+  return std::move(*x);
+}
+
+Result<std::vector<double>> model_numbers(const NumbersView& view) {
+  switch (view.type) {
+    case NumberType::kFp32: return converted<float>(view);
+    case NumberType::kFp64: return converted<double>(view);
+    case NumberType::kFp16: return converted<Float16>(view);
+    case NumberType::kBf16: return converted<BFloat16>(view);
+    case NumberType::kFp128: break;
   }
-  throw std::runtime_error(file.string() + ": holds numbers of " + std::string(name_of(view->type)) +
-                           "; a model is read from fp32 or fp64");
+  return Error{"holds numbers of " + std::string(name_of(view.type)) +
+               "; a model is read from fp16, bfloat16, fp32 or fp64"};
 }
 
 }  // namespace gradwire

@@ -4,14 +4,19 @@
 #include <span>
 #include <vector>
 
+#include "base/numbers.h"
+#include "base/result.h"
+
 namespace gradwire {
 
 // model.bin: 8 bytes magic "GWMODEL1", u32 bytes per number (4 or 8), u32 zero, u64 d, d numbers, u32 CRC32C
 // of all before.
 template <class Real>
 void write_model(const std::filesystem::path& file, std::span<const Real> x);
-// From a model.bin, or a file of save_numbers() (engine/files/number_file.h) or of numpy.save. fp32 and fp64
-// are converted. Throws std::runtime_error (one line).
+// From a model.bin, or a file of save_numbers() (engine/files/number_file.h) or of numpy.save. Throws
+// std::runtime_error (one line).
 std::vector<double> read_model(const std::filesystem::path& file);
+// The numbers of such a file, of any type whose every number is a double. The error names no file.
+Result<std::vector<double>> model_numbers(const NumbersView& view);
 
 }  // namespace gradwire

@@ -1,4 +1,5 @@
 // gradwire export, and runs that go on from what it wrote.
+#include <cmath>
 #include <gtest/gtest.h>
 
 #include "engine/files/number_file.h"
@@ -61,6 +62,23 @@ TEST_F(Export, ARunGoesOnFromModelBinAndFromNpy) {
     EXPECT_EQ(read_model(path() / "warm/model.bin"), want) << start;
     const auto e = gradwire({"evaluate", start, "run.toml", "--json"});
     EXPECT_EQ(e.code, 0) << e.err;
+  }
+}
+
+TEST_F(Export, ARunFromAFileThatIsNoModelSaysWhereTheExperimentNamesIt) {
+  ASSERT_TRUE(save_npy<double>(path() / "nan.npy", std::vector<double>{1, std::nan(""), 3, 4, 5}));
+  ASSERT_TRUE(save_npy<double>(path() / "few.npy", std::vector<double>{1}));
+  folder_.write("bad.bin", "GWMODEL1 but no more");
+  folder_.write("foreign.npz", std::string("PK\x03\x04", 4));
+  for (const char* start : {"nan.npy", "few.npy", "bad.bin", "foreign.npz", "absent.npy", "."}) {
+    std::string toml = kExportedRun;
+    toml.replace(toml.find("normal"), 6, std::string("file:") + start);
+    folder_.write("run.toml", toml);
+    const auto r = gradwire({"run", "run.toml", "--quiet"});
+    EXPECT_EQ(r.code, 2) << start << " " << r.err;
+    EXPECT_EQ(lines_of(r.err).size(), 1u) << r.err;
+    EXPECT_NE(r.err.find("run.toml:13: "), std::string::npos) << r.err;
+    EXPECT_FALSE(fs::exists(path() / "results/small")) << start;
   }
 }
 

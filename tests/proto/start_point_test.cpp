@@ -4,8 +4,10 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <sys/stat.h>
 
 #include "base/config_error.h"
+#include "base/half.h"
 #include "engine/files/number_file.h"
 #include "proto/config/experiment_file.h"
 #include "proto/store/model_file.h"
@@ -90,6 +92,16 @@ TEST(StartPoint, ReadsNumbersAndModels) {
   EXPECT_EQ(start_point(quadratic(3, "file:x.gwn"), {}, folder.path()), (std::vector<double>{1.5, -2, 3}));
 }
 
+TEST(StartPoint, ReadsNumbersOf16BitsExactly) {
+  const TemporaryFolder folder;
+  const std::vector<double> want = {1.5, -2, 0x1p-14};
+  ASSERT_TRUE(save_npy<Float16>(folder.path() / "x.npy", std::vector<Float16>(want.begin(), want.end())));
+  EXPECT_EQ(start_point(quadratic(3, "file:x.npy"), {}, folder.path()), want);
+  ASSERT_TRUE(
+      save_numbers<BFloat16>(folder.path() / "x.gwn", std::vector<BFloat16>(want.begin(), want.end())));
+  EXPECT_EQ(start_point(quadratic(3, "file:x.gwn"), {}, folder.path()), want);
+}
+
 TEST(StartPoint, SaysWhatIsWrongWithAFile) {
   const TemporaryFolder folder;
   const auto refuses = [&](const std::string& text, const std::string& message) {
@@ -98,13 +110,56 @@ TEST(StartPoint, SaysWhatIsWrongWithAFile) {
     EXPECT_NE(got.find(message), std::string::npos) << got;
   };
   refuses("1\n2\n", "holds 2 numbers, but the model of this experiment has 3");
-  refuses("1\n2\n3\n4\n5\n", "holds more numbers, but the model of this experiment has 3");
+  refuses("1\n2\n3\n4\n5\n", "holds 4 numbers or more, but the model of this experiment has 3");
   refuses("", "holds 0 numbers");
   refuses("1\nx\n3\n", "x.txt:2: expected one finite number");
   refuses("1\n2\nnan\n", "x.txt:3: expected one finite number");
   refuses("1 2\n3\n", "x.txt:1: expected one finite number");
-  EXPECT_NE(message_of(quadratic(3, "file:absent"), folder.path()).find("cannot be opened"),
-            std::string::npos);
+  refuses(std::string("PK\x03\x04 numbers.npy"), "x.txt: is neither text nor a file of numbers");
+  refuses(std::string(24, '\0'), "give a .npy, a .gwn, a model.bin, or text with a number in each line");
+  const auto says = [&](const std::string& name, const std::string& message) {
+    const std::string got = message_of(quadratic(3, "file:" + name), folder.path());
+    EXPECT_NE(got.find(name + ": " + message), std::string::npos) << got;
+  };
+  says("absent", "cannot be read: No such file or directory");
+  ASSERT_TRUE(save_npy<double>(folder.path() / "few.npy", std::vector<double>{1, 2}));
+  says("few.npy", "holds 2 numbers, but the model of this experiment has 3");
+  folder.write("cut.bin", "GWMODEL1 but no more");
+  says("cut.bin", "is no model.bin");
+  const std::vector<std::byte> zeros(48);
+  const NumbersHeader header = numbers_header(NumberType::kFp128, zeros);
+  ASSERT_TRUE(replace_file(folder.path() / "wide.gwn", header.span(), zeros));
+  says("wide.gwn", "holds numbers of fp128; a model is read from fp16, bfloat16, fp32 or fp64");
+}
+
+TEST(StartPoint, IsNoFolderAndNoPipeThatNobodyWrites) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_directory(folder.path() / "below");
+  for (const char* name : {"pipe", "below"}) {
+    const std::string got = message_of(quadratic(3, std::string("file:") + name), folder.path());
+    EXPECT_NE(got.find(std::string(name) + ": is no regular file"), std::string::npos) << got;
+  }
+}
+
+TEST(StartPoint, OfAFileIsFiniteInThePrecisionOfTheRun) {
+  const TemporaryFolder folder;
+  Experiment e = quadratic(3, "file:x.npy");
+  const auto message = [&](std::vector<double> x) {
+    EXPECT_TRUE(save_npy<double>(folder.path() / "x.npy", x));
+    return message_of(e, folder.path());
+  };
+  const std::string number = (folder.path() / "x.npy").string() + ": number 2 of 3 is ";
+  EXPECT_EQ(message({1, std::nan(""), 3}), number + "nan; give a model of finite numbers");
+  EXPECT_EQ(message({1, -INFINITY, 3}), number + "infinite; give a model of finite numbers");
+  EXPECT_EQ(message({1, 1e300, 3}), "no error");
+  e.precision = Precision::kFp32;
+  EXPECT_EQ(message({1, 1e300, 3}),
+            number + "1e+300, too large for precision = \"fp32\"; write precision = \"fp64\"");
+  EXPECT_EQ(message({1, 3e38, 3}), "no error");
+  folder.write("x.npy", "1\n-1e300\n3\n");  // text
+  EXPECT_EQ(message_of(e, folder.path()),
+            number + "-1e+300, too large for precision = \"fp32\"; write precision = \"fp64\"");
 }
 
 TEST(ClientWeights, AreSharesOfTheSamplesOnlyWhenAskedFor) {
