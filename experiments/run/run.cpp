@@ -105,8 +105,8 @@ void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest
   summary.processes = result.processes;
   summary.energy = energy;
   write_text(folder / "summary.json", summary_json(summary));
-  // A run without evaluations has nothing to plot.
-  if (plan.experiment.run.evaluate_every == 0 || !request.figure) return;
+  // A run without evaluations has nothing to plot, nor has one that diverged before the first.
+  if (plan.experiment.run.evaluate_every == 0 || !metrics.last() || !request.figure) return;
   plot_command({.folders = {folder}});
 }
 

@@ -82,6 +82,18 @@ TEST_F(Export, ARunFromAFileThatIsNoModelSaysWhereTheExperimentNamesIt) {
   }
 }
 
+TEST_F(Export, ARunThatDivergesAtItsStartSaysSoAndKeepsItsResults) {
+  ASSERT_TRUE(save_npy<double>(path() / "far.npy", std::vector<double>(5, 1e200)));  // its square is infinite
+  folder_.write("run.toml", kExportedRun);
+  const auto r = gradwire({"run", "run.toml", "--quiet", "--set", "run.x0=file:far.npy"});
+  EXPECT_EQ(r.code, 1) << r.err;
+  EXPECT_EQ(lines_of(r.err).size(), 1u) << r.err;
+  EXPECT_NE(r.err.find("gradwire: small: diverged at round 0: "), std::string::npos) << r.err;
+  EXPECT_EQ(read_model(path() / "results/small/model.bin"), std::vector<double>(5, 1e200));
+  EXPECT_NE(read_file(path() / "results/small/summary.json").find("\"outcome\": \"diverged\""),
+            std::string::npos);
+}
+
 TEST_F(Export, RefusesInOneLineAndLeavesWhatIsThere) {
   folder_.write("bad.bin", "GWMODEL1 but no more");
   folder_.write("kept.npy", "mine");
