@@ -106,20 +106,26 @@ void check_matrix(const Entry& e, const Compressor& compressor) {
     refuse("rankr approximates Hessians: use it with fednl; for vectors there is rankk");
 }
 
-void check_partial_gradient(const AlgorithmSpec& spec, const Compressor& compressor) {
-  for (const auto& [key, text] : spec.parameters)
-    if (key == PartialGradient::kKey && text == "true" && !draws_support(compressor))
+void check_partial_gradient(const Facts& facts, const AlgorithmSpec& spec, const Compressor& compressor) {
+  for (const auto& [key, text] : spec.parameters) {
+    if (key != PartialGradient::kKey || text != "true") continue;
+    if (facts.takes == Takes::kIdentity)
+      throw ConfigError("algorithm." + key, spec.name +
+                                                " sends and computes whole gradients; for partial_gradient "
+                                                "use dcgd with randk or randseqk, or leave it out");
+    if (!draws_support(compressor))
       throw ConfigError("algorithm." + key,
                         "partial_gradient needs a compressor that draws its coordinates, randk, randseqk or "
                         "a rounding of them as in natural(randk:k=1%); " +
                             spec.compressor + " looks at all of them");
+  }
 }
 
 void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& compressor, std::size_t d,
                  Warnings& warnings) {
   check_matrix(e, compressor);
-  check_partial_gradient(spec, compressor);
   const Facts& facts = e.info.facts;
+  check_partial_gradient(facts, spec, compressor);
   if (facts.asynchronous && std::holds_alternative<PermK>(compressor))
     refuse("permk splits the coordinates among the replies of a round, and " + std::string(facts.name) +
            " takes in each reply by itself; use randk");

@@ -98,5 +98,21 @@ TEST(PartialGradient, NeedsACompressorThatDrawsItsCoordinates) {
   check_algorithm(spec_of("dcgd", "natural", {{"partial_gradient", "false"}}, "0.1"));
 }
 
+TEST(PartialGradient, IsNotForGdWhichSaysWhatIs) {
+  for (const char* compressor : {"identity", "randk:k=3"}) {
+    try {
+      check_algorithm(spec_of("gd", compressor, {{"partial_gradient", "true"}}, "0.1"));
+      FAIL() << compressor;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.key(), "algorithm.partial_gradient");
+      EXPECT_EQ(
+          std::string(error.what()),
+          "gd sends and computes whole gradients; for partial_gradient use dcgd with randk or randseqk, "
+          "or leave it out");
+    }
+  }
+  check_algorithm(spec_of("gd", "identity", {{"partial_gradient", "false"}}, "0.1"));
+}
+
 }  // namespace
 }  // namespace gradwire
