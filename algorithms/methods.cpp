@@ -131,7 +131,8 @@ void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& co
            " takes in each reply by itself; use randk");
   const bool identity = is_identity(compressor);
   if (facts.takes == Takes::kIdentity && !identity)
-    refuse(std::string(facts.name) + " sends dense vectors and takes the compressor identity alone; for " +
+    refuse(std::string(facts.name) +
+           " compresses nothing that it sends and takes the compressor identity alone; for " +
            spec.compressor + " use dcgd, diana, marina or ef21");
   if (identity) return;
   const Quality q = quality(compressor, d);

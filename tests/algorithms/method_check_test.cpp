@@ -57,6 +57,9 @@ TEST(Checks, Ef21WithScaledRandkNamesTheUnscaledOne) {
 }
 TEST(Checks, DenseMethodsTakeTheIdentityAlone) {
   EXPECT_TRUE(has(complaint(spec_of("gd", "topk:k=2", {}, "0.1")), "identity alone"));
+  // It sends a few numbers, no vector.
+  EXPECT_TRUE(has(complaint(spec_of("fwd_grad", "topk:k=2", {}, "0.1")),
+                  "fwd_grad compresses nothing that it sends and takes the compressor identity alone; for "));
   EXPECT_TRUE(has(complaint(spec_of("fedavg", "randk:k=2", {{"local_step_size", "0.1"}})), "identity alone"));
 }
 TEST(Checks, RankRIsForHessiansAlone) {
