@@ -4,11 +4,19 @@
 #include <string>
 
 #include "base/byte_size.h"
+#include "base/config_error.h"
 
 namespace gradwire {
 namespace {
 
 constexpr std::size_t kMaxClasses = 65'536;  // more distinct labels are probably those of a regression
+
+// Rounded up: what is written so will do.
+std::string kilobytes(std::uint64_t bytes) { return std::to_string((bytes + 1023) / 1024); }
+
+std::string too_small(const BudgetTooSmall& error) {
+  return "activation_budget is too small for this model: the least is \"" + kilobytes(error.least()) + "KB\"";
+}
 
 }  // namespace
 
@@ -28,9 +36,17 @@ std::string Spelling<ActivationBudget>::write(const ActivationBudget& budget) {
   return byte_size_text(budget.bytes());
 }
 
-void refuse_budget(const BudgetTooSmall& error) {
-  throw DataError("problem.activation_budget is too small for this model: the least is \"" +
-                  std::to_string((error.least() + 1023) / 1024) + "KB\"");
+void refuse_budget(const BudgetTooSmall& error) { throw DataError("problem." + too_small(error)); }
+
+void refuse_budget_setting(const BudgetTooSmall& error) {
+  throw ConfigError("problem.activation_budget", too_small(error));
+}
+
+std::string kept_in_vain(std::uint64_t kept, std::uint64_t exact) {
+  if (kept < exact) return "";
+  return "problem.activations = \"bfloat16\" saves no memory in this model: a block of samples takes " +
+         kilobytes(kept) + " KB, and " + kilobytes(exact) +
+         " KB with exact activations, whose gradients are not rounded; leave it out";
 }
 
 void check_range(const char* key, std::size_t value, double high) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -41,8 +42,12 @@ struct Spelling<ActivationBudget> {
   static constexpr std::string_view expected = "\"none\", \"sqrt\" or a size as \"4MB\" (or KB, GB)";
 };
 
+[[noreturn]] void refuse_budget(const BudgetTooSmall& error);  // throws DataError
+// The same of a budget that is refused before there is a client.
+[[noreturn]] void refuse_budget_setting(const BudgetTooSmall& error);  // throws ConfigError
+// A warning where activations that are kept in bfloat16 take as many bytes as exact ones, or more; else "".
+std::string kept_in_vain(std::uint64_t kept, std::uint64_t exact);
 // These throw DataError.
-[[noreturn]] void refuse_budget(const BudgetTooSmall& error);
 void check_range(const char* key, std::size_t value, double high);
 void check_widths(const char* key, const std::vector<std::uint32_t>& widths);
 void check_activation(Activation activation);
@@ -55,8 +60,8 @@ struct ActivationSettings {
 
   static void fields(auto& self, auto&& visit) {
     visit("activations", self.kept,
-          "what a client keeps them in until it goes backward; bfloat16: about two thirds of the memory, "
-          "rounded gradients",
+          "what a client keeps them in until it goes backward; bfloat16: rounded gradients, and about two "
+          "thirds of the memory in deep transformers, none saved in small networks",
           {.quiet = true});
     visit(
         "activation_budget", self.budget,
@@ -95,6 +100,22 @@ struct NetworkKind {
     } catch (const BudgetTooSmall& error) {
       refuse_budget(error);
     }
+  }
+  // What problem.h says of it.
+  template <class Real>
+  std::string check_activations(const Agreement& agreement) const {
+    const ActivationSettings& asked = kind().activations;
+    Network network = network_to_run(agreement);
+    try {
+      if (!asked.budget.is_none()) (void)Runner<Real>::arena_bytes_of(network);
+    } catch (const BudgetTooSmall& error) {
+      refuse_budget_setting(error);
+    }
+    if (asked.kept == KeptActivations::kExact) return "";
+    network.limit_activations({});
+    const std::uint64_t kept = Runner<Real>::arena_bytes_of(network);
+    network.keep_activations(KeptActivations::kExact);
+    return kept_in_vain(kept, Runner<Real>::arena_bytes_of(network));
   }
 
  private:

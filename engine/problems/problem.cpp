@@ -195,6 +195,20 @@ void check_agreement(const ProblemSpec& spec, const Agreement& agreement) {
                     " parameters");
 }
 
+template <class Real>
+std::string check_activations(const ProblemSpec& spec, const Agreement& agreement) {
+  return std::visit(
+      [&]<class Kind>(const Kind& kind) -> std::string {
+        if constexpr (requires { kind.template check_activations<Real>(agreement); })
+          return kind.template check_activations<Real>(agreement);
+        return "";
+      },
+      spec.problem);
+}
+
+template std::string check_activations<float>(const ProblemSpec&, const Agreement&);
+template std::string check_activations<double>(const ProblemSpec&, const Agreement&);
+
 std::size_t model_dim(const ProblemSpec& spec, const Agreement& agreement) {
   return std::visit([&](const auto& kind) { return kind.dim(agreement); }, spec.problem);
 }

@@ -75,6 +75,12 @@ Agreement agreement_of(const SharedSamples& samples, const ProblemSpec& spec);
 // labels.
 void check_agreement(const ProblemSpec& spec, const Agreement& agreement);
 
+// Of what a client of this precision keeps for the way back through a network. Throws ConfigError
+// ("problem.activation_budget") where it is less than any client can compute in. A warning where
+// problem.activations saves nothing; else, and without a network, "". REQUIRES: check_agreement passed.
+template <class Real>
+std::string check_activations(const ProblemSpec& spec, const Agreement& agreement);
+
 // d, the length of x.
 std::size_t model_dim(const ProblemSpec& spec, const Agreement& agreement);
 

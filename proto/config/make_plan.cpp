@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "algorithms/methods.h"
@@ -23,6 +24,15 @@ void see_data(RunPlan& plan, const ClientsData& data) {
   plan.weights = client_weights(plan.experiment, data.samples);
 }
 
+// Here and not in each client: of theirs a server hears only that something cannot be used.
+void see_activations(RunPlan& plan) {
+  const ProblemSpec spec = problem_spec(plan.experiment);
+  std::string warning = plan.experiment.precision == Precision::kFp32
+                            ? check_activations<float>(spec, plan.agreement)
+                            : check_activations<double>(spec, plan.agreement);
+  if (!warning.empty()) plan.warnings.push_back(std::move(warning));
+}
+
 }  // namespace
 
 RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
@@ -30,6 +40,7 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
   plan.experiment = loaded.experiment;
   try {
     see_data(plan, data);
+    see_activations(plan);
     plan.x0 = start_point(plan.experiment, plan.agreement, loaded.folder());
     const AlgorithmSpec asked = algorithm_spec(plan.experiment);
     plan.needed = needed_constants(asked, plan.n());

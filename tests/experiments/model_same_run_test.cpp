@@ -117,7 +117,8 @@ TEST(ModelSameRun, ABudgetForActivationsChangesNoBitInMemoryNorOverTcp) {
     };
     const auto refused = run("small", "encoded", "1KB");
     ASSERT_EQ(refused.code, 2);
-    const std::string start = "problem.activation_budget is too small for this model: the least is \"";
+    const std::string start =
+        "--set problem.activation_budget: activation_budget is too small for this model: the least is \"";
     const std::size_t at = refused.err.find(start);
     ASSERT_NE(at, std::string::npos) << refused.err;
     EXPECT_EQ(lines_of(refused.err).size(), 1u) << refused.err;

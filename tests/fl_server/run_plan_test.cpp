@@ -126,6 +126,37 @@ TEST(RunPlan, WarnsOfANormActionWithoutALimit) {
   EXPECT_EQ(warnings({"server.norm_action=warn"}), expected);
 }
 
+TEST(RunPlan, OfAServerSaysWhatItsClientsWouldOfTheirActivations) {
+  ClientTable table(2);
+  for (ClientId i = 0; i < table.size(); ++i) {
+    ClientInfo info;
+    info.name = "c" + std::to_string(i);
+    info.columns = 64;
+    info.sample_count = 10;
+    info.labels = {0, 1, 2};
+    EXPECT_EQ(table.assign(info.name, {}, {}).value(), i);
+    EXPECT_TRUE(table.join(i, info));
+  }
+  const auto plan = [&](const std::string& keys) {
+    return plan_of_joins(
+        parse_experiment("[problem]\nkind = \"mlp\"\ndata = \"digits\"\nhidden = [16]\n" + keys +
+                             "\n[clients]\ncount = 2\n[algorithm]\nname = \"gd\"\nstep_size = 0.1\n",
+                         "net.toml"),
+        table);
+  };
+  EXPECT_EQ(plan("").warnings, std::vector<std::string>());
+  const std::vector<std::string> warnings = plan("activations = \"bfloat16\"").warnings;
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].find("problem.activations = \"bfloat16\" saves no memory in this model"), 0u);
+  try {
+    plan("activation_budget = \"1KB\"");
+    FAIL() << "nothing fits in 1 KB";
+  } catch (const ExperimentError& error) {
+    const std::string start = "net.toml:5: activation_budget is too small for this model: the least is \"";
+    EXPECT_EQ(std::string(error.what()).substr(0, start.size()), start);
+  }
+}
+
 TEST(RunPlan, NamesTheClientThatHasNoSamples) {
   const LoadedExperiment loaded = skewed();
   const ClientTable table = joined(prepare(loaded), 2);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config_error.h"
 #include "engine/models/char_mlp.h"
 #include "engine/models/gpt.h"
 #include "engine/models/lenet.h"
@@ -88,6 +89,37 @@ TEST(ModelExperiment, ABudgetForActivationsIsASizeOrSqrt) {
   EXPECT_EQ(error_of(file_of("mlp"), {"problem.activation_budget=4"}),
             "--set problem.activation_budget: activation_budget must be \"none\", \"sqrt\" or a size "
             "as \"4MB\" (or KB, GB), not 4");
+}
+
+TEST(ModelExperiment, ActivationsInBfloat16ThatSaveNothingAreToldOf) {
+  const std::string keys = "activations = \"bfloat16\"\n";
+  const std::string start =
+      "problem.activations = \"bfloat16\" saves no memory in this model: a block of samples takes ";
+  EXPECT_EQ(check_activations<float>(spec_of("gpt", keys), letters(65)), "");
+  EXPECT_EQ(check_activations<double>(spec_of("gpt", keys), letters(65)), "");
+  EXPECT_EQ(check_activations<float>(spec_of("char_mlp", keys), letters(26)).substr(0, start.size()), start);
+  EXPECT_EQ(check_activations<float>(spec_of("mlp", keys), images(784)).substr(0, start.size()), start);
+  EXPECT_EQ(check_activations<float>(spec_of("char_mlp"), letters(26)), "");
+  ProblemSpec no_network;
+  EXPECT_EQ(check_activations<float>(no_network, {}), "");
+}
+
+TEST(ModelExperiment, ABudgetThatNoClientCanKeepToIsRefusedWithTheLeast) {
+  const auto check = [](const std::string& budget) {
+    check_activations<float>(spec_of("gpt", "activation_budget = \"" + budget + "\"\n"), letters(65));
+  };
+  try {
+    check("1KB");
+    FAIL() << "nothing fits in 1 KB";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.key(), "problem.activation_budget");
+    const std::string what = error.what(),
+                      start = "activation_budget is too small for this model: the least is \"";
+    ASSERT_EQ(what.substr(0, start.size()), start);
+    check(what.substr(start.size(), what.size() - start.size() - 1));
+  }
+  check("sqrt");
+  check("1GB");
 }
 
 TEST(ModelExperiment, EveryKeyReachesTheModel) {
