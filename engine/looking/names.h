@@ -3,7 +3,8 @@
 //   names(loss, "loss");
 //   std::cout << to_dot(graph_of(tape, names));
 // Off, the object is empty, and naming is no instruction; a member that is [[no_unique_address]] takes not a
-// byte. On or off, the tape itself knows nothing of it.
+// byte. On or off, the tape itself knows nothing of it: after tape.rewind() the names of what is gone stay,
+// and stand at what is recorded in its place, until that is named or clear() is called.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,8 @@ class NodeNames {
       (*this)(x[i], std::string(name) + "[" + std::to_string(i) + "]");
   }
 
+  void clear() { named_.clear(); }
+
   struct Named {
     std::string name;
     double value = 0;
@@ -52,6 +55,7 @@ class NodeNames<false> {
  public:
   template <class X>
   GRADWIRE_INLINE void operator()(const X&, std::string_view) const {}
+  GRADWIRE_INLINE void clear() const {}
 
   struct Named {
     std::string_view name;

@@ -17,6 +17,13 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+// A name of several lines in the one line of its node.
+std::string in_one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
+  return out;
+}
+
 // Operands may be gone from the graph only if the tape is damaged, so all have an id.
 std::string id(std::uint32_t slot) { return "n" + std::to_string(slot); }
 
@@ -25,7 +32,8 @@ std::string id(std::uint32_t slot) { return "n" + std::to_string(slot); }
 std::string to_text(const TapeGraph& graph) {
   std::string out;
   for (const TapeGraph::Node& node : graph.nodes) {
-    out += std::to_string(node.slot) + " " + (node.name.empty() ? "-" : node.name) + " " + node.kind;
+    out += std::to_string(node.slot) + " " + (node.name.empty() ? "-" : in_one_line(node.name)) + " " +
+           node.kind;
     if (node.value) out += " value " + brief(*node.value);
     out += " gradient " + brief(node.gradient);
     for (std::size_t i = 0; i < node.operands.size(); ++i)

@@ -28,7 +28,8 @@ struct TapeGraph {
   std::vector<Node> nodes;  // in the order of recording, parameters first
 };
 
-// One line per node: slot, name, kind, value, gradient, and "derivative * operand" of each operand.
+// One line per node: slot, name (an end of a line in it as \n), kind, value, gradient, and "derivative *
+// operand" of each operand.
 std::string to_text(const TapeGraph& graph);
 // Nodes with their names, values and gradients; on each arrow, which goes the way of the values, the
 // derivative.

@@ -49,6 +49,25 @@ TEST(TapeGraph, HasEveryRecordWithItsDerivatives) {
             "14 the \"loss\" operation value 20 gradient 1 = 4 * 13 + 5 * 12\n");
 }
 
+TEST(TapeGraph, IsALinePerNodeWhateverTheNames) {
+  Tape<double> tape(0);
+  NodeNames<true> names;
+  names(tape.variable(1), "one\nname\r\n");
+  EXPECT_EQ(to_text(graph_of(tape, names)), "8 one\\nname\\r\\n variable value 1 gradient 0\n");
+}
+
+TEST(TapeGraph, OfATapeThatWasRewoundHasNoNamesOnceTheyAreCleared) {
+  Tape<double> tape(0);
+  NodeNames<true> names;
+  const auto start = tape.checkpoint();
+  names(tape.variable(1), "old");
+  tape.rewind(start);
+  names.clear();
+  tape.variable(2);
+  EXPECT_EQ(graph_of(tape, names).nodes.at(0).name, "");
+  NodeNames<false>().clear();
+}
+
 TEST(TapeGraph, IsTheSameWithoutNames) {
   Tape<double> tape(2), named(2);
   NodeNames<false> off;
