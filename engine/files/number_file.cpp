@@ -150,7 +150,7 @@ Status replace_file(const std::filesystem::path& file, std::span<const std::byte
     draft.resize(length);
     draft += std::to_string(k);
   }
-  if (fd < 0) return system_error(draft, "created");
+  if (fd < 0) return system_error(file, "written");  // nobody gave the draft its name
   OpenedFile opened(fd);
   // close() comes in any case, so that the file is closed when it is removed.
   const bool written = write_both(opened.get(), front, back);

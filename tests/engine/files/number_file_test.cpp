@@ -124,7 +124,9 @@ TEST(NumberFile, ThatCannotBeReplacedStaysAndNoDraftIsLeft) {
   const TemporaryFolder folder;
   const std::vector<double> x = {1, 2};
   const fs::path absent = folder.path() / "absent" / "x.gwn";
-  EXPECT_FALSE(save_numbers<double>(absent, x));
+  const Status nowhere = save_numbers<double>(absent, x);
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().message, absent.string() + ": cannot be written: No such file or directory");
   EXPECT_FALSE(fs::exists(absent.parent_path()));
   // A folder that is not empty cannot be replaced by a file.
   fs::create_directories(folder.path() / "x.gwn" / "y");
@@ -141,6 +143,15 @@ TEST(NumberFile, IsWrittenBesideADraftThatSomebodyLeft) {
   ASSERT_TRUE(save_numbers<double>(folder.path() / "x.gwn", x));
   EXPECT_EQ(read_file(folder.path() / "x.gwn.new"), "left");
   EXPECT_EQ(files_in(folder.path()), 2u);
+}
+
+TEST(NumberFile, TakesThePlaceOfALinkAndNotOfWhatItLeadsTo) {
+  const TemporaryFolder folder;
+  folder.write("mine", "mine");
+  fs::create_symlink("mine", folder.path() / "x.gwn");
+  ASSERT_TRUE(save_numbers<double>(folder.path() / "x.gwn", std::vector<double>{1, 2}));
+  EXPECT_FALSE(fs::is_symlink(folder.path() / "x.gwn"));
+  EXPECT_EQ(read_file(folder.path() / "mine"), "mine");
 }
 
 TEST(NumberFile, ThatIsReplacedKeepsWhatIsMapped) {
