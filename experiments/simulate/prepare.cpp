@@ -1,6 +1,7 @@
 #include "experiments/simulate/prepare.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "base/config_error.h"
 #include "base/value.h"
@@ -34,8 +35,13 @@ double stored_by_all(const SharedSamples& samples, const Turns& turns) {
   return stored;
 }
 
-Smoothness estimate(const ProblemSpec& problem, const SharedSamples& samples, const Turns& turns,
-                    RunPlan& plan) {
+Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Turns& turns, RunPlan& plan) {
+  // Differences of gradients that were rounded would have curvatures that the objective does not have.
+  std::visit(
+      [](auto& kind) {
+        if constexpr (requires { kind.activations; }) kind.activations.kept = KeptActivations::kExact;
+      },
+      problem.problem);
   Smoothness s = estimate_smoothness(*make_population<double>(problem, plan.agreement, samples), plan.weights,
                                      plan.x0, plan.experiment.seed, turns);
   plan.warnings.push_back(

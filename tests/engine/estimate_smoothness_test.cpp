@@ -118,6 +118,17 @@ TEST(EstimatedStep, TrainsANetworkAndTheRunSaysThatItIsAnEstimate) {
             read_file(folder.path() / "tcp" / "model.bin"));
 }
 
+TEST(EstimatedStep, IsThatOfTheObjectiveHoweverActivationsAreKept) {
+  const auto estimated = [](const std::string& kept) {
+    const std::vector<std::string> set = {"problem.activations=" + kept};
+    return prepare(parse_experiment(network("name = \"gd\"\n"), "net.toml", set)).smoothness.value();
+  };
+  const Smoothness exact = estimated("exact"), rounded = estimated("bfloat16");
+  EXPECT_EQ(rounded.L, exact.L);
+  EXPECT_EQ(rounded.L_i, exact.L_i);
+  EXPECT_EQ(rounded.L_s, exact.L_s);
+}
+
 TEST(EstimatedStep, MakesProgressWithEveryMethodWhoseTheoryAssumesNoConvexity) {
   for (const char* algorithm :
        {"name = \"gd\"\n", "name = \"marina\"\ncompressor = \"randk:k=10%\"\n",
