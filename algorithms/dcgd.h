@@ -24,6 +24,7 @@ struct DcgdParams {
       .takes = Takes::kUnbiased,
       .stochastic = true,
       .adds_replies = true,
+      .shows_early = true,
   };
   StepSize step_size;
   Schedule schedule;

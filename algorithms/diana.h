@@ -56,6 +56,7 @@ struct DianaParams : ShiftParams {
       .stochastic = true,
       .client_state = ClientState::kMirrored,
       .adds_replies = true,
+      .shows_early = true,
   };
   static void fields(auto& self, auto&& visit) {
     ShiftParams::fields(self, visit);

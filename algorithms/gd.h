@@ -15,6 +15,7 @@ struct GdParams : DcgdParams {
       .takes = Takes::kIdentity,
       .stochastic = true,
       .adds_replies = true,
+      .shows_early = true,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
     schedule.resolve(theory, warnings, !step_size.value);

@@ -22,6 +22,7 @@ struct NesterovParams {
       .takes = Takes::kIdentity,
       .partial = false,
       .adds_replies = true,
+      .shows_early = true,
   };
   StepSize step_size;
   std::optional<double> mu;

@@ -26,6 +26,7 @@ struct SgdNiceParams {
       .stochastic = true,
       .theory_knows_sampling = true,
       .adds_replies = true,
+      .shows_early = true,
   };
   StepSize step_size;
   double l1 = 0;

@@ -2,6 +2,12 @@
 
 namespace gradwire {
 
+bool sends_scaled_entries(const Compressor& c) {
+  const Compressor::Variant& kind = c;
+  return std::holds_alternative<Identity>(kind) || std::holds_alternative<RandK>(kind) ||
+         std::holds_alternative<RandSeqK>(kind) || std::holds_alternative<PermK>(kind);
+}
+
 template <class Real>
 bool ScaledEntries<Real>::draw(const Compressor& c, const StreamKey& key, std::size_t d, BlockMemo& memo) {
   const auto dim = static_cast<std::uint32_t>(d);

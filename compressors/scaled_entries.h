@@ -11,11 +11,13 @@
 
 namespace gradwire {
 
+// identity, randk, randseqk and permk do so.
+bool sends_scaled_entries(const Compressor& c);
+
 template <class Real>
 class ScaledEntries {
  public:
-  // For compress() with this key of a vector of length d. False: identity, randk, randseqk and permk do so,
-  // `c` is none of them.
+  // For compress() with this key of a vector of length d. False: `c` does not send such entries.
   bool draw(const Compressor& c, const StreamKey& key, std::size_t d, BlockMemo& memo);
 
   // Where all values of the payload will be, for the vector v: v itself, or an array of this object, which

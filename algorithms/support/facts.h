@@ -43,6 +43,9 @@ struct Facts {
   // their number: any of the replies may arrive as one sum and empty parts (takes_sums() of methods.h).
   bool adds_replies = false;
   bool needs_hessian = false;  // oracles must have Hessians; clients compress their upper triangle
+  // Clients say what is final of a reply while they compute the rest, where the compressor lets them
+  // (ScaledEntries): server.overlap.
+  bool shows_early = false;
 };
 
 }  // namespace gradwire

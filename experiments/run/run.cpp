@@ -224,6 +224,8 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
 
   Progress progress(name, plan.experiment.run.rounds, request.verbosity, request.log);
   for (const std::string& warning : plan.warnings) progress.note(LogLine::warning(warning));
+  if (plan.experiment.server.overlap && !is_networked(request.transport))
+    progress.note(LogLine("server.overlap is for clients over a network; it has no effect in memory"));
   for (const fs::path& left : folder.cleared())
     progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));
   const fs::path metrics_file = folder.work() / "metrics.csv";

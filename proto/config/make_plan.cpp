@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "algorithms/methods.h"
+#include "compressors/scaled_entries.h"
 #include "proto/config/start_point.h"
 
 namespace gradwire {
@@ -33,6 +34,19 @@ void see_activations(RunPlan& plan) {
   if (!warning.empty()) plan.warnings.push_back(std::move(warning));
 }
 
+void see_overlap(RunPlan& plan) {
+  const AlgorithmSpec spec = algorithm_spec(plan.experiment);
+  if (!plan.experiment.server.overlap || (find_method(spec.name).facts.shows_early &&
+                                          sends_scaled_entries(uplink_compressor(spec, plan.d, plan.n()))))
+    return;
+  std::string able;
+  for (const MethodInfo& method : methods())
+    if (method.facts.shows_early) able += (able.empty() ? "" : ", ") + std::string(method.facts.name);
+  plan.warnings.push_back("server.overlap = true has no effect: clients of " + spec.name + " with " +
+                          spec.compressor + " send nothing before all is computed; it is for " + able +
+                          " with identity, randk, randseqk or permk");
+}
+
 }  // namespace
 
 RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
@@ -51,6 +65,7 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
     if (server.norm_limit == 0 && server.norm_action != NormAction::kReject)
       plan.warnings.push_back(
           "server.norm_action has no effect: without server.norm_limit no reply is too large");
+    see_overlap(plan);
   } catch (const ConfigError& error) {
     throw locate(loaded, error);
   }

@@ -1,8 +1,11 @@
 // Values of replies that are told while the gradient is still computed.
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "compressors/scaled_entries.h"
 #include "engine/forwarding_oracle.h"
 #include "rounds/memo_oracle.h"
 #include "tests/algorithms/every_method.h"
@@ -99,10 +102,14 @@ EarlyRun early_run(const AlgorithmSpec& spec, bool tells) {
   return {{server->model().begin(), server->model().end()}, record.begins, record.calls};
 }
 
+// Their clients send C of a gradient, as GradientMessage makes it.
+constexpr std::array kEarlyMethods = {"gd", "nesterov", "dcgd", "sgd_nice", "diana"};
+
 TEST(EarlyValues, AreThoseOfTheReplyAndComeOneByOne) {
-  for (const char* name : {"gd", "dcgd", "diana"})
+  for (const char* name : kEarlyMethods)
     for (const char* compressor : {"identity", "randk:k=9", "randseqk:k=11", "permk"}) {
-      if (name == std::string("gd") && compressor != std::string("identity")) continue;
+      if (find_method(name).facts.takes == Takes::kIdentity && compressor != std::string("identity"))
+        continue;
       SCOPED_TRACE(std::string(name) + " " + compressor);
       const AlgorithmSpec spec = spec_of(name, compressor, {}, "0.05");
       const EarlyRun quiet = early_run(spec, false), told = early_run(spec, true);
@@ -121,6 +128,17 @@ TEST(EarlyValues, AreThoseOfPartialGradientsToo) {
       EXPECT_EQ(told.model, quiet.model);
       EXPECT_EQ(told.begins, kEarlyRounds * kEarlyClients);
     }
+}
+
+TEST(EarlyValues, AreThoseOfTheMethodsAndCompressorsThatSaySo) {
+  for (const MethodInfo& method : methods()) {
+    const auto at = std::find(kEarlyMethods.begin(), kEarlyMethods.end(), method.facts.name);
+    EXPECT_EQ(method.facts.shows_early, at != kEarlyMethods.end()) << method.facts.name;
+  }
+  for (const char* compressor : {"identity", "randk:k=9", "randseqk:k=11", "permk"})
+    EXPECT_TRUE(sends_scaled_entries(parse_compressor(compressor, kEarlyDim, kEarlyClients))) << compressor;
+  for (const char* compressor : {"natural", "topk:k=9", "natural(randk:k=9)"})
+    EXPECT_FALSE(sends_scaled_entries(parse_compressor(compressor, kEarlyDim, kEarlyClients))) << compressor;
 }
 
 TEST(EarlyValues, AreNotToldOfCompressorsThatLookAtAll) {

@@ -157,6 +157,28 @@ TEST(RunPlan, OfAServerSaysWhatItsClientsWouldOfTheirActivations) {
   }
 }
 
+TEST(RunPlan, WarnsOfAnOverlapThatCannotHaveAnEffect) {
+  const auto warning = [](const std::string& method, const std::string& compressor) -> std::string {
+    const Prepared prepared =
+        prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = 9\n[server]\noverlap = true\n"
+                                 "zstd = \"off\"\n[algorithm]\nname = \"" +
+                                     method + "\"\ncompressor = \"" + compressor + "\"\nstep_size = 0.1\n",
+                                 "t.toml"));
+    for (const std::string& line : prepared.warnings)
+      if (line.starts_with("server.overlap")) return line;
+    return "";
+  };
+  EXPECT_EQ(warning("diana", "randk:k=3"), "");
+  EXPECT_EQ(warning("gd", "identity"), "");
+  const std::string end =
+      " send nothing before all is computed; it is for gd, nesterov, dcgd, sgd_nice, diana with identity, "
+      "randk, randseqk or permk";
+  EXPECT_EQ(warning("diana", "natural"),
+            "server.overlap = true has no effect: clients of diana with natural" + end);
+  EXPECT_EQ(warning("ef21", "topk:k=3"),
+            "server.overlap = true has no effect: clients of ef21 with topk:k=3" + end);
+}
+
 TEST(RunPlan, NamesTheClientThatHasNoSamples) {
   const LoadedExperiment loaded = skewed();
   const ClientTable table = joined(prepare(loaded), 2);
