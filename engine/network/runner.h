@@ -1,6 +1,7 @@
 // Runs a network: losses, gradients and outputs for any number of samples, in blocks that fit the processor's
-// vectors. Memory is that of one block of at most kMaxBlock samples, whatever the batch; nothing is allocated
-// after construction. Kernels are those of engine/kernels/select.h unless others are given.
+// vectors. Memory is that of one block of at most kMaxBlock samples, whatever the batch; after construction
+// nothing is allocated but where it is said: by the first call of some, and by cost(). Kernels are those of
+// engine/kernels/select.h unless others are given.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +25,9 @@ class Runner {
   // `block`: samples per pass, at most kMaxBlock; 0: chosen from positions, widths and vector length.
   // Throws std::logic_error when the network has no loss, BudgetTooSmall (engine/network/network.h).
   explicit Runner(const Network& network, std::size_t block = 0, const Kernels<Real>* kernels = nullptr);
-  // The arena, which is all memory but for the network's own description, lies in `arena` of the caller, of
-  // arena_bytes_of(network, block) at least; any address. It must outlive the runner. Throws std::logic_error
-  // for a smaller one.
+  // The arena lies in `arena` of the caller, of arena_bytes_of(network, block) at least; any address. It must
+  // outlive the runner. What the runner knows of the network, some KB for each layer, and what is allocated
+  // later lie in memory of its own. Throws std::logic_error for a smaller one.
   Runner(const Network& network, std::span<std::byte> arena, std::size_t block = 0,
          const Kernels<Real>* kernels = nullptr);
   static std::size_t arena_bytes_of(const Network& network, std::size_t block = 0);
@@ -42,11 +43,12 @@ class Runner {
   double loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                            std::span<Real> gradient);
 
-  // The same on terms (engine/oracle.h); nothing when it was stopped.
+  // The same on terms (engine/oracle.h); nothing when it was stopped. The first call for some coordinates
+  // allocates a list of what they need.
   std::optional<double> compute(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                                 std::span<Real> gradient, const GradientTerms& terms);
 
-  // What compute() takes for these coordinates, as a share of the whole gradient's time.
+  // What compute() takes for these coordinates, as a share of the whole gradient's time. Allocates.
   double cost(const Coordinates& wanted) const;
 
   // Mean losses and their gradients at x and at y, block by block, to the bits of two calls.
@@ -59,7 +61,7 @@ class Runner {
                                   const ExampleAt& example);
 
   // Writes the mean of the samples' gradients, each times factor(its squared norm); returns the mean loss.
-  // Allocates at its first call. REQUIRES: knows_sample_norms().
+  // Allocates at its first call another arena, never the caller's. REQUIRES: knows_sample_norms().
   double scaled_gradients(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                           const std::function<double(double square)>& factor, std::span<Real> gradient);
   // False for networks with convolutions, with parameters that are read twice, with many positions, or with a

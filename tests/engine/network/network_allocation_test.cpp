@@ -1,9 +1,11 @@
-// A runner allocates when it is made, and never again.
+// A runner allocates when it is made, and for gradients, losses and outputs never again.
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
 #include <gtest/gtest.h>
 #include <memory>
 #include <new>
+#include <string>
 #include <vector>
 
 #include "engine/models/mlp.h"
@@ -28,41 +30,57 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-void expect_no_allocations(const NamedNetwork& each) {
+void expect_no_allocations(Runner<Real>& runner, const NamedNetwork& each) {
   constexpr std::size_t kCount = 37;
   const RandomSamples<Real> samples(each.network, kCount, 1);
   const typename Runner<Real>::ExampleAt at = samples.at();
   const std::vector<double> point = random_parameters(each.network, 1);
   std::vector<Real> x(point.begin(), point.end()), gradient(x.size());
+  std::size_t outputs = 0;
+  const typename Runner<Real>::TakeOutputs take = [&](std::size_t, std::span<const Real> y) {
+    outputs += y.size();
+  };
+
+  allocations::reset();
+  for (const std::size_t count : {std::size_t{1}, kCount, std::size_t{16}}) {
+    runner.loss_and_gradient(x, count, at, gradient);
+    runner.loss(x, count, at);
+  }
+  EXPECT_EQ(allocations::count, 0u) << "loss and gradient";
+
+  allocations::reset();
+  runner.outputs(x, kCount, at, take);
+  EXPECT_EQ(allocations::count, 0u) << "outputs";
+  EXPECT_EQ(outputs, kCount * runner.positions() * runner.output_channels());
+
+  // The first step in several blocks makes an array for the gradient.
+  runner.descend(x, kCount, at, Real(1e-3));
+  allocations::reset();
+  for (const std::size_t count : {std::size_t{1}, kCount, std::size_t{16}})
+    runner.descend(x, count, at, Real(1e-3));
+  EXPECT_EQ(allocations::count, 0u) << "a step";
+
+  // So do the first calls of what needs more than a gradient does.
+  const std::function<double(double)> factor = [](double) { return 0.5; };
+  for (const bool first : {true, false}) {
+    allocations::reset();
+    runner.compute(x, kCount, at, gradient, {.wanted = Coordinates::cyclic(0, 2, x.size())});
+    runner.directional(x, gradient, kCount, at);
+    if (runner.knows_sample_norms()) runner.scaled_gradients(x, kCount, at, factor, gradient);
+    if (first) continue;
+    EXPECT_EQ(allocations::count, 0u) << "coordinates, a direction, scaled gradients";
+  }
+}
+
+template <class Real>
+void expect_no_allocations(const NamedNetwork& each) {
   for (const Kernels<Real>* kernels : available_kernels<Real>())
     for (const std::size_t block : {0, 1, 5, 16}) {
       SCOPED_TRACE(each.name + ", " + kernels->name + ", block " + std::to_string(block));
       allocations::reset();
       Runner<Real> runner(each.network, block, kernels);
       EXPECT_GT(allocations::count, 0u);
-      std::size_t outputs = 0;
-      const typename Runner<Real>::TakeOutputs take = [&](std::size_t, std::span<const Real> y) {
-        outputs += y.size();
-      };
-
-      allocations::reset();
-      for (const std::size_t count : {std::size_t{1}, kCount, std::size_t{16}}) {
-        runner.loss_and_gradient(x, count, at, gradient);
-        runner.loss(x, count, at);
-      }
-      EXPECT_EQ(allocations::count, 0u) << "loss and gradient";
-
-      allocations::reset();
-      runner.outputs(x, kCount, at, take);
-      EXPECT_EQ(allocations::count, 0u) << "outputs";
-      EXPECT_EQ(outputs, kCount * runner.positions() * runner.output_channels());
-
-      // The first step in several blocks makes an array for the gradient.
-      runner.descend(x, kCount, at, Real(1e-3));
-      allocations::reset();
-      for (const std::size_t count : {std::size_t{1}, kCount, std::size_t{16}})
-        runner.descend(x, count, at, Real(1e-3));
-      EXPECT_EQ(allocations::count, 0u) << "a step";
+      expect_no_allocations(runner, each);
     }
 }
 
@@ -92,6 +110,18 @@ TEST(NetworkAllocations, OfTheArenaAreNoneInMemoryOfTheCaller) {
     EXPECT_EQ(memory.front(), std::byte{0x5a});
     EXPECT_EQ(memory.back(), std::byte{0x5a});
     EXPECT_THROW(Runner<float>(each.network, std::span(memory).first(bytes / 2)), std::logic_error);
+  }
+}
+
+TEST(NetworkAllocations, HappenAtConstructionOnlyInMemoryOfTheCallerToo) {
+  for (const NamedNetwork& each : network_zoo()) {
+    SCOPED_TRACE(each.name);
+    std::vector<std::byte> memory(Runner<double>::arena_bytes_of(each.network));
+    allocations::reset();
+    const std::size_t before = allocations::live;
+    Runner<double> runner(each.network, memory);
+    EXPECT_LT(allocations::live - before, 64'000u) << "the description of the network, and no arena";
+    expect_no_allocations(runner, each);
   }
 }
 
