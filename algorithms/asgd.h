@@ -21,12 +21,14 @@ struct AsgdParams {
                          "Koloskova, Stich, Jaggi, arXiv:2206.08307");
   StepSize step_size;
   std::uint32_t max_delay = 0;
+  GradientParams gradient;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of a step along one gradient; theory: 1/(2 L (max_delay + 1))");
     visit("max_delay", self.max_delay,
           "tau: the oldest gradient that theory's step allows for, in steps; 0: that of clients of equal "
           "speed, one less than there are");
+    GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings&) {
     if (max_delay == 0) max_delay = theory.n - 1;

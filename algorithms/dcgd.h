@@ -28,12 +28,12 @@ struct DcgdParams {
   };
   StepSize step_size;
   Schedule schedule;
-  PartialGradient partial;
+  GradientParams gradient;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     Schedule::fields(self.schedule, visit);
-    PartialGradient::fields(self.partial, visit);
+    GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     schedule.resolve(theory, warnings, !step_size.value);
@@ -62,8 +62,7 @@ struct DcgdClient {
   GradientMessage<Real> message;
   Store<Real> m_i;
 
-  DcgdClient(const Setup<Real>& s, const DcgdParams& p) : setup(s), message(p.partial) {}
-  DcgdClient(const Setup<Real>& s, const auto&) : setup(s), message(PartialGradient{}) {}
+  DcgdClient(const Setup<Real>& s, const auto& p) : setup(s), message(gradient_params(p)) {}
   static void fields(auto&, auto&&) {}
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {

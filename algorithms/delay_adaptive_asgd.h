@@ -23,11 +23,13 @@ struct DelayAdaptiveAsgdParams {
       "delay_adaptive_asgd", "asynchronous SGD with shorter steps along gradients of older points",
       "Mishchenko et al., arXiv:2206.07638; Koloskova, Stich, Jaggi, arXiv:2206.08307");
   StepSize step_size;
+  GradientParams gradient;
 
   static void fields(auto& self, auto&& visit) {
     visit(
         "step_size", self.step_size,
         "gamma of a step along a gradient up to n steps old; of older ones gamma n/delay; theory: 1/(4 n L)");
+    GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings&) {
     resolve_asynchronous_step(step_size, facts.name, theory,

@@ -47,7 +47,7 @@ struct ShiftParams {
 };
 
 struct DianaParams : ShiftParams {
-  PartialGradient partial;
+  GradientParams gradient;
   static constexpr Facts facts{
       .name = "diana",
       .summary = "compressed differences to learned shifts h_i",
@@ -60,7 +60,7 @@ struct DianaParams : ShiftParams {
   };
   static void fields(auto& self, auto&& visit) {
     ShiftParams::fields(self, visit);
-    PartialGradient::fields(self.partial, visit);
+    GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     resolve_alpha(theory, Assumptions(facts.name, step_size, theory, warnings));
@@ -150,7 +150,7 @@ struct Diana {
   struct Client : ShiftClient<Real> {
     GradientMessage<Real> message;
 
-    Client(const Setup<Real>& s, const Params& p) : ShiftClient<Real>(s, p), message(p.partial) {}
+    Client(const Setup<Real>& s, const Params& p) : ShiftClient<Real>(s, p), message(p.gradient) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const double loss =

@@ -29,13 +29,16 @@ struct Ef21PParams {
       .stochastic = true,
       .client_state = ClientState::kReplica,
       .adds_replies = true,
+      .shows_early = true,
   };
   StepSize step_size;
   std::string compressor_down = "identity";
+  GradientParams gradient;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("compressor_down", self.compressor_down, "of what the server sends, contractive");
+    GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings&) {
     const Quality down = resolve_contractive_down(compressor_down, theory);
@@ -55,9 +58,10 @@ struct Ef21P {
   struct Client {
     const Setup<Real>& setup;
     Replica<Real> w;
+    GradientMessage<Real> message;
     Store<Real> m_i;
 
-    Client(const Setup<Real>& s, const Params&) : setup(s) {}
+    Client(const Setup<Real>& s, const Params& p) : setup(s), message(p.gradient) {}
     static void fields(auto& self, auto&& visit) { Replica<Real>::fields(self.w, visit); }
 
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
@@ -66,9 +70,8 @@ struct Ef21P {
     }
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       if (!w.follow(down)) return cannot(Answer::kNeedsBroadcast, down);
-      Vec<Real>& grad = ctx.scratch.vec(0, w.value.size());
-      const double loss = gradient_at<Real>(setup, ctx, down.round, w.value, grad);
-      return reply_of(down, loss, compress(ctx.compressor, grad, ctx.draw_key(down.round), ctx.scratch, m_i));
+      const double loss = message.make(setup, ctx, down.round, w.value, {}, m_i);
+      return reply_of(down, loss, m_i.view());
     }
     void commit() {}
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) { w.adopt(resync); }

@@ -2,6 +2,7 @@
 #include "algorithms/methods.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 
 #include "algorithms/all.h"
@@ -108,7 +109,7 @@ void check_matrix(const Entry& e, const Compressor& compressor) {
 
 void check_partial_gradient(const Facts& facts, const AlgorithmSpec& spec, const Compressor& compressor) {
   for (const auto& [key, text] : spec.parameters) {
-    if (key != PartialGradient::kKey || text != "true") continue;
+    if (key != GradientParams::kPartial || text != "true") continue;
     if (facts.takes == Takes::kIdentity)
       throw ConfigError("algorithm." + key, spec.name +
                                                 " sends and computes whole gradients; for partial_gradient "
@@ -121,11 +122,19 @@ void check_partial_gradient(const Facts& facts, const AlgorithmSpec& spec, const
   }
 }
 
+void check_paths(const AlgorithmSpec& spec) {
+  const double share = paths_of(spec);
+  if (!(share > 0 && share <= 1))
+    throw ConfigError("algorithm." + std::string(GradientParams::kPaths),
+                      "a share above 0 and at most 1 is needed");
+}
+
 void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& compressor, std::size_t d,
                  Warnings& warnings) {
   check_matrix(e, compressor);
   const Facts& facts = e.info.facts;
   check_partial_gradient(facts, spec, compressor);
+  check_paths(spec);
   if (facts.asynchronous && std::holds_alternative<PermK>(compressor))
     refuse("permk splits the coordinates among the replies of a round, and " + std::string(facts.name) +
            " takes in each reply by itself; use randk");
@@ -172,6 +181,16 @@ std::span<const MethodInfo> methods() {
 }
 
 const MethodInfo& find_method(std::string_view name) { return find_entry(name).info; }
+
+double paths_of(const AlgorithmSpec& spec) {
+  for (const auto& [key, text] : spec.parameters) {
+    double share = 1;
+    if (key == GradientParams::kPaths &&
+        std::from_chars(text.data(), text.data() + text.size(), share).ec == std::errc())
+      return share;
+  }
+  return 1;
+}
 
 void check_algorithm(const AlgorithmSpec& spec) {
   const Entry& e = find_entry(spec.name);
@@ -256,6 +275,10 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
           "sample; with server.quorum below 1 they are those of the fastest clients");
     if (spec.batch > 0 && !facts.theory_knows_batches)
       warnings.push_back(spec.name + ": the theorem behind the step size assumes full gradients");
+    if (paths_of(spec) < 1)
+      warnings.push_back(spec.name +
+                         ": the theorem behind the step size assumes gradients along all paths; those along "
+                         "algorithm.paths of them vary more");
   }
   AlgorithmSpec resolved = e.resolve(spec, with_quality, warnings);
   resolved.compressor = to_spec(compressor);
@@ -288,6 +311,7 @@ Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory) {
   const Facts& facts = e.info.facts;
   const std::string of = "the theorem of " + resolved.name + " is about ";
   if (resolved.batch > 0 && !facts.theory_knows_batches) refuse_monitor(of + "full gradients");
+  if (paths_of(resolved) < 1) refuse_monitor(of + "gradients along all paths");
   if (resolved.participation < 1 && facts.partial) refuse_monitor(of + "all clients in every round");
   if (theory.quorum < 1 && !facts.theory_knows_quorum) refuse_monitor(of + "replies of all clients");
   const Theory with = with_compressor(resolved, uplink_compressor(resolved, theory.d, theory.n), theory);

@@ -40,6 +40,10 @@ std::span<const MethodInfo> methods();
 // Throws ConfigError("algorithm.name") that names the nearest known method.
 const MethodInfo& find_method(std::string_view name);
 
+// The parameter `paths`: the share of the paths through a network that clients go back along; 1 also where
+// the method has no such parameter.
+double paths_of(const AlgorithmSpec& spec);
+
 // Checks everything that can be checked without data: name, parameter names and values, the compressor's
 // spelling, batch and participation. Throws ConfigError with the key at fault.
 void check_algorithm(const AlgorithmSpec& spec);

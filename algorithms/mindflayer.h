@@ -30,6 +30,7 @@ struct MindFlayerParams {
                          "Maranjyan, Omar, Richtarik, arXiv:2410.04285");
   StepSize step_size;
   std::vector<double> trials{1}, allotted_seconds{0}, p{1};  // of each client, or one for all
+  GradientParams gradient;
 
   static void fields(auto& self, auto&& visit) {
     visit(
@@ -41,6 +42,7 @@ struct MindFlayerParams {
     visit("allotted_seconds", self.allotted_seconds,
           "t_i: a computation that takes longer is cut; 0: none is; one number for all, or n");
     visit("p", self.p, "p_i: the chance that a computation is in time; one number for all, or n");
+    GradientParams::fields(self.gradient, visit);
   }
   static double of(const std::vector<double>& list, std::size_t i) { return list[list.size() == 1 ? 0 : i]; }
   // Σ_i term(p_i, B_i)

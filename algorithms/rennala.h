@@ -28,6 +28,7 @@ struct RennalaParams {
   StepSize step_size;
   std::uint32_t gradients = 0;
   Choice<OutdatedWords> outdated{1};
+  GradientParams gradient;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size,
@@ -36,6 +37,7 @@ struct RennalaParams {
           "S: gradients at one x that make a step; 0: as many as there are clients");
     visit("outdated", self.outdated,
           "stop | ignore: whether computations at an older x are stopped, or their results ignored");
+    GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings&) {
     if (gradients == 0) gradients = theory.n;

@@ -29,11 +29,13 @@ struct RingleaderParams {
       "ringleader", "asynchronous SGD along the mean over all clients, whose data may differ",
       "Maranjyan, Richtarik, arXiv:2509.22860");
   StepSize step_size;
+  GradientParams gradient;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size,
           "gamma of a step along the mean over clients; theory: 1/(8 n L~), without batches 1/(L + (2n - 2) "
           "L~)");
+    GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings&) {
     resolve_asynchronous_step(step_size, facts.name, theory, [&](const Smoothness& s) {

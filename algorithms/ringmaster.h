@@ -26,6 +26,7 @@ struct RingmasterParams {
   StepSize step_size;
   std::uint32_t delay_threshold = 0;
   Choice<OutdatedWords> outdated;
+  GradientParams gradient;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size,
@@ -34,6 +35,7 @@ struct RingmasterParams {
           "R: a gradient at a point R steps old is not used; 0: as many as there are clients");
     visit("outdated", self.outdated,
           "stop | ignore: whether the computation of such a gradient is stopped, or its result ignored");
+    GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings&) {
     if (delay_threshold == 0) delay_threshold = theory.n;

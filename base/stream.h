@@ -21,6 +21,7 @@ enum class Purpose : std::uint32_t {
   kSamples = 7,          // which samples a client holds
   kGradientCode = 8,     // the factors of coded gradients
   kEvaluation = 9,       // clients that are evaluated
+  kPaths = 10,           // through a network, of randomised backpropagation
   kCompressor = 0x1000,  // + number of the message part
   kMinibatch = 0x10000,  // + local step
 };

@@ -9,6 +9,7 @@
 #include "algorithms/support/params.h"
 #include "algorithms/support/sampling.h"
 #include "algorithms/support/vector_ops.h"
+#include "base/stream.h"
 #include "compressors/scaled_entries.h"
 #include "compressors/support.h"
 
@@ -41,31 +42,45 @@ double gradient_difference(const ClientContext<Real>& ctx, View<Real> x, View<Re
   return loss;
 }
 
-// Whether a client computes only those coordinates of its gradient that its compressor looks at.
+// How a client computes the gradients of its messages.
 struct PartialGradientWords {
   static constexpr std::array<std::string_view, 2> words{"false", "true"};
 };
-struct PartialGradient {
-  static constexpr std::string_view kKey = "partial_gradient";
-  static constexpr std::string_view kMeaning =
-      "true: compute only the coordinates that randk or randseqk send; the same bits for less work, but a "
-      "coordinate that is not "
-      "finite is seen only once it is drawn";
-  Choice<PartialGradientWords> chosen;
+struct GradientParams {
+  static constexpr std::string_view kPartial = "partial_gradient", kPaths = "paths";
+  Choice<PartialGradientWords> partial;
+  double paths = 1;
 
-  static void fields(auto& self, auto&& visit) { visit(kKey, self.chosen, kMeaning); }
-  bool is_on() const { return chosen.is("true"); }
+  static void fields(auto& self, auto&& visit) {
+    visit(
+        kPartial, self.partial,
+        "true: compute only the coordinates that randk or randseqk send; the same bits for less work, but a "
+        "coordinate that is not finite is seen only once it is drawn");
+    visit(kPaths, self.paths,
+          "share of the paths through a network that each backward pass takes, drawn at random, unbiased "
+          "(arXiv:2007.10412); 1: all");
+  }
+  bool is_partial() const { return partial.is("true"); }
 };
+
+// Those of a method's Params; of a method that has none the defaults.
+GradientParams gradient_params(const auto& params) {
+  if constexpr (requires { params.gradient; })
+    return params.gradient;
+  else
+    return {};
+}
 
 // What a client needs for messages C(∇f_i(x; ξ) − h): the coordinates that C looks at, and the values that C
 // sends where they are final before the whole gradient is.
 template <class Real>
 struct GradientMessage {
   bool partial;
+  double paths;
   DrawnSupport support = {};
   ScaledEntries<Real> entries = {};
 
-  explicit GradientMessage(const PartialGradient& p) : partial(p.is_on()) {}
+  explicit GradientMessage(const GradientParams& p) : partial(p.is_partial()), paths(p.paths) {}
 
   // Fills `to` with the message of round t at x; an empty `shift` is zero. Returns the loss.
   double make(const Setup<Real>& setup, const ClientContext<Real>& ctx, std::uint32_t t, View<Real> x,
@@ -78,6 +93,7 @@ struct GradientMessage {
                                    ? Coordinates::cyclic(support.first, support.count, x.size())
                                    : Coordinates::list(support.indices);
     GradientTerms terms{.wanted = wanted};
+    if (paths < 1) terms.paths = {paths, Stream({ctx.seed, ctx.client, t, Purpose::kPaths}).next()};
     const auto subtract = [&](std::size_t first, std::size_t end) {
       for (std::size_t j = first; j < end; ++j) v[j] -= shift[j];
     };
@@ -91,8 +107,9 @@ struct GradientMessage {
                      [&](std::size_t first, std::size_t count) { ctx.early->ready(first, count); });
       };
     }
-    const double loss = shows || some ? ctx.oracle.compute(x, batch_of(setup, ctx, t), v, terms).value()
-                                      : gradient_at(setup, ctx, t, x, v);
+    const double loss = shows || some || paths < 1
+                            ? ctx.oracle.compute(x, batch_of(setup, ctx, t), v, terms).value()
+                            : gradient_at(setup, ctx, t, x, v);
     if (!shows && !shift.empty()) wanted.for_runs(x.size(), subtract);
     if (some) {
       compress_at(ctx.compressor, support, v, key, ctx.scratch, to);

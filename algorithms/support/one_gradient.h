@@ -45,16 +45,18 @@ inline void resolve_asynchronous_step(StepSize& step, std::string_view method, c
 template <class Real>
 struct OneGradientClient {
   const Setup<Real>& setup;
+  GradientMessage<Real> message;
   Store<Real> g;
 
   template <class Params>
-  OneGradientClient(const Setup<Real>& s, const Params&) : setup(s) {}
+  OneGradientClient(const Setup<Real>& s, const Params& p) : setup(s), message(p.gradient) {}
   static void fields(auto&, auto&&) {}
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-    Vec<Real>& grad = ctx.scratch.vec(0, setup.d);
-    const double loss = gradient_at(setup, ctx, ctx.draw, down.parts[0].values, grad);
-    return reply_of(down, loss, compress(ctx.compressor, grad, ctx.draw_key(ctx.draw), ctx.scratch, g));
+    ClientContext<Real> quiet = ctx;
+    quiet.early = nullptr;  // a server that may have no use for the reply wants none of it before it is whole
+    const double loss = message.make(setup, quiet, ctx.draw, down.parts[0].values, {}, g);
+    return reply_of(down, loss, g.view());
   }
   void commit() {}
 };

@@ -47,6 +47,12 @@ void see_overlap(RunPlan& plan) {
                           " with identity, randk, randseqk or permk");
 }
 
+void see_paths(RunPlan& plan) {
+  if (paths_of(algorithm_spec(plan.experiment)) < 1 && !kind_of(plan.experiment.problem).is_network)
+    plan.warnings.push_back("algorithm.paths has no effect: it is for networks, and the problem is " +
+                            std::string(kind_of(plan.experiment.problem).name));
+}
+
 }  // namespace
 
 RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
@@ -66,6 +72,7 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
       plan.warnings.push_back(
           "server.norm_action has no effect: without server.norm_limit no reply is too large");
     see_overlap(plan);
+    see_paths(plan);
   } catch (const ConfigError& error) {
     throw locate(loaded, error);
   }

@@ -103,7 +103,7 @@ EarlyRun early_run(const AlgorithmSpec& spec, bool tells) {
 }
 
 // Their clients send C of a gradient, as GradientMessage makes it.
-constexpr std::array kEarlyMethods = {"gd", "nesterov", "dcgd", "sgd_nice", "diana"};
+constexpr std::array kEarlyMethods = {"gd", "nesterov", "dcgd", "sgd_nice", "diana", "ef21_p"};
 
 TEST(EarlyValues, AreThoseOfTheReplyAndComeOneByOne) {
   for (const char* name : kEarlyMethods)
@@ -120,7 +120,7 @@ TEST(EarlyValues, AreThoseOfTheReplyAndComeOneByOne) {
 }
 
 TEST(EarlyValues, AreThoseOfPartialGradientsToo) {
-  for (const char* name : {"dcgd", "diana"})
+  for (const char* name : {"dcgd", "diana", "ef21_p"})
     for (const char* compressor : {"randk:k=9", "randseqk:k=11"}) {
       SCOPED_TRACE(std::string(name) + " " + compressor);
       const AlgorithmSpec spec = spec_of(name, compressor, {{"partial_gradient", "true"}}, "0.05");

@@ -73,7 +73,7 @@ Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
 }
 
 TEST(PartialGradient, HasTheBitsOfWholeGradientsAndComputesTheDrawnCoordinatesAlone) {
-  for (const char* name : {"dcgd", "diana"})
+  for (const char* name : {"dcgd", "diana", "ef21_p"})
     for (const char* compressor : {"randk:k=3", "randseqk:k=3", "natural(randk:k=3)"})
       for (const std::uint32_t batch : {0u, 2u}) {
         SCOPED_TRACE(std::string(name) + " " + compressor + " batch " + std::to_string(batch));
@@ -83,6 +83,30 @@ TEST(PartialGradient, HasTheBitsOfWholeGradientsAndComputesTheDrawnCoordinatesAl
         EXPECT_EQ(whole.computed, 0u);
         EXPECT_EQ(partial.computed, kRounds * kPartialClients * 3u);
       }
+}
+
+TEST(PartialGradient, OfAsynchronousMethodsWhoseClientsSendOneGradientIsThatOfTheTicket) {
+  const Federation<double> federation(1, kDim);
+  for (const char* name :
+       {"asgd", "delay_adaptive_asgd", "mindflayer", "rennala", "ringleader", "ringmaster"}) {
+    SCOPED_TRACE(name);
+    Vec<double> sent[2];
+    for (const bool partial : {false, true}) {
+      const auto setup = federation.setup(
+          spec_of(name, "randk:k=3", {{"partial_gradient", partial ? "true" : "false"}}, "0.1"));
+      const auto server = make_server<double>(setup);
+      const auto client = make_client<double>(setup);
+      Sparing oracle(*federation.oracles[0]);
+      Scratch<double> scratch;
+      for (std::uint32_t draw = 0; draw < 5; ++draw) {
+        const Uplink<double> up = client->reply(
+            server->broadcast(), {0, setup->seed, draw + 1, false, oracle, setup->compressor, scratch, draw});
+        sent[partial].insert(sent[partial].end(), up.parts[0].values.begin(), up.parts[0].values.end());
+      }
+      EXPECT_EQ(oracle.computed, partial ? 5u * 3u : 0u);
+    }
+    EXPECT_EQ(sent[1], sent[0]);
+  }
 }
 
 TEST(PartialGradient, NeedsACompressorThatDrawsItsCoordinates) {

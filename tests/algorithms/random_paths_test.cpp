@@ -1,0 +1,111 @@
+// algorithm.paths: clients that go back along some paths through their networks.
+#include <gtest/gtest.h>
+#include <set>
+
+#include "base/config_error.h"
+#include "engine/forwarding_oracle.h"
+#include "tests/algorithms/every_method.h"
+
+namespace gradwire {
+namespace {
+
+using namespace testing;  // NOLINT: what tests of methods share
+
+// Notes the paths that it is asked for.
+class Listening final : public ForwardingOracle<double, Listening> {
+ public:
+  explicit Listening(Oracle<double>& inner) : inner_(&inner) {}
+  Oracle<double>& inner() const { return *inner_; }
+  std::optional<double> compute(Reals x, Batch batch, RealsOut gradient,
+                                const GradientTerms& terms) override {
+    asked.push_back(terms.paths);
+    return inner_->compute(x, batch, gradient, terms);
+  }
+  std::vector<RandomPaths> asked;
+
+ private:
+  Oracle<double>* inner_;
+};
+
+constexpr std::size_t kPathsDim = 12;
+constexpr std::uint32_t kPathsClients = 3, kPathsRounds = 5;
+constexpr std::array kPathsMethods = {
+    "gd",         "dcgd",    "diana",      "ef21_p",    "asgd", "delay_adaptive_asgd",
+    "mindflayer", "rennala", "ringleader", "ringmaster"};
+
+// What the clients ask for in some rounds, client by client.
+std::vector<std::vector<RandomPaths>> asked_by(const AlgorithmSpec& spec) {
+  const Federation<double> federation(kPathsClients, kPathsDim);
+  const auto setup = federation.setup(spec);
+  const auto server = make_server<double>(setup);
+  std::vector<std::vector<RandomPaths>> asked;
+  Scratch<double> scratch;
+  for (std::uint32_t i = 0; i < kPathsClients; ++i) {
+    Listening oracle(*federation.oracles[i]);
+    const auto client = make_client<double>(setup);
+    for (std::uint32_t t = 0; t < kPathsRounds; ++t) {
+      Downlink<double> down = server->broadcast();
+      if (!find_method(spec.name).facts.asynchronous) down.round = t;
+      client->reply(down, {i, setup->seed, t + 1, t == 0, oracle, setup->compressor, scratch, t});
+    }
+    asked.push_back(oracle.asked);
+  }
+  return asked;
+}
+
+TEST(RandomPathsOfMethods, AreDrawnAnewForEachGradientOfEachClientAndAreTheSameAgain) {
+  for (const char* name : kPathsMethods) {
+    SCOPED_TRACE(name);
+    const AlgorithmSpec spec = spec_of(name, "identity", {{"paths", "0.25"}}, "0.05");
+    const auto asked = asked_by(spec), again = asked_by(spec);
+    std::set<std::uint64_t> keys;
+    for (std::uint32_t i = 0; i < kPathsClients; ++i) {
+      ASSERT_EQ(asked[i].size(), kPathsRounds);
+      for (std::uint32_t t = 0; t < kPathsRounds; ++t) {
+        EXPECT_EQ(asked[i][t].share, 0.25);
+        EXPECT_EQ(asked[i][t].key, again[i][t].key);
+        keys.insert(asked[i][t].key);
+      }
+    }
+    EXPECT_EQ(keys.size(), kPathsClients * kPathsRounds);
+  }
+}
+
+TEST(RandomPathsOfMethods, AreAllPathsByDefault) {
+  for (const char* name : kPathsMethods)
+    for (const auto& of_client : asked_by(spec_of(name, "identity", {}, "0.05")))
+      EXPECT_TRUE(of_client.empty()) << name;
+}
+
+TEST(RandomPathsOfMethods, AreRefusedWhereTheShareIsNone) {
+  for (const char* share : {"0", "-0.5", "1.5"}) {
+    try {
+      check_algorithm(spec_of("gd", "identity", {{"paths", share}}, "0.1"));
+      FAIL() << share;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.key(), "algorithm.paths");
+    }
+  }
+  EXPECT_THROW(check_algorithm(spec_of("marina", "randk:k=3", {{"paths", "0.5"}}, "0.1")), ConfigError)
+      << "its differences need the same paths at both points";
+}
+
+TEST(RandomPathsOfMethods, AreNotWhatTheoremsAreAbout) {
+  Smoothness smoothness;
+  smoothness.L = 2;
+  Theory theory;
+  theory.n = kPathsClients;
+  theory.d = kPathsDim;
+  theory.smoothness = &smoothness;
+  const auto theory_of = [&](const char* share) {
+    std::vector<std::string> warnings;
+    resolve(spec_of("gd", "identity", {{"paths", share}}, "theory"), theory, warnings);
+    return warnings;
+  };
+  EXPECT_EQ(theory_of("1"), std::vector<std::string>());
+  ASSERT_EQ(theory_of("0.5").size(), 1u);
+  EXPECT_NE(theory_of("0.5")[0].find("algorithm.paths"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gradwire
