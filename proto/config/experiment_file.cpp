@@ -144,10 +144,18 @@ bool is_taken_back(const TomlEntry& entry, const std::vector<TomlEntry>& entries
   return is_nothing(last->value);
 }
 
+// Whether --set gives the key another value: this one may not fit the others any more.
+bool is_replaced(const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
+  const auto behind = entries.begin() + (&entry - entries.data()) + 1;
+  return std::any_of(behind, entries.end(), [&](const TomlEntry& other) {
+    return !other.is_header && other.section == entry.section && other.key == entry.key;
+  });
+}
+
 // One of `entries`. REQUIRES: check_known() passes, and the kind of problem is set.
 void apply(Experiment& e, const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
   const std::string path = path_of(entry.section, entry.key);
-  if (entry.is_header || path == "problem.kind") return;
+  if (entry.is_header || path == "problem.kind" || is_replaced(entry, entries)) return;
   for (const KeySection& section : sections_of(e)) {
     if (section.name != entry.section) continue;
     for (const Field& field : section.fields)

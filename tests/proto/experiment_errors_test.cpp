@@ -182,6 +182,16 @@ TEST(ExperimentErrors, LetSetTakeBackAKeyThatTheNewKindDoesNotHave) {
             "");
 }
 
+TEST(ExperimentErrors, AreNotMadeOfValuesThatSetReplaces) {
+  const std::string mlp =
+      "[problem]\nkind = \"mlp\"\ndata = \"libsvm:a1a\"\nhidden = [16]\n[algorithm]\nname = \"gd\"\n";
+  const std::string kind = "problem.kind=char_mlp", text = "problem.data=text:names.txt";
+  EXPECT_EQ(error_of(mlp, {kind, text}), "");
+  EXPECT_EQ(error_of(mlp, {text, kind}), "");
+  EXPECT_NE(error_of(mlp, {kind}).find("a.toml:3: "), std::string::npos) << error_of(mlp, {kind});
+  EXPECT_EQ(error_of(mlp, {text, kind, "problem.data=text:other.txt"}), "") << "the last one counts";
+}
+
 TEST(ExperimentErrors, RefuseALambdaWhoseRegularizerWasForgotten) {
   EXPECT_EQ(error_of(replaced("regularizer = \"l2\"\n", "")),
             "dir/a.toml:5: lambda has no use without regularizer = \"l2\" or \"nonconvex\"");
