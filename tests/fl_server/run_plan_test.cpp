@@ -171,8 +171,8 @@ TEST(RunPlan, WarnsOfAnOverlapThatCannotHaveAnEffect) {
   EXPECT_EQ(warning("diana", "randk:k=3"), "");
   EXPECT_EQ(warning("gd", "identity"), "");
   const std::string end =
-      " send nothing before all is computed; it is for gd, nesterov, dcgd, sgd_nice, diana with identity, "
-      "randk, randseqk or permk";
+      " send nothing before all is computed; it is for gd, nesterov, dcgd, sgd_nice, diana, ef21_p with "
+      "identity, randk, randseqk or permk";
   EXPECT_EQ(warning("diana", "natural"),
             "server.overlap = true has no effect: clients of diana with natural" + end);
   EXPECT_EQ(warning("ef21", "topk:k=3"),
