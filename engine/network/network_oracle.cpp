@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/dataset.h"
+#include "engine/network/sweep.h"
 #include "engine/regularizer.h"
 #include "engine/sparse_rows.h"
 
@@ -19,6 +20,12 @@ std::size_t size_of(const Examples<Real>* examples) {
 }
 
 }  // namespace
+
+bool has_random_paths(const Network& network) {
+  return std::ranges::any_of(network.ops(), [&](const Network::Op& op) {
+    return op.kind == OpKind::kAffine && network.nodes()[op.out].channels >= kFewestRandomUnits;
+  });
+}
 
 template <class Real>
 NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>> train,

@@ -14,6 +14,9 @@
 
 namespace gradwire {
 
+// Whether an affine map of the network has so many units that RandomPaths leave some of them out.
+bool has_random_paths(const Network& network);
+
 template <class Real>
 class NetworkOracle : public MovableOracle<Real> {
  public:

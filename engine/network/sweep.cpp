@@ -118,9 +118,7 @@ double sweep_cost(const Plan& plan, const Sweep& sweep) {
 }
 
 KeptUnits keep_units(const RandomPaths& paths, std::size_t step, std::size_t block, std::size_t units) {
-  // Fewer save little, and cost as much variance.
-  constexpr std::size_t kFewest = 48;
-  if (paths.share >= 1 || units < kFewest) return {0, units, units};
+  if (paths.share >= 1 || units < kFewestRandomUnits) return {0, units, units};
   const auto count = static_cast<std::size_t>(std::lround(paths.share * static_cast<double>(units)));
   // A run of units, because kernels work on rows side by side; numbers of units mean nothing, so it does not
   // matter that neighbours are kept together.

@@ -55,12 +55,14 @@ OpCost cost_of(const Plan& plan, const Plan::Step& step);
 // Predicts the time of forward and the sweep, as a share of forward and the whole sweep.
 double sweep_cost(const Plan& plan, const Sweep& sweep);
 
+// Fewer units of an affine map save little, and cost as much variance: then all are kept.
+inline constexpr std::size_t kFewestRandomUnits = 48;
+
 // Units of an affine map that randomised backpropagation keeps: those from `first` on, `count` of them,
 // modulo `all`. Each is kept with probability count / all, by which its gradient is divided.
 struct KeptUnits {
   std::size_t first = 0, count = 0, all = 0;
 };
-// All of them where the map has few units.
 KeptUnits keep_units(const RandomPaths& paths, std::size_t step, std::size_t block, std::size_t units);
 
 }  // namespace gradwire

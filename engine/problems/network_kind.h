@@ -117,6 +117,7 @@ struct NetworkKind {
     network.keep_activations(KeptActivations::kExact);
     return kept_in_vain(kept, Runner<Real>::arena_bytes_of(network));
   }
+  bool random_paths(const Agreement& agreement) const { return has_random_paths(kind().network(agreement)); }
 
  private:
   Network network_to_run(const Agreement& agreement) const {

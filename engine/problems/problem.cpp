@@ -209,6 +209,15 @@ std::string check_activations(const ProblemSpec& spec, const Agreement& agreemen
 template std::string check_activations<float>(const ProblemSpec&, const Agreement&);
 template std::string check_activations<double>(const ProblemSpec&, const Agreement&);
 
+bool has_random_paths(const ProblemSpec& spec, const Agreement& agreement) {
+  return std::visit(
+      [&](const auto& kind) {
+        if constexpr (requires { kind.random_paths(agreement); }) return kind.random_paths(agreement);
+        return false;
+      },
+      spec.problem);
+}
+
 std::size_t model_dim(const ProblemSpec& spec, const Agreement& agreement) {
   return std::visit([&](const auto& kind) { return kind.dim(agreement); }, spec.problem);
 }

@@ -81,6 +81,10 @@ void check_agreement(const ProblemSpec& spec, const Agreement& agreement);
 template <class Real>
 std::string check_activations(const ProblemSpec& spec, const Agreement& agreement);
 
+// Whether RandomPaths (engine/oracle.h) change the gradients of its clients. REQUIRES: check_agreement
+// passed.
+bool has_random_paths(const ProblemSpec& spec, const Agreement& agreement);
+
 // d, the length of x.
 std::size_t model_dim(const ProblemSpec& spec, const Agreement& agreement);
 

@@ -48,9 +48,12 @@ void see_overlap(RunPlan& plan) {
 }
 
 void see_paths(RunPlan& plan) {
-  if (paths_of(algorithm_spec(plan.experiment)) < 1 && !kind_of(plan.experiment.problem).is_network)
-    plan.warnings.push_back("algorithm.paths has no effect: it is for networks, and the problem is " +
-                            std::string(kind_of(plan.experiment.problem).name));
+  if (paths_of(algorithm_spec(plan.experiment)) < 1 &&
+      !has_random_paths(problem_spec(plan.experiment), plan.agreement))
+    plan.warnings.push_back(
+        "algorithm.paths has no effect: it is for networks with a layer of 48 or more units, but for one "
+        "that "
+        "reads features");
 }
 
 }  // namespace

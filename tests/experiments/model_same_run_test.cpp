@@ -24,7 +24,7 @@ const std::vector<Model>& models() {
        "[algorithm]\nname = \"fedavg\"\nbatch = 7\nlocal_step_size = 0.2\n"},
       {"mlp", "data = \"digits\"\nhidden = [9, 5]\nactivation = \"gelu\"\ntest_share = 0.5\n",
        "[algorithm]\nname = \"diana\"\ncompressor = \"randk:k=20\"\nstep_size = 0.1\n"},
-      {"mlp", "data = \"digits\"\nhidden = [60]\ntest_share = 0.5\n",
+      {"mlp", "data = \"digits\"\nhidden = [9, 60]\ntest_share = 0.5\n",
        "[algorithm]\nname = \"dcgd\"\ncompressor = \"randk:k=200\"\npaths = 0.5\nbatch = 7\nstep_size = "
        "0.1\n"},
   };

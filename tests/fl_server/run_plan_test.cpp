@@ -1,4 +1,5 @@
 // What a run is, as a simulation, a server, a later process of the server and a client see it.
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "engine/data/source.h"
@@ -177,6 +178,18 @@ TEST(RunPlan, WarnsOfAnOverlapThatCannotHaveAnEffect) {
             "server.overlap = true has no effect: clients of diana with natural" + end);
   EXPECT_EQ(warning("ef21", "topk:k=3"),
             "server.overlap = true has no effect: clients of ef21 with topk:k=3" + end);
+}
+
+TEST(RunPlan, WarnsOfRandomPathsThatTheProblemDoesNotHave) {
+  const auto warned = [](const std::string& problem) {
+    const Prepared prepared = prepare(parse_experiment(
+        "[problem]\n" + problem + "\n[algorithm]\nname = \"gd\"\npaths = 0.5\nstep_size = 0.1\n", "t.toml"));
+    return std::ranges::any_of(prepared.warnings,
+                               [](const std::string& line) { return line.starts_with("algorithm.paths"); });
+  };
+  EXPECT_TRUE(warned("kind = \"quadratic\"\ndim = 9"));
+  EXPECT_TRUE(warned("kind = \"mlp\"\ndata = \"digits\"\nhidden = [60]"));
+  EXPECT_FALSE(warned("kind = \"mlp\"\ndata = \"digits\"\nhidden = [9, 60]"));
 }
 
 TEST(RunPlan, NamesTheClientThatHasNoSamples) {
