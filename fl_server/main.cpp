@@ -122,7 +122,6 @@ void run_watched_relay(gradwire::RelayOptions options, const std::string& metric
   gradwire::run_relay(options);
 }
 
-// gradwire-server status DIR
 // An option that the program, as a server or as a relay, would ignore; empty: there is none.
 std::string unused_option(const CLI::App& app, bool is_relay) {
   for (const char* option : {"--registry", "--join-deadline-ms", "--no-resume"})
@@ -133,6 +132,7 @@ std::string unused_option(const CLI::App& app, bool is_relay) {
   return "";
 }
 
+// gradwire-server status DIR
 int show_status(int argc, char** argv) {
   std::string folder, registry;
   bool json = false;

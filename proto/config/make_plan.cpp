@@ -51,9 +51,8 @@ void see_paths(RunPlan& plan) {
   if (paths_of(algorithm_spec(plan.experiment)) < 1 &&
       !has_random_paths(problem_spec(plan.experiment), plan.agreement))
     plan.warnings.push_back(
-        "algorithm.paths has no effect: it is for networks with a layer of 48 or more units, but for one "
-        "that "
-        "reads features");
+        "algorithm.paths has no effect: it is for networks with 48 or more units in a layer that reads no "
+        "features");
 }
 
 }  // namespace
