@@ -86,7 +86,7 @@ std::string trouble_with_client(const SSL* ssl, int reason) {
       return "the certificate of this server has expired: make a new one with gradwire-server renew";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
       return "the client does not take the certificate of this server: does it connect by a name that the "
-             "certificate lacks? (gradwire-server renew --host adds names)";
+             "certificate lacks? (gradwire-server renew, with a --host for each of its names)";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return "the client trusts another authority than that of this server: its token or its --ca is of "
              "another server";
