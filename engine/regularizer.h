@@ -7,6 +7,7 @@
 #include <span>
 
 #include "engine/coordinates.h"
+#include "engine/lane_sum.h"
 #include "engine/upper_triangle.h"
 
 namespace gradwire {
@@ -21,22 +22,6 @@ inline double regularizer_smoothness(Regularizer regularizer, double lambda) {
     case Regularizer::kNonconvex: return 2 * lambda;
   }
   return 0;
-}
-
-// sum_j term(j), added up in double. One running sum per lane: with a single sum, each addition would
-// wait for the one before. A term that captures pointers, and not references to spans, is vectorised.
-template <class Term>
-double lane_sum(std::size_t count, Term&& term) {
-  constexpr std::size_t kLanes = 8;
-  double sums[kLanes] = {};
-  std::size_t j = 0;
-  for (; j + kLanes <= count; j += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += term(j + lane);
-  }
-  for (; j < count; ++j) sums[0] += term(j);
-  double sum = 0;
-  for (const double part : sums) sum += part;
-  return sum;
 }
 
 // The term of R at x_j, without lambda.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "engine/lane_sum.h"
 #include "engine/network/block.h"
-#include "engine/regularizer.h"
 
 namespace gradwire {
 

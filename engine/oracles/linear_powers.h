@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/lane_sum.h"
 #include "engine/oracles/linear_oracle.h"
 #include "engine/regularizer.h"
 #include "engine/sparse_rows.h"

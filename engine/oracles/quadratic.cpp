@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "base/random.h"
-#include "engine/regularizer.h"
+#include "engine/lane_sum.h"
 #include "engine/sparse_rows.h"
 #include "engine/upper_triangle.h"
 
