@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mpi.h>
 #include <stdexcept>
+#include <string>
 
 namespace gradwire {
 namespace {

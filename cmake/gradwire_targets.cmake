@@ -92,7 +92,8 @@ function(gradwire_library name)
     target_compile_options(${name} PRIVATE "SHELL:--param asan-instrumentation-with-call-threshold=0")
   endif()
   if(GRADWIRE_PRECOMPILE)
-    # One precompiled header for all libraries: that of the first.
+    # One precompiled header for all libraries: that of the first. tools/check_layers.py has the same list: it looks for files
+    # that use what they do not include, which the compiler does not see here.
     if(name STREQUAL "gradwire_base")
       target_precompile_headers(${name} PRIVATE <algorithm> <cmath> <filesystem> <functional> <map> <memory> <optional> <span>
                                 <string> <variant> <vector>)

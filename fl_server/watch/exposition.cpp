@@ -1,5 +1,6 @@
 #include "fl_server/watch/exposition.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,6 @@
 // Who is who: the files of identities, whatever somebody or a disk has made of them, the counts that another
 // program reads, and what a stranger sends in place of TLS.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>

@@ -1,6 +1,7 @@
 // Keys, hashes and their text forms, against published vectors.
 #include "proto/secure/keys.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // Runs the built programs as a user would, from a folder of the test's own.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,6 @@
 #include "engine/tape/lanes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
