@@ -233,6 +233,8 @@ TEST(SameRun, RealProcessesOverTcpAndTlsGiveTheSameBits) {
     const auto memory = run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "memory"});
     ASSERT_EQ(memory.code, 0) << memory.err;
     for (const std::string kind : {"tcp", "tls"}) {
+      if (kSanitized && (kind == "tls") == (number / 2 % 2 == 0))
+        continue;  // starting a process takes long there
       SCOPED_TRACE(kind);
       const auto run =
           run_gradwire(folder.path(), {"run", file, "--quiet", "--out", kind, "--transport", kind});
@@ -308,9 +310,10 @@ TEST(SameRun, RepliesBeyondTheNormLimitAreRejectedClippedOrUsedWithTheSameBits) 
 
 TEST(SameRun, AsynchronousMethodsRunOverTcpToo) {
   const TemporaryFolder folder;
-  std::size_t tested = 0;
+  std::size_t tested = 0, number = 0;
   for (const Choice& choice : choices()) {
     if (!find_method(choice.method).facts.asynchronous || choice.compressor.starts_with("topk")) continue;
+    if (kSanitized && number++ % 3 != 0) continue;  // starting a process takes long there
     SCOPED_TRACE(choice.method + " " + choice.compressor);
     const std::string file = folder.write("async.toml", config(choice, "fp64")).string();
     const auto tcp =

@@ -132,7 +132,7 @@ TEST_F(MpiTest, KilledRanksEndTheJobWhichGoesOnAsAnotherNumber) {
     const std::vector<std::string> arguments = {"run",  "run.toml",      "--threads",
                                                 "1",    "--resume=auto", "--checkpoint-every",
                                                 "0.01", "--out",         "shared"};
-    for (const unsigned ranks : {3u, 2u}) {
+    for (const unsigned ranks : {2u, 3u}) {
       Process job = start(flavour, ranks, arguments);
       wait_for_rounds(job);
       std::this_thread::sleep_for(std::chrono::milliseconds(300 + 137 * ranks));
@@ -142,7 +142,8 @@ TEST_F(MpiTest, KilledRanksEndTheJobWhichGoesOnAsAnotherNumber) {
       EXPECT_NE(job.wait(30), 0) << job.log();
       EXPECT_FALSE(fs::exists(folder_ / "shared"));
     }
-    Process job = start(flavour, 4, arguments);
+    // Ranks of MPICH that wait keep their cores: four of them on two cores take a minute.
+    Process job = start(flavour, flavour.name == "openmpi" ? 4 : 2, arguments);
     EXPECT_EQ(job.wait(240), 0) << job.log();
     expect_results("alone", "shared");
     fs::remove_all(folder_ / "shared");
