@@ -53,7 +53,7 @@ TEST_F(OverlapProcessTest, GivesTheBitsAndCountsTheBytesOfTheSimulation) {
     fs::remove_all(state());
     for (std::uint32_t part = 0; part < client_count; ++part)
       fs::remove(folder.path() / ("client" + std::to_string(part) + ".log"));
-    write_config(overlapping(algorithm, 9));
+    write_config(overlapping(algorithm, kSanitized ? 4 : 9));
     Process server = start_server();
     std::vector<Process> clients = start_digits_clients(address);
     expect_all_end_well(server, clients);

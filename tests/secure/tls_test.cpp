@@ -18,6 +18,10 @@ std::span<const std::byte> as_bytes_of(const std::string& text) { return std::as
 
 using Filter = std::unique_ptr<StreamFilter>;
 
+// The dates of a certificate are whole seconds: this one is good for at least two, however slow a machine is.
+constexpr std::chrono::seconds kBrief(3);
+constexpr std::chrono::milliseconds kUntilItHasExpired(4100);
+
 class Tls : public ::testing::Test {
  protected:
   void SetUp() override { make("authority", std::chrono::hours(1)); }
@@ -144,17 +148,17 @@ TEST_F(Tls, OnlyTheServerThatTheClientTrustsIsSpokenTo) {
 }
 
 TEST_F(Tls, AnExpiredCertificateIsRefusedByBothEnds) {
-  make("brief", std::chrono::seconds(1));
+  make("brief", kBrief);
   const auto brief = server("brief");
   EXPECT_EQ(refusal(*brief, by_pin("brief")), "");
-  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  std::this_thread::sleep_for(kUntilItHasExpired);
   const std::string expired = refusal(*brief, by_pin("brief"));
   EXPECT_NE(expired.find("has expired"), std::string::npos) << expired;
   EXPECT_THROW(server("brief"), std::invalid_argument);
 }
 
 TEST_F(Tls, NoSessionIsResumedOnceTheCertificateHasExpired) {
-  make("brief", std::chrono::seconds(1));
+  make("brief", kBrief);
   const auto brief = server("brief");
   TlsClient client(by_pin("brief"));
   const auto trouble = [&] {
@@ -162,13 +166,13 @@ TEST_F(Tls, NoSessionIsResumedOnceTheCertificateHasExpired) {
     return carry(*here, *there);
   };
   EXPECT_EQ(trouble(), "");
-  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  std::this_thread::sleep_for(kUntilItHasExpired);
   EXPECT_NE(trouble().find("has expired"), std::string::npos);
 }
 
 TEST_F(Tls, TheServerHearsWhyAClientDoesNotTakeItsCertificate) {
   make("other", std::chrono::hours(1));
-  make("brief", std::chrono::seconds(1));
+  make("brief", kBrief);
   const auto own = server(), brief = server("brief");
   const auto heard = [&](TlsServer& by, const TrustedServer& trusted, const std::string& host) {
     TlsClient client(trusted);
@@ -179,7 +183,7 @@ TEST_F(Tls, TheServerHearsWhyAClientDoesNotTakeItsCertificate) {
   };
   EXPECT_NE(heard(*own, by_pin("other"), "fl.example").find("another authority"), std::string::npos);
   EXPECT_NE(heard(*own, by_pin(), "evil.example").find("a --host for each of its names"), std::string::npos);
-  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  std::this_thread::sleep_for(kUntilItHasExpired);
   EXPECT_NE(heard(*brief, by_pin("brief"), "fl.example").find("gradwire-server renew"), std::string::npos);
 }
 

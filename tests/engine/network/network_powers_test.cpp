@@ -190,7 +190,8 @@ void expect_unbiased(const Network& network, std::size_t count, double share, do
   }
   EXPECT_GT(variance, 0);
   EXPECT_LT(variance / square, relative);
-  EXPECT_LT(error, 2 * variance / kDraws);  // its expectation is variance / kDraws
+  // Its expectation is variance / kDraws; units are kept in runs, so few directions have most of the error.
+  EXPECT_LT(error, (kSlowed ? 8 : 2) * variance / kDraws);
 }
 
 TEST(NetworkPowers, OfRandomPathsAreUnbiasedAndTheirVarianceIsBounded) {
