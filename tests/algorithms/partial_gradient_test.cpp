@@ -35,7 +35,7 @@ class Sparing final : public ForwardingOracle<double, Sparing> {
 };
 
 constexpr std::uint32_t kPartialClients = 4, kRounds = 30;
-constexpr std::size_t kDim = 12;
+constexpr std::size_t kPartialDim = 12;
 
 struct Ran {
   Vec<double> model;
@@ -43,7 +43,7 @@ struct Ran {
 };
 
 Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
-  const Federation<double> federation(kPartialClients, kDim);
+  const Federation<double> federation(kPartialClients, kPartialDim);
   AlgorithmSpec with_batch = spec;
   with_batch.batch = batch;
   const std::shared_ptr<const Setup<double>> setup = federation.setup(with_batch);
@@ -86,7 +86,7 @@ TEST(PartialGradient, HasTheBitsOfWholeGradientsAndComputesTheDrawnCoordinatesAl
 }
 
 TEST(PartialGradient, OfAsynchronousMethodsWhoseClientsSendOneGradientIsThatOfTheTicket) {
-  const Federation<double> federation(1, kDim);
+  const Federation<double> federation(1, kPartialDim);
   for (const char* name :
        {"asgd", "delay_adaptive_asgd", "mindflayer", "rennala", "ringleader", "ringmaster"}) {
     SCOPED_TRACE(name);

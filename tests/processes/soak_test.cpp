@@ -24,18 +24,18 @@ double minutes_asked() {
   return text != nullptr ? std::atof(text) : 0;
 }
 
-struct Sample {
+struct Footprint {
   double seconds = 0;
   std::size_t rounds = 0, deaths = 0, descriptors = 0;
   double rss_mb = 0;
 };
 
 // The rise, from the first to the last of these samples, of a least-squares line through their memory.
-double growth_mb(const std::vector<Sample>& samples) {
+double growth_mb(const std::vector<Footprint>& samples) {
   double t_mean = 0, m_mean = 0, tt = 0, tm = 0;
   const double count = static_cast<double>(samples.size());
-  for (const Sample& s : samples) t_mean += s.seconds / count, m_mean += s.rss_mb / count;
-  for (const Sample& s : samples) {
+  for (const Footprint& s : samples) t_mean += s.seconds / count, m_mean += s.rss_mb / count;
+  for (const Footprint& s : samples) {
     tt += (s.seconds - t_mean) * (s.seconds - t_mean);
     tm += (s.seconds - t_mean) * (s.rss_mb - m_mean);
   }
@@ -59,9 +59,9 @@ class SoakTest : public ProcessTest {
   }
   void open_metrics() { metrics_.open(state() / "metrics.csv"); }
 
-  Sample measure(const Process& server, Clock::time_point start) {
+  Footprint measure(const Process& server, Clock::time_point start) {
     const std::string proc = "/proc/" + std::to_string(server.pid());
-    Sample sample;
+    Footprint sample;
     sample.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     sample.rounds = rounds();
     sample.deaths = deaths_;
@@ -72,18 +72,18 @@ class SoakTest : public ProcessTest {
     sample.rss_mb = static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6;
     return sample;
   }
-  static void print(const Sample& s) {
+  static void print(const Footprint& s) {
     std::printf("%8.0f s %8zu rounds %9zu deaths %8.1f MB %7zu descriptors\n", s.seconds, s.rounds, s.deaths,
                 s.rss_mb, s.descriptors);
     std::fflush(stdout);
   }
 
   // Kills and replaces one group in every round; samples until the time is over.
-  std::vector<Sample> churn(const Process& server, std::uint32_t clients, double seconds, double every,
-                            double print_every) {
+  std::vector<Footprint> churn(const Process& server, std::uint32_t clients, double seconds, double every,
+                               double print_every) {
     const std::uint32_t size = clients / kGroups;
     for (std::uint32_t g = 0; g < kGroups; ++g) groups_.emplace_back(address, g * size, size);
-    std::vector<Sample> samples;
+    std::vector<Footprint> samples;
     if (!eventually([&] { return fs::exists(state() / "metrics.csv"); })) return samples;
     open_metrics();
     const auto start = Clock::now();
@@ -114,16 +114,16 @@ class SoakTest : public ProcessTest {
   void soak(std::uint32_t clients, double seconds, double every, double print_every, double bound_mb) {
     write_config(config(clients));
     Process server = start_server();
-    const std::vector<Sample> samples = churn(server, clients, seconds, every, print_every);
+    const std::vector<Footprint> samples = churn(server, clients, seconds, every, print_every);
     ASSERT_GT(samples.size(), 10u) << server.log();
     print(samples.back());
-    const std::vector<Sample> half(samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2),
-                                   samples.end());
+    const std::vector<Footprint> half(samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2),
+                                      samples.end());
     std::printf("second half: memory grows by %.2f MB, at most %.0f are allowed\n", growth_mb(half),
                 bound_mb);
     EXPECT_LT(growth_mb(half), bound_mb);
     EXPECT_GT(half.back().rounds, half.front().rounds) << "the run stands still";
-    for (const Sample& s : half)
+    for (const Footprint& s : half)
       EXPECT_LE(s.descriptors, clients + clients / kGroups + 32) << "after " << s.seconds << " s";
     server.kill(SIGTERM);
     EXPECT_EQ(server.wait(), 0) << read_file(folder.path() / "server.log").substr(0, 2000);

@@ -23,7 +23,7 @@ std::string config_with(const std::string& clients, const std::string& algorithm
          clients + "[algorithm]\n" + algorithm + "[run]\n" + run + "[server]\n" + server;
 }
 
-constexpr const char* kEf21 = "name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n";
+constexpr const char* kTop2 = "name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n";
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -58,7 +58,7 @@ class StoppedClients : public SurvivalTest {
 };
 
 TEST_F(StoppedClients, AreNotWaitedForByASmallerQuorum) {
-  start(config_with("count = 10\n", kEf21, "rounds = 1000\nevaluate_every = 20\n",
+  start(config_with("count = 10\n", kTop2, "rounds = 1000\nevaluate_every = 20\n",
                     "quorum = 0.7\ndeadline_ms = 60000\n"));
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
   signal_stopped(SIGSTOP);
@@ -101,7 +101,7 @@ TEST_F(StoppedClients, AreNotWaitedForWhenMoreAreAskedThanAreNeeded) {
 }
 
 TEST_F(StoppedClients, ThatAreNeededAreNamedAndEndTheRunInBoundedTime) {
-  start(config_with("count = 10\n", kEf21, "rounds = 1000000\n", "quorum = 0.8\ndeadline_ms = 100\n"));
+  start(config_with("count = 10\n", kTop2, "rounds = 1000000\n", "quorum = 0.8\ndeadline_ms = 100\n"));
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
   signal_stopped(SIGSTOP);
   const auto stopped = std::chrono::steady_clock::now();
@@ -146,7 +146,7 @@ TEST_F(SurvivalTest, ResetsOfATenthOfTheConnectionsAtRandomMomentsChangeNoBit) {
   constexpr int kRoundsPerReset = 300;
   const int wanted = resets();
   client_count = kMany;
-  write_config(config_with("count = 10\nweights = \"samples\"\n", kEf21,
+  write_config(config_with("count = 10\nweights = \"samples\"\n", kTop2,
                            "evaluate_every = 50\nrounds = " + std::to_string(kRoundsPerReset * wanted) + "\n",
                            "deadline_ms = 500\n"));
   Process server = start_server();
@@ -172,7 +172,7 @@ TEST_F(SurvivalTest, ResetsOfATenthOfTheConnectionsAtRandomMomentsChangeNoBit) {
 // ---- a server without descriptors ----
 
 TEST_F(SurvivalTest, AServerWithoutDescriptorsSaysSoGoesOnAndTakesClientsWhenItHasSomeAgain) {
-  write_config(config_with("count = 3\n", kEf21, "rounds = 1000000\nevaluate_every = 20\n",
+  write_config(config_with("count = 3\n", kTop2, "rounds = 1000000\nevaluate_every = 20\n",
                            "quorum = 0.6\ndeadline_ms = 500\n"));
   Process server = start_server();
   std::vector<Process> clients = start_clients(address);
