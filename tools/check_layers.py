@@ -162,6 +162,7 @@ class Tree:
         for file in self.includes:
             self.check_file(file)
         self.check_cycles()
+        self.check_precompiled()
         if not self.errors:
             for file in self.includes:
                 self.check_names(file)
@@ -233,6 +234,15 @@ class Tree:
                     seen |= {"algorithm", "functional", "map", "memory", "string", "vector"}
             self.foreign[file] = seen
         return self.foreign[file]
+
+    def check_precompiled(self):
+        """PRECOMPILED has the headers that CMake precompiles for the libraries."""
+        cmake = self.root / "cmake/gradwire_targets.cmake"
+        if not cmake.exists():
+            return
+        listed = re.search(r"target_precompile_headers\([^)]*PRIVATE([^)]*)\)", cmake.read_text(encoding="utf-8"))
+        for header in set(re.findall(r"<(\w+)>", listed[1] if listed else "")) ^ set(PRECOMPILED):
+            self.error("cmake/gradwire_targets.cmake", 1, f"<{header}> is precompiled or in PRECOMPILED of tools/check_layers.py, not both")
 
     def check_names(self, file):
         missing = {header: names for header, names in PRECOMPILED.items() if header not in self.foreign_of(file)}
@@ -322,6 +332,8 @@ def self_test():
          "engine/b.h:2: include cycle: engine/a.h -> engine/b.h -> engine/a.h"),
         ({"engine/bad.cpp": '#include "engine/oracle.h"\nstd::vector<int> a; // std::string\nauto b = std::string("std::map");\n'},
          "engine/bad.cpp:3: uses std::string and does not include <string>"),
+        ({"cmake/gradwire_targets.cmake": "target_precompile_headers(a PRIVATE <deque>)\n"},
+         "cmake/gradwire_targets.cmake:1: <"),
         ({"docs/bad.md": "\nSee `engine/none.h`.\n"}, "docs/bad.md:2: names engine/none.h, which does not exist"),
         ({"README.md": "[a](docs/none.md)\n"}, "README.md:1: names docs/none.md, which does not exist"),
     ]
