@@ -5,12 +5,14 @@
 #define MPICH_SKIP_MPICXX
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <mpi.h>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace gradwire {
 namespace {
@@ -24,6 +26,28 @@ void check(int code) {
   int length = 0;
   MPI_Error_string(code, text, &length);
   throw std::runtime_error("MPI: " + std::string(text, static_cast<std::size_t>(length)));
+}
+
+// A rank that waits in MPI itself asks again without end, and so takes the core of a rank that computes where
+// there are more ranks than cores. It lets others go first here, and sleeps where the wait is long: for a
+// sixteenth of what it has waited, but not so long that a collective of many steps would notice.
+void wait(std::span<MPI_Request> requests) {
+  using namespace std::chrono_literals;
+  const auto begun = std::chrono::steady_clock::now();
+  for (int done = 0;;) {
+    check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE));
+    if (done) return;
+    const auto waited = std::chrono::steady_clock::now() - begun;
+    if (waited > 50us && waited < 1ms) std::this_thread::yield();
+    if (waited >= 1ms) std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(waited / 16, 200us));
+  }
+}
+
+// start(&request) begins a collective of all ranks.
+void complete(const auto& start) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(start(&request));
+  wait({&request, 1});
 }
 
 class MpiRanks final : public Ranks {
@@ -49,7 +73,10 @@ class MpiRanks final : public Ranks {
     own.size = mine.size();
     if (mine.size() <= own.bytes.size()) std::ranges::copy(mine, own.bytes.begin());
     shorts_.resize(count());
-    check(MPI_Allgather(&own, sizeof own, MPI_BYTE, shorts_.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD));
+    complete([&](MPI_Request* request) {
+      return MPI_Iallgather(&own, sizeof own, MPI_BYTE, shorts_.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD,
+                            request);
+    });
     std::vector<std::size_t> sizes;
     for (const Short& of_rank : shorts_) sizes.push_back(of_rank.size);
     all.resize(sizes);
@@ -67,21 +94,27 @@ class MpiRanks final : public Ranks {
         counts.push_back(static_cast<int>(sizes[r]));
         starts.push_back(static_cast<int>(all.of(r).data() - all.of(0).data()));
       }
-      check(MPI_Allgatherv(mine.data(), counts[rank()], MPI_BYTE, all.of(0).data(), counts.data(),
-                           starts.data(), MPI_BYTE, MPI_COMM_WORLD));
+      complete([&](MPI_Request* request) {
+        return MPI_Iallgatherv(mine.data(), counts[rank()], MPI_BYTE, all.of(0).data(), counts.data(),
+                               starts.data(), MPI_BYTE, MPI_COMM_WORLD, request);
+      });
       return;
     }
     if (!mine.empty()) std::memcpy(all.of(rank()).data(), mine.data(), mine.size());
     for (unsigned r = 0; r < count(); ++r)
       for (std::size_t at = 0; at < sizes[r]; at += kPiece)
-        check(MPI_Bcast(all.of(r).data() + at, static_cast<int>(std::min(kPiece, sizes[r] - at)), MPI_BYTE,
-                        static_cast<int>(r), MPI_COMM_WORLD));
+        complete([&](MPI_Request* request) {
+          return MPI_Ibcast(all.of(r).data() + at, static_cast<int>(std::min(kPiece, sizes[r] - at)),
+                            MPI_BYTE, static_cast<int>(r), MPI_COMM_WORLD, request);
+        });
   }
 
   void exchange(std::span<const std::vector<std::byte>> to, RankBytes& from) override {
     std::vector<std::uint64_t> out(count()), in(count());
     for (unsigned r = 0; r < count(); ++r) out[r] = to[r].size();
-    check(MPI_Alltoall(out.data(), 1, MPI_UINT64_T, in.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD));
+    complete([&](MPI_Request* request) {
+      return MPI_Ialltoall(out.data(), 1, MPI_UINT64_T, in.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD, request);
+    });
     from.resize(std::vector<std::size_t>(in.begin(), in.end()));
     std::vector<MPI_Request> requests;
     const auto in_pieces = [&](unsigned other, std::size_t size, const auto& start) {
@@ -103,7 +136,7 @@ class MpiRanks final : public Ranks {
       });
     }
     if (!to[rank()].empty()) std::memcpy(from.of(rank()).data(), to[rank()].data(), to[rank()].size());
-    check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+    wait(requests);
   }
 
  private:

@@ -142,8 +142,7 @@ TEST_F(MpiTest, KilledRanksEndTheJobWhichGoesOnAsAnotherNumber) {
       EXPECT_NE(job.wait(30), 0) << job.log();
       EXPECT_FALSE(fs::exists(folder_ / "shared"));
     }
-    // Ranks of MPICH that wait keep their cores: four of them on two cores take six times as long.
-    Process job = start(flavour, flavour.name == "openmpi" ? 4 : 2, arguments);
+    Process job = start(flavour, 4, arguments);
     EXPECT_EQ(job.wait(240), 0) << job.log();
     expect_results("alone", "shared");
     fs::remove_all(folder_ / "shared");
