@@ -26,6 +26,7 @@
 #include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
 #include "algorithms/support/symmetric.h"
+#include "algorithms/support/vector_ops.h"
 #include "base/config_error.h"
 #include "engine/oracle.h"
 

@@ -10,6 +10,7 @@
 #include "algorithms/support/concepts.h"
 #include "algorithms/support/halves.h"
 #include "algorithms/support/options.h"
+#include "algorithms/support/sampling.h"
 #include "algorithms/support/vector_ops.h"
 #include "base/state.h"
 

@@ -1,6 +1,7 @@
 // Folders for temporary files, also of processes that were killed.
 #include "experiments/support/scratch_folder.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>

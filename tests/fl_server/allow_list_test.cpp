@@ -2,6 +2,7 @@
 #include "fl_server/access/allow_list.h"
 
 #include <algorithm>
+#include <atomic>
 #include <gtest/gtest.h>
 #include <thread>
 #include <vector>

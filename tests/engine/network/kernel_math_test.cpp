@@ -1,6 +1,7 @@
 // Elementary functions and the choice of the kernels.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <limits>
