@@ -65,6 +65,15 @@ if(NOT GRADWIRE_LTO)
   endif()
 endif()
 
+# What sees the list of the kinds of problems. It is compiled apart from other files (GRADWIRE_UNITY), and once more by
+# tests/CMakeLists.txt, with a kind that somebody else adds.
+file(GLOB GRADWIRE_SEES_KINDS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/proto/config/*.cpp")
+list(FILTER GRADWIRE_SEES_KINDS EXCLUDE REGEX "toml_reader")
+foreach(source engine/problems/problem experiments/simulate/prepare experiments/simulate/simulate fl_client/local_problem
+        proto/report/summary)
+  list(APPEND GRADWIRE_SEES_KINDS "${PROJECT_SOURCE_DIR}/${source}.cpp")
+endforeach()
+
 set(GRADWIRE_LIBRARIES "" CACHE INTERNAL "libraries to install and export")
 # All that is installed, without the tests.
 add_custom_target(programs)
@@ -80,7 +89,20 @@ function(gradwire_library name)
   target_compile_options(${name} PUBLIC -ffp-contract=off)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${ARG_PRIVATE})
   if(GRADWIRE_UNITY)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 28)
+    set(count 0)
+    foreach(source ${ARG_SOURCES})
+      if(NOT source MATCHES "\\.cpp$")
+        continue()
+      endif()
+      get_filename_component(path "${source}" ABSOLUTE)
+      set(group kinds)
+      if(NOT path IN_LIST GRADWIRE_SEES_KINDS)
+        math(EXPR group "${count} / 28")
+        math(EXPR count "${count} + 1")
+      endif()
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${group})
+    endforeach()
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # A .cpp file's own types are in anonymous namespaces; included by another file they look like a header's.
       target_compile_options(${name} PRIVATE -Wno-subobject-linkage)
@@ -92,8 +114,7 @@ function(gradwire_library name)
     target_compile_options(${name} PRIVATE "SHELL:--param asan-instrumentation-with-call-threshold=0")
   endif()
   if(GRADWIRE_PRECOMPILE)
-    # One precompiled header for all libraries: that of the first. tools/check_layers.py has the same list: it looks for files
-    # that use what they do not include, which the compiler does not see here.
+    # One precompiled header for all libraries: that of the first.
     if(name STREQUAL "gradwire_base")
       target_precompile_headers(${name} PRIVATE <algorithm> <cmath> <filesystem> <functional> <map> <memory> <optional> <span>
                                 <string> <variant> <vector>)
