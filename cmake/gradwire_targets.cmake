@@ -69,8 +69,8 @@ endif()
 # tests/CMakeLists.txt, with a kind that somebody else adds.
 file(GLOB GRADWIRE_SEES_KINDS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/proto/config/*.cpp")
 list(FILTER GRADWIRE_SEES_KINDS EXCLUDE REGEX "toml_reader")
-foreach(source engine/problems/problem experiments/simulate/prepare experiments/simulate/simulate fl_client/local_problem
-        proto/report/summary)
+foreach(source engine/problems/problem experiments/optimum/f_star experiments/simulate/over_ranks experiments/simulate/prepare
+        experiments/simulate/simulate experiments/support/results_dir fl_client/local_problem proto/report/summary)
   list(APPEND GRADWIRE_SEES_KINDS "${PROJECT_SOURCE_DIR}/${source}.cpp")
 endforeach()
 
