@@ -6,8 +6,9 @@ headers are precompiled (GRADWIRE_UNITY, GRADWIRE_PRECOMPILE).
     tools/check_names.py --self-test   plants one violation of each kind and expects each to be found
 
 A file sees what it includes itself or through headers of this tree. Checked: names that a header of this tree declares at the
-scope of a namespace; std::NAME; names of other libraries by their prefixes. This reads text, as no compiler does: a name that the
-file declares itself, or that any header it sees mentions, counts as seen.
+scope of a namespace; std::NAME; names of other libraries by their prefixes. This reads text and knows no types: a name that the
+file declares itself, or that any header it sees mentions, counts as seen. Also checked: that every precompiled header is in
+STANDARD_NAMES.
 """
 import collections
 import pathlib
@@ -17,7 +18,7 @@ import tempfile
 
 from check_layers import ROOMS, Tree, room_of
 
-# What says that a file uses a header of the standard library; "array|span": any of these gives the name.
+# What says that a file uses a header of the standard library; of "a|b" each gives the names.
 STANDARD_NAMES = {header: re.compile(rf"\bstd::(?:{names})") for header, names in {
     "algorithm": r"(?:ranges::)?(?:min|max|minmax|clamp|(?:stable_|partial_|is_)?sort|nth_element|copy(?:_n)?|fill(?:_n)?|find(?:_if)?|"
                  r"count(?:_if)?|any_of|all_of|none_of|equal|lower_bound|upper_bound|binary_search|reverse|rotate|transform|"
@@ -85,6 +86,10 @@ operator override private protected public requires return short signed sizeof s
 thread_local throw true try typedef typename union unsigned using virtual void volatile while""".split())
 # A name after one of these is used, not declared.
 BEFORE_A_USE = {"return", "case", "throw", "new", "else", "typename", "const", "constexpr", "requires", "co_return", "goto"}
+NAMESPACES = {"gradwire", "bench", "svg"}
+# What more headers declare is overloaded for each type, and comes with the type.
+MOST_HEADERS = 2
+PRECOMPILING = "cmake/gradwire_targets.cmake"
 
 
 def blank(match):
@@ -186,7 +191,7 @@ class Names:
         self.sources = {file: Source("\n".join(lines)) for file, lines in tree.lines.items()}
         self.declared_in = collections.defaultdict(set)
         for file, source in self.sources.items():
-            if file.endswith(".h"):
+            if file.endswith(".h") and room_of(file) != "tests":
                 for name in source.declared:
                     self.declared_in[name].add(file)
         self.seen_by = {}
@@ -208,6 +213,7 @@ class Names:
         return self.seen_by[file]
 
     def check(self):
+        self.check_precompiled()
         for file, source in self.sources.items():
             own, foreign = self.seen(file)
             for header, names in STANDARD_NAMES.items():
@@ -220,11 +226,24 @@ class Names:
             if room_of(file) != "tests":  # there a suite has the name of the type that it tests
                 self.check_own(file, source, own)
 
+    def check_precompiled(self):
+        cmake = self.tree.root / PRECOMPILING
+        if not cmake.exists():
+            return
+        known = {header for headers in STANDARD_NAMES for header in headers.split("|")}
+        for k, line in enumerate(cmake.read_text(encoding="utf-8").splitlines()):
+            for header in set(re.findall(r"<(\w+)>", line)) - known:
+                self.errors.append(f"{PRECOMPILING}:{k + 1}: <{header}> is precompiled; say in STANDARD_NAMES of tools/check_names.py "
+                                   "what it gives")
+
     def expect_none(self, file, names, header):
         code = self.sources[file].code
         if match := names.search(code):
             line = code.count("\n", 0, match.start()) + 1
             self.errors.append(f"{file}:{line}: uses {match[0].rstrip('(')} and does not include {header}")
+
+    def sees_messages(self, own):
+        return any(name.endswith(".pb.h") for file in own for _, _, name in self.tree.includes[file])
 
     def check_own(self, file, source, own):
         t = source.tokens
@@ -233,7 +252,7 @@ class Names:
             headers = self.declared_in.get(name, ())
             if name in settled or not 0 < len(headers) <= MOST_HEADERS:
                 continue
-            before, after = t[k - 1] if k else "", t[k + 1] if k + 1 < len(t) else ""
+            before = t[k - 1] if k else ""
             if before in (".", "->") or (before == "::" and t[k - 2] not in NAMESPACES):
                 continue  # a member
             if not (name[0].isupper() or CONSTANT.match(name) or before == "::" or source.is_used_as_function(k)):
@@ -241,14 +260,9 @@ class Names:
             settled.add(name)
             if any(name in self.sources[other].words for other in own if other != file) or source.declares_inside(name):
                 continue
-            if any(included.endswith(".pb.h") for other in own for _, _, included in self.tree.includes[other]) and name[0].isupper():
-                continue  # a message's name may be that of a type
+            if name[0].isupper() and self.sees_messages(own):
+                continue  # one of them may have this name, too
             self.errors.append(f'{file}:{source.line_of[k]}: uses {name} and does not include "{min(headers)}"')
-
-
-# What more headers declare is overloaded for each type, and comes with the type.
-MOST_HEADERS = 2
-NAMESPACES = {"gradwire", "bench", "svg"}
 
 
 def self_test():
@@ -266,6 +280,8 @@ def self_test():
         ("base/bad.cpp", "int f() { return kDraws; }\n", 'uses kDraws and does not include "base/stream.h"', 1),
         ("base/bad.cpp", '#include "base/stream.h"\nstd::vector<int> a;\nstd::string b;\n', "uses std::string and does not include <string>", 3),
         ("base/bad.h", "std::uint8_t a;\nstd::array<int, 2> b;\n", "uses std::array and does not include <array>", 2),
+        (PRECOMPILING, "\ntarget_precompile_headers(a PRIVATE <vector>\n  <valarray>)\n",
+         "<valarray> is precompiled; say in STANDARD_NAMES of tools/check_names.py what it gives", 3),
         ("fl_server/bad.cpp", "\nasio::io_context c;\n", "uses asio:: and does not include a header <asio...>", 2),
     ]
     failures = 0
