@@ -164,6 +164,7 @@ GRADWIRE_FOLDS std::uint32_t update_folded(const std::byte* p, std::size_t n, st
   finite = finite && not_finite == 0;
   return update_sse42(last.data(), last.size(), 0);
 }
+#undef GRADWIRE_FOLDS
 
 bool can_fold() {
   static const bool can = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("avx512f") &&

@@ -76,6 +76,8 @@ GENERATED = {"algorithm", "functional", "google/", "map", "memory", "string", "v
 
 NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'""", re.S)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
+UNLESS_DEFINED = re.compile(r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)", re.M)
+CHANGE_OF_MACRO = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.M)
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 TOKEN = re.compile(r"[A-Za-z_]\w*|::|->|[^\s\w]|\d[\w.']*|\n")
 ENUMERATION = re.compile(r"\benum\b[^{};]*\{([^}]*)\}")
@@ -103,6 +105,10 @@ class Source:
     def __init__(self, text):
         self.code = NOT_CODE.sub(blank, text)
         self.macros = set(MACRO.findall(self.code))
+        self.left_changed = set()  # macros that are not, at the end, what they were at the beginning
+        for name in CHANGE_OF_MACRO.findall(self.code):
+            self.left_changed ^= {name}
+        self.left_changed -= set(UNLESS_DEFINED.findall(self.code))  # the same in all files
         self.code = DIRECTIVE.sub(lambda m: "\n" * m[0].count("\n"), self.code)
         self.tokens, self.line_of, line = [], [], 1
         for token in TOKEN.findall(self.code):
@@ -223,6 +229,9 @@ class Names:
                 # A header declares their types itself: it may not include theirs (tools/check_layers.py).
                 if file.endswith(".cpp") and not any(f.startswith(tuple(header.split("|"))) for f in foreign):
                     self.expect_none(file, names, f"a header <{header.split('|')[0]}...>")
+            if file.endswith(".cpp") and source.left_changed and not self.is_compiled_alone(file):
+                self.errors.append(f"{file}:1: leaves {min(source.left_changed)} defined or undefined for the files that are compiled with "
+                                   f"it; undefine what it defines, or say SKIP_UNITY_BUILD_INCLUSION in {room_of(file)}/CMakeLists.txt")
             if room_of(file) != "tests":  # there a suite has the name of the type that it tests
                 self.check_own(file, source, own)
 
@@ -235,6 +244,12 @@ class Names:
             for header in set(re.findall(r"<(\w+)>", line)) - known:
                 self.errors.append(f"{PRECOMPILING}:{k + 1}: <{header}> is precompiled; say in STANDARD_NAMES of tools/check_names.py "
                                    "what it gives")
+
+    def is_compiled_alone(self, file):
+        """Its room's CMakeLists.txt names it."""
+        room, _, name = file.partition("/")
+        cmake = self.tree.root / room / "CMakeLists.txt"
+        return cmake.exists() and name in cmake.read_text(encoding="utf-8")
 
     def expect_none(self, file, names, header):
         code = self.sources[file].code
@@ -280,6 +295,8 @@ def self_test():
         ("base/bad.cpp", "int f() { return kDraws; }\n", 'uses kDraws and does not include "base/stream.h"', 1),
         ("base/bad.cpp", '#include "base/stream.h"\nstd::vector<int> a;\nstd::string b;\n', "uses std::string and does not include <string>", 3),
         ("base/bad.h", "std::uint8_t a;\nstd::array<int, 2> b;\n", "uses std::array and does not include <array>", 2),
+        ("base/bad.cpp", "#define TWO 2\n#undef TWO\n#undef NDEBUG\n", "leaves NDEBUG defined or undefined for the files that are "
+         "compiled with it; undefine what it defines, or say SKIP_UNITY_BUILD_INCLUSION in base/CMakeLists.txt", 1),
         (PRECOMPILING, "\ntarget_precompile_headers(a PRIVATE <vector>\n  <valarray>)\n",
          "<valarray> is precompiled; say in STANDARD_NAMES of tools/check_names.py what it gives", 3),
         ("fl_server/bad.cpp", "\nasio::io_context c;\n", "uses asio:: and does not include a header <asio...>", 2),

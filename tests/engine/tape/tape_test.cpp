@@ -211,6 +211,7 @@ const std::vector<Reduction> kReductions = {
      }},
     {"inner product with itself", [](const std::vector<V>& x) { return inner_product(x, x); },
      [](const std::vector<R>& x) { return inner_product(x, x); }}};
+#undef REDUCTION
 
 // Sizes around the running sums.
 class TapeRanges : public ::testing::TestWithParam<std::size_t> {};
