@@ -156,10 +156,11 @@ void tcp_overlap(Bench& bench) {
   const std::filesystem::path text = folder.path() / "text.txt";
   std::ofstream(text) << shakespeare_text(bench.small()).text;
   const std::uint32_t width = bench.size(192u, 48u), rounds = bench.size(8u, 3u);
-  const double bytes = 4e6 * bench.size(2.7, 0.2);  // of the parameters, about
+  const double bytes = 4e6 * bench.size(2.7, 0.2);     // of the parameters, about
+  const double reply_seconds = bench.size(0.5, 0.05);  // that a reply takes the link
   for (const std::string compressor : {"identity", "randseqk:k=50%"}) {
     const std::string algorithm = "name = \"dcgd\"\ncompressor = \"" + compressor + "\"\n";
-    const double link = bytes / (compressor == "identity" ? 0.5 : 1.0);  // a reply takes it 0.5 s
+    const double link = bytes / (compressor == "identity" ? reply_seconds : 2 * reply_seconds);
     const auto seconds = [&](bool overlap) {
       return run_session(programs, overlap_experiment(text, algorithm, width, rounds, overlap), 1,
                          Watch::kTime, "text:" + text.string(), link)
