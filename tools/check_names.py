@@ -176,11 +176,13 @@ class Source:
                 return True
             if before == "," and after == "=" and CONSTANT.match(name):
                 return True
-            while before in ("&", "*") and t[k - 2] in ("&", "*"):
-                k -= 1
-            if before in ("&", "*", ">") and after in ("=", "{", "(", ";", ",", ")", ":") and t[k - 2] not in BEFORE_A_USE and \
-                    (t[k - 2].isidentifier() or t[k - 2] == ">"):
-                return True
+            if before in ("&", "*", ">") and after in ("=", "{", "(", ";", ",", ")", ":"):
+                at = k - 2
+                while t[at] in ("&", "*"):
+                    at -= 1
+                of_two = at < k - 2 and t[at] != "auto"  # T&& x, T** x, or a && x(...)
+                if t[at] not in BEFORE_A_USE and (t[at].isidentifier() or t[at] == ">") and not (of_two and after == "("):
+                    return True
             if not self.is_used_as_function(k) and name[0].islower() and not CONSTANT.match(name):
                 return True  # a function is called; this one is also read or written
         return False
@@ -292,6 +294,7 @@ def self_test():
     planted = [
         ("base/bad.cpp", "namespace gradwire {\nStream* s;\n}\n", 'uses Stream and does not include "base/stream.h"', 2),
         ("base/bad.cpp", "int f(int s) {\n  return gradwire::draw(s);\n}\n", 'uses draw and does not include "base/stream.h"', 2),
+        ("base/bad.cpp", "bool f(int a, int b) {\n  return a > 0 && b && draw(a);\n}\n", 'uses draw and does not include "base/stream.h"', 2),
         ("base/bad.cpp", "int f() { return kDraws; }\n", 'uses kDraws and does not include "base/stream.h"', 1),
         ("base/bad.cpp", '#include "base/stream.h"\nstd::vector<int> a;\nstd::string b;\n', "uses std::string and does not include <string>", 3),
         ("base/bad.h", "std::uint8_t a;\nstd::array<int, 2> b;\n", "uses std::array and does not include <array>", 2),
