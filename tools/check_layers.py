@@ -8,6 +8,7 @@ Checked: which room includes which, directly and through other headers; the incl
 third-party includes in headers; #pragma once; cycles; the length of files; that files named in the documents exist. What a
 file uses and does not include: tools/check_names.py.
 """
+import contextlib
 import pathlib
 import re
 import sys
@@ -236,6 +237,17 @@ def excepted(file, name, exceptions):
     return any(file.startswith(f) and name.startswith(n) for f, n in exceptions)
 
 
+@contextlib.contextmanager
+def tree_of(files):
+    """A tree of these files, NAME: TEXT, for self-tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        yield Tree(pathlib.Path(folder))
+
+
 def self_test():
     """Each planted file breaks one rule; the message must name it. A clean tree must give none."""
     clean = {
@@ -289,12 +301,7 @@ def self_test():
                 failures += 1
                 print(f"self-test: MAY_INCLUDE lets {folder} see {seen}, and with it {further}, which it does not name")
     for extra, expected in [({}, None)] + planted:
-        with tempfile.TemporaryDirectory() as folder:
-            for name, text in {**clean, **extra}.items():
-                path = pathlib.Path(folder) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
-            tree = Tree(pathlib.Path(folder))
+        with tree_of({**clean, **extra}) as tree:
             tree.check()
             if (not expected and tree.errors) or (expected and not any(e.startswith(expected) for e in tree.errors)):
                 failures += 1

@@ -14,9 +14,8 @@ import collections
 import pathlib
 import re
 import sys
-import tempfile
 
-from check_layers import ROOMS, Tree, room_of
+from check_layers import Tree, room_of, tree_of
 
 # What says that a file uses a header of the standard library; of "a|b" each gives the names.
 STANDARD_NAMES = {header: re.compile(rf"\bstd::(?:{names})") for header, names in {
@@ -306,12 +305,8 @@ def self_test():
     ]
     failures = 0
     for name, text, message, line in [("base/none.cpp", "", None, 0)] + planted:
-        with tempfile.TemporaryDirectory() as folder:
-            for file, content in {**clean, name: text}.items():
-                path = pathlib.Path(folder) / file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(content)
-            names = Names(Tree(pathlib.Path(folder)))
+        with tree_of({**clean, name: text}) as tree:
+            names = Names(tree)
             names.check()
             if names.errors != ([f"{name}:{line}: {message}"] if message else []):
                 failures += 1
@@ -324,6 +319,9 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     tree = Tree(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent))
+    if not tree.includes:
+        print(f"check_names: no sources under {tree.root}", file=sys.stderr)
+        return 2
     names = Names(tree)
     names.check()
     for line in sorted(names.errors):
