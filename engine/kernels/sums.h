@@ -67,7 +67,7 @@ void scale_lanes(T* x, Index channels, Index lanes, const T* factor) {
 
 // The numbers from number S of v on, where `next` has those behind v.
 template <int S, class V>
-GRADWIRE_KERNEL V shifted(V v, V next) {
+GRADWIRE_KERNEL V shifted(V v, [[maybe_unused]] V next) {
 #if defined(__AVX512VL__)  // masked for GCC 12, as in larger()
   constexpr bool kFloat = sizeof(v[0]) == 4;
   if constexpr (S > 0 && sizeof(V) == 64 && kFloat)
