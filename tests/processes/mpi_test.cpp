@@ -26,7 +26,7 @@ const std::vector<Flavour>& flavours() {
   return all;
 }
 
-constexpr unsigned kLong = 900, kManySamples = 40'000;
+constexpr unsigned kLong = 600, kManySamples = 40'000;
 
 class MpiTest : public ::testing::Test {
  protected:
