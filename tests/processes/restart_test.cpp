@@ -20,7 +20,7 @@ int kills() {
 }
 
 // About the number of rounds between two kills.
-constexpr int kRoundsPerKill = kSanitized ? 300 : 1500;
+constexpr int kRoundsPerKill = kSanitized ? 200 : 1500;
 
 std::string config_of(const std::string& algorithm, int rounds) {
   std::string text = kConfig;
