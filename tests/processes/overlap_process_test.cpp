@@ -87,7 +87,7 @@ TEST_F(OverlapProcessTest, ANetworkThatLosesConnectionsChangesNoBit) {
 TEST_F(OverlapProcessTest, KillsOfEitherSideChangeNoBit) {
   clients_remember = true;
   write_config(overlapping("name = \"diana\"\ncompressor = \"randseqk:k=60%\"\nstep_size = 0.05\n",
-                           kSanitized ? 30 : 120));
+                           kSanitized ? 20 : 120));
   Process server = start_server();
   std::vector<Process> clients = start_digits_clients(address);
   for (int k = 0; k < 4; ++k) {
