@@ -75,7 +75,8 @@ endif()
 file(GLOB GRADWIRE_SEES_KINDS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/proto/config/*.cpp")
 list(FILTER GRADWIRE_SEES_KINDS EXCLUDE REGEX "toml_reader")
 foreach(source engine/problems/problem experiments/optimum/f_star experiments/simulate/over_ranks experiments/simulate/prepare
-        experiments/simulate/simulate experiments/support/results_dir fl_client/local_problem proto/report/summary)
+        experiments/simulate/simulate experiments/support/results_dir fl_client/local_problem proto/report/columns
+        proto/report/json proto/report/log_limit proto/report/metrics_file proto/report/printable proto/report/summary)
   list(APPEND GRADWIRE_SEES_KINDS "${PROJECT_SOURCE_DIR}/${source}.cpp")
 endforeach()
 
@@ -83,9 +84,10 @@ set(GRADWIRE_LIBRARIES "" CACHE INTERNAL "libraries to install and export")
 # All that is installed, without the tests.
 add_custom_target(programs)
 
-# gradwire_library(NAME SOURCES ... [LINK public libraries] [PRIVATE hidden libraries])
+# gradwire_library(NAME [TEXTS] SOURCES ... [LINK public libraries] [PRIVATE hidden libraries]). TEXTS: it reads, writes and gives
+# orders, and the loops that take long are in others; the optimiser would add a third to the time of its compilation.
 function(gradwire_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "TEXTS" "" "SOURCES;LINK;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/gradwire>)
@@ -93,6 +95,11 @@ function(gradwire_library name)
   # Also for users of the package: templates that they instantiate must give the bits that the programs give.
   target_compile_options(${name} PUBLIC -ffp-contract=off)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${ARG_PRIVATE})
+  set(group_size 28)
+  if(ARG_TEXTS)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    set(group_size 60)
+  endif()
   string(REPLACE "gradwire_" "" short ${name})
   if(short IN_LIST GRADWIRE_UNITY OR GRADWIRE_UNITY MATCHES "^(ON|1|TRUE|YES)$")
     set(count 0)
@@ -101,9 +108,11 @@ function(gradwire_library name)
         continue()
       endif()
       get_filename_component(path "${source}" ABSOLUTE)
-      set(group kinds)
-      if(NOT path IN_LIST GRADWIRE_SEES_KINDS)
-        math(EXPR group "${count} / 28")
+      get_source_file_property(group "${source}" UNITY_GROUP)
+      if(path IN_LIST GRADWIRE_SEES_KINDS)
+        set(group kinds)
+      elseif(NOT group)
+        math(EXPR group "${count} / ${group_size}")
         math(EXPR count "${count} + 1")
       endif()
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${group})
@@ -115,7 +124,7 @@ function(gradwire_library name)
     endif()
   endif()
   if(GRADWIRE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND
-     NOT name MATCHES "base|engine|data|compressors|algorithms|rounds")
+     NOT name MATCHES "base|tape|oracles|data|compressors|algorithms|rounds")
     # A call for each access, not its code in place: compiled in two thirds of the time. What computes would run slowly.
     target_compile_options(${name} PRIVATE "SHELL:--param asan-instrumentation-with-call-threshold=0")
   endif()
@@ -132,6 +141,20 @@ function(gradwire_library name)
     # Fat objects: programs link with LTO, the many test programs without.
     target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects)
   endif()
+  gradwire_export(${name})
+endfunction()
+
+# gradwire_libraries(NAME LINK ...): several libraries under one name.
+function(gradwire_libraries name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_library(${name} INTERFACE)
+  target_link_libraries(${name} INTERFACE ${ARG_LINK})
+  gradwire_export(${name})
+endfunction()
+
+# Users of the package find it as gradwire::NAME, without "gradwire_".
+function(gradwire_export name)
+  string(REPLACE "gradwire_" "" short ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
   add_library(gradwire::${short} ALIAS ${name})
   set(GRADWIRE_LIBRARIES ${GRADWIRE_LIBRARIES} ${name} CACHE INTERNAL "")
