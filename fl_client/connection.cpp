@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kReadBytes = 16 * 1024;            // a small message arrives in one read
+constexpr std::size_t kBufferBytes = 16 * 1024;          // a small message arrives in one read
 constexpr std::size_t kMaxVectors = 16;                  // of one system call
 constexpr std::size_t kArrivingBytes = 16 * 1024 + 512;  // of one read for the filter: a record of TLS
 constexpr std::size_t kFilteredAtOnce = 64 * 1024;       // before they are sent
@@ -89,7 +89,7 @@ Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::s
 }
 
 ServerConnection::ServerConnection(int fd, milliseconds io_timeout)
-    : fd_(fd), silence_(io_timeout), buffer_(kReadBytes) {
+    : fd_(fd), silence_(io_timeout), buffer_(kBufferBytes) {
   const int yes = 1;
   ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   set_timeout(fd_, SO_RCVTIMEO, io_timeout);

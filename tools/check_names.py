@@ -7,8 +7,9 @@ headers are precompiled (GRADWIRE_UNITY, GRADWIRE_PRECOMPILE).
 
 A file sees what it includes itself or through headers of this tree. Checked: names that a header of this tree declares at the
 scope of a namespace; std::NAME; names of other libraries by their prefixes. This reads text and knows no types: a name that the
-file declares itself, or that any header it sees mentions, counts as seen. Also checked: that every precompiled header is in
-STANDARD_NAMES.
+file declares itself, or that any header it sees mentions, counts as seen. Also checked: that a .cpp's own constants have other
+names than those of headers (a file that is compiled with it could take the one for the other), and that every precompiled header
+is in STANDARD_NAMES.
 """
 import collections
 import pathlib
@@ -119,6 +120,8 @@ class Source:
         self.words = set(self.tokens) | self.macros
         self.constants = {name for body in ENUMERATION.findall(self.code) for name in re.findall(r"\w+", body)}
         self.declared = set(self.macros)
+        self.own_constants = {}  # in a namespace without a name; their lines
+        self.nameless = []  # for each namespace that is open
         at = 0
         while at < len(self.tokens):
             at = self.declaration(at)
@@ -127,8 +130,14 @@ class Source:
         """Notes the name that the declaration from `at` on gives; where the next one begins."""
         t = self.tokens
         if t[at] == "namespace":
+            begin = at
             while at < len(t) and t[at] not in ("{", ";"):
                 at += 1
+            if t[at: at + 1] == ["{"]:
+                self.nameless.append(at == begin + 1)
+            return at + 1
+        if t[at] == "}" and self.nameless:
+            self.nameless.pop()
             return at + 1
         name, round_brackets, angles = None, 0, 0
         k = at
@@ -153,6 +162,8 @@ class Source:
             k += 1
         if name:
             self.declared.add(name)
+            if any(self.nameless) and CONSTANT.match(name) and t[at] != "using":
+                self.own_constants[name] = self.line_of[at]
         if k < len(t) and t[k] == "{":
             depth = 0
             while k < len(t):
@@ -233,6 +244,10 @@ class Names:
             if file.endswith(".cpp") and source.left_changed and not self.is_compiled_alone(file):
                 self.errors.append(f"{file}:1: leaves {min(source.left_changed)} defined or undefined for the files that are compiled with "
                                    f"it; undefine what it defines, or say SKIP_UNITY_BUILD_INCLUSION in {room_of(file)}/CMakeLists.txt")
+            if file.endswith(".cpp") and room_of(file) != "tests":
+                for name in source.own_constants.keys() & self.declared_in.keys():
+                    self.errors.append(f'{file}:{source.own_constants[name]}: {name} is also a constant of "{min(self.declared_in[name])}"; '
+                                       "a file that is compiled with this one could mean either: give it another name")
             if room_of(file) != "tests":  # there a suite has the name of the type that it tests
                 self.check_own(file, source, own)
 
@@ -299,6 +314,8 @@ def self_test():
         ("base/bad.h", "std::uint8_t a;\nstd::array<int, 2> b;\n", "uses std::array and does not include <array>", 2),
         ("base/bad.cpp", "#define TWO 2\n#undef TWO\n#undef NDEBUG\n", "leaves NDEBUG defined or undefined for the files that are "
          "compiled with it; undefine what it defines, or say SKIP_UNITY_BUILD_INCLUSION in base/CMakeLists.txt", 1),
+        ("base/bad.cpp", "namespace gradwire {\nnamespace {\nconstexpr int kDraws = 4;\n}\n}\n", 'kDraws is also a constant of '
+         '"base/stream.h"; a file that is compiled with this one could mean either: give it another name', 3),
         (PRECOMPILING, "\ntarget_precompile_headers(a PRIVATE <vector>\n  <valarray>)\n",
          "<valarray> is precompiled; say in STANDARD_NAMES of tools/check_names.py what it gives", 3),
         ("fl_server/bad.cpp", "\nasio::io_context c;\n", "uses asio:: and does not include a header <asio...>", 2),

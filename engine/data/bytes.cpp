@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
+constexpr std::size_t kInputBytes = std::size_t{1} << 16;
 constexpr int kGzipWindowBits = 15 + 16;  // zlib's largest window; +16: gzip, not zlib, framing
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
@@ -58,7 +58,7 @@ class RawFile final : public ByteStream {
 class PlainBytes final : public ByteStream {
  public:
   PlainBytes(std::unique_ptr<ByteStream> raw, std::string name)
-      : raw_(std::move(raw)), name_(std::move(name)), in_(kChunkBytes) {
+      : raw_(std::move(raw)), name_(std::move(name)), in_(kInputBytes) {
     fill();
     gzipped_ = is_gzip({in_.data(), have_});
     if (gzipped_ && inflateInit2(&stream_, kGzipWindowBits) != Z_OK) throw std::bad_alloc();
@@ -156,7 +156,7 @@ std::unique_ptr<ByteStream> plain_bytes(const std::filesystem::path& path) {
 // read.
 std::string read_prefix(ByteStream& bytes, std::size_t count) {
   std::string out;
-  for (std::size_t chunk = kChunkBytes; out.size() < count; chunk = std::max(kChunkBytes, out.size())) {
+  for (std::size_t chunk = kInputBytes; out.size() < count; chunk = std::max(kInputBytes, out.size())) {
     const std::size_t before = out.size();
     const std::size_t wanted = std::min(chunk, count - before);
     out.resize(before + wanted);

@@ -9,7 +9,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kMaxQuotedBytes = 32;
-constexpr std::size_t kReadBytes = std::size_t{1} << 16;  // of a stream
+constexpr std::size_t kStreamBytes = std::size_t{1} << 16;  // of a stream
 
 // The decimal number |text| is too small or too large for a double. Returns whether it is too small: the
 // power of ten of its first nonzero digit is negative.
@@ -36,8 +36,8 @@ bool underflows(std::string_view text) {
 bool Lines::read_on() {
   if (stream_ == nullptr) return false;
   const std::size_t have = rest_.size();
-  if (have + kReadBytes > buffer_.size()) {  // at first, and for long lines
-    std::vector<char> larger(std::max(2 * kReadBytes, 2 * have));
+  if (have + kStreamBytes > buffer_.size()) {  // at first, and for long lines
+    std::vector<char> larger(std::max(2 * kStreamBytes, 2 * have));
     std::copy(rest_.begin(), rest_.end(), larger.begin());
     buffer_.swap(larger);
   } else {

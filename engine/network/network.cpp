@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMaxDim = 0xfffffffe;             // coordinates have 32-bit numbers
+constexpr std::size_t kMostParameters = 0xfffffffe;     // coordinates have 32-bit numbers
 constexpr std::size_t kMaxSize = std::size_t{1} << 31;  // of one tensor at one position
 constexpr std::size_t kMostPooled = 4096;               // a float counts the numbers of its square
 
@@ -29,7 +29,8 @@ void check_size(const char* what, std::size_t n) {
 
 // a * b. Throws when the product is more than any network may have.
 std::size_t product(std::size_t a, std::size_t b) {
-  if (a != 0 && b > kMaxDim / a) refuse("a network has at most " + std::to_string(kMaxDim) + " parameters");
+  if (a != 0 && b > kMostParameters / a)
+    refuse("a network has at most " + std::to_string(kMostParameters) + " parameters");
   return a * b;
 }
 
@@ -59,7 +60,8 @@ Network::Network(std::size_t positions) : positions_(positions) {
 }
 
 std::size_t Network::take(std::size_t count, Draw draw, double scale) {
-  if (count > kMaxDim - dim_) refuse("a network has at most " + std::to_string(kMaxDim) + " parameters");
+  if (count > kMostParameters - dim_)
+    refuse("a network has at most " + std::to_string(kMostParameters) + " parameters");
   parameters_.push_back({dim_, count, draw, scale});
   return std::exchange(dim_, dim_ + count);
 }

@@ -12,7 +12,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
+constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
 
 // The bytes of a file from its beginning, whatever its position is.
 class FileChunks {
@@ -29,7 +29,7 @@ class FileChunks {
  private:
   int file_;
   off_t at_ = 0;
-  std::array<char, kChunkBytes> chunk_;
+  std::array<char, kBlockBytes> chunk_;
 };
 
 }  // namespace
@@ -63,7 +63,7 @@ Result<std::string> unpack_bzip2(int file, std::size_t max_bytes) {
   const std::unique_ptr<bz_stream, decltype(&BZ2_bzDecompressEnd)> owner(&stream, BZ2_bzDecompressEnd);
   FileChunks chunks(file);
   std::string plain;
-  std::array<char, kChunkBytes> unpacked;
+  std::array<char, kBlockBytes> unpacked;
   std::string in;
   bool has_ended = false;  // the stream; another may follow
   for (;;) {

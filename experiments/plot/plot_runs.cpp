@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kDeepest = 8;  // folders below one that was named
-constexpr std::size_t kMostRuns = 10'000;
+constexpr std::size_t kMostFound = 10'000;
 constexpr std::uintmax_t kLargestSummary = 16u << 20, kLargestRunsCsv = 64u << 20;
 
 std::string text_of_file(const fs::path& file, std::uintmax_t at_most) {
@@ -45,7 +45,7 @@ void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& ru
     runs.push_back(folder);
     return;
   }
-  if (depth == kDeepest || runs.size() > kMostRuns) return;
+  if (depth == kDeepest || runs.size() > kMostFound) return;
   std::vector<fs::path> below;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -116,8 +116,8 @@ std::vector<fs::path> find_runs(std::span<const fs::path> paths) {
           path.string() +
           ": no results of a run there or below (config.toml and metrics.csv); give a folder that "
           "gradwire run wrote, or one that holds such folders");
-    if (runs.size() > kMostRuns)
-      throw UsageError(path.string() + ": holds more than " + std::to_string(kMostRuns) +
+    if (runs.size() > kMostFound)
+      throw UsageError(path.string() + ": holds more than " + std::to_string(kMostFound) +
                        " runs; name fewer of them");
   }
   return runs;
