@@ -173,7 +173,7 @@ function(gradwire_program name)
   endif()
   if(GRADWIRE_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${name} PRIVATE -flto=auto)
-    target_link_options(${name} PRIVATE -O3 -flto=auto -fuse-linker-plugin)
+    target_link_options(${name} PRIVATE -O3 -flto=auto -fuse-linker-plugin -Wno-stringop-overflow)  # as in gradwire_flags
   endif()
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   add_dependencies(programs ${name})
