@@ -70,8 +70,8 @@ if(NOT GRADWIRE_LTO)
   endif()
 endif()
 
-# What sees the list of the kinds of problems. It is compiled apart from other files (GRADWIRE_UNITY), and once more by
-# tests/CMakeLists.txt, with a kind that somebody else adds.
+# What sees the list of the kinds of problems, and what else is compiled with it. It is compiled apart from other files
+# (GRADWIRE_UNITY), and once more by tests/CMakeLists.txt, with a kind that somebody else adds.
 file(GLOB GRADWIRE_SEES_KINDS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/proto/config/*.cpp")
 list(FILTER GRADWIRE_SEES_KINDS EXCLUDE REGEX "toml_reader")
 foreach(source engine/problems/problem experiments/optimum/f_star experiments/simulate/over_ranks experiments/simulate/prepare
