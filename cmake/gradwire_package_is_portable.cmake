@@ -4,6 +4,6 @@ if(CPACK_GRADWIRE_MARCH STREQUAL "native" AND NOT CPACK_GRADWIRE_FOR_HERE)
                       "`cmake --preset package`")
 endif()
 if(NOT CPACK_GRADWIRE_PAGES AND NOT CPACK_GRADWIRE_FOR_HERE)
-  message(FATAL_ERROR "gradwire-server was built without libmicrohttpd, and its unit says --metrics: run tools/setup --server, "
+  message(FATAL_ERROR "gradwire-server was built without libmicrohttpd, and its unit says --metrics: run tools/setup, "
                       "configure and build again")
 endif()

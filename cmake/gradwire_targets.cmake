@@ -12,18 +12,6 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 
-# Uses ccache if it is installed. ccache does not know which processor -march=native means, so its namespace names the
-# processor.
-find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  set(processor "")
-  if(EXISTS /proc/cpuinfo)
-    file(STRINGS /proc/cpuinfo processor REGEX "^(model name|flags|Features)" LIMIT_COUNT 2)
-  endif()
-  string(MD5 processor "${CMAKE_HOST_SYSTEM_PROCESSOR} ${processor}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_NAMESPACE=gradwire-${processor}" "${CCACHE_PROGRAM}")
-endif()
-
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC looks for memory that it can use again from 1 GB on, not from 128 MB: a tenth less time, for 150 MB at most.
   add_compile_options("SHELL:--param ggc-min-heapsize=1000000")

@@ -22,9 +22,7 @@ namespace gradwire {
   }
 
 #if defined(__x86_64__)
-#ifdef GRADWIRE_KERNELS_baseline
 GRADWIRE_DECLARE_TABLES(baseline)
-#endif
 #ifdef GRADWIRE_KERNELS_avx2
 GRADWIRE_DECLARE_TABLES(avx2)
 #endif
@@ -51,19 +49,13 @@ std::vector<const Kernels<Real>*> find_kernels() {
   [[maybe_unused]] const bool v4 = v3 && __builtin_cpu_supports("avx512f") &&
                                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
                                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#ifdef GRADWIRE_KERNELS_baseline
   found.push_back(baseline::table<Real>());
-#endif
 #ifdef GRADWIRE_KERNELS_avx2
   if (v3) found.push_back(avx2::table<Real>());
 #endif
 #ifdef GRADWIRE_KERNELS_avx512
   if (v4) found.push_back(avx512::table<Real>());
 #endif
-  if (found.empty())
-    throw std::runtime_error(
-        "this gradwire was built for the processor of another machine (GRADWIRE_KERNELS=native); build it "
-        "here");
   return found;
 #elif defined(__aarch64__)
   return {neon::table<Real>()};
