@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/processes/process_fixture.h"
+#include "tests/support/test_seed.h"
 
 namespace gradwire {
 
@@ -43,7 +44,7 @@ class SiteTest : public ProcessTest {
     Process relay = start_relay("site");
     const std::string site = address_of("site");
     std::vector<Process> clients = start_clients(site);
-    std::mt19937 random(std::random_device{}());
+    std::mt19937 random(test_seed());
     for (int k = 0; k < kills; ++k) {
       ASSERT_TRUE(eventually([&, before = records()] {
         return records() > before || fs::exists(state() / "model.bin");

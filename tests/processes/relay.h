@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/support/fake_client.h"
+#include "tests/support/test_seed.h"
 
 namespace gradwire {
 
@@ -120,7 +121,7 @@ class Relay {
   std::uint64_t passed_ = 0;
   std::atomic<int> cuts_ = 0, resets_ = 0;
   std::atomic<double> reset_ = 0;
-  std::mt19937 random_{std::random_device{}()};
+  std::mt19937 random_{test_seed()};
   std::atomic<bool> stop_ = false;
   int listener_ = -1;
   std::string address_;

@@ -9,6 +9,7 @@
 #include "tests/processes/process_fixture.h"
 #include "tests/proto/snapshot_version.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/test_seed.h"
 
 namespace gradwire {
 namespace {
@@ -42,7 +43,7 @@ class RestartTest : public ProcessTest {
     std::string config = config_of(algorithm, steps) + more_of_server;
     if (is_asynchronous) config.erase(config.find("weights"), std::string("weights = \"samples\"\n").size());
     write_config(config);
-    std::mt19937 random(std::random_device{}());
+    std::mt19937 random(test_seed());
     Process server = start_server();
     std::vector<Process> clients = start_clients(address);
     ASSERT_TRUE(eventually([&] { return records() > 2; })) << server.log();

@@ -9,6 +9,7 @@
 
 #include "tests/processes/process_fixture.h"
 #include "tests/processes/relay.h"
+#include "tests/support/test_seed.h"
 
 namespace gradwire {
 namespace {
@@ -154,7 +155,7 @@ TEST_F(SurvivalTest, ResetsOfATenthOfTheConnectionsAtRandomMomentsChangeNoBit) {
   const auto started = std::chrono::steady_clock::now();
   std::vector<Process> clients = start_clients(relay.address());
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(test_seed());
   while (relay.resets() < wanted && !fs::exists(state() / "model.bin")) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 40'000));
     relay.reset(0.1);
