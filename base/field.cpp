@@ -6,6 +6,7 @@
 
 #include "base/config_error.h"
 #include "base/nearest.h"
+#include "base/printable.h"
 
 namespace gradwire {
 namespace {
@@ -50,9 +51,8 @@ bool is_one_of(std::span<const std::string_view> words, const Value& value) {
 void check_printable(const std::string& path, const Value& value) {
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr) return;
-  for (const char c : *text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      throw ConfigError(path, "no control characters can be here: " + describe(value));
+  if (has_control_characters(*text))
+    throw ConfigError(path, "no control characters can be here: " + describe(value));
 }
 
 bool is_nothing(const Value& value) {

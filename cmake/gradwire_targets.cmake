@@ -64,7 +64,7 @@ file(GLOB GRADWIRE_SEES_KINDS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/proto/con
 list(FILTER GRADWIRE_SEES_KINDS EXCLUDE REGEX "toml_reader")
 foreach(source engine/problems/problem experiments/optimum/f_star experiments/simulate/over_ranks experiments/simulate/prepare
         experiments/simulate/simulate experiments/support/results_dir fl_client/local_problem proto/report/columns
-        proto/report/json proto/report/log_limit proto/report/metrics_file proto/report/printable proto/report/summary)
+        proto/report/json proto/report/log_limit proto/report/metrics_file proto/report/summary)
   list(APPEND GRADWIRE_SEES_KINDS "${PROJECT_SOURCE_DIR}/${source}.cpp")
 endforeach()
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/value.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/registry/registry_file.h"
@@ -308,7 +309,7 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
   const Found found = find(state, registry);
   std::string text;
   const auto row = [&](const std::string& name, const std::string& value) {
-    text += name + std::string(12 - name.size(), ' ') + value + "\n";
+    text += name + std::string(12 - name.size(), ' ') + printable(value) + "\n";
   };
   const auto rows_of_clients = [&] {
     std::string name = "clients";

@@ -1,12 +1,15 @@
 #include "proto/config/experiment_file.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "proto/config/client_seconds.h"
 #include "proto/config/toml_reader.h"
 
@@ -16,13 +19,7 @@ namespace {
 constexpr std::size_t kLongestMessage = 500;
 
 // Makes one line of `text`, whatever control characters a key or a value holds.
-std::string one_line(std::string text) {
-  if (text.size() > kLongestMessage) text = text.substr(0, kLongestMessage) + "...";
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; },
-      ' ');
-  return text;
-}
+std::string one_line(const std::string& text) { return printable(text, kLongestMessage); }
 
 std::string path_of(const std::string& section, const std::string& key) {
   return section.empty() ? key : key.empty() ? section : section + "." + key;
@@ -224,7 +221,8 @@ std::string read_experiment_text(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string text(kMaxExperimentBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad()) throw ExperimentError(one_line(name + ": cannot be read"));
+  if (!in.is_open() || in.bad())
+    throw ExperimentError(one_line(name + ": cannot be read: " + std::strerror(errno)));
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMaxExperimentBytes)
     throw ExperimentError(one_line(name + ": is larger than 1 MB; an experiment file is a page of TOML"));

@@ -1,7 +1,10 @@
 #include "proto/report/json.h"
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 
+#include "base/printable.h"
 #include "proto/report/columns.h"
 
 namespace gradwire {
@@ -13,9 +16,19 @@ std::string dumped(const Json& json, int indent) {
 
 }  // namespace
 
-std::string json_text(const Json& json) { return dumped(json, 2) + "\n"; }
+std::string json_text(const Json& json) {
+  const std::string text = dumped(json, 2);
+  std::string safe;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    safe += printable(std::string_view(text).substr(begin, end - begin)) + "\n";
+    begin = end + 1;
+  }
+  return safe;
+}
 
-std::string json_line(const Json& json) { return dumped(json, -1); }
+// What printable() writes for a character is its escape in JSON, too.
+std::string json_line(const Json& json) { return printable(dumped(json, -1)); }
 
 void to_json(Json& json, const RoundRecord& record) {
   json = Json::object();

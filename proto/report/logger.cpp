@@ -15,8 +15,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "proto/report/json.h"
-#include "proto/report/printable.h"
 
 namespace gradwire {
 namespace {

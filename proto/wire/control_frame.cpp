@@ -3,6 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "base/printable.h"
 #include "proto/wire/wire.pb.h"
 #include "proto/wire/wire_fields.h"
 
@@ -58,12 +59,6 @@ Status parse_control(std::span<const std::byte> header, google::protobuf::Messag
   return Unit{};
 }
 
-std::string one_line(std::string_view text) {
-  std::string line(text.substr(0, kLongestLine));
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  if (text.size() > kLongestLine) line += "...";
-  return line;
-}
+std::string one_line(std::string_view text) { return printable(text, kLongestLine); }
 
 }  // namespace gradwire

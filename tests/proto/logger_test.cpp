@@ -140,7 +140,32 @@ TEST(LoggerTest, TextOfAPeerForgesNoLineAndMovesNoCursor) {
     logger.log("client 'a\n2026-01-01T00:00:00.000Z info: b\x1b[2J\x7f\xc2\x9b\xc3\xa9\xff'");
   });
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(without_time(lines[0]), "client 'a?2026-01-01T00:00:00.000Z info: b?[2J??\xc3\xa9\xEF\xBF\xBD'");
+  EXPECT_EQ(without_time(lines[0]),
+            "client 'a\\u000a2026-01-01T00:00:00.000Z info: b\\u001b[2J\\u007f\\u009b\xc3\xa9\\xff'");
+}
+
+TEST(LoggerTest, EveryWayOfSayingSomethingEscapesWhatDeceivesATerminal) {
+  const std::string text =
+                        "'a\xc2\x9b"
+                        "2J\xe2\x80\xae\xe2\x81\xa6z'",
+                    escaped = "'a\\u009b2J\\u202e\\u2066z'";
+  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+    const auto lines = lines_said([&] {
+      Logger logger("program", format, {.burst = 1, .window_ms = 1'000'000});
+      for (int k = 0; k < 2; ++k) logger.log(text);  // the second one is in the sum
+      logger.complain(text);
+      logger.fail(text, kFailed);
+      logger.fail(text, kBadUsage);
+    });
+    ASSERT_EQ(lines.size(), 5u);
+    for (const std::string& line : lines) {
+      EXPECT_NE(line.find(escaped), std::string::npos) << line;
+      EXPECT_EQ(line.find_first_of("\xc2\xe2"), std::string::npos) << line;
+      if (format == LogFormat::kJson) {
+        EXPECT_NE(Json::parse(line).at("message").get<std::string>().find(text), std::string::npos);
+      }
+    }
+  }
 }
 
 TEST(LoggerTest, BadUsageIsAnsweredWithoutATime) {
