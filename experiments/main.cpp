@@ -29,6 +29,7 @@
 #include "proto/config/experiment_file.h"
 #include "proto/report/build_info.h"
 #include "proto/report/logger.h"
+#include "proto/report/main_frame.h"
 
 namespace gradwire {
 namespace {
@@ -36,11 +37,15 @@ namespace {
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// The first Ctrl-C ends the run after its round; a second one ends the process.
+// Makes the first Ctrl-C end the run after its round, and a second one end the process. For commands that
+// look at stop_requested.
 void handle_signals() {
   struct sigaction action {};
-  action.sa_handler = [](int) { stop_requested = true; };
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  action.sa_handler = [](int signal) {
+    stop_requested = true;
+    end_on_signal(signal);
+  };
+  action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
@@ -297,6 +302,13 @@ void add_bench(CLI::App& app) {
 
 int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
   if (app.got_subcommand("bench")) return bench(app.get_subcommand("bench")->remaining());
+  if (app.got_subcommand("list")) {
+    std::cout << list_text(a.topic);
+    return 0;
+  }
+  if (app.got_subcommand("plot")) return plot(a);
+  if (const auto code = run_model_command(app, a.model, stop_requested)) return *code;
+  handle_signals();
   const Launch launch = launch_of(std::getenv);
   if (app.got_subcommand("run")) return run(a, launch, logger);
   if (app.get_subcommands().empty() && launch.processes > 1)
@@ -304,17 +316,10 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
                      std::to_string(launch.processes) + "; start it without mpirun or srun");
   if (app.got_subcommand("sweep")) return sweep(a, logger);
   if (app.got_subcommand("data")) return run_data_command(app, a.data, stop_requested);
-  if (const auto code = run_model_command(app, a.model, stop_requested)) return *code;
-  if (app.got_subcommand("plot")) return plot(a);
-  if (app.got_subcommand("list")) {
-    std::cout << list_text(a.topic);
-    return 0;
-  }
   return run_demo("results", Verbosity::kNormal, logger, stop_requested);
 }
 
 int main_of(int argc, char** argv) {
-  guard_standard_streams();
   Logger logger("gradwire", log_format(argc, argv));
   Arguments a;
   CLI::App app("gradwire: federated learning, simulated or over a network, with the same bits", "gradwire");
@@ -344,11 +349,10 @@ Examples:
     logger.complain(std::string(error.what()) + "; see gradwire " + command + "--help");
     return kBadUsage;
   }
-  handle_signals();
   return exit_code_of(logger, [&] { return dispatch(app, a, logger); });
 }
 
 }  // namespace
 }  // namespace gradwire
 
-int main(int argc, char** argv) { return gradwire::main_of(argc, argv); }
+int main(int argc, char** argv) { return gradwire::run_main("gradwire", argc, argv, gradwire::main_of); }

@@ -15,6 +15,7 @@
 #include "proto/config/duration_option.h"
 #include "proto/report/build_info.h"
 #include "proto/report/logger.h"
+#include "proto/report/main_frame.h"
 #include "proto/secure/identity.h"
 #include "proto/wire/address.h"
 #include "proto/wire/client_name.h"
@@ -43,10 +44,7 @@ bool others_may_read(const std::filesystem::path& file) {
   return !error && all != perms::unknown && (all & perms::others_read) != perms::none;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  gradwire::guard_standard_streams();
+int main_of(int argc, char** argv) {
   gradwire::Logger logger("gradwire-client", gradwire::log_format(argc, argv));
   gradwire::ClientOptions options;
   std::string data, test, identity, token;
@@ -146,3 +144,7 @@ int main(int argc, char** argv) {
     return logger.fail(error.what(), kFailed);
   }
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return gradwire::run_main("gradwire-client", argc, argv, main_of); }

@@ -6,13 +6,16 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "fl_server/access/server_identity.h"
 #include "proto/report/logger.h"
+#include "proto/report/main_frame.h"
 #include "proto/secure/certificates.h"
 
 namespace gradwire {
@@ -102,6 +105,9 @@ void init(const Arguments& a) {
   make_identity(a.folder, hosts_of(a), std::chrono::days(a.days));
   AllowList clients = clients_of(a.folder);
   for (std::uint32_t k = 0; k < a.clients; ++k) print_token(clients, "client-" + std::to_string(k), a);
+  // A token is printed once: where it is lost, init must begin from the start.
+  if (const std::string trouble = flush_standard_output(); !trouble.empty())
+    throw std::runtime_error(trouble);
   attempt.succeeded();
 }
 
@@ -142,7 +148,7 @@ void list_clients(const Arguments& a) {
       std::chrono::duration_cast<std::chrono::seconds>(AllowList::Clock::now().time_since_epoch()).count();
   for (const auto& [name, client] : clients_of(a.folder).all()) {
     const std::string standing = client ? standing_of(*client, now) : "not let in: " + client.error().message;
-    std::printf("%-24s %s\n", name.c_str(), standing.c_str());
+    std::printf("%-24s %s\n", printable(name).c_str(), printable(standing).c_str());
   }
 }
 

@@ -2,10 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <optional>
@@ -25,6 +26,7 @@
 #include "proto/report/build_info.h"
 #include "proto/report/json.h"
 #include "proto/report/logger.h"
+#include "proto/report/main_frame.h"
 #include "proto/report/metrics_file.h"
 #include "proto/store/folder_disk.h"
 #include "proto/wire/address.h"
@@ -115,7 +117,7 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
 void run_watched_relay(gradwire::RelayOptions options, const std::string& metrics) {
   if (!options.state.empty() && !gradwire::make_folder(options.state))
     throw std::invalid_argument("--state " + options.state.string() +
-                                ": is no folder and cannot be made one");
+                                ": is no folder and cannot be made one: " + std::strerror(errno));
   gradwire::Tally tally;
   const gradwire::Watch watch(tally, {options.state, metrics, options.log, gradwire::Watched::kRelay});
   options.tally = &tally;
@@ -190,10 +192,7 @@ std::string trouble_of(const gradwire::ServeOptions& options, const gradwire::Re
   return "";
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  gradwire::guard_standard_streams();
+int main_of(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "status") return show_status(argc, argv);
   if (argc > 1 && gradwire::is_identity_command(argv[1])) return gradwire::identity_command(argc, argv);
   gradwire::ServeOptions options;
@@ -270,7 +269,6 @@ int main(int argc, char** argv) {
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
   if (const std::string trouble = unused_option(app, is_relay); !trouble.empty())
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
   options.resume = !begin_anew;
   if (join_deadline_ms) options.join_deadline = std::chrono::milliseconds(*join_deadline_ms);
   options.log = [&](const gradwire::LogLine& line) { logger.log(line); };
@@ -299,3 +297,7 @@ int main(int argc, char** argv) {
     return logger.fail(error.what(), kFailed);
   }
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return gradwire::run_main("gradwire-server", argc, argv, main_of); }

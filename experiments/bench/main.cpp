@@ -12,6 +12,7 @@
 #include "experiments/support/results_dir.h"
 #include "proto/report/build_info.h"
 #include "proto/report/logger.h"
+#include "proto/report/main_frame.h"
 
 namespace gradwire {
 namespace {
@@ -36,7 +37,6 @@ int bench(const Arguments& a, const Launch& launch) {
 }
 
 int main_of(int argc, char** argv) {
-  guard_standard_streams();
   Logger logger("gradwire", log_format(argc, argv));
   Arguments a;
   CLI::App app("Measure how fast the parts are", "gradwire bench");
@@ -65,4 +65,4 @@ int main_of(int argc, char** argv) {
 }  // namespace
 }  // namespace gradwire
 
-int main(int argc, char** argv) { return gradwire::main_of(argc, argv); }
+int main(int argc, char** argv) { return gradwire::run_main("gradwire", argc, argv, gradwire::main_of); }

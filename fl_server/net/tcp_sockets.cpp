@@ -40,7 +40,8 @@ using Descriptor = asio::posix::stream_descriptor;
 constexpr std::size_t kMaxVectors = 16;        // of one system call
 constexpr std::size_t kLendsFrom = 64 * 1024;  // bytes: below, pinning pages costs more than copying them
 constexpr int kAcceptsPerWake = 64;
-constexpr std::size_t kDescriptorsOfFiles = 64;  // and of all else that is no connection
+constexpr std::array kSignals = {SIGINT, SIGTERM};  // ask to stop
+constexpr std::size_t kDescriptorsOfFiles = 64;     // and of all else that is no connection
 constexpr int kJobsWithoutTime =
     10'000;  // in a wait whose deadline has passed; busy peers may bring more for ever
 
@@ -186,6 +187,8 @@ class TcpSockets final : public SocketLayer {
     if (options.keep_signals) keep_signals();
   }
 
+  ~TcpSockets() override { give_signals_back(); }
+
   std::string address() const override { return address_; }
   std::size_t most_sockets() const override { return most_sockets_; }
   bool lends() const override { return lends_; }
@@ -203,7 +206,7 @@ class TcpSockets final : public SocketLayer {
     keep_signals();
     signals_.async_wait([this](const asio::error_code& error, int) {
       if (error) return;
-      signals_.clear();  // the next one ends the process
+      give_signals_back();  // the next one ends the process
       handler_->on_stop();
     });
   }
@@ -228,8 +231,18 @@ class TcpSockets final : public SocketLayer {
 
  private:
   void keep_signals() {
-    signals_.add(SIGINT);
-    signals_.add(SIGTERM);
+    if (keeps_signals_) return;
+    for (std::size_t k = 0; k < kSignals.size(); ++k) {
+      ::sigaction(kSignals[k], nullptr, &before_[k]);
+      signals_.add(kSignals[k]);
+    }
+    keeps_signals_ = true;
+  }
+  // Asio leaves signals with their default action, which process 1 of a container does not have.
+  void give_signals_back() {
+    signals_.clear();
+    if (!std::exchange(keeps_signals_, false)) return;
+    for (std::size_t k = 0; k < kSignals.size(); ++k) ::sigaction(kSignals[k], &before_[k], nullptr);
   }
   void accept_next() {
     acceptor_.async_wait(Descriptor::wait_read, [this](const asio::error_code& error) {
@@ -273,6 +286,8 @@ class TcpSockets final : public SocketLayer {
   Descriptor acceptor_{io_};
   asio::steady_timer timer_{io_};
   asio::signal_set signals_{io_};
+  bool keeps_signals_ = false;
+  std::array<struct sigaction, kSignals.size()> before_{};  // what the signals did before
 };
 
 }  // namespace

@@ -1,0 +1,71 @@
+#include "proto/report/main_frame.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <initializer_list>
+#include <iostream>
+#include <poll.h>
+#include <unistd.h>
+
+#include "proto/report/logger.h"
+
+namespace gradwire {
+namespace {
+
+constexpr int kSignalExit = 128;  // plus the signal: the exit code that shells show for it
+
+// Ends the process by the signal's default action. Process 1 has none, so it exits.
+void end_by(int signal) {
+  std::raise(signal);
+  ::_exit(kSignalExit + signal);
+}
+
+// Leaves signals alone that the parent process ignores, as nohup does.
+void end_on_signals() {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
+    struct sigaction now {};
+    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) end_on_signal(signal);
+  }
+}
+
+// Returns why nothing can be written, or 0. Some of the output is lost already: a line more does no harm.
+int trouble_of_standard_output() { return ::write(STDOUT_FILENO, "\n", 1) < 0 ? errno : 0; }
+
+bool reader_has_gone() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+}  // namespace
+
+void end_on_signal(int signal) {
+  struct sigaction action {};
+  action.sa_handler = end_by;
+  action.sa_flags = SA_RESETHAND | SA_NODEFER;
+  ::sigaction(signal, &action, nullptr);
+}
+
+std::string flush_standard_output() {
+  std::cout.flush();
+  const int error = std::fflush(stdout) != 0 ? errno : 0;
+  if (error == 0 && std::ferror(stdout) == 0 && std::cout.good()) return "";
+  if (reader_has_gone()) return "";
+  const int cause = error != 0 ? error : trouble_of_standard_output();
+  const std::string what = "standard output cannot be written";
+  return cause != 0 ? what + ": " + std::strerror(cause) : what + " in full; part of it is lost";
+}
+
+int run_main(const std::string& program, int argc, char** argv, int (*work)(int argc, char** argv)) {
+  guard_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
+  end_on_signals();
+  const int code = work(argc, argv);
+  const std::string trouble = flush_standard_output();
+  if (code != 0 || trouble.empty()) return code;
+  Logger(program, log_format(argc, argv)).complain(trouble);
+  return kFailed;
+}
+
+}  // namespace gradwire
