@@ -5,12 +5,12 @@
 #include <iterator>
 #include <map>
 #include <sstream>
-#include <thread>
 
 #include "experiments/support/results_dir.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/toml_reader.h"
 #include "proto/report/json.h"
+#include "proto/threads/processors.h"
 #include "proto/threads/thread_pool.h"
 
 namespace gradwire {
@@ -125,7 +125,7 @@ std::vector<fs::path> find_runs(std::span<const fs::path> paths) {
 
 std::vector<PlotRun> read_runs(std::span<const fs::path> folders, std::span<const std::string> wanted) {
   std::vector<PlotRun> runs(folders.size());
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t cores = usable_processors();
   ThreadPool pool(static_cast<unsigned>(std::clamp<std::size_t>(folders.size(), 1, cores)));
   pool.for_each(folders.size(), [&](unsigned, std::size_t k) { runs[k] = read_run(folders[k], wanted); });
   return runs;

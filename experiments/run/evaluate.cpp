@@ -6,13 +6,13 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "experiments/simulate/prepare.h"
 #include "experiments/simulate/simulate.h"
 #include "proto/config/experiment_file.h"
 #include "proto/report/json.h"
+#include "proto/threads/processors.h"
 
 namespace gradwire {
 
@@ -39,8 +39,7 @@ RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<boo
   std::optional<RoundRecord> found;
   RunObserver observer;
   observer.on_record = [&](const RoundRecord& record) { found = record; };
-  const unsigned threads =
-      request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned threads = request.threads > 0 ? request.threads : usable_processors();
   simulate(prepared(), false, threads, observer, stop);
   if (!found)
     throw std::runtime_error(request.model.string() +

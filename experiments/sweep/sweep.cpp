@@ -8,7 +8,6 @@
 #include <iterator>
 #include <mutex>
 #include <set>
-#include <thread>
 #include <unistd.h>
 
 #include "experiments/plot/plot.h"
@@ -19,6 +18,7 @@
 #include "experiments/sweep/shared_problems.h"
 #include "proto/report/json.h"
 #include "proto/store/whole_file.h"
+#include "proto/threads/processors.h"
 #include "proto/threads/thread_pool.h"
 
 namespace gradwire {
@@ -214,7 +214,7 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
                                        ? "failed: " + report.failed.back()
                                        : "failed for a reason that is named above: " + label));
   };
-  const unsigned jobs = request.jobs > 0 ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned jobs = request.jobs > 0 ? request.jobs : usable_processors();
   ThreadPool pool(static_cast<unsigned>(std::clamp<std::size_t>(to_do.size(), 1, jobs)));
   pool.for_each(to_do.size(), [&](unsigned, std::size_t item) {
     if (stop) return;
