@@ -1,6 +1,8 @@
 #include "fl_client/memory.h"
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -12,7 +14,8 @@ constexpr const char* kNameFile = "id";
 
 const std::filesystem::path& made(const std::filesystem::path& folder) {
   if (!make_folder(folder))
-    throw std::invalid_argument("--state " + folder.string() + ": is no folder and cannot be made one");
+    throw std::invalid_argument("--state " + folder.string() +
+                                ": is no folder and cannot be made one: " + std::strerror(errno));
   return folder;
 }
 

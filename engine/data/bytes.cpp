@@ -1,6 +1,8 @@
 #include "engine/data/bytes.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <new>
 #include <system_error>
@@ -39,7 +41,9 @@ class RawFile final : public ByteStream {
     if (std::filesystem::is_directory(path, error))
       throw DataError(name_ + ": is a folder; name a file in it");
     file_.open(path, std::ios::binary);
-    if (!file_) throw DataError(name_ + ": cannot be opened; check that it exists and may be read");
+    if (!file_)
+      throw DataError(name_ + ": cannot be opened: " + std::strerror(errno) +
+                      "; check that it exists and may be read");
   }
   std::size_t read(std::span<char> to) override {
     file_.read(to.data(), static_cast<std::streamsize>(to.size()));

@@ -1,8 +1,10 @@
 #include "experiments/optimum/f_star_file.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <unistd.h>
 #include <vector>
@@ -30,7 +32,7 @@ void add_file(Fnv1a& hash, const fs::path& file) {
   std::vector<char> block(1 << 20);
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0)
     hash.add({block.data(), static_cast<std::size_t>(in.gcount())});
-  if (!in.eof() || in.bad()) throw DataError(file.string() + ": cannot be read");
+  if (!in.eof() || in.bad()) throw DataError(file.string() + ": cannot be read: " + std::strerror(errno));
 }
 
 std::string read_whole(const fs::path& file) {

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/nearest.h"
@@ -18,6 +20,7 @@
 #include "experiments/support/results_dir.h"
 #include "proto/config/experiment_file.h"
 #include "proto/report/columns.h"
+#include "proto/store/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
@@ -39,9 +42,9 @@ void check_overwrite(const fs::path& file) {
 }
 
 void write_drawing(const fs::path& file, const std::string& text) {
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
-  if (!out) throw UsageError(file.string() + ": cannot be written; is the folder there, and is there space?");
+  const std::string_view bytes = text;
+  if (const Status status = disk_of(file)->write(file.filename().string(), std::span(&bytes, 1)); !status)
+    throw UsageError(status.error().message);
 }
 
 std::vector<fs::path> write_figure(const Figure& figure, const fs::path& svg, const PlotRequest& request) {

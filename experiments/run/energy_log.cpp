@@ -33,9 +33,10 @@ void EnergyLog::round(std::uint32_t done) {
 }
 
 EnergyUse EnergyLog::use() {
-  file_.flush();
+  std::string trouble = meter_.trouble();
+  if (file_.is_open() && !file_.flush()) trouble = "energy.csv could not be written to its end";
   const Energy now = meter_.read();
-  return {now.package, now.core, now.memory, meter_.trouble()};
+  return {now.package, now.core, now.memory, trouble};
 }
 
 }  // namespace gradwire

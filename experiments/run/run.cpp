@@ -1,10 +1,10 @@
 #include "experiments/run/run.h"
 
-#include <fstream>
 #include <new>
 #include <optional>
+#include <span>
 #include <stdexcept>
-#include <thread>
+#include <string_view>
 #include <utility>
 
 #include "engine/kernels/select.h"
@@ -19,6 +19,8 @@
 #include "proto/report/build_info.h"
 #include "proto/report/metrics_file.h"
 #include "proto/store/model_file.h"
+#include "proto/store/whole_file.h"
+#include "proto/threads/processors.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
@@ -72,9 +74,8 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
 }
 
 void write_text(const fs::path& file, const std::string& text) {
-  std::ofstream out(file, std::ios::binary);
-  out.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
-  if (!out) throw std::runtime_error(file.string() + ": cannot be written; is the disk full?");
+  const std::string_view bytes = text;
+  throw_if_failed(disk_of(file)->write(file.filename().string(), std::span(&bytes, 1)));
 }
 
 void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest& request, unsigned threads,
@@ -134,6 +135,21 @@ EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& prog
   return use;
 }
 
+// Says what of a run that failed is still there. Rethrows the error as it is if there is nothing. REQUIRES:
+// an exception is being handled.
+[[noreturn]] void fail_with_what_is_left(const std::string& error, std::uint32_t records, ResultsDir& folder,
+                                         Checkpoint& checkpoint) {
+  std::string left;
+  if (records > 1) {
+    folder.keep();
+    left = "; what was measured until then is in " + folder.work().string();
+  }
+  if (checkpoint.used() && checkpoint.has_snapshot())
+    left += "; the same command with --resume continues from the last checkpoint";
+  if (left.empty()) throw;
+  throw std::runtime_error(error + left);
+}
+
 Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) {
   Prepared prepared = request.prepare ? request.prepare(loaded) : prepare(loaded, request.ranks.get());
   try {
@@ -159,7 +175,7 @@ Checkpoint::Saved begin_or_resume(Checkpoint& checkpoint, Resume resume, Progres
 }
 
 unsigned threads_of(const RunRequest& request) {
-  return request.threads > 0 ? request.threads : std::max(1u, std::thread::hardware_concurrency());
+  return request.threads > 0 ? request.threads : usable_processors();
 }
 
 // `checkpoints`: of the first rank; all of them have what it saved.
@@ -260,17 +276,20 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   observer.on_note = [&](const LogLine& line) { progress.note(line); };
 
   RunReport report;
-  try {
+  const auto guard = [&](const auto& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      if (request.ranks != nullptr) throw;
+      fail_with_what_is_left(error.what(), records, folder, checkpoint);
+    }
+  };
+  guard([&] {
     report.result =
         is_networked(request.transport)
             ? run_over_tcp(prepared, request.transport, observer, stop)
             : simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
-  } catch (const std::exception& error) {
-    if (records < 2 || request.ranks != nullptr) throw;
-    folder.keep();
-    throw std::runtime_error(std::string(error.what()) + "; what was measured until then is in " +
-                             folder.work().string());
-  }
+  });
   progress.finish();
   if (const std::string share = evaluation_share(report.result.evaluation_seconds, report.result.seconds);
       !share.empty())
@@ -283,7 +302,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));
   std::optional<EnergyUse> used;
   if (energy) used = tell_energy(*energy, report.result, progress);
-  write_results(folder.work(), plan, request, threads, report.result, metrics, used);
+  guard([&] { write_results(folder.work(), plan, request, threads, report.result, metrics, used); });
   const bool has_energy = fs::exists(folder.work() / kEnergyFile);
   folder.publish();
   report.folder = folder.target();

@@ -13,6 +13,7 @@
 #include "experiments/support/scratch_folder.h"
 #include "proto/report/columns.h"
 #include "proto/store/model_file.h"
+#include "proto/store/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
@@ -88,7 +89,7 @@ class TcpRun {
     Experiment experiment = prepared_.experiment;
     // The same rows as in memory.
     experiment.evaluation.grad_norm = grad_norm_rows(experiment, /*over_network=*/false);
-    std::ofstream(config, std::ios::binary) << to_toml(experiment);
+    write_whole(config, to_toml(experiment));
     fs::create_directory(state_);
     const std::string option = secure_ ? "--transport tls" : "--transport tcp";
     const fs::path server = installed_program("gradwire-server", option),
@@ -131,7 +132,7 @@ class TcpRun {
     for (std::string token; std::getline(tokens, token); ++tokens_) {
       std::ofstream file(token_file(tokens_));
       fs::permissions(token_file(tokens_), fs::perms::owner_read | fs::perms::owner_write);
-      file << token << '\n';
+      if (!(file << token << '\n').flush()) fail(init, "made tokens, and they cannot be written");
     }
     if (tokens_ != clients) fail(init, "made too few tokens");
   }

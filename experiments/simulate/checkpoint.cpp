@@ -1,6 +1,10 @@
 #include "experiments/simulate/checkpoint.h"
 
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "experiments/support/results_dir.h"
@@ -11,6 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kMetrics = "metrics.csv";
+constexpr std::size_t kCopyBytes = 1 << 20;  // at a time
 
 fs::path folder_of(fs::path results) {
   results = fs::absolute(results).lexically_normal();
@@ -31,7 +36,8 @@ bool Checkpoint::exists() const { return fs::is_directory(folder_); }
 
 void Checkpoint::open() {
   if (lock_) return;
-  if (!make_folder(folder_)) throw std::runtime_error(folder_.string() + ": cannot be made");
+  if (!make_folder(folder_))
+    throw std::runtime_error(folder_.string() + ": cannot be made: " + std::strerror(errno));
   lock_.emplace(folder_);
 }
 
@@ -71,11 +77,27 @@ std::optional<Checkpoint::Saved> Checkpoint::find() {
 
 Status Checkpoint::prepare() {
   open();
-  const fs::path draft = folder_ / (std::string(kMetrics) + ".new");
-  fs::copy_file(metrics_, draft, fs::copy_options::overwrite_existing);
-  if (Status synced = disk_.sync(draft.filename().string()); !synced) return synced;
-  fs::rename(draft, folder_ / kMetrics);
-  return Unit{};
+  const std::string draft = std::string(kMetrics) + ".new";
+  std::ifstream in(metrics_, std::ios::binary);
+  if (!in) return Error{metrics_.string() + ": cannot be read: " + std::strerror(errno), true};
+  std::string block;
+  const auto next = [&] {
+    block.resize(kCopyBytes);
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    block.resize(static_cast<std::size_t>(in.gcount()));
+    return std::string_view(block);
+  };
+  Status copied = disk_.write_chunks(draft, next);
+  if (copied) copied = disk_.sync(draft);
+  if (copied) return disk_.rename(draft, kMetrics);
+  (void)disk_.remove(draft);  // the run needs the space
+  return copied;
+}
+
+bool Checkpoint::has_snapshot() {
+  if (!exists()) return false;
+  const Result<bool> found = journal_.is_there();
+  return found && *found;
 }
 
 void Checkpoint::remove() {

@@ -33,6 +33,8 @@ class Checkpoint {
   Journal& journal() { return journal_; }
   Status prepare();
   bool exists() const;
+  // Returns true if there is a snapshot from which --resume continues.
+  bool has_snapshot();
   // For a run that is over or starts from the beginning. Throws std::runtime_error where another process uses
   // the folder.
   void remove();

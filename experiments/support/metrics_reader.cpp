@@ -1,5 +1,7 @@
 #include "experiments/support/metrics_reader.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -11,7 +13,9 @@ namespace gradwire {
 std::vector<RoundRecord> read_metrics(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   const std::string name = file.string();
-  if (!in) throw std::runtime_error(name + ": cannot be read; a folder of results has a metrics.csv");
+  if (!in)
+    throw std::runtime_error(name + ": cannot be read: " + std::strerror(errno) +
+                             "; a folder of results has a metrics.csv");
   std::string line;
   std::getline(in, line);
   if (line.ends_with('\r')) line.pop_back();

@@ -1,7 +1,9 @@
 #include "experiments/support/metrics_table.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <stdexcept>
@@ -17,8 +19,11 @@ constexpr std::size_t kBlock = 1 << 20, kLongestLine = 64 << 10, kMostColumns = 
 class LineReader {
  public:
   explicit LineReader(const std::filesystem::path& file) : in_(file, std::ios::binary), name_(file.string()) {
-    if (!in_ || std::filesystem::is_directory(file))
-      throw std::runtime_error(name_ + ": cannot be read; a folder of results has a metrics.csv");
+    if (!in_)
+      throw std::runtime_error(name_ + ": cannot be read: " + std::strerror(errno) +
+                               "; a folder of results has a metrics.csv");
+    if (std::filesystem::is_directory(file))
+      throw std::runtime_error(name_ + ": is a folder; a folder of results has a metrics.csv");
   }
 
   // The next line without its newline, a view until the next call. False: no whole line is left.

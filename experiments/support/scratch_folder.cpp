@@ -1,7 +1,9 @@
 #include "experiments/support/scratch_folder.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -45,7 +47,8 @@ ScratchFolder::ScratchFolder() {
   remove_what_was_left(parent);
   std::string name = (parent / kTemplate).string();
   if (mkdtemp(name.data()) == nullptr)
-    throw std::runtime_error(name + ": cannot be made; set TMPDIR to a folder with space");
+    throw std::runtime_error(name + ": cannot be made: " + std::strerror(errno) +
+                             "; set TMPDIR to a folder with space");
   path_ = name;
   lock_.emplace(path_);
 }

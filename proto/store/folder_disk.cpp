@@ -30,7 +30,7 @@ std::string reason() {
   switch (errno) {
     case ENOSPC:
     case EFBIG:
-    case EDQUOT: return text + "; make room, then start again: the run goes on where it was";
+    case EDQUOT: return text + "; make room, then start again";
     case EROFS:
     case EACCES: return text + "; make it writable for this user, then start again";
     case EMFILE:
@@ -190,7 +190,11 @@ bool make_folder(const fs::path& folder) {
   const fs::path above = (whole.has_filename() ? whole : whole.parent_path()).parent_path();
   if (above == whole || !make_folder(above)) return false;
   fs::create_directory(folder, error);
-  if (!fs::is_directory(folder, error)) return false;
+  const int why = error.value();
+  if (!fs::is_directory(folder, error)) {
+    errno = why != 0 ? why : ENOTDIR;
+    return false;
+  }
   (void)FolderDisk(above)
       .sync_folder();  // ignores errors: we may not be allowed to read this folder, or it cannot sync
   return true;

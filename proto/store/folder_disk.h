@@ -44,7 +44,7 @@ class FolderDisk final : public Disk {
 };
 
 // Creates the folder and its missing parents, so that they survive a loss of power. False: the path is no
-// folder and cannot become one.
+// folder and cannot become one, and errno says why.
 bool make_folder(const std::filesystem::path& folder);
 
 // One process at a time holds it; the system releases it when the process ends, however it ends.
