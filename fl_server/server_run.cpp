@@ -1,6 +1,8 @@
 #include "fl_server/server_run.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -16,6 +18,7 @@
 #include "proto/report/summary.h"
 #include "proto/store/model_file.h"
 #include "proto/store/whole_file.h"
+#include "proto/threads/processors.h"
 #include "proto/threads/range_threads.h"
 #include "proto/wire/codec_context.h"
 
@@ -24,6 +27,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
+constexpr std::chrono::milliseconds kShortestWait{1}, kLongestWait{64};
 constexpr std::chrono::seconds kGoodbyeTime{10};  // for clients to hang up once the run is over
 
 std::vector<ProcessInfo> processes(const ClientTable& table) {
@@ -52,7 +56,33 @@ ZstdMode zstd_mode(const Experiment& e) {
 }
 
 // Threads that add up replies; with more, memory is no faster.
-unsigned threads_of_sums() { return std::min(8u, std::thread::hardware_concurrency()); }
+unsigned threads_of_sums() { return std::min(8u, usable_processors()); }
+
+// Does `work` on a thread of its own, while the hub serves its connections: clients that hear nothing for
+// long would hang up. Throws what `work` throws.
+template <class Work>
+void do_beside(Hub& hub, const Work& work) {
+  std::exception_ptr trouble;
+  std::atomic<bool> done = false;
+  std::thread thread;
+  try {
+    thread = std::thread([&] {
+      try {
+        work();
+      } catch (...) {
+        trouble = std::current_exception();
+      }
+      done = true;
+    });
+  } catch (const std::system_error&) {  // no thread can be made
+    return work();
+  }
+  // Looks often at first: most models are small.
+  for (std::chrono::milliseconds wait = kShortestWait; !done; wait = std::min(2 * wait, kLongestWait))
+    hub.wait(hub.now() + wait, [&] { return done.load(); });
+  thread.join();
+  if (trouble) std::rethrow_exception(trouble);
+}
 
 // Counts the replies that are of no use, and how long clients take to answer.
 template <class Real>
@@ -182,10 +212,11 @@ class RealRun final : public ServerRun {
           "\"every\" measures it in each, for which every client sends a whole gradient");
     if (durable_.recovered())
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
-    durable_.begin();
     const bool sums =
         takes_sums(*setup_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
     WatchedTransport<Real> transport(hub, context_, start, sums, registry_, tally_);
+    // The first snapshot of a large model takes a while. From here on clients know that the run has begun.
+    do_beside(hub, [this] { durable_.begin(); });
     tally_.rounds.set(plan_.experiment.run.rounds);
     tally_progress();
     round_began_ = std::chrono::steady_clock::now();
@@ -204,9 +235,11 @@ class RealRun final : public ServerRun {
       if (!share.empty() && options_.log) options_.log(share);
       summary.kernels = kernels(hub.table());
       summary.processes = processes(hub.table());
-      write_model<Real>(options_.state / "model.bin", half_->model());
-      write_whole(options_.state / "summary.json", summary_json(summary));
-      durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
+      do_beside(hub, [&] {
+        write_model<Real>(options_.state / "model.bin", half_->model());
+        write_whole(options_.state / "summary.json", summary_json(summary));
+        durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
+      });
     };
     hooks.on_over = write_results;
     hooks.seconds = RunClock(ledger_.totals.seconds);
