@@ -1,6 +1,8 @@
 #include "fl_server/serve.h"
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <random>
@@ -46,7 +48,8 @@ std::uint64_t draw_run() {
 // journal is there, which has all of it.
 bool claim(const std::filesystem::path& state, const std::string& name) {
   const std::string option = "--state " + state.string() + ": ";
-  if (!make_folder(state)) throw ExperimentError(option + "is no folder and cannot be made one");
+  if (!make_folder(state))
+    throw ExperimentError(option + "is no folder and cannot be made one: " + std::strerror(errno));
   const std::filesystem::path config = state / "config.toml";
   if (!std::filesystem::exists(config)) return true;
   std::string other;
@@ -207,6 +210,7 @@ class Serving {
     hub.times.min_bytes_per_second = limits.min_bytes_per_second;
     hub.quarantine.longest = std::chrono::seconds(limits.quarantine_s);
     hub.most_from_address = limits.connections_per_address;
+    if (identity_) hub.handshakes = handshake_rates(table.size());
     hub.staging_bytes = limits.staging_budget.bytes;
     return hub;
   }

@@ -23,6 +23,7 @@ Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
       quarantine(options.quarantine),
       quarantined_origins(limits_of_origins(options.quarantine)),
       homes(options.clients),
+      handshakes(options.handshakes),
       live(options.clients, nullptr),
       coming(options.clients, nullptr),
       connected(options.clients, false) {
@@ -73,7 +74,14 @@ Session& Hub::Impl::add_session() {
 }
 
 Channel Hub::Impl::on_channel(Session& relay, Connection& trunk, std::uint32_t channel) {
-  if (sessions.size() >= 4 * std::size_t{options.clients} + 2 * kExtraSockets) {
+  Opening& opening = openings.try_emplace(relay.id(), Opening::of(options.clients)).first->second;
+  const bool is_too_fast = !opening.permitted.take(now());
+  if (is_too_fast && !opening.refused.take(now())) {
+    relay.refuse(Ending::kCrowded, "it opens channels too fast, again and again", false,
+                 relay.on_misbehaviour());
+    return {};
+  }
+  if (is_too_fast || sessions.size() >= 4 * std::size_t{options.clients} + 2 * kExtraSockets) {
     const std::string full = error_frame("the server takes no more connections", false, kFullRetryMs);
     if (!trunk.writing()) trunk.send(Outgoing::control(gradwire::on_channel(full, channel)));
     return {};
@@ -256,6 +264,7 @@ void Hub::Impl::on_shut(Session& session) {
   newcomers.remove(session.id());
   if (!session.is_channel()) count_out(origin_of(session.link().peer()));
   adding.erase(session.id());
+  openings.erase(session.id());
   sessions.erase(session.id());
   if (relay != nullptr && relay->carries_nobody()) newcomers.add(relay->id(), relay->link().peer());
 }

@@ -12,6 +12,7 @@
 #include "fl_server/hub/client_table.h"
 #include "fl_server/hub/gate.h"
 #include "fl_server/hub/quarantine.h"
+#include "fl_server/hub/rate_limit.h"
 #include "fl_server/net/connection.h"
 #include "fl_server/net/tally.h"
 
@@ -43,6 +44,7 @@ struct HubOptions {
   std::uint64_t most_for_relay_bytes = 64 << 20;
   QuarantineLimits quarantine{};
   std::uint32_t most_from_address = 0;       // connections; 0: as many as from all
+  HandshakeRates handshakes{};               // of peers that speak TLS; no limit unless set
   std::uint64_t staging_bytes = UINT64_MAX;  // of payloads that arrive at the same time
 };
 
@@ -69,6 +71,10 @@ class HubEvents {
   virtual void on_left(ClientId client) = 0;
   virtual void on_stop() = 0;
 };
+
+// Limits that do not slow down `clients` clients that all come at once, from one address, and a while later
+// once more.
+HandshakeRates handshake_rates(std::uint32_t clients);
 
 class Hub {
  public:

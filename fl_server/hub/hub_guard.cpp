@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::uint32_t kCrowdedRetryMs = 1000;
 constexpr std::chrono::minutes kLongestOfOrigin{1};
+// Handshakes: beyond two of each client at once, and beyond all clients once in so many seconds.
+constexpr double kRefusedChannels = 1000;  // at once, of a relay that opens too many
+constexpr double kExtraHandshakes = 256, kPerAddressAndSecond = 50, kPerSecond = 200, kSecondsForAll = 30;
 
 std::uint32_t milliseconds_of(SteadyTime::duration time) {
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
@@ -18,6 +21,19 @@ std::uint32_t milliseconds_of(SteadyTime::duration time) {
 }
 
 }  // namespace
+
+HandshakeRates handshake_rates(std::uint32_t clients) {
+  const double at_once = kExtraHandshakes + 2.0 * clients;
+  const double per_second = clients / kSecondsForAll;
+  return {.from_address = {.per_second = kPerAddressAndSecond + per_second, .burst = at_once},
+          .in_all = {.per_second = kPerSecond + per_second, .burst = 2 * at_once}};
+}
+
+// A relay whose clients are too many is told so for a while. Then its connection is closed.
+Opening Opening::of(std::uint32_t clients) {
+  return {RateLimit(handshake_rates(clients).from_address),
+          RateLimit({.per_second = kPerAddressAndSecond, .burst = kRefusedChannels})};
+}
 
 QuarantineLimits limits_of_origins(QuarantineLimits limits) {
   limits.longest = std::min<SteadyTime::duration>(limits.longest, kLongestOfOrigin);
@@ -58,6 +74,15 @@ std::uint32_t Hub::Impl::on_offence(const Session& session) {
 
 std::uint32_t Hub::Impl::kept_out(const Session& session, const std::string& name) const {
   return name.empty() ? 0 : milliseconds_of(quarantine.left(culprit(session, name), now()));
+}
+
+bool Hub::Impl::wants(const std::string& peer) {
+  const std::string origin = origin_of(peer);
+  if (handshakes.take(origin, is_home(origin), now())) return true;
+  tally().end(Ending::kFromOneOrigin);
+  log(LogLine::warning("too many handshakes begin, the last one from " + origin +
+                       ": its connection is closed"));
+  return false;
 }
 
 void Hub::Impl::let_in(Session& session) {

@@ -16,10 +16,17 @@ namespace gradwire {
 // Of a whole address, from which an honest client may come, too.
 QuarantineLimits limits_of_origins(QuarantineLimits limits);
 
+// How fast a relay opens channels.
+struct Opening {
+  RateLimit permitted, refused;
+  static Opening of(std::uint32_t clients);
+};
+
 struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   Impl(HubOptions o, std::unique_ptr<SocketLayer> n);
   ~Impl() override;
 
+  bool wants(const std::string& peer) override;
   void on_accepted(std::unique_ptr<Socket> socket) override;
   void on_turned_away() override;
   void on_tick() override;
@@ -87,11 +94,13 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
   std::uint64_t sessions_so_far = 0;
   std::set<std::uint64_t> adding;                   // those of relays that add up replies
+  std::map<std::uint64_t, Opening> openings;        // by session of a relay
   Quarantine quarantine;                            // of names, ...
   Quarantine quarantined_origins;                   // ... and of addresses
   std::vector<std::string> homes;                   // by client: the origin that it joined from last
   std::map<std::string, std::size_t> clients_from;  // how many have this home
   std::map<std::string, std::size_t> open_from;     // sockets by origin, where their number is limited
+  HandshakeLimit handshakes;
   Newcomers newcomers;         // also relays without clients, and refused peers that still read why
   std::vector<Session*> live;  // by client: the connection that speaks for it, or null
   // By client, once the run has begun: the connection that will speak for it once that has joined; or null.

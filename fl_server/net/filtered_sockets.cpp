@@ -221,6 +221,7 @@ class FilteredSockets final : public SocketLayer, private SocketLayerHandler {
     handler_->on_accepted(filters_.accept ? wrap(std::move(socket), filters_.accept(), true)
                                           : std::move(socket));
   }
+  bool wants(const std::string& peer) override { return handler_->wants(peer); }
   void on_turned_away() override { handler_->on_turned_away(); }
   void on_tick() override {
     if (filters_.on_tick) filters_.on_tick();

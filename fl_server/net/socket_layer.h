@@ -62,6 +62,11 @@ class Socket {
 class SocketLayerHandler {
  public:
   virtual ~SocketLayerHandler() = default;
+  // Returns false if the connection of this peer, ADDRESS:PORT, is to be closed before it costs anything.
+  virtual bool wants(const std::string& peer) {
+    static_cast<void>(peer);
+    return true;
+  }
   virtual void on_accepted(std::unique_ptr<Socket> socket) = 0;
   // A peer was disconnected because this process can have no more sockets; called once a tick at most.
   virtual void on_turned_away() = 0;

@@ -260,7 +260,12 @@ class TcpSockets final : public SocketLayer {
         short_of_descriptors_ = true;
         return handler_->on_turned_away();
       }
-      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, peer_of(fd), lends_));
+      std::string peer = peer_of(fd);
+      if (!handler_->wants(peer)) {
+        ::close(fd);
+        continue;
+      }
+      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, std::move(peer), lends_));
     }
   }
   void tick_again() {

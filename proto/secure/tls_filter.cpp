@@ -10,6 +10,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kMostKept = 4096;  // bytes of a buffer that is empty
+// New keys that a peer may use: some, and more of them the more it sends.
+constexpr std::uint64_t kMostKeyUpdates = 32, kBytesOfAKey = std::uint64_t{16} << 20;
 
 using Buffer = std::vector<std::byte>;
 
@@ -141,14 +143,31 @@ TlsFilter::TlsFilter(SslPtr ssl, End end) : end_(end), ssl_(std::move(ssl)) {
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_app_data(ssl_.get(), this);
+  SSL_set_msg_callback(ssl_.get(), note_message);
+  SSL_set_msg_callback_arg(ssl_.get(), this);
   if (end_ == End::kClient) (void)shake_hands();  // says who it wants to speak to
 }
 
 // A connection that broke says nothing against its session, which OpenSSL else would not resume.
 TlsFilter::~TlsFilter() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
 
+void TlsFilter::note_message(int is_written, int, int type, const void* bytes, std::size_t size, SSL*,
+                             void* filter) {
+  if (is_written == 0 && type == SSL3_RT_HANDSHAKE && size > 0 &&
+      *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE)
+    ++static_cast<TlsFilter*>(filter)->key_updates_;
+}
+
+// New keys are due after hundreds of GB. A peer that asks for them all the time makes this end compute.
+Status TlsFilter::check_key_updates() const {
+  if (key_updates_ <= kMostKeyUpdates + arrived_ / kBytesOfAKey) return Unit{};
+  return Error{std::string("the ") + (end_ == End::kServer ? "client" : "server") +
+               " changes its keys again and again"};
+}
+
 Status TlsFilter::feed(std::span<const std::byte> arrived) {
   in_.insert(in_.end(), arrived.begin(), arrived.end());
+  arrived_ += arrived.size();
   if (!ready_)
     if (Status status = shake_hands(); !status) return status;
   return ready_ ? look_ahead() : Unit{};
@@ -172,6 +191,7 @@ Status TlsFilter::look_ahead() {
   std::size_t got = 0;
   const int result = SSL_read_ex(ssl_.get(), &next_, 1, &got);
   has_byte_ = result == 1;
+  if (Status status = check_key_updates(); !status) return status;
   if (has_byte_) return Unit{};
   const int error = SSL_get_error(ssl_.get(), result);
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_ZERO_RETURN) return Unit{};

@@ -1,6 +1,7 @@
 // One end of one TLS connection as a filter of bytes. For .cpp files of this room alone.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "proto/secure/openssl.h"
@@ -28,6 +29,9 @@ class TlsFilter final : public StreamFilter {
 
  private:
   static BIO_METHOD* method();
+  static void note_message(int is_written, int version, int type, const void* bytes, std::size_t size,
+                           SSL* ssl, void* filter);
+  Status check_key_updates() const;
   Status shake_hands();
   Status look_ahead();
   Error trouble(int result);
@@ -37,8 +41,9 @@ class TlsFilter final : public StreamFilter {
 
   const End end_;
   std::vector<std::byte> in_, out_;
-  std::size_t in_at_ = 0, out_at_ = 0;  // how much of them is used, or sent
-  std::byte next_{};                    // the next byte to read(), if has_byte_
+  std::size_t in_at_ = 0, out_at_ = 0;           // how much of them is used, or sent
+  std::uint64_t arrived_ = 0, key_updates_ = 0;  // from the peer: bytes, and new keys
+  std::byte next_{};                             // the next byte to read(), if has_byte_
   bool has_byte_ = false, ready_ = false;
   SslPtr ssl_;  // destroyed first: it may still write
 };

@@ -70,6 +70,7 @@ class SecureServer : public TcpTransportTest {
     options.log = [this](const LogLine& line) { lines.push_back(line.text); };
     options.gate = &identity_->gate();
     options.quarantine = quarantine;
+    options.handshakes = handshakes_;
     hub = std::make_unique<Hub>(options, identity_->secure(listen_on_tcp("127.0.0.1:0")));
     tls_ = std::make_unique<TlsClient>(TrustedServer{{}, realm()});
     work_ = [this] { turn(); };
@@ -119,6 +120,7 @@ class SecureServer : public TcpTransportTest {
 
   TemporaryFolder folder_;
   const std::filesystem::path place_ = folder_.path() / "identity";
+  HandshakeRates handshakes_{};
   std::unique_ptr<ServerIdentity> identity_;
   std::unique_ptr<TlsClient> tls_;
   std::function<void()> work_;
@@ -202,6 +204,30 @@ TEST_F(SecureQuarantine, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
   const auto welcome = log_in(other, b, b);
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->type, FrameType::kWelcome);
+}
+
+class SecureLimit : public SecureServer {
+ protected:
+  SecureLimit() {
+    handshakes_ = {.from_address = {.per_second = 1e-6, .burst = 3},
+                   .in_all = {.per_second = 1e-6, .burst = 3}};
+  }
+};
+
+TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsThoseThatAreThere) {
+  const Credentials who = enrolled("a");
+  Peer client(hub->address(), *tls_, work_);
+  ASSERT_EQ(log_in(client, who, who)->type, FrameType::kWelcome);
+  Peer second(hub->address(), *tls_, work_), third(hub->address(), *tls_, work_);
+  EXPECT_EQ(second.trouble() + third.trouble(), "");
+  for (int k = 0; k < 5; ++k) {
+    Peer late(hub->address(), *tls_, work_);
+    EXPECT_NE(late.trouble(), "");
+  }
+  EXPECT_TRUE(logged("too many handshakes begin, the last one from 127.0.0.1"));
+  EXPECT_TRUE(client.connection().write(FakeClient::join_frame()));
+  turn_for(milliseconds(50));
+  EXPECT_TRUE(hub->table().joined(0));
 }
 
 TEST_F(SecureServer, AProofIsGoodForOneConnection) {

@@ -1,6 +1,7 @@
 // Two filters that are fed with each other's bytes: what they let through, and whom they refuse.
 #include "proto/secure/tls.h"
 
+#include <array>
 #include <chrono>
 #include <gtest/gtest.h>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "base/random.h"
 #include "proto/secure/certificates.h"
+#include "proto/secure/openssl.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {
@@ -259,6 +261,47 @@ TEST_F(Tls, AServerThatAsksForCertificatesSpeaksWithWhoeverHasOneOfItsAuthority)
   EXPECT_EQ(certificate_in(folder_.path()).certificate, "");
   EXPECT_THROW(TlsServer(place / "server.pem", place / "server.key", TlsVersion::k13, place / "absent.pem"),
                std::invalid_argument);
+}
+
+TEST_F(Tls, EndsAConnectionWhosePeerChangesItsKeysAgainAndAgain) {
+  const auto one = server();
+  const Filter there = one->accept();
+  const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
+  const SslPtr ssl(SSL_new(context.get()));
+  BIO *const in = BIO_new(BIO_s_mem()), *const out = BIO_new(BIO_s_mem());
+  SSL_set_bio(ssl.get(), in, out);
+  SSL_set_connect_state(ssl.get());
+  const auto exchange = [&]() -> Status {
+    std::array<std::byte, 4096> bytes;
+    Status status = Unit{};
+    for (int got = BIO_read(out, bytes.data(), bytes.size()); got > 0 && status;
+         got = BIO_read(out, bytes.data(), bytes.size()))
+      status = there->feed(std::span(bytes).first(static_cast<std::size_t>(got)));
+    const auto answer = there->outgoing();
+    if (!answer.empty()) BIO_write(in, answer.data(), static_cast<int>(answer.size()));
+    there->sent(answer.size());
+    char plain = 0;
+    SSL_read(ssl.get(), &plain, 1);
+    return status;
+  };
+  for (int k = 0; k < 10 && !there->ready(); ++k) {
+    SSL_do_handshake(ssl.get());
+    ASSERT_TRUE(exchange());
+  }
+  ASSERT_TRUE(there->ready());
+  const auto change_keys = [&] {
+    EXPECT_EQ(SSL_key_update(ssl.get(), SSL_KEY_UPDATE_REQUESTED), 1);
+    EXPECT_EQ(SSL_do_handshake(ssl.get()), 1);
+    return exchange();
+  };
+  for (int k = 0; k < 20; ++k) ASSERT_TRUE(change_keys()) << "a few are good";
+  ASSERT_EQ(SSL_write(ssl.get(), "word", 4), 4);
+  ASSERT_TRUE(exchange());
+  EXPECT_EQ(read_all(*there), "word");
+  Status status = Unit{};
+  for (int k = 0; k < 100 && status; ++k) status = change_keys();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "the client changes its keys again and again");
 }
 
 TEST_F(Tls, GarbageIsAnErrorAndNothingElse) {
