@@ -125,7 +125,7 @@ class FullOutputTest : public ProcessTest {
 
 TEST_F(FullOutputTest, EveryCommandOfGradwireFails) {
   write_config();
-  std::ofstream(folder.path() / "sweep.toml") << kConfig << "[sweep]\nrun.seed = [1, 2]\n";
+  std::ofstream(folder.path() / "sweep.toml") << kConfig << "[sweep]\nseed = [1, 2]\n";
   run_well("gradwire", {"run", "run.toml", "--quiet", "--out", "out"});
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"--help"},
