@@ -78,6 +78,7 @@ class ClientSession::Impl {
   // Of the connection: how far the handshake has come.
   enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
+  bool first_request_ = false;     // the next one is the first of the connection
   bool takes_pieces_ = false;      // the server, and whoever is on the way
   std::uint32_t connections_ = 0;  // so far
 
@@ -186,8 +187,10 @@ std::string ClientSession::Impl::join() {
 
 Status ClientSession::Impl::start(std::span<const std::byte> header) {
   const std::string told(reinterpret_cast<const char*>(header.data()), header.size());
+  first_request_ = true;
   if (told == started_) {  // the same run: what this client remembers is still good
     part_.reset();
+    worker_->begin_connection();
     return Unit{};
   }
   wire::Start start;
@@ -205,6 +208,7 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
       return Error{"Start: the dimensions do not fit the experiment"};
     worker_.reset();  // the old worker uses the memory that the new one gets
     worker_ = make_worker(plan, part(), number_, memory_, told + "#" + std::to_string(number_));
+    worker_->begin_connection();
   } catch (const ConfigError& error) {
     return Error{"Start: " + error.key() + ": " + error.what()};
   }
@@ -245,6 +249,15 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   const auto received = worker_->receive(link, prefix, header);
   if (!received) return ClientEnding{false, received.error().message};
   asked_ = *received == Worker::Received::kRequest;
+  // Said to the server by an error message, which ends the connection: both logs have the line then.
+  if (std::exchange(first_request_, false) && worker_->finds_server_behind()) {
+    asked_ = false;
+    const std::string why = "the server has forgotten rounds that client " + std::to_string(number_) +
+                            " took part in: its --state was restored from an older copy, or its disk lost "
+                            "them; the run continues from what the server has";
+    (void)link.write(error_frame(why, false, 0));
+    return ClientEnding{false, why};
+  }
   if (asked_) return std::nullopt;
   wire::Received heard;
   heard.set_ticket(worker_->ticket());

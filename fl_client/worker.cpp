@@ -50,6 +50,14 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
   std::uint64_t ticket() const override { return orders_[last_].envelope.ticket; }
+  void begin_connection() override {
+    runtime_.expect_any_ticket();
+    newest_ = 0;
+  }
+  bool finds_server_behind() override {
+    return runtime_.is_ahead_of(orders_[last_].envelope) &&
+           std::exchange(said_behind_, runtime_.committed()) != runtime_.committed();
+  }
   std::uint64_t answered() const override { return answered_; }
 
   Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) override {
@@ -189,6 +197,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     const Result<Envelope<Real>> envelope = slot.finish();
     if (!envelope || !runtime_.accepts(*envelope)) return false;
     newest_ = envelope->ticket;
+    runtime_.expect_any_ticket();  // the server may have been restored from an older copy in between
     runtime_.handle(*envelope, scratch_);
     return true;
   }
@@ -210,7 +219,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   const Encoded* answer_ = nullptr;  // what was computed; null: there is no answer
   std::uint64_t answered_ = 0;
   Sent sent_;
-  std::uint64_t newest_ = 0;  // ticket of the last request that was remembered
+  std::uint64_t newest_ = 0;       // ticket of the last request that was remembered
+  std::uint64_t said_behind_ = 0;  // runtime_.committed() when finds_server_behind() was true last
   const bool keeps_no_state_;
   ClientMemory* const memory_;  // null: there is none, or nothing to remember
   const ClientId client_;

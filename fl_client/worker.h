@@ -23,12 +23,17 @@ class Worker {
   virtual ~Worker() = default;
 
   virtual std::uint64_t max_payload() const = 0;
+  // Forgets the order of requests: those of another connection follow.
+  virtual void begin_connection() = 0;
   enum class Received : std::uint8_t { kRequest, kGoodbye };
   // Takes in the Round frame with this head; it supersedes a request that was not taken up yet. An error ends
   // the connection. May be called while another thread computes.
   virtual Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) = 0;
   // Of the request received last.
   virtual std::uint64_t ticket() const = 0;
+  // Whether the request received last shows that the server has lost rounds that this client took part in.
+  // True once for each loss. REQUIRES: nothing is computed.
+  virtual bool finds_server_behind() = 0;
   // The request received last is answered in steps: it is taken up, the answer is computed, then sent or not,
   // and put away.
   // may_send_pieces: the server takes pieces of the answer (pieces()).

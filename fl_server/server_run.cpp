@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <random>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -216,7 +217,7 @@ class RealRun final : public ServerRun {
         takes_sums(*setup_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
     WatchedTransport<Real> transport(hub, context_, start, sums, registry_, tally_);
     // The first snapshot of a large model takes a while. From here on clients know that the run has begun.
-    do_beside(hub, [this] { durable_.begin(); });
+    do_beside(hub, [this] { durable_.begin(std::random_device{}()); });
     tally_.rounds.set(plan_.experiment.run.rounds);
     tally_progress();
     round_began_ = std::chrono::steady_clock::now();

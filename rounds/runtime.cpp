@@ -49,7 +49,8 @@ bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
 
 template <class Real>
 const Uplink<Real>* ClientRuntime<Real>::handle(const Envelope<Real>& envelope, Scratch<Real>& scratch) {
-  if (envelope.ticket < last_.ticket || envelope.ticket < evaluation_.ticket) return nullptr;  // late
+  if (envelope.ticket < newest_) return nullptr;  // late
+  newest_ = envelope.ticket;
   settle(envelope.committed);
   switch (envelope.request) {
     case Request::kRound: return reply(envelope, scratch);
@@ -75,6 +76,8 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
   // such a resync does not restore this process.
   const bool cried = last_.ticket == envelope.ticket && last_.answer == Answer::kNeedsState;
   if (envelope.resync != nullptr && (stateless_ || cried || envelope.committed == committed_)) {
+    // Nothing of a state that the server does not know may stay, such as a replica of other broadcasts.
+    if (!stateless_ && envelope.committed != committed_) half_ = make_client<Real>(setup_);
     half_->adopt(*envelope.resync, context);
     committed_ = envelope.committed;
   }
@@ -145,6 +148,7 @@ void ClientRuntime<Real>::drop_proposal() {
   pending_ = false;
   last_ = {};
   evaluation_ = {};
+  newest_ = 0;
 }
 
 template <class Real>
@@ -172,7 +176,7 @@ template <class Real>
 void ClientRuntime<Real>::swap_out(const KeptState<Real>* kept) {
   if (kept != nullptr) half_->swap_state(*kept);
   pending_ = false;
-  last_.ticket = evaluation_.ticket = 0;
+  last_.ticket = evaluation_.ticket = newest_ = 0;
   last_.answer = Answer::kReply;
 }
 

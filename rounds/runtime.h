@@ -23,6 +23,12 @@ class ClientRuntime {
 
   // Whether an envelope from a peer has the parts that handle() reads. In-process envelopes need no check.
   bool accepts(const Envelope<Real>& envelope) const;
+  // Whether the server names an older reply as used than it has named before: it has lost rounds.
+  bool is_ahead_of(const Envelope<Real>& envelope) const { return envelope.committed < committed_; }
+
+  // Forgets the order of tickets: the requests that follow come over another connection, perhaps from a
+  // server whose folder was restored from an older copy.
+  void expect_any_ticket() { newest_ = 0; }
 
   // Who is told of the values of the replies that follow while they are computed; null: nobody.
   void show_early(EarlyValues<Real>* to) { early_ = to; }
@@ -85,9 +91,10 @@ class ClientRuntime {
   bool stateless_, asynchronous_;
   EarlyValues<Real>* early_ = nullptr;
   std::uint64_t committed_ = 0;
-  bool pending_ = false;     // last_ is a proposal that waits for its commit
-  Uplink<Real> last_;        // the latest answer to a round
-  Uplink<Real> evaluation_;  // the latest answer to an evaluation
+  std::uint64_t newest_ = 0;  // ticket of the newest request; an older one is late
+  bool pending_ = false;      // last_ is a proposal that waits for its commit
+  Uplink<Real> last_;         // the latest answer to a round
+  Uplink<Real> evaluation_;   // the latest answer to an evaluation
 };
 
 }  // namespace gradwire

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kAbout = 1, kLedger = 2, kHalf = 3, kStage = 4;
 constexpr char kEndOfRun = 3;             // first byte of a record of end(); RoundRecords has those of rounds
-constexpr int kTicketsOfOneProcess = 32;  // bits: a restart begins above all tickets ever issued
+constexpr int kTicketsOfOneProcess = 24;  // bits: a restart begins above all tickets ever issued
 
 std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
   for (const Section& s : sections)
@@ -171,8 +171,11 @@ std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
 }
 
 template <class Real>
-void RunStore<Real>::begin() {
-  if (recovered_) ledger_.ticket = ((ledger_.ticket >> kTicketsOfOneProcess) + 1) << kTicketsOfOneProcess;
+void RunStore<Real>::begin(std::uint32_t jump) {
+  // 2, as the last process may have issued a few more tickets than its last record names.
+  if (recovered_)
+    ledger_.ticket = ((ledger_.ticket >> kTicketsOfOneProcess) + 2 + jump % kMostTicketJump)
+                     << kTicketsOfOneProcess;
   state_bytes_ = snapshot_now(RunStage::kRounds);
 }
 

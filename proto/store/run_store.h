@@ -88,9 +88,11 @@ class RunStore {
   // call it while the rounds go on.
   void before_snapshots(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
   // Of a server: to be called before the first round of this process, of a new run or of a recovered one.
-  // Tickets that an earlier process issued are never issued again, even if no record names them. Throws
-  // std::runtime_error.
-  void begin();
+  // Tickets that an earlier process issued are never issued again, even if no record names them. Ticket
+  // numbers of a recovered run skip ahead by `jump`, a random number: after two starts from copies of one
+  // folder the tickets differ, too. Throws std::runtime_error.
+  static constexpr std::uint32_t kMostTicketJump = 1U << 24;
+  void begin(std::uint32_t jump = 0);
   // LoopHooks::before_apply: a snapshot may read the half until here.
   void before_apply();
   // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Of a server: throws std::runtime_error
