@@ -72,6 +72,11 @@ void ClientTable::release(ClientId client) {
   entry = {};
 }
 
+void ClientTable::leave(ClientId client) {
+  joined_count_ -= clients_[client].joined ? 1 : 0;
+  clients_[client].joined = false;
+}
+
 Status ClientTable::restore(ClientId client, ClientInfo info, bool by_part) {
   if (const Result<ClientId> taken = take(client, info.name, by_part); !taken) return taken.error();
   return join(client, std::move(info));

@@ -53,6 +53,8 @@ class ClientTable {
                           std::optional<std::uint32_t> part_count, const Keeps& keeps = {});
   // Forgets who has the number: allowed until the run begins.
   void release(ClientId client);
+  // Forgets the data of the client, but not its name: another process may bring other data. The same.
+  void leave(ClientId client);
 
   // An error when this client came before with other data.
   Status join(ClientId client, ClientInfo info);

@@ -143,7 +143,7 @@ bool Hub::Impl::is_late(const Session& session, const Session* other) const {
 }
 
 // A new connection speaks for the client: tells the old one and disconnects it. For good, if the old one is
-// of another process and the new one has joined a run: else two processes would replace each other for ever.
+// of another process: else two processes would replace each other again and again.
 void Hub::Impl::replace(ClientId client, Session& session) {
   Session* old = std::exchange(live[client], &session);
   if (old == nullptr) return;
@@ -151,7 +151,7 @@ void Hub::Impl::replace(ClientId client, Session& session) {
   log(LogLine(name(client) + ": " + session.link().peer() + " takes the place of " + old->link().peer())
           .of_client(client));
   old->give_way("another process has connected as client " + std::to_string(client),
-                !start.empty() && !old->same_process(session));
+                !old->same_process(session));
 }
 
 // A client is connected from its Join on.
@@ -178,19 +178,12 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   }
   const Session* const relay = session.relay();
   newcomers.remove(relay != nullptr ? relay->id() : session.id());
-  // In a run a Hello replaces nobody: it may be stale, from a connection that its client has left.
-  if (live[*client] != nullptr && !start.empty()) {
-    if (Session* const other = std::exchange(coming[*client], &session); other != nullptr)
-      other->give_way("a newer connection has said that it is client " + std::to_string(*client), false);
-    return client;
+  // A Hello replaces no connection: it may be stale, from a connection that its client has left. A Join does.
+  if (live[*client] == nullptr) {
+    live[*client] = &session;
+  } else if (Session* const other = std::exchange(coming[*client], &session); other != nullptr) {
+    other->give_way("a newer connection has said that it is client " + std::to_string(*client), false);
   }
-  const bool again = live[*client] != nullptr;
-  replace(*client, session);
-  if (!again) return client;
-  live[*client] = nullptr;
-  table.release(*client);
-  client = table.assign(who, part_index, part_count, keeps);
-  if (client) live[*client] = &session;
   return client;
 }
 
@@ -213,6 +206,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
   const std::string process = session.link().peer() + ", process " + std::to_string(info.pid);
   if (options.check)
     if (Status status = options.check(info); !status) return status;
+  if (start.empty()) table.leave(client);  // until the run begins, the newest process says what data there is
   if (Status status = table.join(client, std::move(info)); !status) return status;
   if (coming[client] == &session) coming[client] = nullptr;
   if (live[client] != &session) replace(client, session);
@@ -332,7 +326,10 @@ void Hub::Impl::on_closed(Session& session, const std::string& why) {
     live[*client] = nullptr;
     set_connected(*client, false);
     if (options.watcher != nullptr) options.watcher->client_gone(*client, session.link().ending() ? "" : why);
-    if (start.empty()) table.release(*client);
+    if (start.empty()) {
+      live[*client] = std::exchange(coming[*client], nullptr);
+      live[*client] != nullptr ? table.leave(*client) : table.release(*client);
+    }
     if (session.state() == Session::State::kRounds && events != nullptr) events->on_left(*client);
   }
 }

@@ -103,7 +103,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   HandshakeLimit handshakes;
   Newcomers newcomers;         // also relays without clients, and refused peers that still read why
   std::vector<Session*> live;  // by client: the connection that speaks for it, or null
-  // By client, once the run has begun: the connection that will speak for it once that has joined; or null.
+  // By client: the connection that will speak for it once that has joined; or null.
   std::vector<Session*> coming;
   std::vector<bool> connected;  // by client
   std::uint64_t connected_count = 0;

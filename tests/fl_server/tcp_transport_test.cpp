@@ -217,6 +217,42 @@ TEST_F(TcpTransportTest, BeforeTheRunALostClientLeavesItsPlaceToAnother) {
   EXPECT_EQ(third.shake_hands("c"), 0u);
 }
 
+TEST_F(TcpTransportTest, BeforeTheRunTheNewestProcessStaysAndTheOtherIsToldToEnd) {
+  open();
+  FakeClient first = connect();
+  ASSERT_EQ(first.shake_hands("a"), 0u);
+  FakeClient second = connect();
+  second.send(FakeClient::hello_frame("a"));
+  ASSERT_TRUE(second.read_message()) << "its Welcome";
+  turn_for(milliseconds(30));
+  EXPECT_EQ(hub->table().joined_count(), 1u) << "a Hello replaces no client: it may be stale";
+  second.send(FakeClient::join_frame(11));
+  const auto refusal = first.read_refusal();
+  ASSERT_TRUE(refusal);
+  EXPECT_TRUE(refusal->fatal()) << "else both would replace each other again and again";
+  EXPECT_NE(refusal->message().find("another process has connected as client 0"), std::string::npos);
+  turn_for(milliseconds(30));
+  EXPECT_EQ(hub->table().joined_count(), 1u);
+  EXPECT_EQ(hub->table().info(0).sample_count, 11u) << "the newest process says what data there is";
+}
+
+TEST_F(TcpTransportTest, BeforeTheRunAProcessThatWaitsForAnotherTakesItsPlaceWhenThatLeaves) {
+  open();
+  FakeClient first = connect();
+  ASSERT_EQ(first.shake_hands("a"), 0u);
+  FakeClient second = connect();
+  second.send(FakeClient::hello_frame("a"));
+  ASSERT_TRUE(second.read_message());
+  first.hang_up();
+  turn_for(milliseconds(30));
+  EXPECT_EQ(hub->table().joined_count(), 0u);
+  FakeClient third = connect();
+  ASSERT_EQ(third.shake_hands("b"), 1u) << "number 0 is that of the second process";
+  second.send(FakeClient::join_frame(11));
+  ASSERT_TRUE(hub->gather(milliseconds(2000)));
+  EXPECT_EQ(hub->table().info(0).name, "a");
+}
+
 TEST_F(TcpTransportTest, GatherSaysWhoIsMissing) {
   open();
   FakeClient client = connect();
