@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <mutex>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -68,12 +70,52 @@ std::size_t raise_descriptor_limit() {
   return limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur / 2, kDescriptorsOfFiles);
 }
 
+// Looks up the name of one address, on a thread of its own: a resolver may take minutes.
+class NameLookup {
+ public:
+  explicit NameLookup(LookUp look_up) : look_up_(std::move(look_up)) {}
+
+  // Returns what the last lookup has found, and begins another one for the next call. Numbers need none.
+  Result<std::shared_ptr<addrinfo>> find(const Address& address) {
+    if (is_numeric(address.host)) return shared_from(look_up(address, AddressUse::kToConnect));
+    const std::lock_guard lock(shared_->mutex);
+    if (!std::exchange(shared_->busy, true)) {
+      try {
+        std::thread([shared = shared_, look_up = look_up_, address] {
+          auto found = shared_from(look_up(address));
+          const std::lock_guard done(shared->mutex);
+          shared->found = std::move(found);
+          shared->busy = false;
+        }).detach();
+      } catch (const std::system_error& error) {
+        shared_->busy = false;
+        return Error{std::string("its name cannot be looked up: ") + error.what()};
+      }
+    }
+    return shared_->found;
+  }
+
+ private:
+  static Result<std::shared_ptr<addrinfo>> shared_from(Result<AddressList> found) {
+    if (!found) return found.error();
+    return std::shared_ptr<addrinfo>(std::move(*found));
+  }
+
+  struct Shared {
+    std::mutex mutex;
+    bool busy = false;
+    Result<std::shared_ptr<addrinfo>> found = Error{"its name is being looked up"};
+  };
+  const LookUp look_up_;
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();  // the thread may outlive this object
+};
+
 // A socket that is being connected. If the name has several addresses, `turn` picks one: the next one may
 // answer where this one does not.
-Result<int> begin_connection(const std::string& address, std::size_t turn) {
+Result<int> begin_connection(const std::string& address, NameLookup& lookup, std::size_t turn) {
   const auto parsed = parse_address(address, AddressUse::kToConnect);
   if (!parsed) return parsed.error();
-  const auto found = look_up(*parsed, AddressUse::kToConnect);
+  const auto found = lookup.find(*parsed);
   if (!found) return Error{address + ": " + found.error().message};
   std::size_t count = 0;
   for (const addrinfo* where = found->get(); where != nullptr; where = where->ai_next) ++count;
@@ -183,7 +225,8 @@ class TcpSockets final : public SocketLayer {
   TcpSockets(const std::string& address, const TcpOptions& options)
       : listener_(std::in_place, address),
         address_(listener_->address()),
-        lends_(options.lends && LentMemory::of(listener_->fd()) != nullptr) {
+        lends_(options.lends && LentMemory::of(listener_->fd()) != nullptr),
+        lookup_(options.look_up) {
     if (options.keep_signals) keep_signals();
   }
 
@@ -216,7 +259,7 @@ class TcpSockets final : public SocketLayer {
     listener_.reset();
   }
   Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
-    const Result<int> fd = begin_connection(address, connections_++);
+    const Result<int> fd = begin_connection(address, lookup_, connections_++);
     if (!fd) return fd.error();
     return std::unique_ptr<Socket>(std::make_unique<TcpSocket>(io_, *fd, address, lends_));
   }
@@ -282,6 +325,7 @@ class TcpSockets final : public SocketLayer {
   const std::string address_;
   const bool lends_;
   const std::size_t most_sockets_ = raise_descriptor_limit();
+  NameLookup lookup_;
   std::size_t connections_ = 0;  // begun
   SocketLayerHandler* handler_ = nullptr;
   std::chrono::milliseconds tick_{0};

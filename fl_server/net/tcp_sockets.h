@@ -1,17 +1,23 @@
 // TCP sockets of the operating system as a SocketLayer; one thread, Asio inside.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "fl_server/net/socket_layer.h"
+#include "proto/wire/address.h"
 
 namespace gradwire {
+
+// Returns the addresses to connect to. May wait: it is called on a thread of its own.
+using LookUp = std::function<Result<AddressList>(const Address&)>;
 
 struct TcpOptions {
   bool keep_signals = false;  // from now on SIGINT and SIGTERM do not end the process, but wait for start()
   // Long messages are sent from where they lie, without a copy in the kernel (MSG_ZEROCOPY), where it can.
   bool lends = false;
+  LookUp look_up = [](const Address& address) { return gradwire::look_up(address, AddressUse::kToConnect); };
 };
 
 // Listens on HOST:PORT, [V6]:PORT or :PORT (all interfaces); port 0: any that is free. Throws

@@ -1,4 +1,7 @@
 // The server's transport: rounds, and clients that come and go.
+#include <future>
+#include <thread>
+
 #include "tests/fl_server/tcp_fixture.h"
 
 namespace gradwire {
@@ -265,6 +268,33 @@ TEST_F(TcpTransportTest, GatherSaysWhoIsMissing) {
               std::string::npos)
         << error.what();
   }
+}
+
+// A resolver that does not answer must not stop the clients of a relay.
+TEST(TcpSockets, ConnectToANameWithoutWaitingForTheResolver) {
+  std::promise<void> answers;
+  const std::shared_future<void> answered = answers.get_future().share();
+  TcpOptions options;
+  options.look_up = [answered](const Address& address) {
+    answered.wait();
+    return look_up({"127.0.0.1", address.port}, AddressUse::kToConnect);
+  };
+  const auto server = listen_on_tcp("127.0.0.1:0");
+  const std::string port = server->address().substr(server->address().rfind(':'));
+  const auto sockets = listen_on_tcp("127.0.0.1:0", options);
+  for (int k = 0; k < 3; ++k) {
+    const auto socket = sockets->connect("server.example" + port);
+    ASSERT_FALSE(socket);
+    EXPECT_EQ(socket.error().message, "server.example" + port + ": its name is being looked up");
+  }
+  EXPECT_TRUE(sockets->connect("127.0.0.1" + port)) << "numbers need no resolver";
+  answers.set_value();
+  Result<std::unique_ptr<Socket>> socket = Error{""};
+  for (int k = 0; k < 10'000 && !socket; ++k) {
+    socket = sockets->connect("server.example" + port);
+    if (!socket) std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_TRUE(socket);
 }
 
 }  // namespace
