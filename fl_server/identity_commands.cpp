@@ -1,14 +1,20 @@
 #include "fl_server/identity_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <fcntl.h>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -17,13 +23,14 @@
 #include "proto/report/logger.h"
 #include "proto/report/main_frame.h"
 #include "proto/secure/certificates.h"
+#include "proto/store/folder_disk.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
 struct Arguments {
-  std::string folder, name, relay, out;
+  std::string folder, name, relay, out, role;
   std::vector<std::string> hosts;
   std::uint32_t clients = 0;
   int days = 365, valid_hours = 7 * 24;
@@ -73,35 +80,73 @@ void print_token(AllowList& clients, const std::string& name, const Arguments& a
   std::printf("%s\n", clients.invite(name, std::chrono::hours(a.valid_hours)).text().c_str());
 }
 
-// What a command makes in a folder. Where it fails, that is removed again, so that the command can be
-// repeated; what was there before stays.
+// Makes files in a folder, as the only process. Where it fails, they are removed again, so that the command
+// can be repeated; what was there before stays. After a kill a mark says that the folder is unfinished.
 class Attempt {
  public:
+  // Throws std::runtime_error.
   Attempt(fs::path folder, const std::vector<const char*>& files) : folder_(std::move(folder)) {
     std::error_code ignored;
+    makes_folder_ = !fs::exists(folder_, ignored);
+    if (!make_folder(folder_))
+      throw std::runtime_error(folder_.string() + ": is no folder and cannot be made one");
+    lock();
     for (const char* file : files)
       if (!fs::exists(folder_ / file, ignored)) makes_.push_back(folder_ / file);
-    makes_folder_ = !fs::exists(folder_, ignored);
   }
   ~Attempt() {
     std::error_code ignored;
-    if (succeeded_) return;
-    for (const fs::path& made : makes_) fs::remove_all(made, ignored);
-    if (makes_folder_) fs::remove(folder_, ignored);  // unless somebody has put something into it
+    if (!succeeded_) {
+      for (const fs::path& made : makes_) fs::remove_all(made, ignored);
+    }
+    if (succeeded_ || !continues_) fs::remove(mark(), ignored);
+    ::close(fd_);
+    if (!succeeded_ && makes_folder_) fs::remove(folder_, ignored);  // unless it holds anything
   }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
+  // Whether an earlier process was killed here.
+  bool continues() const { return continues_; }
   void succeeded() { succeeded_ = true; }
 
  private:
+  static constexpr int kTries = 5;
+
+  fs::path mark() const { return folder_ / ".unfinished"; }
+  void lock() {
+    for (int k = 0; k < kTries; ++k) {
+      fd_ = ::open(mark().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+      if (fd_ < 0) throw std::runtime_error(mark().string() + ": " + std::strerror(errno));
+      struct stat opened {
+      }, named{};
+      const bool is_held = ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
+      const bool is_there =
+          ::fstat(fd_, &opened) == 0 && ::lstat(mark().c_str(), &named) == 0 && opened.st_ino == named.st_ino;
+      if (is_held && is_there) {
+        continues_ = opened.st_size > 0;
+        if (::write(fd_, "?", 1) == 1) return;
+      }
+      ::close(fd_);
+      if (!is_held) break;  // else the process that had the mark has just removed it
+    }
+    throw std::runtime_error(
+        folder_.string() +
+        ": another gradwire-server makes an identity in it at the moment; see what it says");
+  }
+
   const fs::path folder_;
   std::vector<fs::path> makes_;
-  bool makes_folder_ = false, succeeded_ = false;
+  bool makes_folder_ = false, continues_ = false, succeeded_ = false;
+  int fd_ = -1;
 };
 
 void init(const Arguments& a) {
   Attempt attempt(a.folder, {"ca.key", "ca.pem", "server.key", "server.pem", "clients"});
+  if (!attempt.continues() && holds_identity(a.folder))
+    throw std::runtime_error(
+        a.folder +
+        ": holds an identity; enroll clients with gradwire-server enroll, or choose another folder");
   make_identity(a.folder, hosts_of(a), std::chrono::days(a.days));
   AllowList clients = clients_of(a.folder);
   for (std::uint32_t k = 0; k < a.clients; ++k) print_token(clients, "client-" + std::to_string(k), a);
@@ -116,6 +161,8 @@ void enroll(const Arguments& a) {
   if (a.relay.empty()) return print_token(clients, a.name, a);
   clients.check_may_enroll(a.name);
   Attempt attempt(a.relay, {"server.key", "server.pem", "client.key", "client"});
+  if (attempt.continues())  // a key that was not enrolled yet: check_may_enroll()
+    for (const char* file : {"client.key", "client"}) fs::remove(fs::path(a.relay) / file);
   make_relay_identity(a.folder, a.name, a.relay, hosts_of(a), std::chrono::days(a.days));
   attempt.succeeded();
   std::printf(
@@ -137,7 +184,9 @@ std::string standing_of(const AllowedClient& client, std::int64_t now) {
   switch (client.standing) {
     case AllowedClient::Standing::kInvited:
       return client.token_expires < now ? "invited, its token has expired" : "invited";
-    case AllowedClient::Standing::kEnrolled: return "enrolled, key " + client.key.text();
+    case AllowedClient::Standing::kEnrolled:
+      return (client.role == Login::Role::kRelay ? "enrolled as a relay, key " : "enrolled, key ") +
+             client.key.text();
     case AllowedClient::Standing::kRevoked: return "revoked";
   }
   return "";
@@ -195,6 +244,21 @@ Example:
        add_folder(app, a);
      },
      [](const Arguments& a) { clients_of(a.folder).revoke(a.name); }},
+    {"role", "Says whether an enrolled key is let in as a client or as a relay.",
+     R"(
+Example:
+  gradwire-server role site-3 relay --identity identity      for a relay that enrolled before keys had roles)",
+     [](CLI::App& app, Arguments& a) {
+       add_name(app, a);
+       app.add_option("ROLE", a.role, "client or relay")
+           ->type_name("")
+           ->required()
+           ->check(CLI::IsMember({"client", "relay"}));
+       add_folder(app, a);
+     },
+     [](const Arguments& a) {
+       clients_of(a.folder).set_role(a.name, a.role == "relay" ? Login::Role::kRelay : Login::Role::kClient);
+     }},
     {"renew", "Makes a new certificate; a server that runs takes it for the connections that come then.",
      R"(
 Examples:

@@ -54,7 +54,7 @@ The same and more for Prometheus, at http://127.0.0.1:9700/metrics:
 Clients on other machines: TLS, and every client proves who it is:
   gradwire-server init identity --clients 10
   gradwire-server experiment.toml --listen 0.0.0.0:7000 --state run1 --identity identity
-More commands: enroll, revoke, renew, certify, clients (each with --help).
+More commands: enroll, revoke, role, renew, certify, clients (each with --help).
 Clients of a site that has one way out connect to a relay in place of the server:
   gradwire-server --upstream HOST:7000 --listen 0.0.0.0:7001 --identity relay-identity
 Exit codes: 0 done, or stopped; 2 the command line, the experiment or the data must be mended; 1 anything else)";

@@ -6,10 +6,10 @@
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <sys/file.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -23,17 +23,34 @@ namespace {
 using Standing = AllowedClient::Standing;
 
 constexpr std::string_view kStandings[] = {"invited", "enrolled", "revoked"};
+constexpr std::string_view kRelayRole = "relay";
 constexpr std::string_view kSuffix = ".client";
 constexpr std::size_t kLongestFile = 4096;
 constexpr std::chrono::seconds kClockTells{2};  // from one change of a folder to another with a later time
+constexpr std::chrono::seconds kCommandWaits{10};
+constexpr std::chrono::milliseconds kTryAgain{10};
 
 // One change at a time, of any process; a reader needs none.
 class FolderTurn {
  public:
-  explicit FolderTurn(const fs::path& folder)
-      : fd_(::open((folder / ".turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-    if (fd_ < 0 || ::flock(fd_, LOCK_EX) != 0)
-      throw std::runtime_error(folder.string() + ": " + std::strerror(errno));
+  // Throws std::runtime_error if another process has it for longer than `patience`. A server has none: its
+  // thread serves all clients.
+  explicit FolderTurn(const fs::path& folder, std::chrono::milliseconds patience = kCommandWaits)
+      : fd_(::open((folder / ".turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
+                   0600)) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(kTryAgain);
+        continue;
+      }
+      const std::string why =
+          errno == EWOULDBLOCK ? "another process changes the list of clients at the moment (it holds .turn)"
+                               : std::strerror(errno);
+      ::close(fd_);
+      throw std::runtime_error(folder.string() + ": " + why + "; try again");
+    }
+    if (fd_ < 0) throw std::runtime_error((folder / ".turn").string() + ": " + std::strerror(errno));
   }
   ~FolderTurn() { ::close(fd_); }
   FolderTurn(const FolderTurn&) = delete;
@@ -49,6 +66,7 @@ std::string text_of(const AllowedClient& client) {
     text += "token_hash " + to_base64(client.token_hash) + "\ntoken_expires " +
             std::to_string(client.token_expires) + "\n";
   if (client.standing == Standing::kEnrolled) text += "key " + client.key.text() + "\n";
+  if (client.role == Login::Role::kRelay) text += "role " + std::string(kRelayRole) + "\n";
   return text;
 }
 
@@ -72,6 +90,7 @@ std::optional<AllowedClient> parse_client(std::string_view text) {
   const auto* const standing = std::find(std::begin(kStandings), std::end(kStandings), fields["standing"]);
   if (standing == std::end(kStandings)) return std::nullopt;
   client.standing = static_cast<Standing>(standing - std::begin(kStandings));
+  if (fields["role"] == kRelayRole) client.role = Login::Role::kRelay;
   const std::string_view expires = fields["token_expires"];
   if (client.standing == Standing::kInvited &&
       (!read_digest(fields["token_hash"], client.token_hash) ||
@@ -106,14 +125,10 @@ AllowList::AllowList(fs::path folder, std::string realm, Log log)
 
 Result<std::optional<AllowedClient>> AllowList::find(const std::string& name) const {
   if (!check_enrolled_name(name)) return std::optional<AllowedClient>();
-  std::ifstream in(file(name), std::ios::binary);
-  if (!in)
-    return errno == ENOENT ? Result<std::optional<AllowedClient>>(std::nullopt)
-                           : Error{file(name).string() + ": " + std::strerror(errno), true};
-  std::string text(kLongestFile, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  auto client = parse_client(text);
+  const Result<std::optional<std::string>> text = read_plain(file(name), kLongestFile);
+  if (!text) return text.error();
+  if (!*text) return std::optional<AllowedClient>();
+  auto client = parse_client(**text);
   if (!client) return Error{file(name).string() + ": is damaged; revoke the client and enroll it again"};
   return client;
 }
@@ -152,14 +167,25 @@ void AllowList::revoke(const std::string& name) {
   write(name, client);
 }
 
-void AllowList::enroll(const std::string& name, const PublicKey& key) {
+void AllowList::enroll(const std::string& name, const PublicKey& key, Login::Role role) {
   check_may_enroll(name);  // before anything: a wrong name makes no file
   const FolderTurn turn(folder_);
   check_may_enroll(name);
   AllowedClient client;
   client.standing = Standing::kEnrolled;
   client.key = key;
+  client.role = role;
   write(name, client);
+}
+
+void AllowList::set_role(const std::string& name, Login::Role role) {
+  const FolderTurn turn(folder_);
+  auto found = find(name);
+  if (!found) throw std::runtime_error(found.error().message);
+  if (!*found || (*found)->standing != Standing::kEnrolled)
+    throw std::runtime_error("'" + name + "' has not enrolled; gradwire-server clients lists who has");
+  (*found)->role = role;
+  write(name, **found);
 }
 
 std::map<std::string, Result<AllowedClient>> AllowList::all() const {
@@ -189,22 +215,15 @@ Status AllowList::admit_one(const Login& login) {
   const auto message = login_message(realm_, login.name, login.key, login.nonce);
   if (!verify(login.key, message, login.proof.signature))
     return Error{"the signature of '" + login.name + "' is wrong"};
-  const FolderTurn turn(folder_);
-  const auto found = find(login.name);
-  if (!found) return found.error();
-  if (!*found) return Error{"'" + login.name + "' is no client of this server; its operator must enroll it"};
-  AllowedClient client = **found;
-  switch (client.standing) {
-    case Standing::kRevoked: return Error{"'" + login.name + "' was revoked"};
-    case Standing::kEnrolled:
-      if (client.key == login.key) return Unit{};
-      return Error{"'" + login.name + "' enrolled with another key" +
-                   (login.proof.token_mac ? ": a token is good once, and this one was used before" : "") +
-                   "; its operator must revoke and enroll it again"};
-    case Standing::kInvited: break;
-  }
+  // Only an enrolment changes the list: all other logins need no turn.
+  if (const Result<bool> known = admits_known(login); !known || *known)
+    return known ? Status(Unit{}) : known.error();
   if (!login.proof.token_mac)
     return Error{"'" + login.name + "' has not enrolled yet: start it with its --token"};
+  const FolderTurn turn(folder_, std::chrono::milliseconds(0));
+  if (const Result<bool> known = admits_known(login); !known || *known)  // it may have enrolled meanwhile
+    return known ? Status(Unit{}) : known.error();
+  AllowedClient client = **find(login.name);
   if (!same_secret(*login.proof.token_mac, mac(client.token_hash, message)))
     return Error{"'" + login.name + "' has another token than the last one made for it"};
   if (now_seconds() > client.token_expires)
@@ -214,6 +233,29 @@ Status AllowList::admit_one(const Login& login) {
   write(login.name, client);  // before anything else: a token is good once
   if (log_) log_("'" + login.name + "' has enrolled, with the key " + login.key.text());
   return Unit{};
+}
+
+// False: it is invited, and has not enrolled yet.
+Result<bool> AllowList::admits_known(const Login& login) const {
+  const auto found = find(login.name);
+  if (!found) return found.error();
+  if (!*found) return Error{"'" + login.name + "' is no client of this server; its operator must enroll it"};
+  const AllowedClient& client = **found;
+  if (client.standing == Standing::kRevoked) return Error{"'" + login.name + "' was revoked"};
+  if (client.standing == Standing::kEnrolled && !(client.key == login.key))
+    return Error{"'" + login.name + "' enrolled with another key" +
+                 (login.proof.token_mac ? ": a token is good once, and this one was used before" : "") +
+                 "; its operator must revoke and enroll it again"};
+  if (client.role != login.role)
+    return Error{
+        login.role == Login::Role::kRelay
+            ? "'" + login.name +
+                  "' may come as a client, not as a relay; the operator of the server makes the "
+                  "identity of a relay with gradwire-server enroll NAME --relay OUT; a relay that was "
+                  "enrolled before keys had roles is let in with gradwire-server role NAME relay"
+            : "'" + login.name +
+                  "' may come as a relay, not as a client: give each client a token of its own"};
+  return client.standing == Standing::kEnrolled;
 }
 
 // Opens files when the folder has changed since it was looked at, or has changed so lately that its clock may

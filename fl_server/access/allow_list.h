@@ -21,6 +21,8 @@ struct AllowedClient {
   Bytes32 token_hash{};            // of an invited one: SHA-256 of its token's secret
   std::int64_t token_expires = 0;  // the same, seconds since 1970
   PublicKey key;                   // of an enrolled one
+  // The only role in which the key is let in. A file that names no role is of a client.
+  Login::Role role = Login::Role::kClient;
 };
 
 // A name that a client may be enrolled under: it names a file.
@@ -40,8 +42,10 @@ class AllowList final : public Gate {
   Invitation invite(const std::string& name, std::chrono::hours validity);
   // It is let in no more, and disconnected. Throws std::runtime_error: nobody has the name.
   void revoke(const std::string& name);
-  // Lets in a key that the operator has made himself: of a relay. Throws as invite() does.
-  void enroll(const std::string& name, const PublicKey& key);
+  // Lets in a key that the operator has made: of a relay. Throws as invite() does.
+  void enroll(const std::string& name, const PublicKey& key, Login::Role role);
+  // Changes the role of an enrolled key, for its next login. Throws std::runtime_error.
+  void set_role(const std::string& name, Login::Role role);
   // An error: the file of that client is damaged, or cannot be read.
   std::map<std::string, Result<AllowedClient>> all() const;
 
@@ -55,6 +59,7 @@ class AllowList final : public Gate {
   void write(const std::string& name, const AllowedClient& client) const;
 
   Status admit_one(const Login& login);
+  Result<bool> admits_known(const Login& login) const;
 
   const std::filesystem::path folder_;
   const std::string realm_;

@@ -16,13 +16,22 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
 
-std::shared_ptr<TlsServer> open_server(const fs::path& folder, TlsVersion least) {
+const fs::path& with_certificate(const fs::path& folder) {
   if (!fs::exists(folder / "server.pem"))
     throw std::invalid_argument("--identity " + folder.string() +
                                 ": holds no server.pem; make it with gradwire-server init");
+  return folder;
+}
+
+std::shared_ptr<TlsServer> open_server(const fs::path& folder, TlsVersion least, const std::string& realm,
+                                       const Log& log) {
   const fs::path client_ca = folder / "client-ca.pem";
-  return std::make_shared<TlsServer>(folder / "server.pem", folder / "server.key", least,
-                                     fs::exists(client_ca) ? client_ca : fs::path());
+  auto server = std::make_shared<TlsServer>(folder / "server.pem", folder / "server.key", least,
+                                            fs::exists(client_ca) ? client_ca : fs::path(), realm);
+  if (server->is_foreign() && log)
+    log(LogLine::warning((folder / "server.pem").string() +
+                         ": is of another authority than the clients' tokens: they need --ca"));
+  return server;
 }
 
 constexpr std::chrono::days kWarnBefore{14}, kWarnEvery{1};
@@ -68,13 +77,16 @@ void make_private_folder(const fs::path& folder) {
 
 void make_identity(const fs::path& folder, const std::vector<std::string>& hosts,
                    std::chrono::seconds validity) {
-  if (fs::exists(folder / "ca.pem") || fs::exists(folder / "ca.key"))
-    fail(folder.string() +
-         ": holds an identity; enroll clients with gradwire-server enroll, or choose another folder");
   make_private_folder(folder);
-  make_authority(folder);
-  make_server_certificate(folder, folder, hosts, validity);
+  if (!fs::exists(folder / "ca.pem")) make_authority(folder);
+  if (!fs::exists(folder / "server.pem") || !fs::exists(folder / "server.key"))
+    make_server_certificate(folder, folder, hosts, validity);
   make_private_folder(folder / "clients");
+}
+
+bool holds_identity(const fs::path& folder) {
+  return fs::exists(folder / "ca.pem") && fs::exists(folder / "server.pem") &&
+         fs::exists(folder / "server.key") && fs::is_directory(folder / "clients");
 }
 
 AllowList clients_of(const fs::path& folder, Log log) {
@@ -104,11 +116,13 @@ void make_relay_identity(const fs::path& folder, const std::string& name, const 
   const SigningKey key = SigningKey::generate();
   key.save(to / "client.key");
   write_identity(to, name, clients.realm());
-  clients.enroll(name, key.public_key());
+  clients.enroll(name, key.public_key(), Login::Role::kRelay);
 }
 
 ServerIdentity::ServerIdentity(const fs::path& folder, TlsVersion least, Log log)
-    : tls_(open_server(folder, least)), clients_(clients_of(folder, log)), log_(std::move(log)) {}
+    : clients_(clients_of(with_certificate(folder), log)),
+      tls_(open_server(folder, least, clients_.realm(), log)),
+      log_(std::move(log)) {}
 
 std::unique_ptr<SocketLayer> ServerIdentity::secure(std::unique_ptr<SocketLayer> sockets) {
   return filtered(std::move(sockets), {[tls = tls_] { return tls->accept(); }, {}, renewing(tls_, log_)});
@@ -116,9 +130,10 @@ std::unique_ptr<SocketLayer> ServerIdentity::secure(std::unique_ptr<SocketLayer>
 
 std::unique_ptr<SocketLayer> secure_relay(std::unique_ptr<SocketLayer> sockets, const fs::path& folder,
                                           Log log) {
-  const auto server = open_server(folder, TlsVersion::k13);
-  const auto client = std::make_shared<TlsClient>(TrustedServer{{}, open_identity(folder, "").realm},
-                                                  TlsVersion::k13, certificate_in(folder));
+  const std::string realm = open_identity(folder, "").realm;
+  const auto server = open_server(folder, TlsVersion::k13, realm, log);
+  const auto client =
+      std::make_shared<TlsClient>(TrustedServer{{}, realm}, TlsVersion::k13, certificate_in(folder));
   return filtered(std::move(sockets), {[server] { return server->accept(); },
                                        [client](const std::string& host) { return client->connect(host); },
                                        renewing(server, std::move(log))});

@@ -21,10 +21,12 @@
 
 namespace gradwire {
 
-// Makes the folder, for a server that is reached under these names. Throws std::runtime_error, one line; also
-// when it holds an identity.
+// Makes the folder, or what is missing in it, for a server that is reached under these names. Throws
+// std::runtime_error, one line.
 void make_identity(const std::filesystem::path& folder, const std::vector<std::string>& hosts,
                    std::chrono::seconds validity);
+// Whether nothing is missing.
+bool holds_identity(const std::filesystem::path& folder);
 // The list of the clients of that folder. Throws std::runtime_error.
 AllowList clients_of(const std::filesystem::path& folder, Log log = {});
 // A new certificate in `to`, by the authority in `folder`. No hosts: for those of the old one, to/server.pem.
@@ -47,8 +49,8 @@ class ServerIdentity {
   Gate& gate() { return clients_; }
 
  private:
-  std::shared_ptr<TlsServer> tls_;
   AllowList clients_;
+  std::shared_ptr<TlsServer> tls_;
   Log log_;
 };
 

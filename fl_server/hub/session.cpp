@@ -196,6 +196,7 @@ Status Session::challenge(const std::string& name, const std::string& public_key
            true);
     return Unit{};
   }
+  login.role = introduction_->hello.has_protocol() ? Login::Role::kClient : Login::Role::kRelay;
   login.name = name;
   std::memcpy(login.key.bytes.data(), public_key.data(), public_key.size());
   login.nonce = random_secret();

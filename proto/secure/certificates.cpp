@@ -12,6 +12,7 @@
 #include <openssl/x509v3.h>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,8 +26,11 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kAuthorityName = "gradwire federation";
 constexpr std::chrono::days kAuthorityValidity{3650};
 constexpr long kClocksDiffer = 3600;  // seconds that a client's clock may be behind
+
+void free_stack(STACK_OF(X509) * stack) { sk_X509_free(stack); }
 
 void need(bool good, const char* what) {
   if (!good) fail_openssl(what);
@@ -115,6 +119,8 @@ void make_leaf(const fs::path& folder, const fs::path& stem, const std::string& 
   extend(certificate.get(), ca.get(), NID_authority_key_identifier, "keyid");
   if (!alternatives.empty()) extend(certificate.get(), ca.get(), NID_subject_alt_name, alternatives);
   need(X509_sign(certificate.get(), ca_key.get(), EVP_sha256()) > 0, "the certificate cannot be signed");
+  if (X509_verify(certificate.get(), X509_get0_pubkey(ca.get())) != 1)
+    fail_openssl((folder / "ca.key").string() + ": is not the key of ca.pem");
   // The key first: who reads the files in between refuses the pair.
   replace_private(stem.string() + ".key", gradwire::pem_of(key.get()));
   write_whole(stem.string() + ".pem", pem_of(certificate.get()) + pem_of(ca.get()));
@@ -122,14 +128,17 @@ void make_leaf(const fs::path& folder, const fs::path& stem, const std::string& 
 
 }  // namespace
 
+// A key that is there is used: an earlier call may have been killed before it wrote ca.pem.
 void make_authority(const fs::path& folder) {
-  const KeyPtr key = make_key();
-  const CertificatePtr ca = begin_certificate(key.get(), "gradwire federation", nullptr, kAuthorityValidity);
+  const fs::path key_file = folder / "ca.key";
+  const bool has_key = fs::exists(key_file);
+  const KeyPtr key = has_key ? load_key(key_file) : make_key();
+  const CertificatePtr ca = begin_certificate(key.get(), kAuthorityName, nullptr, kAuthorityValidity);
   extend(ca.get(), ca.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0");
   extend(ca.get(), ca.get(), NID_key_usage, "critical,keyCertSign,cRLSign");
   extend(ca.get(), ca.get(), NID_subject_key_identifier, "hash");
   need(X509_sign(ca.get(), key.get(), EVP_sha256()) > 0, "the certificate cannot be signed");
-  create_private(folder / "ca.key", pem_of(key.get()));
+  if (!has_key) create_private(key_file, pem_of(key.get()));
   write_whole(folder / "ca.pem", pem_of(ca.get()));
 }
 
@@ -156,6 +165,35 @@ std::string fingerprint_of(X509* certificate) {
   need(X509_digest(certificate, EVP_sha256(), reinterpret_cast<unsigned char*>(digest.data()), &size) == 1,
        "the certificate cannot be hashed");
   return to_base64(digest);
+}
+
+SignedBy signer_of(const fs::path& pem, const std::string& fingerprint) {
+  const BioPtr in(BIO_new_file(pem.c_str(), "r"));
+  std::vector<CertificatePtr> chain;
+  while (in)
+    if (X509* const next = PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr); next != nullptr)
+      chain.emplace_back(next);
+    else
+      break;
+  if (chain.empty()) fail_openssl(pem.string() + ": is no certificate in PEM");
+  ERR_clear_error();
+  const std::unique_ptr<X509_STORE, OpensslFree<X509_STORE_free>> roots(X509_STORE_new());
+  const std::unique_ptr<X509_STORE_CTX, OpensslFree<X509_STORE_CTX_free>> check(X509_STORE_CTX_new());
+  const std::unique_ptr<STACK_OF(X509), OpensslFree<free_stack>> others(sk_X509_new_null());
+  need(roots && check && others, "the certificate cannot be checked");
+  for (const CertificatePtr& one : chain)
+    fingerprint_of(one.get()) == fingerprint ? X509_STORE_add_cert(roots.get(), one.get())
+                                             : sk_X509_push(others.get(), one.get());
+  need(X509_STORE_CTX_init(check.get(), roots.get(), chain[0].get(), others.get()) == 1,
+       "the certificate cannot be checked");
+  X509_VERIFY_PARAM_set_flags(X509_STORE_CTX_get0_param(check.get()), X509_V_FLAG_NO_CHECK_TIME);
+  const bool is_good = X509_verify_cert(check.get()) == 1;
+  ERR_clear_error();
+  if (is_good) return SignedBy::kAuthority;
+  std::array<char, 64> issuer{};
+  X509_NAME_get_text_by_NID(X509_get_issuer_name(chain[0].get()), NID_commonName, issuer.data(),
+                            issuer.size());
+  return issuer.data() == std::string_view(kAuthorityName) ? SignedBy::kOtherAuthority : SignedBy::kForeign;
 }
 
 std::string fingerprint_of(const fs::path& pem) { return fingerprint_of(load_certificate(pem).get()); }

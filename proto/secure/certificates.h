@@ -23,6 +23,11 @@ void make_server_certificate(const std::filesystem::path& folder, const std::fil
 void make_client_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
                              const std::string& name, std::chrono::seconds validity);
 
+// Whether a server's certificate (a PEM file, with those that lead to the CA) is signed by the CA that has
+// this fingerprint. kForeign: it is of an authority that is not of gradwire. Throws std::runtime_error.
+enum class SignedBy { kAuthority, kOtherAuthority, kForeign };
+SignedBy signer_of(const std::filesystem::path& pem, const std::string& fingerprint);
+
 // SHA-256 of the first certificate of a PEM file, in base64url. Throws std::runtime_error.
 std::string fingerprint_of(const std::filesystem::path& pem);
 

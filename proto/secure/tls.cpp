@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "proto/secure/certificates.h"
 #include "proto/secure/keys.h"
 #include "proto/secure/openssl.h"
 #include "proto/secure/tls_filter.h"
@@ -31,9 +32,15 @@ SslContextPtr make_context(const SSL_METHOD* method, TlsVersion least) {
   return context;
 }
 
+// To open a pipe would wait for its writer. Throws std::invalid_argument.
+void refuse_pipe(const fs::path& file) {
+  if (fs::exists(file) && !fs::is_regular_file(file)) refuse_files(file.string() + ": is not a file");
+}
+
 // Throws std::invalid_argument.
 void use_certificate(SSL_CTX* context, const fs::path& certificate, const fs::path& key) {
   if (const Status status = check_private(key); !status) refuse_files(status.error().message);
+  refuse_pipe(certificate);
   if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1)
     refuse_files(certificate.string() + ": is no certificate in PEM: " + openssl_reason());
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1)
@@ -67,6 +74,8 @@ struct TlsServer::Impl {
   fs::path certificate, key;
   TlsVersion least;
   fs::path client_ca;  // empty: peers need no certificate
+  std::string realm;   // empty: any
+  bool is_foreign = false;
   SslContextPtr context;
   std::pair<fs::file_time_type, fs::file_time_type> changed;
 
@@ -75,12 +84,23 @@ struct TlsServer::Impl {
     return {fs::last_write_time(certificate, error), fs::last_write_time(key, error)};
   }
   // Throws std::invalid_argument.
-  SslContextPtr load() const {
+  SslContextPtr load() {
     SslContextPtr made = make_context(TLS_server_method(), least);
     use_certificate(made.get(), certificate, key);
     if (has_expired(made.get()))
       refuse_files(certificate.string() + ": has expired; make a new one with gradwire-server renew");
+    if (!realm.empty()) {
+      const SignedBy signer = signer_of(certificate, realm);
+      if (signer == SignedBy::kOtherAuthority)
+        refuse_files(
+            certificate.string() +
+            ": is signed by another authority than the one that clients trust by their tokens, so none "
+            "would connect: bring the files of one identity together, or make a new certificate with "
+            "gradwire-server renew");
+      is_foreign = signer == SignedBy::kForeign;
+    }
     if (!client_ca.empty()) {
+      refuse_pipe(client_ca);
       trust_authorities(made.get(), client_ca);
       SSL_CTX_set_client_CA_list(made.get(), SSL_load_client_CA_file(client_ca.c_str()));
       SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
@@ -92,8 +112,16 @@ struct TlsServer::Impl {
   }
 };
 
-TlsServer::TlsServer(fs::path certificate, fs::path key, TlsVersion least, fs::path client_ca)
-    : impl_(new Impl{std::move(certificate), std::move(key), least, std::move(client_ca), nullptr, {}}) {
+TlsServer::TlsServer(fs::path certificate, fs::path key, TlsVersion least, fs::path client_ca,
+                     std::string realm)
+    : impl_(new Impl{std::move(certificate),
+                     std::move(key),
+                     least,
+                     std::move(client_ca),
+                     std::move(realm),
+                     false,
+                     nullptr,
+                     {}}) {
   impl_->changed = impl_->times();
   impl_->context = impl_->load();
 }
@@ -120,6 +148,8 @@ Result<bool> TlsServer::renew() {
     return Error{error.what()};
   }
 }
+
+bool TlsServer::is_foreign() const { return impl_->is_foreign; }
 
 std::chrono::system_clock::time_point TlsServer::expires() const {
   std::tm date{};

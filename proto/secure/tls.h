@@ -18,9 +18,10 @@ class TlsServer {
  public:
   // PEM files: the certificate with those that lead to the CA behind it, and the key, which nobody else may
   // read. client_ca: only peers with a certificate of one of the authorities in that file may connect; empty:
-  // they need none. Throws std::invalid_argument, one line that names the file.
+  // they need none. `realm`: the fingerprint of the CA that clients trust by their tokens; empty: any. Throws
+  // std::invalid_argument, one line that names the file.
   TlsServer(std::filesystem::path certificate, std::filesystem::path key, TlsVersion least = TlsVersion::k13,
-            std::filesystem::path client_ca = {});
+            std::filesystem::path client_ca = {}, std::string realm = {});
   ~TlsServer();
   TlsServer(const TlsServer&) = delete;
   TlsServer& operator=(const TlsServer&) = delete;
@@ -30,6 +31,8 @@ class TlsServer {
   // Reads the files again if they have changed; connections that are there keep the certificate they have.
   // False: they have not changed. Error: the new ones cannot be used, and the old ones stay.
   Result<bool> renew();
+  // Whether the certificate is of another authority than the realm's: clients need --ca.
+  bool is_foreign() const;
   // When the certificate that new connections see ends.
   std::chrono::system_clock::time_point expires() const;
 

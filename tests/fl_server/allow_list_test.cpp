@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "tests/support/data_files.h"
@@ -168,6 +172,59 @@ TEST_F(Allowed, ManyEnrollAtATimeAndNoTokenCountsTwice) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(admitted, 1);
+}
+
+TEST_F(Allowed, AKeyIsLetInInItsRoleAlone) {
+  const Credentials client = invited("a");
+  Login as_relay = login(client);
+  as_relay.role = Login::Role::kRelay;
+  EXPECT_NE(refusal(as_relay).find("'a' may come as a client, not as a relay"), std::string::npos)
+      << "a token is of a client";
+  ASSERT_EQ(refusal(login(client)), "");
+  as_relay = login(client);
+  as_relay.role = Login::Role::kRelay;
+  EXPECT_NE(refusal(as_relay).find("gradwire-server role NAME relay"), std::string::npos);
+
+  const Credentials relay{"site", realm_, SigningKey::generate(), std::nullopt};
+  list_.enroll("site", relay.key.public_key(), Login::Role::kRelay);
+  EXPECT_NE(refusal(login(relay)).find("'site' may come as a relay, not as a client"), std::string::npos);
+  as_relay = login(relay);
+  as_relay.role = Login::Role::kRelay;
+  EXPECT_EQ(refusal(as_relay), "");
+}
+
+TEST_F(Allowed, AFileWithoutARoleIsOfAClientUntilItsOperatorSaysOtherwise) {
+  const Credentials who{"site", realm_, SigningKey::generate(), std::nullopt};
+  folder_.write("site.client", "standing enrolled\nkey " + who.key.public_key().text() + "\n");
+  Login as_relay = login(who);
+  as_relay.role = Login::Role::kRelay;
+  EXPECT_EQ(refusal(login(who)), "");
+  EXPECT_NE(refusal(as_relay), "");
+  list_.set_role("site", Login::Role::kRelay);
+  EXPECT_EQ(refusal(as_relay), "");
+  EXPECT_NE(refusal(login(who)), "");
+  list_.set_role("site", Login::Role::kClient);
+  EXPECT_EQ(refusal(login(who)), "");
+  EXPECT_THROW(list_.set_role("b", Login::Role::kRelay), std::runtime_error) << "it has not enrolled";
+}
+
+// A process that holds the lock, or pipes in place of files, must not stop the thread of the network.
+TEST_F(Allowed, ALoginNeverWaits) {
+  const Credentials known = invited("a"), fresh = invited("b");
+  ASSERT_EQ(refusal(login(known)), "");
+  const int turn = ::open((folder_.path() / ".turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(::flock(turn, LOCK_EX), 0);
+  EXPECT_EQ(refusal(login(known)), "") << "an enrolled client changes nothing";
+  const Status status = list_.admit(login(fresh));
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(status.error().of_system) << "it may try again";
+  EXPECT_NE(status.error().message.find("it holds .turn"), std::string::npos) << status.error().message;
+  ::close(turn);
+  EXPECT_EQ(refusal(login(fresh)), "");
+  ASSERT_EQ(::mkfifo((folder_.path() / "c.client").c_str(), 0600), 0);
+  const Credentials piped{"c", realm_, SigningKey::generate(), std::nullopt};
+  EXPECT_NE(refusal(login(piped)).find("c.client: is not a file"), std::string::npos);
+  EXPECT_TRUE(list_.still_admits("c")) << "a disk in trouble ends nobody";
 }
 
 }  // namespace

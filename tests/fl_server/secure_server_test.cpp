@@ -1,12 +1,14 @@
 // A server that wants to know who its clients are, over real sockets: TLS, logins, and those that are
 // refused.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <thread>
 
 #include "fl_client/connection.h"
 #include "fl_server/access/server_identity.h"
 #include "proto/secure/certificates.h"
 #include "proto/secure/challenge.h"
+#include "proto/wire/control_frame.h"
 #include "tests/fl_server/tcp_fixture.h"
 #include "tests/support/data_files.h"
 
@@ -78,10 +80,10 @@ class SecureServer : public TcpTransportTest {
   void TearDown() override { hub.reset(); }
 
   std::string realm() const { return fingerprint_of(place_ / "ca.pem"); }
-  Credentials enrolled(const std::string& name) {
+  Credentials enrolled(const std::string& name, Login::Role role = Login::Role::kClient) {
     AllowList clients = clients_of(place_);
     const SigningKey key = SigningKey::generate();
-    clients.enroll(name, key.public_key());
+    clients.enroll(name, key.public_key(), role);
     return {name, realm(), key, std::nullopt};
   }
   static std::string hello(const Credentials& who, std::optional<std::uint32_t> part = {}) {
@@ -294,6 +296,64 @@ TEST_F(SecureServer, ANewCertificateServesTheNextClient) {
   Peer peer(hub->address(), *tls_, work_);
   ASSERT_EQ(peer.trouble(), "");
   EXPECT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome);
+}
+
+TEST_F(SecureServer, LetsAKeyInInItsRoleAlone) {
+  const Credentials client = enrolled("a"), relay = enrolled("site", Login::Role::kRelay);
+  const auto as_relay = [this](const Credentials& who) {
+    Peer peer(hub->address(), *tls_, work_);
+    wire::Relay message;
+    message.set_protocol(kWireVersion);
+    message.set_adds(true);
+    message.set_name(who.name);
+    const PublicKey key = who.key.public_key();
+    message.set_public_key(key.bytes.data(), key.bytes.size());
+    EXPECT_TRUE(peer.connection().write(control_frame(FrameType::kRelay, message)));
+    const auto challenge = peer.read(work_);
+    EXPECT_TRUE(challenge && challenge->type == FrameType::kChallenge);
+    const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), who);
+    EXPECT_TRUE(peer.connection().write(*proof));
+    return peer.read(work_);
+  };
+  EXPECT_NE(error_in(as_relay(client)).find("may come as a client, not as a relay"), std::string::npos);
+  Peer peer(hub->address(), *tls_, work_);
+  EXPECT_NE(error_in(log_in(peer, relay, relay)).find("may come as a relay, not as a client"),
+            std::string::npos);
+  const auto joined = as_relay(relay);
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(joined->type, FrameType::kRelay);
+}
+
+// The files of two identities, mixed up: the first client would find out, and nobody else.
+TEST_F(SecureServer, DoesNotStartWithACertificateOfAnotherAuthority) {
+  const std::filesystem::path other = folder_.path() / "other";
+  make_identity(other, {"127.0.0.1"}, std::chrono::hours(1));
+  const auto overwrite = std::filesystem::copy_options::overwrite_existing;
+  for (const char* file : {"server.key", "server.pem"})
+    std::filesystem::copy(other / file, place_ / file, overwrite);
+  try {
+    const ServerIdentity mixed(place_, TlsVersion::k13, {});
+    FAIL() << "it started";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("signed by another authority"), std::string::npos)
+        << error.what();
+  }
+  turn_for(milliseconds(300));
+  EXPECT_TRUE(logged("the new certificate cannot be used, the old one stays")) << "of a server that runs";
+  std::filesystem::copy(other / "ca.key", place_ / "ca.key", overwrite);
+  EXPECT_THROW(make_server_certificate(place_, place_, {"127.0.0.1"}, std::chrono::hours(1)),
+               std::runtime_error)
+      << "ca.key is not the key of ca.pem";
+}
+
+TEST_F(SecureServer, DoesNotWaitForAPipeInPlaceOfACertificate) {
+  std::filesystem::remove(place_ / "server.pem");
+  ASSERT_EQ(::mkfifo((place_ / "server.pem").c_str(), 0600), 0);
+  turn_for(milliseconds(300));
+  EXPECT_TRUE(logged("server.pem: is not a file"));
+  const Credentials who = enrolled("a");
+  Peer peer(hub->address(), *tls_, work_);
+  EXPECT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome) << "with the certificate from before";
 }
 
 }  // namespace

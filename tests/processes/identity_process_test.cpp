@@ -1,8 +1,14 @@
 // Identities as an operator and the sites use them: the commands, real servers, relays and clients over TLS,
 // and what each of them refuses.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <random>
+#include <sys/file.h>
+#include <thread>
+#include <unistd.h>
 
 #include "proto/secure/certificates.h"
 #include "tests/processes/process_fixture.h"
@@ -300,6 +306,122 @@ TEST_F(IdentityProcess, AServerWithAnAuthorityForClientsServesThoseThatShowACert
   expect_all_end_well(server, clients);
   EXPECT_NE(server.log().find("shows no certificate"), std::string::npos) << server.log();
   EXPECT_NE(clients[0].log().find("certificate.pem is a new one"), std::string::npos) << clients[0].log();
+}
+
+// One makes the identity; what the others clean up is not that of the one.
+TEST_F(IdentityProcess, OfManyThatMakeOneIdentityAtOnceExactlyOneSucceeds) {
+  write_config();
+  for (int turn = 0; turn < 8; ++turn) {
+    const std::string where = "identity" + std::to_string(turn);
+    std::vector<Process> all;
+    for (int k = 0; k < 4; ++k)
+      all.emplace_back("gradwire-server",
+                       std::vector<std::string>{"init", where, "--clients", "2", "--host", "127.0.0.1"},
+                       folder.path() / (where + "-" + std::to_string(k) + ".log"));
+    std::vector<std::string> tokens;
+    int made = 0;
+    for (Process& one : all) {
+      if (one.wait() == 0) {
+        made += 1;
+        tokens = lines_of(one.log());
+      } else {
+        EXPECT_TRUE(one.log().find("holds an identity") != std::string::npos ||
+                    one.log().find("makes an identity in it at the moment") != std::string::npos)
+            << one.log();
+      }
+    }
+    ASSERT_EQ(made, 1);
+    ASSERT_EQ(tokens.size(), 2u);
+    EXPECT_FALSE(fs::exists(folder.path() / where / ".unfinished"));
+    const Ended list = run("gradwire-server", {"clients", "--identity", where});
+    EXPECT_EQ(lines_of(list.said).size(), 2u) << list.said;
+    const Ended renewed = run("gradwire-server", {"renew", "--identity", where});
+    EXPECT_EQ(renewed.code, 0) << renewed.said;
+    for (const std::string& token : tokens)
+      EXPECT_NE(token.find(fingerprint_of(folder.path() / where / "ca.pem")), std::string::npos);
+  }
+}
+
+TEST_F(IdentityProcess, AKilledInitIsRepairedByTheNextOne) {
+  write_config();
+  std::mt19937 random(20260127);
+  int killed = 0;
+  for (int turn = 0; turn < 30; ++turn) {
+    const std::string where = "identity" + std::to_string(turn);
+    const std::vector<std::string> arguments = {"init", where, "--clients", "20", "--host", "127.0.0.1"};
+    Process first("gradwire-server", arguments, folder.path() / (where + ".log"));
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(random() % 40'000);
+    while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    first.kill(SIGKILL);
+    if (first.wait() == 0) continue;
+    killed += 1;
+    const Ended again = run("gradwire-server", arguments);
+    ASSERT_EQ(again.code, 0) << "turn " << turn << ": " << again.said;
+    EXPECT_EQ(lines_of(again.said).size(), 20u) << again.said;
+    expect_refusal("gradwire-server", arguments, 1, "holds an identity");
+    ASSERT_EQ(run("gradwire-server", {"renew", "--identity", where}).code, 0);
+  }
+  EXPECT_GT(killed, 0);
+}
+
+// What an init of an earlier release has left when it was killed.
+TEST_F(IdentityProcess, InitMakesWhatIsMissingAndKeepsTheAuthorityThatIsThere) {
+  init("identity", 0);
+  const fs::path place = folder.path() / "identity";
+  const std::string key = read_file(place / "ca.key"), authority = read_file(place / "ca.pem");
+  fs::remove_all(place / "clients");
+  fs::remove(place / "server.pem");
+  EXPECT_EQ(init("identity", 2).size(), 2u);
+  EXPECT_EQ(read_file(place / "ca.pem"), authority);
+  fs::remove(place / "ca.pem");
+  fs::remove(place / "server.pem");
+  EXPECT_EQ(init("identity", 2).size(), 2u);
+  EXPECT_EQ(read_file(place / "ca.key"), key);
+  EXPECT_TRUE(fs::exists(place / "ca.pem"));
+}
+
+TEST_F(IdentityProcess, ARelayFromBeforeRolesComesInWhenItsOperatorSaysSo) {
+  init("identity", 1);
+  ASSERT_EQ(run("gradwire-server",
+                {"enroll", "site", "--identity", "identity", "--relay", "site", "--host", "127.0.0.1"})
+                .code,
+            0);
+  const fs::path file = folder.path() / "identity/clients/site.client";
+  std::string text = read_file(file);
+  const std::size_t role = text.find("role relay\n");
+  ASSERT_NE(role, std::string::npos) << text;
+  std::ofstream(file, std::ios::trunc) << text.erase(role, std::string("role relay\n").size());
+  write_config();
+  Process server = start_server({"--identity", "identity"});
+  const std::vector<std::string> relay = {"--upstream",  address,      "--listen",
+                                          "127.0.0.1:0", "--identity", "site"};
+  const Ended refused = run("gradwire-server", relay);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.said.find("gradwire-server role NAME relay"), std::string::npos) << refused.said;
+  ASSERT_EQ(run("gradwire-server", {"role", "site", "relay", "--identity", "identity"}).code, 0);
+  const Process let_in("gradwire-server", relay, folder.path() / "relay.log");
+  EXPECT_TRUE(eventually([&] { return let_in.log().find("joined the server") != std::string::npos; }))
+      << let_in.log();
+  const Ended list = run("gradwire-server", {"clients", "--identity", "identity"});
+  EXPECT_NE(list.said.find("enrolled as a relay"), std::string::npos) << list.said;
+}
+
+// A process of the operator that hangs while it holds the list of clients.
+TEST_F(IdentityProcess, AHeldListOfClientsStopsNoRound) {
+  write_config();
+  const std::vector<std::string> tokens = init("identity", kClients);
+  Process server = start_server({"--identity", "identity", "--set", "run.rounds=3000"});
+  std::vector<Process> clients;
+  for (std::uint32_t part = 0; part < kClients; ++part)
+    clients.push_back(start_known(part, address, tokens[part]));
+  ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+  const int turn = ::open((folder.path() / "identity/clients/.turn").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(turn, LOCK_EX), 0);
+  clients[1].kill(SIGKILL);
+  ASSERT_EQ(clients[1].wait(), 128 + SIGKILL);
+  clients[1] = start_known(1, address, "");  // logs in meanwhile
+  expect_all_end_well(server, clients);
+  ::close(turn);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class SecureWorld {
     auto found = known_.find(name);
     if (found != known_.end()) return found->second;
     const SigningKey key = SigningKey::generate();
-    clients_->enroll(name, key.public_key());
+    clients_->enroll(name, key.public_key(), name == "relay" ? Login::Role::kRelay : Login::Role::kClient);
     return known_.emplace(name, Credentials{name, clients_->realm(), key, std::nullopt}).first->second;
   }
 
