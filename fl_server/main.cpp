@@ -29,6 +29,7 @@
 #include "proto/report/main_frame.h"
 #include "proto/report/metrics_file.h"
 #include "proto/store/folder_disk.h"
+#include "proto/store/journal.h"
 #include "proto/wire/address.h"
 
 namespace {
@@ -115,9 +116,17 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
 }
 
 void run_watched_relay(gradwire::RelayOptions options, const std::string& metrics) {
-  if (!options.state.empty() && !gradwire::make_folder(options.state))
-    throw std::invalid_argument("--state " + options.state.string() +
-                                ": is no folder and cannot be made one: " + std::strerror(errno));
+  std::optional<gradwire::FolderLock> lock;
+  if (!options.state.empty()) {
+    const std::string option = "--state " + options.state.string();
+    if (!gradwire::make_folder(options.state))
+      throw std::invalid_argument(option + ": is no folder and cannot be made one: " + std::strerror(errno));
+    lock.emplace(options.state);
+    gradwire::FolderDisk disk(options.state);
+    const auto run = gradwire::Journal(disk, gradwire::Durability::kProcess).is_there();
+    if (!run || *run)
+      throw std::invalid_argument(option + ": holds the run of a server; give the relay a folder of its own");
+  }
   gradwire::Tally tally;
   const gradwire::Watch watch(tally, {options.state, metrics, options.log, gradwire::Watched::kRelay});
   options.tally = &tally;

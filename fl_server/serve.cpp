@@ -112,7 +112,7 @@ class Serving {
     if (*found) compare_metrics();
     return *found;
   }
-  void write_config() const { write_whole(options_.state / "config.toml", to_toml(plan_.experiment)); }
+  void write_config() { write_whole(disk_, "config.toml", to_toml(plan_.experiment)); }
 
   // What is left to be done of a run that was recovered.
   RunStage stage() const {
@@ -242,7 +242,7 @@ class Serving {
       options_.log(LogLine::warning(identity_ ? "server.zerocopy: messages over TLS are copied"
                                               : "server.zerocopy: this system copies all messages"));
     if (identity_) sockets_ = identity_->secure(std::move(sockets_));
-    write_whole(options_.state / "address", sockets_->address() + "\n");
+    write_whole(disk_, "address", sockets_->address() + "\n");
   }
   std::unique_ptr<SocketLayer> listening() {
     listen();
@@ -294,8 +294,8 @@ class Serving {
   }
 
   void make_run() {
-    server_run_ =
-        make_server_run(options_, plan_, journal_, *background_, registry_.get(), tally_, save_about(about_));
+    server_run_ = make_server_run(options_, plan_, disk_, journal_, *background_, registry_.get(), tally_,
+                                  save_about(about_));
     std::vector<double>().swap(plan_.x0);  // as long as the model
   }
 

@@ -145,9 +145,10 @@ class WatchedTransport final : public TcpTransport<Real> {
 template <class Real>
 class RealRun final : public ServerRun {
  public:
-  RealRun(const ServeOptions& options, const RunPlan& plan, Journal& journal, Background& background,
-          Registry* registry, Tally& tally, std::string about)
+  RealRun(const ServeOptions& options, const RunPlan& plan, Disk& disk, Journal& journal,
+          Background& background, Registry* registry, Tally& tally, std::string about)
       : options_(options),
+        disk_(disk),
         registry_(registry),
         tally_(tally),
         plan_(plan),
@@ -237,8 +238,8 @@ class RealRun final : public ServerRun {
       summary.kernels = kernels(hub.table());
       summary.processes = processes(hub.table());
       do_beside(hub, [&] {
-        write_model<Real>(options_.state / "model.bin", half_->model());
-        write_whole(options_.state / "summary.json", summary_json(summary));
+        write_model<Real>(disk_, "model.bin", half_->model());
+        write_whole(disk_, "summary.json", summary_json(summary));
         durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
       });
     };
@@ -297,6 +298,7 @@ class RealRun final : public ServerRun {
   }
 
   const ServeOptions& options_;
+  Disk& disk_;
   Registry* const registry_;
   Tally& tally_;
   std::chrono::steady_clock::time_point round_began_;
@@ -319,13 +321,13 @@ std::chrono::milliseconds join_deadline(const ServeOptions& options, const Exper
   return options.join_deadline.value_or(std::chrono::milliseconds(experiment.server.join_deadline_ms));
 }
 
-std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Journal& journal,
-                                           Background& background, Registry* registry, Tally& tally,
-                                           std::string about) {
+std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Disk& disk,
+                                           Journal& journal, Background& background, Registry* registry,
+                                           Tally& tally, std::string about) {
   if (plan.experiment.precision == Precision::kFp32)
-    return std::make_unique<RealRun<float>>(options, plan, journal, background, registry, tally,
+    return std::make_unique<RealRun<float>>(options, plan, disk, journal, background, registry, tally,
                                             std::move(about));
-  return std::make_unique<RealRun<double>>(options, plan, journal, background, registry, tally,
+  return std::make_unique<RealRun<double>>(options, plan, disk, journal, background, registry, tally,
                                            std::move(about));
 }
 

@@ -36,10 +36,11 @@ class ServerRun {
   virtual void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) = 0;
 };
 
-// `about`: of save_about(). `registry` may be null. What happens is counted in `tally`. All but `about` must
-// outlive the run. Throws ConfigError or std::runtime_error.
-std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Journal& journal,
-                                           Background& background, Registry* registry, Tally& tally,
-                                           std::string about);
+// `disk`: the folder of the run, where its journal is. `about`: of save_about(). `registry` may be null. What
+// happens is counted in `tally`. All but `about` must outlive the run. Throws ConfigError or
+// std::runtime_error.
+std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Disk& disk,
+                                           Journal& journal, Background& background, Registry* registry,
+                                           Tally& tally, std::string about);
 
 }  // namespace gradwire

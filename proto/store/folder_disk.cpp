@@ -19,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kMode = 0644;
+// A symbolic link in a folder of ours is not ours; a pipe would wait for its reader.
+constexpr int kToWrite = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 constexpr std::size_t kPiecesPerCall = 64;
 constexpr int kLockAttempts = 5;
 constexpr useconds_t kLockPauseUs = 10'000;
@@ -35,6 +37,8 @@ std::string reason() {
     case EACCES: return text + "; make it writable for this user, then start again";
     case EMFILE:
     case ENFILE: return text + "; raise 'ulimit -n', then start again";
+    case ELOOP: return "it is a symbolic link; remove the link, then start again";
+    case ENXIO: return "it is a pipe; remove it, then start again";
     default: return text;
   }
 }
@@ -77,7 +81,8 @@ class OpenFile {
   bool good() const { return fd_ >= 0; }
   int get() const { return fd_; }
   // Errors of close() matter: some file systems report only there that a write failed.
-  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+  bool close() { return ::close(release()) == 0; }
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
@@ -87,6 +92,27 @@ FolderDisk::FolderDisk(fs::path folder) : folder_(std::move(folder)) {}
 
 Error FolderDisk::failed(const std::string& name, const char* what) const {
   return {(folder_ / name).string() + ": cannot be " + what + ": " + reason(), true};
+}
+
+Status FolderDisk::check_folder() {
+  struct stat now {};
+  const bool is_there = ::stat(folder_.c_str(), &now) == 0;
+  const std::pair<std::uint64_t, std::uint64_t> found(now.st_dev, now.st_ino);
+  const std::lock_guard lock(opening_);
+  if (!identity_ && is_there) identity_ = found;
+  if (!identity_ || (is_there && *identity_ == found)) return Unit{};
+  return Error{
+      folder_.string() +
+          ": is not the folder that it was (unmounted, moved or removed?); bring that one back, then "
+          "start again: the run goes on where it was",
+      true};
+}
+
+int FolderDisk::open_draft(const std::string& name) const {
+  const std::string file = folder_ / name;
+  const int fd = ::open(file.c_str(), kToWrite | O_TRUNC, kMode);
+  if (fd >= 0 || errno != ELOOP || ::unlink(file.c_str()) != 0) return fd;
+  return ::open(file.c_str(), kToWrite | O_EXCL, kMode);
 }
 
 Result<std::vector<std::string>> FolderDisk::list() {
@@ -103,7 +129,7 @@ Result<std::vector<std::string>> FolderDisk::list() {
 }
 
 Result<std::string> FolderDisk::read(const std::string& name) {
-  const OpenFile file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC));
+  const OpenFile file(::open((folder_ / name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!file.good() || ::fstat(file.get(), &status) != 0) return failed(name, "read");
   std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
@@ -120,13 +146,15 @@ Result<std::string> FolderDisk::read(const std::string& name) {
 }
 
 Status FolderDisk::write(const std::string& name, Pieces pieces) {
-  OpenFile file(::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+  if (Status same = check_folder(); !same) return same;
+  OpenFile file(open_draft(name));
   if (!file.good() || !write_all(file.get(), pieces) || !file.close()) return failed(name, "written");
   return Unit{};
 }
 
 Status FolderDisk::write_chunks(const std::string& name, const std::function<std::string_view()>& next) {
-  OpenFile file(::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+  if (Status same = check_folder(); !same) return same;
+  OpenFile file(open_draft(name));
   if (!file.good()) return failed(name, "written");
   for (std::string_view chunk = next(); !chunk.empty(); chunk = next())
     if (!write_all(file.get(), std::span(&chunk, 1))) return failed(name, "written");
@@ -139,10 +167,10 @@ std::shared_ptr<const OpenFile> FolderDisk::open_log(const std::string& name) co
 }
 
 Status FolderDisk::append(const std::string& name, Pieces pieces) {
+  if (Status same = check_folder(); !same) return same;
   std::shared_ptr<const OpenFile> file = open_log(name);
   if (!file) {
-    file = std::make_shared<const OpenFile>(
-        ::open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kMode));
+    file = std::make_shared<const OpenFile>(::open((folder_ / name).c_str(), kToWrite | O_APPEND, kMode));
     if (!file->good()) return failed(name, "written");
     const std::lock_guard lock(opening_);
     open_name_ = name;
@@ -173,12 +201,14 @@ void FolderDisk::close_log(const std::string& name) {
 
 Status FolderDisk::rename(const std::string& from, const std::string& to) {
   close_log(from);
+  if (Status same = check_folder(); !same) return same;
   if (::rename((folder_ / from).c_str(), (folder_ / to).c_str()) != 0) return failed(from, "renamed");
   return Unit{};
 }
 
 Status FolderDisk::remove(const std::string& name) {
   close_log(name);
+  if (Status same = check_folder(); !same) return same;
   if (::unlink((folder_ / name).c_str()) != 0 && errno != ENOENT) return failed(name, "removed");
   return Unit{};
 }
@@ -213,10 +243,24 @@ bool is_still_there(int fd, const std::string& file) {
 
 FolderLock::FolderLock(const fs::path& folder) {
   const std::string file = (folder / "lock").string();
+  const auto in_use = [&folder] {
+    return std::runtime_error(folder.string() + ": is in use by process " +
+                              lock_holder(folder).value_or("unknown") +
+                              "; stop that one, or choose another folder");
+  };
+  // The folder itself: its file may be removed by mistake. Some file systems lock files alone.
+  OpenFile itself(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!itself.good()) throw std::invalid_argument(folder.string() + ": cannot be opened: " + reason());
+  bool is_held = false;
+  for (int attempt = 0; attempt < kLockAttempts && !is_held; ++attempt) {
+    if (attempt > 0) ::usleep(kLockPauseUs);
+    is_held = ::flock(itself.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  }
+  if (!is_held) throw in_use();
   // lock_holder() of another process may hold the lock for a moment, or the holder may just remove the file.
   for (int attempt = 0; attempt < kLockAttempts && fd_ < 0; ++attempt) {
     if (attempt > 0) ::usleep(kLockPauseUs);
-    const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
+    const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode);
     if (fd < 0) throw std::invalid_argument(file + ": cannot be made: " + reason());
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still_there(fd, file)) {
       fd_ = fd;
@@ -224,11 +268,8 @@ FolderLock::FolderLock(const fs::path& folder) {
       ::close(fd);
     }
   }
-  if (fd_ < 0) {
-    throw std::runtime_error(folder.string() + ": is in use by process " +
-                             lock_holder(folder).value_or("unknown") +
-                             "; stop that one, or choose another folder");
-  }
+  if (fd_ < 0) throw in_use();
+  folder_fd_ = itself.release();
   const std::string own = std::to_string(::getpid());
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, own.data(), own.size(), 0) < 0) {
     // The lock is held all the same; only the number of its owner cannot be shown.
@@ -236,13 +277,19 @@ FolderLock::FolderLock(const fs::path& folder) {
 }
 
 std::optional<std::string> lock_holder(const fs::path& folder) {
-  const OpenFile file(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.good() || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
+  const OpenFile itself(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool is_held = itself.good() && ::flock(itself.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const OpenFile file(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.good()) return is_held ? std::optional<std::string>("unknown") : std::nullopt;
+  if (!is_held && ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
   std::array<char, 32> holder{};
   const ssize_t size = ::pread(file.get(), holder.data(), holder.size() - 1, 0);
   return size > 0 ? std::string(holder.data()) : std::string("unknown");
 }
 
-FolderLock::~FolderLock() { ::close(fd_); }
+FolderLock::~FolderLock() {
+  ::close(fd_);
+  ::close(folder_fd_);
+}
 
 }  // namespace gradwire

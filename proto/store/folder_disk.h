@@ -2,11 +2,13 @@
 // does I/O, here because both ends of a connection remember things.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/store/disk.h"
@@ -32,12 +34,18 @@ class FolderDisk final : public Disk {
 
  private:
   Error failed(const std::string& name, const char* what) const;
+  // Fails if the path leads to another folder than at the first call, as after an unmount: what is written
+  // there would be lost for the run.
+  Status check_folder();
+  // Opens a file to be written whole; replaces a symbolic link instead of following it.
+  int open_draft(const std::string& name) const;
   std::shared_ptr<const OpenFile> open_log(const std::string& name) const;  // null: it is not open
 
   void close_log(const std::string& name);
 
   const std::filesystem::path folder_;
   mutable std::mutex opening_;
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> identity_;  // device and inode of the folder
   // The file that was appended to last stays open; another thread may be syncing it.
   std::string open_name_;
   std::shared_ptr<const OpenFile> open_;
@@ -47,7 +55,8 @@ class FolderDisk final : public Disk {
 // folder and cannot become one, and errno says why.
 bool make_folder(const std::filesystem::path& folder);
 
-// One process at a time holds it; the system releases it when the process ends, however it ends.
+// One process at a time holds it, also if its file is removed; the system releases it when the process ends,
+// however it ends.
 class FolderLock {
  public:
   // Makes `folder`/lock. Throws, in one line, std::runtime_error that names the process that holds it, or
@@ -58,6 +67,7 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
+  int folder_fd_ = -1;  // the folder itself, where the file system can lock it
   int fd_ = -1;
 };
 

@@ -32,6 +32,11 @@ static_assert(std::endian::native == std::endian::little, "numbers of model.bin 
 
 template <class Real>
 void write_model(const std::filesystem::path& file, std::span<const Real> x) {
+  write_model(*disk_of(file), file.filename().string(), x);
+}
+
+template <class Real>
+void write_model(Disk& disk, const std::string& name, std::span<const Real> x) {
   std::string header(kModelMagic), end;
   put<std::uint32_t>(header, sizeof(Real));
   put<std::uint32_t>(header, 0);
@@ -40,11 +45,13 @@ void write_model(const std::filesystem::path& file, std::span<const Real> x) {
   put(end, crc32c(numbers, crc32c(std::as_bytes(std::span(header)))));
   const std::string_view pieces[] = {
       header, {reinterpret_cast<const char*>(numbers.data()), numbers.size()}, end};
-  write_whole(file, pieces);
+  write_whole(disk, name, pieces);
 }
 
 template void write_model(const std::filesystem::path&, std::span<const float>);
 template void write_model(const std::filesystem::path&, std::span<const double>);
+template void write_model(Disk&, const std::string&, std::span<const float>);
+template void write_model(Disk&, const std::string&, std::span<const double>);
 
 std::vector<double> read_model(const std::filesystem::path& file) {
   const Result<FileBytes> bytes = FileBytes::open(file);

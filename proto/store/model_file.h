@@ -2,10 +2,12 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/numbers.h"
 #include "base/result.h"
+#include "proto/store/disk.h"
 
 namespace gradwire {
 
@@ -13,6 +15,8 @@ namespace gradwire {
 // of all before.
 template <class Real>
 void write_model(const std::filesystem::path& file, std::span<const Real> x);
+template <class Real>
+void write_model(Disk& disk, const std::string& name, std::span<const Real> x);
 // From a model.bin, or a file of save_numbers() (engine/files/number_file.h) or of numpy.save. Throws
 // std::runtime_error (one line).
 std::vector<double> read_model(const std::filesystem::path& file);
