@@ -48,6 +48,10 @@ void handle_signals() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // A terminal that is closed ends a run like Ctrl-C, unless nohup says otherwise.
+  struct sigaction of_terminal {};
+  if (sigaction(SIGHUP, nullptr, &of_terminal) == 0 && of_terminal.sa_handler != SIG_IGN)
+    sigaction(SIGHUP, &action, nullptr);
 }
 
 struct Arguments {

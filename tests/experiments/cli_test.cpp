@@ -365,6 +365,20 @@ TEST_P(LongRun, CtrlCEndsItAfterTheRoundAndWritesWhatThereIs) {
   EXPECT_TRUE(exists("results/small/plot.svg"));
 }
 
+TEST_P(LongRun, EndsLikeThatWhenItsTerminalIsClosed) {
+  struct sigaction inherited {};
+  ::sigaction(SIGHUP, nullptr, &inherited);
+  if (inherited.sa_handler == SIG_IGN) GTEST_SKIP() << "the tests run under nohup";
+  ChildProcess run = start();
+  ASSERT_TRUE(wait_for_rows()) << read("log");
+  run.signal(SIGHUP);
+  ASSERT_TRUE(wait_until([&] { return run.ended().has_value(); }));
+  EXPECT_EQ(*run.ended(), 1);
+  EXPECT_NE(run.last_line().find("gradwire: small: stopped after round "), std::string::npos)
+      << run.last_line();
+  EXPECT_TRUE(exists("results/small/summary.json")) << "no hidden folder holds the results";
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, LongRun, ::testing::Values("memory", "encoded", "tcp"));
 
 class TcpRun : public LongRun {};
