@@ -2,16 +2,17 @@
 // One reply counts as a round; so does a computation that is cut, whose reply is nothing.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/state.h"
 #include "rounds/client_line.h"
+#include "rounds/client_times.h"
 #include "rounds/driver.h"
 
 namespace gradwire {
@@ -27,13 +28,7 @@ class AsyncDriver final : public Driver<Real> {
 
  private:
   using Kind = typename Exchange<Real>::Kind;
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
-  struct Due {
-    double at;  // seconds, on the transport's clock
-    ClientId client;
-    // The earliest is on top, of equal ones that of the lowest number.
-    bool operator<(const Due& o) const { return at != o.at ? at > o.at : client > o.client; }
-  };
+  static constexpr double kNever = ClientTimes::kNever;
   using Driver<Real>::run_, Driver<Real>::totals_, Driver<Real>::exchange_;
 
   // One reply, and new work for whoever needs some.
@@ -96,13 +91,17 @@ class AsyncDriver final : public Driver<Real> {
     body_ = run_.server.broadcast();
     failures_.assign(run_.setup.n, 0);
     misses_.assign(run_.setup.n, 0);
-    is_due_.assign(run_.setup.n, 0);
+    due_.reset(run_.setup.n);
+    cuts_.reset(run_.setup.n);
     given_.assign(run_.setup.n, 0);
     cut_at_.assign(run_.setup.n, kNever);
-    has_cut_.assign(run_.setup.n, 0);
     working_.reset(run_.setup.n);
     nothing_ = Payload<Real>::nothing(run_.setup.d);
     run_.server.cohort(workers_);
+    if (!run_.hooks.work.empty()) {
+      if (!load_work(run_.hooks.work)) throw std::runtime_error("the saved work does not fit the run");
+      return;
+    }
     for (const ClientId client : workers_) {
       if (run_.server.rests(client)) {
         resting_.push_back(client);
@@ -110,6 +109,36 @@ class AsyncDriver final : public Driver<Real> {
         give_work(client);
       }
     }
+  }
+
+  // ---- work in progress, between two rounds ----
+
+  std::string save_work() const override {
+    if (!begun_) return run_.hooks.work;
+    if (row_) throw std::logic_error("the answers to an evaluation in progress cannot be saved");
+    Saver saver;
+    exchange_.save_work(saver);
+    saver(failures_), saver(misses_), saver(given_), saver(cut_at_);
+    saver(resting_), saver(working_.clients()), saver(due_.times()), saver(cuts_.times());
+    return saver.take();
+  }
+  bool load_work(std::string_view bytes) {
+    Loader loader(bytes);
+    std::vector<ClientId> working;
+    std::vector<double> due, cuts;
+    if (!exchange_.load_work(loader)) return false;
+    loader(failures_), loader(misses_), loader(given_), loader(cut_at_);
+    loader(resting_), loader(working), loader(due), loader(cuts);
+    const std::uint32_t n = run_.setup.n;
+    const auto is_client = [n](ClientId c) { return c < n; };
+    if (!loader.done() || failures_.size() != n || misses_.size() != n || given_.size() != n ||
+        cut_at_.size() != n || due.size() != n || cuts.size() != n ||
+        !std::ranges::all_of(resting_, is_client) || !std::ranges::all_of(working, is_client))
+      return false;
+    for (const ClientId c : working) working_.to_back(c);
+    due_.set_times(due);
+    cuts_.set_times(cuts);
+    return true;
   }
 
   // ---- work ----
@@ -155,18 +184,15 @@ class AsyncDriver final : public Driver<Real> {
   void allot(ClientId client) {
     const double seconds = run_.server.allotted_seconds(client);
     cut_at_[client] = seconds == kNever ? kNever : run_.transport.now() + seconds;
-    if (cut_at_[client] == kNever || has_cut_[client]) return;
-    has_cut_[client] = 1;
-    cuts_.push({cut_at_[client], client});
+    if (cut_at_[client] != kNever && !cuts_.has(client)) cuts_.push(cut_at_[client], client);
   }
   // When the next work is cut; kNever: none is. It is that of the client on top.
   double next_cut() {
     while (!cuts_.empty()) {
-      const Due top = cuts_.top();
+      const auto top = cuts_.top();
       if (top.at == cut_at_[top.client]) return top.at;
       cuts_.pop();
-      has_cut_[top.client] = cut_at_[top.client] != kNever;
-      if (has_cut_[top.client]) cuts_.push({cut_at_[top.client], top.client});
+      if (cut_at_[top.client] != kNever) cuts_.push(cut_at_[top.client], top.client);
     }
     return kNever;
   }
@@ -228,7 +254,6 @@ class AsyncDriver final : public Driver<Real> {
     while (!due_.empty() && due_.top().at <= now) {
       const ClientId client = due_.top().client;
       due_.pop();
-      is_due_[client] = 0;
       if (!exchange_.owes(client)) continue;
       if (given_[client] + patience_seconds(client) > now) {
         watch(client);
@@ -244,9 +269,7 @@ class AsyncDriver final : public Driver<Real> {
   // One place in the queue for each client that works, whatever it was asked since.
   void watch(ClientId client) {
     const double at = given_[client] + patience_seconds(client);
-    if (is_due_[client] || std::isinf(at)) return;
-    is_due_[client] = 1;
-    due_.push({at, client});
+    if (!due_.has(client) && !std::isinf(at)) due_.push(at, client);
   }
 
   // Nobody has answered for a whole deadline.
@@ -362,12 +385,10 @@ class AsyncDriver final : public Driver<Real> {
   std::vector<std::unique_ptr<Downlink<Real>>> older_;  // what clients were given beside it since then ...
   std::size_t older_used_ = 0;                          // ... the first of these; the others are free
   std::vector<ClientId> workers_;
-  ClientLine working_;  // ascending rounds
-  std::priority_queue<Due> due_, cuts_;
-  std::vector<char> is_due_;    // by client: it has a place in due_
+  ClientLine working_;          // ascending rounds
+  ClientTimes due_, cuts_;      // seconds, on the transport's clock
   std::vector<double> given_;   // by client: when it was asked last
   std::vector<double> cut_at_;  // by client: when its work is cut; kNever: it is not
-  std::vector<char> has_cut_;   // by client: it has a place in cuts_
   Payload<Real> nothing_;       // the reply of work that is cut
   // Until x moves on: their answers were not finite, or the method has no work for them.
   std::vector<ClientId> resting_, woken_;

@@ -18,6 +18,13 @@ class ClientLine {
   // REQUIRES: not empty.
   ClientId front() const { return places_.back().next; }
 
+  std::vector<ClientId> clients() const {
+    std::vector<ClientId> all;
+    for (ClientId c = places_.empty() ? 0 : front(); !places_.empty() && c != end(); c = places_[c].next)
+      all.push_back(c);
+    return all;
+  }
+
   void to_back(ClientId client) {
     remove(client);
     const ClientId last = places_[end()].before;

@@ -42,7 +42,10 @@ Outcome Driver<Real>::run() {
     totals_ = committed_totals_;
     outcome = Outcome::kStopped;
   }
-  if (outcome == Outcome::kStopped && run_.limits.keep_clients) return outcome;
+  if (outcome == Outcome::kStopped && run_.limits.keep_clients) {
+    pause(/*stopped=*/true);
+    return outcome;
+  }
   if (run_.hooks.on_over) run_.hooks.on_over(outcome);
   exchange_.goodbye();
   return outcome;
@@ -63,7 +66,13 @@ Outcome Driver<Real>::rounds() {
     if (reached_target_) return Outcome::kReachedTarget;
     if (last) return k < limits.rounds ? Outcome::kStopped : Outcome::kFinished;
     if (!step(k)) return Outcome::kDiverged;
+    pause(/*stopped=*/false);
   }
+}
+
+template <class Real>
+void Driver<Real>::pause(bool stopped) {
+  if (run_.hooks.between_rounds) run_.hooks.between_rounds([this] { return save_work(); }, stopped);
 }
 
 template <class Real>

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,8 @@ class Driver {
   // Makes row k of the metrics, now or later; false: the loss or the gradient is not finite, or too many
   // answers are not. `last`: no step follows.
   virtual bool evaluate(std::uint32_t k, bool last) = 0;
+  // Returns what must survive of the work in progress between two rounds; LoopHooks::work brings it back.
+  virtual std::string save_work() const { return {}; }
 
   // Row k, now: of the answers of clients at x^k.
   bool evaluate_now(std::uint32_t k, bool last);
@@ -88,6 +91,7 @@ class Driver {
 
  private:
   Outcome rounds();
+  void pause(bool stopped);
   bool stopped() const { return stop_seen_ || (run_.hooks.stop != nullptr && run_.hooks.stop->load()); }
   bool can_reach(std::size_t quorum) const;
   std::size_t keep(const Event<Real>& event);

@@ -257,6 +257,36 @@ void Exchange<Real>::goodbye() {
   transport_.next(transport_.now());  // lets the transport take them up
 }
 
+template <class Real>
+void Exchange<Real>::save_work(Saver& to) const {
+  to(first_open_);
+  for (ClientId c = 0; c < setup_.n; ++c) {
+    const Seat& s = seat(c);
+    to(s.ticket), to(s.round);
+    for (const auto field : {static_cast<std::uint8_t>(s.request), static_cast<std::uint8_t>(s.state),
+                             static_cast<std::uint8_t>(s.lacks), static_cast<std::uint8_t>(s.helped)})
+      to(field);
+  }
+}
+
+template <class Real>
+bool Exchange<Real>::load_work(Loader& from) {
+  from(first_open_);
+  for (ClientId c = 0; c < setup_.n; ++c) {
+    Seat& s = seat(c);
+    std::uint8_t request = 0, state = 0, lacks = 0, helped = 0;
+    from(s.ticket), from(s.round), from(request), from(state), from(lacks), from(helped);
+    if (request > static_cast<std::uint8_t>(Request::kMeasure) || state > Seat::kAnswered ||
+        lacks > static_cast<std::uint8_t>(Answer::kNotFinite) || helped > 1)
+      return false;
+    s.request = static_cast<Request>(request);
+    s.state = static_cast<typename Seat::State>(state);
+    s.lacks = static_cast<Answer>(lacks);
+    s.helped = helped != 0;
+  }
+  return true;
+}
+
 template class Exchange<float>;
 template class Exchange<double>;
 

@@ -12,6 +12,7 @@
 
 #include "algorithms/support/halves.h"
 #include "base/log.h"
+#include "base/state.h"
 #include "rounds/ledger.h"
 #include "rounds/norm_limit.h"
 #include "rounds/transport.h"
@@ -65,6 +66,11 @@ class Exchange {
   bool has_no_usable_answer(ClientId client) const {
     return is_open(client) && seat(client).state == Seat::kUnusable;
   }
+
+  // Saves and restores which client was asked what. load_work() returns false if save_work() of a run with as
+  // many clients did not write the bytes.
+  void save_work(Saver& to) const;
+  bool load_work(Loader& from);
 
   // Waits for something to see to, at the latest until `deadline` on the transport's clock.
   Arrival next(double deadline);

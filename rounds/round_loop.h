@@ -95,6 +95,12 @@ struct LoopHooks {
   // What `evaluate` spares the wire. Empty: nobody counts it.
   std::function<EvaluationBytes(const Downlink<Real>& body, Request request)> evaluation_bytes;
   const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop
+  // Called between two rounds, and once more (`stopped`) when a run that keeps its clients is stopped: the
+  // moment for a snapshot of a run whose clients live in this process. `save_work` returns what the driver
+  // knows of work in progress.
+  std::function<void(const std::function<std::string()>& save_work, bool stopped)> between_rounds;
+  // The result of `save_work` in the process that this run continues. Empty if no work is in progress.
+  std::string work;
 };
 
 // Runs rounds from ledger.round until the limits are reached. Throws std::runtime_error (one line) when a

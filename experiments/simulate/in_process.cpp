@@ -223,9 +223,8 @@ std::string InProcess<Real>::save_clients(std::span<const std::uint64_t> committ
   for (ClientId c = 0; c < m.clients.size(); ++c) {
     const bool has_state = m.clients[c].seat && !m.lends_seats;
     saver(m.clients[c].requests);
-    if (has_state) m.clients[c].seat->runtime->settle(committed[c]);
-    const std::string state = has_state ? m.clients[c].seat->runtime->save() : "";
-    saver(std::vector<char>(state.begin(), state.end()));
+    saver(static_cast<std::uint8_t>(has_state));
+    if (has_state) m.clients[c].seat->save(committed[c], m.options.faults.crashes > 0, saver);
   }
   return saver.take();
 }
@@ -234,12 +233,11 @@ template <class Real>
 bool InProcess<Real>::load_clients(std::string_view bytes) {
   Impl& m = *impl_;
   Loader loader(bytes);
-  std::vector<char> state;
   for (ClientId c = 0; c < m.clients.size(); ++c) {
+    std::uint8_t has_state = 0;
     loader(m.clients[c].requests);
-    loader(state);
-    if (state.empty()) continue;
-    if (!runtime(c).load({state.data(), state.size()})) return false;
+    loader(has_state);
+    if (has_state != 0 && !m.client(c).seat->load(loader)) return false;
   }
   return loader.done();
 }

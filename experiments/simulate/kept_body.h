@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "algorithms/support/message.h"
+#include "base/state.h"
 #include "proto/wire/codec.h"
 
 namespace gradwire {
@@ -33,6 +34,36 @@ class KeptBody {
     return true;
   }
   const Downlink<Real>& down() const { return down_; }
+
+  void save(Saver& to) const {
+    to(down_.round), to(down_.flags), to(static_cast<std::uint64_t>(down_.parts.size()));
+    for (const Payload<Real>& part : down_.parts) {
+      for (const Payload<Real>* p = &part; p != nullptr; p = p->next) {
+        to(static_cast<std::uint8_t>(p->shape)), to(static_cast<std::uint8_t>(p->packing));
+        to(p->levels), to(p->dim), to(p->first), to(p->rows), to(p->unit);
+        to(std::vector(p->indices.begin(), p->indices.end()));
+        to(std::vector(p->values.begin(), p->values.end()));
+        const StreamKey key = p->key == nullptr ? StreamKey{} : *p->key;
+        to(static_cast<std::uint8_t>(p->key != nullptr)), to(key.seed), to(key.client), to(key.round);
+        to(static_cast<std::uint32_t>(key.purpose)), to(static_cast<std::uint8_t>(p->next != nullptr));
+      }
+    }
+  }
+  // Returns false if save() did not write the bytes.
+  bool load(Loader& from) {
+    std::uint64_t parts = 0;
+    from(down_.round), from(down_.flags), from(parts);
+    if (parts > kMaxParts) return false;
+    down_.parts = {};
+    copies_.clear();
+    for (std::uint64_t k = 0; k < parts; ++k) {
+      copies_.push_back(std::make_unique<Part>());
+      if (!copies_.back()->load(from)) return false;
+      down_.parts.push_back(copies_.back()->links[0].payload);
+    }
+    encoded = nullptr;
+    return true;
+  }
 
   std::uint64_t bytes = 0;                           // that it adds to an envelope
   std::shared_ptr<const EncodedBody<Real>> encoded;  // of down(), where messages are encoded
@@ -64,6 +95,30 @@ class KeptBody {
         link.payload.next = source->next == nullptr ? nullptr : &links[l + 1].payload;
       }
       return links[0].payload;
+    }
+    bool load(Loader& from) {
+      std::uint8_t has_next = 1;
+      for (std::size_t l = 0; has_next != 0; ++l) {
+        if (l == kMaxLinks) return false;
+        Link& link = links[l];
+        Payload<Real>& p = link.payload;
+        std::uint8_t shape = 0, packing = 0, has_key = 0;
+        std::uint32_t purpose = 0;
+        has_next = 0;
+        from(shape), from(packing), from(p.levels), from(p.dim), from(p.first), from(p.rows), from(p.unit);
+        from(link.indices), from(link.values);
+        from(has_key), from(link.key.seed), from(link.key.client), from(link.key.round);
+        from(purpose), from(has_next);
+        p.shape = static_cast<Shape>(shape);
+        p.packing = static_cast<Packing>(packing);
+        if (p.shape == Shape::kDense && link.values.size() != p.dim) return false;
+        link.key.purpose = static_cast<Purpose>(purpose);
+        p.indices = link.indices;
+        p.values = link.values;
+        p.key = has_key != 0 ? &link.key : nullptr;
+        p.next = has_next != 0 && l + 1 < kMaxLinks ? &links[l + 1].payload : nullptr;
+      }
+      return true;
     }
   };
 

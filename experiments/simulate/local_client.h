@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/state.h"
 #include "engine/population.h"
 #include "experiments/simulate/encoded_link.h"
 #include "experiments/simulate/faults.h"
@@ -64,6 +67,9 @@ struct LocalClient {
   std::unique_ptr<ClientRuntime<Real>> runtime;
   std::unique_ptr<ClientRuntime<Real>> grave;  // a wiped one, kept while its reply may be in flight
   std::unique_ptr<EncodedLink<Real>> link;     // where messages are encoded
+  // The state to which a crash before the next request leads, if a snapshot was taken since the last one and
+  // made a reply permanent.
+  std::string before_commit;
 
   LocalClient(std::shared_ptr<const Setup<Real>> setup, ClientId client, Oracle<Real>& oracle)
       : runtime(std::make_unique<ClientRuntime<Real>>(std::move(setup), client, oracle)) {}
@@ -74,9 +80,29 @@ struct LocalClient {
     if (fate.wiped) {
       grave = std::move(runtime);
       runtime = std::make_unique<ClientRuntime<Real>>(std::move(setup), client, oracle);
+    } else if (fate.crashes && !before_commit.empty()) {
+      if (!runtime->load(before_commit)) throw std::logic_error("a client cannot read its own state");
     } else if (fate.crashes) {
       runtime->drop_proposal();
     }
+    before_commit.clear();
+  }
+
+  // Saves the client for another process, after its reply to the ticket `committed` became permanent.
+  // `can_crash`: a crash may come before the client hears of that, so the state before it is saved as well.
+  void save(std::uint64_t committed, bool can_crash, Saver& to) {
+    std::string before = can_crash ? runtime->save() : "";
+    runtime->settle(committed);
+    const std::string after = runtime->save();
+    if (before_commit.empty() && before != after) before_commit = std::move(before);
+    to(std::vector(before_commit.begin(), before_commit.end()));
+    to(std::vector(after.begin(), after.end()));
+  }
+  bool load(Loader& from) {
+    std::vector<char> before, after;
+    from(before), from(after);
+    before_commit.assign(before.begin(), before.end());
+    return runtime->load({after.data(), after.size()});
   }
 
   // The encoded parts of a request; null where messages are not encoded.

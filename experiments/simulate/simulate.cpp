@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/state.h"
 #include "engine/kernels/select.h"
 #include "experiments/simulate/in_process.h"
 #include "experiments/simulate/local_client.h"
@@ -43,11 +44,11 @@ void wait_for_whoever_is_slow(RoundLimits& limits, const Faults& faults) {
   limits.attempts = 100'000;
 }
 
-// Of a run that goes on, traces begin anew.
-std::function<double(ClientId, std::uint64_t)> seconds_of(ClientSeconds seconds, std::uint64_t seed) {
-  std::vector<std::uint64_t> requests(seconds.traces.size());
-  return [seed, seconds = std::move(seconds), requests = std::move(requests)](ClientId i,
-                                                                              std::uint64_t ticket) mutable {
+// Returns what a request takes each client. `requests`: how many each had; shape (n) for traces, else empty.
+std::function<double(ClientId, std::uint64_t)> seconds_of(ClientSeconds seconds, std::uint64_t seed,
+                                                          std::vector<std::uint64_t>& requests) {
+  requests.assign(seconds.traces.size(), 0);
+  return [seed, seconds = std::move(seconds), &requests](ClientId i, std::uint64_t ticket) {
     return seconds.of(seed, i, ticket, requests.empty() ? 0 : requests[i]++);
   };
 }
@@ -57,6 +58,12 @@ std::vector<Section> sections_of(const Checkpoint::Saved& saved) {
   for (const auto& [tag, bytes] : saved.sections) sections.push_back({tag, bytes});
   return sections;
 }
+// The work in progress of a driver.
+struct Work {
+  std::function<std::string()> save;  // for a snapshot
+  std::string saved;                  // by the process that this one continues
+};
+
 constexpr const char* kDoesNotFit = "the checkpoint does not fit the experiment; run without --resume";
 
 template <class Real, class Clients>
@@ -85,7 +92,8 @@ std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerHalf<Re
 template <class Real, class Clients>
 RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger,
                  const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
-                 const std::atomic<bool>& stop, RunStore<Real>* store, Monitor<Real>* monitor = nullptr) {
+                 const std::atomic<bool>& stop, RunStore<Real>* store, Monitor<Real>* monitor = nullptr,
+                 Work* work = nullptr) {
   RunResult result;
   result.kernels = kernels_name();
   result.rounds = ledger.round;
@@ -108,9 +116,14 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
   if (!is_virtual) hooks.seconds = wall;
   hooks.wall_seconds = wall;
   const double evaluated_before = is_virtual ? ledger.totals.evaluation_seconds : 0;
-  if (store != nullptr) hooks.on_commit = [store](const RoundCommit<Real>& commit) { store->commit(commit); };
+  if (store != nullptr) {
+    hooks.between_rounds = [store, work](const std::function<std::string()>& save_work, bool stopped) {
+      if (work != nullptr) work->save = save_work;
+      stopped ? store->end(RunStage::kRounds, Outcome::kStopped) : store->snapshot_if_due();
+    };
+  }
+  if (work != nullptr) hooks.work = std::move(work->saved);
   result.outcome = run_rounds(server, facts_of(setup), setup, clients, ledger, limits, hooks);
-  if (result.outcome == Outcome::kStopped && store != nullptr) store->end(RunStage::kRounds, result.outcome);
   result.seconds = wall();
   result.evaluation_seconds = ledger.totals.evaluation_seconds - evaluated_before;
   if (monitor != nullptr) {
@@ -223,20 +236,33 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   virtual_options.encoded = encoded;
   virtual_options.faults = options.faults;
   virtual_options.zstd = options.zstd;
-  virtual_options.seconds = seconds_of(std::move(p.seconds), setup->seed);
+  std::vector<std::uint64_t> requests;
+  virtual_options.seconds = seconds_of(std::move(p.seconds), setup->seed, requests);
   VirtualTime<Real> clients(setup, functions, virtual_options);
-  const auto store = store_of<Real>(checkpoints, *server, ledger,
-                                    snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
-  if (store != nullptr && store->recovered()) {
-    clients.set_clock(ledger.totals.seconds);
-    const bool depends = facts_of(*setup).asynchronous || limits.quorum < 1;  // on who was at work
-    if (depends && observer.on_note)
-      observer.on_note("all clients begin new work on the virtual clock: the run goes on with other bits");
-  }
+  Work work;
+  SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, ledger, clients);
+  snapshots.save_clients = [&] {
+    const std::string of_clients = clients.save_clients(ledger.committed), of_driver = work.save();
+    Saver saver;
+    saver(std::vector(of_clients.begin(), of_clients.end())), saver(requests);
+    saver(std::vector(of_driver.begin(), of_driver.end()));
+    return saver.take();
+  };
+  snapshots.load_clients = [&](std::string_view bytes) {
+    Loader loader(bytes);
+    std::vector<char> of_clients, of_driver;
+    const std::size_t traces = requests.size();
+    loader(of_clients), loader(requests), loader(of_driver);
+    work.saved.assign(of_driver.begin(), of_driver.end());
+    return loader.done() && requests.size() == traces &&
+           clients.load_clients({of_clients.data(), of_clients.size()});
+  };
+  const auto store = store_of<Real>(checkpoints, *server, ledger, snapshots, observer.on_note);
   wait_for_whoever_is_slow(limits, options.faults);
   hooks.seconds = [&clients] { return clients.now(); };
   hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-  return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get(), monitor);
+  return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get(), monitor,
+                      &work);
 }
 
 }  // namespace

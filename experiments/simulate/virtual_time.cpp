@@ -4,7 +4,11 @@
 #include <chrono>
 #include <cmath>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/state.h"
 #include "experiments/simulate/evaluator.h"
@@ -234,6 +238,124 @@ struct VirtualTime<Real>::Impl {
     heap.pop_back();
   }
 
+  // ---- snapshots ----
+
+  // What is left of the heap.
+  struct Times {
+    std::vector<double> at;
+    std::vector<std::uint64_t> order, ticket;
+    std::vector<ClientId> client;
+    std::vector<char> is_repetition;
+    static void fields(auto& self, auto&& visit) {
+      visit(self.at), visit(self.order), visit(self.ticket), visit(self.client), visit(self.is_repetition);
+    }
+  };
+
+  std::string save(std::span<const std::uint64_t> committed) {
+    Saver saver;
+    saver(clock), saver(order);
+    std::vector<const Body*> kept;  // each once
+    std::unordered_map<const Body*, std::uint64_t> numbers;
+    for (const Client& client : clients)
+      if (client.stage != Stage::kIdle && client.body != nullptr &&
+          numbers.try_emplace(client.body, kept.size()).second)
+        kept.push_back(client.body);
+    saver(static_cast<std::uint64_t>(kept.size()));
+    for (const Body* body : kept) body->save(saver);
+    for (ClientId c = 0; c < clients.size(); ++c) {
+      Client& client = clients[c];
+      finish(client, c);
+      saver(client.requests), saver(client.local != nullptr);
+      if (!client.local) continue;
+      client.local->save(committed[c], keeps_state && options.faults.crashes > 0, saver);
+      saver(client.stage != Stage::kIdle);
+      if (client.stage == Stage::kIdle) continue;
+      const Envelope<Real>& at = client.envelope;
+      saver(static_cast<std::uint8_t>(at.request)), saver(at.ticket), saver(at.committed);
+      saver(client.body == nullptr ? kNoBody : numbers.at(client.body)), saver(at.resync != nullptr);
+      if (at.resync != nullptr) client.resync->save(saver);
+      saver(client.fate.reply_lost), saver(client.fate.repeated);
+    }
+    Times times;
+    for (const Done& done : heap) {
+      if (!is_current(done)) continue;
+      times.at.push_back(done.at);
+      times.order.push_back(done.order);
+      times.ticket.push_back(done.ticket);
+      times.client.push_back(done.client);
+      times.is_repetition.push_back(done.is_repetition);
+    }
+    Times::fields(times, saver);
+    return saver.take();
+  }
+
+  bool load(std::string_view bytes) {
+    Loader loader(bytes);
+    std::uint64_t count = 0;
+    loader(clock), loader(order), loader(count);
+    if (count > clients.size()) return false;
+    for (std::uint64_t k = 0; k < count; ++k) {
+      bodies.push_back(std::make_unique<Body>());
+      if (!load_body(*bodies.back(), loader)) return false;
+    }
+    for (ClientId c = 0; c < clients.size(); ++c)
+      if (!load_client(c, loader)) return false;
+    for (const auto& body : bodies)
+      if (body->users == 0) return false;
+    Times times;
+    Times::fields(times, loader);
+    const std::size_t size = times.at.size();
+    if (times.order.size() != size || times.ticket.size() != size || times.client.size() != size ||
+        times.is_repetition.size() != size)
+      return false;
+    for (std::size_t k = 0; k < size; ++k) {
+      if (times.client[k] >= clients.size() || !(times.at[k] >= clock)) return false;
+      heap.push_back(
+          {times.at[k], times.order[k], times.ticket[k], times.client[k], times.is_repetition[k] != 0});
+      std::push_heap(heap.begin(), heap.end());
+    }
+    return loader.done();
+  }
+  bool load_body(Body& body, Loader& loader) {
+    if (!body.load(loader)) return false;
+    body.bytes = codec.body_bytes(body.down());
+    if (options.encoded) body.encoded = codec.encode_body(body.down());
+    return true;
+  }
+  bool load_client(ClientId c, Loader& loader) {
+    Client& client = clients[c];
+    std::uint8_t was_asked = 0, works = 0, has_resync = 0, reply_lost = 0, repeated = 0;
+    loader(client.requests), loader(was_asked);
+    if (was_asked == 0) return true;
+    client.local = std::make_unique<LocalClient<Real>>(setup, c, *workers[0].oracle);
+    if (!client.local->load(loader)) return false;
+    loader(works);
+    if (works == 0) return true;
+    Envelope<Real>& at = client.envelope;
+    std::uint8_t request = 0;
+    std::uint64_t body = 0;
+    loader(request), loader(at.ticket), loader(at.committed), loader(body), loader(has_resync);
+    if (request > static_cast<std::uint8_t>(Request::kMeasure) || (body >= bodies.size() && body != kNoBody))
+      return false;
+    at.request = static_cast<Request>(request);
+    if (body != kNoBody) {
+      client.body = bodies[body].get();
+      client.body->users += 1;
+      at.body = &client.body->down();
+    }
+    if (has_resync != 0) {
+      client.resync = std::make_unique<Body>();
+      if (!load_body(*client.resync, loader)) return false;
+      at.resync = &client.resync->down();
+    }
+    loader(reply_lost), loader(repeated);
+    client.fate.reply_lost = reply_lost != 0;
+    client.fate.repeated = repeated != 0;
+    client.stage = Stage::kWorks;
+    return true;
+  }
+  static constexpr std::uint64_t kNoBody = UINT64_MAX;
+
   std::shared_ptr<const Setup<Real>> setup;
   std::shared_ptr<const Population<Real>> functions;
   VirtualTimeOptions options;
@@ -279,10 +401,6 @@ double VirtualTime<Real>::now() const {
   return impl_->clock;
 }
 template <class Real>
-void VirtualTime<Real>::set_clock(double seconds) {
-  impl_->clock = seconds;
-}
-template <class Real>
 void VirtualTime<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   impl_->evaluator.evaluate(x, to);
 }
@@ -293,31 +411,12 @@ std::uint64_t VirtualTime<Real>::computed() const {
 
 template <class Real>
 std::string VirtualTime<Real>::save_clients(std::span<const std::uint64_t> committed) {
-  Saver saver;
-  for (ClientId c = 0; c < impl_->clients.size(); ++c) {
-    auto& client = impl_->clients[c];
-    saver(client.requests);
-    impl_->finish(client, c);
-    if (client.local) client.local->runtime->settle(committed[c]);
-    const std::string state = client.local ? client.local->runtime->save() : "";
-    saver(std::vector<char>(state.begin(), state.end()));
-  }
-  return saver.take();
+  return impl_->save(committed);
 }
 
 template <class Real>
 bool VirtualTime<Real>::load_clients(std::string_view bytes) {
-  Loader loader(bytes);
-  std::vector<char> state;
-  for (ClientId c = 0; c < impl_->clients.size(); ++c) {
-    auto& client = impl_->clients[c];
-    loader(client.requests);
-    loader(state);
-    if (state.empty()) continue;
-    client.local = std::make_unique<LocalClient<Real>>(impl_->setup, c, *impl_->workers[0].oracle);
-    if (!client.local->runtime->load({state.data(), state.size()})) return false;
-  }
-  return loader.done();
+  return impl_->load(bytes);
 }
 
 template class VirtualTime<float>;

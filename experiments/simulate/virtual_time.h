@@ -50,18 +50,16 @@ class VirtualTime final : public Transport<Real> {
   const Event<Real>& next(double deadline) override;
   double now() const override;
 
-  // Of a run that goes on. REQUIRES: no client was asked yet.
-  void set_clock(double seconds);
-
   // LoopHooks::evaluate: takes no virtual time.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
   std::uint64_t computed() const;  // answers so far, those computed ahead included
 
-  // The state of all clients, after each has learned which of its tickets was committed. Work that is not
-  // done is not part of it.
+  // Returns the clock, the state of all clients, after each has learned which of its tickets was committed,
+  // what they are at work on, and when they will be done.
   std::string save_clients(std::span<const std::uint64_t> committed);
-  // REQUIRES: no client was asked yet. False: the bytes are not saved clients of this run.
+  // Continues from there. Returns false if the bytes are not saved clients of this run.
+  // REQUIRES: no client was asked yet.
   bool load_clients(std::string_view bytes);
 
  private:

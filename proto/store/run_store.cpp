@@ -195,11 +195,13 @@ void RunStore<Real>::before_apply() {
 }
 
 template <class Real>
+void RunStore<Real>::snapshot_if_due() {
+  if (alone_.is_due ? alone_.is_due() : is_due()) snapshot_alone(RunStage::kRounds);
+}
+
+template <class Real>
 void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
-  if (background_ == nullptr) {
-    if (alone_.is_due ? alone_.is_due() : is_due()) snapshot_alone(RunStage::kRounds);
-    return;
-  }
+  if (background_ == nullptr) return snapshot_if_due();
   if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may be of half a round");
   apply_seconds_since_ += std::chrono::duration<double>(Clock::now() - apply_begun_).count();
   const auto record = records_->encode(commit, half_, state_bytes_);

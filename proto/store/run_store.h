@@ -98,6 +98,8 @@ class RunStore {
   // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Of a server: throws std::runtime_error
   // when the disk fails; then only this round is lost, and no client knows of it.
   void commit(const RoundCommit<Real>& commit);
+  // Writes a snapshot of a simulation if one is due.
+  void snapshot_if_due();
   // Of a simulation: `seconds` have passed since the last snapshot.
   bool is_due() const {
     return std::chrono::duration<double>(Clock::now() - last_snapshot_).count() >= alone_.seconds;

@@ -163,15 +163,23 @@ TEST_P(ResumeTest, OnTheVirtualClockGoesOnAtTheSecondWhereItStopped) {
   expect_rows_in_order();
 }
 
-TEST_P(ResumeTest, OfAnAsynchronousMethodGoesOnWithNewWork) {
-  const std::vector<std::string> asynchronous = {
-      "--set", "algorithm.name=ringmaster",    "--set", "algorithm.compressor=identity",
-      "--set", "algorithm.delay_threshold=20", "--set", "algorithm.step_size=0.001",
-      "--set", "clients.seconds=sqrt",         "--set", "run.rounds=" + std::to_string(10 * kResumedRounds)};
-  run_whole(asynchronous);
-  run_cut(GetParam(), asynchronous);
-  expect_rows_in_order();
-  EXPECT_NE(read("log").find("all clients begin new work on the virtual clock"), std::string::npos);
+TEST_P(ResumeTest, ResumesAsynchronousMethodsToTheBitsOfAWholeRun) {
+  std::ofstream(folder.path() / "speeds.txt") << "1 2.5 0.3\n1\n2\n1.5 1\n3\n2 0.5\n1\n4 1 1 1\n";
+  for (const char* speeds : {"sqrt*lognormal:1+fail:0.01", "1*file:speeds.txt+fail:0.01"}) {
+    SCOPED_TRACE(speeds);
+    const std::vector<std::string> asynchronous = {
+        "--set", "algorithm.name=ringmaster",
+        "--set", "algorithm.compressor=identity",
+        "--set", "algorithm.delay_threshold=20",
+        "--set", "algorithm.step_size=0.001",
+        "--set", std::string("clients.seconds=") + speeds,
+        "--set", "run.rounds=" + std::to_string(10 * kResumedRounds)};
+    run_whole(asynchronous);
+    run_cut(GetParam(), asynchronous);
+    EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
+    EXPECT_EQ(without_seconds(read("cut/metrics.csv")), without_seconds(read("whole/metrics.csv")));
+    expect_rows_in_order();
+  }
 }
 
 // As a batch job that is started again by the same line.

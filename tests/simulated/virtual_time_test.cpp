@@ -2,10 +2,12 @@
 #include "experiments/simulate/virtual_time.h"
 
 #include <algorithm>
+#include <atomic>
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
 
+#include "proto/store/round_record.h"
 #include "tests/simulated/virtual_run.h"
 
 namespace gradwire {
@@ -111,6 +113,145 @@ TEST(VirtualTime, AClientThatNeverAnswersStopsNobodyElse) {
   const AsyncTrace trace = run_virtual(federation, setup, 60, with(seconds));
   EXPECT_EQ(trace.used.size(), 60u);
   EXPECT_EQ(std::count(trace.used.begin(), trace.used.end(), 1u), 0);
+}
+
+// What a run leaves: everything that a user or a later process can see of it.
+struct Ending {
+  std::string server, clients, work, ledger;
+  std::vector<RoundRecord> rows;
+};
+
+// Runs `rounds` rounds; after each round in `stops` the run stops and continues in other objects.
+Ending run_with_stops(const Federation<double>& federation, std::shared_ptr<const Setup<double>> setup,
+                      std::uint32_t rounds, const VirtualTimeOptions& options, RoundLimits limits,
+                      std::vector<std::uint32_t> stops) {
+  limits.rounds = rounds;
+  limits.evaluate_every = 7;
+  limits.keep_clients = true;
+  Ledger ledger;
+  ledger.committed.resize(setup->n);
+  Ending ending;
+  stops.push_back(rounds + 1);
+  for (const std::uint32_t end : stops) {
+    VirtualTime<double> clients(setup, federation.oracle_pointers(), options);
+    const auto server = make_server<double>(setup);
+    if (!ending.server.empty()) {
+      EXPECT_TRUE(server->load(ending.server));
+      EXPECT_TRUE(load_ledger(ending.ledger, ledger));
+      EXPECT_TRUE(clients.load_clients(ending.clients));
+    }
+    std::atomic<bool> stop = false;
+    LoopHooks<double> hooks;
+    hooks.stop = &stop;
+    hooks.seconds = [&] { return clients.now(); };
+    hooks.evaluate = [&](View<double> x, Evaluation<double>& to) { clients.evaluate(x, to); };
+    hooks.on_record = [&](const RoundRecord& row) {
+      while (!ending.rows.empty() && ending.rows.back().round >= row.round) ending.rows.pop_back();
+      ending.rows.push_back(row);
+    };
+    hooks.on_round = [&](std::uint32_t round) { stop = round == end; };
+    hooks.work = ending.work;
+    hooks.between_rounds = [&](const std::function<std::string()>& save_work, bool) {
+      if (ledger.round < end && ledger.round < rounds) return;
+      ending.work = save_work();
+      ending.clients = clients.save_clients(ledger.committed);
+      ending.server = server->save();
+      ending.ledger = save_ledger(ledger);
+    };
+    run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+    if (end <= rounds) ending.rows.pop_back();  // a run that continues measures it again
+  }
+  return ending;
+}
+
+void expect_equal(const Ending& resumed, const Ending& whole) {
+  EXPECT_EQ(resumed.server, whole.server);
+  EXPECT_EQ(resumed.work, whole.work);
+  EXPECT_EQ(resumed.ledger, whole.ledger);
+  ASSERT_EQ(resumed.rows.size(), whole.rows.size());
+  for (std::size_t k = 0; k < whole.rows.size(); ++k) {
+    EXPECT_EQ(resumed.rows[k].round, whole.rows[k].round);
+    EXPECT_EQ(resumed.rows[k].loss, whole.rows[k].loss);
+    EXPECT_EQ(resumed.rows[k].seconds, whole.rows[k].seconds);
+    EXPECT_EQ(resumed.rows[k].bytes_down, whole.rows[k].bytes_down);
+    EXPECT_EQ(resumed.rows[k].bits_down, whole.rows[k].bits_down);
+    EXPECT_EQ(resumed.rows[k].grad_calls, whole.rows[k].grad_calls);
+    EXPECT_EQ(resumed.rows[k].evaluation_bytes_up, whole.rows[k].evaluation_bytes_up);
+  }
+}
+
+const std::vector<std::vector<std::uint32_t>> kStops = {{1}, {2, 3}, {50}, {10, 11, 77, 149}};
+
+TEST(VirtualTime, ResumesEveryAsynchronousMethodAtAnyRoundToTheBitsOfAWholeRun) {
+  const Federation<double> federation(6, 9);
+  for (const AlgorithmSpec& spec : asynchronous_specs()) {
+    const auto setup = federation.setup(spec);
+    for (const bool encoded : {false, true}) {
+      VirtualTimeOptions options = with(drawn);
+      options.encoded = encoded;
+      const Ending whole = run_with_stops(federation, setup, 150, options, {}, {});
+      for (const auto& stops : kStops) {
+        SCOPED_TRACE(spec.name + (encoded ? ", encoded" : "") + ", first stop " + std::to_string(stops[0]));
+        const Ending resumed = run_with_stops(federation, setup, 150, options, {}, stops);
+        expect_equal(resumed, whole);
+        EXPECT_EQ(resumed.clients, whole.clients);  // threads may have computed ahead
+        expect_equal(run_with_stops(federation, setup, 150, on_threads(3, options), {}, stops), whole);
+      }
+    }
+  }
+}
+
+TEST(VirtualTime, ResumesWithEveryFaultToTheBitsOfAWholeRun) {
+  const Federation<double> federation(5, 6);
+  RoundLimits limits;
+  limits.deadline_seconds = 10;
+  limits.attempts = 100;
+  VirtualTimeOptions options = with(drawn);
+  options.faults = {
+      .lost_replies = 0.2, .lost_requests = 0.2, .duplicates = 0.2, .crashes = 0.1, .wiped = 0.1};
+  for (const AlgorithmSpec& spec : asynchronous_specs()) {
+    const auto setup = federation.setup(spec);
+    const Ending whole = run_with_stops(federation, setup, 150, options, limits, {});
+    for (const auto& stops : kStops) {
+      SCOPED_TRACE(spec.name + ", first stop " + std::to_string(stops[0]));
+      const Ending resumed = run_with_stops(federation, setup, 150, options, limits, stops);
+      expect_equal(resumed, whole);
+      EXPECT_EQ(resumed.clients, whole.clients);
+    }
+  }
+}
+
+TEST(VirtualTime, ResumesSynchronousMethodsWhoseClientsAreLateOrCrash) {
+  const Federation<double> federation(6, 9);
+  for (const MethodInfo& method : testing::synchronous_methods()) {
+    const auto setup = federation.setup(spec_for(method));
+    setup->keep_mirrors = true;
+    RoundLimits limits;
+    if (!method.facts.needs_all_replies) limits.quorum = 0.5;
+    limits.deadline_seconds = 30;
+    VirtualTimeOptions options = with(drawn);
+    const bool is_private = has(method.facts.client_state, ClientState::kPrivate);
+    options.faults = {.duplicates = 0.2, .crashes = is_private ? 0 : 0.2};
+    const Ending whole = run_with_stops(federation, setup, 60, options, limits, {});
+    for (const auto& stops : std::vector<std::vector<std::uint32_t>>{{1}, {9, 10, 33}}) {
+      SCOPED_TRACE(std::string(method.facts.name) + ", first stop " + std::to_string(stops[0]));
+      const Ending resumed = run_with_stops(federation, setup, 60, options, limits, stops);
+      EXPECT_EQ(resumed.server, whole.server);
+      EXPECT_EQ(resumed.ledger, whole.ledger);
+    }
+  }
+}
+
+TEST(VirtualTime, RefusesBytesThatAreNotItsSavedClients) {
+  const Federation<double> federation(4, 5);
+  const auto setup = federation.setup(asynchronous_specs()[0]);
+  const std::string saved = run_with_stops(federation, setup, 30, with(drawn), {}, {}).clients;
+  const auto loads = [&](std::string_view bytes) {
+    return VirtualTime<double>(setup, federation.oracle_pointers(), with(drawn)).load_clients(bytes);
+  };
+  EXPECT_TRUE(loads(saved));
+  for (std::size_t size = 0; size < saved.size(); ++size) EXPECT_FALSE(loads(saved.substr(0, size))) << size;
+  EXPECT_FALSE(loads(saved + "x"));
 }
 
 }  // namespace
