@@ -13,6 +13,7 @@
 #include "experiments/run/monitor_plan.h"
 #include "experiments/run/tcp_run.h"
 #include "experiments/simulate/checkpoint.h"
+#include "experiments/simulate/input_hash.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/support/results_dir.h"
 #include "proto/config/experiment_file.h"
@@ -202,6 +203,19 @@ std::string run_text(const RunPlan& plan) {
   return to_toml(plan.experiment) + build_info() + ", kernels " + kernels_name();
 }
 
+bool saves_checkpoints(const RunPlan& plan, const RunRequest& request) {
+  return !is_networked(request.transport) && request.checkpoint_seconds > 0 && !plan.experiment.run.monitor;
+}
+
+// Collective. What the checkpoint of the run says of it.
+RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
+  RunInputs inputs{to_toml(prepared.experiment)};
+  if (!saves_checkpoints(prepared, request) && request.resume == Resume::kNo) return inputs;
+  inputs.samples = hash_of_samples(prepared.data, request.ranks.get());
+  inputs.traces = hash_of_traces(prepared.seconds);
+  return inputs;
+}
+
 // On all ranks but the first, which has all files and talks to the user.
 RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
                      const std::atomic<bool>& stop) {
@@ -212,6 +226,7 @@ RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
     prepared = prepare_for(loaded, request);
   });
   check_same_run(*ranks, run_text(prepared));
+  inputs_of(prepared, request);
   all_or_none(ranks, [] {});  // the first one opens its files
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
@@ -245,9 +260,8 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   for (const fs::path& left : folder.cleared())
     progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));
   const fs::path metrics_file = folder.work() / "metrics.csv";
-  Checkpoint checkpoint(folder.target(), to_toml(plan.experiment), metrics_file);
-  const bool can_resume =
-      !is_networked(request.transport) && request.checkpoint_seconds > 0 && !plan.experiment.run.monitor;
+  Checkpoint checkpoint(folder.target(), inputs_of(prepared, request), metrics_file);
+  const bool can_resume = saves_checkpoints(plan, request);
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
   const Resume resume = plan.experiment.run.monitor ? Resume::kNo : request.resume;

@@ -23,11 +23,43 @@ fs::path folder_of(fs::path results) {
   return results.parent_path() / ("." + results.filename().string() + ".checkpoint");
 }
 
+// The config, then the two hashes.
+constexpr std::string_view kHashes = "# hashes ";
+std::string text_of(const RunInputs& inputs) {
+  return inputs.config + std::string(kHashes) + std::to_string(inputs.samples) + " " +
+         std::to_string(inputs.traces);
+}
+
+// Returns why a run that is about `now` cannot continue one that was about `saved`; nothing if it can.
+std::optional<std::string> difference(const std::string& saved, const std::string& now) {
+  if (saved == now) return std::nullopt;
+  const auto split = [](std::string_view about) {
+    const std::size_t end = about.rfind(kHashes), space = about.rfind(' ');
+    struct {
+      bool has_hashes;
+      std::string_view config, samples;
+    } parts = {end != about.npos, about.substr(0, end),
+               end != about.npos ? about.substr(end, space - end) : ""};
+    return parts;
+  };
+  const auto before = split(saved), after = split(now);
+  if (!before.has_hashes)
+    return "was written by an earlier version of gradwire, which saved too little to continue with the same "
+           "bits; finish the run with that version, or run without --resume, which begins anew";
+  if (before.config != after.config)
+    return "is of a run with other settings; run without --resume, or with the settings it had";
+  return std::string(
+             before.samples != after.samples
+                 ? "is of a run with other data: a file that problem.data or problem.test reads has changed"
+                 : "is of a run with other traces: the file of clients.seconds has changed") +
+         "; bring the file back, or run without --resume, which begins anew";
+}
+
 }  // namespace
 
-Checkpoint::Checkpoint(const fs::path& results, std::string config, fs::path metrics)
+Checkpoint::Checkpoint(const fs::path& results, const RunInputs& about, fs::path metrics)
     : folder_(folder_of(results)),
-      config_(std::move(config)),
+      about_(text_of(about)),
       metrics_(std::move(metrics)),
       disk_(folder_),
       journal_(disk_, Durability::kProcess) {}
@@ -53,12 +85,12 @@ std::optional<Checkpoint::Saved> Checkpoint::find() {
   if (!exists()) return std::nullopt;
   open();
   Saved saved;
-  bool same = true;
+  std::optional<std::string> trouble;
   const Result<bool> found = journal_.recover({.snapshot =
                                                    [&](std::span<const Section> sections) {
                                                      const auto said = snapshot_about(sections);
                                                      if (!said) return false;
-                                                     same = said->about == config_;
+                                                     trouble = difference(said->about, about_);
                                                      saved.round = said->ledger.round;
                                                      saved.sections.clear();
                                                      for (const Section& s : sections)
@@ -68,9 +100,7 @@ std::optional<Checkpoint::Saved> Checkpoint::find() {
                                                .record = [](std::string_view) { return true; }});
   if (!found) throw UsageError("--resume: " + found.error().message);
   if (!*found) return std::nullopt;
-  if (!same)
-    throw UsageError("--resume: the checkpoint in " + folder_.string() +
-                     " is of a run with other settings; run without --resume, or with the settings it had");
+  if (trouble) throw UsageError("--resume: the checkpoint in " + folder_.string() + " " + *trouble);
   fs::copy_file(folder_ / kMetrics, metrics_, fs::copy_options::overwrite_existing);
   return saved;
 }

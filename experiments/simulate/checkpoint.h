@@ -13,11 +13,17 @@
 
 namespace gradwire {
 
+// What a run is made of.
+struct RunInputs {
+  std::string config;                     // the resolved experiment as text
+  std::uint64_t samples = 0, traces = 0;  // hashes of the files that it reads (input_hash.h)
+};
+
 class Checkpoint {
  public:
-  // `results`: the folder that the run will publish; `config`: its resolved experiment as text; `metrics`:
-  // the file that the run writes, of which each snapshot has a copy.
-  Checkpoint(const std::filesystem::path& results, std::string config, std::filesystem::path metrics);
+  // `results`: the folder that the run will publish; `about`: what must not change before the run is resumed;
+  // `metrics`: the file that the run writes, of which each snapshot has a copy.
+  Checkpoint(const std::filesystem::path& results, const RunInputs& about, std::filesystem::path metrics);
 
   struct Saved {
     std::vector<std::pair<std::uint32_t, std::string>> sections;  // of a RunStore's snapshot: tag and bytes
@@ -40,14 +46,14 @@ class Checkpoint {
   void remove();
   bool used() const { return lock_.has_value(); }  // by this process
 
-  const std::string& config() const { return config_; }
+  const std::string& about() const { return about_; }  // of the RunStore
 
  private:
   // Makes the folder and locks it.
   void open();
 
   const std::filesystem::path folder_;
-  const std::string config_;
+  const std::string about_;
   const std::filesystem::path metrics_;
   std::optional<FolderLock> lock_;
   FolderDisk disk_;

@@ -80,7 +80,7 @@ std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerHalf<Re
   if (checkpoints.checkpoint == nullptr) return nullptr;
   Checkpoint& checkpoint = *checkpoints.checkpoint;
   auto store = std::make_unique<RunStore<Real>>(checkpoint.journal(), std::move(snapshots), server, ledger,
-                                                checkpoint.config(), note);
+                                                checkpoint.about(), note);
   store->before_snapshots([&] { return checkpoint.prepare(); });
   const std::vector<Section> sections = sections_of(checkpoints.saved);
   if (!sections.empty() && !store->load(sections)) throw std::runtime_error(kDoesNotFit);

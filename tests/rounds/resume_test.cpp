@@ -215,5 +215,50 @@ TEST_F(ResumeFixture, SaysWhyItCannot) {
   refused({"--out", "cut", "--set", "algorithm.step_size=0.01"}, "is of a run with other settings");
 }
 
+TEST_F(ResumeFixture, RefusesDataAndTracesThatHaveChanged) {
+  std::string rows;
+  for (int k = 0; k < 64; ++k)
+    rows += std::string(k % 2 == 0 ? "+1" : "-1") + " 1:" + std::to_string(k % 7) + " 2:0.5\n";
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder.path() / name) << text;
+  };
+  const std::string speeds = "1 2\n1\n2\n1\n3\n2\n1\n4\n";
+  write("train.svm", rows);
+  write("test.svm", rows.substr(0, rows.size() / 2));
+  write("speeds.txt", speeds);
+  write("run.toml",
+        "name = \"data\"\n[problem]\nkind = \"logistic\"\ndata = \"libsvm:train.svm\"\ntest = "
+        "\"libsvm:test.svm\"\n[clients]\ncount = 8\nseconds = \"file:speeds.txt\"\n[algorithm]\nname = "
+        "\"gd\"\nstep_size = 0.1\n[run]\nrounds = 1000000000\nevaluate_every = 100000\n");
+  Process cut = run({"--out", "cut"});
+  ASSERT_TRUE(eventually([&] { return !newest_checkpoint().empty(); })) << cut.log();
+  cut.kill(SIGKILL);
+  cut.wait();
+  const auto refusal = [&] {
+    const auto result = run_gradwire(
+        folder.path(), {"run", "run.toml", "--resume", "--out", "cut", "--checkpoint-every", "0.05"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+    return result.err;
+  };
+  for (const char* name : {"train.svm", "test.svm"}) {
+    const std::string before = read(name);
+    std::string after = before;
+    after[after.rfind("2:0.5")] = '3';
+    write(name, after);
+    EXPECT_NE(refusal().find("is of a run with other data: a file that problem.data or problem.test reads"),
+              std::string::npos);
+    write(name, before);
+  }
+  write("speeds.txt", "9" + speeds);
+  EXPECT_NE(refusal().find("is of a run with other traces"), std::string::npos);
+  write("speeds.txt", speeds);
+  Process rest = run({"--out", "cut", "--resume"});
+  const std::string newest = newest_checkpoint();
+  EXPECT_TRUE(eventually([&] { return newest_checkpoint() != newest; })) << rest.log();
+  rest.kill(SIGKILL);
+  rest.wait();
+}
+
 }  // namespace
 }  // namespace gradwire
