@@ -38,6 +38,10 @@ struct AdianaParams : ShiftParams {
     visit("mu", self.mu, "strong convexity; theory: the problem's");
     visit("p", self.p, "probability that w becomes y; theory by n and omega");
   }
+  void needs(NeededConstants& constants) const {
+    if (!step_size.value) constants.smoothness = "algorithm.step_size";
+    if (!mu) constants.convexity = "algorithm.mu";
+  }
   void resolve(const Theory& theory, Warnings& warnings) {
     const Assumptions assume(facts.name, step_size, theory, warnings);
     resolve_alpha(theory, assume);

@@ -43,6 +43,10 @@ struct Ef21WParams : Ef21PlParams {
     }
     return std::sqrt(first * second);
   }
+  void needs(NeededConstants& constants) const {
+    if (w.empty() || !step_size.value)
+      constants.smoothness = w.empty() ? "algorithm.w" : "algorithm.step_size";
+  }
   void resolve(const Theory& theory, Warnings& warnings) {
     if (theory.n > kMaxClients)
       throw ConfigError("algorithm.name",

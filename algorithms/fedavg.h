@@ -35,6 +35,7 @@ struct FedAvgParams {
     visit("step_size", self.step_size, "gamma of the server's step along the mean of the changes");
     LocalSteps::fields(self.local, visit);
   }
+  void needs(NeededConstants& constants) const { local.needs(constants); }
   void resolve(const Theory& theory, Warnings& warnings) {
     step_size.resolve(1);
     local.resolve(theory, warnings, [&](double K) {

@@ -41,6 +41,7 @@ struct FedBuffParams {
     visit("buffer", self.buffer, "replies that make one step of the server");
     LocalSteps::fields(self.local, visit);
   }
+  void needs(NeededConstants& constants) const { local.needs(constants); }
   void resolve(const Theory& theory, Warnings& warnings) {
     if (buffer == 0) throw ConfigError("algorithm.buffer", "0 replies make no step; give at least 1");
     step_size.resolve(1);

@@ -70,6 +70,9 @@ struct FedNlParams {
     visit("line_search", self.line_search, "none | armijo");
     visit("c", self.c, "of armijo: the share of the linear decrease that must be reached");
   }
+  void needs(NeededConstants& constants) const {
+    if (option.is("1") && !mu) constants.convexity = "algorithm.mu";
+  }
   void resolve(const Theory& theory, Warnings& warnings) {
     const Assumptions assume(facts.name, step_size, theory, warnings);
     step_size.resolve(1);

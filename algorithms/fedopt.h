@@ -33,6 +33,7 @@ struct FedOptParams {
     shared_fields(self, visit);
     visit("beta2", self.beta2, "decay of the second moments v");
   }
+  void needs(NeededConstants& constants) const { local.needs(constants); }
   void resolve(const Theory& theory, Warnings& warnings) {
     for (const auto& [value, key] : {std::pair{beta1, "algorithm.beta1"}, {beta2, "algorithm.beta2"}})
       if (!(value >= 0 && value < 1)) throw ConfigError(key, "must be at least 0 and below 1");

@@ -29,6 +29,7 @@ struct FedProxParams {
     visit("mu", self.mu, "weight of the proximal term (mu/2) ||y - x||^2; 0 is fedavg");
     LocalSteps::fields(self.local, visit);
   }
+  void needs(NeededConstants& constants) const { local.needs(constants); }
   void resolve(const Theory& theory, Warnings& warnings) {
     if (!(mu >= 0)) throw ConfigError("algorithm.mu", "must not be negative");
     step_size.resolve(1);

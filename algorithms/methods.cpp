@@ -21,6 +21,7 @@ struct Entry {
   std::function<bool(const AlgorithmSpec&)>
       uses_theory;  // a step size or another parameter is left to theory
   std::function<bool(const AlgorithmSpec&)> step_is_theory;
+  std::function<NeededConstants(const AlgorithmSpec&)> needs;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, Warnings&)> resolve;
   std::function<Lyapunov(const AlgorithmSpec&, const Theory&)> lyapunov;  // empty: none is known
 };
@@ -52,6 +53,21 @@ Entry entry() {
       if constexpr (std::is_same_v<std::decay_t<decltype(member)>, StepSize>) any |= unset(member);
     });
     return any;
+  };
+  // A method says what it needs where that is more, or less, than smoothness for its step size.
+  e.needs = [](const AlgorithmSpec& spec) {
+    NeededConstants constants;
+    const auto params = parse_params<Params>(spec);
+    if constexpr (requires { params.needs(constants); }) {
+      params.needs(constants);
+    } else if (!params.step_size.value) {
+      constants.smoothness = "algorithm.step_size";
+    }
+    Params::fields(params, [&](std::string_view name, const auto& member, auto&&...) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(member)>, PlConstant>)
+        if (member.asked && !member.value) constants.convexity = "algorithm." + std::string(name);
+    });
+    return constants;
   };
   e.resolve = [](const AlgorithmSpec& spec, const Theory& theory, Warnings& warnings) {
     Params params = parse_params<Params>(spec);
@@ -224,28 +240,7 @@ std::optional<Compressor> downlink_compressor(const AlgorithmSpec& spec, std::si
   return std::nullopt;
 }
 
-NeededConstants needed_constants(const AlgorithmSpec& spec, std::uint32_t n) {
-  // Lets the method resolve its parameters with made-up constants, and notes which constants it reads.
-  const Smoothness some{
-      .L = 1, .mu = 0.5, .L_i = std::vector<double>(n, 1.0), .convex = true, .L_s = 1, .L_sample_max = 1};
-  NeededConstants needed;
-  Theory theory{.n = n,
-                .d = 2,
-                .compressor = Quality{true, 1, 0.5, 1, 1, 0}.independent(n),
-                .smoothness = &some,
-                .samples = n,
-                .rounds = 1,
-                .batch = spec.batch,
-                .participation = spec.participation,
-                .needed = &needed};
-  Warnings unused;
-  try {
-    find_entry(spec.name).resolve(spec, theory, unused);
-  } catch (const ConfigError&) {
-    // The user's numbers do not fit the made-up constants; `needed` has what the method read until then.
-  }
-  return needed;
-}
+NeededConstants needed_constants(const AlgorithmSpec& spec) { return find_entry(spec.name).needs(spec); }
 
 namespace {
 

@@ -48,8 +48,8 @@ double paths_of(const AlgorithmSpec& spec);
 // spelling, batch and participation. Throws ConfigError with the key at fault.
 void check_algorithm(const AlgorithmSpec& spec);
 
-// The constants that resolve() will read from theory.smoothness, in a run of n clients; needs no data.
-NeededConstants needed_constants(const AlgorithmSpec& spec, std::uint32_t n);
+// Returns the constants that resolve() will read from theory.smoothness. Needs no data.
+NeededConstants needed_constants(const AlgorithmSpec& spec);
 
 // The spec with every number spelled out (17 digits): step sizes, the method's defaults, counts of the
 // compressor. Adds a line to `warnings` for each assumption of the theorem that does not hold. Throws

@@ -31,6 +31,10 @@ struct NesterovParams {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("mu", self.mu, "strong convexity; theory: the problem's (lambda of l2)");
   }
+  void needs(NeededConstants& constants) const {
+    if (!step_size.value) constants.smoothness = "algorithm.step_size";
+    if (!mu) constants.convexity = "algorithm.mu";
+  }
   void resolve(const Theory& theory, Warnings& warnings) {
     mu = need_convexity(mu, theory, "mu");
     Assumptions(facts.name, step_size, theory, warnings).convexity("mu", *mu);

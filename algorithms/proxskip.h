@@ -40,6 +40,10 @@ struct ProxSkipParams {
     visit("step_size", self.step_size, "gamma of the clients' steps");
     visit("p", self.p, "probability that a step communicates; theory: sqrt(gamma mu)");
   }
+  void needs(NeededConstants& constants) const {
+    if (!step_size.value) constants.smoothness = "algorithm.step_size";
+    if (!p) constants.convexity = "algorithm.p";
+  }
   void resolve(const Theory& theory, Warnings& warnings) {
     if (!step_size.value) {
       const Smoothness& s = need_smoothness(theory, "algorithm.step_size");

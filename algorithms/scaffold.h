@@ -48,6 +48,7 @@ struct ScaffoldParams {
     visit("option", self.option, "how c_i is renewed: 2 from the local steps | 1 by a gradient at x");
     LocalSteps::fields(self.local, visit);
   }
+  void needs(NeededConstants& constants) const { local.needs(constants); }
   void resolve(const Theory& theory, Warnings& warnings) {
     if (option.is("2") && !local.optimizer.is_plain())
       throw ConfigError(

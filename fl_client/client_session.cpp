@@ -174,8 +174,7 @@ std::string ClientSession::Impl::join() {
   join.set_test_count(data.test_count());
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
   if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
-  if (needed_constants(algorithm_spec(experiment_), experiment_.clients.count).any() &&
-      spec.kind().has_smoothness) {
+  if (needed_constants(algorithm_spec(experiment_)).any() && spec.kind().has_smoothness) {
     const ClientSmoothness constants = client_smoothness(spec, own, data, number_);
     join.set_smoothness(constants.L_i);
     join.set_convexity(constants.mu_i);

@@ -81,7 +81,7 @@ double memory_bytes() {
 
 NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
   const ProblemSpec spec = problem_spec(loaded.experiment);
-  const NeededConstants needed = needed_constants(algorithm_spec(loaded.experiment), spec.clients);
+  const NeededConstants needed = needed_constants(algorithm_spec(loaded.experiment));
   const bool closed_form = spec.kind().has_smoothness;
   const std::string kind = "kind " + std::string(spec.kind().name);
   if (!needed.smoothness.empty() && !closed_form)

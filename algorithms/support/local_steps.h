@@ -38,6 +38,9 @@ struct LocalSteps {
     if (epochs == 0) return steps;
     return epochs * (theory.batch == 0 ? 1 : std::max(1.0, std::ceil(theory.m() / theory.batch)));
   }
+  void needs(NeededConstants& constants) const {
+    if (!step_size.value) constants.smoothness = "algorithm.local_step_size";
+  }
   void resolve(const Theory& theory, Warnings& warnings, auto&& theory_step) {
     if (steps == 0 && epochs == 0)
       throw ConfigError("algorithm.local_steps", "0 local steps train nothing; give at least 1");

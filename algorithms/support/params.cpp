@@ -90,8 +90,7 @@ void check_positive(double value, std::string_view name) {
 
 void Assumptions::at_most(std::string_view name, double value, double most, std::string_view formula) const {
   constexpr double kRounding = 1e-9;
-  const bool looks_only = theory_.needed != nullptr;  // the constants are made up: needed_constants()
-  if (looks_only || value <= most * (1 + kRounding)) return;
+  if (value <= most * (1 + kRounding)) return;
   const std::string key(name);
   const std::string what =
       key + " = " + number_text(value) + " is above " + std::string(formula) + " = " + number_text(most);
@@ -127,7 +126,6 @@ double need_convexity(const std::optional<double>& given, const Theory& theory, 
     check_positive(*given, name);
     return *given;
   }
-  if (theory.needed != nullptr && theory.needed->convexity.empty()) theory.needed->convexity = key;
   const double mu = theory.smoothness == nullptr ? 0 : theory.smoothness->mu;
   if (!(mu > 0))
     throw ConfigError(key,
@@ -152,7 +150,7 @@ const Smoothness& need_to_monitor(const Theory& theory) {
 double PlConstant::resolve(const Theory& theory) {
   if (!asked) return 0;
   value = need_convexity(value, theory, "mu");
-  const Smoothness* s = theory.needed == nullptr ? theory.smoothness : nullptr;
+  const Smoothness* s = theory.smoothness;
   // Tolerates rounding: quotients of the same numbers may differ in their last bits. An estimated L is only a
   // lower bound.
   constexpr double kRounding = 1e-9;
@@ -164,7 +162,6 @@ double PlConstant::resolve(const Theory& theory) {
 }
 
 const Smoothness& need_smoothness(const Theory& theory, const std::string& key) {
-  if (theory.needed != nullptr && theory.needed->smoothness.empty()) theory.needed->smoothness = key;
   if (theory.smoothness == nullptr)
     throw ConfigError(key,
                       "this problem has no closed-form smoothness constants, and only `gradwire run`, which "

@@ -47,7 +47,6 @@ struct Theory {
   Copies copies = {};                      // of the parts of the data
   std::uint32_t batch = 0;                 // of the spec; 0: full gradients
   double participation = 1;                // of the spec
-  NeededConstants* needed = nullptr;       // not null: theory notes there what it reads
 
   // m: samples of one client on average.
   double m() const { return samples == 0 || n == 0 ? 1 : static_cast<double>(samples) / n; }

@@ -65,7 +65,7 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
     see_activations(plan);
     plan.x0 = start_point(plan.experiment, plan.agreement, loaded.folder());
     const AlgorithmSpec asked = algorithm_spec(plan.experiment);
-    plan.needed = needed_constants(asked, plan.n());
+    plan.needed = needed_constants(asked);
     plan.smoothness = data.smoothness(plan);
     set_algorithm(plan.experiment, resolve(asked, plan.theory(), plan.warnings));
     see_compressor(plan);
@@ -90,7 +90,7 @@ RunPlan make_plan_again(Experiment asked, Experiment resolved, const ClientsData
   plan.experiment = std::move(resolved);
   see_data(plan, data);
   plan.x0.resize(plan.d);
-  plan.needed = needed_constants(algorithm_spec(plan.asked), plan.n());
+  plan.needed = needed_constants(algorithm_spec(plan.asked));
   plan.smoothness = data.smoothness(plan);
   see_compressor(plan);
   return plan;

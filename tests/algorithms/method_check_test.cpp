@@ -120,9 +120,31 @@ TEST(Checks, TheoryWithoutConstantsAsksForANumber) {
   const std::string text = complaint_of([&] { resolve(spec_of("ef21", "topk:k=2"), theory, warnings); });
   EXPECT_TRUE(has(text, "algorithm.step_size: ") && has(text, "give a number")) << text;
 }
+// needed_constants() says what resolve() misses, for every method and whatever its compressors.
+TEST(Checks, EveryMethodNeedsTheConstantsThatItSays) {
+  for (const MethodInfo& method : methods()) {
+    SCOPED_TRACE(method.facts.name);
+    for (const char* down : {"topk:k=1", "topk:k=4"}) {
+      AlgorithmSpec spec = spec_of(std::string(method.facts.name),
+                                   method.facts.takes == Takes::kContractive ? "topk:k=4" : "identity");
+      for (const ParameterHelp& parameter : method.parameters)
+        if (parameter.name == "compressor_down") spec.parameters.emplace_back(parameter.name, down);
+      Theory theory;
+      theory.n = 4;
+      theory.d = 10;
+      theory.copies.count = method.facts.name == "coded_gd" ? 2 : 1;
+      const NeededConstants needed = needed_constants(spec);
+      std::vector<std::string> warnings;
+      const std::string text = complaint_of([&] { resolve(spec, theory, warnings); });
+      EXPECT_EQ(text == "nothing", !needed.any()) << text;
+      const auto names = [&](const std::string& key) { return !key.empty() && has(text, key + ": "); };
+      EXPECT_EQ(needed.any(), names(needed.smoothness) || names(needed.convexity)) << text;
+    }
+  }
+}
 TEST(Checks, WhichConstantsTheoryWillLookForIsKnownBeforeTheDataAre) {
   const auto needed = [](const AlgorithmSpec& spec) {
-    const NeededConstants constants = needed_constants(spec, 4);
+    const NeededConstants constants = needed_constants(spec);
     return constants.smoothness + "|" + constants.convexity;
   };
   EXPECT_EQ(needed(spec_of("nesterov")), "algorithm.step_size|algorithm.mu");
@@ -289,7 +311,7 @@ TEST(Resolve, SpellsEverythingOutAndIsIdempotent) {
                        (method.facts.asynchronous && method.facts.name != "fedbuff");
     const std::string compressor = dense ? "identity" : "natural";
     const AlgorithmSpec once = f.setup(spec_of(std::string(method.facts.name), compressor))->algorithm;
-    EXPECT_FALSE(needed_constants(once, 4).any()) << method.facts.name;
+    EXPECT_FALSE(needed_constants(once).any()) << method.facts.name;
     const AlgorithmSpec twice = f.setup(once)->algorithm;
     EXPECT_EQ(once.step_size, twice.step_size);
     EXPECT_EQ(once.parameters, twice.parameters);

@@ -212,10 +212,9 @@ TEST(PlTheory, TheConstantIsSpelledOutAndStaysAsItIs) {
   }
   const auto with_number = f.setup(spec_of("ef21", "topk:k=3", {{"mu", "theory"}}, "0.1"));
   EXPECT_EQ(parameter(*with_number, "mu"), f.smoothness.mu);
-  EXPECT_EQ(needed_constants(spec_of("ef21", "topk:k=3", {{"mu", "theory"}}, "0.1"), 3).convexity,
+  EXPECT_EQ(needed_constants(spec_of("ef21", "topk:k=3", {{"mu", "theory"}}, "0.1")).convexity,
             "algorithm.mu");
-  EXPECT_EQ(needed_constants(spec_of("ef21", "topk:k=3", {{"mu", "7"}}), 3).smoothness,
-            "algorithm.step_size");
+  EXPECT_EQ(needed_constants(spec_of("ef21", "topk:k=3", {{"mu", "7"}})).smoothness, "algorithm.step_size");
 }
 
 // ef21_pp.h: γ = 1/(L + √(Σ w_i L_i² r_i)); then mean_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT).

@@ -1,11 +1,13 @@
 // What a run is, as a simulation, a server, a later process of the server and a client see it.
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <string>
 
 #include "engine/data/source.h"
 #include "experiments/simulate/prepare.h"
 #include "fl_server/plan_of_joins.h"
 #include "proto/config/settings.h"
+#include "tests/algorithms/every_method.h"
 
 namespace gradwire {
 namespace {
@@ -106,6 +108,73 @@ TEST(RunPlan, OfALaterProcessIsThatOfTheFirstButForTheStart) {
   EXPECT_EQ(later.needed.smoothness, "algorithm.step_size");
   EXPECT_EQ(later.x0, std::vector<double>(12));
   expect_same_setup(*make_setup<double>(first, Seat::kServer), *make_setup<double>(later, Seat::kServer));
+}
+
+// An experiment with the step of theory; numbers for what the problem cannot tell.
+LoadedExperiment by_theory(const MethodInfo& method, const std::string& problem, bool knows_convexity) {
+  const std::string name(method.facts.name);
+  const bool takes_none = method.facts.asynchronous || name == "ef21_p";
+  std::string text = "name = \"t\"\n[problem]\n" + problem + "[clients]\ncount = 4\n";
+  if (name == "coded_gd") text += "copies = 2\n";
+  text += "[algorithm]\nname = \"" + name + "\"\n";
+  text += "compressor = \"" + (takes_none ? "identity" : testing::compressor_for(method.facts)) + "\"\n";
+  for (const ParameterHelp& parameter : method.parameters) {
+    if (parameter.name == "compressor_down") text += "compressor_down = \"topk:k=4\"\n";
+    if (!knows_convexity && (name == "adiana" || name == "nesterov") && parameter.name == "mu")
+      text += "mu = 1e-6\n";
+    if (!knows_convexity && name == "proxskip" && parameter.name == "p") text += "p = 0.5\n";
+  }
+  return parse_experiment(text, name + ".toml", {});
+}
+// What theory chose: the step, or the step of the clients.
+double step_of(const Experiment& e) {
+  double step = std::stod(e.algorithm.step_size);
+  for (const auto& [key, value] : algorithm_spec(e).parameters)
+    if (key == "local_step_size") step = std::min(step, std::stod(value));
+  return step;
+}
+
+constexpr const char* kQuadratics = "kind = \"quadratic\"\ndim = 12\nlambda = 0.1\n";
+constexpr const char* kLogistic =
+    "kind = \"logistic\"\ndata = \"synthetic\"\nsamples = 80\ndim = 12\nregularizer = \"l2\"\nlambda = 0.1\n";
+
+TEST(RunPlan, TheoryHasAStepForEveryMethodInASimulationAndAtAServer) {
+  for (const MethodInfo& method : methods()) {
+    SCOPED_TRACE(method.facts.name);
+    EXPECT_GT(step_of(prepare(by_theory(method, kQuadratics, true)).experiment), 0);
+    const LoadedExperiment logistic = by_theory(method, kLogistic, true);
+    const Prepared simulated = prepare(logistic);
+    EXPECT_GT(step_of(simulated.experiment), 0);
+    EXPECT_EQ(constants_to_ask(logistic).any(), method.facts.name != "fednl");
+    const RunPlan served = plan_of_joins(logistic, joined(simulated));
+    EXPECT_EQ(to_toml(served.experiment), to_toml(simulated.experiment));
+  }
+}
+
+TEST(RunPlan, TheoryHasAStepForEveryMethodWhereConstantsAreEstimated) {
+  for (const MethodInfo& method : methods()) {
+    if (method.facts.needs_hessian) continue;
+    SCOPED_TRACE(method.facts.name);
+    const Prepared prepared = prepare(by_theory(
+        method, "kind = \"mlp\"\ndata = \"synthetic\"\nsamples = 40\ndim = 5\nhidden = [3]\n", false));
+    EXPECT_GT(step_of(prepared.experiment), 0);
+    EXPECT_TRUE(std::ranges::any_of(prepared.warnings, [](const std::string& warning) {
+      return warning.find("theory uses estimates") != warning.npos;
+    }));
+  }
+}
+
+// The constants of so many numbers are computed only where theory needs them.
+TEST(RunPlan, TheoryHasAStepForLargeData) {
+  const std::string large =
+      "kind = \"logistic\"\ndata = \"synthetic\"\nsamples = 100001\ndim = 52\nregularizer = "
+      "\"l2\"\nlambda = 0.1\n";
+  for (const MethodInfo& method : methods()) {
+    const std::string_view name = method.facts.name;
+    if (!method.facts.asynchronous && name != "ef21_p" && name != "ef21_bc" && name != "gd") continue;
+    SCOPED_TRACE(name);
+    EXPECT_GT(step_of(prepare(by_theory(method, large, true)).experiment), 0);
+  }
 }
 
 TEST(RunPlan, OfAClientHasWhatItsHalfOfTheMethodReads) {
