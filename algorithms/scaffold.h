@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/local_steps.h"
@@ -95,18 +96,24 @@ struct Scaffold {
       Vec<Real>& grad = ctx.scratch.vec(1, x.size());
       Vec<Real>& change = ctx.scratch.vec(2, x.size());
       std::copy(x.begin(), x.end(), y.begin());
+      // (x − y)/(K γ_l) is the mean of the local steps' directions; a step of 0 leaves them alone to tell it.
+      const bool sums = !gradient_at_x && !(gamma_l >= std::numeric_limits<Real>::min());
+      if (sums) std::fill(change.begin(), change.end(), Real(0));
       double loss_at_x = 0;
       std::uint32_t K = 0;
       each_local_step(local, setup.algorithm.batch, down.round, ctx, [&](std::uint32_t k, Batch batch) {
         const double loss = ctx.oracle.loss_and_gradient(y, batch, grad);
         if (k == 0) loss_at_x = loss;
         for (std::size_t j = 0; j < x.size(); ++j) grad[j] = grad[j] - c_i[j] + c[j];
+        if (sums) axpy<Real>(Real(1), grad, change);
         optimizer.step(k, gamma_l, grad, y, ctx.scratch);
         ++K;
       });
       if (gradient_at_x) {
         ctx.oracle.loss_and_gradient(x, {}, change);
         axpy<Real>(Real(-1), c_i, change);
+      } else if (sums) {
+        for (std::size_t j = 0; j < x.size(); ++j) change[j] = change[j] / Real(K) - c[j];
       } else {
         const Real scale = Real(1) / (Real(K) * gamma_l);
         for (std::size_t j = 0; j < x.size(); ++j) change[j] = scale * (x[j] - y[j]) - c[j];

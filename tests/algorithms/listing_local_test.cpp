@@ -214,6 +214,37 @@ TEST(LocalEpochs, PassOverShuffledSamplesInBatches) {
   expect_near(c.model, x, "x");
 }
 
+// The local steps do not move where the schedule has reached 0, so their directions say what c_i becomes.
+TEST(Scaffold, RenewsItsControlVariatesWhereTheStepIsZero) {
+  constexpr std::uint32_t kHorizon = 3;
+  static_assert(kHorizon < kRounds);
+  Case c(spec_of("scaffold", "identity",
+                 {{"local_steps", "2"},
+                  {"local_step_size", "0.2"},
+                  {"schedule", "cosine"},
+                  {"horizon", std::to_string(kHorizon)}}));
+  Vector x = c.federation.x0, mean_c = 0 * x;
+  std::vector<Vector> c_i(c.list.n, mean_c);
+  for (std::uint32_t t = 0; t < kRounds; ++t) {
+    const double step = t < kHorizon ? 0.2 * (1 + std::cos(std::acos(-1.0) * t / kHorizon)) / 2 : 0;
+    std::vector<Vector> next;
+    const Vector change = c.list.mean([&](std::uint32_t i) {
+      Vector y = x, directions = 0 * x;
+      for (int k = 0; k < 2; ++k) {
+        const Vector gradient = c.list.grad(i, y);
+        directions = directions + 0.5 * gradient;
+        y = y - step * (gradient - c_i[i] + mean_c);
+      }
+      next.push_back(directions);
+      return y - x;
+    });
+    x = x + change;
+    mean_c = mean_c + c.list.mean([&](std::uint32_t i) { return next[i] - c_i[i]; });
+    c_i = next;
+  }
+  expect_near(c.model, x, "x");
+}
+
 TEST(Schedule, ScalesTheStepOfEachRound) {
   for (const auto& [word, factor] : std::vector<std::pair<std::string, double (*)(double)>>{
            {"constant", [](double) { return 1.0; }},
