@@ -11,6 +11,7 @@
 
 #include "engine/tape/var.h"
 #include "engine/tape/var_range.h"
+#include "engine/tape/wider.h"
 
 namespace gradwire {
 
@@ -23,20 +24,15 @@ inline constexpr bool kIsVarRange = false;
 template <class Tape>
 inline constexpr bool kIsVarRange<VarRange<Tape>> = true;
 
-// sum over i < n of f(i), in running sums side by side that vectorise.
-template <class T, class F>
-T running_sum(std::size_t n, F f) {
-  if constexpr (requires { typename T::Compute; }) {
-    typename T::Compute total = 0;  // rounded once
-    for (std::size_t i = 0; i < n; ++i) total += static_cast<typename T::Compute>(f(i));
-    return T(total);
-  }
-  T total(0);
+// Returns the sum over i < n of f(i), in running sums next to each other that vectorise.
+template <class Sum, class F>
+Sum running_sum(std::size_t n, F f) {
+  Sum total(0);
   std::size_t i = 0;
-  if constexpr (std::is_arithmetic_v<T>) {
+  if constexpr (std::is_arithmetic_v<Sum>) {
     constexpr std::size_t kSums = 16;
     if (n >= kSums) {
-      T sums[kSums] = {};
+      Sum sums[kSums] = {};
       for (; i + kSums <= n; i += kSums) {
         for (std::size_t k = 0; k < kSums; ++k) sums[k] += f(i + k);
       }
@@ -57,6 +53,7 @@ class Operands {
   using Element = std::remove_cv_t<typename List::value_type>;
   using Tape = std::remove_reference_t<decltype(std::declval<Element>().tape())>;
   using Value = typename Tape::Value;
+  using Sum = SumOf<Value>;
   static constexpr bool kRanges = kIsVarRange<Element>;
 
   GRADWIRE_INLINE explicit Operands(const List& list) : list_(list), size_(list.size()) {
@@ -69,7 +66,16 @@ class Operands {
   }
 
   GRADWIRE_INLINE std::size_t size() const { return size_; }
-  GRADWIRE_INLINE Value count() const { return Value(static_cast<double>(size_)); }
+  GRADWIRE_INLINE Sum count() const { return Sum(static_cast<double>(size_)); }
+  GRADWIRE_INLINE Value first() const {
+    std::size_t k = 0;
+    if constexpr (kRanges) {
+      while (list_[k].size() == 0) ++k;
+      return tape().values(list_[k])[0];
+    } else {
+      return list_[k].value();
+    }
+  }
   GRADWIRE_INLINE Tape& tape() const { return list_[0].tape(); }
   GRADWIRE_INLINE std::span<const Element> list() const { return list_; }
 
@@ -99,31 +105,36 @@ class Operands {
     }
   }
 
+  // The sum of f(value), each a Sum.
   template <class F>
-  GRADWIRE_INLINE Value sum(F f) const {
-    Value total(0);
+  GRADWIRE_INLINE Sum sum(F f) const {
+    Sum total(0);
     for (const Element& element : list_) {
       if constexpr (kRanges) {
         const std::span<const Value> values = tape().values(element);
-        total += running_sum<Value>(values.size(), [&](std::size_t i) { return f(values[i]); });
+        total += running_sum<Sum>(values.size(), [&](std::size_t i) { return f(values[i]); });
       } else {
         total += f(element.value());
       }
     }
     return total;
   }
-  GRADWIRE_INLINE Value sum() const {
-    return sum([](const Value& x) { return x; });
+  GRADWIRE_INLINE Sum sum() const {
+    return sum([](const Value& x) { return wide(x); });
   }
 
   // The result of an operation whose derivatives are alpha + beta x_i.
-  GRADWIRE_INLINE Var<Tape> linear(const Value& value, const Value& alpha, const Value& beta) const {
-    return tape().record_linear(value, list(), alpha, beta);
+  // Each number is rounded to a Value once.
+  template <class V, class A, class B>
+  GRADWIRE_INLINE Var<Tape> linear(const V& value, const A& alpha, const B& beta) const {
+    return tape().record_linear(static_cast<Value>(value), list(), static_cast<Value>(alpha),
+                                static_cast<Value>(beta));
   }
   // The result of one whose derivatives are whatever was written to derivatives()[0 .. size()).
   GRADWIRE_INLINE Value* derivatives() const { return tape().derivatives(size_); }
-  GRADWIRE_INLINE Var<Tape> result(const Value& value) const {
-    return tape().record_all(value, size_, list());
+  template <class V>
+  GRADWIRE_INLINE Var<Tape> result(const V& value) const {
+    return tape().record_all(static_cast<Value>(value), size_, list());
   }
 
  private:

@@ -5,7 +5,8 @@
 //   range                    VarRange: used where it lies, nothing is copied (Tape only)
 //   range, range or list     several VarRange, read one behind the other (Tape only)
 // To add one, write one function here and one line in tests/engine/tape/tape_operations.h: the derivatives
-// are either alpha + beta x_i (linear), or written to derivatives() (result).
+// are either alpha + beta x_i (linear), or written to derivatives() (result). Values and derivatives are
+// computed in the wider types of engine/tape/wider.h and rounded once.
 #pragma once
 
 #include <array>
@@ -14,10 +15,13 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "engine/tape/operands.h"
 #include "engine/tape/scalar_ops.h"
 #include "engine/tape/var.h"
+#include "engine/tape/wider.h"
 
 namespace gradwire {
 
@@ -32,9 +36,9 @@ template <class... X>
 GRADWIRE_INLINE auto reduce_sub(const X&... x) {
   const auto all = operands(x...);
   auto* d = all.derivatives();
-  auto difference = all.count();
+  typename decltype(all)::Sum difference(0);
   all.for_each([&](std::size_t i, const auto& value) {
-    difference = i == 0 ? value : difference - value;
+    difference = i == 0 ? wide(value) : difference - wide(value);
     d[i] = i == 0 ? 1 : -1;
   });
   return all.result(difference);
@@ -43,17 +47,33 @@ GRADWIRE_INLINE auto reduce_sub(const X&... x) {
 template <class... X>
 GRADWIRE_INLINE auto reduce_mul(const X&... x) {
   const auto all = operands(x...);
+  using Value = typename decltype(all)::Value;
+  using Sum = typename decltype(all)::Sum;
   auto* d = all.derivatives();
-  auto before = all.count(), behind = all.count();
-  before = behind = 1;
-  all.for_each([&](std::size_t i, const auto& value) {
-    d[i] = before;
-    before *= value;
-  });
-  all.for_each_backward([&](std::size_t i, const auto& value) {
-    d[i] *= behind;
-    behind *= value;
-  });
+  Sum before(1), after(1);
+  if constexpr (std::is_same_v<Sum, Value>) {
+    all.for_each([&](std::size_t i, const auto& value) {
+      d[i] = before;
+      before *= value;
+    });
+    all.for_each_backward([&](std::size_t i, const auto& value) {
+      d[i] *= after;
+      after *= value;
+    });
+  } else {  // the products of the first numbers need not fit a Value
+    constexpr std::size_t kFew = 16;
+    std::array<Sum, kFew> few;
+    std::vector<Sum> many(all.size() > kFew ? all.size() : 0);
+    Sum* const products = many.empty() ? few.data() : many.data();
+    all.for_each([&](std::size_t i, const auto& value) {
+      products[i] = before;
+      before *= wide(value);
+    });
+    all.for_each_backward([&](std::size_t i, const auto& value) {
+      d[i] = static_cast<Value>(products[i] * after);
+      after *= wide(value);
+    });
+  }
   return all.result(before);
 }
 
@@ -72,13 +92,14 @@ GRADWIRE_INLINE auto reduce_negative_mean(const X&... x) {
 template <class... X>
 GRADWIRE_INLINE auto reduce_sum_of_squares(const X&... x) {
   const auto all = operands(x...);
-  return all.linear(all.sum([](const auto& v) { return v * v; }), 0, 2);
+  return all.linear(all.sum([](const auto& v) { return wide(v) * wide(v); }), 0, 2);
 }
 
 template <class... X>
 GRADWIRE_INLINE auto reduce_mean_squares(const X&... x) {
   const auto all = operands(x...);
-  return all.linear(all.sum([](const auto& v) { return v * v; }) / all.count(), 0, 2 / all.count());
+  return all.linear(all.sum([](const auto& v) { return wide(v) * wide(v); }) / all.count(), 0,
+                    2 / all.count());
 }
 
 template <class Tape>
@@ -93,12 +114,20 @@ GRADWIRE_INLINE auto reduce_mean_and_mean_squares(const X&... x) {
   return MeanAndMeanSquares<Tape>{reduce_mean(x...), reduce_mean_squares(x...)};
 }
 
-// sum (x_i - mean)^2 / divisor
+// sum (x_i - mean)^2 / divisor. The first number is subtracted before the sum for the mean, and the mean
+// before the slopes: numbers that are close to each other lose no digits, however large they are.
 template <class All>
-GRADWIRE_INLINE auto sum_of_deviations(const All& all, const typename All::Value& divisor) {
-  const typename All::Value mean = all.sum() / all.count(), slope = 2 / divisor;
-  const auto square = [&](const auto& v) { return (v - mean) * (v - mean); };
-  return all.linear(all.sum(square) / divisor, -slope * mean, slope);
+GRADWIRE_INLINE auto sum_of_deviations(const All& all, const typename All::Sum& divisor) {
+  using Sum = typename All::Sum;
+  const Sum first = wide(all.first());
+  const Sum mean = first + all.sum([&](const auto& v) { return wide(v) - first; }) / all.count();
+  const Sum slope = 2 / divisor;
+  auto* d = all.derivatives();
+  all.for_each([&](std::size_t i, const auto& v) {
+    d[i] = static_cast<typename All::Value>(slope * (wide(v) - mean));
+  });
+  const auto square = [&](const auto& v) { return (wide(v) - mean) * (wide(v) - mean); };
+  return all.result(all.sum(square) / divisor);
 }
 // Divided by n.
 template <class... X>
@@ -114,35 +143,66 @@ GRADWIRE_INLINE auto variance(const X&... x) {
   return sum_of_deviations(all, all.count() - 1);
 }
 
-// log sum_i e^(x_i); no overflow.
+// log sum_i e^(x_i), with what the shares e^(x_i) / sum need. No overflow.
+template <class Tape>
+struct LogSumExp {
+  using Value = ValueOf<Tape>;
+  using Calc = typename WiderOf<Value>::Calc;
+  Var<Tape> log_sum;
+  Calc top;              // the largest x_i, or 0 if it is infinite
+  SumOf<Value> inverse;  // 1 / sum_i e^(x_i - top)
+
+  GRADWIRE_INLINE static Calc power(const Value& x, const Calc& top) {
+    using std::exp;
+    return exp(static_cast<Calc>(x) - top);
+  }
+  GRADWIRE_INLINE Var<Tape> share(const Var<Tape>& x) const {
+    const Value part = static_cast<Value>(wide(power(x.value(), top)) * inverse);
+    return result(part, x, part, log_sum, -part);
+  }
+};
+
 template <class... X>
-GRADWIRE_INLINE auto log_sum_exp(const X&... x) {
-  using std::exp, std::log;
+GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
+  using std::log;
   const auto all = operands(x...);
   using Value = typename decltype(all)::Value;
+  using Sum = typename decltype(all)::Sum;
+  using Result = LogSumExp<typename decltype(all)::Tape>;
+  using Calc = typename Result::Calc;
   auto* d = all.derivatives();
-  Value top(0), sum(0);
-  all.for_each([&](std::size_t i, const Value& v) { top = i == 0 ? v : select(v > top, v, top); });
-  top = select(top - top == Value(0), top, Value(0));  // all -inf, or inf
-  all.for_each([&](std::size_t i, const Value& v) { sum += d[i] = exp(v - top); });
-  const Value share = 1 / sum;
-  for (std::size_t i = 0; i < all.size(); ++i) d[i] *= share;
-  return all.result(top + log(sum));
+  Value largest(0);
+  all.for_each(
+      [&](std::size_t i, const Value& v) { largest = i == 0 ? v : select(v > largest, v, largest); });
+  largest = select(largest - largest == Value(0), largest, Value(0));  // all -inf, or inf
+  const Calc top = static_cast<Calc>(largest);
+  Sum sum(0);
+  all.for_each([&](std::size_t i, const Value& v) {
+    const Calc power = Result::power(v, top);
+    d[i] = static_cast<Value>(power);
+    sum += wide(power);
+  });
+  const Sum inverse = 1 / sum, factor = select(sum == Sum(0), Sum(0), inverse);  // slope 0 where all are -inf
+  if constexpr (std::is_same_v<Calc, Value>) {
+    for (std::size_t i = 0; i < all.size(); ++i) d[i] = static_cast<Value>(wide(d[i]) * factor);
+  } else {
+    all.for_each([&](std::size_t i, const Value& v) {
+      d[i] = static_cast<Value>(wide(Result::power(v, top)) * factor);
+    });
+  }
+  return Result{all.result(wide(top) + log(sum)), top, inverse};
+}
+template <class... X>
+GRADWIRE_INLINE auto log_sum_exp(const X&... x) {
+  return log_sum_exp_of(x...).log_sum;
 }
 
-// e^x / sum_i e^(x_i), given their log_sum_exp.
-template <class Tape>
-GRADWIRE_INLINE Var<Tape> softmax_of(const Var<Tape>& x, const Var<Tape>& log_sum) {
-  using std::exp;
-  const ValueOf<Tape> share = exp(x.value() - log_sum.value());
-  return result(share, x, share, log_sum, -share);
-}
 // As many shares as arguments.
 template <class Tape, std::size_t n>
 GRADWIRE_INLINE std::array<Var<Tape>, n> softmax(const std::array<Var<Tape>, n>& x) {
-  const Var<Tape> log_sum = log_sum_exp(x);
+  const LogSumExp<Tape> all = log_sum_exp_of(x);
   std::array<Var<Tape>, n> shares;
-  for (std::size_t i = 0; i < n; ++i) shares[i] = softmax_of(x[i], log_sum);
+  for (std::size_t i = 0; i < n; ++i) shares[i] = all.share(x[i]);
   return shares;
 }
 template <class Tape, class... Rest>
@@ -152,13 +212,13 @@ GRADWIRE_INLINE auto softmax(const Var<Tape>& first, const Var<Tape>& second, co
 template <class Tape>
 void softmax(std::span<const Var<Tape>> x, std::span<Var<Tape>> shares) {
   if (x.size() != shares.size()) throw std::logic_error("softmax: as many shares as arguments");
-  const Var<Tape> log_sum = log_sum_exp(x);
-  for (std::size_t i = 0; i < x.size(); ++i) shares[i] = softmax_of(x[i], log_sum);
+  const LogSumExp<Tape> all = log_sum_exp_of(x);
+  for (std::size_t i = 0; i < x.size(); ++i) shares[i] = all.share(x[i]);
 }
 template <class Tape>
 VarRange<Tape> softmax(const VarRange<Tape>& x) {
-  const Var<Tape> log_sum = log_sum_exp(x);
-  return x.tape().range(x.size(), [&](std::size_t i) { return softmax_of(x[i], log_sum); });
+  const LogSumExp<Tape> all = log_sum_exp_of(x);
+  return x.tape().range(x.size(), [&](std::size_t i) { return all.share(x[i]); });
 }
 
 // sum_i a_i b_i, plus the bias if there is one. Each of a and b is one list or range.
@@ -179,14 +239,15 @@ GRADWIRE_INLINE auto inner_product_with_bias(const A& a, const B& b, const Bias&
     const std::size_t n = left.size();
     const std::size_t count = 2 * n + sizeof...(Bias);
     auto* d = left.tape().derivatives(count);
-    typename Left::Value sum(0);
+    typename Left::Sum sum(0);
     left.for_each([&](std::size_t i, const auto& value) { d[n + i] = value; });
     right.for_each([&](std::size_t i, const auto& value) {
       d[i] = value;
-      sum += value * d[n + i];
+      sum += wide(value) * wide(d[n + i]);
     });
-    ((sum += bias.value(), d[2 * n] = 1), ...);
-    return left.tape().record_all(sum, count, left.list(), right.list(), std::span<const Bias>(&bias, 1)...);
+    ((sum += wide(bias.value()), d[2 * n] = 1), ...);
+    return left.tape().record_all(static_cast<typename Left::Value>(sum), count, left.list(), right.list(),
+                                  std::span<const Bias>(&bias, 1)...);
   }
 }
 template <class A, class B>

@@ -12,6 +12,7 @@
 #include <concepts>
 
 #include "engine/tape/var.h"
+#include "engine/tape/wider.h"
 
 namespace gradwire {
 
@@ -277,24 +278,26 @@ GRADWIRE_INLINE Var<T> min(const ValueOf<T>& k, const Var<T>& a) {
 template <class T>
 GRADWIRE_INLINE Var<T> mean(const Var<T>& a, const Var<T>& b) {
   const ValueOf<T> half(0.5);
-  return result((a.value() + b.value()) * half, a, half, b, half);
+  return result(static_cast<ValueOf<T>>((wide(a.value()) + wide(b.value())) * wide(half)), a, half, b, half);
 }
 // -(a + b) / 2
 template <class T>
 GRADWIRE_INLINE Var<T> negative_mean(const Var<T>& a, const Var<T>& b) {
   const ValueOf<T> half(0.5);
-  return result(-(a.value() + b.value()) * half, a, -half, b, -half);
+  return result(static_cast<ValueOf<T>>(-(wide(a.value()) + wide(b.value())) * wide(half)), a, -half, b,
+                -half);
 }
 // a^2 + b^2
 template <class T>
 GRADWIRE_INLINE Var<T> add_squares(const Var<T>& a, const Var<T>& b) {
-  return result(a.value() * a.value() + b.value() * b.value(), a, 2 * a.value(), b, 2 * b.value());
+  const auto x = wide(a.value()), y = wide(b.value());
+  return result(static_cast<ValueOf<T>>(x * x + y * y), a, 2 * a.value(), b, 2 * b.value());
 }
 // (a^2 + b^2) / 2
 template <class T>
 GRADWIRE_INLINE Var<T> mean_squares(const Var<T>& a, const Var<T>& b) {
-  const ValueOf<T> half(0.5);
-  return result((a.value() * a.value() + b.value() * b.value()) * half, a, a.value(), b, b.value());
+  const auto x = wide(a.value()), y = wide(b.value());
+  return result(static_cast<ValueOf<T>>((x * x + y * y) * wide(ValueOf<T>(0.5))), a, a.value(), b, b.value());
 }
 
 }  // namespace gradwire

@@ -216,18 +216,25 @@ auto Tape<T>::record_linear(const T& value, std::span<const Range> x, const T& a
 template <class T>
 auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b, const Var& bias) -> Var {
   check(bias);
-  const Var sum = inner_product(a, b);
-  operation_[used_.operations - 1].bias = bias.place().slot();
-  return {this, sum.value() + bias.value(), sum.place()};
+  const auto [sum, op] = inner_products(a, b);
+  op->bias = bias.place().slot();
+  return {this, static_cast<T>(sum + wide(bias.value())), end_operation(*op)};
+}
+
+template <class T>
+auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b) -> Var {
+  const auto [sum, op] = inner_products(a, b);
+  return {this, static_cast<T>(sum), end_operation(*op)};
 }
 
 // The runs of a and b need not end at the same places.
 template <class T>
-auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b) -> Var {
+auto Tape<T>::inner_products(std::span<const Range> a, std::span<const Range> b)
+    -> std::pair<SumOf<T>, Operation*> {
   for (const Range& x : a) checked(x);
   for (const Range& x : b) checked(x);
   Operation& op = begin_operation(Kind::kInnerProduct, 1);
-  T sum(0);
+  SumOf<T> sum(0);
   std::size_t i = 0, k = 0;
   std::uint32_t a_done = 0, b_done = 0;  // of a[i] and b[k]
   while (i < a.size() && k < b.size()) {
@@ -238,7 +245,7 @@ auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b) 
     index_.push_back(size);
     const T* left = value_.get() + a_slot;
     const T* right = value_.get() + b_slot;
-    sum += running_sum<T>(size, [&](std::size_t j) { return left[j] * right[j]; });
+    sum += running_sum<SumOf<T>>(size, [&](std::size_t j) { return wide(left[j]) * wide(right[j]); });
     a_done += size;
     b_done += size;
     if (a_done == a[i].size_) {
@@ -250,7 +257,7 @@ auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b) 
       b_done = 0;
     }
   }
-  return {this, sum, end_operation(op)};
+  return {sum, &op};
 }
 
 template <class T>

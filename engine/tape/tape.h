@@ -42,6 +42,7 @@
 #include <span>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include "engine/tape/float128.h"
 #include "engine/tape/lanes.h"
@@ -296,6 +297,8 @@ class Tape {
   [[gnu::cold]] void remember_rewind(std::uint32_t slots);
 
   Operation& begin_operation(Kind kind, std::size_t slots);
+  // Returns the sum of the products and the operation, which has begun.
+  std::pair<SumOf<T>, Operation*> inner_products(std::span<const Range> a, std::span<const Range> b);
   void link(std::span<const Var> list);
   void link(std::span<const Range> list);
   Place end_operation(Operation& operation, std::size_t derivatives = 0);

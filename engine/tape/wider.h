@@ -1,0 +1,37 @@
+// The types in which operations on values of a type compute, so that a result that fits the type is not lost
+// on the way: 16-bit numbers and float are summed in double.
+#pragma once
+
+#include <type_traits>
+
+#include "engine/tape/var.h"
+
+namespace gradwire {
+
+// Calc: the type in which elementary functions are computed. Sum: the type of sums and products.
+template <class T>
+struct WiderOf {
+  using Calc = T;
+  using Sum = T;
+};
+template <>
+struct WiderOf<float> {
+  using Calc = float;
+  using Sum = double;
+};
+template <class T>
+requires std::is_same_v<typename T::Compute, float>
+struct WiderOf<T> {
+  using Calc = float;
+  using Sum = double;
+};
+
+template <class T>
+using SumOf = typename WiderOf<T>::Sum;
+
+template <class T>
+GRADWIRE_INLINE SumOf<T> wide(const T& value) {
+  return static_cast<SumOf<T>>(value);
+}
+
+}  // namespace gradwire
