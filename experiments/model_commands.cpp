@@ -39,6 +39,9 @@ void add_export(CLI::App& app, ModelArguments& a) {
       ->required();
   exported->footer(
       R"(The numbers stay as the run had them, fp32 or fp64; in a .raw the lowest byte of each is first.
+Matrices lie row by row. Of a kind of problem mlp the first layer is weights (in, out), bias; each
+further layer is weights (out, in), bias. Of all other networks every layer is (out, in):
+docs/results.md has the order of all parameters.
 
 Examples:
   gradwire export results/demo-ef21/model.bin model.npy

@@ -17,6 +17,11 @@ constexpr const char* kExportedRun =
     "3\n[algorithm]\n"
     "name = \"gd\"\nstep_size = 0.1\n[run]\nrounds = 4\nx0 = \"normal\"\n";
 
+// The number after the key of a JSON object.
+double number_after(const std::string& json, const std::string& key) {
+  return std::stod(json.substr(json.find(':', json.find(key)) + 1));
+}
+
 class Export : public ::testing::Test {
  protected:
   ProgramResult gradwire(const std::vector<std::string>& arguments) {
@@ -48,6 +53,57 @@ TEST_F(Export, WritesTheNumbersOfAModelInItsOwnPrecision) {
   EXPECT_EQ(fs::file_size(path() / "large.raw"), 24u);
   ASSERT_TRUE(load_raw_numbers<double>(path() / "large.raw", d));
   EXPECT_EQ(d, large);
+}
+
+// docs/results.md says where each parameter of an mlp is: plain loops over them give the loss of `evaluate`.
+TEST_F(Export, ParametersOfAnMlpLieWhereTheDocumentationSays) {
+  constexpr std::size_t kClasses = 3;
+  std::vector<std::vector<double>> features;
+  std::string data;
+  for (std::size_t s = 0; s < 12; ++s) {
+    features.push_back({0.5 + static_cast<double>(s), 1.0 - 0.25 * static_cast<double>(s % 5),
+                        0.125 * static_cast<double>(s * s % 7)});
+    data += std::to_string(s % kClasses) + " 1:" + std::to_string(features[s][0]) +
+            " 2:" + std::to_string(features[s][1]) + " 3:" + std::to_string(features[s][2]) + "\n";
+  }
+  folder_.write("data.svm", data);
+  for (const std::vector<std::size_t>& hidden : {std::vector<std::size_t>{}, {4}, {4, 5}}) {
+    std::string widths;
+    for (const std::size_t width : hidden) widths += (widths.empty() ? "" : ", ") + std::to_string(width);
+    folder_.write("mlp.toml",
+                  "name = \"mlp\"\n[problem]\nkind = \"mlp\"\ndata = \"libsvm:data.svm\"\nhidden = [" +
+                      widths +
+                      "]\n[clients]\ncount = 1\n[algorithm]\nname = \"gd\"\nstep_size = "
+                      "0.1\n[run]\nrounds = 5\n");
+    ASSERT_EQ(gradwire({"run", "mlp.toml", "--quiet"}).code, 0);
+    ASSERT_EQ(gradwire({"export", "results/mlp/model.bin", "x.raw"}).code, 0);
+    std::vector<double> x(fs::file_size(path() / "x.raw") / sizeof(double));
+    ASSERT_TRUE(load_raw_numbers<double>(path() / "x.raw", x));
+    double loss = 0;
+    for (std::size_t s = 0; s < features.size(); ++s) {
+      std::vector<double> in = features[s];
+      std::size_t at = 0;
+      for (std::size_t layer = 0; layer <= hidden.size(); ++layer) {
+        const std::size_t width = layer < hidden.size() ? hidden[layer] : kClasses;
+        std::vector<double> out(x.begin() + static_cast<std::ptrdiff_t>(at + width * in.size()),
+                                x.begin() + static_cast<std::ptrdiff_t>(at + width * in.size() + width));
+        for (std::size_t o = 0; o < width; ++o) {
+          for (std::size_t i = 0; i < in.size(); ++i)
+            out[o] += x[at + (layer == 0 ? i * width + o : o * in.size() + i)] * in[i];
+          if (layer < hidden.size()) out[o] = std::tanh(out[o]);
+        }
+        at += width * in.size() + width;
+        in = out;
+      }
+      ASSERT_EQ(at, x.size());
+      double sum = 0;
+      for (const double logit : in) sum += std::exp(logit);
+      loss += (std::log(sum) - in[s % kClasses]) / static_cast<double>(features.size());
+    }
+    const auto e = gradwire({"evaluate", "results/mlp/model.bin", "mlp.toml", "--json"});
+    ASSERT_EQ(e.code, 0) << e.err;
+    EXPECT_NEAR(number_after(e.out, "\"loss\""), loss, 1e-9) << widths;
+  }
 }
 
 TEST_F(Export, ARunGoesOnFromModelBinAndFromNpy) {
