@@ -23,6 +23,7 @@ struct Dataset {
   std::vector<std::uint32_t> column;           // ascending inside a row
   std::vector<double> value;                   // zeros are not stored
   std::vector<double> label;                   // one per row, as it stands in the file
+  std::vector<std::string> warnings = {};      // what a reader decided that the user should know
 
   std::size_t rows() const { return label.size(); }
   std::span<const std::uint32_t> row_columns(std::size_t r) const {

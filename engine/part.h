@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "engine/dataset.h"
 #include "engine/text.h"
@@ -31,7 +33,8 @@ struct Part {
   Dataset train;
   Dataset test;  // may be empty
   Windows train_text = {};
-  Windows test_text = {};  // may be empty
+  Windows test_text = {};                  // may be empty
+  std::vector<std::string> warnings = {};  // what the user should know about the samples
 
   std::size_t train_count() const { return train.rows() + train_text.size(); }
   std::size_t test_count() const { return test.rows() + test_text.size(); }

@@ -4,17 +4,10 @@
 #include <map>
 #include <numeric>
 
+#include "base/text_lines.h"
+
 namespace gradwire {
 namespace {
-
-// The next line of `rest`, without its line break and carriage returns; removes it from `rest`.
-std::string next_line(std::string_view& rest) {
-  const std::size_t end = std::min(rest.find('\n'), rest.size());
-  std::string line(rest.substr(0, end));
-  std::erase(line, '\r');
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return line;
-}
 
 // What each role says, in the order in which they first speak.
 std::vector<std::string> speeches_by_role(std::string_view play) {
@@ -23,7 +16,7 @@ std::vector<std::string> speeches_by_role(std::string_view play) {
   std::string* speech = nullptr;
   bool block_begins = true;
   while (!play.empty()) {
-    const std::string line = next_line(play);
+    const std::string line(take_line(play));
     if (block_begins && line.ends_with(':')) {
       const auto [role, is_new] = number_of.emplace(line, says.size());
       if (is_new) says.emplace_back();

@@ -50,6 +50,7 @@ void append(Windows& to, const Windows& from) {
 
 Part part_of(const SharedSamples& samples, const ClientRows& train, const ClientRows& test) {
   Part part;
+  part.warnings = samples.warnings;
   const std::vector<std::uint32_t> own = listed(train), held_out = listed(test);
   if (samples.train_text.letters != nullptr) {
     part.train_text = select_rows(samples.train_text, own);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/dataset.h"
@@ -27,6 +28,7 @@ struct SharedSamples {
     std::function<Part(std::uint32_t client)> part;  // empty: the rows are here
     std::vector<double> labels;                      // the different ones of classes, ascending
   } made = {};
+  std::vector<std::string> warnings = {};  // what the user should know about the samples
 
   SharedSamples() = default;  // of a kind without data: nobody's
   // One part per client, one after the other.

@@ -49,7 +49,7 @@ std::size_t Shares::size(std::uint32_t client) const {
     }
     return rows;
   }
-  return (std::uint64_t{client} + 1) * total_ / clients_ - std::uint64_t{client} * total_ / clients_;
+  return total_ / clients_ + (client < total_ % clients_ ? 1 : 0);
 }
 
 ClientRows Shares::rows(std::uint32_t client, std::vector<std::uint32_t>& work) const {
@@ -64,7 +64,8 @@ ClientRows Shares::rows(std::uint32_t client, std::vector<std::uint32_t>& work) 
   }
   if (each_ == 0) {
     const std::size_t first =
-        start_.empty() ? std::size_t{std::uint64_t{client} * total_ / clients_} : start_[client];
+        start_.empty() ? client * (total_ / clients_) + std::min<std::size_t>(client, total_ % clients_)
+                       : start_[client];
     return {.first = first, .count = count};
   }
   // Floyd's algorithm: each set of rows is equally likely (Bentley and Floyd, CACM 1987).

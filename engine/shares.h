@@ -22,7 +22,7 @@ class Shares {
  public:
   Shares() = default;  // of nobody
 
-  // In order; sizes differ by at most one. Client i holds the rows from i total / clients on.
+  // In order; each of the first (total mod clients) clients holds one row more than the others.
   static Shares equal(std::uint32_t clients, std::size_t total);
   // Client i holds the rows [start[i], start[i + 1]). REQUIRES: not empty, ascending.
   static Shares ranges(std::vector<std::uint32_t> start);

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/text_lines.h"
+
 namespace gradwire {
 namespace {
 
@@ -44,18 +46,6 @@ void check_size(std::size_t tokens, const std::string& file) {
   }
 }
 
-// Removes the next line from `rest` and returns it.
-std::string_view take_line(std::string_view& rest) {
-  const std::size_t end = std::min(rest.find('\n'), rest.size());
-  const std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return line;
-}
-
-std::size_t letter_count(std::string_view line) {
-  return line.size() - static_cast<std::size_t>(std::count(line.begin(), line.end(), '\r'));
-}
-
 }  // namespace
 
 Windows running_text(std::string_view text, const std::string& file, std::size_t context) {
@@ -77,7 +67,7 @@ Windows running_text(std::string_view text, const std::string& file, std::size_t
 Windows list_of_names(std::string_view text, const std::string& file, std::size_t context) {
   std::size_t names = 0, samples = 0;
   for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t count = letter_count(take_line(rest));
+    const std::size_t count = take_line(rest).size();
     names += count > 0 ? 1 : 0;
     samples += count > 0 ? count + 1 : 0;
   }
@@ -95,11 +85,10 @@ Windows list_of_names(std::string_view text, const std::string& file, std::size_
   windows.start.reserve(samples);
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = take_line(rest);
-    const std::size_t count = letter_count(line), first = letters->tokens.size();
+    const std::size_t count = line.size(), first = letters->tokens.size();
     if (count == 0) continue;
     letters->tokens.insert(letters->tokens.end(), context, kEndMark);
-    for (const char c : line)
-      if (c != '\r') letters->tokens.push_back(token[static_cast<unsigned char>(c)]);
+    for (const char c : line) letters->tokens.push_back(token[static_cast<unsigned char>(c)]);
     for (std::size_t s = 0; s <= count; ++s) windows.start.push_back(static_cast<std::uint32_t>(first + s));
   }
   letters->tokens.push_back(kEndMark);

@@ -62,10 +62,10 @@ struct Windows {
 // text. REQUIRES: context > 0. Throws DataError when the text is shorter.
 Windows running_text(std::string_view text, const std::string& file, std::size_t context);
 
-// One name per line; carriage returns and empty lines are skipped. One sample for each letter of a name and
-// for its end, from the `context` tokens in front of it, which are end marks before the name. REQUIRES:
-// context > 0. Throws DataError when there is no name, or context and names together take more than 2^32-1
-// tokens.
+// One name per line, whose end is LF, CR LF or CR; empty lines are skipped. One sample for each letter of a
+// name and for its end, from the `context` tokens in front of it, which are end marks before the name.
+// REQUIRES: context > 0. Throws DataError when there is no name, or context and names together take more than
+// 2^32-1 tokens.
 Windows list_of_names(std::string_view text, const std::string& file, std::size_t context);
 
 // The samples `rows`, in that order; the letters are shared.

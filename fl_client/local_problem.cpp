@@ -23,22 +23,23 @@ bool opens_no_file(const std::string& source) { return source == "digits" || sou
 
 // Reads `source` and `test` twice: once for the labels, which tell who holds which row, then the rows of
 // `mine`.
-SharedSamples share_own(const std::function<Dataset(const std::string& source, const KeepRow& keep)>& read,
-                        const std::string& source, const std::string& test, const SplitSpec& spec,
-                        ClientRange mine) {
+SharedSamples share_own(
+    const std::function<Dataset(const std::string& source, SampleUse use, const KeepRow& keep)>& read,
+    const std::string& source, const std::string& test, const SplitSpec& spec, ClientRange mine) {
+  using enum SampleUse;
   constexpr auto none = [](std::size_t) { return false; };
   const auto listed = [](const std::vector<bool>& rows) {
     return [&rows](std::size_t row) { return row < rows.size() && rows[row]; };
   };
-  const Dataset labels = read(source, none);
+  const Dataset labels = read(source, kTraining, none);
   if (test.empty()) {
     const RowsOfClients rows = rows_of_clients(labels, nullptr, spec, mine.first, mine.end);
-    return share_samples(read(source, listed(rows.data)), nullptr, spec);
+    return share_samples(read(source, kTraining, listed(rows.data)), nullptr, spec);
   }
-  const Dataset test_labels = read(test, none);
+  const Dataset test_labels = read(test, kTest, none);
   const RowsOfClients rows = rows_of_clients(labels, &test_labels, spec, mine.first, mine.end);
-  const Dataset test_data = read(test, listed(rows.test));
-  return share_samples(read(source, listed(rows.data)), &test_data, spec);
+  const Dataset test_data = read(test, kTest, listed(rows.test));
+  return share_samples(read(source, kTraining, listed(rows.data)), &test_data, spec);
 }
 
 // `test` may be empty. REQUIRES: the problem has data.
@@ -46,14 +47,14 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
                     const SplitSpec& spec, const std::filesystem::path& base,
                     std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {}) {
   const auto shared = [&](const auto& read) {
-    auto data = read(source);
+    auto data = read(source, SampleUse::kTraining);
     if (test.empty()) return share_samples(std::move(data), nullptr, spec);
-    const auto test_data = read(test);
+    const auto test_data = read(test, SampleUse::kTest);
     return share_samples(std::move(data), &test_data, spec);
   };
   if (auto text = text_reading(e.problem)) {
     text->by_role = spec.partition == PartitionKind::kByRole;
-    return shared([&](const std::string& from) { return reading.text(from, base, *text); });
+    return shared([&](const std::string& from, SampleUse) { return reading.text(from, base, *text); });
   }
   const RowsData& rows = *rows_of(e.problem);
   if (const SyntheticSpec drawn = synthetic_spec(rows, e.seed);
@@ -63,8 +64,8 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
                       std::to_string(kMaxSyntheticValues) + " values, which are not stored; leave it out");
     return draw_synthetic(drawn, spec);
   }
-  const auto read = [&](const std::string& from, const KeepRow& keep = {}) {
-    return reading.rows(from, base, synthetic_spec(rows, e.seed), rows.dim, keep);
+  const auto read = [&](const std::string& from, SampleUse use, const KeepRow& keep = {}) {
+    return reading.rows(from, base, synthetic_spec(rows, e.seed), rows.dim, keep, use);
   };
   return mine ? share_own(read, source, test, spec, *mine) : shared(read);
 }
@@ -189,7 +190,9 @@ ClientData client_data(DataChoice choice) {
   data.part = choice.part;
   data.load = [choice = std::move(choice), said = false](const Experiment& e, const Log& log) mutable {
     Part part = load_part(e, choice, std::filesystem::current_path());
-    if (leaves_out_test(e, choice) && !std::exchange(said, true))
+    if (std::exchange(said, true)) return part;
+    for (const std::string& warning : part.warnings) log(LogLine::warning(warning));
+    if (leaves_out_test(e, choice))
       log(LogLine::warning(
           "accuracy is not measured here: a file of test data is opened only when --test names it "
           "(the experiment's is '" +

@@ -1,6 +1,7 @@
 #include "engine/data/bytes.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <vector>
 #include <zlib.h>
 
+#include "base/text_lines.h"
 #include "engine/dataset.h"
 
 namespace gradwire {
@@ -19,6 +21,33 @@ constexpr std::size_t kInputBytes = std::size_t{1} << 16;
 constexpr int kGzipWindowBits = 15 + 16;  // zlib's largest window; +16: gzip, not zlib, framing
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
+// Throws DataError when a file that begins with `bytes` is compressed in a way that is not read.
+void refuse_compressed(std::string_view bytes, const std::string& name) {
+  struct Packed {
+    std::string_view magic, format, command;
+  };
+  using namespace std::string_view_literals;
+  constexpr auto kPacked = std::to_array<Packed>({
+      {"\xfd"
+       "7zXZ\0"sv,
+       "xz", "unxz"},
+      {"\x28\xb5\x2f\xfd"sv, "zstd", "unzstd"},
+      {"PK\x03\x04"sv, "zip", "unzip"},
+      {"7z\xbc\xaf\x27\x1c"sv, "7z", "7z x"},
+      {"\x1f\x9d"sv, "compress", "uncompress"},
+  });
+  constexpr std::string_view kBlockOfBzip2 = "1AY&SY";  // after "BZh" and the level
+  const auto refuse = [&](std::string_view format, std::string_view command) {
+    throw DataError(name + ": is compressed by " + std::string(format) +
+                    ", and only gzip is read; unpack it with `" + std::string(command) + " " + name + "`");
+  };
+  for (const Packed& packed : kPacked)
+    if (bytes.starts_with(packed.magic)) refuse(packed.format, packed.command);
+  if (bytes.starts_with("BZh") &&
+      bytes.substr(std::min<std::size_t>(4, bytes.size())).starts_with(kBlockOfBzip2))
+    refuse("bzip2", "bunzip2");
+}
 
 class MemoryBytes final : public ByteStream {
  public:
@@ -65,6 +94,7 @@ class PlainBytes final : public ByteStream {
       : raw_(std::move(raw)), name_(std::move(name)), in_(kInputBytes) {
     fill();
     gzipped_ = is_gzip({in_.data(), have_});
+    refuse_compressed({in_.data(), have_}, name_);
     if (gzipped_ && inflateInit2(&stream_, kGzipWindowBits) != Z_OK) throw std::bad_alloc();
   }
   ~PlainBytes() override {
@@ -152,6 +182,34 @@ class Limited final : public ByteStream {
   std::size_t max_bytes_, read_ = 0;
 };
 
+// The bytes of `text` after its byte-order mark.
+class TextBytes final : public ByteStream {
+ public:
+  TextBytes(std::unique_ptr<ByteStream> text, const std::string& name) : text_(std::move(text)) {
+    constexpr std::size_t kMarkBytes = 3;
+    std::size_t have = 0;
+    start_.resize(kMarkBytes);
+    while (have < kMarkBytes) {
+      const std::size_t got = text_->read(std::span(start_).subspan(have));
+      have += got;
+      if (got == 0) break;
+    }
+    start_.resize(have);
+    if (start_.starts_with("\xff\xfe") || start_.starts_with("\xfe\xff"))
+      throw DataError(name + ": is text in UTF-16; save it as UTF-8");
+    start_ = without_byte_order_mark(start_);
+  }
+  std::size_t read(std::span<char> to) override {
+    const std::size_t got = start_.copy(to.data(), to.size());
+    start_.erase(0, got);
+    return got > 0 ? got : text_->read(to);
+  }
+
+ private:
+  std::unique_ptr<ByteStream> text_;
+  std::string start_;  // what has been read of it but not given
+};
+
 std::unique_ptr<ByteStream> plain_bytes(const std::filesystem::path& path) {
   return std::make_unique<PlainBytes>(std::make_unique<RawFile>(path), path.string());
 }
@@ -190,6 +248,14 @@ std::string inflate_prefix(std::string_view gzipped, const std::string& name, st
 
 std::string read_file_prefix(const std::filesystem::path& path, std::size_t count) {
   return read_prefix(*plain_bytes(path), count);
+}
+
+std::unique_ptr<ByteStream> stream_text_file(const std::filesystem::path& path) {
+  return std::make_unique<TextBytes>(stream_file_bytes(path), path.string());
+}
+
+std::string read_text_file(const std::filesystem::path& path) {
+  return read_prefix(*stream_text_file(path), kMaxFileBytes + 1);
 }
 
 std::string read_file_bytes(const std::filesystem::path& path, std::size_t max_bytes) {

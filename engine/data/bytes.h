@@ -1,4 +1,5 @@
-// Bytes of data files: plain or gzipped, told apart by their first two bytes, never without a bound.
+// Bytes of data files: plain or gzipped, told apart by their first two bytes, never without a bound. Files of
+// other compressors are refused with the command that unpacks them.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +32,10 @@ std::unique_ptr<ByteStream> stream_file_bytes(const std::filesystem::path& path,
 
 // All bytes of `path`. Throws DataError when it cannot be read, is damaged, or holds more than `max_bytes`.
 std::string read_file_bytes(const std::filesystem::path& path, std::size_t max_bytes = kMaxFileBytes);
+
+// Return the same for a text: without a byte-order mark in front. Throw DataError for UTF-16 as well.
+std::unique_ptr<ByteStream> stream_text_file(const std::filesystem::path& path);
+std::string read_text_file(const std::filesystem::path& path);
 
 // The first `count` bytes of `path`, fewer only when it ends earlier; the rest is neither inflated nor
 // checked.

@@ -1,7 +1,8 @@
 #include "engine/data/idx.h"
 
-#include <initializer_list>
+#include <array>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,16 +60,41 @@ IdxFile read_idx_file(const std::filesystem::path& path, std::size_t dimensions)
   return file;
 }
 
-std::optional<std::filesystem::path> find_part(const std::filesystem::path& folder, const std::string& prefix,
+std::vector<std::string> spellings(const std::string& part, const std::string& kind) {
+  std::vector<std::string> names;
+  for (const char* separator : {"-", "."})
+    for (const char* end : {"", ".gz"}) names.push_back(part + separator + kind + end);
+  return names;
+}
+
+std::optional<std::filesystem::path> find_part(const std::filesystem::path& folder, const std::string& part,
                                                const std::string& kind) {
-  for (const char* separator : {"-", "."}) {
-    for (const char* end : {"", ".gz"}) {
-      const std::filesystem::path path = folder / (prefix + separator + kind + end);
-      std::error_code ignored;
-      if (std::filesystem::is_regular_file(path, ignored)) return path;
-    }
+  for (const std::string& name : spellings(part, kind)) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(folder / name, ignored)) return folder / name;
   }
   return std::nullopt;
+}
+
+// Returns what stands in front of `set` in the names of its images: nothing in those of MNIST,
+// "emnist-letters-" in some of EMNIST; nullopt if there are no images. Throws DataError when there are
+// several.
+std::optional<std::string> find_prefix(const std::filesystem::path& folder, const std::string& set) {
+  const std::vector<std::string> names = spellings(set + "-images", "idx3-ubyte");
+  std::set<std::string> prefixes;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string file = at->path().filename().string();
+    for (const std::string& name : names) {
+      const bool is_word = file.size() == name.size() ||
+                           (file.size() > name.size() && file[file.size() - name.size() - 1] == '-');
+      if (is_word && file.ends_with(name)) prefixes.insert(file.substr(0, file.size() - name.size()));
+    }
+  }
+  if (prefixes.empty()) return std::nullopt;
+  if (prefixes.size() == 1 || prefixes.contains("")) return *prefixes.begin();
+  throw DataError(folder.string() + ": holds " + *prefixes.begin() + names.front() + " and " +
+                  *prefixes.rbegin() + names.front() + "; move the files of one set to a folder of its own");
 }
 
 Dataset to_dataset(const IdxFile& images, const IdxFile& labels, const KeepRow& keep) {
@@ -92,11 +118,16 @@ Dataset to_dataset(const IdxFile& images, const IdxFile& labels, const KeepRow& 
 
 }  // namespace
 
-Dataset read_idx(const std::filesystem::path& folder, const KeepRow& keep) {
-  for (const char* set : {"train", "t10k"}) {
-    const auto images_path = find_part(folder, std::string(set) + "-images", "idx3-ubyte");
+Dataset read_idx(const std::filesystem::path& folder, const KeepRow& keep, SampleUse use) {
+  const auto order =
+      use == SampleUse::kTest ? std::array{"t10k", "test", "train"} : std::array{"train", "t10k", "test"};
+  for (const char* const name : order) {
+    const std::optional<std::string> prefix = find_prefix(folder, name);
+    if (!prefix) continue;
+    const std::string set = *prefix + name;
+    const auto images_path = find_part(folder, set + "-images", "idx3-ubyte");
     if (!images_path) continue;
-    const auto labels_path = find_part(folder, std::string(set) + "-labels", "idx1-ubyte");
+    const auto labels_path = find_part(folder, set + "-labels", "idx1-ubyte");
     if (!labels_path) {
       throw DataError(folder.string() + ": holds " + images_path->filename().string() + " but no " + set +
                       "-labels-idx1-ubyte or .gz; add it");

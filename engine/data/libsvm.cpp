@@ -31,6 +31,7 @@ class LibsvmParser {
       if (!sample.empty()) parse_sample(sample);
     }
     if (data_.rows() == 0) throw DataError(file_ + ": holds no samples; each line is LABEL INDEX:VALUE ...");
+    if (dim_ == 0) check_largest_index();
     data_.columns = dim_ > 0 ? dim_ : largest_index_;
     return std::move(data_);
   }
@@ -42,10 +43,17 @@ class LibsvmParser {
     std::uint64_t previous = 0;
     if (keep_ && !keep_(data_.label.size() - 1)) {
       previous = last_index(line);
+      values_ += static_cast<std::size_t>(std::count(line.begin(), line.end(), ':'));
     } else {
-      while (!line.empty()) previous = parse_pair(take_word(line), previous);
+      while (!line.empty()) {
+        previous = parse_pair(line, previous);
+        ++values_;
+      }
     }
-    largest_index_ = std::max(largest_index_, previous);
+    if (previous > largest_index_) {
+      largest_index_ = previous;
+      largest_index_line_ = lines_.number();
+    }
     data_.row_start.push_back(data_.column.size());
   }
 
@@ -58,8 +66,21 @@ class LibsvmParser {
     return parsed.ec == std::errc() && index <= kMaxIndex ? index : 0;
   }
 
-  // Returns the pair's index.
-  std::uint64_t parse_pair(std::string_view pair, std::uint64_t previous) {
+  // Refuses a number of columns that a mistaken index would make, before anything has a number for each.
+  void check_largest_index() const {
+    if (largest_index_ <= kUnquestionedColumns || largest_index_ / kColumnsPerValue <= values_) return;
+    const std::string index = std::to_string(largest_index_);
+    throw error_at(file_, largest_index_line_,
+                   "index " + index + " would make a model of " + index + " coordinates, but the file has " +
+                       std::to_string(values_) +
+                       " values in all; correct the index, or, if it is right, set problem.dim = " + index +
+                       ": models are dense, so that each vector of the run then takes " +
+                       std::to_string((largest_index_ * sizeof(double)) >> 20) + " MiB");
+  }
+
+  // Removes the next pair from `line`. Returns the pair's index.
+  std::uint64_t parse_pair(std::string_view& line, std::uint64_t previous) {
+    const std::string_view pair = take_word(line);
     std::uint64_t index = 0;
     const char* const end = pair.data() + pair.size();
     const auto parsed = std::from_chars(pair.data(), end, index);
@@ -82,7 +103,11 @@ class LibsvmParser {
       throw error("index " + std::to_string(index) + " is above the given dim " + std::to_string(dim_) +
                   "; raise dim or check the file");
     }
-    const std::string_view number = pair.substr(static_cast<std::size_t>(parsed.ptr - pair.data()) + 1);
+    std::string_view number = pair.substr(static_cast<std::size_t>(parsed.ptr - pair.data()) + 1);
+    // "63: .50", as the public set protein writes it.
+    if (const std::string_view next = line.substr(0, line.find_first_of(" \t"));
+        number.empty() && next.find(':') == std::string_view::npos)
+      number = take_word(line);
     if (number.empty()) throw error("the pair " + quoted(pair) + " has no value; complete or remove it");
     const double value = finite(number, "value");
     if (value != 0) {
@@ -119,6 +144,7 @@ class LibsvmParser {
   const std::size_t dim_;
   const KeepRow keep_;
   std::uint64_t largest_index_ = 0;
+  std::size_t largest_index_line_ = 0, values_ = 0;
   Dataset data_;
 };
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <span>
 
+#include "base/text_lines.h"
+
 namespace gradwire {
 namespace {
 
@@ -49,15 +51,16 @@ bool Lines::read_on() {
 }
 
 std::optional<std::string_view> Lines::next() {
-  std::size_t end = rest_.find('\n');
-  for (std::size_t seen = rest_.size(); end == std::string_view::npos && read_on(); seen = rest_.size())
-    end = rest_.find('\n', seen);
+  // A CR at the end of what has been read may be the first half of a CR LF.
+  for (std::size_t end = find_line_end(rest_); end >= rest_.size() || end + 1 == rest_.size();) {
+    const std::size_t seen = std::min(end, rest_.size());
+    if (!read_on()) break;
+    end = find_line_end(rest_, seen);
+  }
   if (rest_.empty()) return std::nullopt;
-  end = std::min(end, rest_.size());
-  std::string_view line = rest_.substr(0, end);
-  rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  std::string_view line = take_line(rest_);
   ++number_;
-  while (!line.empty() && (is_blank(line.back()) || line.back() == '\r')) line.remove_suffix(1);
+  while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
   return line;
 }
 

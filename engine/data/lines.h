@@ -20,8 +20,8 @@ class Lines {
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
-  // The next line without its end and without trailing spaces, tabs and carriage returns; nothing after the
-  // last one. Of a stream it lives until the next call.
+  // Returns the next line without its end (LF, CR LF or CR) and without trailing spaces and tabs; nothing
+  // after the last one. The line of a stream lives until the next call.
   std::optional<std::string_view> next();
 
   std::size_t number() const { return number_; }  // of the line that next() gave, from 1

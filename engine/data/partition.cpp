@@ -52,10 +52,18 @@ RowLists share_out(Rows rows, std::uint32_t clients) {
   return lists;
 }
 
-// floor(N/n) consecutive entries of `rows` for each client; the remainder is dropped.
-RowLists equal_blocks(Rows rows, std::uint32_t clients) {
-  rows.resize(rows.size() / clients * clients);
-  return share_out(std::move(rows), clients);
+// Gives each client consecutive entries of `rows`, each of the first N mod n clients one more than the
+// others. Copies need equal parts: with them, drops the last N mod n entries.
+RowLists blocks(Rows rows, const SplitSpec& spec) {
+  const std::size_t each = rows.size() / spec.clients;
+  const std::size_t longer = spec.copies.count > 1 ? 0 : rows.size() % spec.clients;
+  RowLists lists;
+  lists.start.reserve(spec.clients + std::size_t{1});
+  for (std::size_t i = 0; i < spec.clients; ++i)
+    lists.start.push_back(static_cast<std::uint32_t>(lists.start.back() + each + (i < longer ? 1 : 0)));
+  rows.resize(lists.start.back());
+  lists.row = std::move(rows);
+  return lists;
 }
 
 // The logarithm of a Gamma(alpha, 1) variate, which itself underflows for small alpha.
@@ -165,7 +173,7 @@ RowLists split_train(std::span<const double> label, Rows rows, const SplitSpec& 
     case PartitionKind::kDirichlet: return dirichlet_split(label, rows, spec);
     case PartitionKind::kByRole: throw DataError("clients.partition: by_role splits text alone");
   }
-  return equal_blocks(std::move(rows), spec.clients);
+  return blocks(std::move(rows), spec);
 }
 
 Rows numbered(std::size_t first, std::size_t last) {
@@ -246,7 +254,9 @@ Split split(const Samples& samples, const SplitSpec& spec) {
                     ", or set clients.samples_per_client");
   }
   Split result;
+  const std::size_t train_count = parts.train.size();
   result.train = train_lists(samples, std::move(parts.train), spec);
+  result.left_out = train_count - result.train.row.size();
   if (!std::ranges::is_sorted(result.train.row))
     for (std::size_t i = 0; i < result.train.size(); ++i)
       std::sort(result.train.row.begin() + result.train.start[i],
@@ -296,6 +306,11 @@ void keep_first_rows(Dataset& data, std::size_t rows) {
 }
 
 void set_shares(SharedSamples& shared, Split rows, const SplitSpec& spec) {
+  if (rows.left_out > 0)
+    shared.warnings.push_back("clients.copies needs equal parts: " + std::to_string(rows.left_out) + " of " +
+                              std::to_string(rows.left_out + rows.train.row.size()) +
+                              " training samples are left out, as they do not divide by " +
+                              std::to_string(spec.clients) + " clients");
   shared.train_shares =
       spec.samples_per_client > 0
           ? Shares::drawn(spec.clients, rows.train.row.size(), spec.samples_per_client, spec.seed)
@@ -331,6 +346,9 @@ SharedSamples share_samples(Dataset data, const Dataset* test, const SplitSpec& 
   }
   Split rows = split_for(samples_of(data), test != nullptr ? test->rows() : 0, test != nullptr, spec);
   SharedSamples shared;
+  shared.warnings = data.warnings;
+  if (test != nullptr)
+    shared.warnings.insert(shared.warnings.end(), test->warnings.begin(), test->warnings.end());
   shared.test = select_rows(test != nullptr ? *test : data, rows.test.row);
   shared.test.columns = data.columns;  // a test file may lack the last features
   if (counts_up(rows.train.row)) {

@@ -47,6 +47,7 @@ Dataset without_others(Dataset data, const KeepRow& keep) {
   if (!keep) return data;
   Dataset kept;
   kept.columns = data.columns;
+  kept.warnings = std::move(data.warnings);
   for (std::size_t r = 0; r < data.rows(); ++r) {
     if (keep(r)) {
       const auto column = data.row_columns(r);
@@ -101,22 +102,22 @@ std::filesystem::path find_data(const std::filesystem::path& path, const std::fi
 }
 
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
-                    const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep) {
+                    const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use) {
   if (source == "digits") return widen(without_others(read_digits(), keep), source, dim);
   if (source == "synthetic") return widen(make_synthetic(synthetic, keep), source, dim);
   if (const auto path = path_of(source, "libsvm:")) {
     const std::filesystem::path found = find_data(*path, base);
-    if (keep) return parse_libsvm(*stream_file_bytes(found), found.string(), dim, keep);
-    return parse_libsvm(read_file_bytes(found), found.string(), dim);
+    if (keep) return parse_libsvm(*stream_text_file(found), found.string(), dim, keep);
+    return parse_libsvm(read_text_file(found), found.string(), dim);
   }
   if (const auto path = path_of(source, "csv:")) {
     const std::filesystem::path found = find_data(*path, base);
-    if (keep) return widen(parse_csv(*stream_file_bytes(found), found.string(), keep), found.string(), dim);
-    return widen(parse_csv(read_file_bytes(found), found.string()), found.string(), dim);
+    if (keep) return widen(parse_csv(*stream_text_file(found), found.string(), keep), found.string(), dim);
+    return widen(parse_csv(read_text_file(found), found.string()), found.string(), dim);
   }
   if (const auto path = path_of(source, "idx:")) {
     const std::filesystem::path found = find_data(*path, base);
-    return widen(read_idx(found, keep), found.string(), dim);
+    return widen(read_idx(found, keep, use), found.string(), dim);
   }
   if (source.starts_with("text:")) {
     throw DataError("data source " + quoted(source) + " is text, but the problem needs labelled samples");
@@ -129,7 +130,7 @@ Windows read_text(std::string_view source, const std::filesystem::path& base, co
   const auto path = path_of(source, "text:");
   if (!path) throw DataError("data source " + quoted(source) + " is not text; use text:PATH");
   const std::filesystem::path found = find_data(*path, base);
-  const std::string text = read_file_bytes(found);
+  const std::string text = read_text_file(found);
   if (how.by_role) return windows_of_roles(text, found.string(), how.form, how.context);
   return how.form == TextForm::kNames ? list_of_names(text, found.string(), how.context)
                                       : running_text(text, found.string(), how.context);

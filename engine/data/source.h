@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/data/idx.h"
 #include "engine/dataset.h"
 #include "engine/part.h"
 #include "engine/shared_samples.h"
@@ -26,7 +27,7 @@ struct SplitSpec {
   // Not 0: each client holds so many samples, drawn from (seed, client) among those not held out; two clients
   // may hold the same. `partition` is not used.
   std::uint32_t samples_per_client = 0;
-  Copies copies = {};  // of the parts that `partition` makes, which are equal
+  Copies copies = {};  // of the parts that `partition` makes; above 1 they are equal
 };
 
 // Sizes of data = "synthetic".
@@ -50,16 +51,19 @@ std::filesystem::path find_data(const std::filesystem::path& path, const std::fi
 
 // Reads labelled samples: digits | libsvm:PATH | csv:PATH | idx:DIR | synthetic. Plain or gzipped files.
 // `dim` > 0 sets the number of features; a larger index in the file is then an error. With `keep`, text is
-// not kept in memory. Throws DataError.
+// not kept in memory. `use` chooses among the sets of a folder. Throws DataError.
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
-                    const SyntheticSpec& synthetic, std::size_t dim = 0, const KeepRow& keep = {});
+                    const SyntheticSpec& synthetic, std::size_t dim = 0, const KeepRow& keep = {},
+                    SampleUse use = SampleUse::kTraining);
 
-// All samples of a text:PATH source, bytes as they are, plain or gzipped. Throws DataError.
+// All samples of a text:PATH source, bytes as they are but for a byte-order mark, plain or gzipped. Throws
+// DataError.
 Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how);
 
 // Row numbers of `data` in the part of each client, after the held-out test rows were taken; deterministic in
-// split.seed. contiguous, iid, by_label: floor(N/n) rows each, the remainder is dropped. dirichlet: sizes
-// vary, nobody is empty. (by_role is for text.)
+// split.seed. contiguous, iid, by_label: the first N mod n clients have one row more than the others; with
+// copies, parts are equal and the remainder is left out. dirichlet: sizes vary, nobody is empty. (by_role is
+// for text.)
 struct RowLists {  // one list per client
   std::vector<std::uint32_t> row;
   std::vector<std::uint32_t> start = {0};  // list i is [start[i], start[i + 1]) of `row`
@@ -72,7 +76,8 @@ struct RowLists {  // one list per client
 };
 struct Split {
   RowLists train;
-  RowLists test;  // the held-out rows, shared out in order, all of them used
+  RowLists test;             // the held-out rows, shared out in order, all of them used
+  std::size_t left_out = 0;  // training rows that no client has
 };
 // Throws DataError when there are fewer samples than clients.
 Split split_rows(const Dataset& data, const SplitSpec& spec);

@@ -136,10 +136,9 @@ SharedSamples draw_synthetic(const SyntheticSpec& spec, const SplitSpec& split) 
                     std::to_string(spec.samples) + " training samples");
   SharedSamples shared;
   shared.train.columns = spec.dim;
-  const std::size_t each = spec.samples / split.clients;
   shared.train_shares = split.samples_per_client > 0
                             ? Shares::drawn(split.clients, spec.samples, split.samples_per_client, split.seed)
-                            : Shares::equal(split.clients, each * split.clients);
+                            : Shares::equal(split.clients, spec.samples);
   shared.test_shares = Shares::equal(split.clients, 0);
   for (std::uint32_t k = 0; k < spec.classes; ++k) shared.made.labels.push_back(class_label(k, spec.classes));
   shared.made.part = [spec, shares = shared.train_shares,

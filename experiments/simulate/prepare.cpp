@@ -87,7 +87,9 @@ RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, cons
     if (problem.kind().has_smoothness) known = found;  // else they are estimates near this run's start
     return found;
   };
-  return make_plan(loaded, data);
+  RunPlan plan = make_plan(loaded, data);
+  plan.warnings.insert(plan.warnings.begin(), samples.warnings.begin(), samples.warnings.end());
+  return plan;
 }
 
 ClientSeconds client_seconds(const LoadedExperiment& loaded) {
@@ -112,6 +114,7 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks) {
     return constants(p.problem, p.data, turns, plan);
   };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
+  p.warnings.insert(p.warnings.begin(), p.data.warnings.begin(), p.data.warnings.end());
   p.seconds = client_seconds(loaded);
   return p;
 }

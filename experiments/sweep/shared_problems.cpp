@@ -57,10 +57,11 @@ void SharedProblems::leave(const Settings& run) {
 Reading SharedProblems::reading() {
   Reading reading;
   reading.rows = [this](std::string_view source, const std::filesystem::path& base,
-                        const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep) {
-    if (source == "synthetic") return read_source(source, base, synthetic, dim, keep);
-    const std::string key = std::string(source) + "\n" + base.string() + "\n" + std::to_string(dim);
-    return read_once(rows_, key, [&] { return read_source(source, base, synthetic, dim); });
+                        const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use) {
+    if (source == "synthetic") return read_source(source, base, synthetic, dim, keep, use);
+    const std::string key = std::string(source) + "\n" + base.string() + "\n" + std::to_string(dim) +
+                            (use == SampleUse::kTest ? " for tests" : "");
+    return read_once(rows_, key, [&] { return read_source(source, base, synthetic, dim, {}, use); });
   };
   reading.text = [this](std::string_view source, const std::filesystem::path& base, const TextReading& how) {
     const std::string key = std::string(source) + "\n" + base.string() + "\n" +

@@ -10,6 +10,7 @@
 #include "base/config_error.h"
 #include "base/nearest.h"
 #include "base/random.h"
+#include "base/text_lines.h"
 
 namespace gradwire {
 namespace {
@@ -60,9 +61,18 @@ bool read_word(std::string_view text, std::string_view word, ClientSeconds& seco
   return true;
 }
 
+// Returns whether `line` may have a decimal comma: a comma right between two digits, and no decimal point.
+bool may_have_decimal_comma(std::string_view line) {
+  constexpr std::string_view kDigits = "0123456789";
+  if (line.empty() || line.find('.') != line.npos) return false;
+  for (std::size_t at = line.find(',', 1); at < line.size() - 1; at = line.find(',', at + 1))
+    if (kDigits.find(line[at - 1]) != kDigits.npos && kDigits.find(line[at + 1]) != kDigits.npos) return true;
+  return false;
+}
+
 // The numbers of a line, one space, tab or comma or several between them. False: that is no time.
 bool read_line(std::string_view line, std::vector<double>& numbers) {
-  constexpr std::string_view kBetween = " \t,\r";
+  constexpr std::string_view kBetween = " \t,";
   while (true) {
     line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));
     if (line.empty()) return true;
@@ -109,12 +119,20 @@ void read_traces(ClientSeconds& seconds, const std::filesystem::path& base, std:
   const auto fail = [&](const std::string& why) { throw ConfigError("clients.seconds", name + why); };
   std::ifstream in(name, std::ios::binary);
   if (!in) fail(": cannot be opened; correct the path of seconds");
-  std::string line;
+  std::string read;
+  std::string_view rest;  // of `read`: it has several lines if CR alone ends them
   std::size_t total = 0;
   seconds.traces.clear();
-  while (seconds.traces.size() < n && std::getline(in, line)) {
+  while (seconds.traces.size() < n) {
+    if (rest.empty()) {
+      if (!std::getline(in, read)) break;
+      rest = seconds.traces.empty() ? without_byte_order_mark(read) : read;
+    }
+    const std::string_view line = take_line(rest);
     const std::string here = ":" + std::to_string(seconds.traces.size() + 1) + ": ";
     std::vector<double>& numbers = seconds.traces.emplace_back();
+    if (may_have_decimal_comma(line))
+      fail(here + "a comma right between two digits; write 1.5 for one number, and 1 5 for two");
     if (!read_line(line, numbers))
       fail(here + "the line of a client holds numbers of seconds above 0, or inf, with spaces between them");
     if (numbers.empty()) fail(here + "the line of a client needs at least one number");

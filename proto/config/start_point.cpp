@@ -13,6 +13,7 @@
 #include "base/config_error.h"
 #include "base/numbers.h"
 #include "base/stream.h"
+#include "base/text_lines.h"
 #include "base/value.h"
 #include "engine/files/number_file.h"
 #include "proto/config/experiment.h"
@@ -40,8 +41,7 @@ std::vector<double> standard_normal(std::uint64_t seed, std::size_t d) {
 }
 
 std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.back() == '\r' || text.back() == ' ' || text.back() == '\t'))
-    text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   return text;
 }
@@ -68,9 +68,7 @@ std::vector<double> numbers_of_text(std::string_view content, const std::string&
                                 ".npy, a .gwn, a model.bin, or text with a number in each line");
   std::vector<double> x;
   for (std::size_t number = 1; x.size() <= d && !content.empty(); ++number) {
-    const std::size_t end_of_line = std::min(content.find('\n'), content.size());
-    const std::string_view text = trim(content.substr(0, end_of_line));
-    content.remove_prefix(std::min(end_of_line + 1, content.size()));
+    const std::string_view text = trim(take_line(content));
     if (text.empty()) continue;
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -122,7 +120,7 @@ std::vector<double> read_start(const std::filesystem::path& file, std::size_t d,
   if (is_binary_model(content)) {
     x = numbers_of_model(bytes, file, d);
   } else {
-    x = numbers_of_text(content, name, d);
+    x = numbers_of_text(without_byte_order_mark(content), name, d);
     if (x.size() != d)
       throw ConfigError(kKey, name + ": holds " + std::to_string(x.size()) +
                                   (x.size() > d ? " numbers or more" : " numbers") +

@@ -68,6 +68,42 @@ TEST(Idx, PrefersTheTrainingSet) {
   EXPECT_EQ(read_idx(folder.path()).label, std::vector<double>{2});
 }
 
+TEST(Idx, PrefersTheTestSetForTests) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& set, const char* label) {
+    folder.write(set + "-images-idx3-ubyte", images_file(1, 1, 1, "a"));
+    folder.write(set + "-labels-idx1-ubyte", labels_file(1, label));
+  };
+  const auto label = [&] {
+    return read_source("idx:" + folder.path().string(), "", {}, 0, {}, SampleUse::kTest).label;
+  };
+  write("train", "\x02");
+  EXPECT_EQ(label(), std::vector<double>{2});
+  write("t10k", "\x01");
+  EXPECT_EQ(label(), std::vector<double>{1});
+  EXPECT_EQ(read_idx(folder.path()).label, std::vector<double>{2});
+}
+
+TEST(Idx, ReadsTheNamesOfEmnist) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& set, const char* label) {
+    folder.write(set + "-images-idx3-ubyte.gz", gzip(images_file(1, 1, 1, "a")));
+    folder.write(set + "-labels-idx1-ubyte.gz", gzip(labels_file(1, label)));
+  };
+  write("emnist-letters-train", "\x05");
+  write("emnist-letters-test", "\x06");
+  EXPECT_EQ(read_idx(folder.path()).label, std::vector<double>{5});
+  EXPECT_EQ(read_idx(folder.path(), {}, SampleUse::kTest).label, std::vector<double>{6});
+  write("emnist-digits-train", "\x07");
+  EXPECT_EQ(
+      data_error([&] { read_idx(folder.path()); }),
+      folder.path().string() +
+          ": holds emnist-digits-train-images-idx3-ubyte and emnist-letters-train-images-idx3-ubyte; move "
+          "the files of one set to a folder of its own");
+  write("train", "\x04");
+  EXPECT_EQ(read_idx(folder.path()).label, std::vector<double>{4});
+}
+
 TEST(Idx, RefusesAnotherMagicNumber) {
   EXPECT_EQ(error_of(labels_file(6, "abcdefgh"), labels_file(1, "a")),
             "t10k-images-idx3-ubyte: no IDX header of unsigned bytes in 3 dimensions; fetch the file again");

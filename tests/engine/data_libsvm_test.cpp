@@ -122,7 +122,7 @@ TEST(Libsvm, RefusesUnsortedAndRepeatedIndices) {
 }
 
 TEST(Libsvm, RefusesAnIndexAboveTheLimitAndAllocatesNothingForALargeOne) {
-  const Dataset data = parse_libsvm("1 4294967294:1\n", "f");
+  const Dataset data = parse_libsvm("1 4294967294:1\n", "f", 4294967294);
   EXPECT_EQ(data.columns, 4294967294u);
   EXPECT_EQ(data.column, Columns{4294967293u});
   EXPECT_LT(data.column.capacity() + data.value.capacity() + data.row_start.capacity(), 100u);
@@ -135,7 +135,39 @@ TEST(Libsvm, RefusesAnIndexAboveTheLimitAndAllocatesNothingForALargeOne) {
 TEST(Libsvm, RefusesALineThatEndsInsideAPair) {
   EXPECT_EQ(libsvm_error("1 2:1 3:"), "train.txt:1: the pair '3:' has no value; complete or remove it");
   EXPECT_EQ(libsvm_error("1 2:1 3\n"), "train.txt:1: the pair '3' has no ':VALUE'; complete or remove it");
-  EXPECT_EQ(libsvm_error("1 2:1 3: 4\n"), "train.txt:1: the pair '3:' has no value; complete or remove it");
+  EXPECT_EQ(libsvm_error("1 2:1 3: 4:5\n"), "train.txt:1: the pair '3:' has no value; complete or remove it");
+}
+
+TEST(Libsvm, TakesABlankBetweenColonAndValue) {
+  const Dataset data = parse_libsvm("1 2: .50 3:\t4 5:6\n", "f");
+  EXPECT_EQ(data.column, (Columns{1, 2, 4}));
+  EXPECT_EQ(data.value, (Values{0.5, 4, 6}));
+  EXPECT_EQ(libsvm_error("1 2: x\n"), "train.txt:1: the value 'x' is not a number; correct it");
+}
+
+TEST(Libsvm, RefusesAnIndexThatTheValuesOfTheFileDoNotJustify) {
+  const std::string error =
+      "train.txt:2: index 2147483648 would make a model of 2147483648 coordinates, but the file has 4 values "
+      "in "
+      "all; correct the index, or, if it is right, set problem.dim = 2147483648: models are dense, so that "
+      "each "
+      "vector of the run then takes 16384 MiB";
+  const std::string text = "1 1:1 2:1\n-1 2:1 2147483648:1\n1\n";
+  EXPECT_EQ(libsvm_error(text), error);
+  EXPECT_EQ(parse_libsvm(text, "f", 2147483648).columns, 2147483648u);
+  const TemporaryFolder folder;
+  folder.write("train.txt", text);
+  for (const bool is_kept : {false, true})
+    EXPECT_EQ(data_error([&] {
+                read_source("libsvm:train.txt", folder.path(), {}, 0, [&](std::size_t) { return is_kept; });
+              }),
+              folder.path().string() + "/" + error);
+  // The limit itself.
+  EXPECT_EQ(parse_libsvm("1 1048576:1\n", "f").columns, 1048576u);
+  EXPECT_NE(libsvm_error("1 1048577:1\n"), "no error");
+  std::string values;
+  for (int k = 1; k <= 16384; ++k) values += "1 " + std::to_string(64 * k + 63) + ":1\n";
+  EXPECT_EQ(parse_libsvm(values, "f").columns, 1048639u);
 }
 
 TEST(Libsvm, RefusesNanInfinityAndText) {

@@ -270,6 +270,76 @@ TEST(Bytes, NamesWhatCannotBeRead) {
             std::string::npos);
 }
 
+TEST(Bytes, NamesTheCompressorThatIsNotReadAndTheCommand) {
+  const TemporaryFolder folder;
+  const std::string name = (folder.path() / "f").string();
+  for (const auto& [bytes, format, command] : {std::tuple{std::string("BZh91AY&SY..."), "bzip2", "bunzip2"},
+                                               {std::string("\xfd"
+                                                            "7zXZ\0..",
+                                                            8),
+                                                "xz", "unxz"},
+                                               {std::string("\x28\xb5\x2f\xfd..."), "zstd", "unzstd"},
+                                               {std::string("PK\x03\x04..."), "zip", "unzip"}}) {
+    folder.write("f", bytes);
+    const std::string error = name + ": is compressed by " + format +
+                              ", and only gzip is read; unpack it with `" + command + " " + name + "`";
+    for (const char* source : {"libsvm:f", "csv:f"})
+      EXPECT_EQ(data_error([&] { read_source(source, folder.path(), {}); }), error);
+    EXPECT_EQ(data_error([&] { read_text("text:f", folder.path(), {TextForm::kRunning, 1}); }), error);
+  }
+}
+
+TEST(TextFile, HasNoByteOrderMarkAndIsNotUtf16) {
+  const TemporaryFolder folder;
+  const std::string mark = "\xef\xbb\xbf";
+  for (const bool zipped : {false, true}) {
+    const auto write = [&](const std::string& text) { folder.write("f", zipped ? gzip(text) : text); };
+    const KeepRow all = [](std::size_t) { return true; };
+    for (const KeepRow& keep : {KeepRow(), all}) {
+      write(mark + "1 2:3\n");
+      EXPECT_EQ(read_source("libsvm:f", folder.path(), {}, 0, keep).label, std::vector<double>{1});
+      write(mark + "1,2,3\n");
+      EXPECT_EQ(read_source("csv:f", folder.path(), {}, 0, keep).value, (std::vector<double>{1, 2}));
+    }
+    write(mark + "ab\n");
+    EXPECT_EQ(read_text("text:f", folder.path(), {TextForm::kRunning, 1}).alphabet(), "\nab");
+    EXPECT_EQ(read_text("text:f", folder.path(), {TextForm::kNames, 1}).alphabet(), "ab");
+    write(
+        std::string("\xff\xfe"
+                    "1\0",
+                    4));
+    EXPECT_EQ(data_error([&] { read_source("libsvm:f", folder.path(), {}); }),
+              (folder.path() / "f").string() + ": is text in UTF-16; save it as UTF-8");
+    write("12");  // shorter than a mark
+    EXPECT_EQ(read_source("libsvm:f", folder.path(), {}, 3).label, std::vector<double>{12});
+  }
+}
+
+TEST(TextFile, HasLinesThatEndWithCarriageReturnsAlone) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int k = 0; k < 30'000; ++k) lines += std::to_string(k) + " 1:" + std::to_string(k + 1) + '\r';
+  folder.write("f", lines);
+  const Dataset whole = read_source("libsvm:f", folder.path(), {});
+  EXPECT_EQ(whole.rows(), 30'000u);
+  const Dataset streamed = read_source("libsvm:f", folder.path(), {}, 0, [](std::size_t) { return true; });
+  EXPECT_EQ(streamed.label, whole.label);
+  EXPECT_EQ(streamed.value, whole.value);
+  folder.write("f", "emma\rava\r\rmia");
+  EXPECT_EQ(read_text("text:f", folder.path(), {TextForm::kNames, 2}).size(), 5u + 4 + 4);
+}
+
+TEST(TextFile, KeepsCarriageReturnAndLineFeedTogetherWhereTheBufferEnds) {
+  const TemporaryFolder folder;
+  for (const std::size_t length : {65534u, 65535u, 65536u, 65537u, 131071u}) {
+    folder.write("f", "1 1:1 #" + std::string(length - 7, 'x') + "\r\n2 1:1\r\nx");
+    EXPECT_EQ(
+        data_error([&] { read_source("libsvm:f", folder.path(), {}, 0, [](std::size_t) { return true; }); }),
+        (folder.path() / "f").string() + ":3: the label 'x' is not a number; correct it")
+        << length;
+  }
+}
+
 TEST(Text, IsReadAsItIsAndMustHoldAWindow) {
   const TemporaryFolder folder;
   const std::string text("caf\xc3\xa9\r\n\0z", 9);

@@ -68,28 +68,49 @@ double purity(const Dataset& data, const std::vector<Rows>& clients, std::size_t
   return sum / static_cast<double>(clients.size());
 }
 
-TEST(Partition, ContiguousIsConsecutiveRowsWithoutTheRemainder) {
+TEST(Partition, ContiguousGivesTheRemainderToTheFirstClients) {
   const Lists split = divide(labelled(23, 3), {.partition = PartitionKind::kContiguous, .clients = 5});
-  ASSERT_EQ(split.train.size(), 5u);
-  for (std::uint32_t i = 0; i < 5; ++i)
-    EXPECT_EQ(split.train[i], (Rows{4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3}));
+  EXPECT_EQ(split.train, (std::vector<Rows>{
+                             {0, 1, 2, 3, 4},
+                             {5, 6, 7, 8, 9},
+                             {10, 11, 12, 13, 14},
+                             {15, 16, 17, 18},
+                             {19, 20, 21, 22},
+                         }));
   ASSERT_EQ(split.test.size(), 5u);
   EXPECT_TRUE(joined(split.test).empty());
 }
 
-TEST(Partition, EqualSizesForAllButDirichletWhichUsesEveryRow) {
+TEST(Partition, UsesEveryRowInPartsThatDifferByOneUnlessDirichlet) {
   const Dataset data = labelled(103, 4);
   for (const PartitionKind kind : kAllKinds) {
     const Lists split = divide(data, {.partition = kind, .clients = 10, .seed = 5});
     const Rows all = joined(split.train);
     EXPECT_FALSE(has_duplicates(all));
-    EXPECT_EQ(all.size(), kind == PartitionKind::kDirichlet ? 103u : 100u);
-    for (const Rows& rows : split.train) {
+    EXPECT_EQ(all.size(), 103u);
+    for (std::size_t i = 0; i < 10; ++i) {
+      const Rows& rows = split.train[i];
       EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end()));
       EXPECT_FALSE(rows.empty());
-      EXPECT_TRUE(rows.size() == 10 || kind == PartitionKind::kDirichlet);
+      EXPECT_TRUE(rows.size() == (i < 3 ? 11 : 10) || kind == PartitionKind::kDirichlet);
     }
   }
+}
+
+TEST(Partition, CopiesHaveEqualPartsAndSayHowManySamplesAreLeftOut) {
+  const Dataset data = labelled(23, 4);
+  const SplitSpec spec{.clients = 5, .copies = {.count = 2}};
+  const Split split = split_rows(data, spec);
+  EXPECT_EQ(split.left_out, 3u);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(split.train[i].size(), 4u);
+  const SharedSamples shared = share_samples(data, nullptr, spec);
+  const std::vector<std::string> warnings = {
+      "clients.copies needs equal parts: 3 of 23 training samples are left out, as they do not divide by 5 "
+      "clients"};
+  EXPECT_EQ(shared.warnings, warnings);
+  EXPECT_EQ(shared.part(2).warnings, warnings);
+  EXPECT_TRUE(share_samples(labelled(20, 4), nullptr, spec).warnings.empty());
+  EXPECT_TRUE(share_samples(data, nullptr, {.clients = 5}).warnings.empty());
 }
 
 TEST(Partition, IsAFunctionOfTheSeed) {
@@ -126,9 +147,9 @@ TEST(Partition, HoldsOutTheRoundedShareAndSharesAllOfItInOrder) {
     EXPECT_EQ(in_order.size(), 26u);  // round(25.75)
     EXPECT_TRUE(std::is_sorted(in_order.begin(), in_order.end()));
     Rows both = joined(split.train);
-    EXPECT_EQ(both.size(), kind == PartitionKind::kDirichlet ? 77u : 70u);
     both.insert(both.end(), in_order.begin(), in_order.end());
     std::sort(both.begin(), both.end());
+    EXPECT_EQ(both.size(), 103u);
     EXPECT_FALSE(has_duplicates(both));
   }
 }
@@ -318,11 +339,11 @@ TEST(MakeParts, SharesAGivenTestSetInsteadOfHoldingOut) {
   const std::vector<Part> parts = share_samples(data, &test, {.clients = 3, .test_share = 0.5}).all_parts();
   std::vector<double> train, shared;
   for (const Part& part : parts) {
-    EXPECT_EQ(part.train.rows(), 6u);
+    EXPECT_EQ(part.train.rows(), train.size() < 14 ? 7u : 6u);
     train.insert(train.end(), part.train.value.begin(), part.train.value.end());
     shared.insert(shared.end(), part.test.value.begin(), part.test.value.end());
   }
-  EXPECT_EQ(train, std::vector<double>(data.value.begin(), data.value.begin() + 18));
+  EXPECT_EQ(train, data.value);
   EXPECT_EQ(shared, test.value);
 }
 

@@ -86,7 +86,8 @@ TEST(Names, LongerThanTheContextSlideThroughIt) {
 
 TEST(Names, SkipEmptyLinesAndCarriageReturns) {
   const auto plain = spelled(list_of_names("bo\na", "f", 3));
-  for (const char* text : {"bo\na\n", "\n\nbo\n\n\na\n\n", "bo\r\na\r\n", "\r\nbo\r\n\r\na", "b\ro\na"}) {
+  for (const char* text :
+       {"bo\na\n", "\n\nbo\n\n\na\n\n", "bo\r\na\r\n", "\r\nbo\r\n\r\na", "bo\ra\r", "bo\r\ra"}) {
     const Windows w = list_of_names(text, "f", 3);
     EXPECT_EQ(spelled(w), plain) << text;
     EXPECT_EQ(w.alphabet(), "abo") << text;

@@ -98,7 +98,7 @@ TEST(TextProblem, TheAgreementIsTheAlphabetOfAllClients) {
 
 TEST(TextProblem, DoesNotDependOnHowTheTextIsSplit) {
   const TemporaryFolder folder;
-  folder.write("t", kText + "Q");  // a letter that only the dropped remainder has
+  folder.write("t", kText + "Q");  // a letter that only the last sample has
   for (const char* count : {"count = 1\n", "count = 4\n", "count = 7\n"})
     EXPECT_EQ(prepare(parse_experiment(text_config("gpt", count), folder.path() / "t.toml")).d,
               prepare(parse_experiment(text_config("gpt", "count = 2\n"), folder.path() / "t.toml")).d);

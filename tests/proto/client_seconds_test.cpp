@@ -60,6 +60,16 @@ TEST(ClientSeconds, FollowATraceOneRequestAfterTheOther) {
   EXPECT_EQ(seconds.of(1, 1, 9, 1), std::numeric_limits<double>::infinity());
 }
 
+TEST(ClientSeconds, ReadATraceWithAByteOrderMarkAndCarriageReturnsAlone) {
+  const TemporaryFolder folder;
+  folder.write("speeds.txt",
+               "\xef\xbb\xbf"
+               "1 2\r3\r\n4\r");
+  ClientSeconds seconds = parse_client_seconds("file:speeds.txt");
+  read_traces(seconds, folder.path(), 3);
+  EXPECT_EQ(seconds.traces, (std::vector<std::vector<double>>{{1, 2}, {3}, {4}}));
+}
+
 TEST(ClientSeconds, RefuseATraceWithTheLineThatIsWrong) {
   const TemporaryFolder folder;
   const auto complaint = [&](const std::string& text, std::uint32_t n) -> std::string {
@@ -80,6 +90,10 @@ TEST(ClientSeconds, RefuseATraceWithTheLineThatIsWrong) {
   EXPECT_EQ(complaint("1\n2 fast\n", 2), "speeds.txt:2: " + numbers);
   EXPECT_EQ(complaint("1 -1\n2\n", 2), "speeds.txt:1: " + numbers);
   EXPECT_EQ(complaint("0\n2\n", 2), "speeds.txt:1: " + numbers);
+  for (const char* text : {"1,5\n2\n", "3 1,5\n2\n", "1,5,2\r2"})
+    EXPECT_EQ(complaint(text, 2),
+              "speeds.txt:1: a comma right between two digits; write 1.5 for one number, and 1 5 for two");
+  EXPECT_EQ(complaint("1, 5\n1.5,2.5\n", 2), "");
   EXPECT_EQ(complaint("nan\n2\n", 2), "speeds.txt:1: " + numbers);
   EXPECT_EQ(complaint(std::string("1\0\n2\n", 5), 2), "speeds.txt:1: " + numbers);
   EXPECT_EQ(complaint("1\n\n2\n", 3), "speeds.txt:2: the line of a client needs at least one number");

@@ -82,6 +82,10 @@ TEST(StartPoint, ReadsNumbersAndModels) {
   const TemporaryFolder folder;
   folder.write("x.txt", "1\n-2.5e-3 \r\n\n 7");
   EXPECT_EQ(start_point(quadratic(3, "file:x.txt"), {}, folder.path()), (std::vector<double>{1, -2.5e-3, 7}));
+  folder.write("y.txt",
+               "\xef\xbb\xbf"
+               "1\r-2.5e-3 \r\n\r\r7\r");
+  EXPECT_EQ(start_point(quadratic(3, "file:y.txt"), {}, folder.path()), (std::vector<double>{1, -2.5e-3, 7}));
   const std::vector<float> model = {1.5f, -2, 3};
   write_model<float>(folder.path() / "model.bin", model);
   EXPECT_EQ(start_point(quadratic(3, "file:model.bin"), {}, folder.path()),
