@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -28,6 +29,29 @@ double strong_convexity(const LinearProblem& p, const Gram& gram, double weight,
   return ridge + gram.smallest_eigenvalue(ridge > 0 ? Smallest::kOfAll : Smallest::kNonzero, turns);
 }
 
+// Throws DataError when a constant of the client would be above kLargestConstant, whose square is a number
+// too.
+void check_sizes(const LinearProblem& p, const Dataset& rows, std::uint32_t client) {
+  constexpr double kLargestConstant = 1e150;
+  double sum = 0;
+  for (std::size_t r = 0; r < rows.rows(); ++r) {
+    double norm_sq = 0;
+    for (const double value : rows.row_values(r)) norm_sq += value * value;
+    sum += p.curvature.largest * norm_sq;
+    if (sum <= kLargestConstant) continue;
+    const auto values = rows.row_values(r);
+    const auto largest =
+        std::ranges::max_element(values, {}, [](double value) { return std::abs(value); }) - values.begin();
+    char value[32];
+    std::snprintf(value, sizeof value, "%.4g", values[static_cast<std::size_t>(largest)]);
+    throw DataError(
+        "client " + std::to_string(client) + ": feature number " +
+        std::to_string(rows.row_columns(r)[static_cast<std::size_t>(largest)] + std::uint64_t{1}) +
+        " of its sample " + std::to_string(r + 1) + " is " + value +
+        ", too large for the smoothness constants that theory needs; scale the features");
+  }
+}
+
 // The samples of one client with all features of the model. `biased` stores them when the model has a bias.
 const Dataset& client_rows(const LinearProblem& p, const Part& part, std::uint32_t client, Dataset& biased) {
   const std::size_t columns = p.d - (p.bias ? 1 : 0);
@@ -38,6 +62,7 @@ const Dataset& client_rows(const LinearProblem& p, const Part& part, std::uint32
                     std::to_string(column + std::uint64_t{1}) + " but the model has " +
                     std::to_string(columns) + " features; set problem.dim");
   }
+  check_sizes(p, part.train, client);
   if (!p.bias) return part.train;
   biased = with_bias(part.train, columns);
   return biased;

@@ -28,7 +28,8 @@ struct LinearProblem {
   bool bias = false;  // a constant feature 1 behind the others is one of the d
 };
 
-// Of one client. Throws DataError where it has no samples or a feature beyond d.
+// Of one client. Throws DataError where it has no samples, a feature beyond d, or features whose squares are
+// too large for constants.
 ClientSmoothness client_smoothness(const LinearProblem& problem, const Part& part, std::uint32_t client);
 
 // Of f = sum_i weights[i] f_i (weights empty: 1/n each). Throws DataError as client_smoothness() does.

@@ -58,15 +58,21 @@ std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamp
   if (!problem.kind().has_smoothness)
     return plan.needed.smoothness.empty() ? std::nullopt
                                           : std::optional(estimate(problem, samples, turns, plan));
-  if (!plan.needed.any() && !plan.experiment.run.monitor && !is_cheap(samples, stored_by_all(samples, turns)))
-    return std::nullopt;
+  const bool is_needed = plan.needed.any() || plan.experiment.run.monitor;
+  if (!is_needed && !is_cheap(samples, stored_by_all(samples, turns))) return std::nullopt;
   if (samples.made.part)
     throw DataError(
         "the constants of synthetic data that are not stored would take all rows at once; give "
         "algorithm.step_size (and what else theory would choose) as a number, or fewer samples");
   const std::uint32_t end = std::min(samples.clients(), turns.end);
-  return smoothness(problem, plan.agreement, samples.parts(std::min(turns.first, end), end), plan.weights,
-                    turns);
+  try {
+    return smoothness(problem, plan.agreement, samples.parts(std::min(turns.first, end), end), plan.weights,
+                      turns);
+  } catch (const DataError& error) {
+    if (is_needed) throw;
+    plan.warnings.push_back("the smoothness constants are not known: " + std::string(error.what()));
+    return std::nullopt;
+  }
 }
 
 ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& samples) {

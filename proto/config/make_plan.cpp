@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "algorithms/methods.h"
+#include "base/config_error.h"
 #include "compressors/scaled_entries.h"
 #include "proto/config/start_point.h"
 
@@ -55,6 +56,18 @@ void see_paths(RunPlan& plan) {
         "features");
 }
 
+// Refuses a theory that has no step, which is about 1 / L.
+void see_curvature(const RunPlan& plan) {
+  constexpr double kSmallest = 1e-290;
+  if (plan.needed.smoothness.empty() || !plan.smoothness || plan.smoothness->L > kSmallest ||
+      plan.smoothness->L_max() > kSmallest)
+    return;
+  throw ConfigError(
+      plan.needed.smoothness,
+      "theory has no step size where L = 0: f has no curvature, as when all features are 0; check "
+      "the data, or give a number");
+}
+
 }  // namespace
 
 RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
@@ -67,6 +80,7 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
     const AlgorithmSpec asked = algorithm_spec(plan.experiment);
     plan.needed = needed_constants(asked);
     plan.smoothness = data.smoothness(plan);
+    see_curvature(plan);
     set_algorithm(plan.experiment, resolve(asked, plan.theory(), plan.warnings));
     see_compressor(plan);
     const ServerSection& server = plan.experiment.server;

@@ -9,6 +9,7 @@
 #include "tests/engine/jacobi.h"
 #include "tests/engine/oracle_checks.h"
 #include "tests/engine/problem_kinds.h"
+#include "tests/support/data_files.h"
 
 namespace gradwire {
 namespace {
@@ -261,6 +262,25 @@ TEST(Smoothness, DegenerateDataHasTheConstantsOfItsFormula) {
 
   p.parts[0].train = sparse_data({}, {}, kColumns);
   EXPECT_THROW(smoothness(p.spec, p.agreement, p.parts, {}), DataError);
+}
+
+TEST(Smoothness, RefusesFeaturesWhoseSquaresAreTooLargeAndNamesThem) {
+  for (const char* kind : {"least_squares", "logistic"})
+    for (const double large : {1e80, -1.7e308}) {
+      Federated p = federated(kind, Regularizer::kL2, 0.1, {2, 2});
+      p.parts[1].train = sparse_data({{1, 0, 0, 0, 0, 0, 0}, {0, 3, large, 0, 0, 0, 0}}, {0, 1}, kColumns);
+      const std::string error =
+          std::string("client 1: feature number 3 of its sample 2 is ") +
+          (large > 0 ? "1e+80" : "-1.7e+308") +
+          ", too large for the smoothness constants that theory needs; scale the features";
+      EXPECT_EQ(data_error([&] { (void)smoothness(p.spec, p.agreement, p.parts, {}); }), error);
+      EXPECT_EQ(data_error([&] { (void)client_smoothness(p.spec, p.agreement, p.parts[1], 1); }), error);
+    }
+  Federated p = federated("logistic", Regularizer::kL2, 0.1, {1});
+  p.parts[0].train = sparse_data({{1e74, 0, 0, 0, 0, 0, 0}}, {1}, kColumns);
+  const Smoothness s = smoothness(p.spec, p.agreement, p.parts, {});
+  EXPECT_NEAR(s.L, 0.25e148, 1e136);
+  EXPECT_NEAR(s.L_s, 0.25e148, 1e136);
 }
 
 TEST(Smoothness, PlConstantOfFewRowsComesFromTheTwinMatrix) {
