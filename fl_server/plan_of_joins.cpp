@@ -77,6 +77,41 @@ double memory_bytes() {
   return bytes;
 }
 
+std::string list_of(const std::vector<double>& labels) {
+  const std::string text = count_and_list(labels);
+  return text.substr(text.find(' ') + 1);
+}
+
+std::string labels_of_both(const ClientInfo& a, const ClientInfo& b) {
+  return "client " + a.name + " has the labels " + list_of(a.labels) + ", client " + b.name + " has " +
+         list_of(b.labels) + "; if both mean the same classes, write them alike in all data";
+}
+
+// Returns whose labels differ, for the error that all labels together are refused with; else "".
+std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
+  if (!spec.kind().has_classes || table.size() == 0) return "";
+  const ClientInfo& first = table.info(0);
+  for (ClientId client = 1; client < table.size(); ++client)
+    if (table.info(client).labels != first.labels) return ": " + labels_of_both(first, table.info(client));
+  return "";
+}
+
+// Returns a warning where a client has a class -1 without 0, and another one 0 without -1; else "".
+std::string mixed_signs(const ProblemSpec& spec, const ClientTable& table) {
+  const ClientInfo* has_minus = nullptr;
+  const ClientInfo* has_zero = nullptr;
+  for (ClientId client = 0; spec.kind().has_classes && client < table.size(); ++client) {
+    const ClientInfo& info = table.info(client);
+    const bool minus = std::ranges::binary_search(info.labels, -1.0),
+               zero = std::ranges::binary_search(info.labels, 0.0);
+    if (minus && zero) return "";
+    if (minus && has_minus == nullptr) has_minus = &info;
+    if (zero && has_zero == nullptr) has_zero = &info;
+  }
+  if (has_minus == nullptr || has_zero == nullptr) return "";
+  return "-1 and 0 are two classes here: " + labels_of_both(*has_minus, *has_zero);
+}
+
 }  // namespace
 
 NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
@@ -118,7 +153,15 @@ Status check_client(const ClientInfo& info, const Experiment& experiment) {
 
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) {
   const ProblemSpec spec = problem_spec(loaded.experiment);
-  RunPlan plan = make_plan(loaded, data_of(spec, table));
+  const ClientsData data = data_of(spec, table);
+  try {
+    check_agreement(spec, data.agreement);
+  } catch (const DataError& error) {
+    throw DataError(error.what() + label_owners(spec, table));
+  }
+  RunPlan plan = make_plan(loaded, data);
+  if (std::string warning = mixed_signs(spec, table); !warning.empty())
+    plan.warnings.push_back(std::move(warning));
   if (is_unrestorable(plan.experiment) && !survives_power(plan.experiment))
     plan.warnings.push_back("server.durability = \"process\": what the clients of " +
                             plan.experiment.algorithm.name +

@@ -8,6 +8,7 @@
 #include "fl_server/plan_of_joins.h"
 #include "proto/config/settings.h"
 #include "tests/algorithms/every_method.h"
+#include "tests/support/data_files.h"
 
 namespace gradwire {
 namespace {
@@ -225,6 +226,61 @@ TEST(RunPlan, OfAServerSaysWhatItsClientsWouldOfTheirActivations) {
     const std::string start = "net.toml:5: activation_budget is too small for this model: the least is \"";
     EXPECT_EQ(std::string(error.what()).substr(0, start.size()), start);
   }
+}
+
+TEST(RunPlan, NamesTheClientsWhoseLabelsDiffer) {
+  ClientTable table(3);
+  const auto join = [&](ClientId i, const std::string& name, std::vector<double> labels) {
+    ClientInfo info;
+    info.name = name;
+    info.columns = 4;
+    info.sample_count = 10;
+    info.labels = std::move(labels);
+    EXPECT_EQ(table.assign(info.name, {}, {}).value(), i);
+    EXPECT_TRUE(table.join(i, info));
+  };
+  join(0, "north", {-1, 1});
+  join(1, "east", {-1, 1});
+  join(2, "south", {0, 1});
+  const auto plan = [&](const std::string& kind) {
+    return plan_of_joins(
+        parse_experiment("[problem]\nkind = \"" + kind +
+                             "\"\ndata = \"libsvm:x\"\n[clients]\ncount = 3\n[algorithm]\nname "
+                             "= \"gd\"\nstep_size = 0.1\n",
+                         "labels.toml"),
+        table);
+  };
+  const std::string owners =
+      ": client north has the labels -1, 1, client south has 0, 1; if both mean the same classes, write them "
+      "alike in all data";
+  EXPECT_EQ(data_error([&] { plan("logistic"); }),
+            "logistic regression needs exactly two labels but the data has 3: -1, 0, 1; for more classes use "
+            "kind = "
+            "\"mlp\"" +
+                owners);
+  EXPECT_EQ(plan("mlp").warnings, std::vector<std::string>{"-1 and 0 are two classes here" + owners});
+}
+
+TEST(RunPlan, RefusesTheoryWhereNothingHasACurvature) {
+  const TemporaryFolder folder;
+  folder.write("zeros", "1 1:0 2:0\n-1 1:0 2:0\n");
+  const auto error = [&](const std::string& step) -> std::string {
+    try {
+      prepare(
+          parse_experiment("[problem]\nkind = \"logistic\"\ndata = \"libsvm:zeros\"\n[clients]\ncount = 2\n"
+                           "[algorithm]\nname = \"gd\"\nstep_size = " +
+                               step + "\n",
+                           folder.path() / "t.toml"));
+    } catch (const ExperimentError& e) {
+      return std::string(e.what()).substr(folder.path().string().size());
+    }
+    return "";
+  };
+  EXPECT_EQ(
+      error("\"theory\""),
+      "/t.toml:8: theory has no step size where L = 0: f has no curvature, as when all features are 0; check "
+      "the data, or give a number");
+  EXPECT_EQ(error("0.5"), "");
 }
 
 TEST(RunPlan, WarnsOfAnOverlapThatCannotHaveAnEffect) {
