@@ -311,7 +311,9 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
     return 0;
   }
   if (app.got_subcommand("plot")) return plot(a);
-  if (const auto code = run_model_command(app, a.model, stop_requested)) return *code;
+  if (const auto code =
+          run_model_command(app, a.model, stop_requested, [&](const LogLine& line) { logger.log(line); }))
+    return *code;
   handle_signals();
   const Launch launch = launch_of(std::getenv);
   if (app.got_subcommand("run")) return run(a, launch, logger);

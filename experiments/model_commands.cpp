@@ -58,9 +58,9 @@ void add_model_commands(CLI::App& app, ModelArguments& a) {
 }
 
 std::optional<int> run_model_command(const CLI::App& app, const ModelArguments& a,
-                                     const std::atomic<bool>& stop) {
+                                     const std::atomic<bool>& stop, const Log& log) {
   if (app.got_subcommand("evaluate")) {
-    const RoundRecord record = evaluate_model({a.model, a.file, a.sets, a.threads}, stop);
+    const RoundRecord record = evaluate_model({a.model, a.file, a.sets, a.threads, log}, stop);
     std::cout << (a.json ? evaluation_json(record) : evaluation_text(record)) << '\n';
     return 0;
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
+
 namespace CLI {
 class App;
 }
@@ -23,6 +25,6 @@ struct ModelArguments {
 void add_model_commands(CLI::App& app, ModelArguments& a);
 // The exit code; nothing where another command was given. Throws as the commands do.
 std::optional<int> run_model_command(const CLI::App& app, const ModelArguments& a,
-                                     const std::atomic<bool>& stop);
+                                     const std::atomic<bool>& stop, const Log& log);
 
 }  // namespace gradwire

@@ -12,6 +12,7 @@
 #include "experiments/simulate/simulate.h"
 #include "proto/config/experiment_file.h"
 #include "proto/report/json.h"
+#include "proto/report/summary.h"
 #include "proto/threads/processors.h"
 
 namespace gradwire {
@@ -26,21 +27,34 @@ RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<boo
   sets.emplace_back("clients.seconds=");
   LoadedExperiment loaded = load_experiment(request.file, sets);
   loaded.experiment.faults = {};
+  const std::optional<Agreement> trained_on =
+      agreement_in_summary(request.model.parent_path(), kind_of(loaded.experiment.problem).name);
   const auto prepared = [&] {
     try {
-      return prepare(loaded);
+      return prepare(loaded, nullptr, trained_on ? &*trained_on : nullptr);
     } catch (const ExperimentError& error) {
       // The user named a model, not a key.
       constexpr std::string_view kOption = "--set run.x0: ";
       const std::string what = error.what();
-      throw ExperimentError(what.starts_with(kOption) ? what.substr(kOption.size()) : what);
+      if (!what.starts_with(kOption)) throw;
+      const RowsData* const rows = rows_of(loaded.experiment.problem);
+      const bool may_lack_features =
+          rows != nullptr && rows->dim == 0 && what.find(", but the model of") != what.npos;
+      throw ExperimentError(what.substr(kOption.size()) +
+                            (may_lack_features
+                                 ? "; if these data lack features of the model, set problem.dim to the "
+                                   "number that it was trained with"
+                                 : ""));
     }
   };
   std::optional<RoundRecord> found;
   RunObserver observer;
   observer.on_record = [&](const RoundRecord& record) { found = record; };
   const unsigned threads = request.threads > 0 ? request.threads : usable_processors();
-  simulate(prepared(), false, threads, observer, stop);
+  Prepared run = prepared();
+  for (const std::string& warning : run.data.warnings)
+    if (request.log) request.log(LogLine::warning(warning));
+  simulate(std::move(run), false, threads, observer, stop);
   if (!found)
     throw std::runtime_error(request.model.string() +
                              ": the loss or the gradient at this model is not finite");

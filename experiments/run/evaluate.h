@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {
@@ -15,6 +16,7 @@ struct EvaluateRequest {
   std::filesystem::path file;   // the experiment
   std::vector<std::string> sets;
   unsigned threads = 0;  // 0: one per processor
+  Log log = {};          // takes warnings about the data; may be empty
 };
 
 // f, ||grad f||^2 and, where the problem has one, the accuracy. Throws ExperimentError, DataError,

@@ -82,6 +82,14 @@ ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& sample
   return data;
 }
 
+// Sets `agreement` to that of a model whose data had all that these data have.
+void widen(Agreement& agreement, const Agreement& model) {
+  agreement.columns = std::max(agreement.columns, model.columns);
+  if (std::ranges::includes(model.labels, agreement.labels)) agreement.labels = model.labels;
+  if (unite_alphabets(model.alphabet, agreement.alphabet) == model.alphabet)
+    agreement.alphabet = model.alphabet;
+}
+
 }  // namespace
 
 RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, const SharedSamples& samples,
@@ -108,13 +116,14 @@ ClientSeconds client_seconds(const LoadedExperiment& loaded) {
   }
 }
 
-Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks) {
+Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const Agreement* model) {
   Prepared p;
   p.problem = problem_spec(loaded.experiment);
   const Turns turns = turns_of(ranks, p.problem.clients);
   p.data = load_samples(loaded.experiment, loaded.folder(),
                         ranks == nullptr ? std::nullopt : std::optional(ClientRange{turns.first, turns.end}));
   ClientsData data = clients_data(p.problem, p.data);
+  if (model != nullptr) widen(data.agreement, *model);
   data.smoothness = [&](RunPlan& plan) {
     none_has_failed(ranks);
     return constants(p.problem, p.data, turns, plan);

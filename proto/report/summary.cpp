@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
@@ -99,6 +100,12 @@ Json energy_json(const EnergyUse& use, std::uint32_t rounds) {
   return json;
 }
 
+Json agreement_json(const Agreement& agreement) {
+  Json letters = Json::array();
+  for (const char letter : agreement.alphabet) letters.push_back(static_cast<unsigned char>(letter));
+  return {{"features", agreement.columns}, {"labels", agreement.labels}, {"letters", letters}};
+}
+
 }  // namespace
 
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last) {
@@ -141,6 +148,26 @@ std::string outcome_name(Outcome outcome) {
   return "";
 }
 
+std::optional<Agreement> agreement_in_summary(const std::filesystem::path& folder, std::string_view kind) {
+  constexpr std::size_t kLargest = 16u << 20;
+  std::ifstream in(folder / "summary.json", std::ios::binary);
+  std::string text(kLargest, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("problem").get<std::string>() != kind) return std::nullopt;
+    const Json& of = json.at("trained_on");
+    Agreement agreement{.columns = of.at("features").get<std::size_t>(),
+                        .labels = of.at("labels").get<std::vector<double>>()};
+    for (const int byte : of.at("letters").get<std::vector<int>>())
+      agreement.alphabet += static_cast<char>(byte);
+    return agreement;
+  } catch (const Json::exception&) {  // from an older version, or edited
+    return std::nullopt;
+  }
+}
+
 std::string summary_json(const Summary& s) {
   const Experiment& e = *s.experiment;
   const SampleSource* const source = sources_of(e.problem);
@@ -171,6 +198,7 @@ std::string summary_json(const Summary& s) {
                {"seconds", s.seconds},
                {"evaluation_seconds", s.evaluation_seconds},
                {"processes", processes_json(s)}};
+  if (s.agreement != nullptr) json["trained_on"] = agreement_json(*s.agreement);
   if (s.energy) json["energy"] = energy_json(*s.energy, s.rounds);
   return json_text(json);
 }

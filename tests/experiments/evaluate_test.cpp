@@ -58,6 +58,36 @@ TEST_F(Evaluate, SaysWhatTheRunMeasuredAtItsEnd) {
   EXPECT_EQ(std::filesystem::directory_iterator(folder_.path() / "results")->path().filename(), "digits");
 }
 
+TEST_F(Evaluate, MeasuresAModelOnDataThatLackItsLastClassAndFeature) {
+  std::string all, some;
+  for (int k = 0; k < 30; ++k)
+    all += std::to_string(k % 3) + " 1:" + std::to_string(k) + " 2:0.5 3:" + std::to_string(k % 4 + 1) + "\n";
+  for (int k = 0; k < 8; ++k) some += std::to_string(k % 2) + " 1:" + std::to_string(k) + " 2:1\n";
+  folder_.write("all.txt", all);
+  folder_.write("some.txt", some);
+  const std::vector<std::string> on_all = {"--set", "problem.data=libsvm:all.txt"};
+  ASSERT_EQ(
+      run_gradwire(folder_.path(), {"run", "digits.toml", "--quiet", "--out", "o", on_all[0], on_all[1]})
+          .code,
+      0);
+  const std::vector<std::string> on_some = {
+      "o/model.bin", "digits.toml",         "--json", "--set", "problem.data=libsvm:some.txt",
+      "--set",       "problem.test_share=0"};
+  const auto found = evaluate(on_some);
+  ASSERT_EQ(found.code, 0) << found.err;
+  // The same samples where the file has all classes and features.
+  folder_.write("some.txt", some + "2 3:1\n");
+  const auto wider = evaluate(on_some);
+  EXPECT_EQ(wider.code, 0) << wider.err;
+  EXPECT_NE(wider.out, found.out);
+  folder_.write("some.txt", some);
+  std::filesystem::remove(folder_.path() / "o/summary.json");
+  const auto unknown = evaluate(on_some);
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("set problem.dim to the number that it was trained with"), std::string::npos)
+      << unknown.err;
+}
+
 TEST_F(Evaluate, RefusesAModelThatDoesNotFit) {
   folder_.write("short.txt", "1\n2\n3\n");
   for (const char* model : {"short.txt", "absent.bin", "."}) {
