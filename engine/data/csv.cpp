@@ -147,6 +147,7 @@ class CsvParser {
 
   // Returns whether the numbers of the first line, which has words as well, are names of columns.
   bool are_names(const std::vector<double>& numbers) const {
+    if (!separator_hint(line_).empty()) return false;
     if (counts_up(numbers, 0) || counts_up(numbers, 1)) return true;
     return std::ranges::any_of(fields_, [](std::string_view f) { return is_one_of(f, kLabelNames); }) &&
            std::ranges::all_of(numbers, [](double x) { return x >= 0 && x == std::floor(x); }) &&

@@ -69,7 +69,7 @@ std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamp
     return smoothness(problem, plan.agreement, samples.parts(std::min(turns.first, end), end), plan.weights,
                       turns);
   } catch (const DataError& error) {
-    if (is_needed) throw;
+    if (is_needed || turns.pass_on) throw;  // the other ranks fail as well
     plan.warnings.push_back("the smoothness constants are not known: " + std::string(error.what()));
     return std::nullopt;
   }

@@ -17,11 +17,12 @@ struct Row {
 
 // EF21, Top-1, about 64 times the theory step, nonconvex logistic regression on mushrooms, 20 clients of
 // which the first four have one sample more, g_i^0 = ∇f_i(x^0).
+// Two entries of a client tie in round 91, where rounding decides.
 constexpr Row kMushrooms[] = {
     {0, 5.5506875519696806, 2.0960741185006073, 7168},    {1, 5.380953735339567, 1.9876841061095305, 7239},
     {2, 5.2165792758515135, 1.8717596788120774, 7310},    {5, 4.763716480357908, 1.5005131033792456, 7523},
     {10, 4.180326368907108, 1.0124907568257424, 7878},    {50, 2.263567665632757, 0.287958013683861, 10718},
-    {100, 1.3847745620416592, 0.1731287472980259, 14268},
+    {90, 1.5150409175583612, 0.18460419019966445, 13558},
 };
 
 TEST(Reference, Ef21OnMushroomsFollowsTheIndependentTrajectory) {
