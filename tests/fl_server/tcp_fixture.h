@@ -34,7 +34,7 @@ class TcpTransportTest : public ::testing::Test {
   void open(const WireTimes& times = patient(), std::uint32_t dim = kDim) {
     HubOptions options;
     options.clients = 2;
-    options.experiment = "experiment";
+    options.experiment = experiment;
     options.times = times;
     options.most_for_relay_bytes = most_for_relay_bytes;
     options.quarantine = quarantine;
@@ -152,6 +152,7 @@ class TcpTransportTest : public ::testing::Test {
   QuarantineLimits quarantine{.longest = {}};  // nobody is kept out
   std::uint32_t most_from_address = 0;
   std::uint64_t staging_bytes = HubOptions().staging_bytes;
+  std::string experiment = "experiment";
   std::uint64_t most_for_relay_bytes = HubOptions().most_for_relay_bytes;
   std::vector<std::string> lines;
   std::unique_ptr<Hub> hub;
