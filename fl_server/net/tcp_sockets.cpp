@@ -43,6 +43,7 @@ constexpr std::size_t kMaxVectors = 16;        // of one system call
 constexpr std::size_t kLendsFrom = 64 * 1024;  // bytes: below, pinning pages costs more than copying them
 constexpr int kAcceptsPerWake = 64;
 constexpr std::array kSignals = {SIGINT, SIGTERM};  // ask to stop
+constexpr int kMostUnwanted = 256;                  // connections that are closed at once, of one tick
 constexpr std::size_t kDescriptorsOfFiles = 64;     // and of all else that is no connection
 constexpr int kJobsWithoutTime =
     10'000;  // in a wait whose deadline has passed; busy peers may bring more for ever
@@ -291,7 +292,7 @@ class TcpSockets final : public SocketLayer {
     acceptor_.async_wait(Descriptor::wait_read, [this](const asio::error_code& error) {
       if (error) return;
       accept_ready();
-      if (!short_of_descriptors_) accept_next();  // else the tick does
+      if (!short_of_descriptors_ && !pauses_) accept_next();  // else the tick does
     });
   }
   void accept_ready() {
@@ -306,7 +307,9 @@ class TcpSockets final : public SocketLayer {
       std::string peer = peer_of(fd);
       if (!handler_->wants(peer)) {
         ::close(fd);
-        continue;
+        if (++unwanted_ < kMostUnwanted) continue;
+        pauses_ = true;  // the others wait in the queue of the system, where they cost less
+        return;
       }
       handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, std::move(peer), lends_));
     }
@@ -316,7 +319,9 @@ class TcpSockets final : public SocketLayer {
     timer_.async_wait([this](const asio::error_code& error) {
       if (error) return;
       handler_->on_tick();
-      if (std::exchange(short_of_descriptors_, false) && acceptor_.is_open()) accept_next();
+      unwanted_ = 0;
+      const bool paused = std::exchange(pauses_, false);
+      if ((std::exchange(short_of_descriptors_, false) || paused) && acceptor_.is_open()) accept_next();
       tick_again();
     });
   }
@@ -330,6 +335,8 @@ class TcpSockets final : public SocketLayer {
   SocketLayerHandler* handler_ = nullptr;
   std::chrono::milliseconds tick_{0};
   bool short_of_descriptors_ = false;
+  int unwanted_ = 0;  // connections that were closed since the last tick
+  bool pauses_ = false;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
   Descriptor acceptor_{io_};
