@@ -22,8 +22,16 @@ METHODS = {
     "gd": ("step_size = STEP(0.3)", "quorum restores adds"),
     "adiana": ('compressor = "randk:k=25%"\nstep_size = STEP(0.05)\nmu = 0.1', "quorum restores adds converges"),
 }
-ROUNDS = {"usual": 4_000, "one command": 4_000, "silence": 2_000, "uploads": 80, "slow relay": 800}
-TROUBLES_OF = {"usual": 30, "one command": 0, "silence": 5, "uploads": 30, "slow relay": 6}
+# Of runs in one process on the virtual clock, where replies come one by one.
+ASYNCHRONOUS = {
+    "fedbuff": ("buffer = 3\nlocal_steps = 2\nlocal_step_size = STEP(0.1)\nbatch = 4", ""),
+    "ringmaster": ("delay_threshold = 6\nstep_size = STEP(0.05)\nbatch = 4", ""),
+    "rennala": ("gradients = 5\nstep_size = STEP(0.2)\nbatch = 4", ""),
+}
+ALL_METHODS = {**METHODS, **ASYNCHRONOUS}
+SPEEDS = ("sqrt", "lognormal:1", "0.1*sqrt*pareto:1.5", "file:speeds.txt")  # clients.seconds
+ROUNDS = {"usual": 4_000, "one command": 4_000, "silence": 2_000, "uploads": 80, "slow relay": 800, "resumed": 4_000_000}
+TROUBLES_OF = {"usual": 30, "one command": 0, "silence": 5, "uploads": 30, "slow relay": 6, "resumed": 0}
 SITES = ("flat", "exact", "adds", "mixed")
 
 # What goes wrong, and how often. Those of links first.
@@ -49,7 +57,7 @@ class Trouble:
 class Plan:
     seed: int
     index: int
-    kind: str  # usual, uploads, slow relay, silence, one command
+    kind: str  # usual, uploads, slow relay, silence, one command, resumed
     method: str
     sites: str
     quorum: float
@@ -66,6 +74,9 @@ class Plan:
     experiment_seed: int
     early: bool  # trouble begins before the clients have joined
     troubles: list
+    speeds: str = ""  # clients.seconds
+    lost: float = 0.0  # share of the replies
+    kills: tuple = ()  # of a resumed run: (signal, seconds after the start of its process)
 
     def relays(self):
         return 0 if self.sites == "flat" else 1 if self.sites == "mixed" or self.kind == "slow relay" else 2
@@ -77,7 +88,7 @@ class Plan:
         return client % self.relays()
 
     def has(self, word):
-        return word in METHODS[self.method][1].split()
+        return word in ALL_METHODS[self.method][1].split()
 
     def exact(self):
         return self.quorum == 1 and self.sites != "adds"
@@ -93,7 +104,7 @@ class Plan:
     def method_keys(self):
         """Steps are for d = 40; smoothness grows with d."""
         factor = min(1, 40 / self.dim)
-        return re.sub(r"STEP\((.*)\)", lambda step: f"{float(step[1]) * factor:g}", METHODS[self.method][0])
+        return re.sub(r"STEP\((.*)\)", lambda step: f"{float(step[1]) * factor:g}", ALL_METHODS[self.method][0])
 
     def evaluate_every(self):
         return max(1, self.rounds // 50)
@@ -117,6 +128,7 @@ lambda = 0.1
 [clients]
 count = {self.clients}
 participation = {self.participation}
+{f'seconds = "{self.speeds}"' if self.speeds else ''}
 [algorithm]
 name = "{self.method}"
 {self.method_keys()}
@@ -133,6 +145,7 @@ durability = "{self.durability}"
 mirrors = {str(self.mirrors).lower()}
 zstd = "{'off' if self.overlaps() else 'auto'}"
 overlap = {str(self.overlaps()).lower()}
+{f"[faults]{chr(10)}lost_replies = {self.lost}" if self.lost else ''}
 """
 
     def title(self):
@@ -161,6 +174,8 @@ def kind_of(index, quick):
         return "silence"
     if index % 20 == 17:
         return "one command"
+    if index % 20 == 6:
+        return "resumed"
     return {4: "uploads", 8: "slow relay"}.get(index % 10, "usual")
 
 
@@ -176,6 +191,8 @@ def make(seed, index, quick):
     if kind == "one command":
         possible = [c for c in possible if c[1:] == ("flat", 1.0, False)]
     method, sites, quorum, remember = possible[index % len(possible)]
+    if kind == "resumed":
+        method, sites, quorum, remember = list(ASYNCHRONOUS)[index // 20 % len(ASYNCHRONOUS)], "flat", 1.0, False
     plan = Plan(
         seed=seed, index=index, kind=kind, method=method, sites=sites, quorum=quorum, remember=remember,
         clients=random_of.choice((3, 4, 4, 6)) if kind == "usual" else 4,
@@ -194,6 +211,11 @@ def make(seed, index, quick):
         plan.participation, plan.over_selection = 0.5, 0.5
     if method == "fednl":
         plan.dim, plan.rounds = 11, plan.rounds // 3
+    if kind == "resumed":
+        plan.speeds = random_of.choice(SPEEDS)
+        plan.lost = random_of.choice((0.0, 0.0, 0.01))
+        plan.kills = tuple((random_of.choice(("KILL", "KILL", "INT", "TERM")), random_of.uniform(0.2, 1.0))
+                           for _ in range(3 if quick else 7))
     plan.troubles = draw_troubles(random_of, plan, quick)
     return plan
 

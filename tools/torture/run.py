@@ -44,6 +44,9 @@ class Run:
     def set_up(self):
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "run.toml").write_text(self.plan.toml())
+        if self.plan.speeds.startswith("file:"):
+            lines = [" ".join(f"{self.random.uniform(0.1, 3):.3f}" for _ in range(17 + k)) for k in range(self.plan.clients)]
+            (self.folder / "speeds.txt").write_text("\n".join(lines) + "\n")
         self.state = self.folder / "state"
         host = "127.%d.%d." % (os.getpid() >> 8 & 255, os.getpid() & 255)  # no other run's ports
         inside, outside = host + "2", host + "1"
@@ -96,6 +99,8 @@ class Run:
             self.simulate("optimum", self.plan.optimum())
         if self.plan.kind == "one command":
             return self.run_in_one_command()
+        if self.plan.kind == "resumed":
+            return self.run_and_resume()
         for program in self.programs:
             program.start()
         if not self.plan.early:
@@ -150,6 +155,36 @@ class Run:
         code = program.process.wait(120 * self.patience)
         if code != 0:
             raise Failed(f"gradwire run --transport tcp ended with {code}")
+        found = check.differences(self.plan, self.state, self.folder / "reference")
+        hidden = [p.name for p in self.folder.iterdir() if p.name.startswith(".")]
+        if found or hidden:
+            raise Failed("; ".join(found) or f"hidden folders are left: {hidden}")
+
+    def run_and_resume(self):
+        """A run in one process that is ended again and again, and resumed, has the bits of one that is not."""
+        self.programs = []
+        argv = [str(self.bin / "gradwire"), "run", "run.toml", "--out", "state", "--resume=auto",
+                "--checkpoint-every", "0.1", "--threads", "1", "--quiet"]
+        program = self.program("gradwire", argv)
+        for name, seconds in self.plan.kills:
+            program.start()
+            try:
+                code = program.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                program.send(signal.Signals[f"SIG{name}"])
+                code = program.process.wait(30 * self.patience)
+                kind = f"{name.lower()} run"
+                self.trouble.counts[kind] = self.trouble.counts.get(kind, 0) + 1
+            self.note(f"gradwire ended with {code}")
+            if code == 0:
+                break
+            if code != (-signal.SIGKILL if name == "KILL" else 1):
+                raise Failed(f"gradwire run that was sent SIG{name} ended with {code}: see gradwire.log")
+        if code != 0:
+            program.start()
+            code = program.process.wait(120 * self.patience)
+        if code != 0:
+            raise Failed(f"gradwire run --resume=auto ended with {code}: see gradwire.log")
         found = check.differences(self.plan, self.state, self.folder / "reference")
         hidden = [p.name for p in self.folder.iterdir() if p.name.startswith(".")]
         if found or hidden:
