@@ -333,6 +333,24 @@ Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::
       spec, [&](const auto& kind) { return kind.smoothness(agreement, parts, weights, spec, turns); });
 }
 
+bool has_minimum(const Problem& problem) {
+  return std::visit(
+      [](const auto& kind) {
+        if constexpr (requires { kind.has_minimum(); }) return kind.has_minimum();
+        return true;
+      },
+      problem);
+}
+
+bool has_equal_clients(const Problem& problem) {
+  return std::visit(
+      [](const auto& kind) {
+        if constexpr (requires { kind.has_equal_clients(); }) return kind.has_equal_clients();
+        return false;
+      },
+      problem);
+}
+
 double known_convexity(const ProblemSpec& spec) {
   return with_constants<double>(spec, [&](const auto& kind) { return kind.known_convexity(spec); });
 }

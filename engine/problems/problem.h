@@ -32,6 +32,11 @@ namespace gradwire {
 // [problem] of an experiment. A kind of problem is one of these.
 using Problem = std::variant<Quadratic, LeastSquares, Logistic, Mlp, CharMlp, Gpt, Cnn>;
 
+// Returns false if f is known to fall without bound.
+bool has_minimum(const Problem& problem);
+// Returns whether all clients are known to have the same f_i, whatever their number.
+bool has_equal_clients(const Problem& problem);
+
 // ---- what kinds there are ----
 
 enum class DataForm : std::uint8_t { kNone, kRows, kText };

@@ -23,10 +23,13 @@ struct Quadratic {
       .name = "quadratic",
       .summary =
           "tridiagonal quadratics x^T A_i x / 2 - b_i^T x; heterogeneity says how much clients differ"};
-  QuadraticShape shape;
+  QuadraticShape shape{.lambda = 1e-3};
+
+  bool has_minimum() const { return shape.lambda > 0; }
+  bool has_equal_clients() const { return shape.heterogeneity == 0; }
 
   static void fields(auto& self, auto&& visit) {
-    visit("lambda", self.shape.lambda, "the smallest eigenvalue of the mean Hessian");
+    visit("lambda", self.shape.lambda, "the smallest eigenvalue of the mean Hessian; 0: f has no minimum");
     visit("dim", self.shape.dim, "d, the length of x",
           {.high = kMaxModelDim, .required = ": the length of x, as in dim = 1000", .quiet = true});
     visit("heterogeneity", self.shape.heterogeneity, "s, how much the clients differ; 0: not at all");

@@ -115,7 +115,7 @@ bool is_convex(const Experiment& e) {
 }
 
 std::optional<double> find_f_star(const Experiment& e, const fs::path& base) {
-  if (!is_convex(e)) return std::nullopt;
+  if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
   const auto* const quadratic = std::get_if<Quadratic>(&e.problem);
   if (quadratic == nullptr) {
     const std::optional<Minimum> found = minimum_of(e, base);
@@ -126,7 +126,7 @@ std::optional<double> find_f_star(const Experiment& e, const fs::path& base) {
 }
 
 std::optional<std::vector<double>> find_optimum(const Experiment& e, const fs::path& base) {
-  if (!is_convex(e)) return std::nullopt;
+  if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
   std::optional<Minimum> found = minimum_of(e, base);
   return found ? std::optional(std::move(found->x)) : std::nullopt;
 }

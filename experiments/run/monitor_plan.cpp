@@ -20,6 +20,11 @@ MonitorPlan monitor_plan(const RunPlan& plan) {
     throw ConfigError("server.mirrors",
                       "run.monitor looks at copies of the clients' states: mirrors must be "
                       "\"auto\" or \"true\"");
+  if (l.gap > 0 && !has_minimum(e.problem))
+    throw ConfigError(
+        "run.monitor",
+        "the theorem is about f - f*, and this problem has no minimum; give problem.lambda above "
+        "0, or write monitor = false");
   if (l.gap > 0) monitor.f_star = FStars(cache_folder()).of(e, {}).value;
   if (l.needs_f_star() && !monitor.f_star)
     throw ConfigError("run.monitor",

@@ -88,6 +88,9 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
       plan.warnings.push_back(
           "server.norm_action has no effect: without server.norm_limit no reply is too large");
     see_overlap(plan);
+    if (!has_minimum(plan.experiment.problem))
+      plan.warnings.push_back(
+          "problem.lambda = 0: f has no minimum, and the loss falls without bound; give lambda above 0");
     see_paths(plan);
   } catch (const ConfigError& error) {
     throw locate(loaded, error);

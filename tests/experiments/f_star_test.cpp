@@ -74,6 +74,13 @@ TEST(FStar, AQuadraticWithoutStrongConvexityHasNone) {
   // A_1 = 0 has no minimum in the direction of b_1.
   EXPECT_FALSE(
       find_f_star(problem_of_text("kind = \"quadratic\"\ndim = 1\nlambda = 0\n", "count = 1\n"), "."));
+  // The rounding of A_i to fp32 is no curvature.
+  Experiment e = problem_of_text("kind = \"quadratic\"\ndim = 20\nlambda = 0\n", "count = 5\n");
+  e.precision = Precision::kFp32;
+  EXPECT_FALSE(find_f_star(e, "."));
+  EXPECT_FALSE(find_optimum(e, "."));
+  EXPECT_TRUE(find_f_star(problem_of_text("kind = \"quadratic\"\ndim = 20\n", "count = 5\n"), "."))
+      << "the default lambda";
 }
 
 // Four clients of five samples each, three features.

@@ -244,5 +244,20 @@ TEST(Monitor, TheProgramWritesColumnsADashedLineAndALastLine) {
   refuses({"--set", "algorithm.name=scaffold"}, "no Lyapunov function of scaffold is known");
 }
 
+TEST(Monitor, RefusesTheoremsAboutAMinimumThatIsNotThere) {
+  const TemporaryFolder folder;
+  folder.write("q.toml",
+               "[problem]\nkind = \"quadratic\"\ndim = 20\nlambda = 0\n[algorithm]\nname = \"ef21\"\n"
+               "compressor = \"topk:k=2\"\n[run]\nrounds = 5\n");
+  const auto watched = run_gradwire(folder.path(), {"run", "q.toml", "--set", "run.monitor=true"});
+  EXPECT_EQ(watched.code, 2) << watched.err;
+  EXPECT_NE(watched.err.find("this problem has no minimum"), std::string::npos) << watched.err;
+  const auto plain = run_gradwire(folder.path(), {"run", "q.toml"});
+  EXPECT_EQ(plain.code, 0);
+  EXPECT_NE(plain.err.find("warning: problem.lambda = 0: f has no minimum"), std::string::npos) << plain.err;
+  const auto bounded = run_gradwire(folder.path(), {"run", "q.toml", "--set", "problem.lambda=0.001"});
+  EXPECT_EQ(bounded.err.find("warning"), std::string::npos) << bounded.err;
+}
+
 }  // namespace
 }  // namespace gradwire
