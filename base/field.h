@@ -47,6 +47,8 @@ struct Rules {
   void (*check)(const std::string& path, const std::string& text) = nullptr;  // throws ConfigError(path)
 };
 
+  // Does not travel where it has its default: a peer of an earlier release does not know the key.
+  bool sent_if_set = false;
 // An enum, or a type that converts to and from std::uint64_t, whose values 0, 1, ... are spelled
 // words_of(E{})[0], [1], ...
 template <class E>

@@ -14,6 +14,7 @@
 #include "fl_server/hub/tcp_transport.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/start_point.h"
+#include "proto/report/clients_file.h"
 #include "proto/report/metrics_file.h"
 #include "proto/report/run_clock.h"
 #include "proto/report/summary.h"
@@ -205,8 +206,13 @@ class RealRun final : public ServerRun {
       if (registry_ != nullptr) registry_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
+    ClientsFile clients(options_.state / kClientsFile, client_metrics(plan_.experiment), ledger_.round,
+                        plan_.client_samples);
+    clients.name([&hub](std::uint32_t client) { return hub.table().info(client).name; });
+    hooks.on_clients = clients.writer();
     RoundLimits limits = round_limits(plan_.experiment, /*over_network=*/true);
     limits.keep_clients = true;
+    limits.lull = metrics->lull();
     if (plan_.experiment.evaluation.grad_norm == GradNorm::kAuto && limits.evaluate_every > 0 &&
         limits.grad_norm == GradNormRows::kEnds && options_.log)
       options_.log(
@@ -233,6 +239,9 @@ class RealRun final : public ServerRun {
                                       : loss_rise(summary.loss_at_start, summary.last);
       if (!trouble.empty() && options_.log) options_.log(LogLine::warning(trouble));
       summary.seconds = hooks.seconds();
+      const std::string reason = end_reason(plan_.experiment, outcome, summary.last);
+      if (!reason.empty() && options_.log)
+        options_.log("ended after round " + std::to_string(ledger_.round) + ": " + reason);
       summary.evaluation_seconds = ledger_.totals.evaluation_seconds;
       const std::string share = evaluation_share(summary.evaluation_seconds, summary.seconds);
       if (!share.empty() && options_.log) options_.log(share);
@@ -241,6 +250,7 @@ class RealRun final : public ServerRun {
       do_beside(hub, [&] {
         write_model<Real>(disk_, "model.bin", half_->model());
         write_whole(disk_, "summary.json", summary_json(summary));
+        clients.finish();
         durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
       });
     };

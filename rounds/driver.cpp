@@ -23,11 +23,23 @@ void add_bits(std::span<const Payload<Real>> parts, double receivers, double& wi
 template void add_bits(std::span<const Payload<float>>, double, double&, double&);
 template void add_bits(std::span<const Payload<double>>, double, double&, double&);
 
+std::optional<Outcome> end_at(const RoundRecord& row, const Lull& lull, const RoundLimits& limits) {
+  const bool has_small_gradient =
+      limits.stop_at_grad_norm_sq > 0 && row.grad_norm_sq && *row.grad_norm_sq <= limits.stop_at_grad_norm_sq;
+  const bool has_small_loss = limits.stop_at_loss && row.loss <= *limits.stop_at_loss;
+  const bool is_accurate =
+      limits.stop_at_accuracy > 0 && row.accuracy && *row.accuracy >= limits.stop_at_accuracy;
+  if (has_small_gradient || has_small_loss || is_accurate) return Outcome::kReachedTarget;
+  if (limits.patience > 0 && lull.evaluations >= limits.patience) return Outcome::kStalled;
+  return std::nullopt;
+}
+
 template <class Real>
 Driver<Real>::Driver(const RunOf<Real>& run)
     : run_(run),
       totals_(run.ledger.totals),
-      exchange_(run.server, run.setup, run.transport, run.ledger, run.hooks.on_note, run.limits.norm) {
+      exchange_(run.server, run.setup, run.transport, run.ledger, run.hooks.on_note, run.limits.norm),
+      lull_(run.limits.lull) {
   run_.ledger.committed.resize(run_.setup.n, 0);
   if (const double share = run_.limits.evaluated_share; share < 1)
     sample_cohort(run_.setup.seed, 0, run_.setup.n, share, evaluated_, Purpose::kEvaluation);
@@ -63,7 +75,7 @@ Outcome Driver<Real>::rounds() {
       totals_.evaluation_bytes_up = committed_totals_.evaluation_bytes_up;
       totals_.evaluation_bytes_down = committed_totals_.evaluation_bytes_down;
     }
-    if (reached_target_) return Outcome::kReachedTarget;
+    if (ended_) return *ended_;
     if (last) return k < limits.rounds ? Outcome::kStopped : Outcome::kFinished;
     if (!step(k)) return Outcome::kDiverged;
     pause(/*stopped=*/false);
@@ -107,7 +119,7 @@ template <class Real>
 Measured Driver<Real>::measured(std::uint32_t k, bool last) const {
   const GradNormRows rows = run_.limits.grad_norm;
   const bool gradient = rows == GradNormRows::kEvery || (rows == GradNormRows::kEnds && (k == 0 || last));
-  return {gradient ? Request::kEvaluate : Request::kMeasure, evaluated_};
+  return {gradient ? Request::kEvaluate : Request::kMeasure, evaluated_, run_.hooks.on_clients != nullptr};
 }
 
 template <class Real>
@@ -160,8 +172,13 @@ bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, c
                           double seconds) {
   const RoundRecord row = record_of(k, evaluation, totals, run_.setup.n, seconds);
   if (run_.hooks.on_record) run_.hooks.on_record(row);
-  const double target = run_.limits.stop_at_grad_norm_sq;
-  reached_target_ = target > 0 && row.grad_norm_sq && *row.grad_norm_sq <= target;
+  if (run_.hooks.on_clients) run_.hooks.on_clients(k, evaluation.answers());
+  const RoundLimits& limits = run_.limits;
+  if (k % limits.evaluate_every == 0) lull_.see(row.loss);  // not a row that a stop adds
+  ended_ = end_at(row, lull_, limits);
+  if (limits.stop_at_accuracy > 0 && !row.accuracy && !std::exchange(misses_accuracy_, true))
+    note(LogLine::warning(
+        "run.stop_at_accuracy has no effect: no client has test samples that it classifies"));
   return std::isfinite(row.loss) && std::isfinite(row.grad_norm_sq.value_or(0));
 }
 

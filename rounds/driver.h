@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,6 +29,9 @@ struct RunOf {
   const RoundLimits& limits;
   const LoopHooks<Real>& hooks;
 };
+
+// Returns how the run ends at this row, or nullopt if it continues. `lull` includes the row.
+std::optional<Outcome> end_at(const RoundRecord& row, const Lull& lull, const RoundLimits& limits);
 
 // Adds the bits of a message to both counts: by the wire definition, and as papers count.
 template <class Real>
@@ -103,8 +107,10 @@ class Driver {
 
   std::deque<Parts<Real>> empty_parts_;  // of clients whose vectors are in a sum
   bool stop_seen_ = false;
-  bool is_first_ = true;             // the next request is the first of this process
-  bool reached_target_ = false;      // by the last row
+  bool is_first_ = true;  // the next request is the first of this process
+  Lull lull_;
+  std::optional<Outcome> ended_;  // by the last row
+  bool misses_accuracy_ = false;     // a row that should have it does not
   std::vector<ClientId> evaluated_;  // the sample of clients that evaluations ask; empty: all
   Totals committed_totals_;          // of the rounds before the one in progress
 };

@@ -17,6 +17,7 @@ namespace gradwire {
 struct Measured {
   Request request = Request::kEvaluate;  // kMeasure: no gradients
   std::span<const ClientId> sample;      // ascending; empty: all clients
+  bool keeps_answers = false;            // the answer of each client, for LoopHooks::on_clients
 };
 
 // Whether gradients of all clients at x^k are needed for the next round anyway: then who evaluates computes
@@ -32,8 +33,10 @@ template <class Real>
 class AnswerSum {
  public:
   // Of the clients that answer to this process, or of some of them.
-  explicit AnswerSum(const Setup<Real>& setup, Request request = Request::kEvaluate)
-      : setup_(&setup), request_(request) {
+  // `kept`: shape (setup.mine()); takes the answer of each client. Empty if no answers are kept.
+  explicit AnswerSum(const Setup<Real>& setup, Request request = Request::kEvaluate,
+                     std::span<ClientAnswer> kept = {})
+      : setup_(&setup), request_(request), kept_(kept) {
     clear();
   }
 
@@ -58,6 +61,7 @@ class AnswerSum {
                                       1,
                                       up.tested > 0 ? 1.0 : 0.0};
     numbers_.add(up.client, 1, numbers);
+    if (!kept_.empty()) kept_[up.client - setup_->mine().first] = {up.loss, up.correct, up.tested, true};
   }
   // The answers of a whole subtree, behind all that were added.
   void add(AnswerSum& subtree) {
@@ -72,6 +76,7 @@ class AnswerSum {
 
   const Setup<Real>* setup_;
   Request request_;
+  std::span<ClientAnswer> kept_;
   TreeSum<double> gradient_, numbers_;
 };
 
@@ -81,7 +86,12 @@ class Evaluation : public AnswerSum<Real> {
  public:
   // `measured.sample` must outlive this.
   explicit Evaluation(const Setup<Real>& setup, const Measured& measured = {})
-      : AnswerSum<Real>(setup, measured.request), sample_(measured.sample) {}
+      : AnswerSum<Real>(setup, measured.request),
+        sample_(measured.sample),
+        answers_(measured.keeps_answers ? setup.mine().size() : 0) {
+    this->kept_ = answers_;
+  }
+  Evaluation(Evaluation&&) = default;  // kept_ views the same memory then
 
   bool asks(ClientId client) const { return sample_.empty() || std::ranges::binary_search(sample_, client); }
   // The number of clients, those of other processes included.
@@ -103,15 +113,21 @@ class Evaluation : public AnswerSum<Real> {
     return end;
   }
 
+  // For the sums of subtrees.
+  std::span<ClientAnswer> kept() const { return this->kept_; }
+
   // All answers are there. Where processes share the clients, collective; nothing more may be added.
   void finish() {
     if (Base::has_gradient()) total_gradient_ = total(this->gradient_, gradient_of_group_);
     const View<double> numbers = total(this->numbers_, numbers_of_group_);
     for (std::size_t k = 0; k < numbers.size(); ++k) total_[k] = numbers[k];
+    if (!answers_.empty() && setup_->group != nullptr) gather_answers();
   }
 
   const Setup<Real>& setup() const { return *setup_; }
   // REQUIRES from here on: finish().
+  // Shape (n), or empty if no answers are kept.
+  std::span<const ClientAnswer> answers() const { return answers_; }
   std::uint32_t answered() const { return static_cast<std::uint32_t>(total_[Base::kAnswered]); }
   // Clients with test samples.
   std::uint32_t testers() const { return static_cast<std::uint32_t>(total_[Base::kTesters]); }
@@ -138,10 +154,25 @@ class Evaluation : public AnswerSum<Real> {
     return of_group;
   }
 
+  // Adds the answers of the clients of other processes.
+  void gather_answers() {
+    std::vector<double> mine;
+    for (const ClientAnswer& answer : answers_)
+      mine.insert(mine.end(), {answer.loss, static_cast<double>(answer.correct),
+                               static_cast<double>(answer.tested), answer.answered ? 1.0 : 0.0});
+    const std::vector<double> all = setup_->group->gather(mine);
+    answers_.clear();
+    for (std::size_t k = 0; k < all.size(); k += 4)
+      answers_.push_back({all[k], static_cast<std::uint64_t>(all[k + 1]),
+                          static_cast<std::uint64_t>(all[k + 2]), all[k + 3] != 0});
+    this->kept_ = {};
+  }
+
   // The weights sum to one up to rounding; they are scaled up only when a client did not answer.
   double total_weight() const { return answered() == setup_->n ? 1 : total_[Base::kWeight]; }
 
   std::span<const ClientId> sample_;
+  std::vector<ClientAnswer> answers_;
   Vec<double> gradient_of_group_, numbers_of_group_;
   View<double> total_gradient_;
   std::array<double, Base::kNumbers> total_{};

@@ -2,9 +2,11 @@
 // to it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +23,17 @@ namespace gradwire {
 // The rows of the metrics that have ||grad f||^2; at both ends: the first row and the last.
 enum class GradNormRows : std::uint8_t { kEvery, kEnds, kNone };
 
+// How long the loss has had no new minimum.
+struct Lull {
+  double best = std::numeric_limits<double>::infinity();  // loss
+  std::uint32_t evaluations = 0;                          // since it was met first
+
+  void see(double loss) {
+    evaluations = loss < best ? 0 : evaluations + 1;
+    best = std::min(best, loss);
+  }
+};
+
 struct RoundLimits {
   std::uint32_t rounds = 0;
   double quorum = 1;                 // share of the cohort whose replies end a round
@@ -32,8 +45,12 @@ struct RoundLimits {
   GradNormRows grad_norm = GradNormRows::kEvery;
   double evaluated_share = 1;       // of the clients, that evaluations ask; the same ones in every row
   double stop_at_grad_norm_sq = 0;  // 0: never
-  NormLimit norm;                   // of replies
-  bool keep_clients = false;        // a run that is stopped goes on later: do not send the clients home
+  std::optional<double> stop_at_loss;
+  double stop_at_accuracy = 0;  // 0: never
+  std::uint32_t patience = 0;   // evaluations without a new minimum of the loss; 0: any number
+  Lull lull;                    // of the rows before the first round
+  NormLimit norm;             // of replies
+  bool keep_clients = false;  // a run that is stopped goes on later: do not send the clients home
 };
 
 // Row k of the metrics: at x^k. Cumulative where the name has no "per round" meaning (docs/results.md).
@@ -52,8 +69,9 @@ struct RoundRecord {
   std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;  // of evaluations, this one included
 };
 
-// kDiverged: so many answers were not finite that no quorum is left.
-enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverged };
+// kDiverged: so many answers were not finite that no quorum is left. kStalled: RoundLimits::patience is over.
+// Journals hold the numbers.
+enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverged, kStalled };
 
 // A round that the server half has taken in and that no client knows of yet.
 template <class Real>
@@ -70,6 +88,13 @@ class Evaluation;
 // Encoded sizes of an evaluation, for each client that is asked.
 struct EvaluationBytes {
   std::uint64_t request = 0, answer = 0;
+// What one client answered to an evaluation.
+struct ClientAnswer {
+  double loss = 0;
+  std::uint64_t correct = 0, tested = 0;  // test samples
+  bool answered = false;                  // false: it was not asked, or gave no finite answer
+};
+
   std::uint64_t counts = 0;  // more in the answer of a client with test samples
 };
 
@@ -79,6 +104,8 @@ struct LoopHooks {
   // The half is about to change; from on_commit until here it is only read.
   std::function<void()> before_apply;
   // Makes the round durable: called after the half took it in, before any client is told. Throws when it
+  // After on_record: the answers of all clients, shape (n). Empty: they are not kept.
+  std::function<void(std::uint32_t round, std::span<const ClientAnswer>)> on_clients;
   // cannot.
   std::function<void(const RoundCommit<Real>&)> on_commit;
   std::function<void(std::uint32_t round)> on_round;  // after every round

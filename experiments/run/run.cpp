@@ -18,6 +18,7 @@
 #include "experiments/support/results_dir.h"
 #include "proto/config/experiment_file.h"
 #include "proto/report/build_info.h"
+#include "proto/report/clients_file.h"
 #include "proto/report/metrics_file.h"
 #include "proto/store/model_file.h"
 #include "proto/store/whole_file.h"
@@ -232,7 +233,11 @@ RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
   RunReport report;
-  report.result = simulate_in_memory(std::move(prepared), request, {}, stop, std::move(checkpoints));
+  RunObserver observer;
+  // Evaluations are collective: the first rank asks for the answers of clients.
+  if (client_metrics(prepared.experiment) != ClientMetrics::kNone)
+    observer.on_clients = [](std::uint32_t, std::span<const ClientAnswer>) {};
+  report.result = simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
   return report;
 }
 
@@ -268,12 +273,18 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   const Resume resume = plan.experiment.run.monitor ? Resume::kNo : request.resume;
   if (resume != Resume::kNo || can_resume) checkpoints.checkpoint = &checkpoint;
   std::optional<MetricsFile> file;
+  std::optional<ClientsFile> clients;
+  const fs::path clients_file = folder.work() / kClientsFile;
+  if (client_metrics(plan.experiment) == ClientMetrics::kAll) checkpoint.copy_also(clients_file);
   all_or_none(request.ranks.get(), [&] {
     checkpoints.saved = begin_or_resume(checkpoint, resume, progress);
     progress.go_on_behind(checkpoints.saved.round);
     file.emplace(metrics_file, checkpoints.saved.round);
+    clients.emplace(clients_file, client_metrics(plan.experiment), checkpoints.saved.round,
+                    plan.client_samples);
   });
   MetricsFile& metrics = *file;
+  checkpoints.saved.lull = metrics.lull();
   std::optional<EnergyLog> energy;
   if (request.energy) energy.emplace(*request.energy, folder.work() / kEnergyFile);
   std::uint32_t records = 0;
@@ -289,6 +300,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     if (energy) energy->round(rounds);
   };
   observer.on_note = [&](const LogLine& line) { progress.note(line); };
+  observer.on_clients = clients->writer();
 
   RunReport report;
   const auto guard = [&](const auto& work) {
@@ -311,17 +323,26 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     progress.note(LogLine(share));
   const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last());
   const RunResult& result = report.result;
+  const std::string reason = end_reason(plan.experiment, result.outcome, metrics.last());
+  if (!reason.empty())
+    progress.note(LogLine("ended after round " + std::to_string(result.rounds) + ": " + reason));
   // Of a run that diverged the last line says more.
   if (!rise.empty() && result.outcome != Outcome::kDiverged) progress.note(LogLine::warning(rise));
   if (!result.monitor.empty())
     progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));
   std::optional<EnergyUse> used;
   if (energy) used = tell_energy(*energy, report.result, progress);
-  guard([&] { write_results(folder.work(), plan, request, threads, report.result, metrics, used); });
-  const bool has_energy = fs::exists(folder.work() / kEnergyFile);
+  guard([&] {
+    write_results(folder.work(), plan, request, threads, report.result, metrics, used);
+    clients->finish();
+    if (!result.clients.empty()) write_text(clients_file, result.clients);
+  });
+  std::vector<const char*> missing;  // files of an earlier run
+  for (const char* name : {kEnergyFile, kClientsFile})
+    if (!fs::exists(folder.work() / name)) missing.push_back(name);
   folder.publish();
   report.folder = folder.target();
-  if (!has_energy) fs::remove(report.folder / kEnergyFile);  // of an earlier run
+  for (const char* name : missing) fs::remove(report.folder / name);
   report.trouble = trouble_of(plan, report.result, report.folder, can_resume);
   if (report.result.outcome != Outcome::kStopped && checkpoint.used()) checkpoint.remove();
   return report;

@@ -11,6 +11,7 @@
 #include "experiments/support/child_process.h"
 #include "experiments/support/program.h"
 #include "experiments/support/scratch_folder.h"
+#include "proto/report/clients_file.h"
 #include "proto/report/columns.h"
 #include "proto/store/model_file.h"
 #include "proto/store/whole_file.h"
@@ -225,8 +226,8 @@ class TcpRun {
       fail(server(), "wrote no summary");
     }
     const std::string outcome = json_member(summary, "outcome");
-    for (const Outcome known :
-         {Outcome::kFinished, Outcome::kReachedTarget, Outcome::kStopped, Outcome::kDiverged})
+    for (const Outcome known : {Outcome::kFinished, Outcome::kReachedTarget, Outcome::kStopped,
+                                Outcome::kDiverged, Outcome::kStalled})
       if (outcome == "\"" + outcome_name(known) + "\"") result_.outcome = known;
     result_.rounds =
         static_cast<std::uint32_t>(std::strtoul(json_member(summary, "rounds").c_str(), nullptr, 10));
@@ -235,6 +236,7 @@ class TcpRun {
     result_.seconds = std::strtod(json_member(summary, "seconds").c_str(), nullptr);
     result_.evaluation_seconds = std::strtod(json_member(summary, "evaluation_seconds").c_str(), nullptr);
     result_.model = read_model(state_ / "model.bin");
+    result_.clients = content_of(state_ / kClientsFile);
     return std::move(result_);
   }
 

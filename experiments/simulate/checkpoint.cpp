@@ -14,7 +14,6 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kMetrics = "metrics.csv";
 constexpr std::size_t kCopyBytes = 1 << 20;  // at a time
 
 fs::path folder_of(fs::path results) {
@@ -60,7 +59,7 @@ std::optional<std::string> difference(const std::string& saved, const std::strin
 Checkpoint::Checkpoint(const fs::path& results, const RunInputs& about, fs::path metrics)
     : folder_(folder_of(results)),
       about_(text_of(about)),
-      metrics_(std::move(metrics)),
+      files_{std::move(metrics)},
       disk_(folder_),
       journal_(disk_, Durability::kProcess) {}
 
@@ -101,15 +100,23 @@ std::optional<Checkpoint::Saved> Checkpoint::find() {
   if (!found) throw UsageError("--resume: " + found.error().message);
   if (!*found) return std::nullopt;
   if (trouble) throw UsageError("--resume: the checkpoint in " + folder_.string() + " " + *trouble);
-  fs::copy_file(folder_ / kMetrics, metrics_, fs::copy_options::overwrite_existing);
+  for (const fs::path& file : files_)
+    if (const fs::path copy = folder_ / file.filename(); file == files_.front() || fs::exists(copy))
+      fs::copy_file(copy, file, fs::copy_options::overwrite_existing);
   return saved;
 }
 
 Status Checkpoint::prepare() {
   open();
-  const std::string draft = std::string(kMetrics) + ".new";
-  std::ifstream in(metrics_, std::ios::binary);
-  if (!in) return Error{metrics_.string() + ": cannot be read: " + std::strerror(errno), true};
+  for (const fs::path& file : files_)
+    if (Status copied = copy(file); !copied) return copied;
+  return Unit{};
+}
+
+Status Checkpoint::copy(const fs::path& file) {
+  const std::string name = file.filename().string(), draft = name + ".new";
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return Error{file.string() + ": cannot be read: " + std::strerror(errno), true};
   std::string block;
   const auto next = [&] {
     block.resize(kCopyBytes);
@@ -119,7 +126,7 @@ Status Checkpoint::prepare() {
   };
   Status copied = disk_.write_chunks(draft, next);
   if (copied) copied = disk_.sync(draft);
-  if (copied) return disk_.rename(draft, kMetrics);
+  if (copied) return disk_.rename(draft, name);
   (void)disk_.remove(draft);  // the run needs the space
   return copied;
 }
@@ -134,7 +141,7 @@ void Checkpoint::remove() {
   if (!exists()) return;
   open();
   throw_if_failed(journal_.remove());
-  for (const std::string& name : {std::string(kMetrics), std::string(kMetrics) + ".new", std::string("lock")})
+  for (const char* name : {"metrics.csv", "metrics.csv.new", "clients.csv", "clients.csv.new", "lock"})
     fs::remove(folder_ / name);
   lock_.reset();
   std::error_code ignored;  // it stays when it holds other files

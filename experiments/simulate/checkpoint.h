@@ -10,6 +10,7 @@
 
 #include "proto/store/folder_disk.h"
 #include "proto/store/journal.h"
+#include "rounds/round_loop.h"
 
 namespace gradwire {
 
@@ -28,6 +29,7 @@ class Checkpoint {
   struct Saved {
     std::vector<std::pair<std::uint32_t, std::string>> sections;  // of a RunStore's snapshot: tag and bytes
     std::uint32_t round = 0;
+    Lull lull;  // of the metrics; find() leaves it empty
   };
   // The newest snapshot that can be read, if there is one; its copy of metrics.csv becomes the run's. Throws
   // UsageError where it is of another experiment, or damaged.
@@ -46,15 +48,20 @@ class Checkpoint {
   void remove();
   bool used() const { return lock_.has_value(); }  // by this process
 
+  // Adds a file of the run of which each snapshot has a copy, as of the metrics.
+  void copy_also(std::filesystem::path file) { files_.push_back(std::move(file)); }
+
   const std::string& about() const { return about_; }  // of the RunStore
 
  private:
   // Makes the folder and locks it.
   void open();
+  // Replaces the folder's copy of a file of the run.
+  Status copy(const std::filesystem::path& file);
 
   const std::filesystem::path folder_;
   const std::string about_;
-  const std::filesystem::path metrics_;
+  std::vector<std::filesystem::path> files_;  // the metrics first
   std::optional<FolderLock> lock_;
   FolderDisk disk_;
   Journal journal_;

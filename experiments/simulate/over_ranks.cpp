@@ -76,6 +76,8 @@ Checkpoint::Saved share_saved(Ranks& ranks, Checkpoint::Saved mine) {
   Saver saver;
   if (ranks.rank() == 0) {
     saver(mine.round);
+    saver(mine.lull.best);
+    saver(mine.lull.evaluations);
     saver(static_cast<std::uint32_t>(std::ranges::count_if(mine.sections, is_shared)));
     for (const auto& section : mine.sections) {
       if (!is_shared(section)) continue;
@@ -90,6 +92,8 @@ Checkpoint::Saved share_saved(Ranks& ranks, Checkpoint::Saved mine) {
   Checkpoint::Saved saved;
   std::uint32_t sections = 0;
   loader(saved.round);
+  loader(saved.lull.best);
+  loader(saved.lull.evaluations);
   loader(sections);
   for (std::uint32_t k = 0; k < sections; ++k) {
     std::uint32_t tag = 0;

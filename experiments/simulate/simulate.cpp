@@ -99,6 +99,7 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
   result.rounds = ledger.round;
   hooks.stop = &stop;
   hooks.on_note = observer.on_note;
+  hooks.on_clients = observer.on_clients;
   hooks.on_round = [&](std::uint32_t rounds) {
     result.rounds = rounds;
     if (monitor != nullptr) monitor->end_round(rounds, server);
@@ -197,6 +198,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   ledger.committed.resize(setup->n);
   RoundLimits limits = round_limits(p.experiment, /*over_network=*/false);
   limits.keep_clients = checkpoints.checkpoint != nullptr;
+  limits.lull = checkpoints.saved.lull;
   const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
   std::optional<Monitor<Real>> watch;
   if (p.monitor) watch.emplace(std::move(*p.monitor), setup, functions);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct RunObserver {
   std::function<void(const RoundRecord&)> on_record;   // evaluated rounds
   std::function<void(std::uint32_t rounds)> on_round;  // after every round; not over TCP
   Log on_note;                                         // one line
+  // LoopHooks::on_clients. On ranks either all have it or none.
+  std::function<void(std::uint32_t round, std::span<const ClientAnswer>)> on_clients = {};
 };
 
 struct RunResult {
@@ -38,6 +41,7 @@ struct RunResult {
   std::string monitor;            // what run.monitor found, one line; empty: it is off
   bool crossed = false;           // the Lyapunov function crossed its bound
   std::vector<ProcessInfo> processes;
+  std::string clients;  // the content of clients.csv, if other processes wrote it
 };
 
 // How a simulation saves all that another process needs to continue it. Without a checkpoint: not at all.

@@ -96,3 +96,10 @@ bool survives_power(const Experiment& e) {
 }
 
 }  // namespace gradwire
+ClientMetrics client_metrics(const Experiment& e) {
+  constexpr std::uint32_t kMost = 10'000;  // lines that a run writes unasked
+  if (e.run.evaluate_every == 0) return ClientMetrics::kNone;
+  if (e.run.client_metrics != ClientMetrics::kAuto) return e.run.client_metrics;
+  return e.clients.count > kMost ? ClientMetrics::kNone : ClientMetrics::kLast;
+}
+

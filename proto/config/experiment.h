@@ -68,6 +68,8 @@ std::string to_toml(const Experiment& experiment);
 bool keep_mirrors(const Experiment& experiment, bool over_network);
 // evaluation.grad_norm, with "auto" decided. `over_network`: by a server that was started by itself.
 GradNorm grad_norm_rows(const Experiment& experiment, bool over_network);
+// run.client_metrics, with "auto" decided.
+ClientMetrics client_metrics(const Experiment& experiment);
 // Whether clients keep some state that nobody can give back to them once server and clients disagree.
 bool is_unrestorable(const Experiment& experiment);
 // server.durability, with "auto" decided: whether a committed round is to survive a loss of power.

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,7 +145,39 @@ void check_faults(const Experiment& e, const Facts& facts) {
                       "faults.wiped above 0 needs mirrors: nothing else restores the clients of " + name);
 }
 
+// The keys that end a run at an evaluation.
+void check_ends(const Experiment& e) {
+  if (e.run.evaluate_every == 0) {
+    const std::pair<const char*, bool> keys[] = {{"stop_at_grad_norm_sq", e.run.stop_at_grad_norm_sq > 0},
+                                                 {"stop_at_loss", e.run.stop_at_loss.value.has_value()},
+                                                 {"stop_at_accuracy", e.run.stop_at_accuracy > 0},
+                                                 {"patience", e.run.patience > 0}};
+    for (const auto& [key, is_set] : keys)
+      if (is_set)
+        throw ConfigError("run." + std::string(key),
+                          std::string(key) + " needs evaluations, but evaluate_every is 0");
+  }
+  if (e.run.stop_at_accuracy > 0 && !e.evaluation.accuracy)
+    throw ConfigError("evaluation.accuracy",
+                      "stop_at_accuracy needs the accuracy in every line: accuracy must be true");
+}
+
 }  // namespace
+
+bool Spelling<LossTarget>::read(std::string_view text, LossTarget& out) {
+  if (text == "none") {
+    out.value.reset();
+    return true;
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return false;
+  out.value = value;
+  return true;
+}
+std::string Spelling<LossTarget>::write(const LossTarget& target) {
+  return target.value ? number_text(*target.value) : "none";
+}
 
 void check_name(const std::string& path, const std::string& name) {
   if (name.empty() || name.front() == '.' || name.find_first_of("/\\") != std::string::npos ||
@@ -172,9 +206,7 @@ void check_experiment(const Experiment& experiment) {
   check_problem(e.problem);
   check_partition(e);
   check_copies(e);
-  if (e.run.stop_at_grad_norm_sq > 0 && e.run.evaluate_every == 0)
-    throw ConfigError("run.stop_at_grad_norm_sq",
-                      "stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0");
+  check_ends(e);
   if (e.run.stop_at_grad_norm_sq > 0 && grad_norm_rows(e, /*over_network=*/true) != GradNorm::kEvery)
     throw ConfigError("evaluation.grad_norm",
                       "stop_at_grad_norm_sq needs the gradient norm in every line: grad_norm must be "

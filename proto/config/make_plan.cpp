@@ -24,6 +24,7 @@ void see_data(RunPlan& plan, const ClientsData& data) {
   plan.samples = std::max<std::uint64_t>(
       std::accumulate(data.samples.begin(), data.samples.end(), std::uint64_t{0}), plan.n());
   plan.weights = client_weights(plan.experiment, data.samples);
+  if (client_metrics(plan.experiment) != ClientMetrics::kNone) plan.client_samples = data.samples;
 }
 
 // Here and not in each client: of theirs a server hears only that something cannot be used.
@@ -86,12 +87,12 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
     const ServerSection& server = plan.experiment.server;
     if (server.norm_limit == 0 && server.norm_action != NormAction::kReject)
       plan.warnings.push_back(
+    see_paths(plan);
           "server.norm_action has no effect: without server.norm_limit no reply is too large");
     see_overlap(plan);
     if (!has_minimum(plan.experiment.problem))
       plan.warnings.push_back(
           "problem.lambda = 0: f has no minimum, and the loss falls without bound; give lambda above 0");
-    see_paths(plan);
   } catch (const ConfigError& error) {
     throw locate(loaded, error);
   }

@@ -21,11 +21,12 @@ struct RunPlan {
   std::size_t d = 0;
   // Shape (d); zeros after a restart; empty in clients, and in a server whose run has begun.
   std::vector<double> x0;
-  std::vector<double> weights;           // shape (n); empty: 1/n each
-  std::uint64_t samples = 0;             // for training, of all clients
-  Quality quality;                       // of the uplink's compressor
-  NeededConstants needed;                // constants that theory needs
-  std::optional<Smoothness> smoothness;  // where they are needed, or cheap
+  std::vector<double> weights;                // shape (n); empty: 1/n each
+  std::vector<std::uint64_t> client_samples;  // shape (n), for training; empty if clients.csv needs none
+  std::uint64_t samples = 0;                  // of all clients
+  Quality quality;                            // of the uplink's compressor
+  NeededConstants needed;                     // constants that theory needs
+  std::optional<Smoothness> smoothness;       // where they are needed, or cheap
   std::vector<std::string> warnings;
 
   std::uint32_t n() const { return experiment.clients.count; }

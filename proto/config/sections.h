@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,11 @@ inline std::span<const std::string_view> words_of(Survives) {
   return words;
 }
 
+enum class ClientMetrics : std::uint8_t { kAuto, kNone, kLast, kAll };
+inline std::span<const std::string_view> words_of(ClientMetrics) {
+  static constexpr auto words = std::to_array<std::string_view>({"auto", "none", "last", "all"});
+  return words;
+}
 inline std::span<const std::string_view> words_of(NormAction) {
   static constexpr auto words = std::to_array<std::string_view>({"reject", "clip", "warn"});
   return words;
@@ -128,12 +134,27 @@ struct AlgorithmSection {
 
 struct RunSection {
   std::uint32_t rounds = 100;
+// A loss that ends a run. Empty: no loss does.
+struct LossTarget {
+  std::optional<double> value;
+};
+template <>
+struct Spelling<LossTarget> {
+  static bool read(std::string_view text, LossTarget& out);
+  static std::string write(const LossTarget& target);
+  static constexpr std::string_view expected = "\"none\" or a number";
+};
+
   std::uint32_t evaluate_every = 1;  // 0: never
   double stop_at_grad_norm_sq = 0;   // 0: never
-  std::string x0;                    // in an experiment that was loaded it is never empty
+  LossTarget stop_at_loss;
+  double stop_at_accuracy = 0;  // 0: never
+  std::uint32_t patience = 0;   // evaluations; 0: without end
+  std::string x0;               // in an experiment that was loaded it is never empty
   bool monitor = false;
 
   static void fields(auto& self, auto&& visit) {
+  ClientMetrics client_metrics = ClientMetrics::kAuto;
     visit("rounds", self.rounds, "number of rounds", {.may_change = true});
     visit("evaluate_every", self.evaluate_every,
           "rounds from one line of metrics.csv to the next; 0: no evaluation", {.may_change = true});
@@ -142,6 +163,15 @@ struct RunSection {
           {.may_change = true});
     visit("x0", self.x0,
           "`zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with a number "
+    visit("stop_at_loss", self.stop_at_loss, "an evaluation with a loss this small ends the run",
+          {.quiet = true, .may_change = true, .sent_if_set = true});
+    visit("stop_at_accuracy", self.stop_at_accuracy,
+          "an evaluation with an accuracy this large ends the run; 0: none does",
+          {.high = 1, .quiet = true, .may_change = true, .sent_if_set = true});
+    visit("patience", self.patience,
+          "the run ends when the loss has had no new minimum in so many evaluations, one after the other; 0: "
+          "it does not",
+          {.quiet = true, .may_change = true, .sent_if_set = true});
           "each, a model.bin, a .npy or a .gwn)",
           {.note = "`zeros`; networks: `model`", .quiet = true, .check = check_x0});
     visit("monitor", self.monitor,
@@ -151,6 +181,12 @@ struct RunSection {
           {.quiet = true});
   }
 };
+    visit("client_metrics", self.client_metrics,
+          "the evaluations whose loss and accuracy of each client go to clients.csv: none, the last, or all; "
+          "`auto`: the last, with more than 10,000 clients none",
+          {.quiet = true,
+           .may_change = true,
+           .sent_if_set = true});
 
 struct EvaluationSection {
   GradNorm grad_norm = GradNorm::kAuto;

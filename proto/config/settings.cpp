@@ -21,10 +21,16 @@ const Field* find(const std::vector<KeySection>& sections, const std::string& pa
 }  // namespace
 
 Settings settings_of(const Experiment& experiment) {
-  Experiment e = experiment;
+  Experiment e = experiment, defaults;
+  defaults.problem = problem_of(std::string(kind_name(e)));
   Settings settings = {{std::string(kKind), std::string(kind_name(e))}};
-  for (const KeySection& section : sections_of(e))
-    for (const Field& field : section.fields) settings.emplace_back(section.path(field.key), field.text());
+  const std::vector<KeySection> sections = sections_of(e), unset = sections_of(defaults);
+  for (std::size_t s = 0; s < sections.size(); ++s)
+    for (std::size_t k = 0; k < sections[s].fields.size(); ++k) {
+      const Field& field = sections[s].fields[k];
+      if (field.rules.sent_if_set && field.get() == unset[s].fields[k].get()) continue;
+      settings.emplace_back(sections[s].path(field.key), field.text());
+    }
   for (const auto& [key, value] : e.algorithm.parameters)
     settings.emplace_back(std::string(kParameter) + key, value);
   return settings;

@@ -166,6 +166,9 @@ RoundLimits round_limits(const Experiment& experiment, bool over_network) {
                                                : GradNormRows::kNone;
   limits.evaluated_share = experiment.evaluation.clients;
   limits.stop_at_grad_norm_sq = experiment.run.stop_at_grad_norm_sq;
+  limits.stop_at_loss = experiment.run.stop_at_loss.value;
+  limits.stop_at_accuracy = experiment.run.stop_at_accuracy;
+  limits.patience = experiment.run.patience;
   limits.quorum = experiment.server.quorum;
   limits.norm = {experiment.server.norm_limit, experiment.server.norm_action};
   limits.over_selection = experiment.server.over_selection;

@@ -92,6 +92,15 @@ std::optional<RoundRecord> last_row(std::string_view lines) {
   return parse_metrics_line(lines.substr(newline + 1));
 }
 
+// `lines`: from lines_before().
+Lull lull_of(std::string_view lines) {
+  Lull lull;
+  lines.remove_prefix(metrics_header().size() + 1);
+  for (; !lines.empty(); lines.remove_prefix(lines.find('\n') + 1))
+    if (const auto row = parse_metrics_line(first_line(lines))) lull.see(row->loss);
+  return lull;
+}
+
 }  // namespace
 
 MetricsFile::MetricsFile(const std::filesystem::path& file, std::uint32_t first_round, Durability durability)
@@ -110,6 +119,7 @@ MetricsFile::MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint
   write_whole(*disk_, name_, kept);
   loss_at_start_ = loss_of_row_0(kept);
   last_ = last_row(kept);
+  lull_ = lull_of(kept);
 }
 
 void MetricsFile::write(const RoundRecord& record) {

@@ -27,6 +27,7 @@ class MetricsFile {
   void write(const RoundRecord& record);
   std::optional<double> loss_at_start() const { return loss_at_start_; }  // of row 0, where there is one
   const std::optional<RoundRecord>& last() const { return last_; }        // row of the file
+  const Lull& lull() const { return lull_; }                              // of the lines that were kept
   // Another thread may call it beside write().
   Status sync() { return disk_->sync(name_); }
   const std::string& set_aside() const { return set_aside_; }  // a name; empty: nothing was
@@ -37,6 +38,7 @@ class MetricsFile {
   const Durability durability_;
   std::optional<double> loss_at_start_;
   std::optional<RoundRecord> last_;
+  Lull lull_;
   std::string set_aside_;
 };
 

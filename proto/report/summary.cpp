@@ -138,12 +138,30 @@ std::string evaluation_share(double evaluation_seconds, double seconds) {
   return text.data();
 }
 
+std::string end_reason(const Experiment& experiment, Outcome outcome,
+                       const std::optional<RoundRecord>& last) {
+  const RunSection& run = experiment.run;
+  if (outcome == Outcome::kStalled)
+    return "the loss has had no new minimum in " + std::to_string(run.patience) +
+           " evaluations (run.patience)";
+  if (outcome != Outcome::kReachedTarget || !last) return "";
+  if (run.stop_at_loss.value && last->loss <= *run.stop_at_loss.value)
+    return "the loss " + rounded_text(last->loss, 6) +
+           " is not above run.stop_at_loss = " + number_text(*run.stop_at_loss.value);
+  if (run.stop_at_accuracy > 0 && last->accuracy && *last->accuracy >= run.stop_at_accuracy)
+    return "the accuracy " + rounded_text(*last->accuracy, 6) +
+           " is not below run.stop_at_accuracy = " + number_text(run.stop_at_accuracy);
+  return "the squared gradient norm " + rounded_text(last->grad_norm_sq.value_or(0), 6) +
+         " is not above run.stop_at_grad_norm_sq = " + number_text(run.stop_at_grad_norm_sq);
+}
+
 std::string outcome_name(Outcome outcome) {
   switch (outcome) {
     case Outcome::kFinished: return "finished";
     case Outcome::kReachedTarget: return "reached_target";
     case Outcome::kStopped: return "stopped";
     case Outcome::kDiverged: return "diverged";
+    case Outcome::kStalled: return "stalled";
   }
   return "";
 }
@@ -192,6 +210,7 @@ std::string summary_json(const Summary& s) {
                {"constants", constants_json(s.theory)},
                {"warnings", warnings},
                {"outcome", outcome_name(s.outcome)},
+               {"reason", end_reason(e, s.outcome, s.last)},
                {"rounds", s.rounds},
                {"loss_at_start", s.loss_at_start ? Json(*s.loss_at_start) : Json()},
                {"last", s.last ? Json(*s.last) : Json()},

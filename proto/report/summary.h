@@ -66,7 +66,10 @@ std::string divergence(const Experiment& experiment);
 // "evaluations took 12 % of 3.2 s"; empty where that is not known.
 std::string evaluation_share(double evaluation_seconds, double seconds);
 
-// "finished", "reached_target", "stopped" or "diverged".
+// One line on why the run ended before its last round, by the keys of [run] that say so; empty if it did not.
+std::string end_reason(const Experiment& experiment, Outcome outcome, const std::optional<RoundRecord>& last);
+
+// "finished", "reached_target", "stopped", "diverged" or "stalled".
 std::string outcome_name(Outcome outcome);
 
 }  // namespace gradwire

@@ -75,6 +75,7 @@ class MpiTest : public ::testing::Test {
     EXPECT_EQ(without_seconds(read_file(folder_ / a / "metrics.csv")),
               without_seconds(read_file(folder_ / b / "metrics.csv")));
     EXPECT_EQ(read_file(folder_ / a / "config.toml"), read_file(folder_ / b / "config.toml"));
+    EXPECT_EQ(read_file(folder_ / a / "clients.csv"), read_file(folder_ / b / "clients.csv"));
     EXPECT_NE(read_file(folder_ / a / "model.bin"), "");
   }
   // Process numbers of the ranks of a job.

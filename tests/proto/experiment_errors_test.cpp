@@ -204,6 +204,18 @@ TEST(ExperimentErrors, RefuseContradictions) {
             "of them");
   EXPECT_EQ(error_of(with("evaluate_every = 0\nstop_at_grad_norm_sq = 1e-9")),
             "dir/a.toml:16: stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0");
+  for (const char* line : {"stop_at_loss = 0.1", "stop_at_accuracy = 0.9", "patience = 3"})
+    EXPECT_EQ(error_of(with(std::string("evaluate_every = 0\n") + line)),
+              "dir/a.toml:16: " + std::string(line).substr(0, std::string(line).find(' ')) +
+                  " needs evaluations, but evaluate_every is 0");
+  EXPECT_EQ(
+      error_of(kGood, {"run.stop_at_accuracy=0.9", "evaluation.accuracy=false"}),
+      "--set evaluation.accuracy: stop_at_accuracy needs the accuracy in every line: accuracy must be true");
+  EXPECT_EQ(error_of(kGood, {"run.stop_at_accuracy=1.1"}),
+            "--set run.stop_at_accuracy: stop_at_accuracy must be a number in [0, 1], not 1.1");
+  EXPECT_EQ(error_of(kGood, {"run.stop_at_loss=low"}),
+            "--set run.stop_at_loss: stop_at_loss must be \"none\" or a number, not \"low\"");
+  EXPECT_EQ(error_of(kGood, {"run.stop_at_loss=-2.5"}), "") << "losses of quadratics are negative";
   EXPECT_EQ(error_of(kGood, {"run.stop_at_grad_norm_sq=1e-9", "evaluation.grad_norm=ends"}),
             "--set evaluation.grad_norm: stop_at_grad_norm_sq needs the gradient norm in every line: "
             "grad_norm must be \"every\" or \"auto\"");

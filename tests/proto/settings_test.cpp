@@ -93,6 +93,22 @@ TEST(Settings, CarryEveryValueOfEveryKey) {
   EXPECT_GT(carried, 7u * 20);
 }
 
+TEST(Settings, OfThisReleaseTravelOnlyIfTheyAreSet) {
+  Experiment e = of_kind("logistic");
+  const auto has = [&](const std::string& key) {
+    const Settings settings = settings_of(e);
+    return std::any_of(settings.begin(), settings.end(), [&](const auto& s) { return s.first == key; });
+  };
+  EXPECT_FALSE(has("run.patience") || has("run.stop_at_loss") || has("run.client_metrics"));
+  e.run.patience = 3;
+  e.run.stop_at_loss.value = -0.1;
+  EXPECT_TRUE(has("run.patience") && has("run.stop_at_loss") && !has("run.client_metrics"));
+  const auto back = unpack_experiment(pack_experiment(e));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->run.patience, 3u);
+  EXPECT_EQ(back->run.stop_at_loss.value, -0.1);
+}
+
 TEST(Settings, AreRefusedByNameWhereTheyAreUnknownRepeatedOrOutOfRange) {
   const Settings good = settings_of(of_kind("logistic"));
   EXPECT_EQ(trouble(good), "");

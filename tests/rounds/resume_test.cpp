@@ -145,9 +145,11 @@ mirrors = true
 class ResumeTest : public ResumeFixture, public ::testing::WithParamInterface<int> {};
 
 TEST_P(ResumeTest, GoesOnToTheBitsOfARunThatWasNotInterrupted) {
-  run_whole();
-  run_cut(GetParam());
+  const std::vector<std::string> sets = {"--set", "run.client_metrics=all"};
+  run_whole(sets);
+  run_cut(GetParam(), sets);
   EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
+  EXPECT_EQ(read("cut/clients.csv"), read("whole/clients.csv"));
   EXPECT_EQ(without_seconds(read("cut/metrics.csv")), without_seconds(read("whole/metrics.csv")));
   EXPECT_FALSE(fs::exists(checkpoint())) << "a run that is over needs none";
   for (const auto& entry : fs::directory_iterator(folder.path()))

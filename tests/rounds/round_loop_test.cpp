@@ -38,5 +38,61 @@ TEST(RoundLoop, WritesDownTheSecondsThatItIsToldAndNoneWhenItIsToldNone) {
   EXPECT_EQ(rows, (std::vector<double>{104, 104})) << "the run goes on from what its ledger says";
 }
 
+TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessStopped) {
+  const Federation<double> federation(2, 3);
+  const auto setup = federation.setup(spec_of("gd", "identity", {}, "1e-300"));  // x stays where it is
+  const auto rounds_with = [&](std::uint32_t patience, Lull lull, std::uint32_t every = 1) {
+    InProcess<double> clients(setup, federation.oracle_pointers(), {});
+    const auto server = make_server<double>(setup);
+    Ledger ledger;
+    RoundLimits limits;
+    limits.rounds = 10;
+    limits.evaluate_every = every;
+    limits.patience = patience;
+    limits.lull = lull;
+    const Outcome outcome =
+        run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, {});
+    EXPECT_EQ(outcome, ledger.round < 10 ? Outcome::kStalled : Outcome::kFinished);
+    return ledger.round;
+  };
+  EXPECT_EQ(rounds_with(0, {}), 10u);
+  EXPECT_EQ(rounds_with(4, {}), 4u);
+  EXPECT_EQ(rounds_with(4, {}, 2), 8u);
+  EXPECT_EQ(rounds_with(4, {.best = -1e9, .evaluations = 2}), 1u) << "rows 0 and 1 are the third and fourth";
+  EXPECT_EQ(rounds_with(4, {.best = 1e9, .evaluations = 3}), 4u) << "row 0 is a new minimum";
+}
+
+TEST(RoundLoop, HandsOutTheAnswerOfEachClient) {
+  const Federation<double> federation(4, 3);
+  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.1"));
+  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  const auto server = make_server<double>(setup);
+  Ledger ledger;
+  RoundLimits limits;
+  limits.rounds = 3;
+  limits.evaluate_every = 2;
+  std::vector<double> means, of_clients;
+  std::vector<std::uint32_t> rounds;
+  LoopHooks<double> hooks;
+  hooks.on_record = [&](const RoundRecord& row) { means.push_back(row.loss); };
+  hooks.on_clients = [&](std::uint32_t round, std::span<const ClientAnswer> answers) {
+    rounds.push_back(round);
+    ASSERT_EQ(answers.size(), 4u);
+    Vec<double> gradient(3);
+    double mean = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_TRUE(answers[i].answered);
+      EXPECT_EQ(answers[i].loss,
+                federation.oracles[i]->loss_and_gradient(server->model(), {}, Out<double>(gradient)));
+      mean += answers[i].loss / 4;
+    }
+    of_clients.push_back(mean);
+  };
+  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  EXPECT_EQ(rounds, (std::vector<std::uint32_t>{0, 2, 3}));
+  ASSERT_EQ(means.size(), 3u);
+  for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(of_clients[k], means[k], 1e-12);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -1,0 +1,46 @@
+// clients.csv: loss and accuracy of each client at an evaluation (docs/results.md).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "proto/config/sections.h"
+#include "proto/store/disk.h"
+#include "rounds/evaluation.h"
+
+namespace gradwire {
+
+inline constexpr const char* kClientsFile = "clients.csv";
+
+class ClientsFile {
+ public:
+  // `samples`: shape (n), the training samples of each client. With kAll, keeps the lines that an earlier
+  // process wrote for rounds before `first_round`; else removes the file. Throws std::runtime_error.
+  // REQUIRES: `metrics` is not kAuto.
+  ClientsFile(const std::filesystem::path& file, ClientMetrics metrics, std::uint32_t first_round,
+              std::vector<std::uint64_t> samples);
+  // Names the clients; without this they have none.
+  void name(std::function<std::string(std::uint32_t client)> name_of) { name_of_ = std::move(name_of); }
+  // LoopHooks::on_clients. Empty if the file needs no answers.
+  std::function<void(std::uint32_t round, std::span<const ClientAnswer>)> writer();
+  // Writes the answers of the last evaluation, with kLast.
+  void finish();
+
+ private:
+  std::string lines(std::uint32_t round, std::span<const ClientAnswer> answers) const;
+
+  const std::shared_ptr<Disk> disk_;
+  const std::string name_;
+  const ClientMetrics metrics_;
+  const std::vector<std::uint64_t> samples_;
+  std::function<std::string(std::uint32_t client)> name_of_;
+  std::uint32_t last_round_ = 0;
+  std::vector<ClientAnswer> last_;  // with kLast
+};
+
+}  // namespace gradwire
