@@ -27,12 +27,13 @@ struct AsgdParams {
     visit("step_size", self.step_size, "gamma of a step along one gradient; theory: 1/(2 L (max_delay + 1))");
     visit("max_delay", self.max_delay,
           "tau: the oldest gradient that theory's step allows for, in steps; 0: that of clients of equal "
-          "speed, one less than there are");
+          "speed, one less than there are",
+          Rules{.idle_by = idle_if(self.step_size.value.has_value(), "step_size")});
     GradientParams::fields(self.gradient, visit);
   }
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
     if (max_delay == 0) max_delay = theory.n - 1;
-    resolve_asynchronous_step(step_size, facts.name, theory,
+    resolve_asynchronous_step(step_size, facts.name, theory, warnings, /*of_equal_clients=*/true,
                               [&](const Smoothness& s) { return 1 / (2 * s.L * (max_delay + 1.0)); });
   }
 };

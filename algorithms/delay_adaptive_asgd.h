@@ -31,8 +31,8 @@ struct DelayAdaptiveAsgdParams {
         "gamma of a step along a gradient up to n steps old; of older ones gamma n/delay; theory: 1/(4 n L)");
     GradientParams::fields(self.gradient, visit);
   }
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_asynchronous_step(step_size, facts.name, theory,
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_asynchronous_step(step_size, facts.name, theory, warnings, /*of_equal_clients=*/true,
                               [&](const Smoothness& s) { return 1 / (4 * theory.n * s.L); });
   }
 };

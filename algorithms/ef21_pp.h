@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "algorithms/support/ef21_core.h"
+#include "base/value.h"
 
 namespace gradwire {
 
@@ -41,7 +42,12 @@ struct Ef21PpParams : Ef21CoreParams {
           "clients.participation");
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    if (p.empty()) p = {theory.participation};
+    if (p.empty()) {
+      p = {theory.participation};
+    } else if (theory.participation < 1 && p != std::vector{theory.participation}) {
+      warnings.push_back("participation has no effect with p = " +
+                         toml_literal(value_of(Spelling<std::vector<double>>::write(p))));
+    }
     if (p.size() > 1 && theory.n > kMaxClients)
       throw ConfigError("algorithm.p", "ef21_pp takes a probability for each of at most " +
                                            std::to_string(kMaxClients) + " clients; give one for all");

@@ -24,6 +24,7 @@ struct Entry {
   std::function<NeededConstants(const AlgorithmSpec&)> needs;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, Warnings&)> resolve;
   std::function<Lyapunov(const AlgorithmSpec&, const Theory&)> lyapunov;  // empty: none is known
+  std::function<std::vector<IdleParameter>(const AlgorithmSpec&)> idle;
 };
 
 bool unset(const StepSize& s) { return !s.value; }
@@ -31,6 +32,21 @@ bool unset(const std::optional<double>& v) { return !v; }
 template <class T>
 bool unset(const T&) {
   return false;
+}
+
+std::vector<IdleParameter> idle_fields(const AlgorithmSpec& spec, std::span<const Field> fields,
+                                       std::span<const Field> defaults) {
+  std::vector<IdleParameter> idle;
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    const auto is_given = [&](const auto& p) { return p.first == fields[k].key; };
+    const std::string_view by = fields[k].rules.idle_by;
+    if (by.empty() || std::none_of(spec.parameters.begin(), spec.parameters.end(), is_given)) continue;
+    const auto at = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == by; });
+    if (at == fields.end()) throw std::logic_error("idle_by names no parameter: " + std::string(by));
+    idle.push_back(
+        {std::string(fields[k].key), std::string(by), at->get(), fields[k].text() == defaults[k].text()});
+  }
+  return idle;
 }
 
 template <class Params>
@@ -75,6 +91,10 @@ Entry entry() {
     AlgorithmSpec resolved = spec;
     store_params(params, resolved);
     return resolved;
+  };
+  e.idle = [](const AlgorithmSpec& spec) {
+    Params params = parse_params<Params>(spec), defaults;
+    return idle_fields(spec, fields_of(params), fields_of(defaults));
   };
   if constexpr (requires(Params params, const Theory& theory) { params.lyapunov(theory); })
     e.lyapunov = [](const AlgorithmSpec& spec, const Theory& theory) {
@@ -281,6 +301,10 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
 }
 
 }  // namespace
+
+std::vector<IdleParameter> idle_parameters(const AlgorithmSpec& spec) {
+  return find_entry(spec.name).idle(spec);
+}
 
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, Warnings& warnings) {
   check_algorithm(spec);

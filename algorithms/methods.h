@@ -27,6 +27,15 @@ struct MethodInfo {
   std::vector<ParameterHelp> parameters;  // with step_size first
 };
 
+// A parameter that a spec gives, and that has no effect with the value of another one (Rules::idle_by).
+struct IdleParameter {
+  std::string key, by;
+  Value value;               // of `by`
+  bool has_default = false;  // the parameter
+};
+// Throws ConfigError as check_algorithm() does.
+std::vector<IdleParameter> idle_parameters(const AlgorithmSpec& spec);
+
 // Length of the vectors that a method compresses, for models in R^d: d, or the entries of a triangle of a
 // Hessian.
 std::size_t compressed_dim(std::string_view method, std::size_t d);

@@ -54,18 +54,19 @@ struct MindFlayerParams {
   double B(std::uint32_t n) const {
     return sum(n, [](double p_i, double B_i) { return p_i * B_i; });
   }
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
     check(trials, "trials", theory.n, "a whole number from 1 to 1000000",
           [](double B_i) { return B_i >= 1 && B_i <= 1e6 && B_i == std::floor(B_i); });
     check(allotted_seconds, "allotted_seconds", theory.n, "a number of seconds, 0 or more",
           [](double t_i) { return t_i >= 0 && std::isfinite(t_i); });
     check(p, "p", theory.n, "a probability above 0, at most 1",
           [](double p_i) { return p_i > 0 && p_i <= 1; });
-    resolve_asynchronous_step(step_size, facts.name, theory, [&](const Smoothness& s) {
-      if (theory.batch != 0) return 1 / (2 * s.L);
-      const double V = sum(theory.n, [](double p_i, double B_i) { return p_i * (1 - p_i) * B_i; });
-      return 1 / (s.L * (1 + V / std::pow(B(theory.n), 2)));
-    });
+    resolve_asynchronous_step(
+        step_size, facts.name, theory, warnings, /*of_equal_clients=*/true, [&](const Smoothness& s) {
+          if (theory.batch != 0) return 1 / (2 * s.L);
+          const double V = sum(theory.n, [](double p_i, double B_i) { return p_i * (1 - p_i) * B_i; });
+          return 1 / (s.L * (1 + V / std::pow(B(theory.n), 2)));
+        });
   }
 
  private:

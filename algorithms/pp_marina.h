@@ -35,7 +35,10 @@ struct PpMarinaParams : MarinaCoreParams {
     visit("mu", self.mu, kPlMeaning);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    if (r == 0) r = cohort_size(theory.n, theory.participation);
+    const std::uint32_t of_participation = cohort_size(theory.n, theory.participation);
+    if (r == 0) r = of_participation;
+    if (theory.participation < 1 && r != of_participation)
+      warnings.push_back("participation has no effect with r = " + std::to_string(r));
     resolve_p(zeta_share(theory) * r / theory.n, theory, warnings);
     const double pl = mu.resolve(theory);
     if (step_size.value) return;

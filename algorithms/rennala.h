@@ -39,11 +39,11 @@ struct RennalaParams {
           "stop | ignore: whether computations at an older x are stopped, or their results ignored");
     GradientParams::fields(self.gradient, visit);
   }
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
     if (gradients == 0) gradients = theory.n;
-    resolve_asynchronous_step(step_size, facts.name, theory, [&](const Smoothness& s) {
-      return theory.batch == 0 ? 1 / s.L : 1 / (2 * s.L);
-    });
+    resolve_asynchronous_step(
+        step_size, facts.name, theory, warnings, /*of_equal_clients=*/true,
+        [&](const Smoothness& s) { return theory.batch == 0 ? 1 / s.L : 1 / (2 * s.L); });
   }
 };
 

@@ -37,11 +37,12 @@ struct RingleaderParams {
           "L~)");
     GradientParams::fields(self.gradient, visit);
   }
-  void resolve(const Theory& theory, Warnings&) {
-    resolve_asynchronous_step(step_size, facts.name, theory, [&](const Smoothness& s) {
-      if (theory.batch > 0) return 1 / (8.0 * theory.n * s.L_tilde());
-      return 1 / (s.L + (2.0 * theory.n - 2) * s.L_tilde());
-    });
+  void resolve(const Theory& theory, Warnings& warnings) {
+    resolve_asynchronous_step(step_size, facts.name, theory, warnings, /*of_equal_clients=*/false,
+                              [&](const Smoothness& s) {
+                                if (theory.batch > 0) return 1 / (8.0 * theory.n * s.L_tilde());
+                                return 1 / (s.L + (2.0 * theory.n - 2) * s.L_tilde());
+                              });
   }
 };
 

@@ -37,10 +37,10 @@ struct RingmasterParams {
           "stop | ignore: whether the computation of such a gradient is stopped, or its result ignored");
     GradientParams::fields(self.gradient, visit);
   }
-  void resolve(const Theory& theory, Warnings&) {
+  void resolve(const Theory& theory, Warnings& warnings) {
     if (delay_threshold == 0) delay_threshold = theory.n;
     const double noise = theory.batch == 0 ? 2 : 4;
-    resolve_asynchronous_step(step_size, facts.name, theory,
+    resolve_asynchronous_step(step_size, facts.name, theory, warnings, /*of_equal_clients=*/true,
                               [&](const Smoothness& s) { return 1 / (noise * delay_threshold * s.L); });
   }
 };

@@ -33,6 +33,9 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 inline constexpr double kMaxU32 = 4294967295.0;
 inline constexpr std::size_t kMaxListLength = 64;
 
+// For Rules::idle_by.
+constexpr std::string_view idle_if(bool is_idle, std::string_view by) { return is_idle ? by : ""; }
+
 struct Rules {
   double low = 0, high = kNoLimit;
   bool low_open = false, high_open = false;
@@ -44,11 +47,14 @@ struct Rules {
   std::string_view note = {};                // for people: the default, where it is no constant
   bool quiet = false;                        // a file that is written leaves it out where it has its default
   bool may_change = false;  // from one process of a run to the next; the other keys decide its bits
+  // Does not travel where it has its default: a peer of an earlier release does not know the key.
+  bool sent_if_set = false;
+  // The key whose value leaves this one without effect, of the same list or with its section
+  // ("run.evaluate_every"). Empty: this one has an effect. A run warns about such a key if its file has it.
+  std::string_view idle_by = {};
   void (*check)(const std::string& path, const std::string& text) = nullptr;  // throws ConfigError(path)
 };
 
-  // Does not travel where it has its default: a peer of an earlier release does not know the key.
-  bool sent_if_set = false;
 // An enum, or a type that converts to and from std::uint64_t, whose values 0, 1, ... are spelled
 // words_of(E{})[0], [1], ...
 template <class E>

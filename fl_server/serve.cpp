@@ -20,6 +20,7 @@
 #include "fl_server/server_run.h"
 #include "fl_server/watch/watch.h"
 #include "proto/config/experiment_file.h"
+#include "proto/config/idle_keys.h"
 #include "proto/config/settings.h"
 #include "proto/report/metrics_file.h"
 #include "proto/report/summary.h"
@@ -329,6 +330,7 @@ Served serve(const ServeOptions& given) {
     throw locate(loaded, ConfigError("run.monitor",
                                      "a server sees neither the clients' data nor f*; write "
                                      "monitor = false, or simulate with gradwire run"));
+  for (const std::string& line : keys_of_simulations(loaded)) options.log(LogLine::warning(line));
   const bool config_is_good = claim(options.state, loaded.experiment.name);
   const FolderLock lock(options.state);
   Serving serving(options, loaded);

@@ -213,6 +213,7 @@ class RealRun final : public ServerRun {
     RoundLimits limits = round_limits(plan_.experiment, /*over_network=*/true);
     limits.keep_clients = true;
     limits.lull = metrics->lull();
+    limits.max_delay = theory_delay(plan_);
     if (plan_.experiment.evaluation.grad_norm == GradNorm::kAuto && limits.evaluate_every > 0 &&
         limits.grad_norm == GradNormRows::kEnds && options_.log)
       options_.log(
@@ -238,10 +239,10 @@ class RealRun final : public ServerRun {
                                       ? divergence(plan_.experiment)
                                       : loss_rise(summary.loss_at_start, summary.last);
       if (!trouble.empty() && options_.log) options_.log(LogLine::warning(trouble));
-      summary.seconds = hooks.seconds();
       const std::string reason = end_reason(plan_.experiment, outcome, summary.last);
       if (!reason.empty() && options_.log)
         options_.log("ended after round " + std::to_string(ledger_.round) + ": " + reason);
+      summary.seconds = hooks.seconds();
       summary.evaluation_seconds = ledger_.totals.evaluation_seconds;
       const std::string share = evaluation_share(summary.evaluation_seconds, summary.seconds);
       if (!share.empty() && options_.log) options_.log(share);
@@ -249,8 +250,8 @@ class RealRun final : public ServerRun {
       summary.processes = processes(hub.table());
       do_beside(hub, [&] {
         write_model<Real>(disk_, "model.bin", half_->model());
-        write_whole(disk_, "summary.json", summary_json(summary));
         clients.finish();
+        write_whole(disk_, "summary.json", summary_json(summary));
         durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
       });
     };

@@ -183,6 +183,16 @@ bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, c
 }
 
 template <class Real>
+void Driver<Real>::see_delay(ClientId client, std::uint32_t steps) {
+  if (!run_.limits.max_delay || steps <= *run_.limits.max_delay || std::exchange(has_long_delay_, true))
+    return;
+  note(LogLine::warning("a gradient is " + std::to_string(steps) +
+                        " steps old; the theorem behind the step size allows for algorithm.max_delay = " +
+                        std::to_string(*run_.limits.max_delay) + ", so it does not cover this run")
+           .of_client(client));
+}
+
+template <class Real>
 bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k) {
   using Kind = typename Exchange<Real>::Kind;
   std::size_t got = ask_all(request, body), lost = 0;  // lost: at most so many have no finite answer

@@ -75,6 +75,9 @@ class Driver {
   // How many of `size` clients are enough.
   std::size_t quorum_of(std::size_t size) const;
 
+  // Warns of the first gradient that is older than the theorem allows for.
+  void see_delay(ClientId client, std::uint32_t steps);
+
   bool is_stopping() const { return stop_seen_; }
   void stop() { stop_seen_ = true; }
   void note(LogLine line) const {
@@ -110,6 +113,7 @@ class Driver {
   bool is_first_ = true;  // the next request is the first of this process
   Lull lull_;
   std::optional<Outcome> ended_;  // by the last row
+  bool has_long_delay_ = false;
   bool misses_accuracy_ = false;     // a row that should have it does not
   std::vector<ClientId> evaluated_;  // the sample of clients that evaluations ask; empty: all
   Totals committed_totals_;          // of the rounds before the one in progress

@@ -49,6 +49,9 @@ struct RoundLimits {
   double stop_at_accuracy = 0;  // 0: never
   std::uint32_t patience = 0;   // evaluations without a new minimum of the loss; 0: any number
   Lull lull;                    // of the rows before the first round
+  // The oldest gradient that the theorem behind the step size allows for, in steps; a run warns of the first
+  // that is older. Empty: any.
+  std::optional<std::uint32_t> max_delay;
   NormLimit norm;             // of replies
   bool keep_clients = false;  // a run that is stopped goes on later: do not send the clients home
 };
@@ -85,9 +88,6 @@ struct RoundCommit {
 template <class Real>
 class Evaluation;
 
-// Encoded sizes of an evaluation, for each client that is asked.
-struct EvaluationBytes {
-  std::uint64_t request = 0, answer = 0;
 // What one client answered to an evaluation.
 struct ClientAnswer {
   double loss = 0;
@@ -95,17 +95,20 @@ struct ClientAnswer {
   bool answered = false;                  // false: it was not asked, or gave no finite answer
 };
 
+// Encoded sizes of an evaluation, for each client that is asked.
+struct EvaluationBytes {
+  std::uint64_t request = 0, answer = 0;
   std::uint64_t counts = 0;  // more in the answer of a client with test samples
 };
 
 template <class Real>
 struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
+  // After on_record: the answers of all clients, shape (n). Empty: they are not kept.
+  std::function<void(std::uint32_t round, std::span<const ClientAnswer>)> on_clients;
   // The half is about to change; from on_commit until here it is only read.
   std::function<void()> before_apply;
   // Makes the round durable: called after the half took it in, before any client is told. Throws when it
-  // After on_record: the answers of all clients, shape (n). Empty: they are not kept.
-  std::function<void(std::uint32_t round, std::span<const ClientAnswer>)> on_clients;
   // cannot.
   std::function<void(const RoundCommit<Real>&)> on_commit;
   std::function<void(std::uint32_t round)> on_round;  // after every round

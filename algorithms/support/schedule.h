@@ -24,7 +24,8 @@ struct Schedule {
   static void fields(auto& self, auto&& visit) {
     visit("schedule", self.kind,
           "of the step size: constant | inverse_sqrt (1/sqrt(t+1)) | inverse (1/(t+1)) | cosine");
-    visit("horizon", self.horizon, "T: rounds until the cosine schedule reaches 0; 0: run.rounds");
+    visit("horizon", self.horizon, "T: rounds until the cosine schedule reaches 0; 0: run.rounds",
+          Rules{.idle_by = idle_if(!self.kind.is("cosine"), "schedule")});
   }
   void resolve(const Theory& theory, Warnings& warnings, bool step_from_theory) {
     if (kind.is("cosine") && horizon == 0) horizon = theory.rounds;

@@ -37,7 +37,8 @@ struct LinearModel {
           "`l2` is lambda/2 sum_j x_j^2, `nonconvex` is lambda sum_j x_j^2 / (1 + x_j^2)", {.quiet = plain});
     visit("bias", self.bias, "a constant feature 1 behind the others, so that d is one more",
           {.quiet = true});
-    visit("lambda", self.lambda, "weight of the regulariser", {.quiet = plain});
+    visit("lambda", self.lambda, "weight of the regulariser",
+          {.quiet = plain, .idle_by = idle_if(plain, "regularizer")});
   }
   void check() const { rows.check(); }
   void check(const Agreement& agreement) const;

@@ -52,13 +52,13 @@ struct RowsData : SampleSource {
     visit("dim", self.dim, "number of features",
           {.high = kMaxModelDim, .note = "the largest feature index (0)", .quiet = true});
     visit("samples", self.samples, "number of samples of `synthetic`",
-          {.low = 1, .high = kMaxU32, .quiet = !drawn});
+          {.low = 1, .high = kMaxU32, .quiet = !drawn, .idle_by = idle_if(!drawn, "data")});
     visit("classes", self.classes, "number of labels of `synthetic`; 0: labels are real numbers",
-          {.high = 65536, .quiet = !drawn});
+          {.high = 65536, .quiet = !drawn, .idle_by = idle_if(!drawn, "data")});
     visit("noise", self.noise,
           "of `synthetic`: standard deviation of the noise in real labels, or the chance that a class is "
           "another",
-          {.quiet = !drawn});
+          {.quiet = !drawn, .idle_by = idle_if(!drawn, "data")});
   }
   void check() const;  // throws ConfigError
 

@@ -199,6 +199,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   RoundLimits limits = round_limits(p.experiment, /*over_network=*/false);
   limits.keep_clients = checkpoints.checkpoint != nullptr;
   limits.lull = checkpoints.saved.lull;
+  limits.max_delay = theory_delay(p);
   const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
   std::optional<Monitor<Real>> watch;
   if (p.monitor) watch.emplace(std::move(*p.monitor), setup, functions);

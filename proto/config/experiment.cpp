@@ -1,6 +1,7 @@
 #include "proto/config/experiment.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "algorithms/methods.h"
@@ -15,6 +16,28 @@ const std::vector<std::string_view>& kind_words() {
     return names;
   }();
   return words;
+}
+
+// Sets Rules::idle_by of the keys that a key of another section leaves without effect.
+void see_other_sections(const Experiment& e, std::vector<KeySection>& sections) {
+  struct Idle {
+    std::string_view section, key, by;
+    bool is_idle;
+  };
+  const bool has_samples = sources_of(e.problem) != nullptr, is_evaluated = e.run.evaluate_every > 0;
+  const std::array<Idle, 6> all = {{
+      {"problem", "noise", "algorithm.batch", !has_samples && e.algorithm.batch == 0},
+      {"clients", "partition", "problem.kind", !has_samples},
+      {"clients", "weights", "problem.kind", !has_samples},
+      {"evaluation", "grad_norm", "run.evaluate_every", !is_evaluated},
+      {"evaluation", "accuracy", "run.evaluate_every", !is_evaluated},
+      {"evaluation", "clients", "run.evaluate_every", !is_evaluated},
+  }};
+  for (KeySection& section : sections)
+    for (Field& field : section.fields)
+      for (const Idle& idle : all)
+        if (idle.is_idle && idle.section == section.name && idle.key == field.key)
+          field.rules.idle_by = idle.by;
 }
 
 }  // namespace
@@ -33,6 +56,7 @@ std::vector<KeySection> sections_of(Experiment& e) {
   sections.push_back({"evaluation", fields_of(e.evaluation)});
   sections.push_back({"server", fields_of(e.server)});
   sections.push_back({"faults", fields_of(e.faults)});
+  see_other_sections(e, sections);
   return sections;
 }
 
@@ -84,6 +108,13 @@ GradNorm grad_norm_rows(const Experiment& e, bool over_network) {
   return over_network && e.run.stop_at_grad_norm_sq == 0 ? GradNorm::kEnds : GradNorm::kEvery;
 }
 
+ClientMetrics client_metrics(const Experiment& e) {
+  constexpr std::uint32_t kMost = 10'000;  // lines that a run writes unasked
+  if (e.run.evaluate_every == 0) return ClientMetrics::kNone;
+  if (e.run.client_metrics != ClientMetrics::kAuto) return e.run.client_metrics;
+  return e.clients.count > kMost ? ClientMetrics::kNone : ClientMetrics::kLast;
+}
+
 bool is_unrestorable(const Experiment& e) {
   const ClientState state = find_method(e.algorithm.name).facts.client_state;
   return has(state, ClientState::kPrivate) ||
@@ -96,10 +127,3 @@ bool survives_power(const Experiment& e) {
 }
 
 }  // namespace gradwire
-ClientMetrics client_metrics(const Experiment& e) {
-  constexpr std::uint32_t kMost = 10'000;  // lines that a run writes unasked
-  if (e.run.evaluate_every == 0) return ClientMetrics::kNone;
-  if (e.run.client_metrics != ClientMetrics::kAuto) return e.run.client_metrics;
-  return e.clients.count > kMost ? ClientMetrics::kNone : ClientMetrics::kLast;
-}
-

@@ -8,6 +8,7 @@
 #include "algorithms/methods.h"
 #include "base/config_error.h"
 #include "compressors/scaled_entries.h"
+#include "proto/config/idle_keys.h"
 #include "proto/config/start_point.h"
 
 namespace gradwire {
@@ -23,8 +24,8 @@ void see_data(RunPlan& plan, const ClientsData& data) {
   // A function without data counts as one sample.
   plan.samples = std::max<std::uint64_t>(
       std::accumulate(data.samples.begin(), data.samples.end(), std::uint64_t{0}), plan.n());
-  plan.weights = client_weights(plan.experiment, data.samples);
   if (client_metrics(plan.experiment) != ClientMetrics::kNone) plan.client_samples = data.samples;
+  plan.weights = client_weights(plan.experiment, data.samples);
 }
 
 // Here and not in each client: of theirs a server hears only that something cannot be used.
@@ -74,6 +75,7 @@ void see_curvature(const RunPlan& plan) {
 RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
   RunPlan plan;
   plan.experiment = loaded.experiment;
+  plan.warnings = idle_keys(loaded);
   try {
     see_data(plan, data);
     see_activations(plan);
@@ -84,12 +86,8 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
     see_curvature(plan);
     set_algorithm(plan.experiment, resolve(asked, plan.theory(), plan.warnings));
     see_compressor(plan);
-    const ServerSection& server = plan.experiment.server;
-    if (server.norm_limit == 0 && server.norm_action != NormAction::kReject)
-      plan.warnings.push_back(
-    see_paths(plan);
-          "server.norm_action has no effect: without server.norm_limit no reply is too large");
     see_overlap(plan);
+    see_paths(plan);
     if (!has_minimum(plan.experiment.problem))
       plan.warnings.push_back(
           "problem.lambda = 0: f has no minimum, and the loss falls without bound; give lambda above 0");

@@ -15,7 +15,17 @@ Theory RunPlan::theory() const {
           .rounds = experiment.run.rounds,
           .weights = weights,
           .quorum = experiment.server.quorum,
-          .copies = {experiment.clients.copies, experiment.clients.placement}};
+          .copies = {experiment.clients.copies, experiment.clients.placement},
+          .has_equal_clients =
+              n() == 1 || experiment.clients.copies == n() || has_equal_clients(experiment.problem)};
+}
+
+std::optional<std::uint32_t> theory_delay(const RunPlan& plan) {
+  const std::string& step = plan.asked.algorithm.step_size;
+  if (!step.empty() && !step.starts_with("theory")) return std::nullopt;
+  for (const auto& [key, value] : plan.experiment.algorithm.parameters)
+    if (key == "max_delay") return static_cast<std::uint32_t>(std::stoul(value));
+  return std::nullopt;
 }
 
 void see_agreement(RunPlan& plan) {

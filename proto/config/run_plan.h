@@ -34,6 +34,9 @@ struct RunPlan {
   Theory theory() const;
 };
 
+// RoundLimits::max_delay. Empty if the step size does not come from a theorem about delays.
+std::optional<std::uint32_t> theory_delay(const RunPlan& plan);
+
 // Sets what follows from experiment and agreement: d and the quality of the compressor. Throws ConfigError,
 // DataError.
 void see_agreement(RunPlan& plan);

@@ -84,7 +84,9 @@ struct ClientsSection {
           "drawn from a Dirichlet distribution, or each role of a play with what it says");
     visit("dirichlet_alpha", self.dirichlet_alpha,
           "dirichlet: concentration; the smaller, the more clients differ",
-          {.low_open = true, .quiet = self.partition != PartitionKind::kDirichlet});
+          {.low_open = true,
+           .quiet = self.partition != PartitionKind::kDirichlet,
+           .idle_by = idle_if(self.partition != PartitionKind::kDirichlet, "partition")});
     visit("samples_per_client", self.samples_per_client,
           "each client holds so many samples, drawn from all that are not held out: two clients may hold the "
           "same, and there may be more clients than samples",
@@ -94,7 +96,7 @@ struct ClientsSection {
     visit("placement", self.placement,
           "with copies: a client holds its own part and those of the next clients, or all parts of its group "
           "of `copies` clients",
-          {.quiet = true});
+          {.quiet = true, .idle_by = idle_if(self.copies == 1, "copies")});
     visit("participation", self.participation,
           "share of the clients asked in a round: a uniform sample of round(share n), at least 1",
           {.high = 1, .low_open = true});
@@ -132,8 +134,6 @@ struct AlgorithmSection {
   }
 };
 
-struct RunSection {
-  std::uint32_t rounds = 100;
 // A loss that ends a run. Empty: no loss does.
 struct LossTarget {
   std::optional<double> value;
@@ -145,6 +145,8 @@ struct Spelling<LossTarget> {
   static constexpr std::string_view expected = "\"none\" or a number";
 };
 
+struct RunSection {
+  std::uint32_t rounds = 100;
   std::uint32_t evaluate_every = 1;  // 0: never
   double stop_at_grad_norm_sq = 0;   // 0: never
   LossTarget stop_at_loss;
@@ -152,17 +154,15 @@ struct Spelling<LossTarget> {
   std::uint32_t patience = 0;   // evaluations; 0: without end
   std::string x0;               // in an experiment that was loaded it is never empty
   bool monitor = false;
+  ClientMetrics client_metrics = ClientMetrics::kAuto;
 
   static void fields(auto& self, auto&& visit) {
-  ClientMetrics client_metrics = ClientMetrics::kAuto;
     visit("rounds", self.rounds, "number of rounds", {.may_change = true});
     visit("evaluate_every", self.evaluate_every,
           "rounds from one line of metrics.csv to the next; 0: no evaluation", {.may_change = true});
     visit("stop_at_grad_norm_sq", self.stop_at_grad_norm_sq,
           "an evaluation with a squared gradient norm this small ends the run; 0: none does",
           {.may_change = true});
-    visit("x0", self.x0,
-          "`zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with a number "
     visit("stop_at_loss", self.stop_at_loss, "an evaluation with a loss this small ends the run",
           {.quiet = true, .may_change = true, .sent_if_set = true});
     visit("stop_at_accuracy", self.stop_at_accuracy,
@@ -172,6 +172,8 @@ struct Spelling<LossTarget> {
           "the run ends when the loss has had no new minimum in so many evaluations, one after the other; 0: "
           "it does not",
           {.quiet = true, .may_change = true, .sent_if_set = true});
+    visit("x0", self.x0,
+          "`zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with a number "
           "each, a model.bin, a .npy or a .gwn)",
           {.note = "`zeros`; networks: `model`", .quiet = true, .check = check_x0});
     visit("monitor", self.monitor,
@@ -179,14 +181,15 @@ struct Spelling<LossTarget> {
           "run "
           "says when it crosses the bound",
           {.quiet = true});
-  }
-};
     visit("client_metrics", self.client_metrics,
           "the evaluations whose loss and accuracy of each client go to clients.csv: none, the last, or all; "
           "`auto`: the last, with more than 10,000 clients none",
           {.quiet = true,
            .may_change = true,
-           .sent_if_set = true});
+           .sent_if_set = true,
+           .idle_by = idle_if(self.evaluate_every == 0, "evaluate_every")});
+  }
+};
 
 struct EvaluationSection {
   GradNorm grad_norm = GradNorm::kAuto;
@@ -263,7 +266,7 @@ struct ServerSection {
     visit("norm_action", self.norm_action,
           "what becomes of a reply beyond norm_limit: it counts as missing, it is halved until it is within "
           "(methods whose clients have no state that follows their replies), or it is used; the log says so",
-          {.quiet = true, .may_change = true});
+          {.quiet = true, .may_change = true, .idle_by = idle_if(self.norm_limit == 0, "norm_limit")});
     visit("quarantine_s", self.quarantine_s,
           "seconds that a peer which misbehaves again and again is kept out at most: from its third offence "
           "on, a second at first, then twice as long each time; 0: nobody is kept out",

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "algorithms/methods.h"
 #include "proto/config/experiment.h"
 
 namespace gradwire {
@@ -31,8 +32,13 @@ std::string to_toml(const Experiment& experiment) {
       if (value == Value("") || (field.rules.quiet && value == unset[s].fields[k].get())) continue;
       lines += line(std::string(field.key), value);
     }
-    if (now[s].name == "algorithm")
-      for (const auto& [key, value] : e.algorithm.parameters) lines += line(key, value_of(value));
+    if (now[s].name == "algorithm") {
+      std::vector<IdleParameter> idle = idle_parameters(algorithm_spec(e));
+      std::erase_if(idle, [](const IdleParameter& p) { return p.has_default; });  // a run does not warn of it
+      for (const auto& [key, value] : e.algorithm.parameters)
+        if (std::ranges::find(idle, key, &IdleParameter::key) == idle.end())
+          lines += line(key, value_of(value));
+    }
     if (!lines.empty() && !now[s].name.empty()) text += "\n[" + std::string(now[s].name) + "]\n";
     text += lines;
   }

@@ -174,6 +174,47 @@ std::vector<std::string> warnings_of(const AlgorithmSpec& spec) {
   return warnings;
 }
 
+TEST(Assumptions, AsynchronousTheoremsOfEqualClientsWarnWhereClientsDiffer) {
+  const Federation<double> f(4, 10);
+  Theory theory;
+  theory.n = 4;
+  theory.d = 10;
+  theory.smoothness = &f.smoothness;
+  const auto count = [&](const char* method, const char* step, bool equal) {
+    theory.has_equal_clients = equal;
+    std::vector<std::string> warnings;
+    resolve(spec_of(method, "identity", {}, step), theory, warnings);
+    for (const std::string& warning : warnings)
+      EXPECT_TRUE(has(warning, std::string(method) + ": the theorem behind the step size assumes that all "
+                                                     "clients have the same function"))
+          << warning;
+    return warnings.size();
+  };
+  for (const char* method : {"asgd", "delay_adaptive_asgd", "rennala", "ringmaster", "mindflayer"}) {
+    EXPECT_EQ(count(method, "theory", false), 1u) << method;
+    EXPECT_EQ(count(method, "theory", true), 0u) << method;
+    EXPECT_EQ(count(method, "0.1", false), 0u) << method;
+  }
+  EXPECT_EQ(count("ringleader", "theory", false), 0u);
+}
+
+TEST(Assumptions, AProbabilityOrACountThatReplacesParticipationIsSaid) {
+  const auto warnings = [](AlgorithmSpec spec, double participation) {
+    spec.participation = participation;
+    return warnings_of(spec);
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(warnings(spec_of("ef21_pp", "topk:k=2", {{"p", "0.5"}}), 0.25),
+            Lines{"participation has no effect with p = 0.5"});
+  EXPECT_EQ(warnings(spec_of("ef21_pp", "topk:k=2", {{"p", "0.25"}}), 0.25), Lines{});
+  EXPECT_EQ(warnings(spec_of("ef21_pp", "topk:k=2"), 0.25), Lines{});
+  EXPECT_EQ(warnings(spec_of("ef21_pp", "topk:k=2", {{"p", "0.5"}}), 1), Lines{});
+  EXPECT_EQ(warnings(spec_of("pp_marina", "randk:k=2", {{"r", "2"}}), 0.25),
+            Lines{"participation has no effect with r = 2"});
+  EXPECT_EQ(warnings(spec_of("pp_marina", "randk:k=2", {{"r", "1"}}), 0.25), Lines{});
+  EXPECT_EQ(warnings(spec_of("pp_marina", "randk:k=2"), 0.25), Lines{});
+}
+
 TEST(Assumptions, AParameterThatTheTheoremExcludesIsRefusedWithItsStepAndAWarningWithANumber) {
   struct Case {
     const char *method, *compressor, *key, *value, *most;

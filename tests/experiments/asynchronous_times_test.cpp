@@ -48,5 +48,27 @@ TEST(AsynchronousTimes, OnTimesWithHeavyTailsMindFlayerIsFarAheadOfMethodsThatCu
     EXPECT_LT(mindflayer, seconds_to_target(other) / 8) << other;
 }
 
+TEST(AsynchronousDelays, BeyondThoseOfTheTheoremAreSaidOnce) {
+  const auto warnings = [](std::vector<std::string> sets) {
+    const std::atomic<bool> stop{false};
+    RunObserver observer;
+    std::vector<std::string> said;
+    observer.on_note = [&](const LogLine& line) {
+      if (line.level == LogLevel::kWarning) said.push_back(line.text);
+    };
+    simulate(prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = 4\n[clients]\ncount = 4\n"
+                                      "[algorithm]\nname = \"asgd\"\n[run]\nrounds = 60\n",
+                                      "a.toml", sets)),
+             false, 1, observer, stop);
+    return said;
+  };
+  EXPECT_EQ(warnings({}).size(), 0u) << "clients of equal speed are n - 1 steps late";
+  const auto said = warnings({"clients.seconds=linear"});
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("allows for algorithm.max_delay = 3"), std::string::npos) << said[0];
+  EXPECT_EQ(warnings({"clients.seconds=linear", "algorithm.max_delay=40"}).size(), 0u);
+  EXPECT_EQ(warnings({"clients.seconds=linear", "algorithm.step_size=0.1"}).size(), 0u);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -195,7 +195,7 @@ TEST(RunPlan, WarnsOfANormActionWithoutALimit) {
   };
   std::vector<std::string> expected = warnings({});
   EXPECT_EQ(warnings({"server.norm_action=warn", "server.norm_limit=10"}), expected);
-  expected.emplace_back("server.norm_action has no effect: without server.norm_limit no reply is too large");
+  expected.insert(expected.begin(), "norm_action has no effect with norm_limit = 0.0");
   EXPECT_EQ(warnings({"server.norm_action=warn"}), expected);
 }
 

@@ -1,0 +1,161 @@
+// Keys that a file has and that have no effect.
+#include "proto/config/idle_keys.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "algorithms/methods.h"
+#include "tests/proto/experiment_text.h"
+
+namespace gradwire {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines idle(const std::string& toml, const Overrides& overrides = {}) {
+  return idle_keys(parse(toml, overrides));
+}
+
+TEST(IdleKeys, NameTheKeyAndTheValueThatLeavesItWithoutEffect) {
+  EXPECT_EQ(idle(kGood), Lines{});
+  EXPECT_EQ(idle(kGood, {"clients.dirichlet_alpha=0.5"}),
+            Lines{"dirichlet_alpha has no effect with partition = \"contiguous\""});
+  EXPECT_EQ(idle(kGood, {"clients.dirichlet_alpha=0.3", "clients.partition=iid"}),
+            Lines{"dirichlet_alpha has no effect with partition = \"iid\""})
+      << "also where the value is the default";
+  EXPECT_EQ(idle(kGood, {"clients.dirichlet_alpha=0.5", "clients.partition=dirichlet"}), Lines{});
+  EXPECT_EQ(idle(kGood, {"clients.placement=groups"}), Lines{"placement has no effect with copies = 1"});
+  EXPECT_EQ(idle(kGood, {"clients.placement=groups", "clients.copies=2"}), Lines{});
+  EXPECT_EQ(idle(kGood, {"problem.regularizer=none"}),
+            Lines{"lambda has no effect with regularizer = \"none\""});
+  EXPECT_EQ(idle(kGood, {"problem.samples=50"}), Lines{"samples has no effect with data = \"libsvm:a9a\""});
+  EXPECT_EQ(idle(kQuadratic, {"problem.noise=0.1"}), Lines{"noise has no effect with batch = \"full\""});
+  EXPECT_EQ(idle(kQuadratic, {"clients.partition=iid"}),
+            Lines{"partition has no effect with kind = \"quadratic\""});
+  EXPECT_EQ(idle(kQuadratic, {"evaluation.clients=0.5", "run.evaluate_every=0"}),
+            Lines{"clients has no effect with evaluate_every = 0"});
+}
+
+TEST(IdleKeys, AreFoundInTheFileToo) {
+  EXPECT_EQ(idle(kQuadratic + "[server]\nnorm_action = \"warn\"\n"),
+            Lines{"norm_action has no effect with norm_limit = 0.0"});
+}
+
+TEST(IdleKeys, AreFoundAmongTheParametersOfMethods) {
+  const auto of_method = [](const std::string& name, Overrides overrides) {
+    overrides.insert(overrides.begin(), {"algorithm.name=" + name});
+    return idle(kQuadratic, overrides);
+  };
+  EXPECT_EQ(of_method("dcgd", {"algorithm.horizon=9", "algorithm.schedule=inverse"}),
+            Lines{"horizon has no effect with schedule = \"inverse\""});
+  EXPECT_EQ(of_method("dcgd", {"algorithm.horizon=9", "algorithm.schedule=cosine"}), Lines{});
+  EXPECT_EQ(of_method("asgd", {"algorithm.max_delay=9", "algorithm.step_size=0.1"}),
+            Lines{"max_delay has no effect with step_size = 0.1"});
+  EXPECT_EQ(of_method("asgd", {"algorithm.max_delay=9", "algorithm.step_size=theory*2"}), Lines{});
+  EXPECT_EQ(of_method("fednl", {"algorithm.c=0.1"}), Lines{"c has no effect with line_search = \"none\""});
+  EXPECT_EQ(of_method("fednl", {"algorithm.c=0.1", "algorithm.line_search=armijo"}), Lines{});
+}
+
+TEST(IdleKeys, NameKeysOfSimulationsForServers) {
+  EXPECT_EQ(keys_of_simulations(parse(kGood)), Lines{});
+  EXPECT_EQ(keys_of_simulations(parse(kGood, {"clients.seconds=0.5", "faults.crashes=0.1"})),
+            (Lines{"clients.seconds has no effect at a server; it is for simulations with gradwire run",
+                   "faults.crashes has no effect at a server; it is for simulations with gradwire run"}));
+}
+
+// What a run writes down can be run again without warnings about it.
+TEST(IdleKeys, AreNotInTheFileThatARunWrites) {
+  for (const auto& [method, parameters] : std::vector<std::pair<std::string, Options>>{
+           {"asgd", {{"max_delay", "4"}}}, {"fednl", {{"mu", "0"}, {"option", "2"}, {"c", "0.3"}}}}) {
+    Experiment e = parse(kQuadratic).experiment;
+    AlgorithmSpec spec = algorithm_spec(e);
+    spec.name = method;
+    spec.step_size = "0.5";
+    spec.parameters = parameters;
+    set_algorithm(e, spec);
+    EXPECT_FALSE(idle_parameters(algorithm_spec(e)).empty());
+    EXPECT_EQ(idle(to_toml(e)), Lines{}) << to_toml(e);
+  }
+}
+
+// A value that the field takes and that is not the one it has.
+std::string other_value(const Field& field) {
+  for (const char* text : {"true",   "false",        "3",     "0.5",  "1",      "2",       "3",   "none",
+                           "normal", "libsvm:other", "off",   "warn", "groups", "samples", "l2",  "iid",
+                           "last",   "every",        "power", "fp32", "TLS1.2", "tanh",    "relu"}) {
+    const std::string before = field.text();
+    try {
+      field.from_text("k", text);
+    } catch (const ConfigError&) {
+      continue;
+    }
+    const bool changed = field.text() != before;
+    field.from_text("k", before);
+    if (changed) return text;
+  }
+  return "";
+}
+
+// Sets each key by itself, in experiments of every kind: there is a warning exactly if the key says that it
+// is idle. The names are listed, so that a new condition is seen.
+TEST(IdleKeys, AreWarnedOfForEveryField) {
+  std::set<std::string> warned, quiet;
+  for (const ProblemKind& kind : problem_kinds()) {
+    const std::string base = "[problem]\nkind = \"" + std::string(kind.name) + "\"\n" +
+                             (kind.data == DataForm::kNone   ? "dim = 10\n"
+                              : kind.data == DataForm::kRows ? "data = \"libsvm:a9a\"\n"
+                                                             : "data = \"text:a\"\n") +
+                             "[algorithm]\nname = \"gd\"\n[run]\nevaluate_every = ";
+    for (const char* every : {"1\n", "0\n"}) {
+      Experiment e = parse(base + every).experiment;
+      for (const KeySection& section : sections_of(e))
+        for (const Field& field : section.fields) {
+          const std::string path = section.path(field.key), value = other_value(field);
+          if (value.empty() || !error_of(base + every, {path + "=" + value}).empty()) continue;
+          const LoadedExperiment changed = parse(base + every, {path + "=" + value});
+          Experiment after = changed.experiment;
+          bool is_idle = false;
+          for (const KeySection& s : sections_of(after))
+            for (const Field& f : s.fields) is_idle |= s.path(f.key) == path && !f.rules.idle_by.empty();
+          const Lines lines = idle_keys(changed);
+          EXPECT_EQ(lines.size(), is_idle ? 1u : 0u) << path << " = " << value;
+          if (is_idle) {
+            EXPECT_TRUE(lines.at(0).starts_with(std::string(field.key) + " has no effect with ")) << lines[0];
+          }
+          (is_idle ? warned : quiet).insert(path);
+        }
+    }
+  }
+  EXPECT_EQ(warned,
+            (std::set<std::string>{"clients.dirichlet_alpha", "clients.partition", "clients.placement",
+                                   "clients.weights", "evaluation.accuracy", "evaluation.clients",
+                                   "evaluation.grad_norm", "problem.classes", "problem.noise",
+                                   "problem.samples", "run.client_metrics", "server.norm_action"}));
+  EXPECT_TRUE(quiet.count("run.rounds") && quiet.count("problem.lambda") && quiet.count("server.quorum"));
+}
+
+TEST(IdleKeys, AreWarnedOfForEveryParameterThatNamesACondition) {
+  std::set<std::string> found;
+  for (const MethodInfo& method : methods())
+    for (const ParameterHelp& parameter : method.parameters) {
+      for (const char* value : {"0.5", "2", "1", "true", "zero", "ignore"}) {
+        AlgorithmSpec spec;
+        spec.name = method.facts.name;
+        if (parameter.name != "step_size") spec.step_size = "0.25";
+        spec.parameters = {{parameter.name, value}};
+        try {
+          for (const IdleParameter& idle : idle_parameters(spec)) {
+            EXPECT_EQ(idle.key, parameter.name);
+            found.insert(idle.key + " by " + idle.by);
+          }
+        } catch (const ConfigError&) {
+        }
+      }
+    }
+  EXPECT_EQ(found, (std::set<std::string>{"c by line_search", "horizon by schedule", "max_delay by step_size",
+                                          "mu by option"}));
+}
+
+}  // namespace
+}  // namespace gradwire
