@@ -40,7 +40,10 @@ TROUBLES = {
     "cut all": 1, "hold some": 2,
     "kill server": 3, "kill client": 3, "kill relay": 3, "stop server": 1, "stop client": 2, "stop relay": 1.5,
     "stop clients": 1, "term server": 1.5, "term client": 1, "term relay": 1, "strangers": 1,
+    "restore server": 1,
 }
+# Troubles of secure runs, besides these.
+SECURE_TROUBLES = {"handshakes": 2, "mix roles": 2}
 
 
 @dataclasses.dataclass
@@ -73,6 +76,7 @@ class Plan:
     deadline_ms: int
     experiment_seed: int
     early: bool  # trouble begins before the clients have joined
+    secure: bool  # TLS, and every client and relay proves its name
     troubles: list
     speeds: str = ""  # clients.seconds
     lost: float = 0.0  # share of the replies
@@ -150,7 +154,7 @@ overlap = {str(self.overlaps()).lower()}
 
     def title(self):
         return (f"{self.kind}, {self.method}, {self.sites}, quorum {self.quorum:g}, d = {self.dim}, "
-                f"{'with' if self.remember else 'without'} --state")
+                f"{'with' if self.remember else 'without'} --state, {'TLS' if self.secure else 'plain text'}")
 
 
 def combinations(seed):
@@ -205,6 +209,7 @@ def make(seed, index, quick):
         deadline_ms=8_000 if kind == "silence" else random_of.choice((600, 1_000, 3_000)),
         experiment_seed=random_of.randrange(1 << 31),
         early=random_of.random() < 0.2 and kind == "usual",
+        secure=kind == "usual" and index % 4 == 3,
         troubles=[])
     may_sample = method in ("fedavg", "diana", "scaffold", "ef14")
     if quorum < 1 and may_sample and kind == "usual" and random_of.random() < 0.4:
@@ -221,10 +226,12 @@ def make(seed, index, quick):
 
 
 def draw_troubles(random_of, plan, quick):
-    kinds = dict(TROUBLES)
+    kinds = TROUBLES | (SECURE_TROUBLES if plan.secure else {})
     for kind in list(kinds):
         if kind.endswith("relay") and plan.relays() == 0:
             del kinds[kind]
+    if not plan.has("restores"):
+        del kinds["restore server"]
     if plan.kind == "slow relay":
         kinds = {"kill client": 1, "cut": 1, "delay": 1, "stop client": 1}
     if plan.kind == "uploads":

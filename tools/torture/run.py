@@ -2,6 +2,7 @@
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -50,7 +51,9 @@ class Run:
         self.state = self.folder / "state"
         host = "127.%d.%d." % (os.getpid() >> 8 & 255, os.getpid() & 255)  # no other run's ports
         inside, outside = host + "2", host + "1"
+        tokens = self.make_identities((inside, outside)) if self.plan.secure else []
         server_argv = [self.bin / "gradwire-server", "run.toml", "--listen", inside + ":0", "--state", "state"]
+        server_argv += ["--identity", "identity"] if self.plan.secure else []
         self.server = self.program("server", server_argv, self.state / "address")
         self.network.start()
         self.links = {}
@@ -61,6 +64,7 @@ class Run:
                     "--state", f"relay{k}", "--give-up-after-ms", str(GIVE_UP_MS)]
             if self.plan.sites == "adds":
                 argv.append("--aggregate")
+            argv += ["--identity", f"identity-of-relay{k}"] if self.plan.secure else []
             self.relays.append(self.program(f"relay {k}", argv, self.folder / f"relay{k}" / "address"))
         for k in range(self.plan.clients):
             relay = self.plan.relay_of(k)
@@ -70,8 +74,22 @@ class Run:
                     "--data", f"synthetic#{k}/{self.plan.clients}", "--give-up-after-ms", str(GIVE_UP_MS)]
             if self.plan.remember:
                 argv += ["--state", f"client{k}"]
+            if self.plan.secure:
+                argv += ["--identity", f"identity-of-client{k}", "--token", tokens[k]]
             self.clients.append(self.program(f"client {k}", argv))
         self.programs = [self.server, *self.relays, *self.clients]
+
+    def make_identities(self, hosts):
+        """Makes the folders of server and relays; returns the clients' tokens."""
+        def command(*words):
+            argv = [self.bin / "gradwire-server", *words] + [word for host in hosts for word in ("--host", host)]
+            return subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, check=True,
+                                  preexec_fn=die_with_parent, timeout=60 * self.patience).stdout
+
+        tokens = command("init", "identity", "--clients", str(self.plan.clients)).split()
+        for k in range(self.plan.relays()):
+            command("enroll", f"relay-{k}", "--identity", "identity", "--relay", f"identity-of-relay{k}")
+        return tokens
 
     def program(self, role, argv, address=None):
         log = self.folder / (role.replace(" ", "") + ".log")
@@ -118,6 +136,7 @@ class Run:
             self.wait(lambda: self.rows() >= all_rows - 1, 150, "a slow relay holds up all others: the run did not end")
         self.trouble.heal()
         self.wait(self.is_finished, 120, "the run did not end")
+        self.trouble.end_impostors()
         found = check.differences(self.plan, self.state, self.folder / "reference")
         if self.plan.converges() and not found and check.is_off(self.plan, self.folder):
             self.go_on_in_peace()
@@ -243,8 +262,24 @@ class Run:
         if program is self.server and self.is_told and all(c.done for c in self.clients):
             program.done = True
             return
+        if program is self.server and not self.is_told:
+            self.keep_or_restore()
         self.note(f"start {program.role}")
         program.start()
+
+    def keep_or_restore(self):
+        """Copies the state of a dead server, or brings back an older copy, as an operator does after a lost disk."""
+        older = self.folder / "older-state"
+        if not self.state.exists():
+            return
+        if self.trouble.restore and older.exists():
+            self.note("restore the state of the server")
+            shutil.rmtree(self.state)
+            shutil.copytree(older, self.state)
+        elif self.random.random() < 0.5 or not older.exists():
+            shutil.rmtree(older, ignore_errors=True)
+            shutil.copytree(self.state, older)
+        self.trouble.restore = False
 
     # ---- how a process may end ----
 
@@ -312,6 +347,9 @@ class Run:
                 program.process.kill()
             if program.process is not None:
                 program.process.wait()
+        for _, process, _, _ in self.trouble.impostors:
+            process.kill()
+            process.wait()
         orphans = members(os.getsid(0))
         for pid, _ in orphans:
             os.kill(pid, signal.SIGKILL)

@@ -1,14 +1,21 @@
 """What goes wrong in a run: makes the troubles of its plan, and ends them."""
+import shutil
 import signal
 import socket
+import ssl
+import subprocess
+import threading
 import time
 
 import proxy
+from programs import die_with_parent
 
 SLOW_LINK = 0.003  # seconds
 SLOW_RELAY = 100_000  # bytes a second
 WEATHER_EVERY = 0.05  # seconds; with a quorum below 1: how long the same clients are the slow ones
 LONGEST_END = 40  # seconds, of a program that is told to stop
+HANDSHAKES = 200  # of one flood
+LONGEST_REFUSAL = 60  # seconds, of a program with the key of another role
 
 
 class Failed(Exception):
@@ -21,6 +28,9 @@ class Maker:
         self.undo = []  # (when, what to call)
         self.counts = {}
         self.strangers = []
+        self.floods = []  # threads
+        self.impostors = []  # (role, process, its log, when it must have ended)
+        self.restore = False  # the server's state, to what it was some time ago
         self.weathered = 0.0
 
     def begin(self):
@@ -36,6 +46,8 @@ class Maker:
         for when, what in [u for u in self.undo if u[0] <= now]:
             self.undo.remove((when, what))
             what()
+        for impostor in list(self.impostors):
+            self.look_at_impostor(*impostor, now)
         if self.plan.quorum < 1 and now - self.weathered >= WEATHER_EVERY:
             self.weathered = now
             for k in range(self.plan.clients):
@@ -50,6 +62,13 @@ class Maker:
         self.run.note(f"{trouble.kind} {trouble.who} {trouble.seconds} {trouble.share:.2f}")
         if trouble.kind == "strangers":
             self.let_strangers_in(trouble)
+        elif trouble.kind == "handshakes":
+            self.flood(trouble)
+        elif trouble.kind == "mix roles":
+            self.mix_roles(trouble)
+        elif trouble.kind == "restore server":
+            self.restore = True  # as the server starts again
+            self.harm(self.run.server, "kill", trouble)
         elif word in ("kill", "stop", "term") and whom:
             for program in self.victims(whom, trouble.who):
                 self.harm(program, word, trouble)
@@ -152,6 +171,80 @@ class Maker:
 
         self.soon(0.02, speak)
         self.soon(trouble.seconds, self.send_strangers_away)
+
+    def flood(self, trouble):
+        """Begins handshakes of TLS and leaves each as soon as the server has done its part."""
+        address = self.run.server.listens_at()
+        if address is None:
+            return
+        until = time.monotonic() + trouble.seconds
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+        def handshakes():
+            for _ in range(HANDSHAKES):
+                if time.monotonic() > until:
+                    return
+                try:
+                    with socket.create_connection(address, timeout=1) as raw, context.wrap_socket(raw):
+                        pass
+                except OSError:  # refused or cut off: as it should be
+                    pass
+
+        thread = threading.Thread(target=handshakes, daemon=True)
+        thread.start()
+        self.floods.append(thread)
+
+    def mix_roles(self, trouble):
+        """A client's key in a relay, or a relay's in a client: the server must refuse it."""
+        run, relays = self.run, self.plan.relays()
+        address = run.server.listens_at()
+        if address is None or self.impostors:
+            return
+        upstream = "%s:%d" % address
+        name = f"impostor{self.counts[trouble.kind]}"
+        if relays and trouble.share < 0.5:
+            role = "a client with the key of a relay"
+            argv = ["gradwire-client", "--server", upstream, "--data", f"synthetic#0/{self.plan.clients}",
+                    "--identity", f"identity-of-relay{trouble.who % relays}"]
+        else:
+            role = "a relay with the key of a client"
+            theirs = run.folder / f"identity-of-client{trouble.who % self.plan.clients}"
+            if not (theirs / "client").exists():  # it has not enrolled yet
+                return
+            ours = run.folder / name
+            shutil.copytree(theirs, ours)
+            for file in ("server.pem", "server.key"):
+                shutil.copy(run.folder / "identity" / file, ours / file)
+            argv = ["gradwire-server", "--upstream", upstream, "--listen", address[0] + ":0", "--state",
+                    name + "-state", "--aggregate", "--identity", name]
+        argv = [str(run.bin / argv[0]), *argv[1:], "--give-up-after-ms", "5000"]
+        path = run.folder / (name + ".log")
+        with open(path, "w") as log:
+            process = subprocess.Popen(argv, cwd=run.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                       preexec_fn=die_with_parent)
+        self.impostors.append((role, process, path, time.monotonic() + LONGEST_REFUSAL * run.patience))
+
+    def look_at_impostor(self, role, process, log, due, now):
+        code = process.poll()
+        if code is None and now < due:
+            return
+        self.impostors.remove((role, process, log, due))
+        if code is None:
+            process.kill()
+            process.wait()
+            raise Failed(f"{role} is still there after {LONGEST_REFUSAL * self.run.patience:g} s")
+        said = log.read_text(errors="replace")
+        if code not in (1, 2) or "joined" in said:
+            raise Failed(f"{role} was let in, and ended with {code}: see {log.name}")
+
+    def end_impostors(self):
+        """Waits for the end of each, and checks it."""
+        for thread in self.floods:
+            thread.join()
+        while self.impostors:
+            self.look_at_impostor(*self.impostors[0], time.monotonic())
+            time.sleep(0.02)
 
     def send_strangers_away(self):
         while self.strangers:
