@@ -124,7 +124,8 @@ void run_watched_relay(gradwire::RelayOptions options, const std::string& metric
     lock.emplace(options.state);
     gradwire::FolderDisk disk(options.state);
     const auto run = gradwire::Journal(disk, gradwire::Durability::kProcess).is_there();
-    if (!run || *run)
+    if (!run) throw std::runtime_error(run.error().message);
+    if (*run)
       throw std::invalid_argument(option + ": holds the run of a server; give the relay a folder of its own");
   }
   gradwire::Tally tally;
