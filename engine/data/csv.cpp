@@ -56,8 +56,10 @@ bool take_field(std::string_view& line, std::string_view& field) {
 
 // Returns how the fields of a line seem to be separated if not by commas, for an error's text; else "".
 std::string separator_hint(std::string_view line) {
-  for (const auto& [separator, name] : {std::pair{';', "semicolons"}, {'\t', "tabs"}, {'|', "bars"}}) {
-    if (line.find(separator) == std::string_view::npos) continue;
+  const bool has_commas = line.find(',') != std::string_view::npos;
+  for (const auto& [separator, name] :
+       {std::pair{';', "semicolons"}, {'\t', "tabs"}, {'|', "bars"}, {' ', "blanks"}}) {
+    if (line.find(separator) == std::string_view::npos || (separator == ' ' && has_commas)) continue;
     return std::string("; its fields seem to be separated by ") + name +
            ": save it with commas between fields, and decimal points";
   }

@@ -5,6 +5,7 @@
 
 #include "base/config_error.h"
 #include "base/value.h"
+#include "engine/problems/sources.h"
 #include "engine/smoothness/estimate_smoothness.h"
 #include "experiments/simulate/rank_turns.h"
 #include "fl_client/local_problem.h"
@@ -82,12 +83,21 @@ ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& sample
   return data;
 }
 
-// Sets `agreement` to that of a model whose data had all that these data have.
-void widen(Agreement& agreement, const Agreement& model) {
+// Makes `agreement` that of a model whose data may have had more. Throws DataError if these data have labels
+// or letters that the model does not know. Returns a warning if other labels, as many, stand for the model's.
+std::string fit_to(Agreement& agreement, const Agreement& model) {
   agreement.columns = std::max(agreement.columns, model.columns);
-  if (std::ranges::includes(model.labels, agreement.labels)) agreement.labels = model.labels;
-  if (unite_alphabets(model.alphabet, agreement.alphabet) == model.alphabet)
-    agreement.alphabet = model.alphabet;
+  if (unite_alphabets(model.alphabet, agreement.alphabet) != model.alphabet)
+    throw DataError("the data have letters that those of the model's training lacked");
+  agreement.alphabet = model.alphabet;
+  const bool is_known = std::ranges::includes(model.labels, agreement.labels);
+  const std::string difference = "the labels of the data (" + count_and_list(agreement.labels) +
+                                 ") are not those of the model's training (" + count_and_list(model.labels) +
+                                 ")";
+  if (!is_known && agreement.labels.size() != model.labels.size())
+    throw DataError(difference + "; name them alike");
+  if (is_known) agreement.labels = model.labels;
+  return is_known ? "" : difference + "; they are matched in ascending order";
 }
 
 }  // namespace
@@ -123,7 +133,9 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const Agreement* 
   p.data = load_samples(loaded.experiment, loaded.folder(),
                         ranks == nullptr ? std::nullopt : std::optional(ClientRange{turns.first, turns.end}));
   ClientsData data = clients_data(p.problem, p.data);
-  if (model != nullptr) widen(data.agreement, *model);
+  if (model != nullptr)
+    if (std::string warning = fit_to(data.agreement, *model); !warning.empty())
+      p.data.warnings.push_back(std::move(warning));
   data.smoothness = [&](RunPlan& plan) {
     none_has_failed(ranks);
     return constants(p.problem, p.data, turns, plan);

@@ -96,12 +96,13 @@ TEST(Csv, SaysWhichOtherSeparatorAFileHas) {
                                    {"a;b\n1,5;2\n", "semicolons"},
                                    {"1,5;2\n", "semicolons"},
                                    {"1\t2\n", "tabs"},
-                                   {"a|b|c\n", "bars"}}) {
+                                   {"a|b|c\n", "bars"},
+                                   {"1 2\n", "blanks"}}) {
     const std::string error = csv_error(text);
     EXPECT_NE(error.find("separated by " + std::string(name) + ": save it with commas"), std::string::npos)
         << error;
   }
-  EXPECT_EQ(csv_error("1 2\n").find("separated"), std::string::npos);
+  EXPECT_EQ(csv_error("1, 2\n3\n").find("separated"), std::string::npos);
 }
 
 TEST(Csv, RefusesTextAndNumbersThatAreNotFinite) {

@@ -81,6 +81,18 @@ TEST_F(Evaluate, MeasuresAModelOnDataThatLackItsLastClassAndFeature) {
   EXPECT_EQ(wider.code, 0) << wider.err;
   EXPECT_NE(wider.out, found.out);
   folder_.write("some.txt", some);
+  folder_.write("some.txt", some + "7 3:1\n8 3:1\n");
+  const auto more = evaluate(on_some);
+  EXPECT_EQ(more.code, 2);
+  EXPECT_NE(more.err.find(
+                "the labels of the data (4: 0, 1, 7, 8) are not those of the model's training (3: 0, 1, 2)"),
+            std::string::npos)
+      << more.err;
+  folder_.write("some.txt", some + "7 3:1\n");
+  const auto other = evaluate(on_some);
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_NE(other.err.find("they are matched in ascending order"), std::string::npos) << other.err;
+  folder_.write("some.txt", some);
   std::filesystem::remove(folder_.path() / "o/summary.json");
   const auto unknown = evaluate(on_some);
   EXPECT_EQ(unknown.code, 2);
