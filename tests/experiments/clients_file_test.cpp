@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDigits = R"(name = "digits"
+constexpr const char* kFewDigits = R"(name = "digits"
 [problem]
 kind = "mlp"
 data = "digits"
@@ -42,7 +42,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 
 class ClientMetricsRun : public ::testing::Test {
  protected:
-  ClientMetricsRun() { folder_.write("digits.toml", kDigits); }
+  ClientMetricsRun() { folder_.write("digits.toml", kFewDigits); }
 
   // Runs with these keys; returns the lines of clients.csv without the header and without names.
   std::vector<std::string> lines(const std::vector<std::string>& keys,
