@@ -89,7 +89,7 @@ const Downlink<Real>* Exchange<Real>::state_for(ClientId client, Answer lacks) {
         "client " + std::to_string(client) +
         " lost its state, and the server has no copy of it; bring the client back "
         "with its --state. If it has it, the server's folder has lost rounds that the client knows of: if it "
-        "was restored from an older copy, restore a newer one; else begin anew (--no-resume), with "
+        "was restored from an older copy, restore a newer one; else start from round 0 (--no-resume), with "
         "server.mirrors = true where the method can have mirrors, else with server.durability = \"power\"");
   note(about(client, " lost its state and is given it back"));
   resyncs_.push_back(*resync);

@@ -44,14 +44,14 @@ std::optional<std::string> difference(const std::string& saved, const std::strin
   const auto before = split(saved), after = split(now);
   if (!before.has_hashes)
     return "was written by an earlier version of gradwire, which saved too little to continue with the same "
-           "bits; finish the run with that version, or run without --resume, which begins anew";
+           "bits; finish the run with that version, or run without --resume, which starts from round 0";
   if (before.config != after.config)
     return "is of a run with other settings; run without --resume, or with the settings it had";
   return std::string(
              before.samples != after.samples
                  ? "is of a run with other data: a file that problem.data or problem.test reads has changed"
                  : "is of a run with other traces: the file of clients.seconds has changed") +
-         "; bring the file back, or run without --resume, which begins anew";
+         "; bring the file back, or run without --resume, which starts from round 0";
 }
 
 }  // namespace

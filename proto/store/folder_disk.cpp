@@ -104,7 +104,7 @@ Status FolderDisk::check_folder() {
   return Error{
       folder_.string() +
           ": is not the folder that it was (unmounted, moved or removed?); bring that one back, then "
-          "start again: the run goes on where it was",
+          "start again: the run continues where it was",
       true};
 }
 
