@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr const char* kConfig = R"(name = "slow-disk"
+constexpr const char* kOneClient = R"(name = "slow-disk"
 [problem]
 kind = "logistic"
 data = "csv:points.csv"
@@ -28,7 +28,7 @@ rounds = 3
 
 TEST(FirstSnapshot, LetsHeartbeatsThroughWhileTheDiskTakesLong) {
   const TemporaryFolder folder;
-  folder.write("run.toml", kConfig);
+  folder.write("run.toml", kOneClient);
   const auto state = folder.path() / "state";
   std::filesystem::create_directory(state);
   // Writing into this file waits until it is opened once more.

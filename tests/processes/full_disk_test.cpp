@@ -14,12 +14,6 @@ void limit_files() {
   ::setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-template <rlim_t count>
-void allow_descriptors() {
-  const rlimit limit{count, count};
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 class FullDiskTest : public ProcessTest {
  protected:
   Process start(const std::string& out, const std::vector<std::string>& more, void (*deny)() = nullptr) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 #include "experiments/simulate/simulate.h"
@@ -20,6 +21,13 @@ namespace gradwire {
 namespace fs = std::filesystem;
 
 inline constexpr std::uint32_t kClients = 3;
+
+// Lets this process open `count` descriptors in all. For the child of a fork.
+template <rlim_t count>
+void allow_descriptors() {
+  const rlimit limit{count, count};
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 inline constexpr const char* kConfig = R"(
 name = "processes"

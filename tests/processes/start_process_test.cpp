@@ -1,7 +1,6 @@
 // Servers that start under unusual conditions: few descriptors, strange numbers, strange clients.
 #include <csignal>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include "tests/processes/process_fixture.h"
 #include "tests/support/fake_client.h"
@@ -10,12 +9,6 @@ namespace gradwire {
 namespace {
 
 using StartTest = ProcessTest;
-
-template <rlim_t count>
-void allow_descriptors() {
-  const rlimit limit{count, count};
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 TEST_F(StartTest, WithoutDescriptorsServersAndRelaysSaySoInOneLine) {
   write_config();
