@@ -239,6 +239,15 @@ bool is_still_there(int fd, const std::string& file) {
          open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
+// Throws std::runtime_error if the process lacks file descriptors, else std::invalid_argument: the folder
+// cannot be used as it is.
+[[noreturn]] void fail(const std::string& what) {
+  const bool lacks_descriptors = errno == EMFILE || errno == ENFILE;
+  const std::string text = what + reason();
+  if (lacks_descriptors) throw std::runtime_error(text);
+  throw std::invalid_argument(text);
+}
+
 }  // namespace
 
 FolderLock::FolderLock(const fs::path& folder) {
@@ -250,7 +259,7 @@ FolderLock::FolderLock(const fs::path& folder) {
   };
   // The folder itself: its file may be removed by mistake. Some file systems lock files alone.
   OpenFile itself(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!itself.good()) throw std::invalid_argument(folder.string() + ": cannot be opened: " + reason());
+  if (!itself.good()) fail(folder.string() + ": cannot be opened: ");
   bool is_held = false;
   for (int attempt = 0; attempt < kLockAttempts && !is_held; ++attempt) {
     if (attempt > 0) ::usleep(kLockPauseUs);
@@ -261,7 +270,7 @@ FolderLock::FolderLock(const fs::path& folder) {
   for (int attempt = 0; attempt < kLockAttempts && fd_ < 0; ++attempt) {
     if (attempt > 0) ::usleep(kLockPauseUs);
     const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode);
-    if (fd < 0) throw std::invalid_argument(file + ": cannot be made: " + reason());
+    if (fd < 0) fail(file + ": cannot be made: ");
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still_there(fd, file)) {
       fd_ = fd;
     } else {

@@ -59,8 +59,8 @@ bool make_folder(const std::filesystem::path& folder);
 // however it ends.
 class FolderLock {
  public:
-  // Makes `folder`/lock. Throws, in one line, std::runtime_error that names the process that holds it, or
-  // std::invalid_argument that says why the folder cannot be used.
+  // Makes `folder`/lock. Throws, in one line, std::runtime_error that names the process that holds it or if
+  // this one lacks file descriptors, or std::invalid_argument that says why the folder cannot be used.
   explicit FolderLock(const std::filesystem::path& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostProcessors = 1 << 20;
 
-std::string text_of(const fs::path& file) {
+std::string content_of(const fs::path& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -47,10 +47,10 @@ std::optional<double> least_upwards(const fs::path& mount, std::string_view name
   }
 }
 
-std::optional<double> version_2(const fs::path& folder) { return quota_in(text_of(folder / "cpu.max")); }
+std::optional<double> version_2(const fs::path& folder) { return quota_in(content_of(folder / "cpu.max")); }
 
 std::optional<double> version_1(const fs::path& folder) {
-  return quota_in(text_of(folder / "cpu.cfs_quota_us") + " " + text_of(folder / "cpu.cfs_period_us"));
+  return quota_in(content_of(folder / "cpu.cfs_quota_us") + " " + content_of(folder / "cpu.cfs_period_us"));
 }
 
 unsigned processors_of_affinity() {
@@ -88,7 +88,7 @@ std::optional<double> cgroup_quota(std::string_view membership, const fs::path& 
 
 unsigned usable_processors() {
   const unsigned processors = std::max(1u, processors_of_affinity());
-  const std::optional<double> quota = cgroup_quota(text_of("/proc/self/cgroup"), "/sys/fs/cgroup");
+  const std::optional<double> quota = cgroup_quota(content_of("/proc/self/cgroup"), "/sys/fs/cgroup");
   if (!quota || *quota >= processors) return processors;
   return std::max(1u, static_cast<unsigned>(std::ceil(*quota)));
 }
