@@ -24,7 +24,9 @@ TEST_F(TrunkTest, ClosesTheConnectionOfARelayThatOpensChannelsWithoutEnd) {
   }
   EXPECT_EQ(last, "it opens channels too fast, again and again");
   EXPECT_GE(refused, 1) << "the first ones are answered";
-  EXPECT_TRUE(logged("it opens channels too fast"));
+  const auto is_logged = [&] { return logged("it opens channels too fast"); };
+  hub->wait(hub->now() + std::chrono::seconds(5), is_logged);
+  EXPECT_TRUE(is_logged());
   expect_served(0, 1);
   expect_served(1, 2);
 }
