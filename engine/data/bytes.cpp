@@ -207,7 +207,7 @@ class TextBytes final : public ByteStream {
 
  private:
   std::unique_ptr<ByteStream> text_;
-  std::string start_;  // what has been read of it but not given
+  std::string start_;  // bytes that were read and not given yet
 };
 
 std::unique_ptr<ByteStream> plain_bytes(const std::filesystem::path& path) {

@@ -56,14 +56,14 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
                     const SyntheticSpec& synthetic, std::size_t dim = 0, const KeepRow& keep = {},
                     SampleUse use = SampleUse::kTraining);
 
-// All samples of a text:PATH source, bytes as they are but for a byte-order mark, plain or gzipped. Throws
+// All samples of a text:PATH source, bytes as they are except a byte-order mark, plain or gzipped. Throws
 // DataError.
 Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how);
 
 // Row numbers of `data` in the part of each client, after the held-out test rows were taken; deterministic in
 // split.seed. contiguous, iid, by_label: the first N mod n clients have one row more than the others; with
-// copies, parts are equal and the remainder is left out. dirichlet: sizes vary, nobody is empty. (by_role is
-// for text.)
+// copies, parts are equal and the remainder is left out. dirichlet: sizes vary, and each has a row. (by_role
+// is for text.)
 struct RowLists {  // one list per client
   std::vector<std::uint32_t> row;
   std::vector<std::uint32_t> start = {0};  // list i is [start[i], start[i + 1]) of `row`
