@@ -71,6 +71,7 @@ class Process {
     }
     return code_.value_or(-1);
   }
+  bool ended() { return wait(0) != -1; }
   std::string log() const { return read_file(log_); }
 
  private:
