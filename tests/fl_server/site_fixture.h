@@ -38,19 +38,17 @@ class SiteTest : public ProcessTest {
     std::ifstream(folder.path() / name / "address") >> text;
     return text;
   }
-  // A run with all clients behind one relay; it, the server and one of the clients are killed in turn.
-  void run_with_kills(int kills) {
+  // Runs with all clients behind one relay. Kills the relay, the server and one of the clients in turn, then
+  // lets the run end. Its file asks for kEndless rounds; returns how many it has in the end.
+  int run_with_kills(int kills) {
     Process server = start_server();
     Process relay = start_relay("site");
     const std::string site = address_of("site");
     std::vector<Process> clients = start_clients(site);
     std::mt19937 random(test_seed());
     for (int k = 0; k < kills; ++k) {
-      ASSERT_TRUE(eventually([&, before = records()] {
-        return records() > before || fs::exists(state() / "model.bin");
-      })) << server.log()
-          << relay.log();
-      if (fs::exists(state() / "model.bin")) break;
+      EXPECT_TRUE(eventually([&, before = records()] { return records() > before; }))
+          << server.log() << relay.log();
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 100'000));
       const std::uint32_t victim = static_cast<std::uint32_t>(random()) % client_count;
       if (k % 3 == 0) {
@@ -59,17 +57,24 @@ class SiteTest : public ProcessTest {
         relay = start_relay("site", site);
       } else if (k % 3 == 1) {
         server.kill(SIGKILL);
-        if (server.wait() == 0) break;
+        server.wait();
         server = restart_server();
       } else {
         clients[victim].kill(SIGKILL);
-        if (clients[victim].wait() == 0) break;
+        clients[victim].wait();
         clients[victim] = start_client(victim, site);
       }
     }
+    EXPECT_TRUE(eventually([&, before = records()] { return records() > before; })) << server.log();
+    server.kill(SIGTERM);
+    EXPECT_EQ(server.wait(), 0) << server.log();
+    const int rounds = (std::stoi(lines_of(read_file(state() / "metrics.csv")).back()) / 10 + 10) * 10;
+    server = restart_server({"--set", "run.rounds=" + std::to_string(rounds)});
     expect_all_end_well(server, clients);
     EXPECT_EQ(relay.wait(), 0) << relay.log();
+    return rounds;
   }
+  static constexpr int kEndless = 1'000'000'000;
 
   bool relays_add = false;  // --aggregate
 };
