@@ -230,7 +230,7 @@ def draw_troubles(random_of, plan, quick):
     for kind in list(kinds):
         if kind.endswith("relay") and plan.relays() == 0:
             del kinds[kind]
-    if not plan.has("restores"):
+    if not plan.has("restores") or (not plan.mirrors and plan.method not in ("gd", "fedavg")):
         del kinds["restore server"]
     if plan.kind == "slow relay":
         kinds = {"kill client": 1, "cut": 1, "delay": 1, "stop client": 1}

@@ -28,6 +28,13 @@ CLIENT_STATE, CLIENT_MODELS = 4 << 20, 32  # bytes, and vectors of d numbers: th
 DESCRIPTORS = 24  # beyond its connections
 
 
+def size_of(path):
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # a snapshot has taken its place
+        return 0
+
+
 class Run:
     def __init__(self, plan, binaries, folder, patience):
         self.plan, self.bin, self.folder, self.patience = plan, pathlib.Path(binaries), pathlib.Path(folder), patience
@@ -35,7 +42,7 @@ class Run:
         self.began = time.monotonic()
         self.network = proxy.Network()
         self.sampled = 0.0
-        self.farewells = self.deadlines_over = 0
+        self.farewells = self.deadlines_over = self.longest_log = 0
         self.is_told = False  # the server ended well, and the run is over
         self.set_up()
         self.trouble = trouble.Maker(self, self.random)
@@ -215,6 +222,8 @@ class Run:
         file.write_text(plan.toml())
         with open(self.folder / f"{name}.log", "w") as log:
             argv = [self.bin / "gradwire", "run", file, "--out", self.folder / name, "--threads", "1", "--quiet"]
+            if plan.dim >= 128:
+                argv += ["--transport", "encoded"]  # in memory nothing is compressed to count bytes
             code = subprocess.run(argv, cwd=self.folder, stdin=subprocess.DEVNULL, stderr=log,
                                   preexec_fn=die_with_parent, timeout=120 * self.patience).returncode
         if code != 0:
@@ -251,6 +260,7 @@ class Run:
                 self.start_again(program)
         if now - self.sampled >= SAMPLE_EVERY:
             self.sampled = now
+            self.longest_log = max([self.longest_log, *map(size_of, self.state.glob("log-*.bin"))])
             at_work = self.rows() >= 2
             for program in [self.server, *self.relays]:
                 if program.alive():
@@ -326,8 +336,9 @@ class Run:
     def used_too_much(self):
         found = []
         bound = MEMORY + MODELS * self.plan.clients * self.plan.dim * 8
+        log = self.longest_log  # a server that starts reads it whole
         for program in [self.server, *self.relays]:
-            usage, most = program.usage, bound if program is self.server else bound + RELAY_HOLDS
+            usage, most = program.usage, bound + (log if program is self.server else RELAY_HOLDS)
             if usage.growth > most:
                 found.append(f"the memory of {program.role} grew by {usage.growth >> 20} MB, more than {most >> 20} MB")
             if usage.most_unexplained > DESCRIPTORS:
