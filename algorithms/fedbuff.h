@@ -47,9 +47,10 @@ struct FedBuffParams {
     step_size.resolve(1);
     Theory of_steps = theory;  // the schedule counts the server's
     of_steps.rounds = theory.rounds / buffer + (theory.rounds % buffer != 0);
-    local.resolve(of_steps, warnings, [&](double K) {
+    const auto step = [&](double K) {
       return 1 / (K * need_smoothness(theory, "algorithm.local_step_size").L_max());
-    });
+    };
+    local.resolve(of_steps, warnings, step, "steps of the server");
   }
 };
 

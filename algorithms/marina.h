@@ -33,7 +33,7 @@ struct MarinaCoreParams {
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("p", self.p, "probability of a whole round; theory: zeta/d, and batch/(batch+m) with batches");
-    visit("mu", self.mu, kPlMeaning);
+    visit("mu", self.mu, kPlMeaning, pl_rules(self.step_size));
   }
   void resolve_p(double value, const Theory& theory, Warnings& warnings) {
     if (!p && value >= 1 && theory.compressor.omega > 0)

@@ -43,8 +43,8 @@ std::vector<IdleParameter> idle_fields(const AlgorithmSpec& spec, std::span<cons
     if (by.empty() || std::none_of(spec.parameters.begin(), spec.parameters.end(), is_given)) continue;
     const auto at = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == by; });
     if (at == fields.end()) throw std::logic_error("idle_by names no parameter: " + std::string(by));
-    idle.push_back(
-        {std::string(fields[k].key), std::string(by), at->get(), fields[k].text() == defaults[k].text()});
+    idle.push_back({std::string(fields[k].key), std::string(by), at->get(),
+                    fields[k].text() == defaults[k].text(), fields[k].rules.monitored});
   }
   return idle;
 }

@@ -32,6 +32,7 @@ struct IdleParameter {
   std::string key, by;
   Value value;               // of `by`
   bool has_default = false;  // the parameter
+  bool monitored = false;    // has an effect in a run with the monitor
 };
 // Throws ConfigError as check_algorithm() does.
 std::vector<IdleParameter> idle_parameters(const AlgorithmSpec& spec);

@@ -31,7 +31,7 @@ struct PageParams : MarinaCoreParams {
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("p", self.p, "probability of a whole round; theory: b/(b+N)");
-    visit("mu", self.mu, kPlMeaning);
+    visit("mu", self.mu, kPlMeaning, pl_rules(self.step_size));
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     const double b = theory.batch, N = theory.m() * theory.n;

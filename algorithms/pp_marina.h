@@ -32,7 +32,7 @@ struct PpMarinaParams : MarinaCoreParams {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("p", self.p, "probability of a whole round; theory: zeta r/(d n)");
     visit("r", self.r, "clients drawn for a compressed round; 0: round(clients.participation * n)");
-    visit("mu", self.mu, kPlMeaning);
+    visit("mu", self.mu, kPlMeaning, pl_rules(self.step_size));
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     const std::uint32_t of_participation = cohort_size(theory.n, theory.participation);

@@ -36,6 +36,9 @@ inline constexpr std::size_t kMaxListLength = 64;
 // For Rules::idle_by.
 constexpr std::string_view idle_if(bool is_idle, std::string_view by) { return is_idle ? by : ""; }
 
+// The places where a key has an effect: everywhere, in simulations, or where clients are processes.
+enum class Place : std::uint8_t { kAny, kMemory, kNetwork };
+
 struct Rules {
   double low = 0, high = kNoLimit;
   bool low_open = false, high_open = false;
@@ -52,6 +55,8 @@ struct Rules {
   // The key whose value leaves this one without effect, of the same list or with its section
   // ("run.evaluate_every"). Empty: this one has an effect. A run warns about such a key if its file has it.
   std::string_view idle_by = {};
+  bool monitored = false;  // run.monitor reads it, so it is not idle in a run with the monitor
+  Place place = Place::kAny;
   void (*check)(const std::string& path, const std::string& text) = nullptr;  // throws ConfigError(path)
 };
 

@@ -330,7 +330,9 @@ Served serve(const ServeOptions& given) {
     throw locate(loaded, ConfigError("run.monitor",
                                      "a server sees neither the clients' data nor f*; write "
                                      "monitor = false, or simulate with gradwire run"));
-  for (const std::string& line : keys_of_simulations(loaded)) options.log(LogLine::warning(line));
+  for (const std::string& key : keys_of(Place::kMemory, loaded))
+    options.log(
+        LogLine::warning(key + " has no effect at a server; it is for simulations with gradwire run"));
   const bool config_is_good = claim(options.state, loaded.experiment.name);
   const FolderLock lock(options.state);
   Serving serving(options, loaded);

@@ -66,7 +66,7 @@ struct Ef21PlParams : Ef21CoreParams {
 
   static void fields(auto& self, auto&& visit) {
     Ef21CoreParams::fields(self, visit);
-    visit("mu", self.mu, kPlMeaning);
+    visit("mu", self.mu, kPlMeaning, pl_rules(self.step_size));
   }
 };
 

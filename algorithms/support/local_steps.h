@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "algorithms/optimizers/optimizer.h"
@@ -41,12 +42,13 @@ struct LocalSteps {
   void needs(NeededConstants& constants) const {
     if (!step_size.value) constants.smoothness = "algorithm.local_step_size";
   }
-  void resolve(const Theory& theory, Warnings& warnings, auto&& theory_step) {
+  void resolve(const Theory& theory, Warnings& warnings, auto&& theory_step,
+               std::string_view rounds = "rounds") {
     if (steps == 0 && epochs == 0)
       throw ConfigError("algorithm.local_steps", "0 local steps train nothing; give at least 1");
     if (steps > 1 && epochs > 0)
       throw ConfigError("algorithm.local_epochs", "give local_steps or local_epochs, not both");
-    schedule.resolve(theory, warnings, !step_size.value);
+    schedule.resolve(theory, warnings, !step_size.value, rounds);
     if (!step_size.value && !optimizer.is_plain())
       throw ConfigError("algorithm.local_step_size",
                         "theory has a step size for plain gradient steps alone; give a number, or leave out "

@@ -56,6 +56,10 @@ struct PlConstant {
 inline constexpr std::string_view kPlMeaning =
     "constant of the PL condition, for its theorem's step and linear rate: none | theory (the problem's) | a "
     "number";
+// Only theory's step and the monitor read the constant.
+inline Rules pl_rules(const StepSize& step) {
+  return {.idle_by = idle_if(step.value.has_value(), "step_size"), .monitored = true};
+}
 inline double error_weight(double mu) { return mu > 0 ? 2 : 1; }
 inline double pl_step(double step, double rate, double mu) {
   return mu > 0 && rate / (2 * mu) < step ? rate / (2 * mu) : step;

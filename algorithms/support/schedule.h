@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <string>
 #include <string_view>
 
 #include "algorithms/support/params.h"
@@ -27,10 +28,17 @@ struct Schedule {
     visit("horizon", self.horizon, "T: rounds until the cosine schedule reaches 0; 0: run.rounds",
           Rules{.idle_by = idle_if(!self.kind.is("cosine"), "schedule")});
   }
-  void resolve(const Theory& theory, Warnings& warnings, bool step_from_theory) {
+  // `steps`: the word for what t counts, of which theory.rounds is the number.
+  void resolve(const Theory& theory, Warnings& warnings, bool step_from_theory,
+               std::string_view steps = "rounds") {
     if (kind.is("cosine") && horizon == 0) horizon = theory.rounds;
     if (kind.is("cosine") && horizon == 0)
       throw ConfigError("algorithm.horizon", "the cosine schedule needs the number of rounds; give it here");
+    if (kind.is("cosine") && horizon < theory.rounds)
+      warnings.push_back("the cosine step is 0 in the last " + std::to_string(theory.rounds - horizon) +
+                         " of " + std::to_string(theory.rounds) + " " + std::string(steps) +
+                         ", which have no effect: horizon = " + std::to_string(horizon) +
+                         "; leave horizon out, and the step falls until the end");
     if (!kind.is("constant") && step_from_theory)
       warnings.push_back("the theorem behind the step size assumes a constant one; the schedule shrinks it");
   }

@@ -17,6 +17,7 @@
 #include "experiments/simulate/prepare.h"
 #include "experiments/support/results_dir.h"
 #include "proto/config/experiment_file.h"
+#include "proto/config/idle_keys.h"
 #include "proto/report/build_info.h"
 #include "proto/report/clients_file.h"
 #include "proto/report/metrics_file.h"
@@ -261,8 +262,9 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
 
   Progress progress(name, plan.experiment.run.rounds, request.verbosity, request.log);
   for (const std::string& warning : plan.warnings) progress.note(LogLine::warning(warning));
-  if (plan.experiment.server.overlap && !is_networked(request.transport))
-    progress.note(LogLine("server.overlap is for clients over a network; it has no effect in memory"));
+  if (!is_networked(request.transport))
+    for (const std::string& key : keys_of(Place::kNetwork, loaded))
+      progress.note(LogLine(key + " has no effect in memory; it is for clients over a network"));
   for (const fs::path& left : folder.cleared())
     progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));
   const fs::path metrics_file = folder.work() / "metrics.csv";

@@ -25,13 +25,16 @@ void see_other_sections(const Experiment& e, std::vector<KeySection>& sections) 
     bool is_idle;
   };
   const bool has_samples = sources_of(e.problem) != nullptr, is_evaluated = e.run.evaluate_every > 0;
-  const std::array<Idle, 6> all = {{
+  const bool has_mirrors = e.algorithm.name.empty() ||  // not known yet
+                           has(find_method(e.algorithm.name).facts.client_state, ClientState::kMirrored);
+  const std::array<Idle, 7> all = {{
       {"problem", "noise", "algorithm.batch", !has_samples && e.algorithm.batch == 0},
       {"clients", "partition", "problem.kind", !has_samples},
       {"clients", "weights", "problem.kind", !has_samples},
       {"evaluation", "grad_norm", "run.evaluate_every", !is_evaluated},
       {"evaluation", "accuracy", "run.evaluate_every", !is_evaluated},
       {"evaluation", "clients", "run.evaluate_every", !is_evaluated},
+      {"server", "mirrors", "algorithm.name", !has_mirrors},
   }};
   for (KeySection& section : sections)
     for (Field& field : section.fields)

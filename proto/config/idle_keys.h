@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/methods.h"
 #include "proto/config/experiment_file.h"
 
 namespace gradwire {
@@ -12,7 +13,10 @@ namespace gradwire {
 // if its value is not the default.
 std::vector<std::string> idle_keys(const LoadedExperiment& loaded);
 
-// Returns a line for each key that only simulations read and whose value is not the default, for servers.
-std::vector<std::string> keys_of_simulations(const LoadedExperiment& loaded);
+// Returns the parameters of the algorithm that have no effect and not their default.
+std::vector<IdleParameter> idle_parameters(const Experiment& e);
+
+// Returns the paths of the keys that have an effect at `place` alone and not their default.
+std::vector<std::string> keys_of(Place place, const LoadedExperiment& loaded);
 
 }  // namespace gradwire

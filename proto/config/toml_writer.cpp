@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "algorithms/methods.h"
 #include "proto/config/experiment.h"
+#include "proto/config/idle_keys.h"
 
 namespace gradwire {
 namespace {
@@ -33,8 +33,7 @@ std::string to_toml(const Experiment& experiment) {
       lines += line(std::string(field.key), value);
     }
     if (now[s].name == "algorithm") {
-      std::vector<IdleParameter> idle = idle_parameters(algorithm_spec(e));
-      std::erase_if(idle, [](const IdleParameter& p) { return p.has_default; });  // a run does not warn of it
+      const std::vector<IdleParameter> idle = idle_parameters(e);
       for (const auto& [key, value] : e.algorithm.parameters)
         if (std::ranges::find(idle, key, &IdleParameter::key) == idle.end())
           lines += line(key, value_of(value));

@@ -215,6 +215,34 @@ TEST(Assumptions, AProbabilityOrACountThatReplacesParticipationIsSaid) {
   EXPECT_EQ(warnings(spec_of("pp_marina", "randk:k=2"), 0.25), Lines{});
 }
 
+TEST(Schedules, ACosineThatEndsBeforeTheRunIsSaidWithTheRoundsThatRemain) {
+  const auto warnings = [](const char* method, Options parameters) {
+    Theory theory;
+    theory.n = 4;
+    theory.d = 10;
+    theory.rounds = 100;
+    parameters.emplace_back("schedule", "cosine");
+    const bool is_local = method != std::string("ef21");
+    if (is_local) parameters.emplace_back("local_step_size", "0.1");
+    std::vector<std::string> said;
+    resolve(spec_of(method, "identity", parameters, "0.1"), theory, said);
+    return said;
+  };
+  using Lines = std::vector<std::string>;
+  const std::string rest =
+      " have no effect: horizon = 9; leave horizon out, and the step falls until the end";
+  for (const char* method : {"ef21", "fedavg", "scaffold"}) {
+    EXPECT_EQ(warnings(method, {{"horizon", "9"}}),
+              Lines{"the cosine step is 0 in the last 91 of 100 rounds, which" + rest});
+    EXPECT_EQ(warnings(method, {{"horizon", "100"}}), Lines{});
+    EXPECT_EQ(warnings(method, {{"horizon", "300"}}), Lines{});
+    EXPECT_EQ(warnings(method, {}), Lines{});
+  }
+  EXPECT_EQ(warnings("fedbuff", {{"horizon", "9"}, {"buffer", "5"}}),
+            Lines{"the cosine step is 0 in the last 11 of 20 steps of the server, which" + rest});
+  EXPECT_EQ(warnings("fedbuff", {{"horizon", "20"}, {"buffer", "5"}}), Lines{});
+}
+
 TEST(Assumptions, AParameterThatTheTheoremExcludesIsRefusedWithItsStepAndAWarningWithANumber) {
   struct Case {
     const char *method, *compressor, *key, *value, *most;

@@ -276,6 +276,14 @@ TEST_F(Cli, WarningsAreShownOnce) {
   EXPECT_NE(read("results/small/summary.json").find("diana needs an unbiased compressor"), std::string::npos);
 }
 
+TEST_F(Cli, AKeyThatOnlyServersReadIsNamed) {
+  const auto r = gradwire({"run", "small.toml", "--set", "server.durability=power"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(r.err.find("server.durability has no effect in memory; it is for clients over a network"),
+            std::string::npos)
+      << r.err;
+}
+
 TEST_F(Cli, PlotComparesRuns) {
   ASSERT_EQ(gradwire({"run", "small.toml", "--quiet"}).code, 0);
   ASSERT_EQ(gradwire({"run", "small.toml", "--quiet", "--set", "name=whole", "--set",

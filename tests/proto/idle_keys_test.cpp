@@ -30,11 +30,16 @@ TEST(IdleKeys, NameTheKeyAndTheValueThatLeavesItWithoutEffect) {
   EXPECT_EQ(idle(kGood, {"problem.regularizer=none"}),
             Lines{"lambda has no effect with regularizer = \"none\""});
   EXPECT_EQ(idle(kGood, {"problem.samples=50"}), Lines{"samples has no effect with data = \"libsvm:a9a\""});
-  EXPECT_EQ(idle(kQuadratic, {"problem.noise=0.1"}), Lines{"noise has no effect with batch = \"full\""});
+  EXPECT_EQ(idle(kQuadratic, {"problem.noise=0.1"}),
+            Lines{"noise has no effect with algorithm.batch = \"full\""});
   EXPECT_EQ(idle(kQuadratic, {"clients.partition=iid"}),
-            Lines{"partition has no effect with kind = \"quadratic\""});
+            Lines{"partition has no effect with problem.kind = \"quadratic\""});
   EXPECT_EQ(idle(kQuadratic, {"evaluation.clients=0.5", "run.evaluate_every=0"}),
-            Lines{"clients has no effect with evaluate_every = 0"});
+            Lines{"clients has no effect with run.evaluate_every = 0"});
+  EXPECT_EQ(idle(kQuadratic, {"algorithm.name=gd", "server.mirrors=true"}),
+            Lines{"mirrors has no effect with algorithm.name = \"gd\""});
+  EXPECT_EQ(idle(kQuadratic, {"algorithm.name=gd", "server.mirrors=auto"}), Lines{});
+  EXPECT_EQ(idle(kQuadratic, {"algorithm.name=ef21", "server.mirrors=true"}), Lines{});
 }
 
 TEST(IdleKeys, AreFoundInTheFileToo) {
@@ -57,17 +62,63 @@ TEST(IdleKeys, AreFoundAmongTheParametersOfMethods) {
   EXPECT_EQ(of_method("fednl", {"algorithm.c=0.1", "algorithm.line_search=armijo"}), Lines{});
 }
 
-TEST(IdleKeys, NameKeysOfSimulationsForServers) {
-  EXPECT_EQ(keys_of_simulations(parse(kGood)), Lines{});
-  EXPECT_EQ(keys_of_simulations(parse(kGood, {"clients.seconds=0.5", "faults.crashes=0.1"})),
-            (Lines{"clients.seconds has no effect at a server; it is for simulations with gradwire run",
-                   "faults.crashes has no effect at a server; it is for simulations with gradwire run"}));
+// The Lyapunov functions of these methods read the constant, so the monitor gives it an effect.
+TEST(IdleKeys, NameThePlConstantUnlessTheStepIsTheorysOrTheRunIsMonitored) {
+  for (const char* method : {"ef21", "ef21_plus", "ef21_w", "marina", "vr_marina", "pp_marina", "page"}) {
+    const std::string name = std::string("algorithm.name=") + method;
+    EXPECT_EQ(idle(kQuadratic, {name, "algorithm.mu=0.1", "algorithm.step_size=0.5"}),
+              Lines{"mu has no effect with step_size = 0.5"})
+        << method;
+    EXPECT_EQ(idle(kQuadratic, {name, "algorithm.mu=none", "algorithm.step_size=0.5"}), Lines{}) << method;
+    EXPECT_EQ(idle(kQuadratic, {name, "algorithm.mu=0.1", "algorithm.step_size=theory*2"}), Lines{})
+        << method;
+    const Overrides monitored = {name, "algorithm.mu=0.1", "algorithm.step_size=0.5", "run.monitor=true"};
+    EXPECT_EQ(idle(kQuadratic, monitored), Lines{}) << method;
+    const std::string written = to_toml(parse(kQuadratic, monitored).experiment);
+    EXPECT_NE(written.find("mu = 0.1"), std::string::npos) << written;
+  }
+  // These constants are in the listings of their methods.
+  for (const char* method : {"nesterov", "adiana", "fedprox"})
+    EXPECT_EQ(idle(kQuadratic,
+                   {std::string("algorithm.name=") + method, "algorithm.mu=0.1", "algorithm.step_size=0.5"}),
+              Lines{})
+        << method;
+}
+
+TEST(IdleKeys, AreNamedWhereOnlyAnotherProgramReadsThem) {
+  EXPECT_EQ(keys_of(Place::kMemory, parse(kGood)), Lines{});
+  EXPECT_EQ(keys_of(Place::kNetwork, parse(kGood)), Lines{});
+  Overrides simulated = {"clients.seconds=0.5"},
+            served = {"server.durability=power", "server.tls_min=TLS1.2", "server.zstd=off",
+                      "server.overlap=true",     "server.zerocopy=true",  "server.staging_budget=1MB"};
+  Lines faults;
+  for (const char* fault : {"lost_replies", "lost_requests", "duplicates", "crashes", "wiped"}) {
+    simulated.push_back("faults." + std::string(fault) + "=0.1");
+    faults.push_back("faults." + std::string(fault));
+  }
+  Lines expected = faults;
+  expected.insert(expected.begin(), "clients.seconds");
+  EXPECT_EQ(keys_of(Place::kMemory, parse(kGood, simulated)), expected);
+  EXPECT_EQ(keys_of(Place::kMemory, parse(kGood, {"faults.shuffle=true"})), Lines{"faults.shuffle"});
+  EXPECT_EQ(keys_of(Place::kNetwork, parse(kGood, simulated)), Lines{});
+  Lines limits;
+  for (const char* limit :
+       {"join_deadline_ms", "quarantine_s", "connections_per_address", "min_bytes_per_second"}) {
+    served.push_back("server." + std::string(limit) + "=7");
+    limits.push_back("server." + std::string(limit));
+  }
+  EXPECT_EQ(keys_of(Place::kNetwork, parse(kGood, served)),
+            (Lines{"server.overlap", "server.durability", limits[0], "server.tls_min", limits[1], limits[2],
+                   limits[3], "server.staging_budget", "server.zerocopy"}));
+  EXPECT_EQ(keys_of(Place::kMemory, parse(kGood, served)), Lines{});
 }
 
 // What a run writes down can be run again without warnings about it.
 TEST(IdleKeys, AreNotInTheFileThatARunWrites) {
   for (const auto& [method, parameters] : std::vector<std::pair<std::string, Options>>{
-           {"asgd", {{"max_delay", "4"}}}, {"fednl", {{"mu", "0"}, {"option", "2"}, {"c", "0.3"}}}}) {
+           {"asgd", {{"max_delay", "4"}}},
+           {"marina", {{"mu", "0.1"}}},
+           {"fednl", {{"mu", "0"}, {"option", "2"}, {"c", "0.3"}}}}) {
     Experiment e = parse(kQuadratic).experiment;
     AlgorithmSpec spec = algorithm_spec(e);
     spec.name = method;
@@ -127,11 +178,11 @@ TEST(IdleKeys, AreWarnedOfForEveryField) {
         }
     }
   }
-  EXPECT_EQ(warned,
-            (std::set<std::string>{"clients.dirichlet_alpha", "clients.partition", "clients.placement",
-                                   "clients.weights", "evaluation.accuracy", "evaluation.clients",
-                                   "evaluation.grad_norm", "problem.classes", "problem.noise",
-                                   "problem.samples", "run.client_metrics", "server.norm_action"}));
+  EXPECT_EQ(warned, (std::set<std::string>{"clients.dirichlet_alpha", "clients.partition",
+                                           "clients.placement", "clients.weights", "evaluation.accuracy",
+                                           "evaluation.clients", "evaluation.grad_norm", "problem.classes",
+                                           "problem.noise", "problem.samples", "run.client_metrics",
+                                           "server.mirrors", "server.norm_action"}));
   EXPECT_TRUE(quiet.count("run.rounds") && quiet.count("problem.lambda") && quiet.count("server.quorum"));
 }
 
@@ -154,7 +205,7 @@ TEST(IdleKeys, AreWarnedOfForEveryParameterThatNamesACondition) {
       }
     }
   EXPECT_EQ(found, (std::set<std::string>{"c by line_search", "horizon by schedule", "max_delay by step_size",
-                                          "mu by option"}));
+                                          "mu by option", "mu by step_size"}));
 }
 
 }  // namespace
