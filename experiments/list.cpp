@@ -1,6 +1,8 @@
 #include "experiments/list.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 #include "algorithms/methods.h"
@@ -11,6 +13,7 @@
 #include "proto/config/experiment.h"
 
 namespace gradwire {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kWidth = 110;
@@ -134,18 +137,46 @@ std::string keys() {
   return "Keys of an experiment file\n" + table.text();
 }
 
+// Returns the number of the rows of a metrics.csv.
+std::size_t rows_in(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const auto lines = std::count(std::istreambuf_iterator<char>(in), {}, '\n');
+  return lines > 0 ? static_cast<std::size_t>(lines) - 1 : 0;  // a header is first
+}
+
+// Returns an empty string if no run left anything of use.
+std::string runs(const fs::path& results) {
+  TextTable table;
+  for (const LeftRun& left : left_runs(results)) {
+    const std::size_t rows = rows_in(left.folder / "metrics.csv");
+    if (rows == 0) continue;
+    table.row(
+        {left.folder.string(), "metrics.csv with " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
+                                   ", of a run that " +
+                                   (left.is_kept ? "failed; remove the folder if you do not need it"
+                                                 : "was killed; the next run in this folder removes it") +
+                                   (left.has_checkpoint ? "; gradwire run --resume continues the run" : "")});
+  }
+  const std::string lines = table.text();
+  return lines.empty() ? "" : "Runs that ended without results\n" + lines;
+}
+
 }  // namespace
 
-std::string list_text(std::string_view topic) {
+std::string list_text(std::string_view topic, const fs::path& results) {
   if (topic == "algorithms") return algorithms();
   if (topic == "compressors") return compressors();
   if (topic == "optimizers") return optimizers();
   if (topic == "problems") return problems();
   if (topic == "keys") return keys();
+  const std::string left = topic.empty() || topic == "runs" ? runs(results) : "";
+  if (topic == "runs")
+    return left.empty() ? "No run in " + results.string() + " ended without results\n" : left;
   if (topic.empty())
-    return algorithms() + "\n" + compressors() + "\n" + optimizers() + "\n" + problems() + "\n" + keys();
+    return algorithms() + "\n" + compressors() + "\n" + optimizers() + "\n" + problems() + "\n" + keys() +
+           (left.empty() ? "" : "\n" + left);
   throw UsageError("unknown topic '" + std::string(topic) + "'" +
-                   suggest(topic, {"algorithms", "compressors", "optimizers", "problems", "keys"}));
+                   suggest(topic, {"algorithms", "compressors", "optimizers", "problems", "keys", "runs"}));
 }
 
 }  // namespace gradwire

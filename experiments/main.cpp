@@ -295,7 +295,8 @@ Examples:
 void add_list(CLI::App& app, Arguments& a) {
   CLI::App* list = app.add_subcommand("list", "Show what an experiment file can name");
   list->add_option("TOPIC", a.topic,
-                   "algorithms, compressors, optimizers, problems or keys; all unless given");
+                   "algorithms, compressors, optimizers, problems, keys, or runs (of results/, that ended "
+                   "without results); all unless given");
   list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n");
 }
 
@@ -307,7 +308,7 @@ void add_bench(CLI::App& app) {
 int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
   if (app.got_subcommand("bench")) return bench(app.get_subcommand("bench")->remaining());
   if (app.got_subcommand("list")) {
-    std::cout << list_text(a.topic);
+    std::cout << list_text(a.topic, "results");
     return 0;
   }
   if (app.got_subcommand("plot")) return plot(a);

@@ -265,8 +265,12 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   if (!is_networked(request.transport))
     for (const std::string& key : keys_of(Place::kNetwork, loaded))
       progress.note(LogLine(key + " has no effect in memory; it is for clients over a network"));
-  for (const fs::path& left : folder.cleared())
-    progress.note(LogLine::warning("removed " + left.string() + ", which a run that was killed had left"));
+  for (const LeftRun& left : folder.cleared())
+    progress.note(
+        LogLine::warning("removed " + left.folder.string() + ", which a run that was killed had left" +
+                         (left.has_checkpoint && left.run != folder.target().filename()
+                              ? "; the checkpoint of that run stays, and --resume continues from there"
+                              : "")));
   const fs::path metrics_file = folder.work() / "metrics.csv";
   Checkpoint checkpoint(folder.target(), inputs_of(prepared, request), metrics_file);
   const bool can_resume = saves_checkpoints(plan, request);

@@ -19,7 +19,7 @@ constexpr std::size_t kCopyBytes = 1 << 20;  // at a time
 fs::path folder_of(fs::path results) {
   results = fs::absolute(results).lexically_normal();
   if (!results.has_filename()) results = results.parent_path();  // "results/x/"
-  return results.parent_path() / ("." + results.filename().string() + ".checkpoint");
+  return results.parent_path() / checkpoint_name(results.filename().string());
 }
 
 // The config, then the two hashes.

@@ -1,8 +1,10 @@
 #include "experiments/support/results_dir.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <unistd.h>
 
 #include "proto/config/experiment_file.h"
@@ -34,6 +36,14 @@ void check_target(const fs::path& target, const std::string& name) {
     throw UsageError(shown + ": holds the results of '" + there->name + "', not of '" + name + "'" + advice);
 }
 
+// Returns NAME of ".NAME.unfinished-PID", or an empty string for other names.
+std::string run_of(const std::string& folder) {
+  const std::size_t end = folder.rfind(kUnfinished), number = end + std::string_view(kUnfinished).size();
+  const bool is_one = folder.starts_with('.') && end != std::string::npos && number < folder.size() &&
+                      folder.find_first_not_of("0123456789", number) == std::string::npos;
+  return is_one && end > 1 ? folder.substr(1, end - 1) : "";
+}
+
 }  // namespace
 
 std::optional<RunIdentity> identify_run(const fs::path& folder) {
@@ -55,6 +65,26 @@ std::optional<RunIdentity> identify_run(const fs::path& folder) {
   }
 }
 
+// A killed run leaves its lock file, which no process holds, unless it was killed before it had one. A kept
+// folder has files and no lock file. A symbolic link is not the work folder of a run.
+std::vector<LeftRun> left_runs(const fs::path& results) {
+  std::vector<LeftRun> all;
+  std::error_code end;
+  for (fs::directory_iterator at(results, end); !end && at != fs::directory_iterator(); at.increment(end)) {
+    const fs::path folder = at->path();
+    const std::string run = run_of(folder.filename().string());
+    std::error_code error;
+    if (run.empty() || !fs::is_directory(at->symlink_status(error)) || lock_holder(folder)) continue;
+    const bool has_lock = fs::exists(fs::symlink_status(folder / kLock, error));
+    const bool is_kept = !has_lock && !fs::is_empty(folder, error);
+    all.push_back({folder, run, is_kept, fs::is_directory(results / checkpoint_name(run), error)});
+  }
+  std::sort(all.begin(), all.end(), [](const LeftRun& a, const LeftRun& b) { return a.folder < b.folder; });
+  return all;
+}
+
+std::string checkpoint_name(const std::string& run) { return "." + run + ".checkpoint"; }
+
 ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
     : target_(fs::absolute(target).lexically_normal()) {
   if (!target_.has_filename()) target_ = target_.parent_path();  // "results/x/"
@@ -62,24 +92,22 @@ ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
     check_target(target_, name);
     made_parent_ = !fs::exists(target_.parent_path());
     fs::create_directories(target_.parent_path());
-    make_work_folder();
     clear_abandoned();
+    make_work_folder();
   } catch (const fs::filesystem_error& error) {
     throw UsageError(target.string() + ": cannot be used for results (" + error.code().message() +
                      "); choose another with --out");
   }
 }
 
-// A folder of this process's number. A killed process of the same number may have left one; a living process
-// may hold one, too: in another container that shares the folder of results. And another process may take the
-// new one for abandoned, as long as it has no lock.
+// Makes a folder of this process's number. A kept folder may have that number too, or that of a living
+// process in another container that shares the folder of results. And another process may take the new one
+// for left as long as it has no lock.
 void ResultsDir::make_work_folder() {
   constexpr std::int64_t kNumbers = 1'000'000'000;  // more than there are processes
   for (std::int64_t number = getpid();; number += kNumbers) {
     work_ =
         target_.parent_path() / ("." + target_.filename().string() + kUnfinished + std::to_string(number));
-    if (lock_holder(work_)) continue;
-    fs::remove_all(work_);
     if (!fs::create_directory(work_)) continue;
     try {
       lock_.emplace(work_);
@@ -90,21 +118,14 @@ void ResultsDir::make_work_folder() {
   }
 }
 
-// Removes the folders of killed runs, whose lock nobody holds; also of those that were killed before they had
-// one. A folder that was kept has files and no lock.
 void ResultsDir::clear_abandoned() {
-  const std::string start = "." + target_.filename().string() + kUnfinished;
-  for (const fs::directory_entry& entry : fs::directory_iterator(work_.parent_path())) {
-    const std::string name = entry.path().filename().string();
-    const bool is_ours = name.starts_with(start) && name.size() > start.size() &&
-                         name.find_first_not_of("0123456789", start.size()) == std::string::npos;
-    std::error_code error;
-    if (!is_ours || entry.path() == work_ || lock_holder(entry.path())) continue;
-    if (!fs::exists(entry.path() / kLock, error) && !fs::is_empty(entry.path(), error)) continue;
+  for (const LeftRun& left : left_runs(target_.parent_path())) {
+    if (left.is_kept) continue;
     try {
-      const FolderLock ours(entry.path());
-      if (fs::remove_all(entry.path(), error) > 0 && !error) cleared_.push_back(entry.path());
-    } catch (const std::exception&) {  // whoever makes it was quicker, or it is gone
+      std::error_code error;
+      const FolderLock ours(left.folder);
+      if (fs::remove_all(left.folder, error) > 0 && !error) cleared_.push_back(left);
+    } catch (const std::exception&) {  // its maker was quicker, it is gone, or it is another user's
     }
   }
 }

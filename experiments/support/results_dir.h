@@ -25,10 +25,23 @@ struct RunIdentity {
 // Nothing: no folder of results.
 std::optional<RunIdentity> identify_run(const std::filesystem::path& folder);
 
+// Returns the name of the folder with the checkpoint of a run, next to that of its results.
+std::string checkpoint_name(const std::string& run);
+
+// A work folder of a run that is over and did not publish it.
+struct LeftRun {
+  std::filesystem::path folder;
+  std::string run;              // the name of the folder that its results would have got
+  bool is_kept = false;         // of a run that failed, else of one that was killed
+  bool has_checkpoint = false;  // --resume continues the run
+};
+// Returns those in the folder `results`, in order of their names; none if it cannot be read.
+std::vector<LeftRun> left_runs(const std::filesystem::path& results);
+
 class ResultsDir {
  public:
-  // Makes a work folder beside `target`. Throws UsageError when `target` exists and is neither empty nor
-  // holds results of a run called `name`.
+  // Removes what killed runs left next to `target`, and makes a work folder there. Throws UsageError when
+  // `target` exists and is neither empty nor holds results of a run called `name`.
   ResultsDir(const std::filesystem::path& target, const std::string& name);
   // Removes the work folder unless it was published or kept.
   ~ResultsDir();
@@ -38,8 +51,8 @@ class ResultsDir {
   const std::filesystem::path& work() const { return work_; }
   const std::filesystem::path& target() const { return target_; }
 
-  // The folders of killed runs that the constructor found beside it and removed.
-  const std::vector<std::filesystem::path>& cleared() const { return cleared_; }
+  // The folders of killed runs that the constructor removed.
+  const std::vector<LeftRun>& cleared() const { return cleared_; }
 
   // Puts every file of the work folder into the target; other files there stay as they are.
   void publish();
@@ -52,7 +65,7 @@ class ResultsDir {
 
   std::filesystem::path target_, work_;
   std::optional<FolderLock> lock_;  // says that the folder is in use
-  std::vector<std::filesystem::path> cleared_;
+  std::vector<LeftRun> cleared_;
   bool made_parent_ = false, keep_ = false;
 };
 

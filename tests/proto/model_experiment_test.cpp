@@ -287,7 +287,7 @@ TEST(ModelExperiment, ChecksASpecOfAnyOrigin) {
 }
 
 TEST(ModelExperiment, KindsAreListed) {
-  const std::string list = list_text("problems");
+  const std::string list = list_text("problems", "results");
   for (const char* kind : {"char_mlp", "gpt", "cnn"}) EXPECT_NE(list.find(kind), std::string::npos) << list;
 }
 
