@@ -7,6 +7,7 @@
 
 #include "algorithms/methods.h"
 #include "engine/kernels/select.h"
+#include "engine/sample_hash.h"
 #include "fl_client/client.h"
 #include "fl_client/upload_pieces.h"
 #include "fl_client/worker.h"
@@ -86,8 +87,9 @@ class ClientSession::Impl {
   std::uint32_t number_ = 0;
   std::string told_;  // the experiment as the server sent it
   Experiment experiment_;
-  std::optional<Part> part_;  // read when it is needed, freed once the worker has its own form of it
-  std::string join_;          // the frame; empty: not made yet
+  std::optional<Part> part_;           // read when it is needed, freed once the worker has its own form of it
+  std::optional<std::uint64_t> hash_;  // of the samples that the Join is about; absent: not read, or none
+  std::string join_;                   // the frame; empty: not made yet
 
   // Of the Start.
   std::string started_;  // its header
@@ -135,6 +137,7 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
   told_ = welcome.experiment();
   experiment_ = std::move(*experiment);
   part_.reset();
+  hash_.reset();
   join_.clear();
   if (other_client) started_.clear();  // else the Start message says whether the run is another one
   return Unit{};
@@ -151,6 +154,13 @@ const Part& ClientSession::Impl::part() {
   if (part_) return *part_;
   part_ = identity_.data.load ? identity_.data.load(experiment_, [this](const LogLine& line) { log(line); })
                               : Part{};
+  if (part_->train_count() + part_->test_count() == 0) return *part_;
+  const std::uint64_t hash = hash_of_part(*part_);
+  if (hash_.value_or(hash) != hash)
+    throw DataError(
+        "the samples have changed since this client joined with them; start the client again, and then the "
+        "run from the beginning (--no-resume at the server), or put the old ones back");
+  hash_ = hash;
   return *part_;
 }
 
@@ -174,6 +184,7 @@ std::string ClientSession::Impl::join() {
   join.set_test_count(data.test_count());
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
   if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
+  if (hash_) join.set_data_hash(*hash_);
   if (needed_constants(algorithm_spec(experiment_)).any() && spec.kind().has_smoothness) {
     const ClientSmoothness constants = client_smoothness(spec, own, data, number_);
     join.set_smoothness(constants.L_i);

@@ -182,6 +182,11 @@ class Serving {
         begin(hub.table());
         begun = true;
       }
+      // A client that comes back may say more of itself than the state folder knows.
+      server_run_->ask_about([this, &hub] {
+        about_.table = hub.table();
+        return save_about(about_);
+      });
       const Outcome outcome = server_run_->go(hub, about_.start);
       if (outcome == Outcome::kStopped)
         hub.abandon("the server was stopped; the run goes on when it is back", false, kBackSoonMs);

@@ -173,6 +173,7 @@ class RealRun final : public ServerRun {
   }
   std::uint32_t round() const override { return ledger_.round; }
   RunEnd stage() const override { return durable_.stage(); }
+  void ask_about(std::function<std::string()> about) override { durable_.ask_about(std::move(about)); }
 
   Outcome go(Hub& hub, const std::string& start) override {
     const Durability durability = durability_of(plan_.experiment);

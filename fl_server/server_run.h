@@ -29,6 +29,8 @@ class ServerRun {
   virtual bool replay(std::string_view record) = 0;
   virtual std::uint32_t round() const = 0;  // rounds done
   virtual RunEnd stage() const = 0;         // of what was recovered
+  // Sets what snapshots ask for what save_about() gives, in place of the text that the run was made with.
+  virtual void ask_about(std::function<std::string()> about) = 0;
   // Runs the rounds that are left and writes the results. `start`: the Start frame.
   virtual Outcome go(Hub& hub, const std::string& start) = 0;
   // Tells clients that the run is over, also those that come back for it, and waits a while until they have

@@ -86,9 +86,11 @@ Status ClientTable::join(ClientId client, ClientInfo info) {
   Entry& entry = clients_[client];
   if (entry.joined && !entry.info.same_data(info)) {
     return Error{"client " + std::to_string(client) + " ('" + entry.info.name +
-                 "') came back with other data than it had; start it with the same --data"};
+                 "') came back with other data than it had: put its old data back (--data), or start the run "
+                 "from the beginning with --no-resume at the server"};
   }
   info.name = entry.info.name;
+  if (entry.joined && !info.data_hash) info.data_hash = entry.info.data_hash;
   joined_count_ += entry.joined ? 0 : 1;
   entry.joined = true;
   entry.info = std::move(info);

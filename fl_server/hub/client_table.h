@@ -28,11 +28,13 @@ struct ClientInfo {
   std::optional<double> convexity;              // mu_i
   std::optional<double> sample_smoothness;      // L_s
   std::optional<double> sample_smoothness_max;  // L_sample_max
+  std::optional<std::uint64_t> data_hash;       // of the samples; absent if an earlier release joined
 
-  // A client that comes back must bring the data that it left with.
+  // Returns whether a client that comes back has the data that it left with, as far as both say.
   bool same_data(const ClientInfo& other) const {
-    return columns == other.columns && sample_count == other.sample_count && test_count == other.test_count &&
-           labels == other.labels && alphabet == other.alphabet;
+    const bool same_hash = !data_hash || !other.data_hash || *data_hash == *other.data_hash;
+    return same_hash && columns == other.columns && sample_count == other.sample_count &&
+           test_count == other.test_count && labels == other.labels && alphabet == other.alphabet;
   }
 };
 

@@ -152,7 +152,7 @@ template <class Real>
 std::shared_ptr<typename RunStore<Real>::Snapshot> RunStore<Real>::new_snapshot(RunStage stage,
                                                                                 Outcome outcome) const {
   const auto snapshot = std::make_shared<Snapshot>();
-  snapshot->about = about_;
+  snapshot->about = ask_about_ ? ask_about_() : about_;
   snapshot->ledger = save_ledger(ledger_);
   snapshot->stage = {static_cast<char>(stage), static_cast<char>(outcome)};
   return snapshot;

@@ -67,7 +67,7 @@ struct SnapshotsAlone {
 template <class Real>
 class RunStore {
  public:
-  // Of a server. `about`: whatever else a restart must know, the same in all snapshots. What is passed by
+  // Of a server. `about`: whatever else a restart must know. What is passed by
   // reference must outlive this.
   RunStore(Journal& journal, Background& background, const CodecContext& context, ServerHalf<Real>& half,
            Ledger& ledger, std::string about, SnapshotPolicy policy = {}, Log note = {});
@@ -87,6 +87,8 @@ class RunStore {
   // Is called before each snapshot is written: makes durable what a snapshot relies on. Another thread may
   // call it while the rounds go on.
   void before_snapshots(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
+  // Sets what the next snapshots ask for `about`, in place of the text that the constructor got.
+  void ask_about(std::function<std::string()> about) { ask_about_ = std::move(about); }
   // Of a server: to be called before the first round of this process, of a new run or of a recovered one.
   // Tickets that an earlier process issued are never issued again, even if no record names them. Ticket
   // numbers of a recovered run skip ahead by `jump`, a random number: after two starts from copies of one
@@ -125,6 +127,7 @@ class RunStore {
   ServerHalf<Real>& half_;
   Ledger& ledger_;
   const std::string about_;
+  std::function<std::string()> ask_about_;  // may be empty
   const SnapshotPolicy policy_;
   const Log note_;
   std::function<Status()> make_durable_;       // may be empty

@@ -89,5 +89,38 @@ TEST(ClientTable, WhoComesBackBringsTheSameData) {
   EXPECT_EQ(table.info(0).columns, 3u);
 }
 
+TEST(ClientTable, RefusesDataOfTheSameShapeWithAnotherHash) {
+  ClientTable table(2);
+  ASSERT_TRUE(table.assign("a", {}, {}));
+  ASSERT_TRUE(table.assign("b", {}, {}));
+  ClientInfo info;
+  info.data_hash = 1;
+  ASSERT_TRUE(table.join(1, info));
+  EXPECT_TRUE(table.join(1, info));
+  info.data_hash = 2;
+  const Status refused = table.join(1, info);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "client 1 ('b') came back with other data than it had: put its old data back (--data), or start "
+            "the run from the beginning with --no-resume at the server");
+  table.leave(1);
+  EXPECT_TRUE(table.join(1, info)) << "before the run begins";
+  EXPECT_EQ(table.info(1).data_hash, 2u);
+}
+
+TEST(ClientTable, TakesAnUnknownHashAndKeepsTheFirstThatItHears) {
+  ClientTable table(1);
+  ASSERT_TRUE(table.assign("a", {}, {}));
+  ClientInfo unknown, first, second;
+  first.data_hash = 1;
+  second.data_hash = 2;
+  ASSERT_TRUE(table.join(0, unknown));
+  EXPECT_TRUE(table.join(0, first));
+  EXPECT_FALSE(table.join(0, second));
+  EXPECT_TRUE(table.join(0, unknown)) << "an earlier release";
+  EXPECT_FALSE(table.join(0, second));
+  EXPECT_EQ(table.info(0).data_hash, 1u);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -171,6 +171,35 @@ TEST(RunStore, SnapshotsWrittenByAThreadBesideTheRoundsChangeNoBit) { write_snap
 // The thread writes the vectors of the half from where they lie, while rounds change them.
 TEST(RunStore, SnapshotsOfLongVectorsWrittenByAThreadChangeNoBit) { write_snapshots_by_a_thread(400'000); }
 
+TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
+  const Federation<double> federation(5, 9);
+  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
+  const TemporaryFolder folder;
+  FolderDisk disk(folder.path());
+  const auto half = make_server<double>(setup);
+  Ledger ledger;
+  AtTheLast beside;
+  const auto saved_about = [&] {
+    Journal journal(disk, Durability::kProcess);
+    std::string about;
+    const auto found = journal.recover({.snapshot =
+                                            [&](std::span<const Section> sections) {
+                                              about = snapshot_about(sections)->about;
+                                              return true;
+                                            },
+                                        .record = [](std::string_view) { return true; }});
+    EXPECT_TRUE(found && *found);
+    return about;
+  };
+  Journal journal(disk, Durability::kProcess);
+  RunStore<double> store(journal, beside, codec_context(*setup, {}), *half, ledger, "first");
+  store.begin();
+  EXPECT_EQ(saved_about(), "first");
+  store.ask_about([] { return std::string("second"); });
+  store.end(RunStage::kOver, Outcome::kFinished);
+  EXPECT_EQ(saved_about(), "second");
+}
+
 // A run on a disk of its own.
 class OnADisk {
  public:
