@@ -141,6 +141,8 @@ std::string unused_option(const CLI::App& app, bool is_relay) {
       return std::string(option) + " is for a server: a relay (--upstream) has no run of its own";
   if (!is_relay && app.count("--give-up-after-ms") > 0)
     return "--give-up-after-ms is for a relay: give the address of its server, --upstream";
+  if (!is_relay && app.count("--connections-per-address") > 0)
+    return "--connections-per-address is for a relay: a server has --set server.connections_per_address=N";
   return "";
 }
 
@@ -242,6 +244,10 @@ int main_of(int argc, char** argv) {
                  "Of a relay: end when the server was away for so long")
       ->type_name("MS")
       ->check(time)
+      ->capture_default_str();
+  app.add_option("--connections-per-address", relay.most_from_address,
+                 "Of a relay: how many connections one address (of IPv6 one /64) may have; 0: no limit")
+      ->type_name("N")
       ->capture_default_str();
   app.add_option("--registry", options.registry,
                  "The database of clients, runs and rounds, which runs may share; 'none': none. Else "

@@ -23,6 +23,7 @@ Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
       quarantine(options.quarantine),
       quarantined_origins(limits_of_origins(options.quarantine)),
       homes(options.clients),
+      open_from(options.most_from_address),
       handshakes(options.handshakes),
       live(options.clients, nullptr),
       coming(options.clients, nullptr),
@@ -256,7 +257,7 @@ std::string Hub::Impl::missing() const {
 void Hub::Impl::on_shut(Session& session) {
   Session* const relay = session.relay();
   newcomers.remove(session.id());
-  if (!session.is_channel()) count_out(origin_of(session.link().peer()));
+  if (!session.is_channel()) open_from.remove(origin_of(session.link().peer()));
   adding.erase(session.id());
   openings.erase(session.id());
   sessions.erase(session.id());

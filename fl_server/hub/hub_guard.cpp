@@ -93,7 +93,7 @@ void Hub::Impl::let_in(Session& session) {
                    origin + " is kept out for " + std::to_string(milliseconds_of(left)) +
                        " ms more: it misbehaved again and again",
                    false, milliseconds_of(left));
-  if (options.most_from_address == 0 || ++open_from[origin] <= options.most_from_address) return;
+  if (!open_from.add(origin)) return;
   log(LogLine::warning("more than " + std::to_string(options.most_from_address) + " connections come from " +
                        origin + ": the oldest that has not said who it is makes room"));
   const std::uint64_t oldest = *newcomers.first_from(origin);  // this one, if there is no other
@@ -103,11 +103,6 @@ void Hub::Impl::let_in(Session& session) {
   newcomers.remove(oldest);
   tally().end(Ending::kFromOneOrigin);
   sessions.at(oldest)->link().close("");
-}
-
-void Hub::Impl::count_out(const std::string& origin) {
-  const auto found = open_from.find(origin);
-  if (found != open_from.end() && --found->second == 0) open_from.erase(found);
 }
 
 }  // namespace gradwire

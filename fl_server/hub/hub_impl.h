@@ -50,7 +50,6 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   void send_newcomer_away();
   // Refuses a connection whose origin is kept out, or has too many.
   void let_in(Session& session);
-  void count_out(const std::string& origin);
   std::string culprit(const Session& session, const std::string& claims) const;
   bool is_home(const std::string& origin) const;
   void move_home(ClientId client, const std::string& origin);
@@ -99,7 +98,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   Quarantine quarantined_origins;                   // ... and of addresses
   std::vector<std::string> homes;                   // by client: the origin that it joined from last
   std::map<std::string, std::size_t> clients_from;  // how many have this home
-  std::map<std::string, std::size_t> open_from;     // sockets by origin, where their number is limited
+  OriginLimit open_from;                            // sockets
   HandshakeLimit handshakes;
   Newcomers newcomers;         // also relays without clients, and refused peers that still read why
   std::vector<Session*> live;  // by client: the connection that speaks for it, or null

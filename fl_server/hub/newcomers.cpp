@@ -54,4 +54,9 @@ std::optional<std::uint64_t> Newcomers::first_from(const std::string& origin) co
 
 std::uint64_t Newcomers::first_to_go() const { return *from_.at(crowded_origin()).begin(); }
 
+void OriginLimit::remove(const std::string& origin) {
+  const auto found = open_.find(origin);
+  if (found != open_.end() && --found->second == 0) open_.erase(found);
+}
+
 }  // namespace gradwire

@@ -2,6 +2,7 @@
 // another. Pure: no I/O.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -35,6 +36,21 @@ class Newcomers {
   std::map<std::uint64_t, std::string> origins_;
   std::map<std::string, std::set<std::uint64_t>> from_;
   std::set<std::pair<std::size_t, std::string>> crowds_;  // how many, from where
+};
+
+// A limit on the connections that are open at the same time from each origin.
+class OriginLimit {
+ public:
+  explicit OriginLimit(std::size_t most) : most_(most) {}  // 0: no limit
+
+  // Counts a connection. Returns true if its origin has too many now.
+  bool add(const std::string& origin) { return most_ > 0 && ++open_[origin] > most_; }
+  // Counts a connection out.
+  void remove(const std::string& origin);
+
+ private:
+  std::size_t most_;
+  std::map<std::string, std::size_t> open_;
 };
 
 }  // namespace gradwire

@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "fl_server/access/server_identity.h"
+#include "fl_server/hub/hub.h"
 #include "fl_server/hub/newcomers.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/relay/relay_local.h"
@@ -29,7 +31,10 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kServerAwayMs = 500;  // for clients whose server is away
 constexpr milliseconds kLastWords{20'000};    // for a server that is away after a goodbye
 constexpr std::size_t kMostClients = 1 << 16;
-constexpr std::size_t kMostNewcomers = 1024;           // that have not said who they are
+constexpr std::size_t kMostNewcomers = 1024;    // that have not said who they are
+constexpr std::size_t kMostKnown = 4096;        // addresses of clients that it remembers
+constexpr std::uint32_t kClientsOfSite = 1000;  // for the limits of handshakes
+constexpr std::uint32_t kCrowdedRetryMs = 1000;
 constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // for the server to take them
 
 class Relay final : public RelayRun, public SocketLayerHandler, public FrameHandler, public LocalOwner {
@@ -38,6 +43,8 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
       : options_(options),
         counts_{.tally = options.tally != nullptr ? *options.tally : unwatched_, .staging = {}},
         sockets_(std::move(sockets)),
+        open_from_(options.most_from_address),
+        handshakes_(options.handshakes),
         back_off_(options.back_off_base, options.back_off_cap, options.jitter_seed),
         last_contact_(sockets_->now()),
         next_try_(last_contact_) {
@@ -66,12 +73,16 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void local_left(Local& local, const std::string& why) override;
   void erase(std::uint32_t channel) override {
     newcomers_.remove(channel);
+    open_from_.remove(origin_of(locals_.at(channel)->connection().peer()));
     locals_.erase(channel);
   }
 
  private:
+  bool wants(const std::string& peer) override;
   void on_accepted(std::unique_ptr<Socket> socket) override;
   void send_newcomer_away();
+  void close_newcomer(std::uint64_t channel, Ending ending);
+  void limit_origin(Local& local);
   void on_turned_away() override {
     counts_.tally.end(Ending::kTurnedAway);
     if (!newcomers_.empty()) send_newcomer_away();
@@ -105,6 +116,9 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
   std::uint32_t channels_ = 0;                              // so far: none is used twice
   Newcomers newcomers_;                                     // by channel
+  OriginLimit open_from_;
+  HandshakeLimit handshakes_;
+  std::set<std::string> known_;  // origins from which clients were let into the run
 
   // The connection to the server.
   std::unique_ptr<Connection> upstream_;
@@ -136,6 +150,15 @@ void Relay::local_left(Local& local, const std::string& why) {
         ") is disconnected: " + why);
 }
 
+bool Relay::wants(const std::string& peer) {
+  const std::string origin = origin_of(peer);
+  if (handshakes_.take(origin, known_.contains(origin), sockets_->now())) return true;
+  counts_.tally.end(Ending::kFromOneOrigin);
+  log(LogLine::warning("too many handshakes begin, the last one from " + origin +
+                       ": its connection is closed"));
+  return false;
+}
+
 void Relay::on_accepted(std::unique_ptr<Socket> socket) {
   const bool is_full = newcomers_.size() >= kMostNewcomers || counts_.open + 1 >= sockets_->most_sockets();
   if (is_full && !newcomers_.empty()) send_newcomer_away();
@@ -149,15 +172,31 @@ void Relay::on_accepted(std::unique_ptr<Socket> socket) {
   local->connection().pause_reading(paused_);
   said_short_ = false;
   if (!joined_) local->connection().refuse("this relay has no server at the moment", false, kServerAwayMs);
+  limit_origin(*local);
+}
+
+// Closes the oldest newcomer from an address that has too many connections.
+void Relay::limit_origin(Local& local) {
+  const std::string origin = origin_of(local.connection().peer());
+  if (!open_from_.add(origin)) return;
+  log(LogLine::warning("more than " + std::to_string(options_.most_from_address) + " connections come from " +
+                       origin + ": the oldest that has not said who it is makes room"));
+  const std::uint64_t oldest = *newcomers_.first_from(origin);  // this one, if there is no other
+  if (oldest != local.channel()) return close_newcomer(oldest, Ending::kFromOneOrigin);
+  counts_.tally.end(Ending::kFromOneOrigin);
+  local.connection().refuse("too many connections come from " + origin, false, kCrowdedRetryMs);
 }
 
 void Relay::send_newcomer_away() {
-  const auto channel = static_cast<std::uint32_t>(newcomers_.first_to_go());
   log(LogLine::warning("too many connections do not say who they are, most come from " +
                        newcomers_.crowded_origin() + ": the oldest of them makes room"));
+  close_newcomer(newcomers_.first_to_go(), Ending::kCrowded);
+}
+
+void Relay::close_newcomer(std::uint64_t channel, Ending ending) {
   newcomers_.remove(channel);
-  counts_.tally.end(Ending::kCrowded);
-  locals_.at(channel)->connection().close("");
+  counts_.tally.end(ending);
+  locals_.at(static_cast<std::uint32_t>(channel))->connection().close("");
 }
 
 // ---- the server ----
@@ -264,7 +303,11 @@ Status Relay::pass_down(Local& local) {
     pass_round(local);
     return Unit{};
   }
-  if (parcel_.prefix.type == FrameType::kStart) local.connection().set_max_payload(max_payload_);
+  if (parcel_.prefix.type == FrameType::kStart) {
+    local.connection().set_max_payload(max_payload_);
+    if (known_.size() >= kMostKnown) known_.erase(known_.begin());
+    known_.insert(origin_of(local.connection().peer()));
+  }
   if (parcel_.prefix.type != FrameType::kError) {
     local.connection().send(parcel_.for_channel(0));
     return Unit{};
@@ -408,6 +451,7 @@ void run_relay(const RelayOptions& options) {
                                   "gradwire-server enroll NAME --relay OUT");
   RelayOptions known = options;
   known.credentials = open_identity(options.identity, "");
+  known.handshakes = handshake_rates(kClientsOfSite);
   Relay(known, secure_relay(listen_on_tcp(options.listen), options.identity, options.log)).run();
 }
 

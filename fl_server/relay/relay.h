@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "fl_server/hub/rate_limit.h"
 #include "fl_server/net/connection.h"
 #include "proto/secure/login.h"
 
@@ -34,6 +36,9 @@ struct RelayOptions {
   std::optional<Credentials> credentials;  // for the server; run_relay() takes them from the identity
   std::uint64_t jitter_seed = std::random_device{}();  // of the back-off
   bool handle_signals = true;
+  std::uint32_t most_from_address = 0;  // connections of clients; 0: no limit
+  // Handshakes of clients. run_relay() sets them if there is an identity.
+  HandshakeRates handshakes{};
   Tally* tally = nullptr;  // where it counts; null: nobody watches
   Log log;                 // one line; may be empty
 };

@@ -56,5 +56,19 @@ TEST(Newcomers, NobodyIsForgottenWhoeverComesAndGoes) {
   }
 }
 
+TEST(OriginLimit, CountsTheConnectionsOfEachOrigin) {
+  OriginLimit limit(2);
+  EXPECT_FALSE(limit.add("a"));
+  EXPECT_FALSE(limit.add("a"));
+  EXPECT_FALSE(limit.add("b"));
+  EXPECT_TRUE(limit.add("a"));
+  limit.remove("a");
+  limit.remove("a");
+  EXPECT_FALSE(limit.add("a"));
+  limit.remove("one that was never added");
+  OriginLimit none(0);
+  for (int k = 0; k < 100; ++k) EXPECT_FALSE(none.add("a"));
+}
+
 }  // namespace
 }  // namespace gradwire

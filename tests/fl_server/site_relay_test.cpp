@@ -128,6 +128,10 @@ TEST_F(SiteRelayTest, SaysWhatIsWrongInOneLine) {
   expect_refusal("gradwire-server",
                  {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--give-up-after-ms", "5"}, 2,
                  "--give-up-after-ms is for a relay: give the address of its server, --upstream");
+  expect_refusal(
+      "gradwire-server",
+      {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--connections-per-address", "5"}, 2,
+      "--connections-per-address is for a relay: a server has --set server.connections_per_address=N");
   expect_refusal("gradwire-server", {"--upstream", "here", "--listen", "127.0.0.1:0"}, 2,
                  "--upstream here: write it as HOST:PORT, as in 127.0.0.1:7000");
 }

@@ -12,6 +12,7 @@
 
 #include "proto/secure/certificates.h"
 #include "tests/processes/process_fixture.h"
+#include "tests/support/fake_client.h"
 
 namespace gradwire {
 namespace {
@@ -45,6 +46,29 @@ class IdentityProcess : public ProcessTest {
  private:
   int commands_ = 0;
 };
+
+TEST_F(IdentityProcess, ARelayClosesConnectionsOfAHandshakeFlood) {
+  init("identity", kClients);
+  ASSERT_EQ(run("gradwire-server",
+                {"enroll", "site", "--identity", "identity", "--relay", "site", "--host", "127.0.0.1"})
+                .code,
+            0);
+  Process relay(
+      "gradwire-server",
+      {"--upstream", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--state", "relay", "--identity", "site"},
+      folder.path() / "relay.log");
+  const fs::path relay_address = folder.path() / "relay" / "address";
+  ASSERT_TRUE(eventually([&] { return fs::exists(relay_address); })) << relay.log();
+  std::string where;
+  std::ifstream(relay_address) >> where;
+  const auto is_limited = [&] {
+    for (int k = 0; k < 100; ++k) ::close(connect_to(where));
+    return relay.log().find("too many handshakes begin, the last one from 127.0.0.1") != std::string::npos;
+  };
+  EXPECT_TRUE(eventually(is_limited)) << relay.log();
+  relay.kill(SIGTERM);
+  EXPECT_EQ(relay.wait(), 0) << relay.log();
+}
 
 TEST_F(IdentityProcess, ARunBehindARelayGoesOnAfterTheServerWasKilled) {
   write_config();
