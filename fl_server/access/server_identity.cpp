@@ -34,6 +34,7 @@ std::shared_ptr<TlsServer> open_server(const fs::path& folder, TlsVersion least,
   return server;
 }
 
+constexpr std::size_t kHandshakes = 4096;  // that may wait; more would take longer than their peers wait
 constexpr std::chrono::days kWarnBefore{14}, kWarnEvery{1};
 
 // What to say of a certificate that ends soon; empty: nothing.
@@ -125,7 +126,8 @@ ServerIdentity::ServerIdentity(const fs::path& folder, TlsVersion least, Log log
       log_(std::move(log)) {}
 
 std::unique_ptr<SocketLayer> ServerIdentity::secure(std::unique_ptr<SocketLayer> sockets) {
-  return filtered(std::move(sockets), {[tls = tls_] { return tls->accept(); }, {}, renewing(tls_, log_)});
+  return filtered(std::move(sockets),
+                  {[tls = tls_] { return tls->accept(); }, {}, renewing(tls_, log_), kHandshakes});
 }
 
 std::unique_ptr<SocketLayer> secure_relay(std::unique_ptr<SocketLayer> sockets, const fs::path& folder,
@@ -136,7 +138,7 @@ std::unique_ptr<SocketLayer> secure_relay(std::unique_ptr<SocketLayer> sockets, 
       std::make_shared<TlsClient>(TrustedServer{{}, realm}, TlsVersion::k13, certificate_in(folder));
   return filtered(std::move(sockets), {[server] { return server->accept(); },
                                        [client](const std::string& host) { return client->connect(host); },
-                                       renewing(server, std::move(log))});
+                                       renewing(server, std::move(log)), kHandshakes});
 }
 
 }  // namespace gradwire

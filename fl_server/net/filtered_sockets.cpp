@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <utility>
 #include <vector>
 
+#include "fl_server/net/handshake_worker.h"
 #include "proto/wire/address.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/frame.h"
@@ -15,14 +17,17 @@ namespace {
 constexpr std::size_t kArrivingBytes = 64 * 1024;       // of one read from the socket below
 constexpr std::size_t kRecordBytes = 16 * 1024;         // that TLS encrypts at a time
 constexpr std::size_t kTakenBytes = 16 * kRecordBytes;  // of one write
+constexpr std::size_t kHandshakeBytes = kRecordBytes;   // that wait for the thread of handshakes
 constexpr int kReadsWithoutPlain = 16;  // of one read(): a peer may send what is for the filter alone
 
 class FilteredSocket final : public Socket, private SocketHandler {
  public:
+  // `worker`: for the handshake; null: it runs on this thread.
   FilteredSocket(SocketLayer& layer, std::vector<std::byte>& arriving, std::unique_ptr<Socket> below,
-                 std::unique_ptr<StreamFilter> filter, bool accepted)
+                 std::unique_ptr<StreamFilter> filter, bool accepted, HandshakeWorker* worker)
       : layer_(layer),
         arriving_(arriving),
+        worker_(worker),
         below_(std::move(below)),
         filter_(std::move(filter)),
         fresh_(accepted) {}
@@ -37,6 +42,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
   Moved read(std::span<std::byte> to) override {
     std::size_t done = 0;
     for (int k = 0; !has_failed(); ++k) {
+      if (is_away()) return some(done);
       const Result<std::size_t> got = filter_->read(to.subspan(done));
       if (!got) {
         refuse(got.error().message);
@@ -44,7 +50,8 @@ class FilteredSocket final : public Socket, private SocketHandler {
       }
       done += *got;
       if (done == to.size() || k == kReadsWithoutPlain) return some(done);
-      const Moved moved = below_->read(arriving_);
+      const Moved moved =
+          below_->read(std::span(arriving_).first(shakes_hands_apart() ? kHandshakeBytes : arriving_.size()));
       if (moved.got != Got::kSome) {
         if (done > 0) return some(done);
         if (moved.got == Got::kFailed) why_ = below_->failure();
@@ -57,14 +64,14 @@ class FilteredSocket final : public Socket, private SocketHandler {
 
   void pause_reading(bool pause) override {
     paused_ = pause;
-    below_->pause_reading(pause);
+    below_->pause_reading(pause || is_away());
     read_again();
   }
 
   Moved write(std::span<const std::span<const std::byte>> pieces) override {
     flush();
     if (has_failed()) return {failed_, 0};
-    if (!filter_->ready() || !filter_->outgoing().empty()) return {Got::kNothing, 0};
+    if (!is_ready() || !filter_->outgoing().empty()) return {Got::kNothing, 0};
     std::size_t taken = 0;
     record_.clear();
     for (std::span<const std::byte> piece : pieces) {
@@ -93,17 +100,18 @@ class FilteredSocket final : public Socket, private SocketHandler {
 
   void want_write() override {
     wants_write_ = true;
-    if (filter_->ready()) arm();
+    if (is_ready()) arm();
   }
   std::string failure() const override { return why_; }
   void end_writing() override {
-    filter_->end();
+    if (!is_away()) filter_->end();
     ends_ = true;
     flush();
   }
   void close() override {
     if (!below_->is_open()) return;
     if (!ends_ && !has_failed()) end_writing();
+    if (is_away()) *alive_ = false;  // the worker need not begin
     below_->close();
   }
   bool is_open() const override { return below_->is_open(); }
@@ -118,7 +126,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
   }
   // What the filter holds cannot be seen on the socket below.
   void read_again() {
-    if (!below_->is_open() || paused_ || again_ || !filter_->has_plain()) return;
+    if (!below_->is_open() || paused_ || again_ || is_away() || !filter_->has_plain()) return;
     again_ = true;
     layer_.post([this, alive = alive_] {
       if (!*alive) return;
@@ -129,7 +137,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
   void on_writable() override {
     armed_ = false;
     flush();
-    const bool free = has_failed() || (filter_->ready() && filter_->outgoing().empty());
+    const bool free = has_failed() || (is_ready() && filter_->outgoing().empty());
     if (free && below_->is_open() && std::exchange(wants_write_, false)) handler_->on_writable();
   }
   void arm() {
@@ -138,11 +146,40 @@ class FilteredSocket final : public Socket, private SocketHandler {
 
   void take(std::span<const std::byte> arrived) {
     if (std::exchange(fresh_, false) && arrived.size() >= 4 && has_magic(arrived)) return tell_plain_peer();
-    const Status status = filter_->feed(arrived);
+    if (shakes_hands_apart()) return hand_over(arrived);
+    was_fed(filter_->feed(arrived));
+  }
+  void was_fed(const Status& status) {
     flush();  // also what tells the peer why
     if (!status) return refuse(status.error().message);
     if (filter_->ready() && wants_write_) arm();
   }
+
+  // ---- the handshake on the thread of the worker, which has the filter meanwhile ----
+
+  bool is_away() const { return filter_ == nullptr; }
+  bool is_ready() const { return !is_away() && filter_->ready(); }
+  bool shakes_hands_apart() const { return worker_ != nullptr && !filter_->ready(); }
+  // Nothing is read until take_back(): what else arrives waits in the socket below.
+  void hand_over(std::span<const std::byte> arrived) {
+    HandshakeStep step{std::move(filter_), {arrived.begin(), arrived.end()}, alive_, {}};
+    step.done = [this, &layer = layer_, alive = alive_](HandshakeStep done) {
+      layer.post([this, alive, done = std::make_shared<HandshakeStep>(std::move(done))] {
+        if (*alive) take_back(*done);
+      });
+    };
+    if (worker_->submit(step)) return below_->pause_reading(true);
+    filter_ = std::move(step.filter);
+    refuse("too many handshakes wait for this process; come back later");
+  }
+  void take_back(HandshakeStep& step) {
+    filter_ = std::move(step.filter);
+    if (ends_) filter_->end();
+    was_fed(step.status);
+    below_->pause_reading(paused_);
+    if (!paused_) on_readable();
+  }
+
   // A peer without a filter gets an answer that it can read.
   void tell_plain_peer() {
     const std::string frame = error_frame(
@@ -159,7 +196,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
     if (const Status status = filter_->write(plain); !status) refuse(status.error().message);
   }
   void flush() {
-    if (!below_->is_open()) return;
+    if (!below_->is_open() || is_away()) return;
     for (auto bytes = filter_->outgoing(); !bytes.empty(); bytes = filter_->outgoing()) {
       const Moved moved = below_->write(std::span(&bytes, 1));
       if (moved.got == Got::kNothing) return arm();
@@ -178,21 +215,25 @@ class FilteredSocket final : public Socket, private SocketHandler {
 
   SocketLayer& layer_;
   std::vector<std::byte>& arriving_;  // shared by all sockets of the layer: used inside one call
+  HandshakeWorker* const worker_;     // may be null
   const std::unique_ptr<Socket> below_;
-  const std::unique_ptr<StreamFilter> filter_;
-  std::vector<std::byte> record_;  // small pieces that are written together
+  std::unique_ptr<StreamFilter> filter_;  // null while the worker has it
+  std::vector<std::byte> record_;         // small pieces that are written together
   SocketHandler* handler_ = nullptr;
   std::string why_;
   bool fresh_;               // nothing has arrived, and the peer began the connection
   Got failed_ = Got::kSome;  // else kFailed or kRefused
   bool paused_ = false, again_ = false, wants_write_ = false, armed_ = false, ends_ = false;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for jobs that outlive this object
+  // For jobs that outlive this object.
+  const std::shared_ptr<std::atomic<bool>> alive_ = std::make_shared<std::atomic<bool>>(true);
 };
 
 class FilteredSockets final : public SocketLayer, private SocketLayerHandler {
  public:
   FilteredSockets(std::unique_ptr<SocketLayer> below, Filters filters)
-      : below_(std::move(below)), filters_(std::move(filters)) {}
+      : below_(std::move(below)), filters_(std::move(filters)) {
+    if (filters_.handshakes_apart > 0) worker_ = std::make_unique<HandshakeWorker>(filters_.handshakes_apart);
+  }
 
   std::string address() const override { return below_->address(); }
   SteadyTime now() const override { return below_->now(); }
@@ -215,7 +256,7 @@ class FilteredSockets final : public SocketLayer, private SocketLayerHandler {
   std::unique_ptr<Socket> wrap(std::unique_ptr<Socket> socket, std::unique_ptr<StreamFilter> filter,
                                bool accepted) {
     return std::make_unique<FilteredSocket>(*below_, arriving_, std::move(socket), std::move(filter),
-                                            accepted);
+                                            accepted, accepted ? worker_.get() : nullptr);
   }
   void on_accepted(std::unique_ptr<Socket> socket) override {
     handler_->on_accepted(filters_.accept ? wrap(std::move(socket), filters_.accept(), true)
@@ -233,6 +274,7 @@ class FilteredSockets final : public SocketLayer, private SocketLayerHandler {
   const Filters filters_;
   std::vector<std::byte> arriving_ = std::vector<std::byte>(kArrivingBytes);
   SocketLayerHandler* handler_ = nullptr;
+  std::unique_ptr<HandshakeWorker> worker_;  // may be null; destroyed before the sockets that it wakes
 };
 
 }  // namespace

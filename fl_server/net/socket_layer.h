@@ -90,7 +90,8 @@ class SocketLayer {
   // Begins a connection to HOST:PORT. Reads and writes give kNothing until it is established, and kFailed
   // when it cannot be.
   virtual Result<std::unique_ptr<Socket>> connect(const std::string& address) = 0;
-  // Calls `job` soon, from inside wait(), after the call that is running now.
+  // Calls `job` soon, from inside wait(), after the call that is running now. Any thread may call it on the
+  // sockets of the operating system.
   virtual void post(std::function<void()> job) = 0;
   // Works until done() or the deadline. Before the deadline, done() is asked first.
   virtual void wait(SteadyTime deadline, const std::function<bool()>& done) = 0;

@@ -175,7 +175,7 @@ TEST_F(SecureServer, NoOtherClientTakesANumberUntilItsOwnerIsRevoked) {
 
 class SecureQuarantine : public SecureServer {
  protected:
-  SecureQuarantine() { quarantine = {.first = milliseconds(400), .longest = std::chrono::hours(1)}; }
+  SecureQuarantine() { quarantine = {.first = milliseconds(1000), .longest = std::chrono::hours(1)}; }
 };
 
 TEST_F(SecureQuarantine, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
@@ -185,8 +185,8 @@ TEST_F(SecureQuarantine, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
     ASSERT_EQ(peer.trouble(), "");
     EXPECT_NE(error_in(log_in(peer, stranger, stranger)), "");
   }
-  EXPECT_TRUE(logged("127.0.0.1 misbehaved 3 times and is kept out for 400 ms"));
-  turn_for(milliseconds(450));
+  EXPECT_TRUE(logged("127.0.0.1 misbehaved 3 times and is kept out for 1000 ms"));
+  turn_for(milliseconds(1050));
   for (int k = 0; k < 3; ++k) {
     Peer peer(hub->address(), *tls_, work_);
     const auto welcome = log_in(peer, a, a);
@@ -195,7 +195,7 @@ TEST_F(SecureQuarantine, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
     EXPECT_TRUE(peer.connection().write(hello(a)));  // out of place
     EXPECT_TRUE(peer.read(work_));
   }
-  EXPECT_TRUE(logged("'a' misbehaved 3 times and is kept out for 400 ms"));
+  EXPECT_TRUE(logged("'a' misbehaved 3 times and is kept out for 1000 ms"));
   Peer kept_out(hub->address(), *tls_, work_), other(hub->address(), *tls_, work_);
   const auto refusal = log_in(kept_out, a, a);
   ASSERT_TRUE(refusal);
