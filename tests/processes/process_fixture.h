@@ -75,7 +75,8 @@ class ProcessTest : public ::testing::Test {
     std::vector<std::string> arguments = {"run.toml", "--listen", address, "--state", "state"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     Process server("gradwire-server", arguments, folder.path() / "server.log");
-    EXPECT_TRUE(eventually([&] { return fs::exists(state() / "address") || server.ended(); })) << server.log();
+    EXPECT_TRUE(eventually([&] { return fs::exists(state() / "address") || server.ended(); }))
+        << server.log();
     if (took_ms != nullptr)
       *took_ms =
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count();
