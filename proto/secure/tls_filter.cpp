@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <ctime>
 #include <new>
+#include <string>
 #include <utility>
 
 namespace gradwire {
@@ -153,16 +154,20 @@ TlsFilter::~TlsFilter() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_R
 
 void TlsFilter::note_message(int is_written, int, int type, const void* bytes, std::size_t size, SSL*,
                              void* filter) {
-  if (is_written == 0 && type == SSL3_RT_HANDSHAKE && size > 0 &&
-      *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE)
-    ++static_cast<TlsFilter*>(filter)->key_updates_;
+  if (is_written != 0 || type != SSL3_RT_HANDSHAKE || size == 0 ||
+      *static_cast<const unsigned char*>(bytes) != SSL3_MT_KEY_UPDATE)
+    return;
+  auto& self = *static_cast<TlsFilter*>(filter);
+  ++self.key_updates_;
+  // OpenSSL would use all that has arrived, thousands of changes, in one call.
+  if (!self.check_key_updates()) empty(self.in_, self.in_at_);
 }
 
 // New keys are due after hundreds of GB. A peer that asks for them all the time makes this end compute.
 Status TlsFilter::check_key_updates() const {
   if (key_updates_ <= kMostKeyUpdates + arrived_ / kBytesOfAKey) return Unit{};
   return Error{std::string("the ") + (end_ == End::kServer ? "client" : "server") +
-               " changes its keys again and again"};
+               " changes its keys again and again (" + std::to_string(key_updates_) + " times)"};
 }
 
 Status TlsFilter::feed(std::span<const std::byte> arrived) {
