@@ -8,7 +8,6 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kCrowdedRetryMs = 1000;
 constexpr std::chrono::minutes kLongestOfOrigin{1};
 // Handshakes: beyond two of each client at once, and beyond all clients once in so many seconds.
 constexpr double kRefusedChannels = 1000;  // at once, of a relay that opens too many

@@ -38,6 +38,9 @@ class Newcomers {
   std::set<std::pair<std::size_t, std::string>> crowds_;  // how many, from where
 };
 
+// When peers that are refused because too many come from their origin may try again.
+inline constexpr std::uint32_t kCrowdedRetryMs = 1000;
+
 // A limit on the connections that are open at the same time from each origin.
 class OriginLimit {
  public:

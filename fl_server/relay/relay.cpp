@@ -31,10 +31,9 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kServerAwayMs = 500;  // for clients whose server is away
 constexpr milliseconds kLastWords{20'000};    // for a server that is away after a goodbye
 constexpr std::size_t kMostClients = 1 << 16;
-constexpr std::size_t kMostNewcomers = 1024;    // that have not said who they are
-constexpr std::size_t kMostKnown = 4096;        // addresses of clients that it remembers
-constexpr std::uint32_t kClientsOfSite = 1000;  // for the limits of handshakes
-constexpr std::uint32_t kCrowdedRetryMs = 1000;
+constexpr std::size_t kMostNewcomers = 1024;           // that have not said who they are
+constexpr std::size_t kMostKnown = 4096;               // addresses of clients that it remembers
+constexpr std::uint32_t kClientsOfSite = 1000;         // for the limits of handshakes
 constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // for the server to take them
 
 class Relay final : public RelayRun, public SocketLayerHandler, public FrameHandler, public LocalOwner {
