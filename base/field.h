@@ -37,7 +37,7 @@ inline constexpr std::size_t kMaxListLength = 64;
 constexpr std::string_view idle_if(bool is_idle, std::string_view by) { return is_idle ? by : ""; }
 
 // The places where a key has an effect: everywhere, in simulations, or where clients are processes.
-enum class Place : std::uint8_t { kAny, kMemory, kNetwork };
+enum class RunIn : std::uint8_t { kAny, kMemory, kNetwork };
 
 struct Rules {
   double low = 0, high = kNoLimit;
@@ -56,7 +56,7 @@ struct Rules {
   // ("run.evaluate_every"). Empty: this one has an effect. A run warns about such a key if its file has it.
   std::string_view idle_by = {};
   bool monitored = false;  // run.monitor reads it, so it is not idle in a run with the monitor
-  Place place = Place::kAny;
+  RunIn place = RunIn::kAny;
   void (*check)(const std::string& path, const std::string& text) = nullptr;  // throws ConfigError(path)
 };
 

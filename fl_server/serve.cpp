@@ -335,7 +335,7 @@ Served serve(const ServeOptions& given) {
     throw locate(loaded, ConfigError("run.monitor",
                                      "a server sees neither the clients' data nor f*; write "
                                      "monitor = false, or simulate with gradwire run"));
-  for (const std::string& key : keys_of(Place::kMemory, loaded))
+  for (const std::string& key : keys_of(RunIn::kMemory, loaded))
     options.log(
         LogLine::warning(key + " has no effect at a server; it is for simulations with gradwire run"));
   const bool config_is_good = claim(options.state, loaded.experiment.name);

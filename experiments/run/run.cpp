@@ -263,7 +263,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   Progress progress(name, plan.experiment.run.rounds, request.verbosity, request.log);
   for (const std::string& warning : plan.warnings) progress.note(LogLine::warning(warning));
   if (!is_networked(request.transport))
-    for (const std::string& key : keys_of(Place::kNetwork, loaded))
+    for (const std::string& key : keys_of(RunIn::kNetwork, loaded))
       progress.note(LogLine(key + " has no effect in memory; it is for clients over a network"));
   for (const LeftRun& left : folder.cleared())
     progress.note(

@@ -58,7 +58,7 @@ std::vector<IdleParameter> idle_parameters(const Experiment& e) {
   return idle;
 }
 
-std::vector<std::string> keys_of(Place place, const LoadedExperiment& loaded) {
+std::vector<std::string> keys_of(RunIn place, const LoadedExperiment& loaded) {
   std::vector<std::string> paths;
   each_field(loaded.experiment,
              [&](const auto&, const KeySection& section, const Field& field, bool has_default) {

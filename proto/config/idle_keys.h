@@ -17,6 +17,6 @@ std::vector<std::string> idle_keys(const LoadedExperiment& loaded);
 std::vector<IdleParameter> idle_parameters(const Experiment& e);
 
 // Returns the paths of the keys that have an effect at `place` alone and not their default.
-std::vector<std::string> keys_of(Place place, const LoadedExperiment& loaded);
+std::vector<std::string> keys_of(RunIn place, const LoadedExperiment& loaded);
 
 }  // namespace gradwire

@@ -115,7 +115,7 @@ struct ClientsSection {
         {.or_number = true,
          .note = "none; asynchronous methods: 1",
          .quiet = true,
-         .place = Place::kMemory,
+         .place = RunIn::kMemory,
          .check = check_seconds});
   }
 };
@@ -248,7 +248,7 @@ struct ServerSection {
     visit("overlap", self.overlap,
           "over TCP: clients send what is final of a compressed gradient while they compute the rest, where "
           "method and compressor allow it (docs/wire.md); needs zstd = \"off\"",
-          {.place = Place::kNetwork});
+          {.place = RunIn::kNetwork});
     visit("mirrors", self.mirrors,
           "the server keeps a copy of each client's state, to restore clients that lost it; "
           "`auto`: over a network, and when faults.wiped is above 0",
@@ -257,14 +257,14 @@ struct ServerSection {
           "what a committed round survives: the death of the server, or also a loss of power (slower: "
           "every round waits for the disk); `auto`: \"power\" where the server could not give a client its "
           "state back, else \"process\"",
-          {.may_change = true, .place = Place::kNetwork});
+          {.may_change = true, .place = RunIn::kNetwork});
     visit("join_deadline_ms", self.join_deadline_ms,
           "milliseconds that a server which is started waits for its clients: until all have joined, or, "
           "in a run that goes on, until as many are back as its first request needs",
-          {.low = 1, .may_change = true, .place = Place::kNetwork});
+          {.low = 1, .may_change = true, .place = RunIn::kNetwork});
     visit("tls_min", self.tls_min,
           "the oldest version of TLS that clients may speak, where the server has an --identity",
-          {.words = kTlsVersions, .may_change = true, .place = Place::kNetwork});
+          {.words = kTlsVersions, .may_change = true, .place = RunIn::kNetwork});
     visit("norm_limit", self.norm_limit,
           "the largest Euclidean norm of a reply, all of its parts together; 0: none",
           {.quiet = true, .may_change = true});
@@ -275,25 +275,25 @@ struct ServerSection {
     visit("quarantine_s", self.quarantine_s,
           "seconds that a peer which misbehaves again and again is kept out at most: from its third offence "
           "on, a second at first, then twice as long each time; 0: nobody is kept out",
-          {.quiet = true, .may_change = true, .place = Place::kNetwork});
+          {.quiet = true, .may_change = true, .place = RunIn::kNetwork});
     visit("connections_per_address", self.connections_per_address,
           "connections from one address (of IPv6 one /64) at a time; 0: as many as from all addresses",
-          {.quiet = true, .may_change = true, .place = Place::kNetwork});
+          {.quiet = true, .may_change = true, .place = RunIn::kNetwork});
     visit(
         "min_bytes_per_second", self.min_bytes_per_second,
         "a connection is closed that brings less of a message than this for half a minute, or takes less of "
         "one for a minute",
-        {.low = 1, .quiet = true, .may_change = true, .place = Place::kNetwork});
+        {.low = 1, .quiet = true, .may_change = true, .place = RunIn::kNetwork});
     visit("staging_budget", self.staging_budget,
           "bytes of replies that may arrive at the same time, from all clients; the server reads no further "
           "reply until there is room for it",
-          {.quiet = true, .may_change = true, .place = Place::kNetwork});
+          {.quiet = true, .may_change = true, .place = RunIn::kNetwork});
     visit(
         "zerocopy", self.zerocopy,
         "the system sends long requests from where they lie (MSG_ZEROCOPY), with one copy for all clients in "
         "place of one for each; for fast networks, without TLS. Where the system copies all the same, as to "
         "clients on this machine, the server goes on as without",
-        {.quiet = true, .may_change = true, .place = Place::kNetwork});
+        {.quiet = true, .may_change = true, .place = RunIn::kNetwork});
   }
 };
 
@@ -302,14 +302,14 @@ struct FaultsSection {
   bool shuffle = false;
 
   static void fields(auto& self, auto&& visit) {
-    const Rules share{.high = 1, .high_open = true, .quiet = true, .place = Place::kMemory};
+    const Rules share{.high = 1, .high_open = true, .quiet = true, .place = RunIn::kMemory};
     visit("lost_replies", self.lost_replies, "share of the replies that are lost", share);
     visit("lost_requests", self.lost_requests, "share of the requests that are lost", share);
     visit("duplicates", self.duplicates, "share of the messages that arrive twice", share);
     visit("crashes", self.crashes, "chance that a client crashes and forgets its last proposal", share);
     visit("wiped", self.wiped, "chance that a client comes back with nothing", share);
     visit("shuffle", self.shuffle, "replies arrive in random order",
-          {.quiet = true, .place = Place::kMemory});
+          {.quiet = true, .place = RunIn::kMemory});
   }
 };
 

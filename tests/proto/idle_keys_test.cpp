@@ -86,8 +86,8 @@ TEST(IdleKeys, NameThePlConstantUnlessTheStepIsTheorysOrTheRunIsMonitored) {
 }
 
 TEST(IdleKeys, AreNamedWhereOnlyAnotherProgramReadsThem) {
-  EXPECT_EQ(keys_of(Place::kMemory, parse(kGood)), Lines{});
-  EXPECT_EQ(keys_of(Place::kNetwork, parse(kGood)), Lines{});
+  EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood)), Lines{});
+  EXPECT_EQ(keys_of(RunIn::kNetwork, parse(kGood)), Lines{});
   Overrides simulated = {"clients.seconds=0.5"},
             served = {"server.durability=power", "server.tls_min=TLS1.2", "server.zstd=off",
                       "server.overlap=true",     "server.zerocopy=true",  "server.staging_budget=1MB"};
@@ -98,19 +98,19 @@ TEST(IdleKeys, AreNamedWhereOnlyAnotherProgramReadsThem) {
   }
   Lines expected = faults;
   expected.insert(expected.begin(), "clients.seconds");
-  EXPECT_EQ(keys_of(Place::kMemory, parse(kGood, simulated)), expected);
-  EXPECT_EQ(keys_of(Place::kMemory, parse(kGood, {"faults.shuffle=true"})), Lines{"faults.shuffle"});
-  EXPECT_EQ(keys_of(Place::kNetwork, parse(kGood, simulated)), Lines{});
+  EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood, simulated)), expected);
+  EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood, {"faults.shuffle=true"})), Lines{"faults.shuffle"});
+  EXPECT_EQ(keys_of(RunIn::kNetwork, parse(kGood, simulated)), Lines{});
   Lines limits;
   for (const char* limit :
        {"join_deadline_ms", "quarantine_s", "connections_per_address", "min_bytes_per_second"}) {
     served.push_back("server." + std::string(limit) + "=7");
     limits.push_back("server." + std::string(limit));
   }
-  EXPECT_EQ(keys_of(Place::kNetwork, parse(kGood, served)),
+  EXPECT_EQ(keys_of(RunIn::kNetwork, parse(kGood, served)),
             (Lines{"server.overlap", "server.durability", limits[0], "server.tls_min", limits[1], limits[2],
                    limits[3], "server.staging_budget", "server.zerocopy"}));
-  EXPECT_EQ(keys_of(Place::kMemory, parse(kGood, served)), Lines{});
+  EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood, served)), Lines{});
 }
 
 // What a run writes down can be run again without warnings about it.
