@@ -1,21 +1,19 @@
 // The work folders of runs that were killed, or failed, before they had results.
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <thread>
 
 #include "experiments/support/child_process.h"
 #include "experiments/support/results_dir.h"
 #include "tests/support/data_files.h"
+#include "tests/support/process.h"
 #include "tests/support/run_program.h"
 
 namespace gradwire {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::chrono_literals;
 
 class LeftRuns : public ::testing::Test {
  protected:
@@ -99,17 +97,7 @@ TEST_F(LeftRuns, AreListedWithWhatTheyHold) {
   EXPECT_TRUE(all.ends_with("\n" + said.out)) << all;
 }
 
-template <class Done>
-bool wait_until(const Done& done) {
-  for (const auto deadline = std::chrono::steady_clock::now() + 30s;
-       std::chrono::steady_clock::now() < deadline;) {
-    if (done()) return true;
-    std::this_thread::sleep_for(5ms);
-  }
-  return false;
-}
-
-constexpr const char* kConfig = R"([problem]
+constexpr const char* kLongRun = R"([problem]
 kind = "quadratic"
 dim = 10
 [clients]
@@ -124,7 +112,7 @@ evaluate_every = 10
 
 // A run of a name is killed while one of another name lives; a third run then begins in the same folder.
 TEST_F(LeftRuns, OfAKilledProcessAreRemovedWhileAnotherRunLives) {
-  folder_.write("long.toml", kConfig);
+  folder_.write("long.toml", kLongRun);
   const auto start = [&](const std::string& name) {
     return ChildProcess("gradwire", program("gradwire"),
                         {"run", (folder_.path() / "long.toml").string(), "--out", (results() / name).string(),
@@ -137,12 +125,12 @@ TEST_F(LeftRuns, OfAKilledProcessAreRemovedWhileAnotherRunLives) {
   ChildProcess killed = start("killed"), alive = start("alive");
   const fs::path left = work_of(killed, "killed"), used = work_of(alive, "alive");
   for (const auto& [folder, name] : {std::pair{left, "killed"}, {used, "alive"}})
-    ASSERT_TRUE(wait_until([&] {
+    ASSERT_TRUE(eventually([&] {
       return fs::exists(folder / "metrics.csv") && lines_of(read_file(folder / "metrics.csv")).size() > 3 &&
              fs::exists(results() / ("." + std::string(name) + ".checkpoint") / "metrics.csv");
     })) << folder;
   killed.signal(SIGKILL);
-  ASSERT_TRUE(wait_until([&] { return killed.ended().has_value(); }));
+  ASSERT_TRUE(eventually([&] { return killed.ended().has_value(); }));
   EXPECT_TRUE(fs::exists(left));
   const auto listed = run_gradwire(folder_.path(), {"list", "runs"});
   EXPECT_NE(listed.out.find(left.filename().string()), std::string::npos) << listed.out;
@@ -161,7 +149,7 @@ TEST_F(LeftRuns, OfAKilledProcessAreRemovedWhileAnotherRunLives) {
   EXPECT_TRUE(fs::exists(results() / ".killed.checkpoint"));
   EXPECT_TRUE(fs::exists(used / "metrics.csv"));
   alive.signal(SIGINT);
-  ASSERT_TRUE(wait_until([&] { return alive.ended().has_value(); }));
+  ASSERT_TRUE(eventually([&] { return alive.ended().has_value(); }));
   EXPECT_TRUE(fs::exists(results() / "alive/summary.json")) << alive.last_line();
 }
 

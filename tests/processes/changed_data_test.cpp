@@ -12,7 +12,7 @@
 namespace gradwire {
 namespace {
 
-constexpr const char* kEndless = "run.rounds=100000000";
+constexpr const char* kManyRounds = "run.rounds=100000000";
 
 class ChangedDataTest : public ProcessTest {
  protected:
@@ -52,7 +52,7 @@ class ChangedDataTest : public ProcessTest {
     for (std::uint32_t k = 0; k < kClients; ++k) clients.push_back(start(k, source(k)));
   }
   void begin(const std::function<std::string(std::uint32_t)>& source) {
-    server.emplace(start_server({"--set", kEndless}));
+    server.emplace(start_server({"--set", kManyRounds}));
     of_clients = address;
     if (behind_relay) {
       relay.emplace(
@@ -122,11 +122,11 @@ TEST_F(ChangedDataTest, RefusesItAfterARestartOfTheServerAndNotInANewRun) {
   kill(*server);
   kill(clients[0]);
   write(file_of(0), rows(0, 0.25));
-  server = restart_server({"--set", kEndless});
+  server = restart_server({"--set", kManyRounds});
   expect_refused(0, file_of(0));
   kill(*server);
   for (Process* client : {&clients[1], &clients[2]}) kill(*client);
-  server = restart_server({"--set", kEndless, "--no-resume"});
+  server = restart_server({"--set", kManyRounds, "--no-resume"});
   start_all(file_of);
   wait_for_rows();
 }
@@ -174,12 +174,12 @@ TEST_F(ChangedDataTest, TakesAnUnknownHashOnceAndKeepsItInTheStateFolder) {
   forget_hashes(state());
   kill(clients[1]);
   write(file_of(1), rows(1, 0.25));
-  server = restart_server({"--set", kEndless});
+  server = restart_server({"--set", kManyRounds});
   clients[1] = start(1, file_of(1));
   wait_for_rows();
   stop();
   kill(clients[1]);
-  server = restart_server({"--set", kEndless});
+  server = restart_server({"--set", kManyRounds});
   write(file_of(1), rows(1));
   expect_refused(1, file_of(1));
 }
@@ -205,7 +205,7 @@ TEST_F(ChangedDataTest, EndsALivingClientWhoseFileChangedBetweenRuns) {
   begin(file_of);
   kill(*server);
   write(file_of(1), rows(1, 0.25));
-  server = restart_server({"--set", kEndless, "--no-resume"});
+  server = restart_server({"--set", kManyRounds, "--no-resume"});
   EXPECT_EQ(clients[1].wait(), 2) << clients[1].log();
   EXPECT_NE(clients[1].log().find("the samples have changed since this client joined with them"),
             std::string::npos)
