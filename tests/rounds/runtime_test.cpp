@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fl_client/stoppable_oracle.h"
+#include "rounds/memo_oracle.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/algorithms/federation.h"
 
@@ -90,6 +91,19 @@ TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
     }
     oracle.stops_next = false;
   }
+}
+
+TEST(MemoOracle, ForgetsAnEvaluationThatWasStopped) {
+  const testing::Federation<double> federation(3, 9);
+  Counting inner(*federation.oracles[1]);
+  MemoOracle<double> oracle(inner);
+  const std::vector<double> first(inner.dim(), 0.5), second(inner.dim(), -0.25);
+  oracle.evaluate(first);
+  inner.stops_next = true;
+  EXPECT_THROW(oracle.evaluate(second), OracleStopped);
+  std::vector<double> got(inner.dim()), want(inner.dim());
+  EXPECT_EQ(oracle.loss_and_gradient(second, {}, got), inner.loss_and_gradient(second, {}, want));
+  EXPECT_EQ(got, want);
 }
 
 TEST(ClientRuntime, AMeasurementIsTheLossOfAnEvaluationWithoutItsGradient) {
