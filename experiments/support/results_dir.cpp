@@ -101,20 +101,18 @@ ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
 }
 
 // Makes a folder of this process's number. A kept folder may have that number too, or that of a living
-// process in another container that shares the folder of results. And another process may take the new one
-// for left as long as it has no lock.
+// process in another container that shares the folder of results. The folder gets its name once it is locked:
+// another process would take it for left.
 void ResultsDir::make_work_folder() {
   constexpr std::int64_t kNumbers = 1'000'000'000;  // more than there are processes
+  const std::string start = "." + target_.filename().string();
   for (std::int64_t number = getpid();; number += kNumbers) {
-    work_ =
-        target_.parent_path() / ("." + target_.filename().string() + kUnfinished + std::to_string(number));
-    if (!fs::create_directory(work_)) continue;
-    try {
-      lock_.emplace(work_);
-      return;
-    } catch (const std::invalid_argument&) {
-      if (fs::exists(work_)) throw;
-    }
+    const fs::path made = target_.parent_path() / (start + ".starting-" + std::to_string(number));
+    work_ = target_.parent_path() / (start + kUnfinished + std::to_string(number));
+    if (fs::exists(fs::symlink_status(work_)) || !fs::create_directory(made)) continue;
+    lock_.emplace(made);
+    fs::rename(made, work_);
+    return;
   }
 }
 

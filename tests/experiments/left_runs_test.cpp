@@ -97,6 +97,26 @@ TEST_F(LeftRuns, AreListedWithWhatTheyHold) {
   EXPECT_TRUE(all.ends_with("\n" + said.out)) << all;
 }
 
+TEST_F(LeftRuns, ThatBeginTogetherLeaveEachOtherAlone) {
+  folder_.write("short.toml",
+                "[problem]\nkind = \"quadratic\"\ndim = 3\n[clients]\ncount = 2\n[algorithm]\nname = \"gd\"\n"
+                "step_size = 0.001\n[run]\nrounds = 2\n");
+  for (int turn = 0; turn < 5; ++turn) {
+    std::vector<std::pair<std::string, ChildProcess>> runs;
+    for (int k = 0; k < 8; ++k) {
+      const std::string name = "run" + std::to_string(8 * turn + k);
+      runs.emplace_back(name, ChildProcess("gradwire", program("gradwire"),
+                                           {"run", (folder_.path() / "short.toml").string(), "--out",
+                                            (results() / name).string(), "--set", "name=" + name},
+                                           folder_.path() / (name + ".log")));
+    }
+    for (auto& [name, run] : runs) {
+      ASSERT_TRUE(eventually([&] { return run.ended().has_value(); }));
+      EXPECT_TRUE(fs::exists(results() / name / "summary.json")) << run.last_line();
+    }
+  }
+}
+
 constexpr const char* kLongRun = R"([problem]
 kind = "quadratic"
 dim = 10

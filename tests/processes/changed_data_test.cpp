@@ -1,4 +1,5 @@
 // A client that comes back to its run with other data.
+#include <algorithm>
 #include <csignal>
 #include <functional>
 #include <gtest/gtest.h>
@@ -203,13 +204,25 @@ TEST_F(ChangedDataTest, LooksAtTheShareOfTheClientAlone) {
 // A client that is still there joins a new run from memory, and reads its file again when the run begins.
 TEST_F(ChangedDataTest, EndsALivingClientWhoseFileChangedBetweenRuns) {
   begin(file_of);
+  std::uint32_t first = 0;  // it has the same number in the new run, and sends the same Join
+  const auto joined_first = [&](std::uint32_t k) {
+    const std::vector<std::string> lines = lines_of(clients[k].log());
+    return std::ranges::count_if(
+        lines, [](const std::string& line) { return line.find("joined as client 0 ") != std::string::npos; });
+  };
+  while (joined_first(first) == 0) ++first;
   kill(*server);
-  write(file_of(1), rows(1, 0.25));
+  for (std::uint32_t k = 0; k < kClients; ++k)
+    if (k != first) kill(clients[k]);
+  write(file_of(first), rows(first, 0.25));
   server = restart_server({"--set", kManyRounds, "--no-resume"});
-  EXPECT_EQ(clients[1].wait(), 2) << clients[1].log();
-  EXPECT_NE(clients[1].log().find("the samples have changed since this client joined with them"),
+  ASSERT_TRUE(eventually([&] { return joined_first(first) == 2; })) << clients[first].log();
+  for (std::uint32_t k = 0; k < kClients; ++k)
+    if (k != first) clients[k] = start(k, file_of(k));
+  EXPECT_EQ(clients[first].wait(), 2) << clients[first].log();
+  EXPECT_NE(clients[first].log().find("the samples have changed since this client joined with them"),
             std::string::npos)
-      << clients[1].log();
+      << clients[first].log();
 }
 
 TEST_F(ChangedDataTest, RefusesALetterThatDiffers) {
