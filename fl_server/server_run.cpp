@@ -227,6 +227,7 @@ class RealRun final : public ServerRun {
         takes_sums(*setup_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
     WatchedTransport<Real> transport(hub, context_, start, sums, registry_, tally_);
     // The first snapshot of a large model takes a while. From here on clients know that the run has begun.
+    durable_.refresh_about();
     do_beside(hub, [this] { durable_.begin(std::random_device{}()); });
     tally_.rounds.set(plan_.experiment.run.rounds);
     tally_progress();
@@ -249,6 +250,7 @@ class RealRun final : public ServerRun {
       if (!share.empty() && options_.log) options_.log(share);
       summary.kernels = kernels(hub.table());
       summary.processes = processes(hub.table());
+      durable_.refresh_about();
       do_beside(hub, [&] {
         write_model<Real>(disk_, "model.bin", half_->model());
         clients.finish();

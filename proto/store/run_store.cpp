@@ -152,7 +152,7 @@ template <class Real>
 std::shared_ptr<typename RunStore<Real>::Snapshot> RunStore<Real>::new_snapshot(RunStage stage,
                                                                                 Outcome outcome) const {
   const auto snapshot = std::make_shared<Snapshot>();
-  snapshot->about = ask_about_ ? ask_about_() : about_;
+  snapshot->about = about_;
   snapshot->ledger = save_ledger(ledger_);
   snapshot->stage = {static_cast<char>(stage), static_cast<char>(outcome)};
   return snapshot;
@@ -237,6 +237,7 @@ void RunStore<Real>::snapshot_beside() {
   background_->wait();
   if (const auto failed = std::exchange(beside_->failed, std::nullopt); failed && note_)
     note_(LogLine::warning("a snapshot was not written, the journal grows: " + failed->message));
+  refresh_about();
   const auto snapshot = new_snapshot(RunStage::kRounds);
   copying_ = snapshot;
   records_since_ = bytes_since_ = 0;

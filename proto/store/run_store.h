@@ -87,8 +87,12 @@ class RunStore {
   // Is called before each snapshot is written: makes durable what a snapshot relies on. Another thread may
   // call it while the rounds go on.
   void before_snapshots(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
-  // Sets what the next snapshots ask for `about`, in place of the text that the constructor got.
+  // Sets what commit() asks for the `about` of its snapshots, in place of the text that the constructor got.
+  // begin() and end(), which may run on another thread, do not ask: call refresh_about() before them.
   void ask_about(std::function<std::string()> about) { ask_about_ = std::move(about); }
+  void refresh_about() {
+    if (ask_about_) about_ = ask_about_();
+  }
   // Of a server: to be called before the first round of this process, of a new run or of a recovered one.
   // Tickets that an earlier process issued are never issued again, even if no record names them. Ticket
   // numbers of a recovered run skip ahead by `jump`, a random number: after two starts from copies of one
@@ -126,7 +130,7 @@ class RunStore {
   const SnapshotsAlone alone_;
   ServerHalf<Real>& half_;
   Ledger& ledger_;
-  const std::string about_;
+  std::string about_;
   std::function<std::string()> ask_about_;  // may be empty
   const SnapshotPolicy policy_;
   const Log note_;

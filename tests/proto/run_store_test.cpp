@@ -196,6 +196,7 @@ TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
   store.begin();
   EXPECT_EQ(saved_about(), "first");
   store.ask_about([] { return std::string("second"); });
+  store.refresh_about();
   store.end(RunStage::kOver, Outcome::kFinished);
   EXPECT_EQ(saved_about(), "second");
 }
