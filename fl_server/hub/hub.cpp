@@ -143,6 +143,13 @@ bool Hub::Impl::is_late(const Session& session, const Session* other) const {
          other->ordinal() >= session.ordinal();
 }
 
+// Returns whether two relays bring the same Hello of a client: somebody on the way sends the bytes of one of
+// them twice.
+bool Hub::Impl::is_copy(const Session& session, const Session* other) const {
+  return other != nullptr && other->same_process(session) && other->ordinal() == session.ordinal() &&
+         other->relay() != nullptr && session.relay() != nullptr && other->relay() != session.relay();
+}
+
 // A new connection speaks for the client: tells the old one and disconnects it. For good, if the old one is
 // of another process: else two processes would replace each other again and again.
 void Hub::Impl::replace(ClientId client, Session& session) {
@@ -173,6 +180,13 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   Result<ClientId> client = table.assign(who, part_index, part_count, keeps);
   if (!client) return client;
   if (ended && farewells.count(*client) == 0) return Error{"the run is over"};
+  for (Session* const other : {live[*client], coming[*client]}) {
+    if (!is_copy(session, other)) continue;
+    // The relay comes back with a new connection; the copy of the old one does not.
+    for (Session* const relay : {other->relay(), session.relay()})
+      relay->refuse(Ending::kReplaced, "what it sends arrives twice; connect again", false);
+    return Error{"what its relay sends arrives twice"};
+  }
   if (is_late(session, live[*client]) || is_late(session, coming[*client])) {
     session.refuse(Ending::kReplaced, "there is a newer connection of this process", false);
     return Error{"it is late"};

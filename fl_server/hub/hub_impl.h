@@ -43,6 +43,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   void compare_kernels(ClientId client) const;
   void replace(ClientId client, Session& session);
   void set_connected(ClientId client, bool is);
+  bool is_copy(const Session& session, const Session* other) const;
   bool is_late(const Session& session, const Session* other) const;
   Status come_again(ClientId client, Session& session);
   Session& add_session();

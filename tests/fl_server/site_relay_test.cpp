@@ -198,6 +198,32 @@ TEST_F(TrunkTest, ARelayThatIsLostLosesAllItsClientsAndTheyComeBackByAnotherWay)
   EXPECT_EQ(next().kind, Kind::kJoined);
 }
 
+TEST_F(TrunkTest, RelaysThatBringTheSameHelloConnectAgain) {
+  open();
+  FakeClient relay = join(), copy = join();
+  wire::Hello hello;
+  hello.set_protocol(kWireVersion);
+  hello.set_client_name("a");
+  hello.set_process(7);
+  hello.set_connection(1);
+  const std::string frame = on_channel(control_frame(FrameType::kHello, hello), 1);
+  relay.send(frame);
+  ASSERT_TRUE(relay.read_message());
+  copy.send(frame);
+  for (FakeClient* each : {&relay, &copy}) {
+    const auto refusal = each->read_refusal();
+    ASSERT_TRUE(refusal);
+    EXPECT_FALSE(refusal->fatal());
+    EXPECT_EQ(refusal->message(), "what it sends arrives twice; connect again");
+  }
+  FakeClient again = join();
+  hello.set_connection(2);
+  again.send(on_channel(control_frame(FrameType::kHello, hello), 1));
+  const auto welcome = again.read_message();
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->prefix.type, FrameType::kWelcome);
+}
+
 TEST_F(TrunkTest, MessagesOfUnknownChannelsAreDropped) {
   open();
   FakeClient relay = begin_behind_relay();
