@@ -14,7 +14,7 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char *kUnfinished = ".unfinished-", *kLock = "lock";
+constexpr const char *kUnfinished = ".unfinished-", *kStarting = ".starting-", *kLock = "lock";
 
 std::string text_of_key(const std::vector<TomlEntry>& entries, std::string_view section,
                         std::string_view key) {
@@ -36,12 +36,15 @@ void check_target(const fs::path& target, const std::string& name) {
     throw UsageError(shown + ": holds the results of '" + there->name + "', not of '" + name + "'" + advice);
 }
 
-// Returns NAME of ".NAME.unfinished-PID", or an empty string for other names.
+// Returns NAME of ".NAME.unfinished-PID" and ".NAME.starting-PID", or an empty string for other names.
 std::string run_of(const std::string& folder) {
-  const std::size_t end = folder.rfind(kUnfinished), number = end + std::string_view(kUnfinished).size();
-  const bool is_one = folder.starts_with('.') && end != std::string::npos && number < folder.size() &&
-                      folder.find_first_not_of("0123456789", number) == std::string::npos;
-  return is_one && end > 1 ? folder.substr(1, end - 1) : "";
+  for (const std::string_view mark : {kUnfinished, kStarting}) {
+    const std::size_t end = folder.rfind(mark), number = end + mark.size();
+    const bool is_one = folder.starts_with('.') && end != std::string::npos && number < folder.size() &&
+                        folder.find_first_not_of("0123456789", number) == std::string::npos;
+    if (is_one && end > 1) return folder.substr(1, end - 1);
+  }
+  return "";
 }
 
 }  // namespace
@@ -101,18 +104,25 @@ ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
 }
 
 // Makes a folder of this process's number. A kept folder may have that number too, or that of a living
-// process in another container that shares the folder of results. The folder gets its name once it is locked:
-// another process would take it for left.
+// process in another container that shares the folder of results. Another process may remove the folder as
+// long as it has no lock, which costs another attempt; the folder gets its name once it is locked.
 void ResultsDir::make_work_folder() {
   constexpr std::int64_t kNumbers = 1'000'000'000;  // more than there are processes
+  constexpr int kAttempts = 10;
+  int failed = 0;
   const std::string start = "." + target_.filename().string();
   for (std::int64_t number = getpid();; number += kNumbers) {
-    const fs::path made = target_.parent_path() / (start + ".starting-" + std::to_string(number));
+    const fs::path made = target_.parent_path() / (start + kStarting + std::to_string(number));
     work_ = target_.parent_path() / (start + kUnfinished + std::to_string(number));
     if (fs::exists(fs::symlink_status(work_)) || !fs::create_directory(made)) continue;
-    lock_.emplace(made);
-    fs::rename(made, work_);
-    return;
+    try {
+      lock_.emplace(made);
+      fs::rename(made, work_);
+      return;
+    } catch (const std::exception&) {
+      lock_.reset();
+      if (++failed == kAttempts) throw;
+    }
   }
 }
 
