@@ -88,7 +88,7 @@ class ClientSession::Impl {
   std::string told_;  // the experiment as the server sent it
   Experiment experiment_;
   std::optional<Part> part_;           // read when it is needed, freed once the worker has its own form of it
-  std::optional<std::uint64_t> hash_;  // of the samples that the Join is about; absent: not read, or none
+  std::optional<std::uint64_t> hash_;  // the hash in the Join; absent: no samples, or not read yet
   std::string join_;                   // the frame; empty: not made yet
 
   // Of the Start.

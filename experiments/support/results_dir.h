@@ -32,7 +32,7 @@ std::string checkpoint_name(const std::string& run);
 struct LeftRun {
   std::filesystem::path folder;
   std::string run;              // the name of the folder that its results would have got
-  bool is_kept = false;         // of a run that failed, else of one that was killed
+  bool is_kept = false;         // the run failed; false: it was killed
   bool has_checkpoint = false;  // --resume continues the run
 };
 // Returns those in the folder `results`, in order of their names; none if it cannot be read.

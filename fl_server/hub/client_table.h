@@ -28,7 +28,7 @@ struct ClientInfo {
   std::optional<double> convexity;              // mu_i
   std::optional<double> sample_smoothness;      // L_s
   std::optional<double> sample_smoothness_max;  // L_sample_max
-  std::optional<std::uint64_t> data_hash;       // of the samples; absent if an earlier release joined
+  std::optional<std::uint64_t> data_hash;       // the hash of its samples; earlier releases send none
 
   // Returns whether a client that comes back has the data that it left with, as far as both say.
   bool same_data(const ClientInfo& other) const {

@@ -143,8 +143,7 @@ bool Hub::Impl::is_late(const Session& session, const Session* other) const {
          other->ordinal() >= session.ordinal();
 }
 
-// Returns whether two relays bring the same Hello of a client: somebody on the way sends the bytes of one of
-// them twice.
+// Returns whether two relays send the same Hello of a client. Then one connection is a copy of the other.
 bool Hub::Impl::is_copy(const Session& session, const Session* other) const {
   return other != nullptr && other->same_process(session) && other->ordinal() == session.ordinal() &&
          other->relay() != nullptr && session.relay() != nullptr && other->relay() != session.relay();

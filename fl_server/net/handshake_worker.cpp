@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-// Where rounds and handshakes share a processor, rounds get most of it.
+// Gives rounds most of a processor that they share with handshakes.
 void lower_priority() {
 #ifdef __linux__  // elsewhere the priority is that of all threads
   constexpr int kNicer = 5;
