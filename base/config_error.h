@@ -1,17 +1,17 @@
 #pragma once
 
-#include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "base/bad_input.h"
 
 namespace gradwire {
 
 // A value of the experiment file that cannot be used. `key` is its dotted path ("algorithm.compressor");
 // whoever knows the file puts FILE:LINE in front. what() is the message without the key.
-class ConfigError : public std::runtime_error {
+class ConfigError : public BadInput {
  public:
-  ConfigError(std::string key, const std::string& message)
-      : std::runtime_error(message), key_(std::move(key)) {}
+  ConfigError(std::string key, const std::string& message) : BadInput(message), key_(std::move(key)) {}
   const std::string& key() const { return key_; }
 
  private:

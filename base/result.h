@@ -2,6 +2,7 @@
 // throwing is not an option.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -9,9 +10,14 @@
 
 namespace gradwire {
 
+enum class ErrorKind : std::uint8_t {
+  kInvalid,  // the bytes, the file or the request is wrong: a retry fails again
+  kSystem,   // the disk, the network or the system failed: a retry may succeed
+};
+
 struct Error {
-  std::string message;     // one line
-  bool of_system = false;  // the disk or the system failed, not the data: a retry may succeed
+  std::string message;  // one line
+  ErrorKind kind = ErrorKind::kInvalid;
 };
 
 template <class T>

@@ -5,16 +5,17 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "base/bad_input.h"
 
 namespace gradwire {
 
 // A data file or its description is unusable. what() is one line: "FILE:LINE: what is wrong; what to do".
-class DataError : public std::runtime_error {
+class DataError : public BadInput {
  public:
-  using std::runtime_error::runtime_error;
+  using BadInput::BadInput;
 };
 
 struct Dataset {

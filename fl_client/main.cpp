@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
-#include <new>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -23,7 +21,6 @@
 namespace {
 
 using gradwire::kBadUsage;
-using gradwire::kFailed;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -132,16 +129,11 @@ int main_of(int argc, char** argv) {
       return logger.fail("--id '" + options.name + "': " + good.error().message, kBadUsage);
     gradwire::run_client(options);
     return 0;
-  } catch (const gradwire::DataError& error) {
-    return logger.fail(error.what(), kBadUsage);
   } catch (const gradwire::ClientRefused& error) {
     return logger.fail(error.what(), kBadUsage);
-  } catch (const std::invalid_argument& error) {
-    return logger.fail(error.what(), kBadUsage);
-  } catch (const std::bad_alloc&) {
-    return logger.fail("there is not enough memory", kFailed);
-  } catch (const std::exception& error) {
-    return logger.fail(error.what(), kFailed);
+  } catch (...) {
+    const gradwire::Failure failure = gradwire::current_failure();
+    return logger.fail(failure.what, failure.code);
   }
 }
 

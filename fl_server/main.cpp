@@ -8,14 +8,12 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "engine/dataset.h"
 #include "fl_server/identity_commands.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/serve.h"
@@ -301,16 +299,9 @@ int main_of(int argc, char** argv) {
     if (!is_relay) return run(options, logger);
     run_watched_relay(relay, options.metrics);
     return 0;
-  } catch (const gradwire::ExperimentError& error) {
-    return logger.fail(error.what(), kBadUsage);
-  } catch (const gradwire::DataError& error) {
-    return logger.fail(error.what(), kBadUsage);
-  } catch (const std::invalid_argument& error) {
-    return logger.fail(error.what(), kBadUsage);
-  } catch (const std::bad_alloc&) {
-    return logger.fail("there is not enough memory", kFailed);
-  } catch (const std::exception& error) {
-    return logger.fail(error.what(), kFailed);
+  } catch (...) {
+    const gradwire::Failure failure = gradwire::current_failure();
+    return logger.fail(failure.what, failure.code);
   }
 }
 

@@ -152,7 +152,7 @@ class Serving {
 
  private:
   [[noreturn]] void fail(const Error& error) const {
-    if (error.of_system) throw std::runtime_error(error.message);
+    if (error.kind == ErrorKind::kSystem) throw std::runtime_error(error.message);
     throw ExperimentError(options_.state.string() + ": " + error.message);
   }
 
@@ -191,11 +191,12 @@ class Serving {
       if (outcome == Outcome::kStopped)
         hub.abandon("the server was stopped; the run goes on when it is back", false, kBackSoonMs);
       return outcome;
+    } catch (const BadInput& error) {
+      // A wrong experiment stays wrong; with other clients the same run may be right.
+      hub.abandon(std::string("the server ended the run: ") + error.what(), !begun, kBackSoonMs);
+      throw;
     } catch (const std::exception& error) {
-      // A wrong experiment or wrong data stay wrong; a missing client may still come.
-      const bool in_vain = !begun && (dynamic_cast<const ExperimentError*>(&error) != nullptr ||
-                                      dynamic_cast<const DataError*>(&error) != nullptr);
-      hub.abandon(std::string("the server ended the run: ") + error.what(), in_vain, kBackSoonMs);
+      hub.abandon(std::string("the server ended the run: ") + error.what(), false, kBackSoonMs);
       throw;
     }
   }

@@ -39,7 +39,7 @@ class OpenedFile {
 };
 
 Error system_error(const std::filesystem::path& file, const char* what) {
-  return {file.string() + ": cannot be " + what + ": " + std::strerror(errno), true};
+  return {file.string() + ": cannot be " + what + ": " + std::strerror(errno), ErrorKind::kSystem};
 }
 
 bool write_both(int fd, std::span<const std::byte> front, std::span<const std::byte> back) {
@@ -164,7 +164,7 @@ Status replace_file(const std::filesystem::path& file, std::span<const std::byte
 }
 
 Error file_error(const std::filesystem::path& file, const Error& error) {
-  return {file.string() + ": " + error.message, error.of_system};
+  return {file.string() + ": " + error.message, error.kind};
 }
 
 Status save_typed(const std::filesystem::path& file, NumberFormat format, NumberType type,

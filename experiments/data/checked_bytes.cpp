@@ -21,7 +21,7 @@ class FileChunks {
   // Nothing: the end.
   Result<std::string_view> next() {
     const ssize_t size = ::pread(file_, chunk_.data(), chunk_.size(), at_);
-    if (size < 0) return Error{std::strerror(errno), true};
+    if (size < 0) return Error{std::strerror(errno), ErrorKind::kSystem};
     at_ += size;
     return std::string_view(chunk_.data(), static_cast<std::size_t>(size));
   }
@@ -37,7 +37,7 @@ class FileChunks {
 Result<std::string> sha256_of(int file) {
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> state(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   if (state == nullptr || EVP_DigestInit_ex(state.get(), EVP_sha256(), nullptr) != 1)
-    return Error{"OpenSSL has no SHA-256 here", true};
+    return Error{"OpenSSL has no SHA-256 here", ErrorKind::kSystem};
   FileChunks chunks(file);
   for (;;) {
     const Result<std::string_view> chunk = chunks.next();

@@ -28,10 +28,10 @@ class OwnedFile {
  public:
   static Result<OwnedFile> open(const fs::path& path) {
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file < 0) return Error{path.string() + ": " + std::strerror(errno), true};
+    if (file < 0) return Error{path.string() + ": " + std::strerror(errno), ErrorKind::kSystem};
     OwnedFile owned(file);
     if (::flock(file, LOCK_EX | LOCK_NB) != 0)
-      return Error{path.string() + ": another process fetches it", true};
+      return Error{path.string() + ": another process fetches it", ErrorKind::kSystem};
     return owned;
   }
   OwnedFile(OwnedFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
@@ -45,11 +45,11 @@ class OwnedFile {
   }
   Status replace(std::string_view bytes) {
     if (::ftruncate(file_, 0) != 0 || ::lseek(file_, 0, SEEK_SET) != 0)
-      return Error{std::strerror(errno), true};
+      return Error{std::strerror(errno), ErrorKind::kSystem};
     while (!bytes.empty()) {
       const ssize_t written = ::write(file_, bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return Error{std::strerror(errno), true};
+      if (written < 0) return Error{std::strerror(errno), ErrorKind::kSystem};
       bytes.remove_prefix(static_cast<std::size_t>(written));
     }
     return Unit{};
@@ -90,20 +90,20 @@ class Fetching {
     if (std::error_code error; fs::exists(target_, error)) return check_target();
     std::error_code error;
     fs::create_directories(target_.parent_path(), error);
-    if (error) return Error{target_.parent_path().string() + ": " + error.message(), true};
+    if (error) return Error{target_.parent_path().string() + ": " + error.message(), ErrorKind::kSystem};
     part_ = beside(target_, ".part");
     Result<OwnedFile> opened = OwnedFile::open(part_);
     if (!opened) return opened.error();
     const bool was_begun = opened->size() > 0;
     if (was_begun) request_.say(name() + ": goes on after " + std::to_string(opened->size()) + " bytes");
     Status done = once(*opened);
-    if (!done && was_begun && !done.error().of_system) {
+    if (!done && was_begun && done.error().kind != ErrorKind::kSystem) {
       // What lay there may have been of something else.
       request_.say(name() + ": " + done.error().message + "; it is fetched anew");
       if (Status emptied = opened->replace(""); !emptied) return emptied;
       done = once(*opened);
     }
-    if (opened->size() == 0 || (!done && !done.error().of_system)) fs::remove(part_, error);
+    if (opened->size() == 0 || (!done && done.error().kind != ErrorKind::kSystem)) fs::remove(part_, error);
     // An empty folder would be taken for a data set.
     if (!done && target_.parent_path() != request_.folder) fs::remove(target_.parent_path(), error);
     return done;
@@ -114,15 +114,15 @@ class Fetching {
 
   Status check_target() {
     const int file = ::open(target_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return Error{target_.string() + ": " + std::strerror(errno), true};
+    if (file < 0) return Error{target_.string() + ": " + std::strerror(errno), ErrorKind::kSystem};
     const Result<std::string> sum = sha256_of(file);
     ::close(file);
-    if (!sum) return Error{target_.string() + ": " + sum.error().message, true};
+    if (!sum) return Error{target_.string() + ": " + sum.error().message, ErrorKind::kSystem};
     const std::string expected = expected_sum(file_, target_);
     if (!expected.empty() && *sum != expected)
       return Error{target_.string() + ": is there with another checksum, " + *sum + " and not " + expected +
                        "; remove it to fetch it again",
-                   true};
+                   ErrorKind::kSystem};
     request_.say(name() + ": is there, " + target_.string());
     return Unit{};
   }
@@ -141,25 +141,26 @@ class Fetching {
       if (request_.on_progress) request_.on_progress(name(), done, size);
     };
     if (::lseek(part.get(), 0, SEEK_END) < 0)
-      return Error{part_.string() + ": " + std::strerror(errno), true};
-    if (Status came = download(what); !came) return Error{came.error().message, true};
+      return Error{part_.string() + ": " + std::strerror(errno), ErrorKind::kSystem};
+    if (Status came = download(what); !came) return Error{came.error().message, ErrorKind::kSystem};
     if (file_.is_bzip2()) {
       const Result<std::string> plain = unpack_bzip2(part.get(), kMostBytes);
-      if (!plain) return Error{url_ + ": " + plain.error().message, plain.error().of_system};
+      if (!plain) return Error{url_ + ": " + plain.error().message, plain.error().kind};
       if (Status put = part.replace(*plain); !put)
-        return Error{part_.string() + ": " + put.error().message, true};
+        return Error{part_.string() + ": " + put.error().message, ErrorKind::kSystem};
     }
     const Result<std::string> sum = sha256_of(part.get());
-    if (!sum) return Error{part_.string() + ": " + sum.error().message, true};
+    if (!sum) return Error{part_.string() + ": " + sum.error().message, ErrorKind::kSystem};
     const std::string expected = expected_sum(file_, target_);
     if (!expected.empty() && *sum != expected)
       return Error{url_ + ": what came has the checksum " + *sum + " and not " + expected};
-    if (::fsync(part.get()) != 0) return Error{part_.string() + ": " + std::strerror(errno), true};
+    if (::fsync(part.get()) != 0)
+      return Error{part_.string() + ": " + std::strerror(errno), ErrorKind::kSystem};
     if (expected.empty())
       write_whole(beside(target_, ".sha256"), *sum + "  " + target_.filename().string() + "\n");
     std::error_code error;
     fs::rename(part_, target_, error);
-    if (error) return Error{target_.string() + ": " + error.message(), true};
+    if (error) return Error{target_.string() + ": " + error.message(), ErrorKind::kSystem};
     request_.say(
         name() + ": fetched, " + std::to_string(part.size()) + " bytes, " + target_.string() +
         (expected.empty() ? "; no checksum of it was known, and the one it has is kept beside it" : ""));

@@ -116,7 +116,7 @@ Status Checkpoint::prepare() {
 Status Checkpoint::copy(const fs::path& file) {
   const std::string name = file.filename().string(), draft = name + ".new";
   std::ifstream in(file, std::ios::binary);
-  if (!in) return Error{file.string() + ": cannot be read: " + std::strerror(errno), true};
+  if (!in) return Error{file.string() + ": cannot be read: " + std::strerror(errno), ErrorKind::kSystem};
   std::string block;
   const auto next = [&] {
     block.resize(kCopyBytes);

@@ -1,36 +1,23 @@
 #include "experiments/support/program.h"
 
-#include <exception>
-#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <unistd.h>
 
 #include "cluster/mpi_ranks.h"
-#include "engine/dataset.h"
 #include "experiments/support/results_dir.h"
-#include "proto/config/experiment_file.h"
+#include "proto/report/main_frame.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
 
 int exit_code_of(Logger& logger, const std::function<int()>& work) {
-  const auto complain = [&](const std::string& what, int code) {
-    logger.complain(what);
-    return code;
-  };
   try {
     return work();
-  } catch (const ExperimentError& error) {
-    return complain(error.what(), kBadUsage);
-  } catch (const DataError& error) {
-    return complain(error.what(), kBadUsage);
-  } catch (const UsageError& error) {
-    return complain(error.what(), kBadUsage);
-  } catch (const std::bad_alloc&) {
-    return complain("there is not enough memory", kFailed);
-  } catch (const std::exception& error) {
-    return complain(error.what(), kFailed);
+  } catch (...) {
+    const Failure failure = current_failure();
+    logger.complain(failure.what);
+    return failure.code;
   }
 }
 

@@ -4,18 +4,18 @@
 
 #include <filesystem>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/bad_input.h"
 #include "proto/store/folder_disk.h"
 
 namespace gradwire {
 
 // The command line asks for something that cannot be done; exit code 2. what() is one line.
-class UsageError : public std::runtime_error {
+class UsageError : public BadInput {
  public:
-  using std::runtime_error::runtime_error;
+  using BadInput::BadInput;
 };
 
 // What the config.toml of a folder of results says.

@@ -207,7 +207,7 @@ Status AllowList::admit(const Login& login) {
   try {
     return admit_one(login);
   } catch (const std::exception& error) {  // the disk
-    return Error{error.what(), true};
+    return Error{error.what(), ErrorKind::kSystem};
   }
 }
 

@@ -220,7 +220,7 @@ Status Session::proof(std::span<const std::byte> header) {
     std::memcpy(login.proof.token_mac.emplace().data(), message.token_mac().data(), login.nonce.size());
   }
   if (const Status admitted = owner_.gate()->admit(login); !admitted) {
-    const bool fatal = !admitted.error().of_system;
+    const bool fatal = admitted.error().kind != ErrorKind::kSystem;
     if (fatal) on_misbehaviour();  // no time to come back at: the answer will be the same
     refuse(Ending::kNotAdmitted, one_line(admitted.error().message), fatal);
     return Unit{};

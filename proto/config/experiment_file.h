@@ -6,19 +6,19 @@
 #include <functional>
 #include <map>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "base/bad_input.h"
 #include "proto/config/experiment.h"
 
 namespace gradwire {
 
 // The file, or a --set, cannot be used. what() is the whole line: "FILE:LINE: message" or "--set a.b:
 // message".
-class ExperimentError : public std::runtime_error {
+class ExperimentError : public BadInput {
  public:
-  using std::runtime_error::runtime_error;
+  using BadInput::BadInput;
 };
 
 struct TomlEntry;

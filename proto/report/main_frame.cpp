@@ -6,9 +6,12 @@
 #include <cstring>
 #include <initializer_list>
 #include <iostream>
+#include <new>
 #include <poll.h>
+#include <stdexcept>
 #include <unistd.h>
 
+#include "base/bad_input.h"
 #include "proto/report/logger.h"
 
 namespace gradwire {
@@ -45,6 +48,20 @@ void end_on_signal(int signal) {
   action.sa_handler = end_by;
   action.sa_flags = SA_RESETHAND | SA_NODEFER;
   ::sigaction(signal, &action, nullptr);
+}
+
+Failure current_failure() {
+  try {
+    throw;
+  } catch (const BadInput& error) {
+    return {error.what(), kBadUsage};
+  } catch (const std::invalid_argument& error) {
+    return {error.what(), kBadUsage};
+  } catch (const std::bad_alloc&) {
+    return {"there is not enough memory", kFailed};
+  } catch (const std::exception& error) {
+    return {error.what(), kFailed};
+  }
 }
 
 std::string flush_standard_output() {

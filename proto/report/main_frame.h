@@ -11,6 +11,14 @@ namespace gradwire {
 // error.
 int run_main(const std::string& program, int argc, char** argv, int (*work)(int argc, char** argv));
 
+// What the exception that is being handled tells the user, in one line, and the exit code it means: kBadUsage
+// for bad input, else kFailed. For catch blocks alone.
+struct Failure {
+  std::string what;
+  int code = 0;
+};
+Failure current_failure();
+
 // Writes out what standard output still holds. Returns why that, or an earlier write, failed; empty if all is
 // written or the reader has gone away.
 std::string flush_standard_output();

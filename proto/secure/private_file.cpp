@@ -80,7 +80,7 @@ Result<std::optional<std::string>> read_plain(const std::filesystem::path& file,
   const int error = errno;
   if (fd >= 0) ::close(fd);
   if (fd >= 0 && !is_file) return Error{file.string() + ": is not a file"};
-  if (size < 0) return Error{file.string() + ": " + std::strerror(error), true};
+  if (size < 0) return Error{file.string() + ": " + std::strerror(error), ErrorKind::kSystem};
   text.resize(static_cast<std::size_t>(size));
   return std::optional(std::move(text));
 }

@@ -91,7 +91,7 @@ class OpenFile {
 FolderDisk::FolderDisk(fs::path folder) : folder_(std::move(folder)) {}
 
 Error FolderDisk::failed(const std::string& name, const char* what) const {
-  return {(folder_ / name).string() + ": cannot be " + what + ": " + reason(), true};
+  return {(folder_ / name).string() + ": cannot be " + what + ": " + reason(), ErrorKind::kSystem};
 }
 
 Status FolderDisk::check_folder() {
@@ -105,7 +105,7 @@ Status FolderDisk::check_folder() {
       folder_.string() +
           ": is not the folder that it was (unmounted, moved or removed?); bring that one back, then "
           "start again: the run continues where it was",
-      true};
+      ErrorKind::kSystem};
 }
 
 int FolderDisk::open_draft(const std::string& name) const {

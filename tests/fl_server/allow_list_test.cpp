@@ -238,7 +238,7 @@ TEST_F(Allowed, ALoginNeverWaits) {
   EXPECT_EQ(refusal(login(known)), "") << "an enrolled client changes nothing";
   const Status status = list_.admit(login(fresh));
   ASSERT_FALSE(status);
-  EXPECT_TRUE(status.error().of_system) << "it may try again";
+  EXPECT_EQ(status.error().kind, ErrorKind::kSystem) << "it may try again";
   EXPECT_NE(status.error().message.find("it holds .turn"), std::string::npos) << status.error().message;
   ::close(turn);
   EXPECT_EQ(refusal(login(fresh)), "");
