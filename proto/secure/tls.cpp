@@ -46,8 +46,8 @@ void use_certificate(SSL_CTX* context, const fs::path& certificate, const fs::pa
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1)
     refuse_files(key.string() + ": is not the key of " + certificate.string() + ": " + openssl_reason());
 }
-bool has_expired(SSL_CTX* context) {
-  return X509_cmp_current_time(X509_get0_notAfter(SSL_CTX_get0_certificate(context))) < 0;
+bool has_expired(SSL_CTX* context, std::time_t now) {
+  return X509_cmp_time(X509_get0_notAfter(SSL_CTX_get0_certificate(context)), &now) < 0;
 }
 // Throws std::invalid_argument.
 void trust_authorities(SSL_CTX* context, const fs::path& file) {
@@ -75,6 +75,7 @@ struct TlsServer::Impl {
   TlsVersion least;
   fs::path client_ca;  // empty: peers need no certificate
   std::string realm;   // empty: any
+  WallClock now;
   bool is_foreign = false;
   SslContextPtr context;
   std::pair<fs::file_time_type, fs::file_time_type> changed;
@@ -87,7 +88,7 @@ struct TlsServer::Impl {
   SslContextPtr load() {
     SslContextPtr made = make_context(TLS_server_method(), least);
     use_certificate(made.get(), certificate, key);
-    if (has_expired(made.get()))
+    if (has_expired(made.get(), now()))
       refuse_files(certificate.string() + ": has expired; make a new one with gradwire-server renew");
     if (!realm.empty()) {
       const SignedBy signer = signer_of(certificate, realm);
@@ -113,12 +114,13 @@ struct TlsServer::Impl {
 };
 
 TlsServer::TlsServer(fs::path certificate, fs::path key, TlsVersion least, fs::path client_ca,
-                     std::string realm)
+                     std::string realm, WallClock now)
     : impl_(new Impl{std::move(certificate),
                      std::move(key),
                      least,
                      std::move(client_ca),
                      std::move(realm),
+                     std::move(now),
                      false,
                      nullptr,
                      {}}) {
@@ -133,7 +135,8 @@ std::unique_ptr<StreamFilter> TlsServer::accept() {
   // Sessions of the time before are not resumed, so that the peer sees the certificate, and that it has
   // ended.
   static constexpr unsigned char kExpired[] = "expired";
-  if (has_expired(impl_->context.get())) SSL_set_session_id_context(ssl.get(), kExpired, sizeof kExpired - 1);
+  if (has_expired(impl_->context.get(), impl_->now()))
+    SSL_set_session_id_context(ssl.get(), kExpired, sizeof kExpired - 1);
   return std::make_unique<TlsFilter>(std::move(ssl), TlsFilter::End::kServer);
 }
 
@@ -163,6 +166,7 @@ struct TlsClient::Impl {
   std::string pin;  // empty: the authorities of the context
   SslContextPtr context;
   SslSessionPtr session;  // the last one that a server gave
+  WallClock now;
 
   static Impl& of(const SSL* ssl) { return *static_cast<Impl*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl))); }
   // The root that came with the certificate is the pinned one: trusted like a root that is known.
@@ -186,15 +190,17 @@ struct TlsClient::Impl {
   }
 };
 
-TlsClient::TlsClient(const TrustedServer& trusted, TlsVersion least, const ClientCertificate& own)
+TlsClient::TlsClient(const TrustedServer& trusted, TlsVersion least, const ClientCertificate& own,
+                     WallClock now)
     : impl_(new Impl) {
+  impl_->now = std::move(now);
   impl_->pin = trusted.ca_pin;
   impl_->context = make_context(TLS_client_method(), least);
   SSL_CTX* const context = impl_->context.get();
   if (!trusted.ca_file.empty()) trust_authorities(context, trusted.ca_file);
   if (!own.certificate.empty()) {
     use_certificate(context, own.certificate, own.key);
-    if (has_expired(context))
+    if (has_expired(context, impl_->now()))
       refuse_files(own.certificate.string() + ": has expired; ask who signed it for a new one");
   }
   SSL_CTX_set_app_data(context, impl_.get());
@@ -207,6 +213,7 @@ TlsClient::~TlsClient() = default;
 std::unique_ptr<StreamFilter> TlsClient::connect(const std::string& host) {
   SslPtr ssl = make_ssl(impl_->context.get());
   SSL_set_connect_state(ssl.get());
+  X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl.get()), impl_->now());
   if (is_numeric(host)) {
     X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str());
   } else {

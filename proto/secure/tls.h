@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,6 +15,11 @@ namespace gradwire {
 
 enum class TlsVersion : std::uint8_t { k12, k13 };
 
+// Returns the seconds since 1970 that dates of certificates are compared with; tests have clocks of their
+// own.
+using WallClock = std::function<std::time_t()>;
+inline std::time_t time_now() { return std::time(nullptr); }
+
 // What the connections of one server share: its certificate and key. For one thread.
 class TlsServer {
  public:
@@ -21,7 +28,7 @@ class TlsServer {
   // they need none. `realm`: the fingerprint of the CA that clients trust by their tokens; empty: any. Throws
   // std::invalid_argument, one line that names the file.
   TlsServer(std::filesystem::path certificate, std::filesystem::path key, TlsVersion least = TlsVersion::k13,
-            std::filesystem::path client_ca = {}, std::string realm = {});
+            std::filesystem::path client_ca = {}, std::string realm = {}, WallClock now = time_now);
   ~TlsServer();
   TlsServer(const TlsServer&) = delete;
   TlsServer& operator=(const TlsServer&) = delete;
@@ -61,7 +68,7 @@ class TlsClient {
  public:
   // Throws std::invalid_argument, one line.
   explicit TlsClient(const TrustedServer& trusted, TlsVersion least = TlsVersion::k13,
-                     const ClientCertificate& own = {});
+                     const ClientCertificate& own = {}, WallClock now = time_now);
   ~TlsClient();
   TlsClient(const TlsClient&) = delete;
   TlsClient& operator=(const TlsClient&) = delete;
