@@ -1,15 +1,10 @@
 # cmake --install: programs, static libraries, headers, configs and a package file for find_package(gradwire).
 include(CMakePackageConfigHelpers)
 set(gradwire_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradwire")
-set(gradwire_include_dir "${CMAKE_INSTALL_INCLUDEDIR}/gradwire")
 
-install(TARGETS ${GRADWIRE_LIBRARIES} EXPORT gradwire ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        INCLUDES DESTINATION ${gradwire_include_dir})
 install(EXPORT gradwire NAMESPACE gradwire:: DESTINATION ${gradwire_cmake_dir} FILE gradwire-targets.cmake)
-
-set(gradwire_rooms base engine compressors algorithms rounds cluster proto fl_client fl_server experiments)
-foreach(room ${gradwire_rooms})
-  install(DIRECTORY ${room} DESTINATION ${gradwire_include_dir} FILES_MATCHING PATTERN "*.h")
+foreach(room base engine compressors algorithms rounds cluster proto fl_client fl_server experiments)
+  install(DIRECTORY ${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gradwire FILES_MATCHING PATTERN "*.h")
 endforeach()
 
 configure_package_config_file(cmake/gradwire-config.cmake.in gradwire-config.cmake INSTALL_DESTINATION ${gradwire_cmake_dir})
@@ -19,6 +14,6 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config-version.cmake" DESTINATION ${gradwire_cmake_dir})
 
 install(DIRECTORY experiments/configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gradwire/configs FILES_MATCHING PATTERN "*.toml")
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire PATTERN "*.dox" EXCLUDE)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire PATTERN "*.dox" EXCLUDE PATTERN "Doxyfile" EXCLUDE)
 install(FILES README.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/gradwire)

@@ -11,6 +11,7 @@ foreach(part server client)
           COMPONENT ${part} EXCLUDE_FROM_ALL)
   install(FILES packages/copyright CHANGELOG.md DESTINATION share/doc/${package} COMPONENT ${part} EXCLUDE_FROM_ALL)
   string(TOUPPER ${part} PART)
+  file(READ "${from}/description" CPACK_DEBIAN_${PART}_DESCRIPTION)
   set(CPACK_DEBIAN_${PART}_PACKAGE_NAME ${package})
   set(CPACK_DEBIAN_${PART}_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_${PART}_PACKAGE_CONTROL_EXTRA "${from}/postinst;${from}/prerm;${from}/postrm;${from}/conffiles")
@@ -36,16 +37,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS "systemd | systemd-standalone-sysusers")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # the first lines of these:
-set(CPACK_DEBIAN_SERVER_DESCRIPTION "federated learning: the server that owns the model
-Runs the rounds of one experiment with clients that connect over TLS and
-prove who they are, survives crashes of itself and of clients to the same
-bits, and shows what it does to Prometheus. With a hardened systemd unit,
-which the administrator enables.")
-set(CPACK_DEBIAN_CLIENT_DESCRIPTION "federated learning: the client that owns data
-Computes compressed gradients on data that never leave the machine, for a
-gradwire-server from which it gets all else. With a hardened systemd unit,
-which the administrator enables.")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # the first line of packages/*/description
 # A package is for any processor; GRADWIRE_MARCH=native is for this one.
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/gradwire_package_is_portable.cmake")
 set(CPACK_GRADWIRE_MARCH "${GRADWIRE_MARCH}")

@@ -5,8 +5,7 @@
     tools/check_layers.py --self-test   plants one violation of each kind and expects each to be found
 
 Checked: which room includes which, directly and through other headers; the includes that the pure rooms do not have;
-third-party includes in headers; #pragma once; cycles; the length of files; that files named in the documents exist. What a
-file uses and does not include: tools/check_names.py.
+third-party includes in headers; #pragma once; cycles; the length of files; that files named in the documents exist.
 """
 import contextlib
 import pathlib

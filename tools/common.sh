@@ -33,16 +33,15 @@ choose_compiler() {
 
 jobs() { nproc 2> /dev/null || sysctl -n hw.ncpu 2> /dev/null || echo 2; }
 
-# build_preset PRESET [TARGET...]: configures build/PRESET when that is new, older than the presets, or other options are
-# wanted ($GRADWIRE_CMAKE_ARGS), then builds ($GRADWIRE_JOBS at a time).
+# build_preset PRESET [TARGET...]: configures build/PRESET when that is new or older than the presets, then builds
+# ($GRADWIRE_JOBS at a time).
 build_preset() {
   local preset=$1
   shift
   local folder=$root/build/$preset
   choose_compiler || die "no C++ compiler (g++ >= $gcc_min or clang++ >= 15); run tools/setup"
-  if [ ! -f "$folder/build.ninja" ] || [ "$root/CMakePresets.json" -nt "$folder/build.ninja" ] ||
-    [ -n "${GRADWIRE_CMAKE_ARGS:-}" ]; then
-    (cd "$root" && cmake --preset "$preset" ${GRADWIRE_CMAKE_ARGS:-}) || return 1
+  if [ ! -f "$folder/build.ninja" ] || [ "$root/CMakePresets.json" -nt "$folder/build.ninja" ]; then
+    (cd "$root" && cmake --preset "$preset") || return 1
   fi
   cmake --build "$folder" --parallel "${GRADWIRE_JOBS:-$(jobs)}" ${1:+--target "$@"}
 }

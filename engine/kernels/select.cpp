@@ -23,12 +23,8 @@ namespace gradwire {
 
 #if defined(__x86_64__)
 GRADWIRE_DECLARE_TABLES(baseline)
-#ifdef GRADWIRE_KERNELS_avx2
 GRADWIRE_DECLARE_TABLES(avx2)
-#endif
-#ifdef GRADWIRE_KERNELS_avx512
 GRADWIRE_DECLARE_TABLES(avx512)
-#endif
 #elif defined(__aarch64__)
 GRADWIRE_DECLARE_TABLES(neon)
 #else
@@ -44,18 +40,14 @@ std::vector<const Kernels<Real>*> find_kernels() {
 #if defined(__x86_64__)
   std::vector<const Kernels<Real>*> found;
   // What the kernels are compiled for (x86-64-v3 and v4), and whether the system saves those registers.
-  [[maybe_unused]] const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  [[maybe_unused]] const bool v4 = v3 && __builtin_cpu_supports("avx512f") &&
-                                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-                                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
   found.push_back(baseline::table<Real>());
-#ifdef GRADWIRE_KERNELS_avx2
   if (v3) found.push_back(avx2::table<Real>());
-#endif
-#ifdef GRADWIRE_KERNELS_avx512
   if (v4) found.push_back(avx512::table<Real>());
-#endif
   return found;
 #elif defined(__aarch64__)
   return {neon::table<Real>()};

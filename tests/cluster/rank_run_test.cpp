@@ -9,7 +9,6 @@
 #include "experiments/simulate/virtual_clients.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/cluster/thread_ranks.h"
-#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -85,7 +84,6 @@ void compare_every_method(std::uint32_t n, double participation, std::initialize
     const RunTrace<Real> alone = run_on_rank<Real>(federation, *setup, nullptr, 2, limits);
     EXPECT_NE(alone.model, setup->x0);
     for (const unsigned count : counts) {
-      if (kSanitized && count != std::max(counts)) continue;
       on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {
         const RunTrace<Real> shared =
             run_on_rank<Real>(federation, *setup, ranks, ranks->rank() % 3 + 1, limits);
@@ -99,7 +97,7 @@ void compare_every_method(std::uint32_t n, double participation, std::initialize
   EXPECT_GT(compared, participation < 1 ? 20u : 28u);
 }
 
-TEST(RunsOverRanks, GiveTheBitsOfOneProcess) { compare_every_method<double>(41, 1, {1, 2, 3, 4}); }
+TEST(RunsOverRanks, GiveTheBitsOfOneProcess) { compare_every_method<double>(41, 1, {2, 4}); }
 TEST(RunsOverRanks, GiveThemWhereRanksHaveWholeLeaves) { compare_every_method<float>(600, 1, {2, 3}); }
 TEST(RunsOverRanks, GiveThemWhenAFewAreAsked) { compare_every_method<double>(23, 0.35, {2, 4}); }
 TEST(RunsOverRanks, GiveThemWhereARankHasOneClientOrNone) { compare_every_method<float>(3, 1, {3, 4}); }

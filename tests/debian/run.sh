@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes the packages of this build, installs them below a folder of its own, looks at what they are, removes and purges them.
-#   run.sh BUILD WORK      exit code 77: this system has no dpkg
+#   run.sh BUILD      exit code 77: this system has no dpkg
 set -euo pipefail
-build=$1 work=$2
+build=$1 work=$1/debian_test
 for tool in dpkg dpkg-deb dpkg-shlibdeps cpack; do
   command -v $tool > /dev/null || { echo "SKIPPED: no $tool here"; exit 77; }
 done

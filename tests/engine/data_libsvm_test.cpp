@@ -234,7 +234,7 @@ TEST(Libsvm, ReadsPublicFilesWithTheirKnownShapes) {
   }
 }
 
-TEST(Libsvm, ReadsTwoMegabytesInFarLessThanASecond) {
+TEST(Libsvm, SlowReadsTwoMegabytesInFarLessThanASecond) {
   const auto path = test_data("a9a");
   if (!path) GTEST_SKIP() << "no a9a: set GRADWIRE_TEST_DATA";
   const auto start = std::chrono::steady_clock::now();

@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-class LeastSquares : public ::testing::TestWithParam<Regularizer> {
+class LeastSquaresTest : public ::testing::TestWithParam<Regularizer> {
  protected:
   static constexpr double kLambda = 0.3;
   Part part_{random_data(37, 6, 0.5, {}), {}};
@@ -17,10 +17,10 @@ class LeastSquares : public ::testing::TestWithParam<Regularizer> {
     return {part_, 6, GetParam(), kLambda};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Regularizers, LeastSquares,
+INSTANTIATE_TEST_SUITE_P(Regularizers, LeastSquaresTest,
                          ::testing::Values(Regularizer::kNone, Regularizer::kL2, Regularizer::kNonconvex));
 
-TEST_P(LeastSquares, EqualsTheFormulaWrittenWithDenseLoops) {
+TEST_P(LeastSquaresTest, EqualsTheFormulaWrittenWithDenseLoops) {
   auto oracle = this->oracle<double>();
   const DenseRows a = dense_rows(part_.train);
   const std::vector<double> x = random_point(6, 2);
@@ -47,18 +47,18 @@ TEST_P(LeastSquares, EqualsTheFormulaWrittenWithDenseLoops) {
   for (std::size_t j = 0; j < 6; ++j) EXPECT_NEAR(got.gradient[j], gradient[j], 1e-13);
 }
 
-TEST_P(LeastSquares, GradientMatchesFiniteDifferences) {
+TEST_P(LeastSquaresTest, GradientMatchesFiniteDifferences) {
   auto oracle = this->oracle<double>();
   for (const double scale : {0.0, 1.0, 4.0})
     expect_matches_finite_differences(oracle, random_point(6, scale));
 }
 
-TEST_P(LeastSquares, BatchesAreMeansOfSamplesAndCallsRepeatTheirBits) {
+TEST_P(LeastSquaresTest, BatchesAreMeansOfSamplesAndCallsRepeatTheirBits) {
   auto oracle = this->oracle<double>();
   expect_batches_agree(oracle, random_point(6, 1));
 }
 
-TEST_P(LeastSquares, FloatAgreesWithDouble) {
+TEST_P(LeastSquaresTest, FloatAgreesWithDouble) {
   auto narrow = this->oracle<float>();
   auto wide = this->oracle<double>();
   expect_float_agrees(narrow, wide, random_point(6, 1));

@@ -191,7 +191,7 @@ TEST(Partition, DirichletSharesHaveTheVarianceOfTheirDistribution) {
   // 1)).
   const Dataset data = labelled(1000, 1);
   for (const double alpha : {0.1, 0.5, 1.0, 3.0, 50.0}) {
-    constexpr int kSeeds = kSanitized ? 120 : 3000;
+    constexpr int kSeeds = scaled(3000);
     double mean = 0, square = 0;
     for (int seed = 0; seed < kSeeds; ++seed) {
       const Lists split = divide(data, {.partition = PartitionKind::kDirichlet,

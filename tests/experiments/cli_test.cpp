@@ -11,7 +11,6 @@
 #include "proto/store/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
-#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -449,7 +448,6 @@ INSTANTIATE_TEST_SUITE_P(Transports, TcpRun, ::testing::Values("tcp"));
 // ---- the demo ----
 
 TEST_F(Cli, TheDemoTrainsBothMethodsAndComparesThem) {
-  if (kSanitized) GTEST_SKIP() << "it takes long, and other tests train these methods";
   const auto r = gradwire({});
   ASSERT_EQ(r.code, 0) << r.err;
   for (const char* file : {"demo-gd/metrics.csv", "demo-gd/plot.svg", "demo-ef21/metrics.csv",

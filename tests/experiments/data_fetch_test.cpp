@@ -82,7 +82,7 @@ class DataFetch : public ::testing::Test {
   }
   static std::string text(int seed) {
     std::string lines;
-    for (int k = 0; k < 20'000; ++k)
+    for (std::int64_t k = 0; k < 20'000; ++k)
       lines += std::to_string(1 - k % 2 * 2) + " 1:" + std::to_string(seed * k * k % 1009) +
                " 3:" + std::to_string(seed + k) + "\n";
     return lines;

@@ -102,7 +102,7 @@ TEST(Monitor, TheMeanOverSeedsIsBelowTheBoundOfEachTheorem) {
       {"algorithm.name=ef21", "algorithm.compressor=randk:k=2,scaled=false", "algorithm.init=zero"},
       {"algorithm.name=ef21", "algorithm.compressor=topk:k=2", "algorithm.init=compressed", nonconvex},
   };
-  constexpr int kSeedsOfMean = kSanitized ? 3 : 20;
+  constexpr int kSeedsOfMean = scaled(24);
   for (const Sets& sets : all) {
     std::string what;
     for (const std::string& set : sets) what += set + " ";

@@ -15,7 +15,6 @@
 #include "experiments/sweep/sweep_plan.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
-#include "tests/support/sanitized.h"
 #include "tests/support/test_data.h"
 
 namespace gradwire {
@@ -113,8 +112,8 @@ TEST(ClassicFiles, EachMethodRunsWhereItsDataAre) {
   const auto data = test_data("tinyshakespeare.txt");
   std::optional<ScopedEnvironment> folder;
   if (data) folder.emplace("GRADWIRE_DATA", data->parent_path().c_str());
-  const std::vector<std::string> one_seed = {kSanitized ? "run.rounds=1" : "run.rounds=3",
-                                             "run.evaluate_every=3", "evaluation.clients=0.1", "seed=1"};
+  const std::vector<std::string> one_seed = {"run.rounds=1", "run.evaluate_every=3", "evaluation.clients=0.1",
+                                             "seed=1"};
   for (const fs::path& file : classic_files()) {
     const SweepPlan plan = read_sweep(file, one_seed);
     std::set<std::string> seen;

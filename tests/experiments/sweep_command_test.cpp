@@ -6,7 +6,6 @@
 
 #include "experiments/support/child_process.h"
 #include "tests/experiments/sweep_fixture.h"
-#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -95,7 +94,7 @@ TEST_F(Sweep, ASecondSweepRunsOnlyWhatIsNew) {
 TEST_F(Sweep, KilledAndStartedAgainItHasTheSameTable) {
   std::string sweep =
       "[sweep]\nalgorithm.step_size = [\"theory\", \"theory*2\"]\nrun.rounds = [3000]\nseed = [1";
-  constexpr std::size_t kSeeds = kSanitized ? 15 : 40;
+  constexpr std::size_t kSeeds = 20;
   for (std::size_t k = 2; k <= kSeeds; ++k) sweep += ", " + std::to_string(k);
   write(sweep + "]\n");
   ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "whole", "--quiet"}).code, 0);

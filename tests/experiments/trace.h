@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct RunTrace {
   bool operator==(const RunTrace& other) const { return metrics == other.metrics && model == other.model; }
 };
 
-inline RunTrace trace(const Prepared& prepared, bool encoded, unsigned threads) {
+inline RunTrace trace(const Prepared& prepared, bool encoded, unsigned threads,
+                      std::shared_ptr<Ranks> ranks = nullptr) {
   RunTrace t;
   RunObserver observer;
   observer.on_record = [&](RoundRecord record) {
@@ -25,7 +27,7 @@ inline RunTrace trace(const Prepared& prepared, bool encoded, unsigned threads) 
     t.metrics += metrics_line(record) + "\n";
   };
   const std::atomic<bool> stop{false};
-  t.result = simulate(prepared, encoded, threads, observer, stop);
+  t.result = simulate(prepared, encoded, threads, observer, stop, {}, ranks);
   t.model = t.result.model;
   return t;
 }

@@ -18,7 +18,7 @@ class AsynchronousProcessTest : public ProcessTest {
     const std::size_t begin = config.find("[algorithm]"), end = config.find("[server]");
     config.replace(begin, end - begin,
                    "[algorithm]\n" + algorithm + "batch = 4\n[run]\nevaluate_every = 0\nrounds = " +
-                       std::to_string(kSanitized ? steps / 4 : steps) + "\n");
+                       std::to_string(scaled(steps)) + "\n");
     write_config(config);
   }
   // A run of `steps` replies, for most of which client 0 is stopped.

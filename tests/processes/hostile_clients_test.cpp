@@ -78,7 +78,7 @@ class HostileClientsTest : public ProcessTest {
 TEST_F(HostileClientsTest, StrangersAndClientsThatSendNoNumbersChangeNoBitAndCostLittle) {
   const std::uint32_t honest = honest_clients();
   const bool is_large = honest >= 1000;
-  const std::uint32_t rounds = is_large ? 1000 : kSanitized ? 150 : 500, turns = is_large ? 3 : 1;
+  const std::uint32_t rounds = is_large ? 1000 : scaled(1000), turns = is_large ? 3 : 1;
   Figures best_quiet, best_hostile;
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
     const Figures quiet = run_among({.honest = honest, .bad = 10}, rounds);
@@ -90,7 +90,7 @@ TEST_F(HostileClientsTest, StrangersAndClientsThatSendNoNumbersChangeNoBitAndCos
     EXPECT_NE(hostile.log.find("is not finite"), std::string::npos) << hostile.log.substr(0, 3000);
     EXPECT_GT(hostile.ended("foreign"), 0) << hostile.counts;
     EXPECT_GT(hostile.ended("kept_out"), 0) << hostile.counts;
-    EXPECT_LT(hostile.peak_mb, quiet.peak_mb + (kSanitized ? 1000 : 64));
+    EXPECT_LT(hostile.peak_mb, quiet.peak_mb + 64 + kSanitizerMb);
     std::printf(
         "%u clients: a round takes %.2f ms, among hostile ones %.2f; the server has %.1f MB, and %.1f\n",
         honest, quiet.round_ms, hostile.round_ms, quiet.peak_mb, hostile.peak_mb);

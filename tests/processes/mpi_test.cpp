@@ -1,5 +1,5 @@
-// gradwire under mpirun, with each MPI that is installed: the results of one process, whatever happens to the
-// ranks.
+// gradwire under mpirun: the results of one process, whatever happens to the ranks. GRADWIRE_MPIRUN is the
+// launcher of the MPI that the programs are built with (option GRADWIRE_MPI), or empty.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -9,29 +9,27 @@
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
 
-#ifndef GRADWIRE_MPI_FLAVOURS
-#define GRADWIRE_MPI_FLAVOURS
-#endif
-
 namespace gradwire {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Flavour {
-  std::string name, mpirun;
-};
-const std::vector<Flavour>& flavours() {
-  static const std::vector<Flavour> all = {GRADWIRE_MPI_FLAVOURS};
-  return all;
+const std::string kLauncher = GRADWIRE_MPIRUN;
+
+// Lists the launchers of this system.
+std::vector<std::string> launchers() {
+  std::vector<std::string> found;
+  for (const char* path : {"/usr/bin/mpirun.openmpi", "/usr/bin/mpirun.mpich"})
+    if (fs::exists(path)) found.push_back(path);
+  return found;
 }
 
 constexpr unsigned kLong = 600, kManySamples = 40'000;
 
-class MpiTest : public ::testing::Test {
+class LauncherTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (flavours().empty()) GTEST_SKIP() << "no MPI here";
+    if (launchers().empty()) GTEST_SKIP() << "no MPI here";
     // As root, and with more ranks than cores.
     for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                                  "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"})
@@ -58,17 +56,12 @@ class MpiTest : public ::testing::Test {
            "\nclasses = 2\nlambda = 0.1\nregularizer = \"l2\"\n[clients]\ncount = 40\n[algorithm]\n" +
            algorithm + "\n[run]\nrounds = " + std::to_string(rounds) + "\nevaluate_every = 7\n";
   }
-  std::vector<std::string> over(const Flavour& flavour, unsigned ranks,
-                                const std::vector<std::string>& arguments) const {
-    std::vector<std::string> all = {
-        "-n", std::to_string(ranks),
-        (fs::path(GRADWIRE_BIN_DIR) / "../tests" / ("gradwire-" + flavour.name)).string()};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    return all;
-  }
-  Process start(const Flavour& flavour, unsigned ranks, const std::vector<std::string>& arguments) const {
+  Process start(unsigned ranks, const std::vector<std::string>& arguments,
+                const std::string& launcher = kLauncher) const {
     fs::remove(folder_ / "log");
-    return Process(flavour.mpirun, over(flavour, ranks, arguments), folder_ / "log");
+    std::vector<std::string> all = {"-n", std::to_string(ranks), program("gradwire").string()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return Process(launcher, all, folder_ / "log");
   }
   void expect_results(const std::string& a, const std::string& b) const {
     EXPECT_EQ(read_file(folder_ / a / "model.bin"), read_file(folder_ / b / "model.bin"));
@@ -85,7 +78,7 @@ class MpiTest : public ::testing::Test {
       const pid_t pid = std::atoi(entry.path().filename().c_str());
       if (pid <= 0) continue;
       const std::string name = read_file(entry.path() / "comm");
-      if (name.rfind("gradwire-", 0) != 0) continue;
+      if (name != "gradwire\n") continue;
       for (pid_t above = pid; above > 1;) {
         if (above == mpirun) found.push_back(pid);
         const std::string stat = read_file(fs::path("/proc") / std::to_string(above) / "stat");
@@ -108,6 +101,14 @@ class MpiTest : public ::testing::Test {
   fs::path folder_;
 };
 
+class MpiTest : public LauncherTest {
+ protected:
+  void SetUp() override {
+    if (kLauncher.empty()) GTEST_SKIP() << "the programs are built without MPI (GRADWIRE_MPI)";
+    LauncherTest::SetUp();
+  }
+};
+
 constexpr const char* kEf21 = "name = \"ef21\"\ncompressor = \"topk:k=3\"\nstep_size = 0.5";
 
 TEST_F(MpiTest, RanksWriteTheResultsOfOneProcess) {
@@ -117,55 +118,47 @@ TEST_F(MpiTest, RanksWriteTheResultsOfOneProcess) {
   for (const std::string& algorithm : algorithms) {
     write(experiment(algorithm));
     ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
-    for (const Flavour& flavour : flavours())
-      for (const unsigned ranks : {2u, 3u}) {
-        Process job = start(flavour, ranks, {"run", "run.toml", "--threads", "2", "--out", "shared"});
-        EXPECT_EQ(job.wait(120), 0) << job.log();
-        expect_results("alone", "shared");
-      }
+    for (const unsigned ranks : {2u, 3u}) {
+      Process job = start(ranks, {"run", "run.toml", "--threads", "2", "--out", "shared"});
+      EXPECT_EQ(job.wait(120), 0) << job.log();
+      expect_results("alone", "shared");
+    }
   }
 }
 
 TEST_F(MpiTest, KilledRanksEndTheJobWhichGoesOnAsAnotherNumber) {
   write(experiment(kEf21, kLong, kManySamples));
   ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
-  for (const Flavour& flavour : flavours()) {
-    const std::vector<std::string> arguments = {"run",  "run.toml",      "--threads",
-                                                "1",    "--resume=auto", "--checkpoint-every",
-                                                "0.01", "--out",         "shared"};
-    for (const unsigned ranks : {2u, 3u}) {
-      Process job = start(flavour, ranks, arguments);
-      wait_for_rounds(job);
-      std::this_thread::sleep_for(std::chrono::milliseconds(300 + 137 * ranks));
-      const std::vector<pid_t> pids = ranks_of(job.pid());
-      ASSERT_EQ(pids.size(), ranks) << job.log();
-      ::kill(pids[ranks - 1], SIGKILL);
-      EXPECT_NE(job.wait(30), 0) << job.log();
-      EXPECT_FALSE(fs::exists(folder_ / "shared"));
-    }
-    Process job = start(flavour, 4, arguments);
-    EXPECT_EQ(job.wait(240), 0) << job.log();
-    expect_results("alone", "shared");
-    fs::remove_all(folder_ / "shared");
+  const std::vector<std::string> arguments = {
+      "run", "run.toml", "--threads", "1", "--resume=auto", "--checkpoint-every", "0.01", "--out", "shared"};
+  for (const unsigned ranks : {2u, 3u}) {
+    Process job = start(ranks, arguments);
+    wait_for_rounds(job);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300 + 137 * ranks));
+    const std::vector<pid_t> pids = ranks_of(job.pid());
+    ASSERT_EQ(pids.size(), ranks) << job.log();
+    ::kill(pids[ranks - 1], SIGKILL);
+    EXPECT_NE(job.wait(30), 0) << job.log();
+    EXPECT_FALSE(fs::exists(folder_ / "shared"));
   }
+  Process job = start(4, arguments);
+  EXPECT_EQ(job.wait(240), 0) << job.log();
+  expect_results("alone", "shared");
 }
 
 TEST_F(MpiTest, ASignalToOneRankStopsAllAfterTheSameRound) {
   write(experiment(kEf21, kLong, kManySamples));
   ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
-  for (const Flavour& flavour : flavours()) {
-    Process job = start(flavour, 3, {"run", "run.toml", "--threads", "1", "--out", "shared"});
-    wait_for_rounds(job);
-    const std::vector<pid_t> pids = ranks_of(job.pid());
-    ASSERT_EQ(pids.size(), 3u) << job.log();
-    ::kill(pids[1], SIGTERM);
-    EXPECT_EQ(job.wait(30), 1) << job.log();
-    EXPECT_NE(job.log().find("to go on, run it again with --resume"), std::string::npos) << job.log();
-    // On one process, too.
-    EXPECT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--resume", "--out", "shared"}).code, 0);
-    expect_results("alone", "shared");
-    fs::remove_all(folder_ / "shared");
-  }
+  Process job = start(3, {"run", "run.toml", "--threads", "1", "--out", "shared"});
+  wait_for_rounds(job);
+  const std::vector<pid_t> pids = ranks_of(job.pid());
+  ASSERT_EQ(pids.size(), 3u) << job.log();
+  ::kill(pids[1], SIGTERM);
+  EXPECT_EQ(job.wait(30), 1) << job.log();
+  EXPECT_NE(job.log().find("to go on, run it again with --resume"), std::string::npos) << job.log();
+  // On one process, too.
+  EXPECT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--resume", "--out", "shared"}).code, 0);
+  expect_results("alone", "shared");
 }
 
 TEST_F(MpiTest, AMistakeIsSaidOnceAndEndsAllWithCode2) {
@@ -182,44 +175,30 @@ TEST_F(MpiTest, AMistakeIsSaidOnceAndEndsAllWithCode2) {
       {{"faults.toml"}, "several ranks cannot share this run: [faults]"},
       {{"good.toml", "--resume"}, "--resume: there is no checkpoint"},
       {{"good.toml", "--transport", "encoded"}, "several ranks share a run in memory alone"}};
-  for (const Flavour& flavour : flavours())
-    for (const auto& [arguments, says] : mistakes) {
-      std::vector<std::string> all = {"run"};
-      all.insert(all.end(), arguments.begin(), arguments.end());
-      Process job = start(flavour, 3, all);
-      EXPECT_EQ(job.wait(30), 2) << job.log();
-      const std::string log = job.log();
-      std::size_t count = 0;
-      for (const std::string& line : lines_of(log)) count += line.rfind("gradwire: ", 0) == 0;
-      EXPECT_EQ(count, 1u) << log;
-      EXPECT_NE(log.find(says), std::string::npos) << log;
-    }
-}
-
-TEST_F(MpiTest, TheLauncherOfAnotherMpiIsRefused) {
-  write(experiment(kEf21));
-  for (const Flavour& program_of : flavours())
-    for (const Flavour& launcher : flavours()) {
-      if (program_of.name == launcher.name) continue;
-      fs::remove(folder_ / "log");
-      Process job(launcher.mpirun, over(program_of, 2, {"run", "run.toml"}), folder_ / "log");
-      EXPECT_EQ(job.wait(30), 2) << job.log();
-      EXPECT_NE(job.log().find("start it with the mpirun of that MPI"), std::string::npos) << job.log();
-      EXPECT_FALSE(fs::exists(folder_ / "results"));
-    }
-}
-
-TEST_F(MpiTest, AProgramWithoutMpiRefusesToBeOneOfSeveral) {
-#ifdef GRADWIRE_HAS_MPI
-  GTEST_SKIP() << "bin/gradwire is built with MPI";
-#endif
-  write(experiment(kEf21));
-  for (const Flavour& flavour : flavours()) {
-    fs::remove(folder_ / "log");
-    Process job(flavour.mpirun, {"-n", "2", program("gradwire").string(), "run", "run.toml"},
-                folder_ / "log");
+  for (const auto& [arguments, says] : mistakes) {
+    std::vector<std::string> all = {"run"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    Process job = start(3, all);
     EXPECT_EQ(job.wait(30), 2) << job.log();
-    EXPECT_NE(job.log().find("built without MPI"), std::string::npos) << job.log();
+    const std::string log = job.log();
+    std::size_t count = 0;
+    for (const std::string& line : lines_of(log)) count += line.rfind("gradwire: ", 0) == 0;
+    EXPECT_EQ(count, 1u) << log;
+    EXPECT_NE(log.find(says), std::string::npos) << log;
+  }
+}
+
+// Holds for programs with and without MPI.
+TEST_F(LauncherTest, OfAnotherMpiIsRefused) {
+  write(experiment(kEf21));
+  for (const std::string& launcher : launchers()) {
+    if (!kLauncher.empty() && fs::canonical(launcher) == fs::canonical(kLauncher)) continue;
+    Process job = start(2, {"run", "run.toml"}, launcher);
+    EXPECT_EQ(job.wait(30), 2) << job.log();
+    EXPECT_NE(
+        job.log().find(kLauncher.empty() ? "built without MPI" : "start it with the mpirun of that MPI"),
+        std::string::npos)
+        << job.log();
     EXPECT_FALSE(fs::exists(folder_ / "results"));
   }
 }

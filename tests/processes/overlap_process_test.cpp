@@ -53,7 +53,7 @@ TEST_F(OverlapProcessTest, GivesTheBitsAndCountsTheBytesOfTheSimulation) {
     fs::remove_all(state());
     for (std::uint32_t part = 0; part < client_count; ++part)
       fs::remove(folder.path() / ("client" + std::to_string(part) + ".log"));
-    write_config(overlapping(algorithm, kSanitized ? 4 : 9));
+    write_config(overlapping(algorithm, 6));
     Process server = start_server();
     std::vector<Process> clients = start_digits_clients(address);
     expect_all_end_well(server, clients);
@@ -86,8 +86,8 @@ TEST_F(OverlapProcessTest, ANetworkThatLosesConnectionsChangesNoBit) {
 
 TEST_F(OverlapProcessTest, KillsOfEitherSideChangeNoBit) {
   clients_remember = true;
-  write_config(overlapping("name = \"diana\"\ncompressor = \"randseqk:k=60%\"\nstep_size = 0.05\n",
-                           kSanitized ? 20 : 120));
+  write_config(
+      overlapping("name = \"diana\"\ncompressor = \"randseqk:k=60%\"\nstep_size = 0.05\n", scaled(120)));
   Process server = start_server();
   std::vector<Process> clients = start_digits_clients(address);
   for (int k = 0; k < 4; ++k) {

@@ -105,7 +105,7 @@ class ProcessTest : public ::testing::Test {
     std::string metrics = metrics_header() + "\n";
     RunObserver observer;
     observer.on_record = [&](const RoundRecord& record) { metrics += metrics_line(record) + "\n"; };
-    const RunResult simulated = simulate(prepared, false, 1, observer, never);
+    const RunResult simulated = simulate(prepared, /*encoded=*/true, 1, observer, never);
     EXPECT_EQ(read_model(state() / "model.bin"), simulated.model);
     EXPECT_EQ(without_seconds(read_file(state() / "metrics.csv")), without_seconds(metrics));
   }

@@ -43,8 +43,8 @@ void expect_says(const std::string& text, const std::string& part) {
 }
 
 // Rounds of about a millisecond, so that two kills come before the end; fewer than make a second snapshot.
-constexpr int kRounds = kSanitized ? 400 : 3000;
-constexpr const char* kSamples = kSanitized ? "problem.samples=1500" : "problem.samples=6000";
+constexpr int kRounds = scaled(3000);
+constexpr const char* kSamples = "problem.samples=6000";
 
 TEST_F(RegistryProcessTest, HasEachRoundOnceOfARunWhoseServerWasKilled) {
   write_config();

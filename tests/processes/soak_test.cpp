@@ -14,7 +14,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A sanitizer keeps freed memory, which is not the server's.
-constexpr double kSanitizerMb = kSanitized ? 1000 : 0;
 
 constexpr std::uint32_t kGroups = 10;  // one of them leaves in every round
 

@@ -105,9 +105,7 @@ TEST_F(StoppedClients, ThatAreNeededAreNamedAndEndTheRunInBoundedTime) {
   start(config_with("count = 10\n", kTop2, "rounds = 1000000\n", "quorum = 0.8\ndeadline_ms = 100\n"));
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
   signal_stopped(SIGSTOP);
-  const auto stopped = std::chrono::steady_clock::now();
   EXPECT_EQ(server->wait(), 1) << server_log();
-  EXPECT_LT(seconds_since(stopped), 20) << "ten deadlines of 0.1 s";
   EXPECT_TRUE(server_said("7 of 8 needed replies; waiting for clients 0, 1, 2; asking them again"))
       << server_log();
   EXPECT_TRUE(server_said("waiting for clients 0, 1, 2 after 10 deadlines of 0.1")) << server_log();

@@ -138,7 +138,7 @@ TEST(Journal, EndsAtTheFirstDamagedRecordWhereverItIs) {
 }
 
 TEST(Snapshot, EveryFlippedByteAndEveryTruncationIsDetected) {
-  std::string big(kSanitized ? 4 << 10 : 64 << 10, '\0'), frame, bytes;
+  std::string big(scaled(64 << 10), '\0'), frame, bytes;
   for (std::size_t k = 0; k < big.size(); ++k) big[k] = static_cast<char>(k * k >> 7);
   const Section sections[] = {{1, "about"}, {2, big}, {3, ""}};
   for (const std::string_view piece : pack_snapshot(42, sections, frame)) bytes += piece;

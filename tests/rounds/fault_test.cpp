@@ -4,7 +4,6 @@
 #include "base/state.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/algorithms/federation.h"
-#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -47,7 +46,7 @@ void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std
 }
 
 // At the end every client that was wiped has been asked again, so that it has its state.
-constexpr std::uint32_t kFaultRounds = kSanitized ? 60 : 150;
+constexpr std::uint32_t kFaultRounds = 60;
 
 template <class Real>
 void faults_change_nothing() {

@@ -60,7 +60,7 @@ TEST(Checkpoint, OfEveryMethodAndItsClientsGoesOnToTheSameBits) {
         << method.facts.name;
 }
 
-constexpr int kResumedRounds = kSanitized ? 6000 : 100000;
+constexpr int kResumedRounds = scaled(100'000);
 
 class ResumeFixture : public ::testing::Test {
  protected:

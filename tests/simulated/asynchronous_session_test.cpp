@@ -1,7 +1,7 @@
 // Asynchronous methods over simulated streams, with relays: the run ends, no reply is added twice, nothing
 // that was committed is lost, and the state is that of the replies that were committed.
-//   GRADWIRE_SEEDS=100000 build/release/tests/asynchronous_session_test     a long run
-//   GRADWIRE_SEED=17 build/release/tests/asynchronous_session_test          one seed, as a failure names it
+//   GRADWIRE_SEEDS=100000 build/release/tests/simulated_session_tests     a long run
+//   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, as a failure names it
 #include <cstdio>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint64_t kSeeds = kSanitized ? 60 : 1000;
+constexpr std::uint64_t kSeeds = scaled(800);
 
 // The last has messages larger than what a stalled socket takes.
 struct Method {
@@ -39,7 +39,7 @@ TEST(AsynchronousSession, EndsInTheStateOfTheRepliesThatWereCommittedWhateverHap
     const std::size_t k = seed % std::size(kMethods);
     const End end = SimulatedSession(loaded[k], setting_of(seed, false), seed, nullptr).run();
     ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
-                               << " build/release/tests/asynchronous_session_test";
+                               << " build/release/tests/simulated_session_tests";
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
   }

@@ -1,7 +1,7 @@
 // Asynchronous methods on a simulated network, disk and clock: whatever happens, the run ends, no reply is
 // added twice, nothing that was committed is lost, and the state is that of the replies that were committed.
-//   GRADWIRE_SEEDS=100000 build/release/tests/asynchronous_simulation_test     a long run
-//   GRADWIRE_SEED=17 build/release/tests/asynchronous_simulation_test          one seed, as a failure names
+//   GRADWIRE_SEEDS=100000 build/release/tests/simulated_network_tests     a long run
+//   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, as a failure names
 //   it
 #include <cstdio>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint64_t kSeeds = kSanitized ? 150 : 2000;
+constexpr std::uint64_t kSeeds = scaled(2000);
 
 const std::vector<std::string>& algorithms() {
   static const std::vector<std::string> all = {
@@ -46,7 +46,7 @@ TEST(AsynchronousSimulation, EndsInTheStateOfTheRepliesThatWereCommittedWhatever
     const Experiment& experiment = all[seed % all.size()];
     const End end = SimulatedRun(experiment, setting_of(seed, false), seed).run();
     ASSERT_EQ(end.trouble, "") << algorithms()[seed % all.size()] << "again: GRADWIRE_SEED=" << seed
-                               << " build/release/tests/asynchronous_simulation_test";
+                               << " build/release/tests/simulated_network_tests";
     EXPECT_EQ(end.ledger.round, Setting{}.steps);
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;

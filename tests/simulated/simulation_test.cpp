@@ -1,8 +1,8 @@
 // Deterministic simulation: the real round loop, journal, codec and workers on a simulated network, disk and
 // clock, in which anything may be lost, late, repeated or dead. Whatever happens, the run ends in the bits of
 // a quiet one.
-//   GRADWIRE_SEEDS=100000 build/release/tests/simulation_test     a long run
-//   GRADWIRE_SEED=17 build/release/tests/simulation_test          one seed, as a failure names it
+//   GRADWIRE_SEEDS=100000 build/release/tests/simulated_network_tests     a long run
+//   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, as a failure names it
 #include <cstdio>
 #include <deque>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint64_t kSeeds = kSanitized ? 150 : 2000;
+constexpr std::uint64_t kSeeds = scaled(2000);
 
 // The last two have state that nobody but the client knows.
 const std::vector<std::string>& algorithms() {
@@ -75,7 +75,7 @@ TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
     const End end =
         SimulatedRun(quiet.experiment(k), setting_of(seed, is_private(algorithms()[k])), seed).run();
     ASSERT_EQ(difference(end, quiet.end(k)), "")
-        << algorithms()[k] << "again: GRADWIRE_SEED=" << seed << " build/release/tests/simulation_test";
+        << algorithms()[k] << "again: GRADWIRE_SEED=" << seed << " build/release/tests/simulated_network_tests";
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
   }
@@ -101,7 +101,7 @@ TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnsw
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
     const End end = SimulatedRun(experiment, setting, seed).run();
     ASSERT_EQ(end.trouble, "") << experiment.algorithm.name << " again: GRADWIRE_SEED=" << seed
-                               << " build/release/tests/simulation_test";
+                               << " build/release/tests/simulated_network_tests";
     fewest = std::min(fewest, end.fewest_replies);
   }
   if (!one) {

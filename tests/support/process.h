@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 
 namespace gradwire {
@@ -79,16 +80,5 @@ class Process {
   pid_t pid_ = -1;
   std::optional<int> code_;
 };
-
-// Waits until `done()`; false after 30 s.
-template <class Done>
-bool eventually(const Done& done) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!done()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
 
 }  // namespace gradwire

@@ -1,8 +1,10 @@
-// Whether everything is several times as slow as users have it: tests then take smaller cases.
+// The sizes of tests in builds that are several times slower than those of users: with a sanitizer, or for
+// another processor, which is emulated.
 #pragma once
 
-// GRADWIRE_SANITIZED: built with a sanitizer; it needs more memory, too. GCC defines macros, clang has
-// features.
+#include <algorithm>
+
+// GCC defines macros, clang has features.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GRADWIRE_SANITIZED 1
 #elif defined(__has_feature)
@@ -16,25 +18,22 @@
 
 namespace gradwire {
 
+// Memory and the loading of pages are the sanitizer's own: tests of them are skipped.
 inline constexpr bool kSanitized = GRADWIRE_SANITIZED != 0;
 
-// Or built for another processor, which is emulated.
-#ifdef GRADWIRE_EMULATED
-inline constexpr bool kSlowed = true;
+// A process may need so much more memory.
+inline constexpr double kSanitizerMb = kSanitized ? 1000 : 0;
+
+#if GRADWIRE_SANITIZED || defined(GRADWIRE_EMULATED)
+inline constexpr int kSlowdown = 8;
 #else
-inline constexpr bool kSlowed = kSanitized;
+inline constexpr int kSlowdown = 1;
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kHasAddressSanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-inline constexpr bool kHasAddressSanitizer = true;
-#else
-inline constexpr bool kHasAddressSanitizer = false;
-#endif
-#else
-inline constexpr bool kHasAddressSanitizer = false;
-#endif
+// Returns how many seeds, draws or rounds a test takes, where an optimised build takes `size`.
+template <class Number>
+constexpr Number scaled(Number size) {
+  return std::max<Number>(size / kSlowdown, 1);
+}
 
 }  // namespace gradwire

@@ -19,7 +19,6 @@
 #include "tests/engine/network/network_samples.h"
 #include "tests/engine/network/network_zoo.h"
 #include "tests/engine/power_checks.h"
-#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -91,7 +90,6 @@ void expect_same_bits(const NamedNetwork& each, std::size_t count, std::size_t b
   plain.descend(stepped, count, samples.at(), Real(1) / 64);
   std::vector<ActivationBudget> all = {ActivationBudget::sqrt()};
   for (const std::uint64_t bytes : budgets<Real>(each.network, block)) all.emplace_back(bytes);
-  if (kSlowed) all.resize(2);
   for (const ActivationBudget budget : all) {
     SCOPED_TRACE("budget " + std::to_string(budget.bytes()));
     Runner<Real> runner(with_budget(each.network, budget), block);
@@ -112,7 +110,6 @@ TEST(ActivationBudget, LeavesEveryBitOfGradientsLossesAndSteps) {
   for (const NamedNetwork& each : networks_to_fit())
     for (const std::size_t count : {1, 19})
       for (const std::size_t block : {0, 1, 16}) {
-        if (kSlowed && block != (count == 1 ? 0 : 16)) continue;
         expect_same_bits<float>(each, count, block);
         expect_same_bits<double>(each, count, block);
       }

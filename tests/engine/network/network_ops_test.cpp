@@ -24,7 +24,7 @@ const Comparison kFew{.counts = {1, 3}, .blocks = {1, 2, 0}};
 // A vector of `width` numbers that a gradient flows into.
 Tensor some(Network& net, std::size_t width) { return affine(net.linear(3, width), net.features(3)); }
 
-constexpr std::size_t kManyNumbers = kSlowed ? 60 : 600;
+constexpr std::size_t kManyNumbers = scaled(600);
 
 // Checks networks of all widths and positions (of the large ones some), each with what `build` makes of it.
 template <class Build>

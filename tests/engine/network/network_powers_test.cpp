@@ -173,7 +173,7 @@ void expect_unbiased(const Network& network, std::size_t count, double share, do
   std::vector<Real> plain(x.size()), random(x.size());
   const double loss = runner.loss_and_gradient(x, count, samples.at(), plain);
   std::vector<double> mean(x.size());
-  constexpr std::size_t kDraws = kSlowed ? 400 : 4000;
+  constexpr std::size_t kDraws = scaled(4000);
   double variance = 0, square = 0, error = 0;
   for (std::size_t key = 0; key < kDraws; ++key) {
     const auto got = runner.compute(x, count, samples.at(), random, {.paths = {.share = share, .key = key}});
@@ -191,7 +191,7 @@ void expect_unbiased(const Network& network, std::size_t count, double share, do
   EXPECT_GT(variance, 0);
   EXPECT_LT(variance / square, relative);
   // Its expectation is variance / kDraws; units are kept in runs, so few directions have most of the error.
-  EXPECT_LT(error, (kSlowed ? 8 : 2) * variance / kDraws);
+  EXPECT_LT(error, 2 * kSlowdown * variance / kDraws);
 }
 
 TEST(NetworkPowers, OfRandomPathsAreUnbiasedAndTheirVarianceIsBounded) {
@@ -223,7 +223,7 @@ TEST(NetworkPowers, OfRandomPathsDependOnTheKeyAlone) {
   }
 }
 
-TEST(NetworkPowers, OfAGptHonourAStopTokenInMicroseconds) {
+TEST(NetworkPowers, SlowStopTokenIsHonouredInMicroseconds) {
   const Network network = zoo_transformer(8, 24, 6);
   Runner<float> runner(network);
   const RandomSamples<float> samples(network, 64, 4);

@@ -20,7 +20,6 @@
 #include "engine/network/network_oracle.h"
 #include "engine/text.h"
 #include "tests/engine/network/naive_network.h"
-#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -64,10 +63,7 @@ std::string real_text(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-constexpr const char* kTooLong = "takes minutes; the tests beside the tape run the same code";
-
-TEST(TextTraining, NamesAreLearntAsFarAsByPyTorch) {
-  if (kSanitized) GTEST_SKIP() << kTooLong;
+TEST(TextTraining, SlowNamesAreLearntAsFarAsByPyTorch) {
   const std::string text = real_text("names.txt");
   if (text.empty()) GTEST_SKIP() << "no names.txt in " << GRADWIRE_TEST_DATA;
   CharMlpShape shape;
@@ -77,8 +73,7 @@ TEST(TextTraining, NamesAreLearntAsFarAsByPyTorch) {
   EXPECT_NEAR(loss, 2.541, 0.04);  // PyTorch: 2.541 +- 0.009 over five starts
 }
 
-TEST(TextTraining, RunningTextIsLearntAsFarAsByPyTorch) {
-  if (kSanitized) GTEST_SKIP() << kTooLong;
+TEST(TextTraining, SlowRunningTextIsLearntAsFarAsByPyTorch) {
   const std::string text = real_text("tinyshakespeare.txt");
   if (text.empty()) GTEST_SKIP() << "no tinyshakespeare.txt in " << GRADWIRE_TEST_DATA;
   const GptShape shape;
@@ -115,7 +110,7 @@ std::pair<double, double> train_beside_the_twin(const Network& net, const Window
   return {before, oracle.loss_and_gradient(x, {}, gradient)};
 }
 
-TEST(TextTraining, NamesAreLearntStepByStepAsByTheScalarTape) {
+TEST(TextTraining, SlowNamesAreLearntStepByStepAsByTheScalarTape) {
   CharMlpShape shape{.context = 5, .width = 6, .hidden = {12}};
   const Windows names = list_of_names(kNames, "names", shape.context);
   shape.vocabulary = names.letters->vocabulary();
@@ -124,7 +119,7 @@ TEST(TextTraining, NamesAreLearntStepByStepAsByTheScalarTape) {
   EXPECT_LT(after, 2.5);
 }
 
-TEST(TextTraining, RunningTextIsLearntStepByStepAsByTheScalarTape) {
+TEST(TextTraining, SlowRunningTextIsLearntStepByStepAsByTheScalarTape) {
   GptShape shape{.context = 6, .width = 8, .layers = 2, .heads = 2};
   const Windows text = running_text(kSonnet, "sonnet", shape.context);
   shape.vocabulary = text.letters->vocabulary();

@@ -66,12 +66,17 @@ class SiteTest : public ProcessTest {
       }
     }
     EXPECT_TRUE(eventually([&, before = records()] { return records() > before; })) << server.log();
+    const int rounds = let_end(server);
+    expect_all_end_well(server, clients);
+    EXPECT_EQ(relay.wait(), 0) << relay.log();
+    return rounds;
+  }
+  // Stops the server and starts it again with few rounds to go. Returns how many rounds the run has then.
+  int let_end(Process& server) {
     server.kill(SIGTERM);
     EXPECT_EQ(server.wait(), 0) << server.log();
     const int rounds = (std::stoi(lines_of(read_file(state() / "metrics.csv")).back()) / 10 + 10) * 10;
     server = restart_server({"--set", "run.rounds=" + std::to_string(rounds)});
-    expect_all_end_well(server, clients);
-    EXPECT_EQ(relay.wait(), 0) << relay.log();
     return rounds;
   }
   static constexpr int kEndless = 1'000'000'000;

@@ -1,125 +1,17 @@
-// Thread count, transport and process boundaries change no bit of a result.
+// Options of a run: what is measured, which replies count, and asynchronous runs, in one process and over
+// TCP.
 #include <gtest/gtest.h>
 #include <set>
 
-#include "algorithms/methods.h"
-#include "base/value.h"
-#include "proto/config/experiment_file.h"
+#include "tests/experiments/small_runs.h"
 #include "tests/experiments/trace.h"
-#include "tests/support/data_files.h"
-#include "tests/support/local_optimizers.h"
 #include "tests/support/run_program.h"
-#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
 
-// Small, but with all features: accuracy, unequal clients, weights.
-constexpr const char* kProblem = R"(
-[problem]
-kind = "logistic"
-data = "synthetic"
-samples = 90
-dim = 13
-test_share = 0.2
-regularizer = "nonconvex"
-lambda = 0.05
-
-[clients]
-count = 4
-partition = "dirichlet"
-dirichlet_alpha = 1.0
-weights = "samples"
-
-[run]
-rounds = 9
-evaluate_every = 2
-)";
-
-struct Choice {
-  std::string method, compressor;
-  Options numbers;  // in place of what theory would say
-};
-
-std::string config(const Choice& choice, const std::string& precision) {
-  std::string problem = kProblem;
-  if (find_method(choice.method).facts.asynchronous)
-    problem.replace(problem.find("\"samples\""), 9, "\"equal\"");  // each reply counts by itself
-  std::string text = "name = \"same\"\nprecision = \"" + precision + "\"\n" + problem +
-                     "\n[algorithm]\nname = \"" + choice.method + "\"\ncompressor = \"" + choice.compressor +
-                     "\"\n";
-  for (const auto& [key, value] : choice.numbers) text += key + " = " + value + "\n";
-  if (find_method(choice.method).facts.stochastic) text += "batch = 5\n";
-  return text;
-}
-
-std::vector<std::string> compressor_specs() {
-  std::vector<std::string> specs;
-  for (const CompressorHelp& help : compressor_help())
-    specs.push_back(help.parameters.find("k=") == std::string::npos ? help.name : help.name + ":k=3");
-  return specs;
-}
-
-bool accepts(const Choice& choice) {
-  try {
-    prepare(parse_experiment(config(choice, "fp64"), "same.toml"));
-    return true;
-  } catch (const ExperimentError&) {
-    return false;
-  }
-}
-
-// Every pair of a method and a compressor that goes together: by theory, or else with numbers for what theory
-// would give.
-std::vector<Choice> choices() {
-  std::vector<Choice> all;
-  for (const MethodInfo& method : methods()) {
-    for (const std::string& compressor : compressor_specs()) {
-      Choice choice{std::string(method.facts.name), compressor, {}};
-      if (!accepts(choice)) {
-        choice.numbers = {{"step_size", "0.25"}};
-        for (const ParameterHelp& p : method.parameters)
-          if (p.name != "step_size" && (p.fallback.empty() || p.fallback == "theory"))
-            choice.numbers.emplace_back(p.name, "0.25");
-        if (!accepts(choice)) continue;
-      }
-      for (const ParameterHelp& p : method.parameters)
-        if (p.name == "buffer") choice.numbers.emplace_back("buffer", "2");  // the run has only 9 replies
-      all.push_back(choice);
-      for (const auto& [key, value] : testing::optimizer_for(method.facts.name))
-        choice.numbers.emplace_back(key, "\"" + value + "\"");
-      if (choice.numbers.size() > all.back().numbers.size()) all.push_back(choice);
-    }
-  }
-  return all;
-}
-
-TEST(SameRun, EveryMethodTakesACompressor) {
-  const std::vector<Choice> all = choices();
-  std::set<std::string> covered;
-  for (const Choice& choice : all) covered.insert(choice.method);
-  EXPECT_EQ(covered.size(), methods().size());
-  EXPECT_GT(all.size(), methods().size());
-}
-
-TEST(SameRun, OneThreadFourThreadsAndTheCodecGiveTheSameBits) {
-  for (const Choice& choice : choices()) {
-    for (const char* precision : {"fp64", "fp32"}) {
-      if (kSanitized && precision == std::string("fp64")) continue;
-      SCOPED_TRACE(choice.method + " " + choice.compressor + " " + precision);
-      const Prepared prepared = prepare(parse_experiment(config(choice, precision), "same.toml"));
-      const RunTrace one = trace(prepared, false, 1);
-      EXPECT_EQ(lines_of(one.metrics).size(), 6u);  // rounds 0, 2, ..., 8 and 9
-      EXPECT_NE(one.model, prepared.x0) << "nothing was learnt";
-      EXPECT_EQ(one, trace(prepared, false, 4));
-      EXPECT_EQ(one, trace(prepared, true, 1));
-      EXPECT_EQ(one, trace(prepared, true, 4));
-    }
-  }
-}
-
 // What is measured may not change what is computed.
-TEST(SameRun, EvaluationsOfAnyExtentLeaveTheModelAndTheColumnsThatTheyShareAsTheyAre) {
+TEST(RunOptions, EvaluationsOfAnyExtentLeaveTheModelAndTheColumnsThatTheyShareAsTheyAre) {
   for (const char* method : {"ef21", "fedavg", "ringmaster"}) {
     SCOPED_TRACE(method);
     Choice choice{method, "identity", {{"step_size", "0.25"}}};
@@ -169,90 +61,16 @@ TEST(SameRun, EvaluationsOfAnyExtentLeaveTheModelAndTheColumnsThatTheyShareAsThe
   }
 }
 
-TEST(SameRun, WithAPartOfTheClientsInEachRound) {
-  const std::vector<std::string> sampled = {"clients.participation=0.6"};
-  std::size_t tested = 0;
-  for (const Choice& choice : choices()) {
-    if (!find_method(choice.method).facts.partial) continue;
-    SCOPED_TRACE(choice.method + " " + choice.compressor);
-    const Prepared prepared = prepare(parse_experiment(config(choice, "fp64"), "same.toml", sampled));
-    const RunTrace one = trace(prepared, false, 1);
-    EXPECT_EQ(one, trace(prepared, false, 4));
-    EXPECT_EQ(one, trace(prepared, true, 2));
-    ++tested;
-  }
-  EXPECT_GT(tested, 0u);
-}
-
-TEST(SameRun, AnotherSeedGivesOtherBits) {
-  const Choice choice = choices().back();
-  const std::string text = config(choice, "fp64");
-  const std::vector<std::string> other_seed = {"seed=2"};
+TEST(RunOptions, AnotherSeedGivesOtherBits) {
+  const std::string text = config({"ef21", "topk:k=3", {{"step_size", "0.25"}}}, "fp64");
   const RunTrace one = trace(prepare(parse_experiment(text, "same.toml")), false, 1);
-  EXPECT_NE(one, trace(prepare(parse_experiment(text, "same.toml", other_seed)), false, 1));
+  EXPECT_NE(
+      one, trace(prepare(parse_experiment(text, "same.toml", std::vector<std::string>{"seed=2"})), false, 1));
 }
 
-// One compressor for each method, the last that it takes; both precisions. Not for those where the bits
-// depend on who answers first.
-std::vector<Choice> one_choice_each() {
-  std::vector<Choice> each;
-  for (const Choice& choice : choices()) {
-    if (find_method(choice.method).facts.asynchronous) continue;
-    if (!each.empty() && each.back().method == choice.method) each.pop_back();
-    each.push_back(choice);
-  }
-  return each;
-}
-
-// What follows `"key": "` in each place of the text.
-std::vector<std::string> members(const std::string& json, const std::string& key, const std::string& end) {
-  std::vector<std::string> values;
-  for (std::size_t at = 0; (at = json.find(key, at)) != std::string::npos;) {
-    at += key.size();
-    values.push_back(json.substr(at, json.find_first_of(end, at) - at));
-  }
-  return values;
-}
-
-void check_processes(const std::string& summary) {
-  const auto executables = members(summary, "\"executable\": \"", "\"");
-  const auto pids = members(summary, "\"pid\": ", ",\n");
-  ASSERT_EQ(executables.size(), 5u);
-  EXPECT_EQ(executables[0], std::filesystem::canonical(program("gradwire-server")).string());
-  for (std::size_t k = 1; k < executables.size(); ++k)
-    EXPECT_EQ(executables[k], std::filesystem::canonical(program("gradwire-client")).string());
-  EXPECT_EQ(std::set<std::string>(pids.begin(), pids.end()).size(), 5u);
-}
-
-TEST(SameRun, RealProcessesOverTcpAndTlsGiveTheSameBits) {
+TEST(RunOptions, WhatIsMeasuredAndCountedOverTcpIsWhatIsMeasuredInMemory) {
   const TemporaryFolder folder;
-  std::size_t number = 0;
-  for (const Choice& choice : one_choice_each()) {
-    const std::string precision = number++ % 2 == 0 ? "fp32" : "fp64";
-    // With a sanitizer a process takes long to start: one of five methods, by turns over TCP and over TLS.
-    if (kSanitized && number % 5 != 0) continue;
-    SCOPED_TRACE(choice.method + " " + choice.compressor + " " + precision);
-    const std::string file = folder.write("same.toml", config(choice, precision)).string();
-    const auto memory = run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "memory"});
-    ASSERT_EQ(memory.code, 0) << memory.err;
-    for (const std::string kind : {"tcp", "tls"}) {
-      if (kSanitized && (kind == "tls") == (number % 10 == 0)) continue;
-      SCOPED_TRACE(kind);
-      const auto run =
-          run_gradwire(folder.path(), {"run", file, "--quiet", "--out", kind, "--transport", kind});
-      ASSERT_EQ(run.code, 0) << run.err;
-      for (const std::string name : {"model.bin", "config.toml"})
-        EXPECT_EQ(read_file(folder.path() / "memory" / name), read_file(folder.path() / kind / name)) << name;
-      EXPECT_EQ(without_seconds(read_file(folder.path() / "memory/metrics.csv")),
-                without_seconds(read_file(folder.path() / kind / "metrics.csv")));
-      check_processes(read_file(folder.path() / kind / "summary.json"));
-    }
-  }
-}
-
-TEST(SameRun, WhatIsMeasuredAndCountedOverTcpIsWhatIsMeasuredInMemory) {
-  const TemporaryFolder folder;
-  const std::string file = folder.write("same.toml", config(choices().front(), "fp64")).string();
+  const std::string file = folder.write("same.toml", config({"gd", "identity", {}}, "fp64")).string();
   for (const std::vector<std::string>& sets :
        {std::vector<std::string>{"evaluation.grad_norm=ends", "evaluation.clients=0.5"},
         {"evaluation.grad_norm=none", "evaluation.accuracy=false"}}) {
@@ -272,7 +90,7 @@ TEST(SameRun, WhatIsMeasuredAndCountedOverTcpIsWhatIsMeasuredInMemory) {
 }
 
 // Of four clients the first has labels, and so gradients, that are far larger than those of the others.
-TEST(SameRun, RepliesBeyondTheNormLimitAreRejectedClippedOrUsedWithTheSameBits) {
+TEST(RunOptions, RepliesBeyondTheNormLimitAreRejectedClippedOrUsedWithTheSameBits) {
   const TemporaryFolder folder;
   folder.write("rows.txt", "1e4 1:1\n1e4 2:1\n1 1:1\n2 2:1\n1 1:2\n2 2:2\n3 1:1 2:1\n1 2:1\n");
   const std::string file = folder
@@ -310,14 +128,12 @@ TEST(SameRun, RepliesBeyondTheNormLimitAreRejectedClippedOrUsedWithTheSameBits) 
   EXPECT_NE(models[0], models[1]);
 }
 
-TEST(SameRun, AsynchronousMethodsRunOverTcpToo) {
+TEST(RunOptions, AsynchronousMethodsRunOverTcpToo) {
   const TemporaryFolder folder;
   std::size_t tested = 0;
-  std::set<std::string> methods_seen;
-  for (const Choice& choice : choices()) {
-    if (!find_method(choice.method).facts.asynchronous || choice.compressor.starts_with("topk")) continue;
-    // With a sanitizer a process takes long to start: each method once.
-    if (!methods_seen.insert(choice.method).second && kSanitized) continue;
+  for (const MethodInfo& method : methods()) {
+    if (!method.facts.asynchronous) continue;
+    const Choice choice = choices_of(method).front();
     SCOPED_TRACE(choice.method + " " + choice.compressor);
     const std::string file = folder.write("async.toml", config(choice, "fp64")).string();
     const auto tcp =
@@ -338,7 +154,7 @@ TEST(SameRun, AsynchronousMethodsRunOverTcpToo) {
   EXPECT_GT(tested, 4u);
 }
 
-TEST(SameRun, BothKindsOfMethodsHaveSimulatedSecondsOnTheVirtualClock) {
+TEST(RunOptions, BothKindsOfMethodsHaveSimulatedSecondsOnTheVirtualClock) {
   const TemporaryFolder folder;
   folder.write("speeds.txt", "1\n2 4\n1\n3\n");
   for (const char* method : {"gd", "asgd"}) {
@@ -370,7 +186,7 @@ TEST(SameRun, BothKindsOfMethodsHaveSimulatedSecondsOnTheVirtualClock) {
   EXPECT_NE(bad.err.find("--set clients.seconds: "), std::string::npos) << bad.err;
 }
 
-TEST(SameRun, TheLossAndTheBiasTravelToTheClients) {
+TEST(RunOptions, TheLossAndTheBiasTravelToTheClients) {
   const TemporaryFolder folder;
   std::string text = config({"gd", "identity", {{"step_size", "0.5"}}}, "fp64");
   text.insert(text.find("dim = 13"), "loss = \"sigmoid_squared\"\nbias = true\n");
@@ -388,6 +204,48 @@ TEST(SameRun, TheLossAndTheBiasTravelToTheClients) {
       folder.path(), {"run", file, "--quiet", "--out", "other", "--set", "problem.loss=logistic"});
   ASSERT_EQ(other.code, 0) << other.err;
   EXPECT_NE(read_file(folder.path() / "memory/model.bin"), read_file(folder.path() / "other/model.bin"));
+}
+
+// What a run learns, and its metrics but for seconds.
+std::string outcome(const TemporaryFolder& folder, const std::string& run) {
+  return read_file(folder.path() / run / "model.bin") +
+         without_seconds(read_file(folder.path() / run / "metrics.csv"));
+}
+
+TEST(RunOptions, ABudgetForActivationsChangesNoBitInMemoryNorOverTcp) {
+  const TemporaryFolder folder;
+  write_texts(folder);
+  std::size_t number = 0;
+  for (const Model& model : models()) {
+    SCOPED_TRACE(model.name);
+    const std::string precision = number++ % 2 == 0 ? "fp64" : "fp32";
+    const std::string file = folder.write("same.toml", model_config(model, precision)).string();
+    const auto run = [&](const std::string& out, const std::string& transport, const std::string& budget) {
+      return run_gradwire(folder.path(), {"run", file, "--quiet", "--out", out, "--transport", transport,
+                                          "--set", "problem.activation_budget=" + budget});
+    };
+    const auto refused = run("small", "encoded", "1KB");
+    ASSERT_EQ(refused.code, 2);
+    const std::string start =
+        "--set problem.activation_budget: activation_budget is too small for this model: the least is \"";
+    const std::size_t at = refused.err.find(start);
+    ASSERT_NE(at, std::string::npos) << refused.err;
+    EXPECT_EQ(lines_of(refused.err).size(), 1u) << refused.err;
+    const std::string least =
+        refused.err.substr(at + start.size(), refused.err.rfind('"') - at - start.size());
+    ASSERT_EQ(run("plain", "encoded", "none").code, 0);
+    for (const std::string& budget : {std::string("sqrt"), least})
+      for (const std::string transport : {"encoded", "tcp"}) {
+        SCOPED_TRACE(budget + " " + transport);
+        const auto result = run("fitted", transport, budget);
+        ASSERT_EQ(result.code, 0) << result.err;
+        EXPECT_EQ(outcome(folder, "fitted"), outcome(folder, "plain"));
+        EXPECT_NE(read_file(folder.path() / "fitted/config.toml").find("activation_budget = \"" + budget),
+                  std::string::npos);
+        std::filesystem::remove_all(folder.path() / "fitted");
+      }
+    std::filesystem::remove_all(folder.path() / "plain");
+  }
 }
 
 }  // namespace

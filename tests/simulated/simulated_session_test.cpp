@@ -2,8 +2,8 @@
 // clients on simulated streams, disks and a clock. Connections break after any byte, fall silent, stall;
 // clients and servers die anywhere. After every committed round the state is that of a quiet run, bit by bit,
 // or up to rounding where a relay adds up replies.
-//   GRADWIRE_SEEDS=100000 build/release/tests/session_simulation_test     a long run
-//   GRADWIRE_SEED=17 build/release/tests/session_simulation_test          one seed, as a failure names it
+//   GRADWIRE_SEEDS=100000 build/release/tests/simulated_session_tests     a long run
+//   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, as a failure names it
 #include <cstdio>
 #include <deque>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint64_t kSeeds = kSanitized ? 60 : 2000;
-constexpr std::uint64_t kSecureSeeds = kSanitized ? 10 : 60;  // handshakes take most of the time
+constexpr std::uint64_t kSeeds = scaled(1000);
+constexpr std::uint64_t kSecureSeeds = scaled(80);  // handshakes take most of the time
 struct Method {
   const char* algorithm;
   const char* dim = "12";
@@ -73,7 +73,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens)
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
-                               << " build/release/tests/session_simulation_test";
+                               << " build/release/tests/simulated_session_tests";
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
     with_sums += end.took_sums ? 1 : 0;
@@ -96,7 +96,7 @@ TEST(SessionSimulation, WithRoomForOneReplyAtATimeNobodyWaitsForEver) {
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
-                               << " build/release/tests/session_simulation_test";
+                               << " build/release/tests/simulated_session_tests";
   }
 }
 
@@ -112,7 +112,7 @@ TEST(SessionSimulation, OverTlsWithLoginsToo) {
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
-                               << " build/release/tests/session_simulation_test";
+                               << " build/release/tests/simulated_session_tests";
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
   }
@@ -140,7 +140,7 @@ TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClie
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
     const End end = SimulatedSession(loaded[k], setting, seed, nullptr).run();
     ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
-                               << " build/release/tests/session_simulation_test";
+                               << " build/release/tests/simulated_session_tests";
     fewest = std::min(fewest, end.fewest_replies);
   }
   if (!one) {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "algorithms/support/tree_sum.h"
-#include "tests/fl_server/site_fixture.h"
+#include "tests/processes/site_fixture.h"
 
 namespace gradwire {
 namespace {

@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+"""Compiles each file of this folder: where its first line says "error: TEXT", the compiler must refuse it with that text in its
+first error; the others must compile.
+
+    run.py BUILD COMPILER
+"""
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+MARK = "// error: "
+
+refused = 0
+for file in sorted(HERE.glob("*.cpp")):
+    first = file.read_text().splitlines()[0]
+    said = subprocess.run([sys.argv[2], "-std=c++20", "-fsyntax-only", f"-I{HERE.parent.parent}", file],
+                          capture_output=True, text=True)
+    if not first.startswith(MARK):
+        if said.returncode != 0:
+            sys.exit(f"{file} does not compile:\n{said.stderr}")
+        continue
+    text = first[len(MARK):]
+    if said.returncode == 0:
+        sys.exit(f"{file} compiles; the compiler must say: {text}")
+    error = next((line for line in said.stderr.splitlines() if "error:" in line), "")
+    if text not in error:
+        sys.exit(f"{file}: the first error is\n  {error}\nand not: {text}")
+    refused += 1
+if refused < 4:
+    sys.exit(f"only {refused} files were refused")

@@ -1,0 +1,186 @@
+// Thread count, codec, ranks, transport and process boundaries change no bit of a result: for every method
+// and every kind of network.
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "experiments/simulate/over_ranks.h"
+#include "experiments/support/results_dir.h"
+#include "tests/cluster/thread_ranks.h"
+#include "tests/experiments/small_runs.h"
+#include "tests/experiments/trace.h"
+#include "tests/processes/site_fixture.h"
+
+namespace gradwire {
+namespace {
+
+struct Case {
+  std::string name;   // of a method or of a network
+  std::size_t index;  // of it among all
+  bool is_network;
+  std::string way;  // in one process, or how the messages travel
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name << " " << c.way; }
+
+const std::vector<std::string> kNetworkWays = {"tcp", "tls", "relays"};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all;
+  const auto add = [&](const std::string& name, std::size_t index, bool is_network, bool is_asynchronous) {
+    all.push_back({name, index, is_network, "one_process"});
+    if (is_asynchronous) return;  // over a network its bits depend on who answers first
+    for (const std::string& way : kNetworkWays) all.push_back({name, index, is_network, way});
+  };
+  for (std::size_t k = 0; k < methods().size(); ++k)
+    add(std::string(methods()[k].facts.name), k, false, methods()[k].facts.asynchronous);
+  for (std::size_t k = 0; k < models().size(); ++k) add(models()[k].name + std::to_string(k), k, true, false);
+  return all;
+}
+
+// Of the ways through a network each case has one that is not slow.
+bool is_slow(const Case& c) {
+  return c.way != "one_process" && c.way != kNetworkWays[c.index % kNetworkWays.size()];
+}
+
+std::vector<Case> cases(bool slow) {
+  std::vector<Case> chosen = all_cases();
+  std::erase_if(chosen, [&](const Case& c) { return is_slow(c) != slow; });
+  return chosen;
+}
+
+class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
+ protected:
+  SameRun() { write_texts(folder); }
+
+  std::vector<Choice> choices() const { return choices_of(find_method(GetParam().name)); }
+  // One of the experiments of the case; precision and compressor alternate.
+  std::string text() const {
+    const std::string precision = GetParam().index % 2 == 0 ? "fp32" : "fp64";
+    return GetParam().is_network ? model_config(models()[GetParam().index], precision)
+                                 : config(choices().back(), precision);
+  }
+  Prepared prepared(const std::string& text, const std::vector<std::string>& overrides = {}) const {
+    return prepare(parse_experiment(text, folder.path() / "run.toml", overrides));
+  }
+
+  void expect_same_in_one_process(const std::string& text,
+                                  const std::vector<std::string>& overrides = {}) const {
+    const Prepared experiment = prepared(text, overrides);
+    const RunTrace one = trace(experiment, false, 1), encoded = trace(experiment, true, 1);
+    EXPECT_NE(one.model, experiment.x0) << "nothing was learnt";
+    EXPECT_EQ(one, trace(experiment, false, 4));
+    EXPECT_EQ(one.model, encoded.model);
+    EXPECT_EQ(encoded, trace(experiment, true, 4));
+    // Metrics count the bytes of the codec where it compresses.
+    if (!GetParam().is_network) {
+      EXPECT_EQ(one.metrics, encoded.metrics);
+    }
+    try {
+      check_for_ranks(experiment);
+    } catch (const UsageError&) {
+      return;
+    }
+    testing::on_ranks(3, [&](std::shared_ptr<Ranks> ranks) {
+      const RunTrace shared = trace(experiment, false, 1, ranks);
+      EXPECT_EQ(shared.model, one.model);
+      if (ranks->rank() == 0) {
+        EXPECT_EQ(shared.metrics, one.metrics);
+      }
+    });
+  }
+
+  void expect_same_over_network() {
+    if (GetParam().way == "relays") {
+      expect_same_behind_relays();
+    } else {
+      expect_same_by_run(GetParam().way);
+    }
+  }
+
+ private:
+  // By the programs that users start.
+  void expect_same_by_run(const std::string& transport) {
+    const std::string file = folder.write("run.toml", text()).string();
+    for (const std::string& kind : {std::string("encoded"), transport}) {
+      const auto run =
+          run_gradwire(folder.path(), {"run", file, "--quiet", "--out", kind, "--transport", kind});
+      ASSERT_EQ(run.code, 0) << run.err;
+    }
+    const auto file_of = [&](const std::string& kind, const std::string& name) {
+      return read_file(folder.path() / kind / name);
+    };
+    for (const std::string name : {"model.bin", "config.toml"})
+      EXPECT_EQ(file_of("encoded", name), file_of(transport, name)) << name;
+    EXPECT_EQ(without_seconds(file_of("encoded", "metrics.csv")),
+              without_seconds(file_of(transport, "metrics.csv")));
+    check_processes(file_of(transport, "summary.json"));
+  }
+
+  // Two clients behind one relay, one behind another, one of the server itself.
+  void expect_same_behind_relays() {
+    // A server on its own knows less of the objective than a simulation, and has another step size by theory.
+    write_config(to_toml(prepared(text()).experiment));
+    const std::string data = GetParam().is_network ? models()[GetParam().index].data() : "synthetic";
+    Process server = start_server();
+    Process north = start_relay("north"), south = start_relay("south");
+    const std::vector<std::string> where = {address_of("north"), address_of("south"), address,
+                                            address_of("north")};
+    std::vector<Process> clients;
+    for (std::uint32_t part = 0; part < client_count; ++part)
+      clients.push_back(start_client(part, where[part], data));
+    expect_all_end_well(server, clients);
+    expect_same_as_simulated();
+    EXPECT_EQ(north.wait(), 0) << north.log();
+    EXPECT_EQ(south.wait(), 0) << south.log();
+  }
+
+  // Returns what follows `key` in each place of the text.
+  static std::vector<std::string> members(const std::string& json, const std::string& key,
+                                          const std::string& end) {
+    std::vector<std::string> values;
+    for (std::size_t at = 0; (at = json.find(key, at)) != std::string::npos;) {
+      at += key.size();
+      values.push_back(json.substr(at, json.find_first_of(end, at) - at));
+    }
+    return values;
+  }
+  static void check_processes(const std::string& summary) {
+    const auto executables = members(summary, "\"executable\": \"", "\"");
+    const auto pids = members(summary, "\"pid\": ", ",\n");
+    ASSERT_EQ(executables.size(), 5u);
+    EXPECT_EQ(executables[0], std::filesystem::canonical(program("gradwire-server")).string());
+    for (std::size_t k = 1; k < executables.size(); ++k)
+      EXPECT_EQ(executables[k], std::filesystem::canonical(program("gradwire-client")).string());
+    EXPECT_EQ(std::set<std::string>(pids.begin(), pids.end()).size(), 5u);
+  }
+};
+
+TEST_P(SameRun, GivesTheBitsOfOneThread) {
+  if (GetParam().way != "one_process") {
+    expect_same_over_network();
+  } else if (GetParam().is_network) {
+    for (const char* precision : {"fp64", "fp32"})
+      expect_same_in_one_process(model_config(models()[GetParam().index], precision));
+  } else {
+    const std::vector<Choice> all = choices();
+    EXPECT_FALSE(all.empty()) << "the method takes no compressor";
+    for (const Choice& choice : all) {
+      SCOPED_TRACE(choice.compressor);
+      for (const char* precision : {"fp64", "fp32"}) expect_same_in_one_process(config(choice, precision));
+      if (find_method(choice.method).facts.partial)
+        expect_same_in_one_process(config(choice, "fp64"), {"clients.participation=0.6"});
+    }
+  }
+}
+const auto name_of = [](const ::testing::TestParamInfo<Case>& info) {
+  return info.param.name + "_" + info.param.way;
+};
+INSTANTIATE_TEST_SUITE_P(Every, SameRun, ::testing::ValuesIn(cases(false)), name_of);
+
+// The other ways through a network.
+class EverySameRun : public SameRun {};
+TEST_P(EverySameRun, SlowGivesTheBitsOfOneThread) { expect_same_over_network(); }
+INSTANTIATE_TEST_SUITE_P(Every, EverySameRun, ::testing::ValuesIn(cases(true)), name_of);
+
+}  // namespace
+}  // namespace gradwire
