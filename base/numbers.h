@@ -14,7 +14,7 @@
 //   24      40 bytes       zero
 //   64      count numbers, and no byte behind them
 //
-// model.bin, the result of a run: proto/store/model_file.h.
+// model.bin, the result of a run: storage/model_file.h.
 //
 // NumPy's .npy, versions 1.0 to 3.0, of f2, f4 and f8 (numpy.lib.format in the manual of NumPy): an array of
 // several dimensions counts as its numbers in C order.

@@ -51,6 +51,22 @@ function(gradwire_export name)
   add_dependencies(programs ${name})
 endfunction()
 
+# gradwire_messages(STEM OUT): makes STEM.pb.h from STEM.proto in the build tree, with the lite runtime, which the client links
+# too. OUT lists the sources.
+function(gradwire_messages stem out)
+  set(from "${CMAKE_CURRENT_SOURCE_DIR}/${stem}.proto")
+  set(to "${CMAKE_CURRENT_BINARY_DIR}/${stem}.pb")
+  get_filename_component(from_folder "${from}" DIRECTORY)
+  get_filename_component(to_folder "${to}" DIRECTORY)
+  file(MAKE_DIRECTORY "${to_folder}")
+  add_custom_command(OUTPUT "${to}.cc" "${to}.h" DEPENDS "${from}" VERBATIM
+                     COMMAND protobuf::protoc "--cpp_out=${to_folder}" "-I${from_folder}" "${from}")
+  set_source_files_properties("${to}.cc" PROPERTIES COMPILE_OPTIONS -w)
+  file(RELATIVE_PATH room "${PROJECT_SOURCE_DIR}" "${from_folder}")
+  install(FILES "${to}.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradwire/${room}")
+  set(${out} "${to}.cc" "${to}.h" PARENT_SCOPE)
+endfunction()
+
 # gradwire_program(NAME SOURCES ... LINK libraries)
 function(gradwire_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

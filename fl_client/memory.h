@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "proto/store/folder_disk.h"
-#include "proto/store/journal.h"
+#include "storage/folder_disk.h"
+#include "storage/journal.h"
 
 namespace gradwire {
 

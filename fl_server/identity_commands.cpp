@@ -23,7 +23,7 @@
 #include "proto/report/logger.h"
 #include "proto/report/main_frame.h"
 #include "proto/secure/certificates.h"
-#include "proto/store/folder_disk.h"
+#include "storage/folder_disk.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

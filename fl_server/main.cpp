@@ -26,9 +26,9 @@
 #include "proto/report/logger.h"
 #include "proto/report/main_frame.h"
 #include "proto/report/metrics_file.h"
-#include "proto/store/folder_disk.h"
-#include "proto/store/journal.h"
 #include "proto/wire/address.h"
+#include "storage/folder_disk.h"
+#include "storage/journal.h"
 
 namespace {
 

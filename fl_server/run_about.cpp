@@ -5,8 +5,8 @@
 #include "fl_server/hub/join.h"
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"
-#include "proto/store/state.pb.h"
 #include "proto/wire/wire.pb.h"
+#include "storage/state.pb.h"
 
 namespace gradwire {
 std::string save_about(const RunAbout& about) {

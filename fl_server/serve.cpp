@@ -25,9 +25,9 @@
 #include "proto/report/metrics_file.h"
 #include "proto/report/summary.h"
 #include "proto/secure/keys.h"
-#include "proto/store/folder_disk.h"
-#include "proto/store/journal.h"
-#include "proto/store/whole_file.h"
+#include "storage/folder_disk.h"
+#include "storage/journal.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace {

@@ -18,11 +18,11 @@
 #include "proto/report/metrics_file.h"
 #include "proto/report/run_clock.h"
 #include "proto/report/summary.h"
-#include "proto/store/model_file.h"
-#include "proto/store/whole_file.h"
 #include "proto/threads/processors.h"
 #include "proto/threads/range_threads.h"
 #include "proto/wire/codec_context.h"
+#include "storage/model_file.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace {

@@ -13,7 +13,7 @@
 #include "fl_server/registry/registry.h"
 #include "fl_server/serve.h"
 #include "proto/config/run_plan.h"
-#include "proto/store/run_store.h"
+#include "storage/run_store.h"
 
 namespace gradwire {
 

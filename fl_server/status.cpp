@@ -22,9 +22,9 @@
 #include "proto/report/columns.h"
 #include "proto/report/json.h"
 #include "proto/report/summary.h"
-#include "proto/store/folder_disk.h"
-#include "proto/store/journal.h"
-#include "proto/store/run_store.h"
+#include "storage/folder_disk.h"
+#include "storage/journal.h"
+#include "storage/run_store.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -18,7 +18,7 @@ import tempfile
 _ORACLES = "base engine engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
-_PROTO = f"{_ROUNDS} engine/files proto/wire proto/store proto/threads proto/config proto/report"
+_PROTO = f"{_ROUNDS} engine/files proto/wire storage proto/threads proto/config proto/report"
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
@@ -44,18 +44,18 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "rounds": _METHODS,
     "cluster": _METHODS,
     "proto/wire": _METHODS,
-    "proto/store": f"{_ROUNDS} engine/files proto/wire",
+    "storage": f"{_ROUNDS} engine/files proto/wire",
     "proto/threads": _METHODS,
-    "proto/secure": f"{_ROUNDS} engine/files proto/wire proto/store",
-    "proto/config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire proto/store",
-    "proto/report": f"{_ROUNDS} engine/files proto/wire proto/store proto/config {_PROBLEMS}",
+    "proto/secure": f"{_ROUNDS} engine/files proto/wire storage",
+    "proto/config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",
+    "proto/report": f"{_ROUNDS} engine/files proto/wire storage proto/config {_PROBLEMS}",
     "fl_client": f"{_ENGINE} {_PROTO} proto/secure",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
-    "fl_server/net": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure",
-    "fl_server/hub": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net",
-    "fl_server/access": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net fl_server/hub",
-    "fl_server/registry": f"{_ROUNDS} engine/files proto/wire proto/store proto/secure fl_server/net fl_server/hub",
-    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire proto/store proto/config {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/access",
+    "fl_server/net": f"{_ROUNDS} engine/files proto/wire storage proto/secure",
+    "fl_server/hub": f"{_ROUNDS} engine/files proto/wire storage proto/secure fl_server/net",
+    "fl_server/access": f"{_ROUNDS} engine/files proto/wire storage proto/secure fl_server/net fl_server/hub",
+    "fl_server/registry": f"{_ROUNDS} engine/files proto/wire storage proto/secure fl_server/net fl_server/hub",
+    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage proto/config {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/access",
     "fl_server/watch": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/hub",
     "fl_server": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
     "experiments/support": f"{_PROTO} {_PROBLEMS} cluster",
@@ -257,7 +257,7 @@ def self_test():
         "algorithms/gd.h": '#pragma once\n#include "compressors/topk.h"\n#include "engine/oracle.h"\n',
         "proto/wire/wire.proto": "",
         "proto/wire/codec.cpp": '#include <zstd.h>\n#include "algorithms/gd.h"\n#include "proto/wire/wire.pb.h"\n',
-        "proto/store/disk.cpp": "#include <fstream>\n",
+        "storage/disk.cpp": "#include <fstream>\n",
         "fl_server/net/loop.cpp": '#include <thread>\n#include <asio.hpp>\n#include "algorithms/gd.h"\n',
         "docs/good.md": "See `engine/oracle.h`, [this](good.md), `results/demo/plot.svg`, `a/b.c` and `lib/x.a`.\n",
         "tests/gd_test.cpp": '#include <gtest/gtest.h>\n#include "algorithms/gd.h"\n',
@@ -269,7 +269,7 @@ def self_test():
         ({"fl_client/bad.cpp": '#include "fl_server/l.h"\n', "fl_server/l.h": "#pragma once\n"},
          "fl_client/bad.cpp:1: fl_client may not include"),
         # An arrow upwards between folders of one room, and a circle of two rooms.
-        ({"proto/wire/bad.cpp": '#include "proto/store/journal.h"\n', "proto/store/journal.h": "#pragma once\n"},
+        ({"proto/wire/bad.cpp": '#include "storage/journal.h"\n', "storage/journal.h": "#pragma once\n"},
          "proto/wire/bad.cpp:1: proto/wire may not include"),
         ({"rounds/a.h": '#pragma once\n#include "proto/wire/b.h"\n', "proto/wire/b.h": '#pragma once\n#include "rounds/a.h"\n'},
          "rounds/a.h:2: rounds may not include"),

@@ -11,9 +11,9 @@
 #include "experiments/bench/workloads.h"
 #include "experiments/simulate/encoded_link.h"
 #include "experiments/support/scratch_folder.h"
-#include "proto/store/folder_disk.h"
-#include "proto/store/run_store.h"
 #include "proto/wire/codec_context.h"
+#include "storage/folder_disk.h"
+#include "storage/run_store.h"
 
 namespace gradwire::bench {
 namespace {

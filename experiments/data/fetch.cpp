@@ -14,7 +14,7 @@
 
 #include "experiments/data/checked_bytes.h"
 #include "experiments/data/download.h"
-#include "proto/store/whole_file.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

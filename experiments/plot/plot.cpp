@@ -20,7 +20,7 @@
 #include "experiments/support/results_dir.h"
 #include "proto/config/experiment_file.h"
 #include "proto/report/columns.h"
-#include "proto/store/whole_file.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -21,9 +21,9 @@
 #include "proto/report/build_info.h"
 #include "proto/report/clients_file.h"
 #include "proto/report/metrics_file.h"
-#include "proto/store/model_file.h"
-#include "proto/store/whole_file.h"
 #include "proto/threads/processors.h"
+#include "storage/model_file.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -13,8 +13,8 @@
 #include "experiments/support/scratch_folder.h"
 #include "proto/report/clients_file.h"
 #include "proto/report/columns.h"
-#include "proto/store/model_file.h"
-#include "proto/store/whole_file.h"
+#include "storage/model_file.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "experiments/support/results_dir.h"
-#include "proto/store/run_store.h"
+#include "storage/run_store.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

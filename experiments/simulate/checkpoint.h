@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "proto/store/folder_disk.h"
-#include "proto/store/journal.h"
 #include "rounds/round_loop.h"
+#include "storage/folder_disk.h"
+#include "storage/journal.h"
 
 namespace gradwire {
 

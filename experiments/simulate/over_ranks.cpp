@@ -12,7 +12,7 @@
 #include "experiments/simulate/virtual_clients.h"
 #include "experiments/support/results_dir.h"
 #include "proto/config/run_plan.h"
-#include "proto/store/run_store.h"
+#include "storage/run_store.h"
 
 namespace gradwire {
 namespace {

@@ -18,9 +18,9 @@
 #include "proto/config/experiment.h"
 #include "proto/config/start_point.h"
 #include "proto/report/run_clock.h"
-#include "proto/store/run_store.h"
 #include "proto/threads/range_threads.h"
 #include "proto/wire/codec_context.h"
+#include "storage/run_store.h"
 
 namespace gradwire {
 namespace {

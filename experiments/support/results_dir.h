@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bad_input.h"
-#include "proto/store/folder_disk.h"
+#include "storage/folder_disk.h"
 
 namespace gradwire {
 

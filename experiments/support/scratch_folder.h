@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "proto/store/folder_disk.h"
+#include "storage/folder_disk.h"
 
 namespace gradwire {
 

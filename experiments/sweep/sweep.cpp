@@ -17,9 +17,9 @@
 #include "experiments/sweep/judge.h"
 #include "experiments/sweep/shared_problems.h"
 #include "proto/report/json.h"
-#include "proto/store/whole_file.h"
 #include "proto/threads/processors.h"
 #include "proto/threads/thread_pool.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 #include "fl_server/net/filtered_sockets.h"
 #include "proto/secure/certificates.h"
 #include "proto/secure/identity.h"
-#include "proto/store/folder_disk.h"
+#include "storage/folder_disk.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

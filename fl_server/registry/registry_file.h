@@ -14,7 +14,7 @@
 #include "algorithms/support/message.h"
 #include "base/result.h"
 #include "fl_server/registry/sqlite.h"
-#include "proto/store/journal.h"
+#include "storage/journal.h"
 
 namespace gradwire {
 

@@ -17,11 +17,11 @@
 #include "fl_server/relay/relay_sums.h"
 #include "proto/secure/challenge.h"
 #include "proto/secure/identity.h"
-#include "proto/store/whole_file.h"
 #include "proto/wire/address.h"
 #include "proto/wire/back_off.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "fl_server/watch/pages.h"
 #include "proto/report/build_info.h"
-#include "proto/store/folder_disk.h"
+#include "storage/folder_disk.h"
 
 namespace gradwire {
 namespace {

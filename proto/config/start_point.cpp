@@ -17,7 +17,7 @@
 #include "base/value.h"
 #include "engine/files/number_file.h"
 #include "proto/config/experiment.h"
-#include "proto/store/model_file.h"
+#include "storage/model_file.h"
 
 namespace gradwire {
 namespace {

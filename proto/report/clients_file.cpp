@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/value.h"
-#include "proto/store/whole_file.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace {

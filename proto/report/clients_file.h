@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "proto/config/sections.h"
-#include "proto/store/disk.h"
 #include "rounds/evaluation.h"
+#include "storage/disk.h"
 
 namespace gradwire {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "proto/report/columns.h"
-#include "proto/store/whole_file.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace {

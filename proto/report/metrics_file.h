@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "proto/store/disk.h"
-#include "proto/store/journal.h"
 #include "rounds/round_loop.h"
+#include "storage/disk.h"
+#include "storage/journal.h"
 
 namespace gradwire {
 

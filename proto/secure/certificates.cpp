@@ -19,8 +19,8 @@
 #include "proto/secure/keys.h"
 #include "proto/secure/openssl.h"
 #include "proto/secure/private_file.h"
-#include "proto/store/whole_file.h"
 #include "proto/wire/address.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -4,9 +4,9 @@
 #include <stdexcept>
 
 #include "proto/secure/private_file.h"
-#include "proto/store/folder_disk.h"
-#include "proto/store/whole_file.h"
 #include "proto/wire/client_name.h"
+#include "storage/folder_disk.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "proto/secure/openssl.h"
-#include "proto/store/folder_disk.h"
+#include "storage/folder_disk.h"
 
 namespace gradwire {
 namespace {

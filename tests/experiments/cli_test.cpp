@@ -8,7 +8,7 @@
 #include "experiments/support/child_process.h"
 #include "proto/report/build_info.h"
 #include "proto/report/columns.h"
-#include "proto/store/model_file.h"
+#include "storage/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/files/number_file.h"
-#include "proto/store/model_file.h"
+#include "storage/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fl_client/memory.h"
-#include "tests/proto/simulated_disk.h"
+#include "tests/storage/simulated_disk.h"
 
 namespace gradwire {
 namespace {

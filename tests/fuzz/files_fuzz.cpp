@@ -16,9 +16,9 @@
 #include "proto/config/experiment_file.h"
 #include "proto/config/settings.h"
 #include "proto/config/toml_reader.h"
-#include "proto/store/model_file.h"
 #include "proto/wire/address.h"
 #include "proto/wire/codec.h"
+#include "storage/model_file.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace gradwire::fuzz {

@@ -6,7 +6,7 @@
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/fuzz/served_run.h"
-#include "tests/proto/simulated_disk.h"
+#include "tests/storage/simulated_disk.h"
 
 namespace gradwire::fuzz {
 namespace {

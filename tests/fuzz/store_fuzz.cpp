@@ -3,11 +3,11 @@
 #include <map>
 #include <memory>
 
-#include "proto/store/journal.h"
-#include "proto/store/round_record.h"
-#include "proto/store/run_store.h"
+#include "storage/journal.h"
+#include "storage/round_record.h"
+#include "storage/run_store.h"
 #include "tests/fuzz/served_run.h"
-#include "tests/proto/simulated_disk.h"
+#include "tests/storage/simulated_disk.h"
 
 namespace gradwire::fuzz {
 namespace {

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "fl_server/run_about.h"
-#include "proto/store/folder_disk.h"
-#include "proto/store/journal.h"
-#include "proto/store/run_store.h"
+#include "storage/folder_disk.h"
+#include "storage/journal.h"
+#include "storage/run_store.h"
 #include "tests/processes/process_fixture.h"
 
 namespace gradwire {

@@ -12,7 +12,7 @@
 
 #include "experiments/simulate/simulate.h"
 #include "proto/report/columns.h"
-#include "proto/store/model_file.h"
+#include "storage/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
 

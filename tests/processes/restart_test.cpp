@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "tests/processes/process_fixture.h"
-#include "tests/proto/snapshot_version.h"
+#include "tests/storage/snapshot_version.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/test_seed.h"
 

@@ -15,9 +15,9 @@
 #include "proto/report/json.h"
 #include "proto/report/metrics_file.h"
 #include "proto/report/summary.h"
-#include "proto/store/model_file.h"
-#include "proto/store/whole_file.h"
-#include "tests/proto/simulated_disk.h"
+#include "storage/model_file.h"
+#include "storage/whole_file.h"
+#include "tests/storage/simulated_disk.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

@@ -10,7 +10,7 @@
 #include "base/half.h"
 #include "engine/files/number_file.h"
 #include "proto/config/experiment_file.h"
-#include "proto/store/model_file.h"
+#include "storage/model_file.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "proto/store/run_store.h"
+#include "storage/run_store.h"
 
 namespace gradwire {
 

@@ -19,7 +19,7 @@
 #include "proto/config/experiment.h"
 #include "proto/wire/codec_context.h"
 #include "rounds/transport.h"
-#include "tests/proto/simulated_disk.h"
+#include "tests/storage/simulated_disk.h"
 
 namespace gradwire {
 

@@ -10,7 +10,7 @@
 
 #include "experiments/simulate/prepare.h"
 #include "proto/config/experiment_file.h"
-#include "proto/store/run_store.h"
+#include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"
 #include "tests/simulated/at_the_last.h"
 #include "tests/simulated/simulated_network.h"

@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 #include "fl_server/net/socket_layer.h"
-#include "tests/proto/simulated_disk.h"
+#include "tests/storage/simulated_disk.h"
 
 namespace gradwire {
 

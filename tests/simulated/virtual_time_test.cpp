@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "proto/store/round_record.h"
+#include "storage/round_record.h"
 #include "tests/simulated/virtual_run.h"
 
 namespace gradwire {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/tape/tape.h"
-#include "proto/store/model_file.h"
+#include "storage/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

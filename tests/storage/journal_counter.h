@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "proto/store/journal.h"
+#include "storage/journal.h"
 
 namespace gradwire {
 

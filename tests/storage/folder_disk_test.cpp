@@ -1,12 +1,12 @@
 // A folder as a disk: what is not ours in it, and who may use it.
-#include "proto/store/folder_disk.h"
+#include "storage/folder_disk.h"
 
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <string_view>
 #include <sys/stat.h>
 
-#include "proto/store/whole_file.h"
+#include "storage/whole_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

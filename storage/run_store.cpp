@@ -1,4 +1,4 @@
-#include "proto/store/run_store.h"
+#include "storage/run_store.h"
 
 #include <algorithm>
 #include <atomic>

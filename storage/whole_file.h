@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "proto/store/disk.h"
+#include "storage/disk.h"
 
 namespace gradwire {
 

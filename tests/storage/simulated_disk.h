@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "proto/store/disk.h"
+#include "storage/disk.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "proto/store/folder_disk.h"
+#include "storage/folder_disk.h"
 
 #include <algorithm>
 #include <array>

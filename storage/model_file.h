@@ -7,7 +7,7 @@
 
 #include "base/numbers.h"
 #include "base/result.h"
-#include "proto/store/disk.h"
+#include "storage/disk.h"
 
 namespace gradwire {
 

@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "proto/store/journal.h"
-#include "proto/store/round_record.h"
 #include "rounds/round_loop.h"
+#include "storage/journal.h"
+#include "storage/round_record.h"
 
 namespace gradwire {
 

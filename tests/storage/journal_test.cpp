@@ -1,4 +1,4 @@
-#include "proto/store/journal.h"
+#include "storage/journal.h"
 
 #include <algorithm>
 #include <atomic>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "proto/store/folder_disk.h"
-#include "tests/proto/journal_counter.h"
-#include "tests/proto/simulated_disk.h"
+#include "storage/folder_disk.h"
+#include "tests/storage/journal_counter.h"
+#include "tests/storage/simulated_disk.h"
 #include "tests/support/data_files.h"
 #include "tests/support/sanitized.h"
 

@@ -1,4 +1,4 @@
-#include "proto/store/journal.h"
+#include "storage/journal.h"
 
 #include <algorithm>
 #include <array>

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/proto/journal_counter.h"
-#include "tests/proto/simulated_disk.h"
-#include "tests/proto/snapshot_version.h"
+#include "tests/storage/journal_counter.h"
+#include "tests/storage/simulated_disk.h"
+#include "tests/storage/snapshot_version.h"
 
 namespace gradwire {
 namespace {

@@ -1,8 +1,8 @@
-#include "proto/store/whole_file.h"
+#include "storage/whole_file.h"
 
 #include <span>
 
-#include "proto/store/folder_disk.h"
+#include "storage/folder_disk.h"
 
 namespace gradwire {
 

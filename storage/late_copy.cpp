@@ -1,4 +1,4 @@
-#include "proto/store/late_copy.h"
+#include "storage/late_copy.h"
 
 #include <span>
 #include <utility>

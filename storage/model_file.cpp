@@ -1,4 +1,4 @@
-#include "proto/store/model_file.h"
+#include "storage/model_file.h"
 
 #include <bit>
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include "base/crc32c.h"
 #include "base/half.h"
 #include "engine/files/number_file.h"
-#include "proto/store/whole_file.h"
 #include "proto/wire/little_endian.h"
+#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/store/late_copy.h"
+#include "storage/late_copy.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "proto/store/journal.h"
-#include "tests/proto/simulated_disk.h"
+#include "storage/journal.h"
+#include "tests/storage/simulated_disk.h"
 
 namespace gradwire {
 namespace {

@@ -21,8 +21,8 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "proto/store/disk.h"
-#include "proto/store/late_copy.h"
+#include "storage/disk.h"
+#include "storage/late_copy.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "proto/store/round_record.h"
+#include "storage/round_record.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

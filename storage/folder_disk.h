@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "proto/store/disk.h"
+#include "storage/disk.h"
 
 namespace gradwire {
 

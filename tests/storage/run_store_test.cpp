@@ -1,15 +1,15 @@
 // The real journal, round loop and clients on a simulated disk: servers die in the middle of any call.
-#include "proto/store/run_store.h"
+#include "storage/run_store.h"
 
 #include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
 
-#include "proto/store/folder_disk.h"
 #include "proto/wire/codec_context.h"
+#include "storage/folder_disk.h"
 #include "tests/algorithms/every_method.h"
-#include "tests/proto/simulated_disk.h"
 #include "tests/simulated/at_the_last.h"
+#include "tests/storage/simulated_disk.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {
