@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <vector>
 
+#include "config/experiment_file.h"
 #include "experiments/plot/plot.h"
 #include "experiments/run/run.h"
-#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -8,9 +8,9 @@
 #include "algorithms/methods.h"
 #include "algorithms/optimizers/optimizer.h"
 #include "base/nearest.h"
+#include "config/experiment.h"
 #include "engine/problems/problem.h"
 #include "experiments/support/results_dir.h"
-#include "proto/config/experiment.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

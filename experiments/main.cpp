@@ -16,6 +16,7 @@
 
 #include "cluster/launch.h"
 #include "cluster/mpi_ranks.h"
+#include "config/experiment_file.h"
 #include "experiments/data/data_command.h"
 #include "experiments/demo.h"
 #include "experiments/list.h"
@@ -26,7 +27,6 @@
 #include "experiments/support/program.h"
 #include "experiments/support/results_dir.h"
 #include "experiments/sweep/sweep.h"
-#include "proto/config/experiment_file.h"
 #include "proto/report/build_info.h"
 #include "proto/report/logger.h"
 #include "proto/report/main_frame.h"

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/log.h"
+#include "config/experiment.h"
 #include "engine/problems/problem.h"
-#include "proto/config/experiment.h"
 
 namespace gradwire {
 

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "algorithms/methods.h"
+#include "config/experiment.h"
+#include "config/settings.h"
 #include "engine/kernels/select.h"
 #include "engine/sample_hash.h"
 #include "fl_client/client.h"
 #include "fl_client/upload_pieces.h"
 #include "fl_client/worker.h"
-#include "proto/config/experiment.h"
-#include "proto/config/settings.h"
 #include "proto/report/build_info.h"
 #include "proto/secure/challenge.h"
 #include "proto/wire/control_frame.h"

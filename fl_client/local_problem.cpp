@@ -5,8 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "config/experiment.h"
 #include "engine/data/synthetic.h"
-#include "proto/config/experiment.h"
 
 namespace gradwire {
 namespace {

@@ -8,9 +8,9 @@
 #include <system_error>
 #include <utility>
 
+#include "config/duration_option.h"
 #include "fl_client/client.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/duration_option.h"
 #include "proto/report/build_info.h"
 #include "proto/report/logger.h"
 #include "proto/report/main_frame.h"

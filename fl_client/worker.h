@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/result.h"
+#include "config/run_plan.h"
 #include "engine/problems/problem.h"
 #include "fl_client/link.h"
-#include "proto/config/run_plan.h"
 #include "proto/wire/frame.h"
 
 namespace gradwire {

@@ -14,13 +14,13 @@
 #include <string_view>
 #include <utility>
 
+#include "config/duration_option.h"
+#include "config/experiment_file.h"
 #include "fl_server/identity_commands.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/serve.h"
 #include "fl_server/status.h"
 #include "fl_server/watch/watch.h"
-#include "proto/config/duration_option.h"
-#include "proto/config/experiment_file.h"
 #include "proto/report/build_info.h"
 #include "proto/report/json.h"
 #include "proto/report/logger.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "algorithms/methods.h"
-#include "proto/config/make_plan.h"
-#include "proto/config/settings.h"
+#include "config/make_plan.h"
+#include "config/settings.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "config/experiment_file.h"
+#include "config/run_plan.h"
 #include "fl_server/hub/client_table.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/run_plan.h"
 
 namespace gradwire {
 

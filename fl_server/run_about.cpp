@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "config/experiment_file.h"
+#include "config/settings.h"
 #include "fl_server/hub/join.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/settings.h"
 #include "proto/wire/wire.pb.h"
 #include "storage/state.pb.h"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "config/experiment_file.h"
 #include "fl_server/hub/client_table.h"
-#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 

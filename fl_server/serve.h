@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/log.h"
+#include "config/experiment_file.h"
 #include "fl_server/net/connection.h"
-#include "proto/config/experiment_file.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "algorithms/methods.h"
+#include "config/experiment_file.h"
+#include "config/start_point.h"
 #include "fl_server/hub/tcp_transport.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/start_point.h"
 #include "proto/report/clients_file.h"
 #include "proto/report/metrics_file.h"
 #include "proto/report/run_clock.h"

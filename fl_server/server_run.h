@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "config/run_plan.h"
 #include "fl_server/hub/hub.h"
 #include "fl_server/net/tally.h"
 #include "fl_server/registry/registry.h"
 #include "fl_server/serve.h"
-#include "proto/config/run_plan.h"
 #include "storage/run_store.h"
 
 namespace gradwire {

@@ -13,12 +13,12 @@
 
 #include "base/printable.h"
 #include "base/value.h"
+#include "config/experiment.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/registry/registry_file.h"
 #include "fl_server/run_about.h"
 #include "fl_server/watch/exposition.h"
 #include "fl_server/watch/watch.h"
-#include "proto/config/experiment.h"
 #include "proto/report/columns.h"
 #include "proto/report/json.h"
 #include "proto/report/summary.h"

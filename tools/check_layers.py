@@ -18,7 +18,7 @@ import tempfile
 _ORACLES = "base engine engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
-_PROTO = f"{_ROUNDS} engine/files proto/wire storage proto/threads proto/config proto/report"
+_PROTO = f"{_ROUNDS} engine/files proto/wire storage proto/threads config proto/report"
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
@@ -47,15 +47,15 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "storage": f"{_ROUNDS} engine/files proto/wire",
     "proto/threads": _METHODS,
     "proto/secure": f"{_ROUNDS} engine/files proto/wire storage",
-    "proto/config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",
-    "proto/report": f"{_ROUNDS} engine/files proto/wire storage proto/config {_PROBLEMS}",
+    "config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",
+    "proto/report": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS}",
     "fl_client": f"{_ENGINE} {_PROTO} proto/secure",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
     "fl_server/net": f"{_ROUNDS} engine/files proto/wire storage proto/secure",
     "fl_server/hub": f"{_ROUNDS} engine/files proto/wire storage proto/secure fl_server/net",
     "fl_server/access": f"{_ROUNDS} engine/files proto/wire storage proto/secure fl_server/net fl_server/hub",
     "fl_server/registry": f"{_ROUNDS} engine/files proto/wire storage proto/secure fl_server/net fl_server/hub",
-    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage proto/config {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/access",
+    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/access",
     "fl_server/watch": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/hub",
     "fl_server": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
     "experiments/support": f"{_PROTO} {_PROBLEMS} cluster",

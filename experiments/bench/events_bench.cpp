@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "config/client_seconds.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
 #include "experiments/simulate/virtual_time.h"
-#include "proto/config/client_seconds.h"
 
 namespace gradwire::bench {
 namespace {

@@ -6,12 +6,12 @@
 #include <numbers>
 #include <variant>
 
+#include "config/experiment_file.h"
+#include "config/start_point.h"
 #include "engine/data/source.h"
 #include "experiments/optimum/f_star_file.h"
 #include "experiments/optimum/minimise.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/start_point.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/config/experiment.h"
+#include "config/experiment.h"
 
 namespace gradwire {
 

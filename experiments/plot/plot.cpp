@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "config/experiment_file.h"
 #include "engine/dataset.h"
 #include "experiments/optimum/f_star.h"
 #include "experiments/plot/plot_script.h"
@@ -18,7 +19,6 @@
 #include "experiments/plot/plot_table.h"
 #include "experiments/plot/plot_tikz.h"
 #include "experiments/support/results_dir.h"
-#include "proto/config/experiment_file.h"
 #include "proto/report/columns.h"
 #include "storage/whole_file.h"
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <sstream>
 
+#include "config/experiment_file.h"
+#include "config/toml_reader.h"
 #include "experiments/support/results_dir.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/toml_reader.h"
 #include "proto/report/json.h"
 #include "proto/threads/processors.h"
 #include "proto/threads/thread_pool.h"

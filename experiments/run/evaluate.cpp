@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "config/experiment_file.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/simulate/simulate.h"
-#include "proto/config/experiment_file.h"
 #include "proto/report/json.h"
 #include "proto/report/summary.h"
 #include "proto/threads/processors.h"

@@ -1,8 +1,8 @@
 // What run.monitor needs to know of a run before it begins.
 #pragma once
 
+#include "config/run_plan.h"
 #include "experiments/simulate/monitor.h"
-#include "proto/config/run_plan.h"
 
 namespace gradwire {
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "config/experiment_file.h"
+#include "config/idle_keys.h"
 #include "engine/kernels/select.h"
 #include "experiments/plot/plot.h"
 #include "experiments/run/energy_log.h"
@@ -16,8 +18,6 @@
 #include "experiments/simulate/input_hash.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/support/results_dir.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/idle_keys.h"
 #include "proto/report/build_info.h"
 #include "proto/report/clients_file.h"
 #include "proto/report/metrics_file.h"

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "cluster/ranks.h"
+#include "config/experiment_file.h"
 #include "experiments/simulate/over_ranks.h"
 #include "experiments/simulate/simulate.h"
 #include "experiments/support/progress.h"
-#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "cluster/ranks.h"
+#include "config/client_seconds.h"
 #include "engine/shared_samples.h"
-#include "proto/config/client_seconds.h"
 
 namespace gradwire {
 

@@ -9,9 +9,9 @@
 #include "algorithms/methods.h"
 #include "base/state.h"
 #include "cluster/rank_group.h"
+#include "config/run_plan.h"
 #include "experiments/simulate/virtual_clients.h"
 #include "experiments/support/results_dir.h"
-#include "proto/config/run_plan.h"
 #include "storage/run_store.h"
 
 namespace gradwire {

@@ -5,11 +5,11 @@
 
 #include "base/config_error.h"
 #include "base/value.h"
+#include "config/make_plan.h"
 #include "engine/problems/sources.h"
 #include "engine/smoothness/estimate_smoothness.h"
 #include "experiments/simulate/rank_turns.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/make_plan.h"
 
 namespace gradwire {
 namespace {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "cluster/ranks.h"
+#include "config/client_seconds.h"
+#include "config/experiment_file.h"
+#include "config/run_plan.h"
 #include "engine/data/source.h"
 #include "engine/population.h"
 #include "experiments/simulate/monitor.h"
-#include "proto/config/client_seconds.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/run_plan.h"
 
 namespace gradwire {
 

@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "base/state.h"
+#include "config/client_seconds.h"
+#include "config/experiment.h"
+#include "config/start_point.h"
 #include "engine/kernels/select.h"
 #include "experiments/simulate/in_process.h"
 #include "experiments/simulate/local_client.h"
 #include "experiments/simulate/over_ranks.h"
 #include "experiments/simulate/virtual_clients.h"
 #include "experiments/simulate/virtual_time.h"
-#include "proto/config/client_seconds.h"
-#include "proto/config/experiment.h"
-#include "proto/config/start_point.h"
 #include "proto/report/run_clock.h"
 #include "proto/threads/range_threads.h"
 #include "proto/wire/codec_context.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <unistd.h>
 
-#include "proto/config/experiment_file.h"
-#include "proto/config/toml_reader.h"
+#include "config/experiment_file.h"
+#include "config/toml_reader.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

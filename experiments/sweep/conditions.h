@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proto/config/settings.h"
+#include "config/settings.h"
 
 namespace gradwire {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "config/settings.h"
 #include "experiments/simulate/prepare.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/settings.h"
 
 namespace gradwire {
 

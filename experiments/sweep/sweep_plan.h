@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "proto/config/experiment_file.h"
-#include "proto/config/settings.h"
-#include "proto/config/toml_reader.h"
+#include "config/experiment_file.h"
+#include "config/settings.h"
+#include "config/toml_reader.h"
 
 namespace gradwire {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "algorithms/methods.h"
-#include "proto/config/experiment.h"
-#include "proto/config/settings.h"
+#include "config/experiment.h"
+#include "config/settings.h"
 #include "proto/wire/codec_context.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"

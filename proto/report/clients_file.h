@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/config/sections.h"
+#include "config/sections.h"
 #include "rounds/evaluation.h"
 #include "storage/disk.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/value.h"
-#include "proto/config/experiment.h"
+#include "config/experiment.h"
 #include "proto/report/build_info.h"
 #include "proto/report/json.h"
 

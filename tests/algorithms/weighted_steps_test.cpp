@@ -3,11 +3,11 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "config/experiment_file.h"
 #include "experiments/simulate/prepare.h"
 #include "fl_server/plan_of_joins.h"
-#include "proto/config/experiment_file.h"
 #include "tests/algorithms/skewed.h"
-#include "tests/proto/experiment_text.h"
+#include "tests/config/experiment_text.h"
 
 namespace gradwire {
 namespace {

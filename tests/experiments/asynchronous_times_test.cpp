@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment_file.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/simulate/simulate.h"
-#include "proto/config/experiment_file.h"
 
 namespace gradwire {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "algorithms/support/gradient_code.h"
+#include "config/experiment_file.h"
 #include "experiments/optimum/f_star.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/experiment_file.h"
 #include "tests/experiments/trace.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "config/experiment_file.h"
 #include "experiments/run/run.h"
-#include "proto/config/experiment_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

@@ -8,10 +8,10 @@
 #include <iterator>
 #include <vector>
 
+#include "config/experiment_file.h"
 #include "engine/oracles/quadratic.h"
 #include "experiments/optimum/f_star_file.h"
 #include "experiments/optimum/minimise.h"
-#include "proto/config/experiment_file.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment_file.h"
 #include "experiments/optimum/f_star.h"
 #include "experiments/run/monitor_plan.h"
 #include "experiments/simulate/simulate.h"
-#include "proto/config/experiment_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 #include "tests/support/sanitized.h"

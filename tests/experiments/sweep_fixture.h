@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment_file.h"
 #include "experiments/sweep/sweep.h"
-#include "proto/config/experiment_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment_file.h"
 #include "experiments/simulate/prepare.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/experiment_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
 

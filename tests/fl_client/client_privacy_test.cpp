@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "config/experiment_file.h"
+#include "config/settings.h"
 #include "engine/dataset.h"
 #include "fl_client/client_session.h"
 #include "fl_client/local_problem.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/settings.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/support/data_files.h"

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "proto/config/experiment_file.h"
+#include "config/experiment_file.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

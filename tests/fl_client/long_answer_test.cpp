@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "config/experiment_file.h"
+#include "config/settings.h"
 #include "fl_client/client.h"
 #include "fl_server/hub/tcp_transport.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/plan_of_joins.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/settings.h"
 #include "proto/wire/codec_context.h"
 
 namespace gradwire {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "config/experiment_file.h"
+#include "config/settings.h"
 #include "fl_server/relay/relay_sums.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/settings.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "config/settings.h"
 #include "engine/data/source.h"
 #include "experiments/simulate/prepare.h"
 #include "fl_server/plan_of_joins.h"
-#include "proto/config/settings.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/support/data_files.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment.h"
 #include "experiments/simulate/simulate.h"
-#include "proto/config/experiment.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/config/experiment_file.h"
+#include "config/experiment_file.h"
 #include "proto/wire/address.h"
 #include "tests/processes/process_fixture.h"
 #include "tests/processes/relay.h"

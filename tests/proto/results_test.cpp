@@ -7,10 +7,10 @@
 #include <unistd.h>
 #include <vector>
 
+#include "config/experiment.h"
+#include "config/experiment_file.h"
 #include "experiments/support/metrics_reader.h"
 #include "experiments/support/results_dir.h"
-#include "proto/config/experiment.h"
-#include "proto/config/experiment_file.h"
 #include "proto/report/columns.h"
 #include "proto/report/json.h"
 #include "proto/report/metrics_file.h"

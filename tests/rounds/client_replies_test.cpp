@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
+#include "config/experiment_file.h"
 #include "experiments/simulate/prepare.h"
-#include "proto/config/experiment_file.h"
 #include "proto/wire/codec_context.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/proto/codec_support.h"

@@ -6,10 +6,10 @@
 
 #include "algorithms/support/sampling.h"
 #include "base/state.h"
+#include "config/experiment_file.h"
 #include "experiments/simulate/simulate.h"
-#include "proto/config/experiment_file.h"
 #include "tests/algorithms/every_method.h"
-#include "tests/proto/experiment_text.h"
+#include "tests/config/experiment_text.h"
 
 namespace gradwire {
 namespace {

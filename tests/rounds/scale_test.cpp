@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
+#include "config/experiment.h"
 #include "experiments/simulate/simulate.h"
-#include "proto/config/experiment.h"
 #include "tests/algorithms/federation.h"
 
 namespace gradwire {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <gtest/gtest.h>
 
-#include "proto/config/experiment_file.h"
+#include "config/experiment_file.h"
 #include "tests/simulated/seeds.h"
 #include "tests/simulated/simulated_session.h"
 #include "tests/support/sanitized.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <gtest/gtest.h>
 
-#include "proto/config/experiment.h"
+#include "config/experiment.h"
 #include "tests/simulated/seeds.h"
 #include "tests/simulated/simulated_run.h"
 #include "tests/support/sanitized.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "algorithms/methods.h"
+#include "config/experiment.h"
 #include "engine/problems/problem.h"
 #include "experiments/simulate/kept_body.h"
-#include "proto/config/experiment.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
 

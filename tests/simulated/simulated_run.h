@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment_file.h"
 #include "experiments/simulate/prepare.h"
-#include "proto/config/experiment_file.h"
 #include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"
 #include "tests/simulated/at_the_last.h"

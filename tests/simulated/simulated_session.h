@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment_file.h"
+#include "config/settings.h"
 #include "fl_server/hub/hub.h"
 #include "fl_server/hub/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/run_about.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/settings.h"
 #include "proto/wire/codec_context.h"
 #include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"

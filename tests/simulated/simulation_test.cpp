@@ -7,7 +7,7 @@
 #include <deque>
 #include <gtest/gtest.h>
 
-#include "proto/config/experiment.h"
+#include "config/experiment.h"
 #include "tests/simulated/seeds.h"
 #include "tests/simulated/simulated_run.h"
 #include "tests/support/sanitized.h"

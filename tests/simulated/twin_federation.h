@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "algorithms/methods.h"
+#include "config/experiment.h"
 #include "engine/problems/problem.h"
-#include "proto/config/experiment.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
 

@@ -1,4 +1,4 @@
-#include "proto/config/idle_keys.h"
+#include "config/idle_keys.h"
 
 #include <stdexcept>
 #include <string_view>

@@ -9,8 +9,8 @@
 #include "algorithms/support/spec.h"
 #include "base/config_error.h"
 #include "base/field.h"
+#include "config/sections.h"
 #include "engine/problems/problem.h"
-#include "proto/config/sections.h"
 
 namespace gradwire {
 

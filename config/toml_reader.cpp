@@ -1,4 +1,4 @@
-#include "proto/config/toml_reader.h"
+#include "config/toml_reader.h"
 
 #include <algorithm>
 

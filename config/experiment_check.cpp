@@ -8,8 +8,8 @@
 #include "algorithms/methods.h"
 #include "base/config_error.h"
 #include "base/nearest.h"
-#include "proto/config/client_seconds.h"
-#include "proto/config/experiment.h"
+#include "config/client_seconds.h"
+#include "config/experiment.h"
 
 namespace gradwire {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "proto/config/experiment.h"
-#include "proto/config/idle_keys.h"
+#include "config/experiment.h"
+#include "config/idle_keys.h"
 
 namespace gradwire {
 namespace {

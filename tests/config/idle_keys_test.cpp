@@ -1,12 +1,12 @@
 // Keys that a file has and that have no effect.
-#include "proto/config/idle_keys.h"
+#include "config/idle_keys.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <set>
 
 #include "algorithms/methods.h"
-#include "tests/proto/experiment_text.h"
+#include "tests/config/experiment_text.h"
 
 namespace gradwire {
 namespace {

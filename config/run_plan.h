@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "algorithms/support/context.h"
-#include "proto/config/experiment.h"
+#include "config/experiment.h"
 
 namespace gradwire {
 

@@ -5,10 +5,10 @@
 #include <sstream>
 #include <string>
 
-#include "proto/config/experiment_file.h"
-#include "proto/config/settings.h"
-#include "proto/config/toml_reader.h"
-#include "tests/proto/experiment_text.h"
+#include "config/experiment_file.h"
+#include "config/settings.h"
+#include "config/toml_reader.h"
+#include "tests/config/experiment_text.h"
 
 namespace gradwire {
 namespace {

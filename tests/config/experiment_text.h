@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/config/experiment_file.h"
+#include "config/experiment_file.h"
 
 namespace gradwire {
 

@@ -1,5 +1,5 @@
 // The experiment as it travels: bytes of a peer and of a state folder.
-#include "proto/config/settings.h"
+#include "config/settings.h"
 
 #include <gtest/gtest.h>
 #include <map>
@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "proto/wire/wire.pb.h"
-#include "tests/proto/experiment_text.h"
+#include "tests/config/experiment_text.h"
 
 namespace gradwire {
 namespace {

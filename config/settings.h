@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "proto/config/experiment.h"
+#include "config/experiment.h"
 
 namespace gradwire {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "algorithms/methods.h"
-#include "proto/config/experiment_file.h"
+#include "config/experiment_file.h"
 
 namespace gradwire {
 

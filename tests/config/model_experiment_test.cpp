@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "base/config_error.h"
+#include "config/experiment_file.h"
+#include "config/settings.h"
 #include "engine/models/char_mlp.h"
 #include "engine/models/gpt.h"
 #include "engine/models/lenet.h"
 #include "engine/problems/problem.h"
 #include "experiments/list.h"
-#include "proto/config/experiment_file.h"
-#include "proto/config/settings.h"
-#include "tests/proto/experiment_text.h"
+#include "tests/config/experiment_text.h"
 
 namespace gradwire {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "proto/config/experiment_file.h"
-#include "tests/proto/experiment_text.h"
+#include "config/experiment_file.h"
+#include "tests/config/experiment_text.h"
 
 namespace gradwire {
 namespace {

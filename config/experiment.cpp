@@ -1,4 +1,4 @@
-#include "proto/config/experiment.h"
+#include "config/experiment.h"
 
 #include <algorithm>
 #include <array>

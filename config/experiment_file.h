@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/bad_input.h"
-#include "proto/config/experiment.h"
+#include "config/experiment.h"
 
 namespace gradwire {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "proto/config/experiment_file.h"
-#include "proto/config/run_plan.h"
+#include "config/experiment_file.h"
+#include "config/run_plan.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "proto/config/settings.h"
+#include "config/settings.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "proto/config/run_plan.h"
+#include "config/run_plan.h"
 
 #include <utility>
 

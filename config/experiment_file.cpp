@@ -1,4 +1,4 @@
-#include "proto/config/experiment_file.h"
+#include "config/experiment_file.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,8 +10,8 @@
 
 #include "base/nearest.h"
 #include "base/printable.h"
-#include "proto/config/client_seconds.h"
-#include "proto/config/toml_reader.h"
+#include "config/client_seconds.h"
+#include "config/toml_reader.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/config/client_seconds.h"
+#include "config/client_seconds.h"
 
 #include <algorithm>
 #include <charconv>

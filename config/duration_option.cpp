@@ -1,4 +1,4 @@
-#include "proto/config/duration_option.h"
+#include "config/duration_option.h"
 
 #include <charconv>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "proto/config/start_point.h"
+#include "config/start_point.h"
 
 #include <algorithm>
 #include <charconv>
@@ -15,8 +15,8 @@
 #include "base/stream.h"
 #include "base/text_lines.h"
 #include "base/value.h"
+#include "config/experiment.h"
 #include "engine/files/number_file.h"
-#include "proto/config/experiment.h"
 #include "storage/model_file.h"
 
 namespace gradwire {

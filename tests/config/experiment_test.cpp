@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment_file.h"
 #include "engine/problems/problem.h"
-#include "proto/config/experiment_file.h"
-#include "tests/proto/experiment_text.h"
+#include "tests/config/experiment_text.h"
 
 namespace gradwire {
 namespace {

@@ -1,7 +1,7 @@
 // The tables of docs/experiment_file.md and of `gradwire list`.
 #include <algorithm>
 
-#include "proto/config/experiment.h"
+#include "config/experiment.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/config/make_plan.h"
+#include "config/make_plan.h"
 
 #include <algorithm>
 #include <numeric>
@@ -8,8 +8,8 @@
 #include "algorithms/methods.h"
 #include "base/config_error.h"
 #include "compressors/scaled_entries.h"
-#include "proto/config/idle_keys.h"
-#include "proto/config/start_point.h"
+#include "config/idle_keys.h"
+#include "config/start_point.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/config/start_point.h"
+#include "config/start_point.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 #include "base/config_error.h"
 #include "base/half.h"
+#include "config/experiment_file.h"
 #include "engine/files/number_file.h"
-#include "proto/config/experiment_file.h"
 #include "storage/model_file.h"
 #include "tests/support/data_files.h"
 
