@@ -1,5 +1,5 @@
 // Log lines: each has a level and, where known, the client and the round that it is about. Code that logs is
-// given a Log; the programs print with the one of proto/report/logger.h.
+// given a Log; the programs print with the one of report/logger.h.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "experiments/support/progress.h"
-#include "proto/report/logger.h"
+#include "report/logger.h"
 
 namespace gradwire {
 

@@ -10,7 +10,7 @@
 #include "base/nearest.h"
 #include "config/experiment.h"
 #include "engine/problems/problem.h"
-#include "experiments/support/results_dir.h"
+#include "report/results_dir.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -13,10 +13,10 @@
 #include "fl_client/client.h"
 #include "fl_client/upload_pieces.h"
 #include "fl_client/worker.h"
-#include "proto/report/build_info.h"
 #include "proto/secure/challenge.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
+#include "report/build_info.h"
 
 namespace gradwire {
 

@@ -11,12 +11,12 @@
 #include "config/duration_option.h"
 #include "fl_client/client.h"
 #include "fl_client/local_problem.h"
-#include "proto/report/build_info.h"
-#include "proto/report/logger.h"
-#include "proto/report/main_frame.h"
 #include "proto/secure/identity.h"
 #include "proto/wire/address.h"
 #include "proto/wire/client_name.h"
+#include "report/build_info.h"
+#include "report/logger.h"
+#include "report/main_frame.h"
 
 namespace {
 

@@ -20,9 +20,9 @@
 
 #include "base/printable.h"
 #include "fl_server/access/server_identity.h"
-#include "proto/report/logger.h"
-#include "proto/report/main_frame.h"
 #include "proto/secure/certificates.h"
+#include "report/logger.h"
+#include "report/main_frame.h"
 #include "storage/folder_disk.h"
 
 namespace gradwire {

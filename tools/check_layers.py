@@ -18,7 +18,7 @@ import tempfile
 _ORACLES = "base engine engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
-_PROTO = f"{_ROUNDS} engine/files proto/wire storage proto/threads config proto/report"
+_PROTO = f"{_ROUNDS} engine/files proto/wire storage proto/threads config report"
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
@@ -48,7 +48,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "proto/threads": _METHODS,
     "proto/secure": f"{_ROUNDS} engine/files proto/wire storage",
     "config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",
-    "proto/report": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS}",
+    "report": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS}",
     "fl_client": f"{_ENGINE} {_PROTO} proto/secure",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
     "fl_server/net": f"{_ROUNDS} engine/files proto/wire storage proto/secure",
@@ -93,7 +93,7 @@ EXCEPTIONS = {
 HEADER_EXCEPTIONS = {
     ("proto/secure/openssl.h", "openssl/"): "shared by the .cpp files of its room alone",
     ("proto/wire/codec_", "proto/wire/wire.pb.h"): "shared by the codec's own .cpp files; codec.h, which others include, hides it",
-    ("proto/report/json.h", "nlohmann/"): "a value of JSON is theirs; only .cpp files include it",
+    ("report/json.h", "nlohmann/"): "a value of JSON is theirs; only .cpp files include it",
 }
 
 DOCUMENTS = ("*.md", "docs/*.md")

@@ -7,7 +7,7 @@
 #include <ostream>
 #include <thread>
 
-#include "proto/report/json.h"
+#include "report/json.h"
 
 namespace gradwire::bench {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "experiments/bench/bench.h"
 #include "experiments/support/program.h"
-#include "experiments/support/results_dir.h"
-#include "proto/report/build_info.h"
-#include "proto/report/logger.h"
-#include "proto/report/main_frame.h"
+#include "report/build_info.h"
+#include "report/logger.h"
+#include "report/main_frame.h"
+#include "report/results_dir.h"
 
 namespace gradwire {
 namespace {

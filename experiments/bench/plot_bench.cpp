@@ -10,7 +10,7 @@
 #include "experiments/bench/benchmarks.h"
 #include "experiments/plot/plot.h"
 #include "experiments/support/scratch_folder.h"
-#include "proto/report/columns.h"
+#include "report/columns.h"
 
 namespace gradwire::bench {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "experiments/support/child_process.h"
 #include "experiments/support/scratch_folder.h"
-#include "proto/report/json.h"
+#include "report/json.h"
 
 namespace gradwire::bench {
 

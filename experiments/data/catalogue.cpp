@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/nearest.h"
-#include "experiments/support/results_dir.h"
+#include "report/results_dir.h"
 
 namespace gradwire {
 namespace {

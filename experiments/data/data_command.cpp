@@ -12,7 +12,7 @@
 #include "engine/dataset.h"
 #include "experiments/data/catalogue.h"
 #include "experiments/data/fetch.h"
-#include "experiments/support/results_dir.h"
+#include "report/results_dir.h"
 
 namespace gradwire {
 namespace {

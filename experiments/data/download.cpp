@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unistd.h>
 
-#include "proto/report/build_info.h"
+#include "report/build_info.h"
 
 namespace gradwire {
 namespace {

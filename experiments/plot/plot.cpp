@@ -18,8 +18,8 @@
 #include "experiments/plot/plot_svg.h"
 #include "experiments/plot/plot_table.h"
 #include "experiments/plot/plot_tikz.h"
-#include "experiments/support/results_dir.h"
-#include "proto/report/columns.h"
+#include "report/columns.h"
+#include "report/results_dir.h"
 #include "storage/whole_file.h"
 
 namespace gradwire {

@@ -8,10 +8,10 @@
 
 #include "config/experiment_file.h"
 #include "config/toml_reader.h"
-#include "experiments/support/results_dir.h"
-#include "proto/report/json.h"
 #include "proto/threads/processors.h"
 #include "proto/threads/thread_pool.h"
+#include "report/json.h"
+#include "report/results_dir.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/support/metrics_table.h"
+#include "report/metrics_table.h"
 
 namespace gradwire {
 

@@ -1,7 +1,7 @@
 #include "experiments/plot/plot_script.h"
 
 #include "base/value.h"
-#include "proto/report/json.h"
+#include "report/json.h"
 
 namespace gradwire {
 namespace {

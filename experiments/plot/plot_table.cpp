@@ -5,7 +5,7 @@
 
 #include "base/value.h"
 #include "experiments/plot/plot_panel.h"
-#include "experiments/support/csv_field.h"
+#include "report/csv_field.h"
 
 namespace gradwire {
 namespace {

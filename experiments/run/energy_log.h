@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "experiments/support/energy.h"
-#include "proto/report/summary.h"
+#include "report/summary.h"
 
 namespace gradwire {
 

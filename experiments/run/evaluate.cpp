@@ -11,9 +11,9 @@
 #include "config/experiment_file.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/simulate/simulate.h"
-#include "proto/report/json.h"
-#include "proto/report/summary.h"
 #include "proto/threads/processors.h"
+#include "report/json.h"
+#include "report/summary.h"
 
 namespace gradwire {
 

@@ -6,7 +6,7 @@
 
 #include "base/numbers.h"
 #include "engine/files/number_file.h"
-#include "experiments/support/results_dir.h"
+#include "report/results_dir.h"
 
 namespace gradwire {
 namespace {

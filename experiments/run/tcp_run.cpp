@@ -11,8 +11,8 @@
 #include "experiments/support/child_process.h"
 #include "experiments/support/program.h"
 #include "experiments/support/scratch_folder.h"
-#include "proto/report/clients_file.h"
-#include "proto/report/columns.h"
+#include "report/clients_file.h"
+#include "report/columns.h"
 #include "storage/model_file.h"
 #include "storage/whole_file.h"
 

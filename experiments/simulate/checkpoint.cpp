@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "experiments/support/results_dir.h"
+#include "report/results_dir.h"
 #include "storage/run_store.h"
 
 namespace gradwire {

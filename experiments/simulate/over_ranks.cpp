@@ -11,7 +11,7 @@
 #include "cluster/rank_group.h"
 #include "config/run_plan.h"
 #include "experiments/simulate/virtual_clients.h"
-#include "experiments/support/results_dir.h"
+#include "report/results_dir.h"
 #include "storage/run_store.h"
 
 namespace gradwire {

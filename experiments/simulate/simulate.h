@@ -11,7 +11,7 @@
 #include "cluster/ranks.h"
 #include "experiments/simulate/checkpoint.h"
 #include "experiments/simulate/prepare.h"
-#include "proto/report/summary.h"
+#include "report/summary.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "proto/report/logger.h"
+#include "report/logger.h"
 
 namespace gradwire {
 namespace {

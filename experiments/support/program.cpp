@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "cluster/mpi_ranks.h"
-#include "experiments/support/results_dir.h"
-#include "proto/report/main_frame.h"
+#include "report/main_frame.h"
+#include "report/results_dir.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

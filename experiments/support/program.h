@@ -9,7 +9,7 @@
 
 #include "cluster/launch.h"
 #include "cluster/ranks.h"
-#include "proto/report/logger.h"
+#include "report/logger.h"
 
 namespace gradwire {
 

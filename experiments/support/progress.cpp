@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "proto/report/json.h"
+#include "report/json.h"
 
 namespace gradwire {
 namespace {

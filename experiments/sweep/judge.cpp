@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/value.h"
-#include "experiments/support/csv_field.h"
-#include "proto/report/columns.h"
+#include "report/columns.h"
+#include "report/csv_field.h"
 
 namespace gradwire {
 namespace {

@@ -12,13 +12,13 @@
 
 #include "experiments/plot/plot.h"
 #include "experiments/run/run.h"
-#include "experiments/support/metrics_reader.h"
-#include "experiments/support/results_dir.h"
 #include "experiments/sweep/judge.h"
 #include "experiments/sweep/shared_problems.h"
-#include "proto/report/json.h"
 #include "proto/threads/processors.h"
 #include "proto/threads/thread_pool.h"
+#include "report/json.h"
+#include "report/metrics_reader.h"
+#include "report/results_dir.h"
 #include "storage/whole_file.h"
 
 namespace gradwire {

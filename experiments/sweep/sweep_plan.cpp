@@ -11,7 +11,7 @@
 #include "base/nearest.h"
 #include "experiments/plot/plot.h"
 #include "experiments/sweep/conditions.h"
-#include "proto/report/columns.h"
+#include "report/columns.h"
 
 namespace gradwire {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "fl_server/watch/pages.h"
-#include "proto/report/build_info.h"
+#include "report/build_info.h"
 #include "storage/folder_disk.h"
 
 namespace gradwire {

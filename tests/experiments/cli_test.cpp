@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "experiments/support/child_process.h"
-#include "proto/report/build_info.h"
-#include "proto/report/columns.h"
+#include "report/build_info.h"
+#include "report/columns.h"
 #include "storage/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include "proto/report/json.h"
+#include "report/json.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

@@ -5,7 +5,7 @@
 #include <signal.h>
 
 #include "experiments/support/child_process.h"
-#include "experiments/support/results_dir.h"
+#include "report/results_dir.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
 #include "tests/support/run_program.h"

@@ -6,9 +6,9 @@
 #include <iterator>
 
 #include "experiments/plot/plot.h"
-#include "experiments/support/metrics_table.h"
-#include "experiments/support/results_dir.h"
-#include "proto/report/columns.h"
+#include "report/columns.h"
+#include "report/metrics_table.h"
+#include "report/results_dir.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

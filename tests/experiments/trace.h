@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/simulate/simulate.h"
-#include "proto/report/columns.h"
+#include "report/columns.h"
 
 namespace gradwire {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "experiments/simulate/simulate.h"
-#include "proto/report/columns.h"
+#include "report/columns.h"
 #include "storage/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"

@@ -5,7 +5,7 @@
 
 #include "fl_server/registry/sqlite.h"
 #include "fl_server/status.h"
-#include "proto/report/json.h"
+#include "report/json.h"
 #include "tests/processes/process_fixture.h"
 #include "tests/support/sanitized.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "experiments/simulate/over_ranks.h"
-#include "experiments/support/results_dir.h"
+#include "report/results_dir.h"
 #include "tests/cluster/thread_ranks.h"
 #include "tests/experiments/small_runs.h"
 #include "tests/experiments/trace.h"

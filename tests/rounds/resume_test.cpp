@@ -5,7 +5,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "experiments/support/metrics_reader.h"
+#include "report/metrics_reader.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "proto/report/log_limit.h"
+#include "report/log_limit.h"
 
 namespace gradwire {
 

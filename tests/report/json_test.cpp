@@ -1,4 +1,4 @@
-#include "proto/report/json.h"
+#include "report/json.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>

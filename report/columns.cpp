@@ -1,4 +1,4 @@
-#include "proto/report/columns.h"
+#include "report/columns.h"
 
 #include <array>
 #include <charconv>

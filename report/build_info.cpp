@@ -1,4 +1,4 @@
-#include "proto/report/build_info.h"
+#include "report/build_info.h"
 
 namespace gradwire {
 namespace {

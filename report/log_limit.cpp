@@ -1,4 +1,4 @@
-#include "proto/report/log_limit.h"
+#include "report/log_limit.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "proto/report/logger.h"
+#include "report/logger.h"
 
 #include <chrono>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "proto/report/json.h"
-#include "proto/report/log_limit.h"
+#include "report/json.h"
+#include "report/log_limit.h"
 #include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 

@@ -1,4 +1,4 @@
-#include "experiments/support/metrics_table.h"
+#include "report/metrics_table.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "proto/report/columns.h"
+#include "report/columns.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/report/main_frame.h"
+#include "report/main_frame.h"
 
 #include <array>
 #include <csignal>

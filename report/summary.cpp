@@ -1,4 +1,4 @@
-#include "proto/report/summary.h"
+#include "report/summary.h"
 
 #include <array>
 #include <charconv>
@@ -12,8 +12,8 @@
 
 #include "base/value.h"
 #include "config/experiment.h"
-#include "proto/report/build_info.h"
-#include "proto/report/json.h"
+#include "report/build_info.h"
+#include "report/json.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/report/logger.h"
+#include "report/logger.h"
 
 #include <algorithm>
 #include <atomic>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
-#include "proto/report/json.h"
+#include "report/json.h"
 
 namespace gradwire {
 namespace {

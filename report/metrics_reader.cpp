@@ -1,4 +1,4 @@
-#include "experiments/support/metrics_reader.h"
+#include "report/metrics_reader.h"
 
 #include <cerrno>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "proto/report/columns.h"
+#include "report/columns.h"
 
 namespace gradwire {
 std::vector<RoundRecord> read_metrics(const std::filesystem::path& file) {

@@ -1,11 +1,11 @@
-#include "proto/report/json.h"
+#include "report/json.h"
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
 
 #include "base/printable.h"
-#include "proto/report/columns.h"
+#include "report/columns.h"
 
 namespace gradwire {
 namespace {

@@ -1,11 +1,11 @@
-#include "proto/report/metrics_file.h"
+#include "report/metrics_file.h"
 
 #include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <utility>
 
-#include "proto/report/columns.h"
+#include "report/columns.h"
 #include "storage/whole_file.h"
 
 namespace gradwire {

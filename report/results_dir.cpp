@@ -1,4 +1,4 @@
-#include "experiments/support/results_dir.h"
+#include "report/results_dir.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "proto/report/main_frame.h"
+#include "report/main_frame.h"
 
 #include <cerrno>
 #include <csignal>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/bad_input.h"
-#include "proto/report/logger.h"
+#include "report/logger.h"
 
 namespace gradwire {
 namespace {
