@@ -18,7 +18,7 @@ import tempfile
 _ORACLES = "base engine engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
-_PROTO = f"{_ROUNDS} engine/files proto/wire storage proto/threads config report"
+_PROTO = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
@@ -43,9 +43,9 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "algorithms": f"{_ORACLES} compressors algorithms/optimizers algorithms/support",
     "rounds": _METHODS,
     "cluster": _METHODS,
+    "parallel": _METHODS,
     "proto/wire": _METHODS,
     "storage": f"{_ROUNDS} engine/files proto/wire",
-    "proto/threads": _METHODS,
     "proto/secure": f"{_ROUNDS} engine/files proto/wire storage",
     "config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",
     "report": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS}",

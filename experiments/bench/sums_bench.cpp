@@ -5,7 +5,7 @@
 #include "algorithms/support/vector_ops.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
-#include "proto/threads/range_threads.h"
+#include "parallel/range_threads.h"
 
 namespace gradwire::bench {
 namespace {

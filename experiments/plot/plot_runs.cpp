@@ -8,8 +8,8 @@
 
 #include "config/experiment_file.h"
 #include "config/toml_reader.h"
-#include "proto/threads/processors.h"
-#include "proto/threads/thread_pool.h"
+#include "parallel/processors.h"
+#include "parallel/thread_pool.h"
 #include "report/json.h"
 #include "report/results_dir.h"
 

@@ -11,7 +11,7 @@
 #include "config/experiment_file.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/simulate/simulate.h"
-#include "proto/threads/processors.h"
+#include "parallel/processors.h"
 #include "report/json.h"
 #include "report/summary.h"
 

@@ -17,7 +17,7 @@
 #include "experiments/simulate/checkpoint.h"
 #include "experiments/simulate/input_hash.h"
 #include "experiments/simulate/prepare.h"
-#include "proto/threads/processors.h"
+#include "parallel/processors.h"
 #include "report/build_info.h"
 #include "report/clients_file.h"
 #include "report/metrics_file.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/population.h"
-#include "proto/threads/thread_pool.h"
+#include "parallel/thread_pool.h"
 #include "rounds/evaluation.h"
 #include "rounds/memo_oracle.h"
 

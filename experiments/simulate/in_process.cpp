@@ -7,7 +7,7 @@
 #include "base/state.h"
 #include "experiments/simulate/evaluator.h"
 #include "experiments/simulate/local_client.h"
-#include "proto/threads/thread_pool.h"
+#include "parallel/thread_pool.h"
 #include "proto/wire/codec_context.h"
 
 namespace gradwire {

@@ -17,7 +17,7 @@
 #include "experiments/simulate/over_ranks.h"
 #include "experiments/simulate/virtual_clients.h"
 #include "experiments/simulate/virtual_time.h"
-#include "proto/threads/range_threads.h"
+#include "parallel/range_threads.h"
 #include "proto/wire/codec_context.h"
 #include "report/run_clock.h"
 #include "storage/run_store.h"

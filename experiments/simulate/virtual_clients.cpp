@@ -14,7 +14,7 @@
 #include "experiments/simulate/kept_replies.h"
 #include "experiments/simulate/kept_states.h"
 #include "experiments/simulate/local_client.h"
-#include "proto/threads/thread_pool.h"
+#include "parallel/thread_pool.h"
 #include "proto/wire/codec_context.h"
 #include "rounds/runtime.h"
 

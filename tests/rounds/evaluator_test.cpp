@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/population.h"
-#include "proto/threads/thread_pool.h"
+#include "parallel/thread_pool.h"
 
 namespace gradwire {
 namespace {

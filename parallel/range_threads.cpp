@@ -1,11 +1,11 @@
-#include "proto/threads/range_threads.h"
+#include "parallel/range_threads.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "algorithms/support/context.h"
-#include "proto/threads/thread_pool.h"
+#include "parallel/thread_pool.h"
 
 namespace gradwire {
 namespace {

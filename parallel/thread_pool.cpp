@@ -1,4 +1,4 @@
-#include "proto/threads/thread_pool.h"
+#include "parallel/thread_pool.h"
 
 #include <exception>
 

@@ -1,4 +1,4 @@
-#include "proto/threads/processors.h"
+#include "parallel/processors.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
