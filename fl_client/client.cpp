@@ -19,7 +19,7 @@
 #include "fl_client/memory.h"
 #include "fl_client/stoppable_oracle.h"
 #include "fl_client/upload_pieces.h"
-#include "proto/secure/tls.h"
+#include "proto/security/tls.h"
 #include "proto/wire/back_off.h"
 
 namespace gradwire {

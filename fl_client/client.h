@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "fl_client/client_data.h"
-#include "proto/secure/login.h"
+#include "proto/security/login.h"
 
 namespace gradwire {
 

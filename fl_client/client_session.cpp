@@ -13,7 +13,7 @@
 #include "fl_client/client.h"
 #include "fl_client/upload_pieces.h"
 #include "fl_client/worker.h"
-#include "proto/secure/challenge.h"
+#include "proto/security/challenge.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 #include "report/build_info.h"

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "fl_client/client_data.h"
 #include "fl_client/link.h"
-#include "proto/secure/login.h"
+#include "proto/security/login.h"
 #include "proto/wire/frame.h"
 
 namespace gradwire {

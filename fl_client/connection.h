@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 #include "fl_client/link.h"
-#include "proto/secure/stream_filter.h"
+#include "proto/security/stream_filter.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/frame.h"
 

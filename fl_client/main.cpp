@@ -11,7 +11,7 @@
 #include "config/duration_option.h"
 #include "fl_client/client.h"
 #include "fl_client/local_problem.h"
-#include "proto/secure/identity.h"
+#include "proto/security/identity.h"
 #include "proto/wire/address.h"
 #include "proto/wire/client_name.h"
 #include "report/build_info.h"

@@ -20,7 +20,7 @@
 
 #include "base/printable.h"
 #include "fl_server/access/server_identity.h"
-#include "proto/secure/certificates.h"
+#include "proto/security/certificates.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
 #include "storage/folder_disk.h"

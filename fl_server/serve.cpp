@@ -22,7 +22,7 @@
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
 #include "fl_server/watch/watch.h"
-#include "proto/secure/keys.h"
+#include "proto/security/keys.h"
 #include "report/metrics_file.h"
 #include "report/summary.h"
 #include "storage/folder_disk.h"

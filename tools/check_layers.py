@@ -22,7 +22,7 @@ _PROTO = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
 _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
-_SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/secure fl_server"
+_SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
 _EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/data experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
@@ -46,25 +46,25 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "parallel": _METHODS,
     "proto/wire": _METHODS,
     "storage": f"{_ROUNDS} engine/files proto/wire",
-    "proto/secure": f"{_ROUNDS} engine/files proto/wire storage",
+    "proto/security": f"{_ROUNDS} engine/files proto/wire storage",
     "config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",
     "report": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS}",
-    "fl_client": f"{_ENGINE} {_PROTO} proto/secure",
+    "fl_client": f"{_ENGINE} {_PROTO} proto/security",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
-    "fl_server/net": f"{_ROUNDS} engine/files proto/wire storage proto/secure",
-    "fl_server/hub": f"{_ROUNDS} engine/files proto/wire storage proto/secure fl_server/net",
-    "fl_server/access": f"{_ROUNDS} engine/files proto/wire storage proto/secure fl_server/net fl_server/hub",
-    "fl_server/registry": f"{_ROUNDS} engine/files proto/wire storage proto/secure fl_server/net fl_server/hub",
-    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/access",
-    "fl_server/watch": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/hub",
-    "fl_server": f"{_PROTO} {_PROBLEMS} proto/secure fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
+    "fl_server/net": f"{_ROUNDS} engine/files proto/wire storage proto/security",
+    "fl_server/hub": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net",
+    "fl_server/access": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/hub",
+    "fl_server/registry": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/hub",
+    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/access",
+    "fl_server/watch": f"{_PROTO} {_PROBLEMS} proto/security fl_server/net fl_server/hub",
+    "fl_server": f"{_PROTO} {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
     "experiments/support": f"{_PROTO} {_PROBLEMS} cluster",
-    "experiments/simulate": f"{_ENGINE} {_PROTO} proto/secure cluster fl_client experiments/support",
+    "experiments/simulate": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support",
     "experiments/data": f"{_PROTO} cluster {_PROBLEMS} engine/data experiments/support",
-    "experiments/optimum": f"{_ENGINE} {_PROTO} proto/secure cluster fl_client experiments/support",
-    "experiments/plot": f"{_ENGINE} {_PROTO} proto/secure cluster fl_client experiments/support experiments/optimum",
-    "experiments/run": f"{_ENGINE} {_PROTO} proto/secure cluster fl_client experiments/support experiments/simulate experiments/optimum experiments/plot",
-    "experiments/sweep": f"{_ENGINE} {_PROTO} proto/secure cluster fl_client experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run",
+    "experiments/optimum": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support",
+    "experiments/plot": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support experiments/optimum",
+    "experiments/run": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support experiments/simulate experiments/optimum experiments/plot",
+    "experiments/sweep": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run",
     "experiments/bench": f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep",
     "experiments": _EXPERIMENTS,
     "tests": f"{_EXPERIMENTS} experiments",
@@ -91,7 +91,7 @@ EXCEPTIONS = {
 
 # Third-party includes in headers, (header, include prefix): why a .cpp cannot hide it.
 HEADER_EXCEPTIONS = {
-    ("proto/secure/openssl.h", "openssl/"): "shared by the .cpp files of its room alone",
+    ("proto/security/openssl.h", "openssl/"): "shared by the .cpp files of its room alone",
     ("proto/wire/codec_", "proto/wire/wire.pb.h"): "shared by the codec's own .cpp files; codec.h, which others include, hides it",
     ("report/json.h", "nlohmann/"): "a value of JSON is theirs; only .cpp files include it",
 }

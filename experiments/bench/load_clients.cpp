@@ -23,7 +23,7 @@
 
 #include "experiments/bench/load_answers.h"
 #include "fl_client/client.h"
-#include "proto/secure/tls.h"
+#include "proto/security/tls.h"
 #include "proto/wire/back_off.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"

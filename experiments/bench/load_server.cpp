@@ -6,7 +6,7 @@
 
 #include "fl_server/net/filtered_sockets.h"
 #include "fl_server/net/tcp_sockets.h"
-#include "proto/secure/certificates.h"
+#include "proto/security/certificates.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 

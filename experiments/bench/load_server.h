@@ -8,7 +8,7 @@
 #include "experiments/bench/load_clients.h"
 #include "experiments/support/scratch_folder.h"
 #include "fl_server/hub/tcp_transport.h"
-#include "proto/secure/tls.h"
+#include "proto/security/tls.h"
 
 namespace gradwire::bench {
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "proto/secure/private_file.h"
+#include "proto/security/private_file.h"
 #include "proto/wire/client_name.h"
 
 namespace gradwire {

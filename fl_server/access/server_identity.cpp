@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "fl_server/net/filtered_sockets.h"
-#include "proto/secure/certificates.h"
-#include "proto/secure/identity.h"
+#include "proto/security/certificates.h"
+#include "proto/security/identity.h"
 #include "storage/folder_disk.h"
 
 namespace gradwire {

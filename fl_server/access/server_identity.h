@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "fl_server/access/allow_list.h"
 #include "fl_server/net/socket_layer.h"
-#include "proto/secure/login.h"
-#include "proto/secure/tls.h"
+#include "proto/security/login.h"
+#include "proto/security/tls.h"
 
 namespace gradwire {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "proto/secure/login.h"
+#include "proto/security/login.h"
 
 namespace gradwire {
 

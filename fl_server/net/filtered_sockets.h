@@ -7,7 +7,7 @@
 #include <string>
 
 #include "fl_server/net/socket_layer.h"
-#include "proto/secure/stream_filter.h"
+#include "proto/security/stream_filter.h"
 
 namespace gradwire {
 

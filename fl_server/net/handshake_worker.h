@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "proto/secure/stream_filter.h"
+#include "proto/security/stream_filter.h"
 
 namespace gradwire {
 

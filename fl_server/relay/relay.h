@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "fl_server/hub/rate_limit.h"
 #include "fl_server/net/connection.h"
-#include "proto/secure/login.h"
+#include "proto/security/login.h"
 
 namespace gradwire {
 

@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 
 #include "base/random.h"
-#include "proto/secure/certificates.h"
-#include "proto/secure/tls.h"
+#include "proto/security/certificates.h"
+#include "proto/security/tls.h"
 #include "tests/fl_server/scripted_filter.h"
 #include "tests/support/data_files.h"
 

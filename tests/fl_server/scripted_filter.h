@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "proto/secure/stream_filter.h"
+#include "proto/security/stream_filter.h"
 
 namespace gradwire {
 

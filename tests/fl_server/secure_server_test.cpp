@@ -6,8 +6,8 @@
 
 #include "fl_client/connection.h"
 #include "fl_server/access/server_identity.h"
-#include "proto/secure/certificates.h"
-#include "proto/secure/challenge.h"
+#include "proto/security/certificates.h"
+#include "proto/security/challenge.h"
 #include "proto/wire/control_frame.h"
 #include "tests/fl_server/tcp_fixture.h"
 #include "tests/support/data_files.h"

@@ -4,7 +4,7 @@
 #include "base/crc32c.h"
 #include "proto/wire/reply_tail.h"
 #include "tests/fl_server/tcp_fixture.h"
-#include "tests/proto/codec_support.h"
+#include "tests/wire/codec_support.h"
 
 namespace gradwire {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/crc32c.h"
 #include "fl_server/hub/join.h"
-#include "proto/secure/challenge.h"
+#include "proto/security/challenge.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/piece.h"

@@ -9,9 +9,9 @@
 #include "fl_server/access/allow_list.h"
 #include "fl_server/access/server_identity.h"
 #include "fl_server/watch/exposition.h"
-#include "proto/secure/certificates.h"
-#include "proto/secure/identity.h"
-#include "proto/secure/tls.h"
+#include "proto/security/certificates.h"
+#include "proto/security/identity.h"
+#include "proto/security/tls.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/data_files.h"
 

@@ -2,7 +2,7 @@
 // writes anything. Unless he speaks for an honest client, nothing that he does changes a bit of the model.
 #include <cstring>
 
-#include "proto/secure/login.h"
+#include "proto/security/login.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/fuzz/served_run.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "proto/secure/certificates.h"
+#include "proto/security/certificates.h"
 #include "tests/processes/process_fixture.h"
 #include "tests/support/fake_client.h"
 

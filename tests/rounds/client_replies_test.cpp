@@ -7,8 +7,8 @@
 #include "experiments/simulate/prepare.h"
 #include "proto/wire/codec_context.h"
 #include "tests/algorithms/every_method.h"
-#include "tests/proto/codec_support.h"
 #include "tests/simulated/simulated_network.h"
+#include "tests/wire/codec_support.h"
 
 namespace gradwire {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "fl_server/access/server_identity.h"
 #include "fl_server/net/filtered_sockets.h"
-#include "proto/secure/certificates.h"
-#include "proto/secure/login.h"
+#include "proto/security/certificates.h"
+#include "proto/security/login.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

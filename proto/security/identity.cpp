@@ -1,9 +1,9 @@
-#include "proto/secure/identity.h"
+#include "proto/security/identity.h"
 
 #include <fstream>
 #include <stdexcept>
 
-#include "proto/secure/private_file.h"
+#include "proto/security/private_file.h"
 #include "proto/wire/client_name.h"
 #include "storage/folder_disk.h"
 #include "storage/whole_file.h"

@@ -10,7 +10,7 @@
 #include "proto/wire/codec_body.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/compressors/compressor_support.h"
-#include "tests/proto/codec_support.h"
+#include "tests/wire/codec_support.h"
 
 namespace gradwire {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "proto/secure/login.h"
+#include "proto/security/login.h"
 
 namespace gradwire {
 

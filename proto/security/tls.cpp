@@ -1,14 +1,14 @@
-#include "proto/secure/tls.h"
+#include "proto/security/tls.h"
 
 #include <ctime>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
-#include "proto/secure/certificates.h"
-#include "proto/secure/keys.h"
-#include "proto/secure/openssl.h"
-#include "proto/secure/tls_filter.h"
+#include "proto/security/certificates.h"
+#include "proto/security/keys.h"
+#include "proto/security/openssl.h"
+#include "proto/security/tls_filter.h"
 #include "proto/wire/address.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "proto/secure/challenge.h"
+#include "proto/security/challenge.h"
 
 #include <cstring>
 

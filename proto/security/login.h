@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proto/secure/keys.h"
+#include "proto/security/keys.h"
 
 namespace gradwire {
 

@@ -7,8 +7,8 @@
 
 #include "proto/wire/codec.h"
 #include "proto/wire/reply_tail.h"
-#include "tests/proto/codec_support.h"
 #include "tests/support/sanitized.h"
+#include "tests/wire/codec_support.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/secure/login.h"
+#include "proto/security/login.h"
 
 #include <algorithm>
 

@@ -9,8 +9,8 @@
 #include "base/crc32c.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/wire.pb.h"
-#include "tests/proto/codec_support.h"
 #include "tests/support/count_allocations.h"
+#include "tests/wire/codec_support.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/secure/private_file.h"
+#include "proto/security/private_file.h"
 
 #include <cerrno>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proto/secure/openssl.h"
+#include "proto/security/openssl.h"
 #include "storage/folder_disk.h"
 
 namespace gradwire {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "proto/secure/stream_filter.h"
+#include "proto/security/stream_filter.h"
 
 namespace gradwire {
 

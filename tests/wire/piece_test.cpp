@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "proto/wire/reply_tail.h"
 #include "proto/wire/wire.pb.h"
-#include "tests/proto/codec_support.h"
+#include "tests/wire/codec_support.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "proto/secure/tls_filter.h"
+#include "proto/security/tls_filter.h"
 
 #include <algorithm>
 #include <cstdint>

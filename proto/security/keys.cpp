@@ -1,4 +1,4 @@
-#include "proto/secure/keys.h"
+#include "proto/security/keys.h"
 
 #include <cerrno>
 #include <cstring>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proto/secure/openssl.h"
-#include "proto/secure/private_file.h"
+#include "proto/security/openssl.h"
+#include "proto/security/private_file.h"
 
 namespace gradwire {
 namespace {

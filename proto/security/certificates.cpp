@@ -1,4 +1,4 @@
-#include "proto/secure/certificates.h"
+#include "proto/security/certificates.h"
 
 #include <arpa/inet.h>
 #include <array>
@@ -16,9 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/secure/keys.h"
-#include "proto/secure/openssl.h"
-#include "proto/secure/private_file.h"
+#include "proto/security/keys.h"
+#include "proto/security/openssl.h"
+#include "proto/security/private_file.h"
 #include "proto/wire/address.h"
 #include "storage/whole_file.h"
 

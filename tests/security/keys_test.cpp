@@ -1,5 +1,5 @@
 // Keys, hashes and their text forms, against published vectors.
-#include "proto/secure/keys.h"
+#include "proto/security/keys.h"
 
 #include <algorithm>
 #include <filesystem>

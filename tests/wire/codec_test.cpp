@@ -6,7 +6,7 @@
 
 #include "base/byte_buffer.h"
 #include "proto/wire/bits.h"
-#include "tests/proto/codec_support.h"
+#include "tests/wire/codec_support.h"
 
 namespace gradwire {
 namespace {

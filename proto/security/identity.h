@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "proto/secure/login.h"
+#include "proto/security/login.h"
 
 namespace gradwire {
 

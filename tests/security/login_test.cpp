@@ -1,9 +1,9 @@
 // Tokens as text, and what a login signs.
-#include "proto/secure/login.h"
+#include "proto/security/login.h"
 
 #include <gtest/gtest.h>
 
-#include "proto/secure/identity.h"
+#include "proto/security/identity.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

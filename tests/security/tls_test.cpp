@@ -1,5 +1,5 @@
 // Two filters that are fed with each other's bytes: what they let through, and whom they refuse.
-#include "proto/secure/tls.h"
+#include "proto/security/tls.h"
 
 #include <array>
 #include <chrono>
@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "base/random.h"
-#include "proto/secure/certificates.h"
-#include "proto/secure/openssl.h"
+#include "proto/security/certificates.h"
+#include "proto/security/openssl.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

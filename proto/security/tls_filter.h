@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "proto/secure/openssl.h"
-#include "proto/secure/stream_filter.h"
+#include "proto/security/openssl.h"
+#include "proto/security/stream_filter.h"
 
 namespace gradwire {
 
