@@ -14,8 +14,6 @@
 #include <thread>
 #include <unistd.h>
 
-#include "cluster/launch.h"
-#include "cluster/mpi_ranks.h"
 #include "config/experiment_file.h"
 #include "experiments/data/data_command.h"
 #include "experiments/demo.h"
@@ -26,6 +24,8 @@
 #include "experiments/support/energy.h"
 #include "experiments/support/program.h"
 #include "experiments/sweep/sweep.h"
+#include "mpi/launch.h"
+#include "mpi/mpi_ranks.h"
 #include "report/build_info.h"
 #include "report/logger.h"
 #include "report/main_frame.h"

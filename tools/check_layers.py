@@ -23,7 +23,7 @@ _MODELS = "engine/oracles engine/kernels engine/network engine/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
 _SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
-_EXPERIMENTS = f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/data experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
+_EXPERIMENTS = f"{_ENGINE} {_PROTO} mpi fl_client {_SERVER} experiments/support experiments/data experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
     "engine": "base",
@@ -42,7 +42,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "algorithms/support": f"{_ORACLES} compressors algorithms/optimizers",
     "algorithms": f"{_ORACLES} compressors algorithms/optimizers algorithms/support",
     "rounds": _METHODS,
-    "cluster": _METHODS,
+    "mpi": _METHODS,
     "parallel": _METHODS,
     "proto/wire": _METHODS,
     "storage": f"{_ROUNDS} engine/files proto/wire",
@@ -58,14 +58,14 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/access",
     "fl_server/watch": f"{_PROTO} {_PROBLEMS} proto/security fl_server/net fl_server/hub",
     "fl_server": f"{_PROTO} {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
-    "experiments/support": f"{_PROTO} {_PROBLEMS} cluster",
-    "experiments/simulate": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support",
-    "experiments/data": f"{_PROTO} cluster {_PROBLEMS} engine/data experiments/support",
-    "experiments/optimum": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support",
-    "experiments/plot": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support experiments/optimum",
-    "experiments/run": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support experiments/simulate experiments/optimum experiments/plot",
-    "experiments/sweep": f"{_ENGINE} {_PROTO} proto/security cluster fl_client experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run",
-    "experiments/bench": f"{_ENGINE} {_PROTO} cluster fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep",
+    "experiments/support": f"{_PROTO} {_PROBLEMS} mpi",
+    "experiments/simulate": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support",
+    "experiments/data": f"{_PROTO} mpi {_PROBLEMS} engine/data experiments/support",
+    "experiments/optimum": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support",
+    "experiments/plot": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support experiments/optimum",
+    "experiments/run": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support experiments/simulate experiments/optimum experiments/plot",
+    "experiments/sweep": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run",
+    "experiments/bench": f"{_ENGINE} {_PROTO} mpi fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep",
     "experiments": _EXPERIMENTS,
     "tests": f"{_EXPERIMENTS} experiments",
 }.items()}

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/ranks.h"
+#include "mpi/ranks.h"
 
 namespace gradwire {
 

@@ -3,12 +3,12 @@
 
 #include "algorithms/support/vector_ops.h"
 #include "base/random.h"
-#include "cluster/one_rank.h"
-#include "cluster/rank_group.h"
 #include "engine/data/source.h"
 #include "engine/problems/problem.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
+#include "mpi/one_rank.h"
+#include "mpi/rank_group.h"
 
 namespace gradwire::bench {
 namespace {

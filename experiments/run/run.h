@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "cluster/ranks.h"
 #include "config/experiment_file.h"
 #include "experiments/simulate/over_ranks.h"
 #include "experiments/simulate/simulate.h"
 #include "experiments/support/progress.h"
+#include "mpi/ranks.h"
 
 namespace gradwire {
 

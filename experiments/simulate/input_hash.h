@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "cluster/ranks.h"
 #include "config/client_seconds.h"
 #include "engine/shared_samples.h"
+#include "mpi/ranks.h"
 
 namespace gradwire {
 

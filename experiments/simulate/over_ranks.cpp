@@ -8,9 +8,9 @@
 
 #include "algorithms/methods.h"
 #include "base/state.h"
-#include "cluster/rank_group.h"
 #include "config/run_plan.h"
 #include "experiments/simulate/virtual_clients.h"
+#include "mpi/rank_group.h"
 #include "report/results_dir.h"
 #include "storage/run_store.h"
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/ranks.h"
 #include "experiments/simulate/checkpoint.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/simulate/rank_turns.h"
+#include "mpi/ranks.h"
 
 namespace gradwire {
 

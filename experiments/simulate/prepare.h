@@ -6,13 +6,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "cluster/ranks.h"
 #include "config/client_seconds.h"
 #include "config/experiment_file.h"
 #include "config/run_plan.h"
 #include "engine/data/source.h"
 #include "engine/population.h"
 #include "experiments/simulate/monitor.h"
+#include "mpi/ranks.h"
 
 namespace gradwire {
 

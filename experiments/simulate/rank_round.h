@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "algorithms/support/message.h"
-#include "cluster/rank_group.h"
+#include "mpi/rank_group.h"
 #include "rounds/reply_counts.h"
 
 namespace gradwire {

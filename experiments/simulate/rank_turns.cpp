@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "cluster/rank_group.h"
+#include "mpi/rank_group.h"
 
 namespace gradwire {
 namespace {

@@ -5,8 +5,8 @@
 #include <exception>
 #include <functional>
 
-#include "cluster/ranks.h"
 #include "engine/smoothness/turns.h"
+#include "mpi/ranks.h"
 
 namespace gradwire {
 

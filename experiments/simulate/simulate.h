@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/log.h"
-#include "cluster/ranks.h"
 #include "experiments/simulate/checkpoint.h"
 #include "experiments/simulate/prepare.h"
+#include "mpi/ranks.h"
 #include "report/summary.h"
 #include "rounds/round_loop.h"
 

@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "algorithms/methods.h"
-#include "cluster/rank_group.h"
 #include "engine/population.h"
 #include "experiments/simulate/rank_round.h"
+#include "mpi/rank_group.h"
 #include "rounds/evaluation.h"
 #include "rounds/transport.h"
 

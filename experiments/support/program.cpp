@@ -4,7 +4,7 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "cluster/mpi_ranks.h"
+#include "mpi/mpi_ranks.h"
 #include "report/main_frame.h"
 #include "report/results_dir.h"
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "cluster/launch.h"
-#include "cluster/ranks.h"
+#include "mpi/launch.h"
+#include "mpi/ranks.h"
 #include "report/logger.h"
 
 namespace gradwire {

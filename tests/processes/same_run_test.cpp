@@ -6,9 +6,9 @@
 
 #include "experiments/simulate/over_ranks.h"
 #include "report/results_dir.h"
-#include "tests/cluster/thread_ranks.h"
 #include "tests/experiments/small_runs.h"
 #include "tests/experiments/trace.h"
+#include "tests/mpi/thread_ranks.h"
 #include "tests/processes/site_fixture.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "cluster/mpi_ranks.h"
+#include "mpi/mpi_ranks.h"
 
 // The functions of C alone.
 #define OMPI_SKIP_MPICXX

@@ -1,6 +1,6 @@
 // Sums over the clients of several ranks have the bits that one process gives them; the ranks are threads
 // here.
-#include "cluster/rank_group.h"
+#include "mpi/rank_group.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "algorithms/support/vector_ops.h"
 #include "base/stream.h"
-#include "tests/cluster/thread_ranks.h"
+#include "tests/mpi/thread_ranks.h"
 
 namespace gradwire {
 namespace {

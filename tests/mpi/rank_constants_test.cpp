@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/simulate/rank_turns.h"
-#include "tests/cluster/thread_ranks.h"
+#include "tests/mpi/thread_ranks.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

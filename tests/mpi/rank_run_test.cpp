@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 #include <mutex>
 
-#include "cluster/rank_group.h"
 #include "engine/population.h"
 #include "experiments/simulate/over_ranks.h"
 #include "experiments/simulate/virtual_clients.h"
+#include "mpi/rank_group.h"
 #include "tests/algorithms/every_method.h"
-#include "tests/cluster/thread_ranks.h"
+#include "tests/mpi/thread_ranks.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "cluster/launch.h"
+#include "mpi/launch.h"
 
 #include <charconv>
 #include <cstdint>

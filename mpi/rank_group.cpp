@@ -1,4 +1,4 @@
-#include "cluster/rank_group.h"
+#include "mpi/rank_group.h"
 
 #include <algorithm>
 #include <bit>

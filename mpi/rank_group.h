@@ -12,7 +12,7 @@
 #include "algorithms/support/context.h"
 #include "algorithms/support/group.h"
 #include "algorithms/support/tree_sum.h"
-#include "cluster/ranks.h"
+#include "mpi/ranks.h"
 
 namespace gradwire {
 

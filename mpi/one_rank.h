@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "cluster/ranks.h"
+#include "mpi/ranks.h"
 
 namespace gradwire {
 

@@ -1,7 +1,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "cluster/mpi_ranks.h"
+#include "mpi/mpi_ranks.h"
 
 namespace gradwire {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "cluster/ranks.h"
+#include "mpi/ranks.h"
 
 namespace gradwire {
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/ranks.h"
+#include "mpi/ranks.h"
 
 namespace gradwire::testing {
 
