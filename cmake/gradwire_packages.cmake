@@ -3,26 +3,26 @@
 include(GNUInstallDirs)
 
 foreach(part server client)
-  set(from "${PROJECT_SOURCE_DIR}/packages/${part}")
+  set(from "${PROJECT_SOURCE_DIR}/packaging/${part}")
   set(package gradwire-${part})
   install(TARGETS ${package} RUNTIME DESTINATION bin COMPONENT ${part} EXCLUDE_FROM_ALL)
   install(FILES "${from}/${package}.service" DESTINATION lib/systemd/system COMPONENT ${part} EXCLUDE_FROM_ALL)
   install(FILES docs/deployment.md docs/security.md docs/watching.md docs/reliability.md DESTINATION share/doc/${package}
           COMPONENT ${part} EXCLUDE_FROM_ALL)
-  install(FILES packages/copyright CHANGELOG.md DESTINATION share/doc/${package} COMPONENT ${part} EXCLUDE_FROM_ALL)
+  install(FILES packaging/copyright CHANGELOG.md DESTINATION share/doc/${package} COMPONENT ${part} EXCLUDE_FROM_ALL)
   string(TOUPPER ${part} PART)
   file(READ "${from}/description" CPACK_DEBIAN_${PART}_DESCRIPTION)
   set(CPACK_DEBIAN_${PART}_PACKAGE_NAME ${package})
   set(CPACK_DEBIAN_${PART}_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_${PART}_PACKAGE_CONTROL_EXTRA "${from}/postinst;${from}/prerm;${from}/postrm;${from}/conffiles")
 endforeach()
-install(FILES packages/server/gradwire-server.sysusers RENAME gradwire-server.conf DESTINATION lib/sysusers.d COMPONENT server
+install(FILES packaging/server/gradwire-server.sysusers RENAME gradwire-server.conf DESTINATION lib/sysusers.d COMPONENT server
         EXCLUDE_FROM_ALL)
 file(GLOB configs CONFIGURE_DEPENDS experiments/configs/deploy_*.toml)
 install(FILES ${configs} DESTINATION share/gradwire/configs COMPONENT server EXCLUDE_FROM_ALL)
 install(FILES experiments/configs/deploy_silos.toml RENAME experiment.toml DESTINATION /etc/gradwire COMPONENT server
         EXCLUDE_FROM_ALL)
-install(FILES packages/client/client.env DESTINATION /etc/gradwire COMPONENT client EXCLUDE_FROM_ALL)
+install(FILES packaging/client/client.env DESTINATION /etc/gradwire COMPONENT client EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME gradwire)
@@ -37,7 +37,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS "systemd | systemd-standalone-sysusers")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # the first line of packages/*/description
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # the first line of packaging/*/description
 # A package is for any processor; GRADWIRE_MARCH=native is for this one.
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/gradwire_package_is_portable.cmake")
 set(CPACK_GRADWIRE_MARCH "${GRADWIRE_MARCH}")
