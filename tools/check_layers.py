@@ -19,7 +19,7 @@ _ORACLES = "base engine engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
 _PROTO = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
-_MODELS = "engine/oracles engine/kernels engine/network engine/models"
+_MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
 _SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
@@ -33,8 +33,8 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "engine/kernels": "",
     "engine/smoothness": "base engine",
     "engine/data": "base engine",
-    "engine/network": "base engine engine/kernels",
-    "engine/models": "base engine engine/kernels engine/network",
+    "engine/nn": "base engine engine/kernels",
+    "engine/nn/models": "base engine engine/kernels engine/nn",
     "engine/oracles": f"{_ORACLES} engine/kernels",
     "engine/problems": f"{_ORACLES} {_MODELS}",
     "compressors": "base",

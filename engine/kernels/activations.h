@@ -1,6 +1,6 @@
 // Functions of one number, each with its derivative beside it, and the plain arithmetic of arrays.
 //
-// To add an activation: a struct here, an enumerator in engine/network/network.h, a word in instance.h.
+// To add an activation: a struct here, an enumerator in engine/nn/network.h, a word in instance.h.
 // `kFromResult` says what the derivative is computed from: the result y, which lets the function work in
 // place, or x.
 #pragma once

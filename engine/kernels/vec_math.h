@@ -1,4 +1,4 @@
-// exp and tanh of whole vectors, errors of a few ulp (tests/engine/network/kernel_math_test.cpp has the
+// exp and tanh of whole vectors, errors of a few ulp (tests/engine/nn/kernel_math_test.cpp has the
 // figures).
 #pragma once
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "engine/models/char_mlp.h"
+#include "engine/nn/models/char_mlp.h"
 #include "engine/problems/network_kind.h"
 
 namespace gradwire {

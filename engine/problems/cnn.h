@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "engine/models/lenet.h"
+#include "engine/nn/models/lenet.h"
 #include "engine/problems/network_kind.h"
 
 namespace gradwire {

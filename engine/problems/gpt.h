@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "engine/models/gpt.h"
+#include "engine/nn/models/gpt.h"
 #include "engine/problems/network_kind.h"
 
 namespace gradwire {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/models/mlp.h"
+#include "engine/nn/models/mlp.h"
 #include "engine/problems/network_kind.h"
 
 namespace gradwire {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/field.h"
-#include "engine/models/samples.h"
-#include "engine/network/network.h"
-#include "engine/network/network_oracle.h"
+#include "engine/nn/models/samples.h"
+#include "engine/nn/network.h"
+#include "engine/nn/network_oracle.h"
 #include "engine/population.h"
 #include "engine/problems/kind.h"
 #include "engine/problems/sources.h"

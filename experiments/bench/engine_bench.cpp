@@ -6,9 +6,9 @@
 
 #include "base/aligned.h"
 #include "base/random.h"
-#include "engine/models/mlp.h"
-#include "engine/models/samples.h"
-#include "engine/network/network_oracle.h"
+#include "engine/nn/models/mlp.h"
+#include "engine/nn/models/samples.h"
+#include "engine/nn/network_oracle.h"
 #include "engine/problems/problem.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
@@ -17,7 +17,7 @@ namespace gradwire::bench {
 namespace {
 
 // Softmax classifier with one hidden tanh layer, sample by sample, as one writes it with loops over arrays.
-// Parameters lie as in engine/models/mlp.h: weights (in, out) of the first layer, (out, in) of the second.
+// Parameters lie as in engine/nn/models/mlp.h: weights (in, out) of the first layer, (out, in) of the second.
 class BareMlp {
  public:
   static constexpr std::size_t kIn = 64, kHidden = 32, kOut = 10;

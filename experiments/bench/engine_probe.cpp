@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/aligned.h"
-#include "engine/models/char_mlp.h"
-#include "engine/models/gpt.h"
-#include "engine/models/samples.h"
-#include "engine/network/network_oracle.h"
+#include "engine/nn/models/char_mlp.h"
+#include "engine/nn/models/gpt.h"
+#include "engine/nn/models/samples.h"
+#include "engine/nn/network_oracle.h"
 
 namespace gradwire {
 namespace {

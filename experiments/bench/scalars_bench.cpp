@@ -9,7 +9,7 @@
 
 #include "base/half.h"
 #include "base/value.h"
-#include "engine/network/runner.h"
+#include "engine/nn/runner.h"
 #include "engine/tape/tape.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/tasks.h"

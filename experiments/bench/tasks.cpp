@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 #include "engine/data/source.h"
-#include "engine/models/char_mlp.h"
-#include "engine/models/gpt.h"
+#include "engine/nn/models/char_mlp.h"
+#include "engine/nn/models/gpt.h"
 
 namespace gradwire::bench {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/aligned.h"
-#include "engine/models/samples.h"
-#include "engine/network/runner.h"
+#include "engine/nn/models/samples.h"
+#include "engine/nn/runner.h"
 #include "engine/text.h"
 
 namespace gradwire::bench {

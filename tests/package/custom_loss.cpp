@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/network/network_oracle.h"
+#include "engine/nn/network_oracle.h"
 #include "engine/tape/tape.h"
 
 template <class V>

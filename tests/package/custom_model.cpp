@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/network/network_oracle.h"
+#include "engine/nn/network_oracle.h"
 
 // y = W3 (h + tanh(W2 h)), h = tanh(W1 x)
 gradwire::Network skip_network(std::size_t inputs, std::size_t width) {

@@ -1,0 +1,93 @@
+// Affine maps of sparse features: feature by feature, or as rows with their zeros spelled out where there are
+// so few zeros that this is faster. Which of the two depends on the samples of the block and the kernels; it
+// changes no bit but the sign of a 0, as long as all numbers are finite.
+#include <algorithm>
+
+#include "engine/nn/block.h"
+
+namespace gradwire {
+namespace {
+
+Index padded(Index n) { return (n + kSlack - 1) / kSlack * kSlack; }
+
+}  // namespace
+
+template <class Real>
+bool Block<Real>::dense(const Step& step) const {
+  // Measured: rows cost as much as this many nonzeros, in hundredths of a row of them. What does not grow
+  // with the samples is the way of the weights through the registers; tiles of narrow ones gain little.
+  struct Cost {
+    std::size_t block, sample;
+  };
+  constexpr Cost kFewOutputs{120, 32}, kManyOutputs{150, 25}, kNarrowRegisters{120, 70};
+  const auto out = static_cast<std::size_t>(channels(step.op.out)), in = step.op.count[0] / out;
+  const bool narrow = kernels_.vector * static_cast<Index>(sizeof(Real)) <= 16;
+  const Cost& cost = narrow ? kNarrowRegisters : out <= 16 ? kFewOutputs : kManyOutputs;
+  return ascending_ && out > 1 && samples_ > 1 && samples_ * feature_stride(in) <= plan_.dense_numbers &&
+         nonzeros_ * 100 >= (cost.block + cost.sample * samples_) * in;
+}
+
+// Made once for all layers of `in` features that follow each other.
+template <class Real>
+FeatureRows<Real> Block<Real>::dense_rows(Index in) {
+  const auto stride = static_cast<Index>(feature_stride(static_cast<std::size_t>(in)));
+  const auto lanes = static_cast<Index>(samples_);
+  if (dense_in_ != in) {
+    for (Index l = 0; l < lanes; ++l) {
+      const SparseSample<Real>& sample = features_[static_cast<std::size_t>(l)];
+      Real* row = dense_ + l * stride;
+      if (sample.count == in) {  // they ascend: all of them
+        std::copy_n(sample.value, in, row);
+        continue;
+      }
+      std::fill_n(row, in, Real(0));
+      for (Index k = 0; k < sample.count; ++k) row[sample.index[k]] = sample.value[k];
+    }
+    dense_in_ = in;
+  }
+  return {dense_, stride, in, lanes};
+}
+
+template <class Real>
+void Block<Real>::features_forward(const Step& step, const Real* x, Real* to) {
+  const Op& op = step.op;
+  const Index out = channels(op.out), stride = padded(out);
+  const Real *w = x + op.first[0], *bias = x + op.first[1];
+  Real* rows = as_rows(op.out) ? to : scratch_;
+  if (dense(step))
+    kernels_.dense_forward(w, bias, out, dense_rows(static_cast<Index>(op.count[0]) / out), rows, stride);
+  else
+    kernels_.sparse_forward(w, bias, out, features_.data(), static_cast<Index>(samples_), rows, stride);
+  if (rows == to) return;
+  for (Index l = real_lanes_; l < lanes_; ++l) std::copy_n(rows, out, rows + l * stride);
+  kernels_.transpose(rows, lanes_, out, stride, to, lanes_);
+}
+
+template <class Real>
+void Block<Real>::features_backward(const Step& step, Real* gradient, bool add) {
+  const Op& op = step.op;
+  const Index out = channels(op.out), stride = padded(out);
+  const Real* rows = slope(op.out);
+  kernels_.lane_sums(rows, out, lanes_, add, gradient + op.first[1]);
+  if (lanes_ > 1) {
+    kernels_.transpose(rows, out, lanes_, lanes_, scratch_, stride);
+    rows = scratch_;
+  }
+  Real* dw = gradient + op.first[0];
+  if (dense(step))
+    kernels_.dense_backward(rows, stride, out, dense_rows(static_cast<Index>(op.count[0]) / out), dw);
+  else
+    kernels_.sparse_backward(rows, stride, out, features_.data(), static_cast<Index>(samples_), dw);
+}
+
+// Member by member, as in block.cpp.
+#define GRADWIRE_INSTANTIATE(Real)                                                    \
+  template bool Block<Real>::dense(const Plan::Step&) const;                          \
+  template FeatureRows<Real> Block<Real>::dense_rows(Index);                          \
+  template void Block<Real>::features_forward(const Plan::Step&, const Real*, Real*); \
+  template void Block<Real>::features_backward(const Plan::Step&, Real*, bool);
+GRADWIRE_INSTANTIATE(float)
+GRADWIRE_INSTANTIATE(double)
+#undef GRADWIRE_INSTANTIATE
+
+}  // namespace gradwire

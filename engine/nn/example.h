@@ -1,0 +1,32 @@
+// One sample as a network reads it: views of memory that stays in place until the call returns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/nn/network.h"
+
+namespace gradwire {
+
+// What the network does not read stays empty.
+template <class Real>
+struct Example {
+  std::span<const Token> tokens;         // embed: positions x tokens per position
+  std::span<const Real> features;        // features: positions x shape.size()
+  std::span<const std::uint32_t> index;  // affine(FeatureLinear): the features that are not 0,
+  std::span<const Real> value;           // and their values
+  std::span<const Token> labels;         // cross_entropy, custom_loss: one per position
+  std::span<const Real> targets;         // mean_squared_error, custom_loss: positions x channels
+};
+
+// The samples that an oracle draws its batches from.
+template <class Real>
+class Examples {
+ public:
+  virtual ~Examples() = default;
+  virtual std::size_t size() const = 0;
+  virtual Example<Real> operator[](std::size_t sample) const = 0;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,163 @@
+#include "engine/nn/network_oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "engine/dataset.h"
+#include "engine/nn/sweep.h"
+#include "engine/regularizer.h"
+#include "engine/sparse_rows.h"
+
+namespace gradwire {
+namespace {
+
+template <class Real>
+std::size_t size_of(const Examples<Real>* examples) {
+  return examples == nullptr ? 0 : examples->size();
+}
+
+}  // namespace
+
+bool has_random_paths(const Network& network) {
+  return std::ranges::any_of(network.ops(), [&](const Network::Op& op) {
+    return op.kind == OpKind::kAffine && network.nodes()[op.out].channels >= kFewestRandomUnits;
+  });
+}
+
+template <class Real>
+NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>> train,
+                                   std::unique_ptr<const Examples<Real>> test, Regularizer regularizer,
+                                   double lambda)
+    : NetworkOracle(network, std::move(train), Shares::equal(1, size_of(train.get())), std::move(test),
+                    Shares::equal(1, size_of(test.get()))) {
+  regularizer_ = regularizer;
+  lambda_ = lambda;
+}
+
+template <class Real>
+NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>>&& train,
+                                   Shares train_shares, std::unique_ptr<const Examples<Real>>&& test,
+                                   Shares test_shares)
+    : network_(std::make_shared<const Network>(network)),
+      runner_(network),
+      train_(std::move(train)),
+      test_(std::move(test)),
+      at_(std::move(train_shares), std::move(test_shares)) {
+  if (train_ == nullptr) throw std::logic_error("a NetworkOracle without samples to train on");
+}
+
+template <class Real>
+NetworkOracle<Real>::NetworkOracle(const NetworkOracle& other)
+    : MovableOracle<Real>(),
+      network_(other.network_),
+      runner_(*other.network_),
+      train_(other.train_),
+      test_(other.test_),
+      at_(other.at_),
+      regularizer_(other.regularizer_),
+      lambda_(other.lambda_) {}
+
+template <class Real>
+Real NetworkOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) {
+  const BatchRows rows(batch, at_.train());
+  const double loss = runner_.loss_and_gradient(
+      x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, gradient);
+  return static_cast<Real>(loss + add_regularizer(regularizer_, lambda_, x, gradient));
+}
+
+// The gradient of the regularizer comes last, so with one nothing is finished before.
+template <class Real>
+std::optional<Real> NetworkOracle<Real>::compute(std::span<const Real> x, Batch batch,
+                                                 std::span<Real> gradient, const GradientTerms& terms) {
+  const BatchRows rows(batch, at_.train());
+  const auto example = [&](std::size_t k) { return (*train_)[rows[k]]; };
+  const bool plain = regularizer_ == Regularizer::kNone;
+  GradientTerms inner;
+  if (!plain) inner = {.wanted = terms.wanted, .stop = terms.stop, .finished = {}, .paths = terms.paths};
+  const std::optional<double> loss =
+      runner_.compute(x, rows.count(), example, gradient, plain ? terms : inner);
+  if (!loss || plain) return loss ? std::optional<Real>(static_cast<Real>(*loss)) : std::nullopt;
+  const double regular = add_regularizer(regularizer_, lambda_, x, gradient);
+  if (terms.finished) terms.finished({0, gradient.size()});
+  return static_cast<Real>(*loss + regular);
+}
+
+template <class Real>
+Real NetworkOracle<Real>::loss(std::span<const Real> x, Batch batch) {
+  const BatchRows rows(batch, at_.train());
+  const double loss = runner_.loss(x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; });
+  return static_cast<Real>(loss + regularizer_value(regularizer_, lambda_, x));
+}
+
+template <class Real>
+Directional<Real> NetworkOracle<Real>::directional(std::span<const Real> x, std::span<const Real> v,
+                                                   Batch batch) {
+  const BatchRows rows(batch, at_.train());
+  const auto sum = runner_.directional(x, v, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; });
+  return {static_cast<Real>(sum.loss + regularizer_value(regularizer_, lambda_, x)),
+          static_cast<Real>(sum.derivative + regularizer_derivative(regularizer_, lambda_, x, v))};
+}
+
+template <class Real>
+TwoLosses<Real> NetworkOracle<Real>::two_gradients(std::span<const Real> x, std::span<const Real> y,
+                                                   Batch batch, std::span<Real> at_x, std::span<Real> at_y) {
+  const BatchRows rows(batch, at_.train());
+  const auto loss = runner_.two_gradients(
+      x, y, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, at_x, at_y);
+  return {static_cast<Real>(loss.x + add_regularizer(regularizer_, lambda_, x, at_x)),
+          static_cast<Real>(loss.y + add_regularizer(regularizer_, lambda_, y, at_y))};
+}
+
+template <class Real>
+Real NetworkOracle<Real>::clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
+                                           std::span<Real> gradient) {
+  if (regularizer_ != Regularizer::kNone || !runner_.knows_sample_norms())
+    return Oracle<Real>::clipped_gradient(x, batch, norm_bound, gradient);
+  this->check_norm_bound(norm_bound);
+  const BatchRows rows(batch, at_.train());
+  return static_cast<Real>(runner_.scaled_gradients(
+      x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; },
+      [&](double square) { return this->clip_factor(norm_bound, square); }, gradient));
+}
+
+template <class Real>
+Real NetworkOracle<Real>::descend(std::span<Real> x, Batch batch, Real step) {
+  if (regularizer_ != Regularizer::kNone) throw std::logic_error("descend() knows no regularizer");
+  const BatchRows rows(batch, at_.train());
+  return static_cast<Real>(runner_.descend(
+      x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, step));
+}
+
+template <class Real>
+std::optional<Score> NetworkOracle<Real>::score(std::span<const Real> x) {
+  const ClientRows& tested = at_.test();
+  if (test_ == nullptr || tested.count == 0) return std::nullopt;
+  Score score;
+  const std::size_t width = runner_.output_channels();
+  runner_.outputs(
+      x, tested.count, [&](std::size_t k) { return (*test_)[tested[k]]; },
+      [&](std::size_t k, std::span<const Real> outputs) {
+        const auto labels =
+            (*test_)[tested[k]].labels;  // not every loss reads labels, so the run may not have checked them
+        if (!labels.empty() && labels.size() != runner_.positions())
+          throw DataError("a test sample has " + std::to_string(labels.size()) +
+                          " labels but the network has " + std::to_string(runner_.positions()) +
+                          " positions");
+        for (std::size_t t = 0; t < labels.size(); ++t) {
+          const auto z = outputs.subspan(t * width, width);
+          const auto best = std::max_element(z.begin(), z.end()) - z.begin();  // the first of equals
+          const bool numbers = std::none_of(z.begin(), z.end(), [](Real v) { return std::isnan(v); });
+          score.correct += numbers && static_cast<std::size_t>(best) == labels[t];
+          ++score.tested;
+        }
+      });
+  return score.tested == 0 ? std::nullopt : std::optional<Score>(score);
+}
+
+template class NetworkOracle<float>;
+template class NetworkOracle<double>;
+
+}  // namespace gradwire
