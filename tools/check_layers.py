@@ -21,7 +21,7 @@ _ROUNDS = f"{_METHODS} rounds"
 _PROTO = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
 _MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
-_ENGINE = f"{_ORACLES} engine/files engine/tape engine/looking {_PROBLEMS} engine/data"
+_ENGINE = f"{_ORACLES} engine/files engine/tape engine/tape/debug {_PROBLEMS} engine/data"
 _SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
 _EXPERIMENTS = f"{_ENGINE} {_PROTO} mpi fl_client {_SERVER} experiments/support experiments/data experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
@@ -29,7 +29,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "engine": "base",
     "engine/files": "base engine",
     "engine/tape": "base engine",
-    "engine/looking": "base engine engine/tape",
+    "engine/tape/debug": "base engine engine/tape",
     "engine/kernels": "",
     "engine/smoothness": "base engine",
     "engine/data": "base engine",

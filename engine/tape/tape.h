@@ -57,7 +57,7 @@
 namespace gradwire {
 
 template <class Tape>
-struct TapeReader;  // engine/looking/tape_graph.h
+struct TapeReader;  // engine/tape/debug/tape_graph.h
 
 // What a tape has room for.
 struct TapeSize {

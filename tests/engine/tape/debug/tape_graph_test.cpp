@@ -1,4 +1,4 @@
-#include "engine/looking/tape_graph.h"
+#include "engine/tape/debug/tape_graph.h"
 
 #include <array>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Every script runs, where Matplotlib is installed, and draws something.
-#include "engine/looking/figures.h"
+#include "engine/tape/debug/figures.h"
 
 #include <cmath>
 #include <cstdlib>

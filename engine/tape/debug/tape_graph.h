@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/looking/names.h"
+#include "engine/tape/debug/names.h"
 #include "engine/tape/tape.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "engine/looking/figures.h"
+#include "engine/tape/debug/figures.h"
 
 #include <cmath>
 #include <cstdio>
