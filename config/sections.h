@@ -12,7 +12,7 @@
 #include "algorithms/support/spec.h"
 #include "base/byte_size.h"
 #include "base/field.h"
-#include "engine/part.h"
+#include "engine/data/part.h"
 #include "rounds/norm_limit.h"
 
 namespace gradwire {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "config/experiment.h"
-#include "engine/data/synthetic.h"
+#include "engine/data/readers/synthetic.h"
 
 namespace gradwire {
 namespace {

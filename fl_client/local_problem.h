@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "algorithms/support/message.h"
-#include "engine/data/source.h"
+#include "engine/data/readers/source.h"
 #include "fl_client/client_data.h"
 
 namespace gradwire {

@@ -15,13 +15,13 @@ import tempfile
 
 # What the files of a folder may include: other folders, all that they may see, also through other headers. Its own always.
 # The order is the one of docs/architecture.md: nothing may include what stands below it.
-_ORACLES = "base engine engine/smoothness"
+_ORACLES = "base engine engine/data engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
 _PROTO = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
 _MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
-_ENGINE = f"{_ORACLES} engine/files engine/tape engine/tape/debug {_PROBLEMS} engine/data"
+_ENGINE = f"{_ORACLES} engine/files engine/tape engine/tape/debug {_PROBLEMS} engine/data/readers"
 _SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
 _EXPERIMENTS = f"{_ENGINE} {_PROTO} mpi fl_client {_SERVER} experiments/support experiments/data experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
@@ -31,10 +31,11 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "engine/tape": "base engine",
     "engine/tape/debug": "base engine engine/tape",
     "engine/kernels": "",
-    "engine/smoothness": "base engine",
     "engine/data": "base engine",
-    "engine/nn": "base engine engine/kernels",
-    "engine/nn/models": "base engine engine/kernels engine/nn",
+    "engine/data/readers": "base engine engine/data",
+    "engine/smoothness": "base engine engine/data",
+    "engine/nn": "base engine engine/data engine/kernels",
+    "engine/nn/models": "base engine engine/data engine/kernels engine/nn",
     "engine/oracles": f"{_ORACLES} engine/kernels",
     "engine/problems": f"{_ORACLES} {_MODELS}",
     "compressors": "base",
@@ -60,7 +61,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "fl_server": f"{_PROTO} {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
     "experiments/support": f"{_PROTO} {_PROBLEMS} mpi",
     "experiments/simulate": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support",
-    "experiments/data": f"{_PROTO} mpi {_PROBLEMS} engine/data experiments/support",
+    "experiments/data": f"{_PROTO} mpi {_PROBLEMS} engine/data/readers experiments/support",
     "experiments/optimum": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support",
     "experiments/plot": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support experiments/optimum",
     "experiments/run": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support experiments/simulate experiments/optimum experiments/plot",
@@ -81,10 +82,10 @@ STANDARD_ONLY_ROOMS = ("base", "engine", "compressors", "algorithms", "rounds")
 
 # (file prefix, include prefix): why.
 EXCEPTIONS = {
-    ("engine/data/", "fstream"): "the readers of data sets open files",
-    ("engine/data/", "filesystem"): "the readers of data sets open files",
+    ("engine/data/readers/", "fstream"): "the readers of data sets open files",
+    ("engine/data/readers/", "filesystem"): "the readers of data sets open files",
     ("engine/files/", "filesystem"): "numbers are saved to files",
-    ("engine/data/", "zlib.h"): "data sets may be gzipped",
+    ("engine/data/readers/", "zlib.h"): "data sets may be gzipped",
     ("proto/wire/back_off.", "chrono"): "when to try again; results never depend on it",
     ("proto/wire/back_off.", "random"): "jitter; results never depend on it",
 }
@@ -252,7 +253,7 @@ def self_test():
     clean = {
         "base/stream.h": "#pragma once\n#include <cstdint>\n",
         "engine/oracle.h": "#pragma once\n#include <vector>\n",
-        "engine/data/csv.cpp": "#include <zlib.h>\n#include <fstream>\n",
+        "engine/data/readers/csv.cpp": "#include <zlib.h>\n#include <fstream>\n",
         "compressors/topk.h": '#pragma once\n#include <span>\n#include "base/stream.h"\n',
         "algorithms/gd.h": '#pragma once\n#include "compressors/topk.h"\n#include "engine/oracle.h"\n',
         "proto/wire/wire.proto": "",

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "algorithms/support/message.h"
-#include "engine/part.h"
+#include "engine/data/part.h"
 
 namespace gradwire {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 
 namespace gradwire {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
+#include "engine/data/sparse_rows.h"
 #include "engine/nn/sweep.h"
 #include "engine/regularizer.h"
-#include "engine/sparse_rows.h"
 
 namespace gradwire {
 namespace {

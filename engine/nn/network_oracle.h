@@ -5,12 +5,12 @@
 #include <memory>
 #include <optional>
 
+#include "engine/data/shares.h"
 #include "engine/nn/example.h"
 #include "engine/nn/network.h"
 #include "engine/nn/runner.h"
 #include "engine/population.h"
 #include "engine/regularizer.h"
-#include "engine/shares.h"
 
 namespace gradwire {
 

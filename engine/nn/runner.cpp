@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "engine/kernels/select.h"
 #include "engine/nn/block.h"
 

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/data/sparse_rows.h"
 #include "engine/lane_sum.h"
 #include "engine/oracles/linear_oracle.h"
 #include "engine/regularizer.h"
-#include "engine/sparse_rows.h"
 
 namespace gradwire {
 

@@ -10,11 +10,11 @@
 #include <span>
 #include <vector>
 
+#include "engine/data/shared_samples.h"
+#include "engine/data/sparse_rows.h"
 #include "engine/oracles/linear_oracle.h"
 #include "engine/oracles/weighted_gram.h"
 #include "engine/regularizer.h"
-#include "engine/shared_samples.h"
-#include "engine/sparse_rows.h"
 
 namespace gradwire {
 

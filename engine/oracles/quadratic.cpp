@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "base/random.h"
+#include "engine/data/sparse_rows.h"
 #include "engine/lane_sum.h"
-#include "engine/sparse_rows.h"
 #include "engine/upper_triangle.h"
 
 namespace gradwire {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/data/sparse_rows.h"
 #include "engine/kernels/select.h"
-#include "engine/sparse_rows.h"
 #include "engine/upper_triangle.h"
 
 namespace gradwire {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/field.h"
-#include "engine/part.h"
+#include "engine/data/part.h"
+#include "engine/data/shared_samples.h"
 #include "engine/problems/kind.h"
 #include "engine/problems/sources.h"
 #include "engine/regularizer.h"
-#include "engine/shared_samples.h"
 #include "engine/smoothness/linear_models.h"
 
 namespace gradwire {

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/field.h"
+#include "engine/data/shared_samples.h"
 #include "engine/nn/models/samples.h"
 #include "engine/nn/network.h"
 #include "engine/nn/network_oracle.h"
 #include "engine/population.h"
 #include "engine/problems/kind.h"
 #include "engine/problems/sources.h"
-#include "engine/shared_samples.h"
 
 namespace gradwire {
 

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "base/field.h"
+#include "engine/data/part.h"
+#include "engine/data/shared_samples.h"
 #include "engine/oracle.h"
-#include "engine/part.h"
 #include "engine/population.h"
 #include "engine/problems/char_mlp.h"
 #include "engine/problems/cnn.h"
@@ -23,7 +24,6 @@
 #include "engine/problems/logistic.h"
 #include "engine/problems/mlp.h"
 #include "engine/problems/quadratic.h"
-#include "engine/shared_samples.h"
 #include "engine/smoothness/smoothness.h"
 #include "engine/smoothness/turns.h"
 

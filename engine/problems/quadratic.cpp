@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 
 namespace gradwire {
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/field.h"
+#include "engine/data/part.h"
+#include "engine/data/shared_samples.h"
 #include "engine/oracles/quadratic.h"
-#include "engine/part.h"
 #include "engine/population.h"
 #include "engine/problems/kind.h"
-#include "engine/shared_samples.h"
 #include "engine/smoothness/smoothness.h"
 #include "engine/smoothness/turns.h"
 

@@ -6,7 +6,7 @@
 #include "base/config_error.h"
 #include "base/nearest.h"
 #include "base/value.h"
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 
 namespace gradwire {
 namespace {

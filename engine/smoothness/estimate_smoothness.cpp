@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "base/random.h"
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 
 namespace gradwire {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "engine/smoothness/turns.h"
 
 namespace gradwire {

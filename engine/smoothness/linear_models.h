@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/part.h"
+#include "engine/data/part.h"
 #include "engine/regularizer.h"
 #include "engine/smoothness/smoothness.h"
 #include "engine/smoothness/turns.h"

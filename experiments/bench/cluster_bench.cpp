@@ -3,7 +3,7 @@
 
 #include "algorithms/support/vector_ops.h"
 #include "base/random.h"
-#include "engine/data/source.h"
+#include "engine/data/readers/source.h"
 #include "engine/problems/problem.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/data/synthetic.h"
+#include "engine/data/readers/synthetic.h"
 #include "engine/problems/problem.h"
 #include "engine/problems/quadratic.h"
 #include "experiments/bench/benchmarks.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/data/synthetic.h"
+#include "engine/data/readers/synthetic.h"
 #include "engine/problems/problem.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"

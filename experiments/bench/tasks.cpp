@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "engine/data/source.h"
+#include "engine/data/readers/source.h"
 #include "engine/nn/models/char_mlp.h"
 #include "engine/nn/models/gpt.h"
 

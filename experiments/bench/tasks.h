@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/aligned.h"
+#include "engine/data/text.h"
 #include "engine/nn/models/samples.h"
 #include "engine/nn/runner.h"
-#include "engine/text.h"
 
 namespace gradwire::bench {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "algorithms/methods.h"
-#include "engine/data/source.h"
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
+#include "engine/data/readers/source.h"
 #include "engine/oracle.h"
 #include "engine/population.h"
 #include "engine/smoothness/smoothness.h"

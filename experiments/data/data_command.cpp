@@ -8,8 +8,8 @@
 #include <optional>
 #include <unistd.h>
 
-#include "engine/data/source.h"
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
+#include "engine/data/readers/source.h"
 #include "experiments/data/catalogue.h"
 #include "experiments/data/fetch.h"
 #include "report/results_dir.h"

@@ -8,7 +8,7 @@
 
 #include "config/experiment_file.h"
 #include "config/start_point.h"
-#include "engine/data/source.h"
+#include "engine/data/readers/source.h"
 #include "experiments/optimum/f_star_file.h"
 #include "experiments/optimum/minimise.h"
 #include "fl_client/local_problem.h"

@@ -11,7 +11,7 @@
 
 #include "base/fnv.h"
 #include "base/value.h"
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

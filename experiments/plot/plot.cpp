@@ -12,7 +12,7 @@
 
 #include "base/nearest.h"
 #include "config/experiment_file.h"
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "experiments/optimum/f_star.h"
 #include "experiments/plot/plot_script.h"
 #include "experiments/plot/plot_svg.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/sample_hash.h"
+#include "engine/data/sample_hash.h"
 #include "experiments/simulate/rank_turns.h"
 
 namespace gradwire {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "config/client_seconds.h"
-#include "engine/shared_samples.h"
+#include "engine/data/shared_samples.h"
 #include "mpi/ranks.h"
 
 namespace gradwire {

@@ -9,7 +9,7 @@
 #include "config/client_seconds.h"
 #include "config/experiment_file.h"
 #include "config/run_plan.h"
-#include "engine/data/source.h"
+#include "engine/data/readers/source.h"
 #include "engine/population.h"
 #include "experiments/simulate/monitor.h"
 #include "mpi/ranks.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "engine/oracle.h"
 
 namespace gradwire {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "experiments/plot/plot_table.h"
 #include "experiments/simulate/prepare.h"
 #include "experiments/simulate/simulate.h"

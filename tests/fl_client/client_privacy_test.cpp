@@ -6,7 +6,7 @@
 
 #include "config/experiment_file.h"
 #include "config/settings.h"
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "fl_client/client_session.h"
 #include "fl_client/local_problem.h"
 #include "proto/wire/control_frame.h"

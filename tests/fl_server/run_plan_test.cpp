@@ -4,7 +4,7 @@
 #include <string>
 
 #include "config/settings.h"
-#include "engine/data/source.h"
+#include "engine/data/readers/source.h"
 #include "experiments/simulate/prepare.h"
 #include "fl_server/plan_of_joins.h"
 #include "tests/algorithms/every_method.h"

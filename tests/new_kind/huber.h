@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "engine/data/sparse_rows.h"
 #include "engine/oracle.h"
 #include "engine/problems/linear_model.h"
-#include "engine/sparse_rows.h"
 
 namespace gradwire {
 

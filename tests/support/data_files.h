@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 
 namespace gradwire {
 

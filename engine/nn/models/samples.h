@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
+#include "engine/data/sparse_rows.h"
+#include "engine/data/text.h"
 #include "engine/nn/example.h"
-#include "engine/sparse_rows.h"
-#include "engine/text.h"
 
 namespace gradwire {
 

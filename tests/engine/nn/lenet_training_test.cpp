@@ -4,7 +4,7 @@
 
 #include "base/aligned.h"
 #include "base/random.h"
-#include "engine/data/source.h"
+#include "engine/data/readers/source.h"
 #include "engine/nn/models/lenet.h"
 #include "engine/nn/models/samples.h"
 #include "engine/nn/network_oracle.h"

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "engine/data/part.h"
 #include "engine/nn/models/samples.h"
 #include "engine/nn/network_oracle.h"
-#include "engine/part.h"
 #include "tests/engine/oracle_checks.h"
 
 namespace gradwire {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "engine/nn/network_oracle.h"
 #include "tests/engine/nn/network_checks.h"
 #include "tests/engine/nn/network_zoo.h"

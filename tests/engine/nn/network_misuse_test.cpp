@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 #include "tests/engine/nn/network_checks.h"
 #include "tests/engine/nn/network_zoo.h"
 

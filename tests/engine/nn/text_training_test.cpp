@@ -14,11 +14,11 @@
 
 #include "base/aligned.h"
 #include "base/random.h"
+#include "engine/data/text.h"
 #include "engine/nn/models/char_mlp.h"
 #include "engine/nn/models/gpt.h"
 #include "engine/nn/models/samples.h"
 #include "engine/nn/network_oracle.h"
-#include "engine/text.h"
 #include "tests/engine/nn/naive_network.h"
 
 namespace gradwire {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "engine/dataset.h"
+#include "engine/data/dataset.h"
 
 // y = 2 x_1 - x_2 at four points.
 gradwire::Part own_samples() {

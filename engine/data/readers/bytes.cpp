@@ -1,0 +1,265 @@
+#include "engine/data/readers/bytes.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <system_error>
+#include <utility>
+#include <vector>
+#include <zlib.h>
+
+#include "base/text_lines.h"
+#include "engine/data/dataset.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kInputBytes = std::size_t{1} << 16;
+constexpr int kGzipWindowBits = 15 + 16;  // zlib's largest window; +16: gzip, not zlib, framing
+
+bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
+// Throws DataError when a file that begins with `bytes` is compressed in a way that is not read.
+void refuse_compressed(std::string_view bytes, const std::string& name) {
+  struct Packed {
+    std::string_view magic, format, command;
+  };
+  using namespace std::string_view_literals;
+  constexpr auto kPacked = std::to_array<Packed>({
+      {"\xfd"
+       "7zXZ\0"sv,
+       "xz", "unxz"},
+      {"\x28\xb5\x2f\xfd"sv, "zstd", "unzstd"},
+      {"PK\x03\x04"sv, "zip", "unzip"},
+      {"7z\xbc\xaf\x27\x1c"sv, "7z", "7z x"},
+      {"\x1f\x9d"sv, "compress", "uncompress"},
+  });
+  constexpr std::string_view kBlockOfBzip2 = "1AY&SY";  // after "BZh" and the level
+  const auto refuse = [&](std::string_view format, std::string_view command) {
+    throw DataError(name + ": is compressed by " + std::string(format) +
+                    ", and only gzip is read; unpack it with `" + std::string(command) + " " + name + "`");
+  };
+  for (const Packed& packed : kPacked)
+    if (bytes.starts_with(packed.magic)) refuse(packed.format, packed.command);
+  if (bytes.starts_with("BZh") &&
+      bytes.substr(std::min<std::size_t>(4, bytes.size())).starts_with(kBlockOfBzip2))
+    refuse("bzip2", "bunzip2");
+}
+
+class MemoryBytes final : public ByteStream {
+ public:
+  explicit MemoryBytes(std::string_view bytes) : rest_(bytes) {}
+  std::size_t read(std::span<char> to) override {
+    const std::size_t got = rest_.copy(to.data(), to.size());
+    rest_.remove_prefix(got);
+    return got;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+// As they lie on the disk.
+class RawFile final : public ByteStream {
+ public:
+  explicit RawFile(const std::filesystem::path& path) : name_(path.string()) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error))
+      throw DataError(name_ + ": is a folder; name a file in it");
+    file_.open(path, std::ios::binary);
+    if (!file_)
+      throw DataError(name_ + ": cannot be opened: " + std::strerror(errno) +
+                      "; check that it exists and may be read");
+  }
+  std::size_t read(std::span<char> to) override {
+    file_.read(to.data(), static_cast<std::streamsize>(to.size()));
+    if (file_.bad()) throw DataError(name_ + ": reading failed after " + std::to_string(read_) + " bytes");
+    read_ += static_cast<std::size_t>(file_.gcount());
+    return static_cast<std::size_t>(file_.gcount());
+  }
+
+ private:
+  std::string name_;
+  std::ifstream file_;
+  std::size_t read_ = 0;
+};
+
+// The bytes of `raw`, inflated where it is gzipped. Owns zlib's state, which inflateInit2 allocates.
+class PlainBytes final : public ByteStream {
+ public:
+  PlainBytes(std::unique_ptr<ByteStream> raw, std::string name)
+      : raw_(std::move(raw)), name_(std::move(name)), in_(kInputBytes) {
+    fill();
+    gzipped_ = is_gzip({in_.data(), have_});
+    refuse_compressed({in_.data(), have_}, name_);
+    if (gzipped_ && inflateInit2(&stream_, kGzipWindowBits) != Z_OK) throw std::bad_alloc();
+  }
+  ~PlainBytes() override {
+    if (gzipped_) inflateEnd(&stream_);
+  }
+  PlainBytes(const PlainBytes&) = delete;
+  PlainBytes& operator=(const PlainBytes&) = delete;
+
+  std::size_t read(std::span<char> to) override {
+    if (gzipped_) return inflate_to(to);
+    if (used_ == have_) fill();
+    const std::size_t got = std::min(to.size(), have_ - used_);
+    std::copy_n(in_.data() + used_, got, to.data());
+    used_ += got;
+    return got;
+  }
+
+ private:
+  // Keeps what is not used yet.
+  void fill() {
+    std::copy(in_.begin() + static_cast<std::ptrdiff_t>(used_),
+              in_.begin() + static_cast<std::ptrdiff_t>(have_), in_.begin());
+    have_ -= used_;
+    used_ = 0;
+    // A prefix of two bytes tells what it is, so a short read must not end here.
+    while (have_ < in_.size()) {
+      const std::size_t got = raw_->read(std::span(in_).subspan(have_));
+      have_ += got;
+      if (got == 0) break;
+    }
+  }
+
+  std::size_t inflate_to(std::span<char> to) {
+    while (!ended_) {
+      if (have_ - used_ < 2) fill();
+      stream_.next_in = reinterpret_cast<Bytef*>(in_.data() + used_);
+      stream_.avail_in = static_cast<uInt>(have_ - used_);
+      stream_.next_out = reinterpret_cast<Bytef*>(to.data());
+      const auto room =
+          static_cast<uInt>(std::min(to.size(), std::size_t{1} << 30));  // zlib counts in 32 bits
+      stream_.avail_out = room;
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      used_ = have_ - stream_.avail_in;
+      const std::size_t got = room - stream_.avail_out;
+      if (result == Z_STREAM_END) {
+        if (have_ - used_ < 2) fill();
+        ended_ = used_ == have_;
+        // gzip files may be concatenated.
+        if (!ended_ && (!is_gzip({in_.data() + used_, have_ - used_}) || inflateReset(&stream_) != Z_OK))
+          throw damaged();
+      } else if (result != Z_OK) {
+        throw damaged();  // also Z_BUF_ERROR: the input ended inside the stream
+      }
+      if (got > 0) return got;
+    }
+    return 0;
+  }
+
+  DataError damaged() const { return DataError(name_ + ": damaged or cut gzip data; fetch the file again"); }
+
+  std::unique_ptr<ByteStream> raw_;
+  std::string name_;
+  std::vector<char> in_;
+  std::size_t used_ = 0, have_ = 0;  // of `in_`
+  bool gzipped_ = false, ended_ = false;
+  z_stream stream_{};
+};
+
+class Limited final : public ByteStream {
+ public:
+  Limited(std::unique_ptr<ByteStream> bytes, std::string name, std::size_t max_bytes)
+      : bytes_(std::move(bytes)), name_(std::move(name)), max_bytes_(max_bytes) {}
+  std::size_t read(std::span<char> to) override {
+    const std::size_t got = bytes_->read(to);
+    read_ += got;
+    if (read_ > max_bytes_)
+      throw DataError(name_ + ": holds more than " + std::to_string(max_bytes_) +
+                      " bytes, the limit for a data file; split it");
+    return got;
+  }
+
+ private:
+  std::unique_ptr<ByteStream> bytes_;
+  std::string name_;
+  std::size_t max_bytes_, read_ = 0;
+};
+
+// The bytes of `text` after its byte-order mark.
+class TextBytes final : public ByteStream {
+ public:
+  TextBytes(std::unique_ptr<ByteStream> text, const std::string& name) : text_(std::move(text)) {
+    constexpr std::size_t kMarkBytes = 3;
+    std::size_t have = 0;
+    start_.resize(kMarkBytes);
+    while (have < kMarkBytes) {
+      const std::size_t got = text_->read(std::span(start_).subspan(have));
+      have += got;
+      if (got == 0) break;
+    }
+    start_.resize(have);
+    if (start_.starts_with("\xff\xfe") || start_.starts_with("\xfe\xff"))
+      throw DataError(name + ": is text in UTF-16; save it as UTF-8");
+    start_ = without_byte_order_mark(start_);
+  }
+  std::size_t read(std::span<char> to) override {
+    const std::size_t got = start_.copy(to.data(), to.size());
+    start_.erase(0, got);
+    return got > 0 ? got : text_->read(to);
+  }
+
+ private:
+  std::unique_ptr<ByteStream> text_;
+  std::string start_;  // bytes that were read and not given yet
+};
+
+std::unique_ptr<ByteStream> plain_bytes(const std::filesystem::path& path) {
+  return std::make_unique<PlainBytes>(std::make_unique<RawFile>(path), path.string());
+}
+
+// Grows while bytes arrive: the size that the file system reports does not prove that so many bytes can be
+// read.
+std::string read_prefix(ByteStream& bytes, std::size_t count) {
+  std::string out;
+  for (std::size_t chunk = kInputBytes; out.size() < count; chunk = std::max(kInputBytes, out.size())) {
+    const std::size_t before = out.size();
+    const std::size_t wanted = std::min(chunk, count - before);
+    out.resize(before + wanted);
+    std::size_t got = 0;
+    while (got < wanted) {
+      const std::size_t more = bytes.read(std::span(out).subspan(before + got, wanted - got));
+      if (more == 0) {
+        out.resize(before + got);
+        return out;
+      }
+      got += more;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<ByteStream> stream_file_bytes(const std::filesystem::path& path, std::size_t max_bytes) {
+  return std::make_unique<Limited>(plain_bytes(path), path.string(), max_bytes);
+}
+
+std::string inflate_prefix(std::string_view gzipped, const std::string& name, std::size_t max_bytes) {
+  PlainBytes bytes(std::make_unique<MemoryBytes>(gzipped), name);
+  return read_prefix(bytes, max_bytes);
+}
+
+std::string read_file_prefix(const std::filesystem::path& path, std::size_t count) {
+  return read_prefix(*plain_bytes(path), count);
+}
+
+std::unique_ptr<ByteStream> stream_text_file(const std::filesystem::path& path) {
+  return std::make_unique<TextBytes>(stream_file_bytes(path), path.string());
+}
+
+std::string read_text_file(const std::filesystem::path& path) {
+  return read_prefix(*stream_text_file(path), kMaxFileBytes + 1);
+}
+
+std::string read_file_bytes(const std::filesystem::path& path, std::size_t max_bytes) {
+  return read_prefix(*stream_file_bytes(path, max_bytes), max_bytes + 1);
+}
+
+}  // namespace gradwire

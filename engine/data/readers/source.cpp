@@ -1,0 +1,139 @@
+#include "engine/data/readers/source.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "engine/data/readers/bytes.h"
+#include "engine/data/readers/csv.h"
+#include "engine/data/readers/digits.h"
+#include "engine/data/readers/idx.h"
+#include "engine/data/readers/libsvm.h"
+#include "engine/data/readers/lines.h"
+#include "engine/data/readers/play.h"
+#include "engine/data/readers/synthetic.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kDataFolders = "GRADWIRE_DATA";
+
+// "a/b/" names the folder b.
+std::filesystem::path last_component(const std::filesystem::path& path) {
+  return path.has_filename() ? path.filename() : path.parent_path().filename();
+}
+
+// What follows "KIND:" in `source`; nothing when the source is of another kind.
+std::optional<std::filesystem::path> path_of(std::string_view source, std::string_view kind) {
+  if (!source.starts_with(kind)) return std::nullopt;
+  source.remove_prefix(kind.size());
+  if (source.empty())
+    throw DataError("data source '" + std::string(kind) + "': a path must follow the colon");
+  return std::filesystem::path(source);
+}
+
+// Sets the number of columns to `dim` > 0, which may add columns of zeros but not cut any.
+Dataset widen(Dataset data, std::string_view source, std::size_t dim) {
+  if (dim > 0 && data.columns > dim) {
+    throw DataError(std::string(source) + ": has " + std::to_string(data.columns) +
+                    " features, more than the given dim " + std::to_string(dim) + "; raise dim");
+  }
+  if (dim > 0) data.columns = dim;
+  return data;
+}
+
+// Leaves out the features of rows that are not kept.
+Dataset without_others(Dataset data, const KeepRow& keep) {
+  if (!keep) return data;
+  Dataset kept;
+  kept.columns = data.columns;
+  kept.warnings = std::move(data.warnings);
+  for (std::size_t r = 0; r < data.rows(); ++r) {
+    if (keep(r)) {
+      const auto column = data.row_columns(r);
+      const auto value = data.row_values(r);
+      kept.column.insert(kept.column.end(), column.begin(), column.end());
+      kept.value.insert(kept.value.end(), value.begin(), value.end());
+    }
+    kept.row_start.push_back(kept.column.size());
+  }
+  kept.label = std::move(data.label);
+  return kept;
+}
+
+}  // namespace
+
+std::filesystem::path data_cache() {
+  const auto folder_of = [](const char* variable) {
+    const char* const folder = std::getenv(variable);
+    return std::filesystem::path(folder != nullptr ? folder : "");
+  };
+  if (const auto own = folder_of("GRADWIRE_CACHE"); !own.empty()) return own / "data";
+  if (const auto caches = folder_of("XDG_CACHE_HOME"); !caches.empty()) return caches / "gradwire" / "data";
+  if (const auto home = folder_of("HOME"); !home.empty()) return home / ".cache" / "gradwire" / "data";
+  return {};
+}
+
+std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base) {
+  if (path.empty()) throw DataError("the path of the data is empty; name a file");
+  std::vector<std::filesystem::path> candidates = {base / path};
+  const char* folders = std::getenv(kDataFolders);
+  std::string_view rest = folders != nullptr ? folders : "";
+  while (!rest.empty()) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    const std::filesystem::path folder(rest.substr(0, colon));
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+    if (folder.empty()) continue;
+    if (path.is_relative()) candidates.push_back(folder / path);
+    candidates.push_back(folder / last_component(path));
+    if (candidates.back() == candidates[candidates.size() - 2]) candidates.pop_back();
+  }
+  if (const auto cache = data_cache(); !cache.empty() && path.is_relative())
+    candidates.push_back(cache / path);
+  std::string looked;
+  for (const std::filesystem::path& candidate : candidates) {
+    std::error_code ignored;
+    if (std::filesystem::exists(candidate, ignored)) return candidate;
+    looked += (looked.empty() ? "" : ", ") + candidate.string();
+  }
+  throw DataError("data '" + path.string() + "' not found; looked at " + looked + "; " +
+                  (folders != nullptr ? "correct the path or $" : "correct the path, or name a folder in $") +
+                  kDataFolders + "; public data: `gradwire data list`, `gradwire data fetch NAME`");
+}
+
+Dataset read_source(std::string_view source, const std::filesystem::path& base,
+                    const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use) {
+  if (source == "digits") return widen(without_others(read_digits(), keep), source, dim);
+  if (source == "synthetic") return widen(make_synthetic(synthetic, keep), source, dim);
+  if (const auto path = path_of(source, "libsvm:")) {
+    const std::filesystem::path found = find_data(*path, base);
+    if (keep) return parse_libsvm(*stream_text_file(found), found.string(), dim, keep);
+    return parse_libsvm(read_text_file(found), found.string(), dim);
+  }
+  if (const auto path = path_of(source, "csv:")) {
+    const std::filesystem::path found = find_data(*path, base);
+    if (keep) return widen(parse_csv(*stream_text_file(found), found.string(), keep), found.string(), dim);
+    return widen(parse_csv(read_text_file(found), found.string()), found.string(), dim);
+  }
+  if (const auto path = path_of(source, "idx:")) {
+    const std::filesystem::path found = find_data(*path, base);
+    return widen(read_idx(found, keep, use), found.string(), dim);
+  }
+  if (source.starts_with("text:")) {
+    throw DataError("data source " + quoted(source) + " is text, but the problem needs labelled samples");
+  }
+  throw DataError("unknown data source " + quoted(source) +
+                  "; use digits, libsvm:PATH, csv:PATH, idx:DIR, text:PATH or synthetic");
+}
+
+Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how) {
+  const auto path = path_of(source, "text:");
+  if (!path) throw DataError("data source " + quoted(source) + " is not text; use text:PATH");
+  const std::filesystem::path found = find_data(*path, base);
+  const std::string text = read_text_file(found);
+  if (how.by_role) return windows_of_roles(text, found.string(), how.form, how.context);
+  return how.form == TextForm::kNames ? list_of_names(text, found.string(), how.context)
+                                      : running_text(text, found.string(), how.context);
+}
+
+}  // namespace gradwire

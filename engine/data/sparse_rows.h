@@ -1,0 +1,161 @@
+// Samples as oracles keep them: compressed sparse rows in Real, and the two passes over a row.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "engine/data/dataset.h"
+#include "engine/data/shares.h"
+#include "engine/oracle.h"
+
+namespace gradwire {
+
+template <class Real>
+class SparseRows {
+ public:
+  // Copies the features of `data`; labels stay behind. Throws DataError when a feature is not below
+  // `columns`.
+  SparseRows(const Dataset& data, std::size_t columns)
+      : columns_(columns),
+        row_start_(data.row_start.begin(), data.row_start.end()),
+        column_(data.column),
+        value_(data.value.begin(), data.value.end()) {
+    check_columns(data, columns);
+  }
+
+  // The same; takes the memory of `data`.
+  SparseRows(Dataset&& data, std::size_t columns) : columns_(columns) {
+    check_columns(data, columns);
+    row_start_.assign(data.row_start.begin(), data.row_start.end());
+    column_ = std::move(data.column);
+    if constexpr (std::is_same_v<Real, double>) {
+      value_ = std::move(data.value);
+    } else {
+      value_.assign(data.value.begin(), data.value.end());
+      data.value = {};
+    }
+  }
+
+  std::size_t rows() const { return row_start_.size() - 1; }
+  std::size_t columns() const { return columns_; }
+  std::size_t nonzeros() const { return column_.size(); }
+
+  std::span<const std::uint32_t> row_columns(std::size_t r) const {
+    return {column_.data() + row_start_[r], row_start_[r + 1] - row_start_[r]};
+  }
+  std::span<const Real> row_values(std::size_t r) const {
+    return {value_.data() + row_start_[r], row_start_[r + 1] - row_start_[r]};
+  }
+
+  // a_r^T x, added up in column order.
+  Real dot(std::size_t r, const Real* x) const {
+    Real sum = 0;
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) sum += value_[k] * x[column_[k]];
+    return sum;
+  }
+
+  // y += scale a_r
+  void add_scaled(std::size_t r, Real scale, Real* y) const {
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) y[column_[k]] += scale * value_[k];
+  }
+
+  // a_r^T x and a_r^T y, each to the bits of dot().
+  void two_dots(std::size_t r, const Real* x, const Real* y, Real& with_x, Real& with_y) const {
+    Real sum_x = 0, sum_y = 0;
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
+      sum_x += value_[k] * x[column_[k]];
+      sum_y += value_[k] * y[column_[k]];
+    }
+    with_x = sum_x;
+    with_y = sum_y;
+  }
+
+  // y += scale_y a_r, z += scale_z a_r
+  void add_two_scaled(std::size_t r, Real scale_y, Real* y, Real scale_z, Real* z) const {
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
+      y[column_[k]] += scale_y * value_[k];
+      z[column_[k]] += scale_z * value_[k];
+    }
+  }
+
+  // y_j += scale a_rj for j in [first, end)
+  void add_scaled(std::size_t r, Real scale, std::size_t first, std::size_t end, Real* y) const {
+    const std::uint32_t* columns = column_.data() + row_start_[r];
+    const std::size_t count = row_start_[r + 1] - row_start_[r];
+    std::size_t k =
+        count == columns_
+            ? first  // all of them, in order
+            : static_cast<std::size_t>(std::lower_bound(columns, columns + count, first) - columns);
+    const Real* values = value_.data() + row_start_[r];
+    for (; k < count && columns[k] < end; ++k) y[columns[k]] += scale * values[k];
+  }
+
+  // What a clipped gradient asks of a row, in one pass: a_r^T x and a_r^T y to the bits of dot(), ||a_r||^2.
+  struct Sums {
+    Real with_x = 0, with_y = 0, square = 0;
+  };
+  Sums sums(std::size_t r, const Real* x, const Real* y) const {
+    Sums s;
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
+      s.with_x += value_[k] * x[column_[k]];
+      s.with_y += value_[k] * y[column_[k]];
+      s.square += value_[k] * value_[k];
+    }
+    return s;
+  }
+
+ private:
+  std::size_t columns_;
+  std::vector<std::size_t> row_start_;
+  std::vector<std::uint32_t> column_;
+  std::vector<Real> value_;
+};
+
+// The rows that one call of an oracle uses: of the samples of `batch`, or of all of a client. The constructor
+// throws std::logic_error when the batch names a sample that does not exist, or when there are no samples.
+class BatchRows {
+ public:
+  BatchRows(Batch batch, const ClientRows& rows)
+      : batch_(batch), rows_(rows), count_(batch.empty() ? rows.count : batch.size()) {
+    if (count_ == 0) throw std::logic_error("an oracle without samples has no gradient");
+    if (batch.empty()) return;
+    const std::uint32_t largest = *std::max_element(batch.begin(), batch.end());
+    if (largest >= rows.count) {
+      throw std::logic_error("batch names sample " + std::to_string(largest) + " of " +
+                             std::to_string(rows.count));
+    }
+  }
+  // Sample j is row j.
+  BatchRows(Batch batch, std::size_t rows) : BatchRows(batch, ClientRows{.count = rows}) {}
+
+  std::size_t count() const { return count_; }
+  std::size_t operator[](std::size_t k) const { return rows_[batch_.empty() ? k : batch_[k]]; }
+
+ private:
+  Batch batch_;
+  ClientRows rows_;
+  std::size_t count_;
+};
+
+// Throw std::logic_error unless x (and the gradient) have the length d.
+template <class Real>
+void check_length(std::span<const Real> x, std::size_t dim) {
+  if (x.size() == dim) return;
+  throw std::logic_error("an oracle of dimension " + std::to_string(dim) + " was given a vector of length " +
+                         std::to_string(x.size()));
+}
+
+template <class Real>
+void check_lengths(std::span<const Real> x, std::span<Real> gradient, std::size_t dim) {
+  check_length(x, dim);
+  check_length(std::span<const Real>(gradient), dim);
+}
+
+}  // namespace gradwire
