@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/log.h"
-#include "fl_client/client_data.h"
 #include "proto/security/login.h"
+#include "samples/client_data.h"
 
 namespace gradwire {
 

@@ -12,10 +12,10 @@
 #include <string>
 
 #include "base/log.h"
-#include "fl_client/client_data.h"
 #include "fl_client/link.h"
 #include "proto/security/login.h"
 #include "proto/wire/frame.h"
+#include "samples/client_data.h"
 
 namespace gradwire {
 

@@ -10,13 +10,13 @@
 
 #include "config/duration_option.h"
 #include "fl_client/client.h"
-#include "fl_client/local_problem.h"
 #include "proto/security/identity.h"
 #include "proto/wire/address.h"
 #include "proto/wire/client_name.h"
 #include "report/build_info.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
+#include "samples/local_problem.h"
 
 namespace {
 

@@ -23,7 +23,7 @@ _MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/tape/debug {_PROBLEMS} engine/data/readers"
 _SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
-_EXPERIMENTS = f"{_ENGINE} {_PROTO} mpi fl_client {_SERVER} experiments/support experiments/data experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
+_EXPERIMENTS = f"{_ENGINE} {_PROTO} mpi samples fl_client {_SERVER} experiments/support experiments/data experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep experiments/bench"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
     "engine": "base",
@@ -50,7 +50,8 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "proto/security": f"{_ROUNDS} engine/files proto/wire storage",
     "config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",
     "report": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS}",
-    "fl_client": f"{_ENGINE} {_PROTO} proto/security",
+    "samples": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage config engine/data/readers",
+    "fl_client": f"{_ENGINE} {_PROTO} samples proto/security",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
     "fl_server/net": f"{_ROUNDS} engine/files proto/wire storage proto/security",
     "fl_server/hub": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net",
@@ -60,13 +61,13 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "fl_server/watch": f"{_PROTO} {_PROBLEMS} proto/security fl_server/net fl_server/hub",
     "fl_server": f"{_PROTO} {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
     "experiments/support": f"{_PROTO} {_PROBLEMS} mpi",
-    "experiments/simulate": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support",
+    "experiments/simulate": f"{_ENGINE} {_PROTO} mpi samples experiments/support",
     "experiments/data": f"{_PROTO} mpi {_PROBLEMS} engine/data/readers experiments/support",
-    "experiments/optimum": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support",
-    "experiments/plot": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support experiments/optimum",
-    "experiments/run": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support experiments/simulate experiments/optimum experiments/plot",
-    "experiments/sweep": f"{_ENGINE} {_PROTO} proto/security mpi fl_client experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run",
-    "experiments/bench": f"{_ENGINE} {_PROTO} mpi fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep",
+    "experiments/optimum": f"{_ENGINE} {_PROTO} mpi samples experiments/support",
+    "experiments/plot": f"{_ENGINE} {_PROTO} mpi samples experiments/support experiments/optimum",
+    "experiments/run": f"{_ENGINE} {_PROTO} mpi samples experiments/support experiments/simulate experiments/optimum experiments/plot",
+    "experiments/sweep": f"{_ENGINE} {_PROTO} mpi samples experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run",
+    "experiments/bench": f"{_ENGINE} {_PROTO} mpi samples fl_client {_SERVER} experiments/support experiments/simulate experiments/optimum experiments/plot experiments/run experiments/sweep",
     "experiments": _EXPERIMENTS,
     "tests": f"{_EXPERIMENTS} experiments",
 }.items()}

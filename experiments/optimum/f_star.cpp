@@ -11,7 +11,7 @@
 #include "engine/data/readers/source.h"
 #include "experiments/optimum/f_star_file.h"
 #include "experiments/optimum/minimise.h"
-#include "fl_client/local_problem.h"
+#include "samples/local_problem.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

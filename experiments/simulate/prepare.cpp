@@ -9,7 +9,7 @@
 #include "engine/problems/sources.h"
 #include "engine/smoothness/estimate_smoothness.h"
 #include "experiments/simulate/rank_turns.h"
-#include "fl_client/local_problem.h"
+#include "samples/local_problem.h"
 
 namespace gradwire {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "config/settings.h"
 #include "experiments/simulate/prepare.h"
-#include "fl_client/local_problem.h"
+#include "samples/local_problem.h"
 
 namespace gradwire {
 

@@ -7,7 +7,7 @@
 #include "algorithms/support/gradient_code.h"
 #include "config/experiment_file.h"
 #include "experiments/optimum/f_star.h"
-#include "fl_client/local_problem.h"
+#include "samples/local_problem.h"
 #include "tests/experiments/trace.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"

@@ -8,7 +8,7 @@
 
 #include "config/experiment_file.h"
 #include "experiments/simulate/prepare.h"
-#include "fl_client/local_problem.h"
+#include "samples/local_problem.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
 

@@ -8,9 +8,9 @@
 #include "config/settings.h"
 #include "engine/data/dataset.h"
 #include "fl_client/client_session.h"
-#include "fl_client/local_problem.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
+#include "samples/local_problem.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

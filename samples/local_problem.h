@@ -13,7 +13,7 @@
 
 #include "algorithms/support/message.h"
 #include "engine/data/readers/source.h"
-#include "fl_client/client_data.h"
+#include "samples/client_data.h"
 
 namespace gradwire {
 

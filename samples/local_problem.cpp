@@ -1,4 +1,4 @@
-#include "fl_client/local_problem.h"
+#include "samples/local_problem.h"
 
 #include <algorithm>
 #include <charconv>
