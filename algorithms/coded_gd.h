@@ -22,10 +22,10 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/core/params.h"
+#include "algorithms/core/vector_ops.h"
 #include "algorithms/support/gradient_code.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
-#include "algorithms/support/vector_ops.h"
 #include "base/config_error.h"
 
 namespace gradwire {

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
+#include "algorithms/core/params.h"
 #include "algorithms/support/gradients.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/schedule.h"
 #include "algorithms/support/server_base.h"
 

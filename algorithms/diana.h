@@ -13,9 +13,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/core/params.h"
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/mirror.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
 #include "base/config_error.h"
 #include "base/value.h"

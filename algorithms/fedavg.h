@@ -12,10 +12,10 @@
 
 #include <algorithm>
 
+#include "algorithms/core/params.h"
+#include "algorithms/core/vector_ops.h"
 #include "algorithms/support/local_steps.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
-#include "algorithms/support/vector_ops.h"
 
 namespace gradwire {
 

@@ -13,11 +13,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/core/params.h"
+#include "algorithms/core/vector_ops.h"
 #include "algorithms/fedavg.h"
 #include "algorithms/support/local_steps.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
-#include "algorithms/support/vector_ops.h"
 #include "base/config_error.h"
 
 namespace gradwire {

@@ -22,11 +22,11 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "algorithms/core/params.h"
+#include "algorithms/core/vector_ops.h"
 #include "algorithms/support/mirror.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
 #include "algorithms/support/symmetric.h"
-#include "algorithms/support/vector_ops.h"
 #include "base/config_error.h"
 #include "engine/oracle.h"
 

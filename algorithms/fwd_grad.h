@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/core/params.h"
+#include "algorithms/core/vector_ops.h"
 #include "algorithms/support/gradients.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
-#include "algorithms/support/vector_ops.h"
 #include "base/config_error.h"
 #include "base/random.h"
 

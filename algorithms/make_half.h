@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "algorithms/all.h"
+#include "algorithms/core/erased.h"
 #include "algorithms/methods.h"
-#include "algorithms/support/erased.h"
 
 namespace gradwire {
 

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "algorithms/all.h"
+#include "algorithms/core/options.h"
 #include "algorithms/support/down_compressor.h"
-#include "algorithms/support/options.h"
 #include "base/config_error.h"
 #include "base/nearest.h"
 #include "compressors/support.h"

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "algorithms/support/context.h"
-#include "algorithms/support/facts.h"
-#include "algorithms/support/halves.h"
-#include "algorithms/support/spec.h"
+#include "algorithms/core/context.h"
+#include "algorithms/core/facts.h"
+#include "algorithms/core/halves.h"
+#include "algorithms/core/spec.h"
 #include "algorithms/support/symmetric.h"
 
 namespace gradwire {

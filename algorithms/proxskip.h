@@ -14,9 +14,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/core/params.h"
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/mirror.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
 
 namespace gradwire {

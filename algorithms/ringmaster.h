@@ -12,10 +12,10 @@
 // every ε ≥ σ²/R; without noise, γ = 1/(2RL).
 #pragma once
 
+#include "algorithms/core/params.h"
+#include "algorithms/core/vector_ops.h"
 #include "algorithms/support/one_gradient.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/server_base.h"
-#include "algorithms/support/vector_ops.h"
 
 namespace gradwire {
 

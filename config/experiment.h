@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "algorithms/support/spec.h"
+#include "algorithms/core/spec.h"
 #include "base/config_error.h"
 #include "base/field.h"
 #include "config/sections.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/support/context.h"
+#include "algorithms/core/context.h"
 #include "config/experiment.h"
 
 namespace gradwire {

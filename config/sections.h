@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "algorithms/support/spec.h"
+#include "algorithms/core/spec.h"
 #include "base/byte_size.h"
 #include "base/field.h"
 #include "engine/data/part.h"

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "algorithms/support/vector_ops.h"
+#include "algorithms/core/vector_ops.h"
 
 namespace gradwire {
 namespace {

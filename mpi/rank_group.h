@@ -1,5 +1,5 @@
 // The clients of a run, shared by ranks: each has a range of their numbers. Sums have the bits that one
-// process gives them (algorithms/support/tree_sum.h): a rank adds up the subtrees that it holds whole, and
+// process gives them (algorithms/core/tree_sum.h): a rank adds up the subtrees that it holds whole, and
 // whoever owns a coordinate adds up those of all ranks.
 #pragma once
 
@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/support/context.h"
-#include "algorithms/support/group.h"
-#include "algorithms/support/tree_sum.h"
+#include "algorithms/core/context.h"
+#include "algorithms/core/group.h"
+#include "algorithms/core/tree_sum.h"
 #include "mpi/ranks.h"
 
 namespace gradwire {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "algorithms/support/context.h"
+#include "algorithms/core/context.h"
 #include "parallel/thread_pool.h"
 
 namespace gradwire {

@@ -3,12 +3,12 @@
 
 #include <cstddef>
 
-#include "algorithms/support/group.h"
+#include "algorithms/core/group.h"
 
 namespace gradwire {
 
 // How the sums of a server half over vectors of length d are split; short vectors are not. The bits do not
-// depend on the number of threads (algorithms/support/vector_ops.h).
+// depend on the number of threads (algorithms/core/vector_ops.h).
 ForRanges ranges_of(std::size_t d, unsigned threads);
 
 }  // namespace gradwire

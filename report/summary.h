@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/support/spec.h"
+#include "algorithms/core/spec.h"
 #include "engine/problems/kind.h"
 #include "rounds/round_loop.h"
 

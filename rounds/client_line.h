@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 
 namespace gradwire {
 

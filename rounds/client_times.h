@@ -6,7 +6,7 @@
 #include <queue>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 
 namespace gradwire {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "algorithms/support/sampling.h"
+#include "algorithms/core/sampling.h"
 
 namespace gradwire {
 template <class Real>

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/support/context.h"
-#include "algorithms/support/message.h"
-#include "algorithms/support/tree_sum.h"
+#include "algorithms/core/context.h"
+#include "algorithms/core/message.h"
+#include "algorithms/core/tree_sum.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "algorithms/support/halves.h"
+#include "algorithms/core/halves.h"
 #include "base/log.h"
 #include "base/state.h"
 #include "rounds/ledger.h"

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/support/facts.h"
-#include "algorithms/support/message.h"
+#include "algorithms/core/facts.h"
+#include "algorithms/core/message.h"
 
 namespace gradwire {
 

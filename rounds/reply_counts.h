@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "algorithms/support/facts.h"
-#include "algorithms/support/message.h"
-#include "algorithms/support/tree_sum.h"
+#include "algorithms/core/facts.h"
+#include "algorithms/core/message.h"
+#include "algorithms/core/tree_sum.h"
 
 namespace gradwire {
 

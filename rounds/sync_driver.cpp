@@ -1,5 +1,5 @@
 // Rounds: a cohort is asked under one ticket, and the method takes in all replies at once.
-#include "algorithms/support/sampling.h"
+#include "algorithms/core/sampling.h"
 #include "rounds/driver.h"
 
 namespace gradwire {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "algorithms/support/halves.h"
-#include "algorithms/support/message.h"
+#include "algorithms/core/halves.h"
+#include "algorithms/core/message.h"
 #include "rounds/reply_counts.h"
 
 namespace gradwire {

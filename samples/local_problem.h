@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 #include "engine/data/readers/source.h"
 #include "samples/client_data.h"
 

@@ -16,7 +16,7 @@ import tempfile
 # What the files of a folder may include: other folders, all that they may see, also through other headers. Its own always.
 # The order is the one of docs/architecture.md: nothing may include what stands below it.
 _ORACLES = "base engine engine/data engine/smoothness"
-_METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/support algorithms"
+_METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
 _PROTO = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
 _MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
@@ -40,8 +40,9 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "engine/problems": f"{_ORACLES} {_MODELS}",
     "compressors": "base",
     "algorithms/optimizers": "base compressors",
-    "algorithms/support": f"{_ORACLES} compressors algorithms/optimizers",
-    "algorithms": f"{_ORACLES} compressors algorithms/optimizers algorithms/support",
+    "algorithms/core": f"{_ORACLES} compressors",
+    "algorithms/support": f"{_ORACLES} compressors algorithms/optimizers algorithms/core",
+    "algorithms": f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support",
     "rounds": _METHODS,
     "mpi": _METHODS,
     "parallel": _METHODS,

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "algorithms/support/spec.h"
+#include "algorithms/core/spec.h"
 #include "base/config_error.h"
 #include "compressors/compressor.h"
 

@@ -11,12 +11,12 @@
 #include <cmath>
 #include <string_view>
 
+#include "algorithms/core/params.h"
+#include "algorithms/core/vector_ops.h"
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/mirror.h"
-#include "algorithms/support/params.h"
 #include "algorithms/support/schedule.h"
 #include "algorithms/support/server_base.h"
-#include "algorithms/support/vector_ops.h"
 
 namespace gradwire {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 #include "engine/data/part.h"
 
 namespace gradwire {

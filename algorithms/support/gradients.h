@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "algorithms/support/context.h"
-#include "algorithms/support/params.h"
-#include "algorithms/support/sampling.h"
-#include "algorithms/support/vector_ops.h"
+#include "algorithms/core/context.h"
+#include "algorithms/core/params.h"
+#include "algorithms/core/sampling.h"
+#include "algorithms/core/vector_ops.h"
 #include "base/stream.h"
 #include "compressors/scaled_entries.h"
 #include "compressors/support.h"

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/core/context.h"
+#include "algorithms/core/params.h"
+#include "algorithms/core/sampling.h"
 #include "algorithms/optimizers/optimizer.h"
-#include "algorithms/support/context.h"
-#include "algorithms/support/params.h"
-#include "algorithms/support/sampling.h"
 #include "algorithms/support/schedule.h"
 #include "base/config_error.h"
 

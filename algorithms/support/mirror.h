@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "algorithms/support/context.h"
-#include "algorithms/support/message.h"
+#include "algorithms/core/context.h"
+#include "algorithms/core/message.h"
 #include "compressors/payload.h"
 
 namespace gradwire {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "algorithms/core/params.h"
+#include "algorithms/core/vector_ops.h"
 #include "algorithms/support/gradients.h"
-#include "algorithms/support/params.h"
-#include "algorithms/support/vector_ops.h"
 #include "base/config_error.h"
 
 namespace gradwire {

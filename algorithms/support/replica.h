@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "algorithms/support/message.h"
-#include "algorithms/support/vector_ops.h"
+#include "algorithms/core/message.h"
+#include "algorithms/core/vector_ops.h"
 #include "compressors/compressor.h"
 
 namespace gradwire {

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "algorithms/support/params.h"
-#include "algorithms/support/spec.h"
+#include "algorithms/core/params.h"
+#include "algorithms/core/spec.h"
 #include "base/config_error.h"
 
 namespace gradwire {

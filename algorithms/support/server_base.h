@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "algorithms/support/context.h"
-#include "algorithms/support/message.h"
-#include "algorithms/support/sampling.h"
+#include "algorithms/core/context.h"
+#include "algorithms/core/message.h"
+#include "algorithms/core/sampling.h"
 
 namespace gradwire {
 

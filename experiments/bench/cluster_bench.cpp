@@ -1,7 +1,7 @@
 // What ranks do together: `mpirun -n 2 gradwire bench cluster`.
 #include <algorithm>
 
-#include "algorithms/support/vector_ops.h"
+#include "algorithms/core/vector_ops.h"
 #include "base/random.h"
 #include "engine/data/readers/source.h"
 #include "engine/problems/problem.h"

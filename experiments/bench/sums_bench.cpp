@@ -1,8 +1,8 @@
 // Adding up the dense replies of a round along the tree.
 #include <cstring>
 
-#include "algorithms/support/tree_sum.h"
-#include "algorithms/support/vector_ops.h"
+#include "algorithms/core/tree_sum.h"
+#include "algorithms/core/vector_ops.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
 #include "parallel/range_threads.h"

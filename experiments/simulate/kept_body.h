@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 #include "base/state.h"
 #include "proto/wire/codec.h"
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 
 namespace gradwire {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/support/halves.h"
+#include "algorithms/core/halves.h"
 
 namespace gradwire {
 

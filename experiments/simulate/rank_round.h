@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 #include "mpi/rank_group.h"
 #include "rounds/reply_counts.h"
 

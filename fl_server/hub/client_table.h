@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 #include "base/result.h"
 
 namespace gradwire {

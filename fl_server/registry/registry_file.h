@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 #include "base/result.h"
 #include "fl_server/registry/sqlite.h"
 #include "storage/journal.h"

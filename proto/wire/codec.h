@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 #include "base/result.h"
 #include "compressors/compressor.h"
 #include "proto/wire/frame.h"

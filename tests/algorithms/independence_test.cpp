@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/core/sampling.h"
 #include "algorithms/support/replica.h"
-#include "algorithms/support/sampling.h"
 #include "tests/algorithms/federation.h"
 
 namespace gradwire {

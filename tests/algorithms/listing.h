@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/support/params.h"
+#include "algorithms/core/params.h"
+#include "algorithms/core/sampling.h"
 #include "algorithms/support/replica.h"
-#include "algorithms/support/sampling.h"
 #include "base/state.h"
 #include "tests/algorithms/theory.h"
 

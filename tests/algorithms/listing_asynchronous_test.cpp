@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/support/sampling.h"
+#include "algorithms/core/sampling.h"
 #include "tests/simulated/virtual_run.h"
 
 namespace gradwire {

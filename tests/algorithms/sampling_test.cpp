@@ -1,5 +1,5 @@
 // Cohorts of independent clients that all have one probability.
-#include "algorithms/support/sampling.h"
+#include "algorithms/core/sampling.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/core/params.h"
 #include "algorithms/ef21_pp.h"
-#include "algorithms/support/params.h"
 #include "base/config_error.h"
 #include "tests/algorithms/theory.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/support/params.h"
+#include "algorithms/core/params.h"
 #include "tests/algorithms/theory.h"
 
 namespace gradwire {

@@ -1,5 +1,5 @@
 // The order of sums: along a fixed tree over the numbers of clients, whoever adds up which part of it.
-#include "algorithms/support/tree_sum.h"
+#include "algorithms/core/tree_sum.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "algorithms/support/vector_ops.h"
+#include "algorithms/core/vector_ops.h"
 #include "base/stream.h"
 #include "rounds/reply_sum.h"
 

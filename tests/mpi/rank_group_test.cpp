@@ -7,7 +7,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "algorithms/support/vector_ops.h"
+#include "algorithms/core/vector_ops.h"
 #include "base/stream.h"
 #include "tests/mpi/thread_ranks.h"
 

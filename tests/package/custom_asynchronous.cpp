@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "algorithms/support/erased.h"
+#include "algorithms/core/erased.h"
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/server_base.h"
 #include "experiments/simulate/virtual_time.h"

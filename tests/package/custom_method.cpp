@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "algorithms/support/erased.h"
+#include "algorithms/core/erased.h"
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/server_base.h"
 #include "experiments/simulate/in_process.h"

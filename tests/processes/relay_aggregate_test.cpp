@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
-#include "algorithms/support/tree_sum.h"
+#include "algorithms/core/tree_sum.h"
 #include "tests/processes/site_fixture.h"
 
 namespace gradwire {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "algorithms/support/sampling.h"
+#include "algorithms/core/sampling.h"
 #include "base/state.h"
 #include "config/experiment_file.h"
 #include "experiments/simulate/simulate.h"

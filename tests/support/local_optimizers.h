@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "algorithms/support/spec.h"
+#include "algorithms/core/spec.h"
 
 namespace gradwire::testing {
 

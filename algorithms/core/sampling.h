@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/support/context.h"
+#include "algorithms/core/context.h"
 
 namespace gradwire {
 

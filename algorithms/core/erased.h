@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "algorithms/support/concepts.h"
-#include "algorithms/support/halves.h"
-#include "algorithms/support/options.h"
-#include "algorithms/support/sampling.h"
-#include "algorithms/support/vector_ops.h"
+#include "algorithms/core/concepts.h"
+#include "algorithms/core/halves.h"
+#include "algorithms/core/options.h"
+#include "algorithms/core/sampling.h"
+#include "algorithms/core/vector_ops.h"
 #include "base/state.h"
 
 namespace gradwire {

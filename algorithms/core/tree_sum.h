@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/support/message.h"
+#include "algorithms/core/message.h"
 #include "compressors/payload.h"
 
 namespace gradwire {

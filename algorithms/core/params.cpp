@@ -1,10 +1,10 @@
-#include "algorithms/support/params.h"
+#include "algorithms/core/params.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "algorithms/support/sampling.h"
+#include "algorithms/core/sampling.h"
 #include "base/config_error.h"
 
 namespace gradwire {

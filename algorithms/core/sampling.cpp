@@ -1,4 +1,4 @@
-#include "algorithms/support/sampling.h"
+#include "algorithms/core/sampling.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/support/message.h"
-#include "algorithms/support/tree_sum.h"
+#include "algorithms/core/message.h"
+#include "algorithms/core/tree_sum.h"
 #include "compressors/payload.h"
 
 namespace gradwire {

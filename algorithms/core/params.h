@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "algorithms/support/facts.h"
-#include "algorithms/support/lyapunov.h"
-#include "algorithms/support/spec.h"
+#include "algorithms/core/facts.h"
+#include "algorithms/core/lyapunov.h"
+#include "algorithms/core/spec.h"
 #include "base/field.h"
 
 namespace gradwire {

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/support/context.h"
-#include "algorithms/support/facts.h"
-#include "algorithms/support/lyapunov.h"
-#include "algorithms/support/message.h"
+#include "algorithms/core/context.h"
+#include "algorithms/core/facts.h"
+#include "algorithms/core/lyapunov.h"
+#include "algorithms/core/message.h"
 
 namespace gradwire {
 

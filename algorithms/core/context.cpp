@@ -1,4 +1,4 @@
-#include "algorithms/support/context.h"
+#include "algorithms/core/context.h"
 
 #include <algorithm>
 

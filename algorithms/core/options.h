@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "algorithms/support/params.h"
-#include "algorithms/support/spec.h"
+#include "algorithms/core/params.h"
+#include "algorithms/core/spec.h"
 #include "base/field.h"
 
 namespace gradwire {

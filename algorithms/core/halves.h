@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "algorithms/support/context.h"
-#include "algorithms/support/facts.h"
-#include "algorithms/support/lyapunov.h"
-#include "algorithms/support/message.h"
-#include "algorithms/support/spec.h"
+#include "algorithms/core/context.h"
+#include "algorithms/core/facts.h"
+#include "algorithms/core/lyapunov.h"
+#include "algorithms/core/message.h"
+#include "algorithms/core/spec.h"
 #include "base/pieces.h"
 
 namespace gradwire {
@@ -82,7 +82,7 @@ class ServerHalf {
 };
 
 // A method that is not one of methods(), but comes from a program outside this tree. user_method() of
-// algorithms/support/erased.h makes it from a struct like those that all.h lists. It runs wherever the
+// algorithms/core/erased.h makes it from a struct like those that all.h lists. It runs wherever the
 // program itself has both ends.
 template <class Real>
 struct UserMethod {

@@ -1,4 +1,4 @@
-#include "algorithms/support/options.h"
+#include "algorithms/core/options.h"
 
 #include <algorithm>
 #include <vector>

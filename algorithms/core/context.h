@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/support/group.h"
-#include "algorithms/support/message.h"
-#include "algorithms/support/spec.h"
+#include "algorithms/core/group.h"
+#include "algorithms/core/message.h"
+#include "algorithms/core/spec.h"
 #include "compressors/compressor.h"
 #include "compressors/payload.h"
 #include "engine/oracle.h"
