@@ -9,9 +9,9 @@
 
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
-#include "experiments/simulate/encoded_link.h"
 #include "experiments/support/scratch_folder.h"
 #include "proto/wire/codec_context.h"
+#include "simulation/encoded_link.h"
 #include "storage/folder_disk.h"
 #include "storage/run_store.h"
 

@@ -9,7 +9,7 @@
 #include "config/client_seconds.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
-#include "experiments/simulate/virtual_time.h"
+#include "simulation/virtual_time.h"
 
 namespace gradwire::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/run_session.h"
 #include "experiments/bench/workloads.h"
-#include "experiments/simulate/prepare.h"
+#include "simulation/prepare.h"
 
 namespace gradwire::bench {
 namespace {

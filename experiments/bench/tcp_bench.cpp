@@ -5,8 +5,8 @@
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/tasks.h"
 #include "experiments/bench/tcp_session.h"
-#include "experiments/simulate/simulate.h"
 #include "experiments/support/scratch_folder.h"
+#include "simulation/simulate.h"
 
 namespace gradwire::bench {
 namespace {

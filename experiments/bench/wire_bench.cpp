@@ -5,8 +5,8 @@
 #include "engine/problems/problem.h"
 #include "experiments/bench/benchmarks.h"
 #include "experiments/bench/workloads.h"
-#include "experiments/simulate/encoded_link.h"
 #include "proto/wire/codec.h"
+#include "simulation/encoded_link.h"
 
 namespace gradwire::bench {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/random.h"
 #include "compressors/compressor.h"
-#include "experiments/simulate/in_process.h"
-#include "experiments/simulate/virtual_clients.h"
+#include "simulation/in_process.h"
+#include "simulation/virtual_clients.h"
 
 namespace gradwire::bench {
 namespace {

@@ -14,8 +14,8 @@
 #include "engine/oracle.h"
 #include "engine/population.h"
 #include "engine/smoothness/smoothness.h"
-#include "experiments/simulate/virtual_clients.h"
 #include "rounds/round_loop.h"
+#include "simulation/virtual_clients.h"
 
 namespace gradwire::bench {
 

@@ -13,13 +13,13 @@
 #include "base/nearest.h"
 #include "config/experiment_file.h"
 #include "engine/data/dataset.h"
-#include "experiments/optimum/f_star.h"
 #include "experiments/plot/plot_script.h"
 #include "experiments/plot/plot_svg.h"
 #include "experiments/plot/plot_table.h"
 #include "experiments/plot/plot_tikz.h"
 #include "report/columns.h"
 #include "report/results_dir.h"
+#include "simulation/optimum/f_star.h"
 #include "storage/whole_file.h"
 
 namespace gradwire {

@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "config/experiment_file.h"
-#include "experiments/simulate/prepare.h"
-#include "experiments/simulate/simulate.h"
 #include "parallel/processors.h"
 #include "report/json.h"
 #include "report/summary.h"
+#include "simulation/prepare.h"
+#include "simulation/simulate.h"
 
 namespace gradwire {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/config_error.h"
-#include "experiments/optimum/f_star.h"
+#include "simulation/optimum/f_star.h"
 
 namespace gradwire {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/run_plan.h"
-#include "experiments/simulate/monitor.h"
+#include "simulation/monitor.h"
 
 namespace gradwire {
 

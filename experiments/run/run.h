@@ -9,10 +9,10 @@
 #include <string>
 
 #include "config/experiment_file.h"
-#include "experiments/simulate/over_ranks.h"
-#include "experiments/simulate/simulate.h"
 #include "experiments/support/progress.h"
 #include "mpi/ranks.h"
+#include "simulation/over_ranks.h"
+#include "simulation/simulate.h"
 
 namespace gradwire {
 

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "experiments/simulate/simulate.h"
+#include "simulation/simulate.h"
 
 namespace gradwire {
 

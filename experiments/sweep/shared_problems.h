@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "config/settings.h"
-#include "experiments/simulate/prepare.h"
 #include "samples/local_problem.h"
+#include "simulation/prepare.h"
 
 namespace gradwire {
 

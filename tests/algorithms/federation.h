@@ -10,8 +10,8 @@
 
 #include "algorithms/methods.h"
 #include "base/random.h"
-#include "experiments/simulate/in_process.h"
 #include "rounds/round_loop.h"
+#include "simulation/in_process.h"
 
 namespace gradwire::testing {
 

@@ -2,8 +2,8 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "experiments/simulate/prepare.h"
-#include "experiments/simulate/simulate.h"
+#include "simulation/prepare.h"
+#include "simulation/simulate.h"
 #include "tests/support/data_files.h"
 #include "tests/support/test_data.h"
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "config/experiment_file.h"
-#include "experiments/simulate/prepare.h"
 #include "fl_server/plan_of_joins.h"
+#include "simulation/prepare.h"
 #include "tests/algorithms/skewed.h"
 #include "tests/config/experiment_text.h"
 

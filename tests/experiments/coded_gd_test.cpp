@@ -6,8 +6,8 @@
 
 #include "algorithms/support/gradient_code.h"
 #include "config/experiment_file.h"
-#include "experiments/optimum/f_star.h"
 #include "samples/local_problem.h"
+#include "simulation/optimum/f_star.h"
 #include "tests/experiments/trace.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"

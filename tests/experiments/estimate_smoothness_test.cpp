@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/problems/problem.h"
-#include "experiments/simulate/simulate.h"
+#include "simulation/simulate.h"
 #include "tests/engine/oracle_checks.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "config/experiment_file.h"
-#include "experiments/optimum/f_star.h"
 #include "experiments/run/monitor_plan.h"
-#include "experiments/simulate/simulate.h"
+#include "simulation/optimum/f_star.h"
+#include "simulation/simulate.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 #include "tests/support/sanitized.h"

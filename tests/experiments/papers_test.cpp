@@ -10,9 +10,9 @@
 
 #include "engine/data/dataset.h"
 #include "experiments/plot/plot_table.h"
-#include "experiments/simulate/prepare.h"
-#include "experiments/simulate/simulate.h"
 #include "experiments/sweep/sweep_plan.h"
+#include "simulation/prepare.h"
+#include "simulation/simulate.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 #include "tests/support/test_data.h"

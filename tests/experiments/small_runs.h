@@ -8,7 +8,7 @@
 #include "algorithms/methods.h"
 #include "base/value.h"
 #include "config/experiment_file.h"
-#include "experiments/simulate/prepare.h"
+#include "simulation/prepare.h"
 #include "tests/support/data_files.h"
 #include "tests/support/local_optimizers.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "config/experiment_file.h"
-#include "experiments/simulate/prepare.h"
 #include "samples/local_problem.h"
+#include "simulation/prepare.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/simulate/simulate.h"
 #include "report/columns.h"
+#include "simulation/simulate.h"
 
 namespace gradwire {
 

@@ -5,8 +5,8 @@
 
 #include "config/settings.h"
 #include "engine/data/readers/source.h"
-#include "experiments/simulate/prepare.h"
 #include "fl_server/plan_of_joins.h"
+#include "simulation/prepare.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/support/data_files.h"
 

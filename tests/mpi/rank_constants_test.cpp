@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/random.h"
-#include "experiments/simulate/prepare.h"
-#include "experiments/simulate/rank_turns.h"
+#include "simulation/prepare.h"
+#include "simulation/rank_turns.h"
 #include "tests/mpi/thread_ranks.h"
 #include "tests/support/data_files.h"
 

@@ -4,9 +4,9 @@
 #include <mutex>
 
 #include "engine/population.h"
-#include "experiments/simulate/over_ranks.h"
-#include "experiments/simulate/virtual_clients.h"
 #include "mpi/rank_group.h"
+#include "simulation/over_ranks.h"
+#include "simulation/virtual_clients.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/mpi/thread_ranks.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/experiment.h"
-#include "experiments/simulate/simulate.h"
+#include "simulation/simulate.h"
 
 namespace {
 

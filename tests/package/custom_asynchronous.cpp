@@ -13,8 +13,8 @@
 #include "algorithms/core/erased.h"
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/server_base.h"
-#include "experiments/simulate/virtual_time.h"
 #include "rounds/round_loop.h"
+#include "simulation/virtual_time.h"
 
 using namespace gradwire;
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "algorithms/methods.h"
-#include "experiments/simulate/in_process.h"
 #include "rounds/round_loop.h"
+#include "simulation/in_process.h"
 
 using namespace gradwire;
 

@@ -11,8 +11,8 @@
 #include "algorithms/core/erased.h"
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/server_base.h"
-#include "experiments/simulate/in_process.h"
 #include "rounds/round_loop.h"
+#include "simulation/in_process.h"
 
 using namespace gradwire;
 

@@ -10,11 +10,11 @@
 #include <unistd.h>
 #include <vector>
 
-#include "experiments/simulate/in_process.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/frame.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
+#include "simulation/in_process.h"
 
 using namespace gradwire;
 

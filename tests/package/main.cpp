@@ -8,8 +8,8 @@
 
 #include "algorithms/methods.h"
 #include "engine/oracle.h"
-#include "experiments/simulate/in_process.h"
 #include "rounds/round_loop.h"
+#include "simulation/in_process.h"
 
 // f_i(x) = ||x - a||^2 / 2.
 class Distance final : public gradwire::Oracle<double> {

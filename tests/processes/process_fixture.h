@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <vector>
 
-#include "experiments/simulate/simulate.h"
 #include "report/columns.h"
+#include "simulation/simulate.h"
 #include "storage/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"

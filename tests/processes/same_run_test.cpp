@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "experiments/simulate/over_ranks.h"
 #include "report/results_dir.h"
+#include "simulation/over_ranks.h"
 #include "tests/experiments/small_runs.h"
 #include "tests/experiments/trace.h"
 #include "tests/mpi/thread_ranks.h"

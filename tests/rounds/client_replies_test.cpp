@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "config/experiment_file.h"
-#include "experiments/simulate/prepare.h"
 #include "proto/wire/codec_context.h"
+#include "simulation/prepare.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/simulated/simulated_network.h"
 #include "tests/wire/codec_support.h"

@@ -7,7 +7,7 @@
 #include "algorithms/core/sampling.h"
 #include "base/state.h"
 #include "config/experiment_file.h"
-#include "experiments/simulate/simulate.h"
+#include "simulation/simulate.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/config/experiment_text.h"
 

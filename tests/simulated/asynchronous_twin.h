@@ -12,9 +12,9 @@
 #include "algorithms/methods.h"
 #include "config/experiment.h"
 #include "engine/problems/problem.h"
-#include "experiments/simulate/kept_body.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
+#include "simulation/kept_body.h"
 
 namespace gradwire {
 

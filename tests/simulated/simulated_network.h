@@ -14,11 +14,11 @@
 #include "base/random.h"
 #include "config/experiment.h"
 #include "engine/problems/problem.h"
-#include "experiments/simulate/encoded_link.h"
 #include "fl_client/memory.h"
 #include "fl_client/worker.h"
 #include "proto/wire/codec_context.h"
 #include "rounds/transport.h"
+#include "simulation/encoded_link.h"
 #include "tests/storage/simulated_disk.h"
 
 namespace gradwire {

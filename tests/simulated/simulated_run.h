@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/experiment_file.h"
-#include "experiments/simulate/prepare.h"
+#include "simulation/prepare.h"
 #include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"
 #include "tests/simulated/at_the_last.h"

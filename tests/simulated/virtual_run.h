@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/stream.h"
-#include "experiments/simulate/virtual_time.h"
+#include "simulation/virtual_time.h"
 #include "tests/algorithms/every_method.h"
 
 namespace gradwire {

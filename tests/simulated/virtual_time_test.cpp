@@ -1,5 +1,5 @@
 // Asynchronous methods, and synchronous ones, on the virtual clock of a simulation.
-#include "experiments/simulate/virtual_time.h"
+#include "simulation/virtual_time.h"
 
 #include <algorithm>
 #include <atomic>

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/simulate/encoded_link.h"
 #include "proto/wire/codec_context.h"
 #include "rounds/runtime.h"
+#include "simulation/encoded_link.h"
 #include "tests/algorithms/every_method.h"
 #include "tests/algorithms/federation.h"
 

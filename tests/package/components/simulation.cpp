@@ -2,7 +2,7 @@
 #include <atomic>
 #include <cstdio>
 
-#include "experiments/simulate/simulate.h"
+#include "simulation/simulate.h"
 
 int main() {
   const char* experiment = R"(

@@ -1,5 +1,5 @@
 // f* against transcriptions in long double, and the files that keep it.
-#include "experiments/optimum/f_star.h"
+#include "simulation/optimum/f_star.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 
 #include "config/experiment_file.h"
 #include "engine/oracles/quadratic.h"
-#include "experiments/optimum/f_star_file.h"
-#include "experiments/optimum/minimise.h"
+#include "simulation/optimum/f_star_file.h"
+#include "simulation/optimum/minimise.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {

@@ -12,11 +12,11 @@
 
 #include "algorithms/methods.h"
 #include "engine/population.h"
-#include "experiments/simulate/faults.h"
 #include "proto/wire/codec.h"
 #include "rounds/evaluation.h"
 #include "rounds/runtime.h"
 #include "rounds/transport.h"
+#include "simulation/faults.h"
 
 namespace gradwire {
 

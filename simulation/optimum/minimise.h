@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "experiments/optimum/mean_function.h"
+#include "simulation/optimum/mean_function.h"
 
 namespace gradwire {
 

@@ -1,5 +1,5 @@
 // Evaluations by threads over blocks of clients: the bits of answers that are added one after the other.
-#include "experiments/simulate/evaluator.h"
+#include "simulation/evaluator.h"
 
 #include <gtest/gtest.h>
 #include <limits>

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "engine/population.h"
-#include "experiments/simulate/faults.h"
 #include "proto/wire/codec.h"
 #include "rounds/evaluation.h"
 #include "rounds/runtime.h"
 #include "rounds/transport.h"
+#include "simulation/faults.h"
 
 namespace gradwire {
 

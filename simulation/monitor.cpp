@@ -1,4 +1,4 @@
-#include "experiments/simulate/monitor.h"
+#include "simulation/monitor.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "experiments/optimum/minimise.h"
+#include "simulation/optimum/minimise.h"
 
 #include <algorithm>
 #include <cmath>

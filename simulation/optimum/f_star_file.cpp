@@ -1,4 +1,4 @@
-#include "experiments/optimum/f_star_file.h"
+#include "simulation/optimum/f_star_file.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "experiments/simulate/checkpoint.h"
+#include "simulation/checkpoint.h"
 
 #include <cerrno>
 #include <cstring>

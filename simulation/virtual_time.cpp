@@ -1,4 +1,4 @@
-#include "experiments/simulate/virtual_time.h"
+#include "simulation/virtual_time.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/state.h"
-#include "experiments/simulate/evaluator.h"
-#include "experiments/simulate/kept_body.h"
-#include "experiments/simulate/local_client.h"
 #include "parallel/thread_pool.h"
 #include "proto/wire/codec_context.h"
+#include "simulation/evaluator.h"
+#include "simulation/kept_body.h"
+#include "simulation/local_client.h"
 
 namespace gradwire {
 

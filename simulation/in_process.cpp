@@ -1,14 +1,14 @@
-#include "experiments/simulate/in_process.h"
+#include "simulation/in_process.h"
 
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
 
 #include "base/state.h"
-#include "experiments/simulate/evaluator.h"
-#include "experiments/simulate/local_client.h"
 #include "parallel/thread_pool.h"
 #include "proto/wire/codec_context.h"
+#include "simulation/evaluator.h"
+#include "simulation/local_client.h"
 
 namespace gradwire {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "config/experiment.h"
-#include "experiments/simulate/simulate.h"
+#include "simulation/simulate.h"
 #include "tests/algorithms/federation.h"
 
 namespace gradwire {

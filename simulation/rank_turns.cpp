@@ -1,4 +1,4 @@
-#include "experiments/simulate/rank_turns.h"
+#include "simulation/rank_turns.h"
 
 #include <cstddef>
 #include <cstring>

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "config/experiment_file.h"
-#include "experiments/simulate/prepare.h"
-#include "experiments/simulate/simulate.h"
+#include "simulation/prepare.h"
+#include "simulation/simulate.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "experiments/optimum/f_star.h"
+#include "simulation/optimum/f_star.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include "config/experiment_file.h"
 #include "config/start_point.h"
 #include "engine/data/readers/source.h"
-#include "experiments/optimum/f_star_file.h"
-#include "experiments/optimum/minimise.h"
 #include "samples/local_problem.h"
+#include "simulation/optimum/f_star_file.h"
+#include "simulation/optimum/minimise.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

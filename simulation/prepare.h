@@ -11,8 +11,8 @@
 #include "config/run_plan.h"
 #include "engine/data/readers/source.h"
 #include "engine/population.h"
-#include "experiments/simulate/monitor.h"
 #include "mpi/ranks.h"
+#include "simulation/monitor.h"
 
 namespace gradwire {
 

@@ -10,12 +10,12 @@
 
 #include "base/state.h"
 #include "engine/population.h"
-#include "experiments/simulate/encoded_link.h"
-#include "experiments/simulate/faults.h"
 #include "proto/wire/codec.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
 #include "rounds/transport.h"
+#include "simulation/encoded_link.h"
+#include "simulation/faults.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "experiments/optimum/mean_function.h"
+#include "simulation/optimum/mean_function.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "experiments/simulate/over_ranks.h"
+#include "simulation/over_ranks.h"
 
 #include <algorithm>
 #include <span>
@@ -9,9 +9,9 @@
 #include "algorithms/methods.h"
 #include "base/state.h"
 #include "config/run_plan.h"
-#include "experiments/simulate/virtual_clients.h"
 #include "mpi/rank_group.h"
 #include "report/results_dir.h"
+#include "simulation/virtual_clients.h"
 #include "storage/run_store.h"
 
 namespace gradwire {

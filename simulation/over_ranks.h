@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "experiments/simulate/checkpoint.h"
-#include "experiments/simulate/prepare.h"
-#include "experiments/simulate/rank_turns.h"
 #include "mpi/ranks.h"
+#include "simulation/checkpoint.h"
+#include "simulation/prepare.h"
+#include "simulation/rank_turns.h"
 
 namespace gradwire {
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/log.h"
-#include "experiments/simulate/checkpoint.h"
-#include "experiments/simulate/prepare.h"
 #include "mpi/ranks.h"
 #include "report/summary.h"
 #include "rounds/round_loop.h"
+#include "simulation/checkpoint.h"
+#include "simulation/prepare.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "experiments/simulate/simulate.h"
+#include "simulation/simulate.h"
 
 #include <algorithm>
 #include <functional>
@@ -12,14 +12,14 @@
 #include "config/experiment.h"
 #include "config/start_point.h"
 #include "engine/kernels/select.h"
-#include "experiments/simulate/in_process.h"
-#include "experiments/simulate/local_client.h"
-#include "experiments/simulate/over_ranks.h"
-#include "experiments/simulate/virtual_clients.h"
-#include "experiments/simulate/virtual_time.h"
 #include "parallel/range_threads.h"
 #include "proto/wire/codec_context.h"
 #include "report/run_clock.h"
+#include "simulation/in_process.h"
+#include "simulation/local_client.h"
+#include "simulation/over_ranks.h"
+#include "simulation/virtual_clients.h"
+#include "simulation/virtual_time.h"
 #include "storage/run_store.h"
 
 namespace gradwire {

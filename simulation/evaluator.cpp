@@ -1,4 +1,4 @@
-#include "experiments/simulate/evaluator.h"
+#include "simulation/evaluator.h"
 
 #include <algorithm>
 #include <cmath>

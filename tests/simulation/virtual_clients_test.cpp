@@ -1,5 +1,5 @@
 // Clients that exist only while they work give the bits of clients that stay.
-#include "experiments/simulate/virtual_clients.h"
+#include "simulation/virtual_clients.h"
 
 #include <gtest/gtest.h>
 

@@ -12,10 +12,10 @@
 
 #include "algorithms/methods.h"
 #include "engine/population.h"
-#include "experiments/simulate/rank_round.h"
 #include "mpi/rank_group.h"
 #include "rounds/evaluation.h"
 #include "rounds/transport.h"
+#include "simulation/rank_round.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "experiments/simulate/prepare.h"
+#include "simulation/prepare.h"
 
 #include <algorithm>
 #include <variant>
@@ -8,8 +8,8 @@
 #include "config/make_plan.h"
 #include "engine/problems/sources.h"
 #include "engine/smoothness/estimate_smoothness.h"
-#include "experiments/simulate/rank_turns.h"
 #include "samples/local_problem.h"
+#include "simulation/rank_turns.h"
 
 namespace gradwire {
 namespace {

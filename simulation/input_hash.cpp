@@ -1,11 +1,11 @@
-#include "experiments/simulate/input_hash.h"
+#include "simulation/input_hash.h"
 
 #include <cstring>
 #include <span>
 #include <vector>
 
 #include "engine/data/sample_hash.h"
-#include "experiments/simulate/rank_turns.h"
+#include "simulation/rank_turns.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "experiments/simulate/virtual_clients.h"
+#include "simulation/virtual_clients.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/state.h"
-#include "experiments/simulate/evaluator.h"
-#include "experiments/simulate/kept_replies.h"
-#include "experiments/simulate/kept_states.h"
-#include "experiments/simulate/local_client.h"
 #include "parallel/thread_pool.h"
 #include "proto/wire/codec_context.h"
 #include "rounds/runtime.h"
+#include "simulation/evaluator.h"
+#include "simulation/kept_replies.h"
+#include "simulation/kept_states.h"
+#include "simulation/local_client.h"
 
 namespace gradwire {
 
