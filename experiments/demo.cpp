@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "config/experiment_file.h"
-#include "experiments/plot/plot.h"
 #include "experiments/run/run.h"
+#include "plotting/plot.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

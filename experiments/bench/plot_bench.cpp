@@ -8,8 +8,8 @@
 
 #include "base/random.h"
 #include "experiments/bench/benchmarks.h"
-#include "experiments/plot/plot.h"
 #include "experiments/support/scratch_folder.h"
+#include "plotting/plot.h"
 #include "report/columns.h"
 
 namespace gradwire::bench {

@@ -10,12 +10,12 @@
 #include <set>
 #include <unistd.h>
 
-#include "experiments/plot/plot.h"
 #include "experiments/run/run.h"
 #include "experiments/sweep/judge.h"
 #include "experiments/sweep/shared_problems.h"
 #include "parallel/processors.h"
 #include "parallel/thread_pool.h"
+#include "plotting/plot.h"
 #include "report/json.h"
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"

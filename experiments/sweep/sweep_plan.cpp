@@ -9,8 +9,8 @@
 #include "base/config_error.h"
 #include "base/fnv.h"
 #include "base/nearest.h"
-#include "experiments/plot/plot.h"
 #include "experiments/sweep/conditions.h"
+#include "plotting/plot.h"
 #include "report/columns.h"
 
 namespace gradwire {

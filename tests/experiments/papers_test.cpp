@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/data/dataset.h"
-#include "experiments/plot/plot_table.h"
 #include "experiments/sweep/sweep_plan.h"
+#include "plotting/plot_table.h"
 #include "simulation/prepare.h"
 #include "simulation/simulate.h"
 #include "tests/support/data_files.h"

@@ -1,4 +1,4 @@
-#include "experiments/plot/plot_figure.h"
+#include "plotting/plot_figure.h"
 
 #include <algorithm>
 #include <array>

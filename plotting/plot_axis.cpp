@@ -1,4 +1,4 @@
-#include "experiments/plot/plot_axis.h"
+#include "plotting/plot_axis.h"
 
 #include <algorithm>
 #include <array>

@@ -8,11 +8,11 @@
 #include <set>
 #include <sstream>
 
-#include "experiments/plot/plot_axis.h"
-#include "experiments/plot/plot_figure.h"
-#include "experiments/plot/plot_svg.h"
-#include "experiments/plot/plot_thin.h"
-#include "experiments/plot/plot_tikz.h"
+#include "plotting/plot_axis.h"
+#include "plotting/plot_figure.h"
+#include "plotting/plot_svg.h"
+#include "plotting/plot_thin.h"
+#include "plotting/plot_tikz.h"
 
 namespace gradwire {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "experiments/plot/plot_figure.h"
+#include "plotting/plot_figure.h"
 
 namespace gradwire {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "experiments/plot/plot_figure.h"
+#include "plotting/plot_figure.h"
 
 namespace gradwire {
 

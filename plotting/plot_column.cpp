@@ -1,4 +1,4 @@
-#include "experiments/plot/plot_column.h"
+#include "plotting/plot_column.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/plot/plot_thin.h"
+#include "plotting/plot_thin.h"
 
 namespace gradwire::svg {
 

@@ -1,12 +1,12 @@
 // The numbers of a curve: medians and bands over runs, and thinning.
-#include "experiments/plot/plot_series.h"
+#include "plotting/plot_series.h"
 
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "experiments/plot/plot_thin.h"
+#include "plotting/plot_thin.h"
 
 namespace gradwire {
 namespace {

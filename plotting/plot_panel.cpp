@@ -1,4 +1,4 @@
-#include "experiments/plot/plot_panel.h"
+#include "plotting/plot_panel.h"
 
 #include <algorithm>
 #include <cmath>

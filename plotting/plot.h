@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/plot/plot_figure.h"
+#include "plotting/plot_figure.h"
 
 namespace gradwire {
 

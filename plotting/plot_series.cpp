@@ -1,4 +1,4 @@
-#include "experiments/plot/plot_series.h"
+#include "plotting/plot_series.h"
 
 #include <algorithm>
 #include <cmath>

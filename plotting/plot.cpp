@@ -1,4 +1,4 @@
-#include "experiments/plot/plot.h"
+#include "plotting/plot.h"
 
 #include <algorithm>
 #include <array>
@@ -13,10 +13,10 @@
 #include "base/nearest.h"
 #include "config/experiment_file.h"
 #include "engine/data/dataset.h"
-#include "experiments/plot/plot_script.h"
-#include "experiments/plot/plot_svg.h"
-#include "experiments/plot/plot_table.h"
-#include "experiments/plot/plot_tikz.h"
+#include "plotting/plot_script.h"
+#include "plotting/plot_svg.h"
+#include "plotting/plot_table.h"
+#include "plotting/plot_tikz.h"
 #include "report/columns.h"
 #include "report/results_dir.h"
 #include "simulation/optimum/f_star.h"

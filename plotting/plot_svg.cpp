@@ -1,10 +1,10 @@
-#include "experiments/plot/plot_svg.h"
+#include "plotting/plot_svg.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/plot/plot_panel.h"
-#include "experiments/plot/svg_text.h"
+#include "plotting/plot_panel.h"
+#include "plotting/svg_text.h"
 
 namespace gradwire::svg {
 namespace {

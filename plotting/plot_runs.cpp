@@ -1,4 +1,4 @@
-#include "experiments/plot/plot_runs.h"
+#include "plotting/plot_runs.h"
 
 #include <algorithm>
 #include <fstream>

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "experiments/plot/plot_axis.h"
-#include "experiments/plot/plot_figure.h"
-#include "experiments/plot/plot_thin.h"
+#include "plotting/plot_axis.h"
+#include "plotting/plot_figure.h"
+#include "plotting/plot_thin.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "experiments/plot/plot_curves.h"
+#include "plotting/plot_curves.h"
 
 #include <algorithm>
 #include <charconv>

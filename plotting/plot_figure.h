@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/plot/plot_column.h"
-#include "experiments/plot/plot_curves.h"
-#include "experiments/plot/plot_runs.h"
-#include "experiments/plot/plot_series.h"
+#include "plotting/plot_column.h"
+#include "plotting/plot_curves.h"
+#include "plotting/plot_runs.h"
+#include "plotting/plot_series.h"
 
 namespace gradwire {
 

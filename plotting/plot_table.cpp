@@ -1,10 +1,10 @@
-#include "experiments/plot/plot_table.h"
+#include "plotting/plot_table.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/value.h"
-#include "experiments/plot/plot_panel.h"
+#include "plotting/plot_panel.h"
 #include "report/csv_field.h"
 
 namespace gradwire {

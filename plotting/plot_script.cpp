@@ -1,4 +1,4 @@
-#include "experiments/plot/plot_script.h"
+#include "plotting/plot_script.h"
 
 #include "base/value.h"
 #include "report/json.h"

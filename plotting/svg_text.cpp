@@ -1,4 +1,4 @@
-#include "experiments/plot/svg_text.h"
+#include "plotting/svg_text.h"
 
 #include <array>
 #include <cmath>

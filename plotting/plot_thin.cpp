@@ -1,4 +1,4 @@
-#include "experiments/plot/plot_thin.h"
+#include "plotting/plot_thin.h"
 
 #include <algorithm>
 #include <array>

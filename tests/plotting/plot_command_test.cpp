@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <iterator>
 
-#include "experiments/plot/plot.h"
+#include "plotting/plot.h"
 #include "report/columns.h"
 #include "report/metrics_table.h"
 #include "report/results_dir.h"

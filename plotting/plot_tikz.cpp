@@ -1,11 +1,11 @@
-#include "experiments/plot/plot_tikz.h"
+#include "plotting/plot_tikz.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/value.h"
-#include "experiments/plot/plot_panel.h"
+#include "plotting/plot_panel.h"
 
 namespace gradwire {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/plot/plot_runs.h"
+#include "plotting/plot_runs.h"
 
 namespace gradwire {
 
