@@ -23,7 +23,7 @@ _MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/tape/debug {_PROBLEMS} engine/data/readers"
 _SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
-_EXPERIMENTS = f"{_ENGINE} {_PROTO} mpi samples fl_client {_SERVER} simulation simulation/optimum plotting experiments/support experiments/data experiments/run experiments/sweep experiments/bench"
+_EXPERIMENTS = f"{_ENGINE} {_PROTO} mpi samples fl_client {_SERVER} simulation simulation/optimum plotting experiments/support experiments/data experiments/run experiments/sweep"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
     "engine": "base",
@@ -68,9 +68,9 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "experiments/data": f"{_PROTO} mpi {_PROBLEMS} engine/data/readers experiments/support",
     "experiments/run": f"{_ENGINE} {_PROTO} mpi samples simulation simulation/optimum plotting experiments/support",
     "experiments/sweep": f"{_ENGINE} {_PROTO} mpi samples simulation simulation/optimum plotting experiments/support experiments/run",
-    "experiments/bench": f"{_ENGINE} {_PROTO} mpi samples fl_client {_SERVER} simulation simulation/optimum plotting experiments/support experiments/run experiments/sweep",
     "experiments": _EXPERIMENTS,
-    "tests": f"{_EXPERIMENTS} experiments",
+    "benchmarks": f"{_ENGINE} {_PROTO} mpi samples fl_client {_SERVER} simulation simulation/optimum plotting experiments/support experiments/run experiments/sweep",
+    "tests": f"{_EXPERIMENTS} experiments benchmarks",
 }.items()}
 ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE}
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include "experiments/bench/load_clients.h"
+#include "benchmarks/load_clients.h"
 #include "tests/processes/process_fixture.h"
 #include "tests/support/sanitized.h"
 

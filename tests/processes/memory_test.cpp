@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "experiments/bench/run_session.h"
+#include "benchmarks/run_session.h"
 #include "tests/support/run_program.h"
 #include "tests/support/sanitized.h"
 

@@ -1,0 +1,165 @@
+// What ranks do together: `mpirun -n 2 gradwire bench cluster`.
+#include <algorithm>
+
+#include "algorithms/core/vector_ops.h"
+#include "base/random.h"
+#include "benchmarks/benchmarks.h"
+#include "benchmarks/workloads.h"
+#include "engine/data/readers/source.h"
+#include "engine/problems/problem.h"
+#include "mpi/one_rank.h"
+#include "mpi/rank_group.h"
+
+namespace gradwire::bench {
+namespace {
+
+// Without mpirun: this process alone.
+std::shared_ptr<Ranks> ranks_of(const Bench& bench) {
+  if (bench.options().ranks != nullptr) return bench.options().ranks;
+  return std::make_shared<OneRank>();
+}
+
+// Returns when all ranks have come.
+void meet(Ranks& ranks) {
+  const std::byte nothing{};
+  RankBytes all;
+  ranks.all_gather({&nothing, 1}, all);
+}
+
+// Replies of n clients of length d; `nonzeros`: of each, d: dense.
+void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonzeros, double target) {
+  const std::shared_ptr<Ranks> ranks = ranks_of(bench);
+  std::vector<std::vector<float>> values;
+  std::vector<std::vector<std::uint32_t>> indices(n);
+  std::vector<Uplink<float>> sent(n);
+  for (std::uint32_t i = 0; i < n; ++i) values.push_back(normal_vector<float>(nonzeros, i + 1));
+  for (std::uint32_t i = 0; i < n; ++i) {
+    Payload<float> part = Payload<float>::dense(values[i]);
+    if (nonzeros < d) {
+      for (std::uint32_t k = 0; k < nonzeros; ++k)
+        indices[i].push_back(k * (d / nonzeros) + i % (d / nonzeros));
+      part.shape = Shape::kSparse;
+      part.dim = d;
+      part.indices = indices[i];
+    }
+    sent[i].client = i;
+    sent[i].parts = {part};
+  }
+  Setup<float> alone;
+  alone.n = n;
+  alone.d = d;
+  Setup<float> shared = alone;
+  shared.group = std::make_shared<RankGroup<float>>(ranks, n);
+  std::vector<Reply<float>> all(sent.begin(), sent.end()), mine = all;
+  const Parts<float> nothing = {Payload<float>::nothing(d)};
+  for (Reply<float>& reply : mine)
+    if (!shared.mine().has(reply.client)) reply.parts = nothing;
+  std::vector<float> out(d), expected(d);
+  const auto series = interleave(
+      bench.repeats(101), {[&] {
+                             std::ranges::fill(out, 0.0f);
+                             meet(*ranks);
+                             return seconds_of([&] { add_weighted<float>(shared, mine, 0, 1.0f, out); });
+                           },
+                           [&] {
+                             std::ranges::fill(expected, 0.0f);
+                             meet(*ranks);
+                             return seconds_of([&] { add_weighted<float>(alone, all, 0, 1.0f, expected); });
+                           }});
+  if (out != expected) throw std::logic_error("the sum over ranks is another one");
+  bench.keep_all<float>(out);
+  Row row;
+  row.name = "cluster/sums " + std::to_string(n) + " x " + std::to_string(d) +
+             (nonzeros < d ? " sparse " + std::to_string(nonzeros) : " dense");
+  row.value = series[0].times(1e3);
+  row.unit = "ms";
+  row.versus = {"one rank", series[1].times(1e3)};
+  if (ranks->count() > 1) row.target = {Target::Of::kValue, target};
+  row.note = std::to_string(ranks->count()) + " ranks";
+  bench.row(row);
+}
+
+// As MNIST: one feature of five is not zero.
+Dataset images(std::size_t rows) {
+  Random random(1, "bench images");
+  Dataset data;
+  data.columns = 784;
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::uint32_t c = 0; c < data.columns; ++c) {
+      if (random.uniform() > 0.19) continue;
+      data.column.push_back(c);
+      data.value.push_back(random.uniform());
+    }
+    data.row_start.push_back(data.column.size());
+    data.label.push_back(static_cast<double>(r % 10));
+  }
+  return data;
+}
+
+}  // namespace
+
+void cluster_sums(Bench& bench) {
+  sums_of(bench, bench.size(1000u, 40u), bench.size(7850u, 700u), bench.size(7850u, 700u), 2.5);
+  sums_of(bench, bench.size(1000u, 40u), bench.size(7850u, 700u), bench.size(78u, 7u), 0.4);
+}
+
+void cluster_fedavg(Bench& bench) {
+  const std::shared_ptr<Ranks> ranks = ranks_of(bench);
+  const std::uint32_t n = bench.size(1000u, 20u), rounds = bench.size(20u, 2u);
+  ProblemSpec spec;
+  spec.problem = Mlp{};
+  spec.clients = n;
+  Agreement agreement;
+  agreement.columns = 784;
+  for (int label = 0; label < 10; ++label) agreement.labels.push_back(label);
+  SplitSpec split;
+  split.clients = n;
+  const std::shared_ptr<const Population<float>> functions =
+      make_population<float>(spec, agreement, share_samples(images(20 * n), nullptr, split));
+  AlgorithmSpec algorithm;
+  algorithm.name = "fedavg";
+  algorithm.batch = 20;
+  algorithm.parameters = {{"local_steps", "5"}, {"local_step_size", "0.01"}};
+  const auto alone = make_setup(algorithm, n, std::vector<float>(model_dim(spec, agreement)));
+  const auto shared = std::make_shared<Setup<float>>(*alone);
+  RankSignals signals;
+  const RankSeat<float> seat = {std::make_shared<RankGroup<float>>(ranks, n), &signals};
+  shared->group = seat.group;
+  std::vector<float> models[2];
+  const auto run = [&](const std::shared_ptr<const Setup<float>>& setup, const RankSeat<float>& where,
+                       std::vector<float>& model) {
+    Simulation<float> simulation(setup, functions, 1, where);
+    meet(*ranks);
+    const double seconds = seconds_of([&] { simulation.run(rounds, 0); });
+    model.assign(simulation.model().begin(), simulation.model().end());
+    return seconds;
+  };
+  const auto series = interleave(bench.repeats(7),
+                                 {[&] { return run(shared, seat, models[0]); },
+                                  [&] {
+                                    // Alone: the others wait.
+                                    const bool first = ranks->rank() == 0;
+                                    meet(*ranks);
+                                    double seconds = 0;
+                                    if (first) {
+                                      Simulation<float> simulation(alone, functions);
+                                      seconds = seconds_of([&] { simulation.run(rounds, 0); });
+                                      models[1].assign(simulation.model().begin(), simulation.model().end());
+                                    }
+                                    meet(*ranks);
+                                    return seconds;
+                                  }});
+  if (ranks->rank() == 0 && models[0] != models[1])
+    throw std::logic_error("the model over ranks is another one");
+  bench.keep_all<float>(models[0]);
+  Row row;
+  row.name = "cluster/fedavg";
+  row.value = series[0].times(1e3 / rounds);
+  row.unit = "ms/round";
+  row.versus = {"one rank", series[1].times(1e3 / rounds)};
+  if (ranks->count() == 2) row.target = {Target::Of::kRatio, 0.55};
+  row.note = std::to_string(ranks->count()) + " ranks of one thread; softmax 784 x 10, 5 steps of 20 samples";
+  bench.row(row);
+}
+
+}  // namespace gradwire::bench

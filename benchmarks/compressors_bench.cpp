@@ -1,0 +1,159 @@
+// Compressors on one large vector.
+#include <cstring>
+
+#include "benchmarks/benchmarks.h"
+#include "benchmarks/workloads.h"
+#include "compressors/compressor.h"
+
+namespace gradwire::bench {
+namespace {
+
+constexpr StreamKey kKey{1, 0, 0, Purpose::kCompressor};
+
+// A million gradient entries in fp32, and what copying them costs.
+struct Vectors {
+  std::vector<float> source, copy;
+  explicit Vectors(std::size_t d) : source(normal_vector<float>(d, 3)), copy(d) {}
+  double seconds_of_memcpy() {
+    return seconds_of([&] { std::memcpy(copy.data(), source.data(), source.size() * sizeof(float)); });
+  }
+};
+
+// One of each kind, with 20 clients.
+constexpr const char* kSpecs[] = {"identity",
+                                  "topk:k=1%",
+                                  "toplek:k=1%",
+                                  "randk:k=1%",
+                                  "randseqk:k=1%",
+                                  "permk",
+                                  "bernoulli:p=1",
+                                  "natural",
+                                  "natural_dithering:s=8",
+                                  "qsgd:s=4",
+                                  "terngrad",
+                                  "sign",
+                                  "rankk:k=2,rows=8",
+                                  "natural(randk:k=1%)",
+                                  "natural(topk:k=1%)",
+                                  "scaled(natural)",
+                                  "induced(topk:k=1%,randk:k=1%)"};
+constexpr std::uint32_t kClients = 20;
+
+}  // namespace
+
+void compressors_compress(Bench& bench) {
+  const std::size_t d = bench.size<std::size_t>(1000000, 2000);
+  const std::uint32_t calls = bench.size(5u, 1u);
+  Vectors vectors(d);
+  Scratch<float> scratch;
+  Store<float> store;
+  Vec<float> v(d);
+  std::vector<Body> bodies = {[&] {
+    double seconds = 0;
+    for (std::uint32_t k = 0; k < calls; ++k) seconds += vectors.seconds_of_memcpy();
+    bench.keep(vectors.copy[d / 2]);
+    return seconds;
+  }};
+  for (const char* spec : kSpecs) {
+    bodies.push_back([&, compressor = parse_compressor(spec, d, kClients)] {
+      double seconds = 0;
+      for (std::uint32_t k = 0; k < calls; ++k) {
+        v = vectors.source;
+        const StreamKey key{1, k % kClients, 0, Purpose::kCompressor};
+        seconds += seconds_of([&] { compress(compressor, v, key, scratch, store); });
+        if (!store.view().values.empty()) bench.keep(store.view().values.back());
+      }
+      return seconds;
+    });
+  }
+  const auto series = interleave(bench.repeats(15), bodies);
+  const double to_ns = 1e9 / (static_cast<double>(d) * calls);
+  for (std::size_t k = 0; k < std::size(kSpecs); ++k) {
+    Row row;
+    row.name = "compressors/compress " + std::string(kSpecs[k]);
+    row.value = series[k + 1].times(to_ns);
+    row.unit = "ns/element";
+    row.versus = {"memcpy of the vector", series[0].times(to_ns)};
+    bench.row(row);
+  }
+}
+
+void compressors_decode(Bench& bench) {
+  const std::size_t d = bench.size<std::size_t>(1000000, 2000);
+  const std::uint32_t calls = bench.size(20u, 1u);
+  Vectors vectors(d);
+  Scratch<float> scratch;
+  Store<float> sparse;
+  Vec<float> v = vectors.source;
+  compress(parse_compressor("topk:k=1%", d), v, kKey, scratch, sparse);
+  const Payload<float> payload = sparse.view(), dense = Payload<float>::dense(vectors.source);
+  std::vector<float> sum(d);
+  const auto timed = [&](auto&& work) {
+    return [&, work] {
+      const double seconds = seconds_of([&] {
+        for (std::uint32_t k = 0; k < calls; ++k) work();
+      });
+      bench.keep(sum[payload.indices.front()]);
+      return seconds;
+    };
+  };
+  const auto series =
+      interleave(bench.repeats(15), {timed([&] { add_decoded<float>(payload, 0.5f, sum); }), timed([&] {
+                                       for (std::size_t k = 0; k < payload.indices.size(); ++k)
+                                         sum[payload.indices[k]] += 0.5f * payload.values[k];
+                                     }),
+                                     timed([&] { add_decoded<float>(dense, 0.5f, sum); }),
+                                     timed([&] { bench.keep(vectors.seconds_of_memcpy()); })});
+  const double per_entry = 1e9 / (static_cast<double>(payload.indices.size()) * calls);
+  const double per_element = 1e9 / (static_cast<double>(d) * calls);
+  Row row;
+  row.name = "compressors/decode topk:k=1%";
+  row.value = series[0].times(per_entry);
+  row.unit = "ns/entry";
+  row.versus = {"bare loop", series[1].times(per_entry)};
+  bench.row(row);
+  row.name = "compressors/decode identity";
+  row.value = series[2].times(per_element);
+  row.unit = "ns/element";
+  row.versus = {"memcpy of the vector", series[3].times(per_element)};
+  bench.row(row);
+}
+
+// What the server does with the payload of one client: adds it to a sum.
+void compressors_add(Bench& bench) {
+  const std::size_t d = bench.size<std::size_t>(1000000, 2000);
+  const std::uint32_t calls = bench.size(10u, 1u);
+  Vectors vectors(d);
+  std::vector<float> sum(d);
+  std::vector<Store<float>> stores(std::size(kSpecs));
+  std::vector<Body> bodies = {[&] {
+    double seconds = 0;
+    for (std::uint32_t k = 0; k < calls; ++k) seconds += vectors.seconds_of_memcpy();
+    bench.keep(vectors.copy[d / 2]);
+    return seconds;
+  }};
+  Scratch<float> scratch;
+  for (std::size_t k = 0; k < std::size(kSpecs); ++k) {
+    Vec<float> v = vectors.source;
+    compress(parse_compressor(kSpecs[k], d, kClients), v, kKey, scratch, stores[k]);
+    bodies.push_back([&, k] {
+      const double seconds = seconds_of([&] {
+        for (std::uint32_t call = 0; call < calls; ++call) add_decoded<float>(stores[k].view(), 0.5f, sum);
+      });
+      bench.keep(sum[d / 2]);
+      return seconds;
+    });
+  }
+  const auto series = interleave(bench.repeats(15), bodies);
+  const double to_ns = 1e9 / (static_cast<double>(d) * calls);
+  for (std::size_t k = 0; k < std::size(kSpecs); ++k) {
+    Row row;
+    row.name = "compressors/add " + std::string(kSpecs[k]);
+    row.value = series[k + 1].times(to_ns);
+    row.unit = "ns/element";
+    row.versus = {"memcpy of the vector", series[0].times(to_ns)};
+    bench.row(row);
+  }
+}
+
+}  // namespace gradwire::bench

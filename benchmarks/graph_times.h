@@ -1,0 +1,17 @@
+// What one gradient of the two small graphs takes: those of engine/tape.
+#pragma once
+
+#include "benchmarks/harness.h"
+
+namespace gradwire::bench {
+
+// Nanoseconds for each graph, fp64.
+struct GraphTimes {
+  Series eager, in_buffer, lanes, fixed, fixed_chain;  // tapes
+  Series stored, by_hand, by_hand_chain;               // loops written for the graph
+};
+
+GraphTimes tiny_times(Bench& bench);   // ((a + b) - (a b + b^3))^2 / 2, ten nodes
+GraphTimes small_times(Bench& bench);  // micrograd's example, 32 nodes
+
+}  // namespace gradwire::bench

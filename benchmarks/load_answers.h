@@ -1,0 +1,21 @@
+// What the clients of load_clients.h answer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "benchmarks/load_clients.h"
+
+namespace gradwire::bench {
+
+class Answers {
+ public:
+  virtual ~Answers() = default;
+  // A whole Reply. `nan`: one of its numbers is none.
+  virtual std::string reply(std::uint32_t client, std::uint64_t ticket, std::uint32_t round, bool nan) = 0;
+};
+
+std::unique_ptr<Answers> answers_of(const LoadOptions& options);
+
+}  // namespace gradwire::bench

@@ -1,0 +1,58 @@
+// A server's hub and transport in this process, and its clients in another one.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "benchmarks/load_clients.h"
+#include "experiments/support/scratch_folder.h"
+#include "fl_server/hub/tcp_transport.h"
+#include "proto/security/tls.h"
+
+namespace gradwire::bench {
+
+// How many clients, and what they answer.
+struct Load {
+  std::uint32_t clients = 0;
+  std::uint32_t dim = 0;
+  LoadOptions::Reply reply = LoadOptions::Reply::kFloats;
+  std::filesystem::path certificates{};  // of Certificates: over TLS; empty: plain
+
+  CodecContext context() const;
+  LoadOptions clients_of(const std::string& server) const;
+};
+
+// So many clients, or as many as this system lets one process have that is the server of `times` as many.
+std::uint32_t clients_up_to(std::uint32_t wanted, std::uint32_t times = 1);
+
+// A CA and a server's certificate for loopback.
+class Certificates {
+ public:
+  Certificates();
+  const std::filesystem::path& folder() const { return folder_.path(); }
+
+ private:
+  ScratchFolder folder_;
+};
+
+class LoadServer {
+ public:
+  explicit LoadServer(const Load& load);
+  ~LoadServer();
+
+  // Returns when all clients have joined, and the run has begun. Throws std::runtime_error.
+  void begin();
+  // Asks every client, and returns when all have answered.
+  void round();
+
+ private:
+  const Load load_;
+  std::shared_ptr<TlsServer> tls_;
+  std::unique_ptr<Hub> hub_;
+  std::unique_ptr<LoadProcess> clients_;
+  std::unique_ptr<TcpTransport<float>> transport_;
+  std::uint64_t ticket_ = 0;
+};
+
+}  // namespace gradwire::bench

@@ -1,0 +1,68 @@
+// The `gradwire-bench` program, which `gradwire bench` starts: a program of its own, so that one who only
+// runs experiments need not build the server, the client and the code that they are compared with. Exit codes
+// as of gradwire.
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "benchmarks/bench.h"
+#include "experiments/support/program.h"
+#include "report/build_info.h"
+#include "report/logger.h"
+#include "report/main_frame.h"
+#include "report/results_dir.h"
+
+namespace gradwire {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> names;
+  BenchOptions options;
+};
+
+int bench(const Arguments& a, const Launch& launch) {
+  BenchOptions options = a.options;
+  std::ostringstream nobody;
+  if (launch.processes > 1) {
+    for (const std::string& name : a.names)
+      if (name.rfind("cluster", 0) != 0)
+        throw UsageError("bench " + name + " measures one process; start it without mpirun");
+    if (a.names.empty()) throw UsageError("name what ranks measure: gradwire bench cluster");
+    options.ranks = join_job(launch);
+    if (options.ranks->rank() > 0) options.out = &nobody;
+  }
+  return run_bench(a.names, options);
+}
+
+int main_of(int argc, char** argv) {
+  Logger logger("gradwire", log_format(argc, argv));
+  Arguments a;
+  CLI::App app("Measure how fast the parts are", "gradwire bench");
+  app.set_version_flag("--version", "gradwire " + build_info());
+  app.add_option("NAME", a.names, "Groups or single benchmarks; all unless given");
+  app.add_flag("--json", a.options.json, "One JSON object instead of a table");
+  app.add_flag("--small", a.options.small, "Tiny sizes: only to see that they run");
+  app.add_option("--repeats", a.options.repeats, "Of each measurement")->type_name("N");
+  app.add_option("--beside", a.options.beside,
+                 "Folder of the hand-written programs mlp and gpt to compare with")
+      ->type_name("DIR");
+  std::string footer = "Benchmarks:\n";
+  for (const BenchHelp& help : bench_help()) footer += "  " + help.name + ": " + help.summary + "\n";
+  app.footer(footer + "\nExamples:\n  gradwire bench\n  gradwire bench rounds --json\n");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    logger.complain(std::string(error.what()) + "; see gradwire bench --help");
+    return kBadUsage;
+  }
+  return exit_code_of(logger, [&] { return bench(a, launch_of(std::getenv)); });
+}
+
+}  // namespace
+}  // namespace gradwire
+
+int main(int argc, char** argv) { return gradwire::run_main("gradwire", argc, argv, gradwire::main_of); }
