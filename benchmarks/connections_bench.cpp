@@ -12,7 +12,7 @@
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/load_server.h"
 #include "benchmarks/tcp_session.h"
-#include "experiments/support/child_process.h"
+#include "experiments/cli/support/child_process.h"
 
 namespace gradwire::bench {
 namespace {

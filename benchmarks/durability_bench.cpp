@@ -9,7 +9,7 @@
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/workloads.h"
-#include "experiments/support/scratch_folder.h"
+#include "experiments/cli/support/scratch_folder.h"
 #include "proto/wire/codec_context.h"
 #include "simulation/encoded_link.h"
 #include "storage/folder_disk.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "benchmarks/load_clients.h"
-#include "experiments/support/scratch_folder.h"
+#include "experiments/cli/support/scratch_folder.h"
 #include "fl_server/hub/tcp_transport.h"
 #include "proto/security/tls.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "experiments/support/program.h"
+#include "experiments/cli/support/program.h"
 #include "report/build_info.h"
 #include "report/logger.h"
 #include "report/main_frame.h"

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "benchmarks/benchmarks.h"
-#include "experiments/support/scratch_folder.h"
+#include "experiments/cli/support/scratch_folder.h"
 #include "plotting/plot.h"
 #include "report/columns.h"
 

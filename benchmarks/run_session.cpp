@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "experiments/support/child_process.h"
-#include "experiments/support/scratch_folder.h"
+#include "experiments/cli/support/child_process.h"
+#include "experiments/cli/support/scratch_folder.h"
 #include "report/json.h"
 
 namespace gradwire::bench {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "benchmarks/benchmarks.h"
-#include "experiments/support/scratch_folder.h"
-#include "experiments/sweep/sweep.h"
+#include "experiments/cli/support/scratch_folder.h"
+#include "experiments/cli/sweep/sweep.h"
 
 namespace gradwire::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/tasks.h"
 #include "benchmarks/tcp_session.h"
-#include "experiments/support/scratch_folder.h"
+#include "experiments/cli/support/scratch_folder.h"
 #include "simulation/simulate.h"
 
 namespace gradwire::bench {

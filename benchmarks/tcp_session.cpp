@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "benchmarks/slow_link.h"
-#include "experiments/support/child_process.h"
-#include "experiments/support/scratch_folder.h"
+#include "experiments/cli/support/child_process.h"
+#include "experiments/cli/support/scratch_folder.h"
 
 namespace gradwire::bench {
 namespace {

@@ -18,12 +18,13 @@ import tempfile
 _ORACLES = "base engine engine/data engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
-_PROTO = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
+_SHARED = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
 _MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/tape/debug {_PROBLEMS} engine/data/readers"
 _SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
-_EXPERIMENTS = f"{_ENGINE} {_PROTO} mpi samples fl_client {_SERVER} simulation simulation/optimum plotting experiments/support experiments/data experiments/run experiments/sweep"
+_SIMULATION = f"{_ENGINE} {_SHARED} mpi samples simulation simulation/optimum"
+_RUNS = f"{_SIMULATION} plotting experiments/cli/support experiments/cli/run"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "base": "",
     "engine": "base",
@@ -52,25 +53,25 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",
     "report": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS}",
     "samples": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage config engine/data/readers",
-    "fl_client": f"{_ENGINE} {_PROTO} samples proto/security",
+    "fl_client": f"{_ENGINE} {_SHARED} samples proto/security",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
     "fl_server/net": f"{_ROUNDS} engine/files proto/wire storage proto/security",
     "fl_server/hub": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net",
     "fl_server/access": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/hub",
     "fl_server/registry": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/hub",
     "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/access",
-    "fl_server/watch": f"{_PROTO} {_PROBLEMS} proto/security fl_server/net fl_server/hub",
-    "fl_server": f"{_PROTO} {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
-    "simulation": f"{_ENGINE} {_PROTO} mpi samples",
-    "simulation/optimum": f"{_ENGINE} {_PROTO} mpi samples",
-    "plotting": f"{_ENGINE} {_PROTO} mpi samples simulation simulation/optimum",
-    "experiments/support": f"{_PROTO} {_PROBLEMS} mpi",
-    "experiments/data": f"{_PROTO} mpi {_PROBLEMS} engine/data/readers experiments/support",
-    "experiments/run": f"{_ENGINE} {_PROTO} mpi samples simulation simulation/optimum plotting experiments/support",
-    "experiments/sweep": f"{_ENGINE} {_PROTO} mpi samples simulation simulation/optimum plotting experiments/support experiments/run",
-    "experiments": _EXPERIMENTS,
-    "benchmarks": f"{_ENGINE} {_PROTO} mpi samples fl_client {_SERVER} simulation simulation/optimum plotting experiments/support experiments/run experiments/sweep",
-    "tests": f"{_EXPERIMENTS} experiments benchmarks",
+    "fl_server/watch": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/hub",
+    "fl_server": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
+    "simulation": f"{_ENGINE} {_SHARED} mpi samples",
+    "simulation/optimum": f"{_ENGINE} {_SHARED} mpi samples",
+    "plotting": _SIMULATION,
+    "experiments/cli/support": f"{_SHARED} {_PROBLEMS} mpi",
+    "experiments/cli/data": f"{_SHARED} mpi {_PROBLEMS} engine/data/readers experiments/cli/support",
+    "experiments/cli/run": f"{_SIMULATION} plotting experiments/cli/support",
+    "experiments/cli/sweep": _RUNS,
+    "experiments/cli": f"{_RUNS} experiments/cli/sweep experiments/cli/data",
+    "benchmarks": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER}",
+    "tests": f"{_RUNS} experiments/cli/sweep experiments/cli/data experiments/cli fl_client {_SERVER} benchmarks",
 }.items()}
 ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE}
 

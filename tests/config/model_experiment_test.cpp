@@ -11,7 +11,7 @@
 #include "engine/nn/models/gpt.h"
 #include "engine/nn/models/lenet.h"
 #include "engine/problems/problem.h"
-#include "experiments/list.h"
+#include "experiments/cli/list.h"
 #include "tests/config/experiment_text.h"
 
 namespace gradwire {

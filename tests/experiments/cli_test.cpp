@@ -5,7 +5,7 @@
 #include <sstream>
 #include <thread>
 
-#include "experiments/support/child_process.h"
+#include "experiments/cli/support/child_process.h"
 #include "report/build_info.h"
 #include "report/columns.h"
 #include "storage/model_file.h"

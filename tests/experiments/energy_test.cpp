@@ -1,11 +1,11 @@
 // Counters of energy in a folder that looks like /sys/class/powercap.
-#include "experiments/support/energy.h"
+#include "experiments/cli/run/energy.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "config/experiment_file.h"
-#include "experiments/run/run.h"
+#include "experiments/cli/run/run.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

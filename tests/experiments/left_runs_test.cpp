@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "experiments/support/child_process.h"
+#include "experiments/cli/support/child_process.h"
 #include "report/results_dir.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"

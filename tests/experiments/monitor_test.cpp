@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/experiment_file.h"
-#include "experiments/run/monitor_plan.h"
+#include "experiments/cli/run/monitor_plan.h"
 #include "simulation/optimum/f_star.h"
 #include "simulation/simulate.h"
 #include "tests/support/data_files.h"

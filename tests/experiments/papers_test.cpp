@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/data/dataset.h"
-#include "experiments/sweep/sweep_plan.h"
+#include "experiments/cli/sweep/sweep_plan.h"
 #include "plotting/plot_table.h"
 #include "simulation/prepare.h"
 #include "simulation/simulate.h"

@@ -1,5 +1,5 @@
 // Folders for temporary files, also of processes that were killed.
-#include "experiments/support/scratch_folder.h"
+#include "experiments/cli/support/scratch_folder.h"
 
 #include <chrono>
 #include <cstdlib>

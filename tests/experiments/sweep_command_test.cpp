@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <thread>
 
-#include "experiments/support/child_process.h"
+#include "experiments/cli/support/child_process.h"
 #include "tests/experiments/sweep_fixture.h"
 
 namespace gradwire {

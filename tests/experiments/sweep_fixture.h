@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/experiment_file.h"
-#include "experiments/sweep/sweep.h"
+#include "experiments/cli/sweep/sweep.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

@@ -1,14 +1,14 @@
 // gradwire sweep: which runs a [sweep] has, what they share, and what is said about them.
-#include "experiments/sweep/sweep.h"
+#include "experiments/cli/sweep/sweep.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 
 #include "base/config_error.h"
-#include "experiments/sweep/conditions.h"
-#include "experiments/sweep/judge.h"
-#include "experiments/sweep/shared_problems.h"
+#include "experiments/cli/sweep/conditions.h"
+#include "experiments/cli/sweep/judge.h"
+#include "experiments/cli/sweep/shared_problems.h"
 #include "tests/experiments/sweep_fixture.h"
 
 namespace gradwire {

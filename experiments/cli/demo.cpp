@@ -1,0 +1,70 @@
+#include "experiments/cli/demo.h"
+
+#include <array>
+#include <cstdio>
+#include <vector>
+
+#include "config/experiment_file.h"
+#include "experiments/cli/run/run.h"
+#include "plotting/plot.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+struct Row {
+  std::string method;
+  RunReport report;
+};
+
+void print_table(const std::vector<Row>& rows) {
+  std::printf("\n%-28s %13s %8s %15s %16s %10s %9s\n", "method", "test accuracy", "loss", "bits up/client",
+              "bits down/client", "sent up", "rounds/s");
+  for (const Row& row : rows) {
+    const RoundRecord& r = row.report.result.last;
+    std::printf("%-28s %11.1f %% %8.3f %15s %16s %10s %9s\n", row.method.c_str(),
+                100 * r.accuracy.value_or(0), r.loss, bits_text(r.bits_up).c_str(),
+                bits_text(r.bits_down).c_str(), bytes_text(static_cast<double>(r.bytes_up)).c_str(),
+                rate_text(row.report.result.rounds / row.report.result.seconds).c_str());
+  }
+}
+
+}  // namespace
+
+int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const std::atomic<bool>& stop) {
+  const std::array<std::string_view, 2> configs = {demo_gd_config(), demo_ef21_config()};
+  std::vector<Row> rows;
+  std::vector<fs::path> folders;
+  for (const std::string_view config : configs) {
+    const LoadedExperiment loaded = parse_experiment(config, "demo.toml");
+    const Experiment& e = loaded.experiment;
+    if (rows.empty()) {
+      std::printf(
+          "gradwire demo: %u clients, each with its own share of the handwritten digits, train one network "
+          "together\n",
+          e.clients.count);
+      std::fflush(stdout);
+    }
+    RunRequest request;
+    request.out = results / e.name;
+    request.verbosity = verbosity;
+    request.log = [&](const LogLine& line) { logger.log(line); };
+    const std::string compressor = e.algorithm.compressor;
+    std::string method = e.algorithm.name + ", " + (compressor == "identity" ? "uncompressed" : compressor);
+    rows.push_back({std::move(method), run_experiment(loaded, request, stop)});
+    folders.push_back(request.out);
+    if (!rows.back().report.trouble.empty()) {
+      logger.complain(rows.back().report.trouble);
+      return kFailed;
+    }
+  }
+  const fs::path svg = results / "demo.svg";
+  plot_command({.folders = folders, .out = svg});
+  print_table(rows);
+  std::printf("\nplot: %s (open it in a browser)\nagain: gradwire plot %s %s --out %s\n",
+              svg.string().c_str(), folders[0].string().c_str(), folders[1].string().c_str(),
+              svg.string().c_str());
+  return 0;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,24 @@
+// gradwire without arguments: a compressed method beside its uncompressed twin, on data that the program
+// brings along.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string_view>
+
+#include "experiments/cli/run/progress.h"
+#include "report/logger.h"
+
+namespace gradwire {
+
+// The text of experiments/configs/demo_gd.toml and demo_ef21.toml; defined by a file that the build
+// generates.
+std::string_view demo_gd_config();
+std::string_view demo_ef21_config();
+
+// Writes `results`/demo-gd, `results`/demo-ef21 and `results`/demo.svg; prints a table. Returns the exit
+// code.
+int run_demo(const std::filesystem::path& results, Verbosity verbosity, Logger& logger,
+             const std::atomic<bool>& stop);
+
+}  // namespace gradwire

@@ -1,0 +1,365 @@
+// The `gradwire` program: its command line, exit codes and signals. 0: done; 2: bad usage, configuration or
+// data; 1: anything else.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+
+#include "config/experiment_file.h"
+#include "experiments/cli/data/data_command.h"
+#include "experiments/cli/demo.h"
+#include "experiments/cli/list.h"
+#include "experiments/cli/model_commands.h"
+#include "experiments/cli/run/energy.h"
+#include "experiments/cli/run/run.h"
+#include "experiments/cli/support/program.h"
+#include "experiments/cli/sweep/sweep.h"
+#include "mpi/launch.h"
+#include "mpi/mpi_ranks.h"
+#include "plotting/plot.h"
+#include "report/build_info.h"
+#include "report/logger.h"
+#include "report/main_frame.h"
+#include "report/results_dir.h"
+
+namespace gradwire {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+// Makes the first Ctrl-C end the run after its round, and a second one end the process. For commands that
+// look at stop_requested.
+void handle_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int signal) {
+    stop_requested = true;
+    end_on_signal(signal);
+  };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  // A terminal that is closed ends a run like Ctrl-C, unless nohup says otherwise.
+  struct sigaction of_terminal {};
+  if (sigaction(SIGHUP, nullptr, &of_terminal) == 0 && of_terminal.sa_handler != SIG_IGN)
+    sigaction(SIGHUP, &action, nullptr);
+}
+
+struct Arguments {
+  std::string file, topic, transport = "memory";
+  std::vector<std::string> sets, folders;
+  std::string out;
+  unsigned threads = 0;
+  std::string resume = "no";
+  bool quiet = false, json = false, energy = false;
+  double checkpoint_seconds = 30;
+  std::string shard = "1/1";
+  bool dry_run = false;
+  std::vector<std::string> merged;
+  PlotRequest plot;
+  ModelArguments model;
+  DataArguments data;
+};
+
+Verbosity verbosity(const Arguments& a) {
+  return a.json ? Verbosity::kJson : a.quiet ? Verbosity::kQuiet : Verbosity::kNormal;
+}
+
+int run(const Arguments& a, const Launch& launch, Logger& logger) {
+  RunRequest request;
+  request.ranks = join_job(launch);
+  const bool talks = request.ranks == nullptr || request.ranks->rank() == 0;
+  request.out = a.out;
+  request.transport = a.transport == "tcp"       ? TransportKind::kTcp
+                      : a.transport == "tls"     ? TransportKind::kTls
+                      : a.transport == "encoded" ? TransportKind::kEncoded
+                                                 : TransportKind::kMemory;
+  request.threads = a.threads;
+  request.resume = a.resume == "no" ? Resume::kNo : a.resume == "auto" ? Resume::kAuto : Resume::kYes;
+  request.checkpoint_seconds = a.checkpoint_seconds;
+  if (a.energy) request.energy = kPowercap;
+  request.verbosity = talks ? verbosity(a) : Verbosity::kQuiet;
+  request.log = [&](const LogLine& line) { logger.log(line); };
+  RunReport report;
+  try {
+    LoadedExperiment loaded;
+    all_or_none(request.ranks.get(), [&] { loaded = load_experiment(a.file, a.sets); });
+    report = run_experiment(loaded, request, stop_requested);
+  } catch (const RankFailure& error) {
+    // What all ranks meet is said by the first one, which ends the others.
+    if (!talks) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    logger.complain(error.what());
+    end_job(kFailed);
+  } catch (const FailedElsewhere&) {
+    return 0;  // the exit code of the job is that of the rank that says why
+  }
+  if (!talks) return 0;
+  const std::filesystem::path folder = report.folder.lexically_proximate(std::filesystem::current_path());
+  if (request.verbosity == Verbosity::kNormal) std::cout << "results: " << folder.string() << '\n';
+  if (report.trouble.empty()) return 0;
+  logger.complain(report.trouble);
+  return kFailed;
+}
+
+// Becomes that program: it has the terminal, the signals and the exit code.
+int bench(const std::vector<std::string>& arguments) {
+  const std::string program = installed_program("gradwire-bench", "gradwire bench").string();
+  std::vector<const char*> argv = {program.c_str()};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  argv.push_back(nullptr);
+  execv(program.c_str(), const_cast<char* const*>(argv.data()));
+  throw std::system_error(errno, std::generic_category(), "cannot start " + program);
+}
+
+int plot(const Arguments& a) {
+  PlotRequest request = a.plot;
+  request.folders.assign(a.folders.begin(), a.folders.end());
+  request.out = a.out;
+  for (const std::filesystem::path& file : plot_command(request)) std::cout << file.string() << '\n';
+  return 0;
+}
+
+void list_runs(const SweepPlan& plan) {
+  for (const RunOfSweep& run : plan.runs) std::cout << run.id << "  " << label_of(run, plan.varied) << '\n';
+  std::cout << plan.runs.size() << " runs\n";
+}
+
+int sweep(const Arguments& a, Logger& logger) {
+  const SweepPlan plan = read_sweep(a.file, a.sets);
+  if (a.dry_run) {
+    list_runs(plan);
+    return 0;
+  }
+  SweepRequest request;
+  request.out = a.out;
+  request.jobs = a.threads;
+  request.shard = parse_shard(a.shard);
+  request.quiet = a.quiet;
+  request.tikz = a.plot.tikz;
+  request.log = [&](const LogLine& line) { logger.log(line); };
+  const bool merges = !a.merged.empty();
+  const SweepReport report = merges ? merge_sweep(plan, request, {a.merged.begin(), a.merged.end()})
+                                    : run_sweep(plan, request, stop_requested);
+  const std::string folder = report.folder.lexically_proximate(std::filesystem::current_path()).string();
+  if (!a.quiet) std::cout << report.table << "results: " << folder << '\n';
+  const auto of_all = [&](std::size_t runs) {
+    return std::to_string(runs) + " of " + std::to_string(plan.runs.size()) + " runs";
+  };
+  const std::size_t failed = report.failed.size();
+  const std::string missing = of_all(report.missing - std::min(failed, report.missing));
+  std::string trouble;
+  if (report.stopped) {
+    trouble = missing + " are left; the same command goes on with them";
+  } else if (report.missing > failed && merges) {
+    trouble =
+        missing + " are in none of the folders; run them with gradwire sweep " + a.file + " --out " + folder;
+  }
+  if (failed > 0)
+    trouble = of_all(failed) + " failed, as " + folder +
+              "/runs.csv says; the first: " + report.failed.front() + (trouble.empty() ? "" : "; " + trouble);
+  if (!trouble.empty()) {
+    logger.complain(trouble);
+    return kFailed;
+  }
+  if (report.missing > 0 && !a.quiet)
+    std::cout << missing << " are for other shards; join them with gradwire sweep " << a.file
+              << " --merge DIR...\n";
+  return 0;
+}
+
+void add_sweep(CLI::App& app, Arguments& a) {
+  CLI::App* sweep = app.add_subcommand("sweep", "Run all that [sweep] of an experiment file lists");
+  sweep->add_option("FILE", a.file, "The experiment, a TOML file with a [sweep]")->type_name("")->required();
+  sweep->add_option("--set", a.sets, "Override a key, in place of the values that [sweep] lists for it")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  sweep->add_option("--out", a.out, "Folder of the results; results/NAME unless given")->type_name("DIR");
+  sweep->add_option("--jobs", a.threads, "Runs at a time; one per processor unless given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  CLI::Option* shard =
+      sweep->add_option("--shard", a.shard, "Only the I-th of N parts of the runs")->type_name("I/N");
+  CLI::Option* merge =
+      sweep->add_option("--merge", a.merged, "Run nothing; join the runs that are in these folders")
+          ->type_name("DIR");
+  merge->excludes(shard);
+  sweep->add_flag("--dry-run", a.dry_run, "List the runs, and run nothing")->excludes(shard)->excludes(merge);
+  sweep->add_flag("--tikz", a.plot.tikz, "Write plot.tex and plot.dat, too: the figure for LaTeX (PGFPlots)");
+  sweep->add_flag("--quiet", a.quiet, "Print nothing but errors and warnings");
+  sweep->footer(R"(Examples:
+  gradwire sweep experiments/sweeps/step_sizes.toml
+  gradwire sweep experiments/sweeps/step_sizes.toml --set run.rounds=100 --out results/quick
+  gradwire sweep FILE.toml --shard 2/4 --out part2      (on the second of four machines)
+  gradwire sweep FILE.toml --merge part1 part2 part3 part4
+
+Results: runs/ID of each run, runs.csv, best.csv, plot.svg, plot.py, plot.csv. Runs that have results are not run again.
+)");
+}
+
+void add_run(CLI::App& app, Arguments& a) {
+  CLI::App* run = app.add_subcommand("run", "Run one experiment");
+  run->add_option("FILE", a.file, "The experiment, a TOML file (gradwire list keys)")
+      ->type_name("")
+      ->required();
+  run->add_option("--set", a.sets, "Override a key: a.b=v, with v a TOML value or else a string")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
+  run->add_option("--out", a.out, "Folder of the results; results/NAME unless given")->type_name("DIR");
+  run->add_option("--threads", a.threads, "Threads that clients share; one per processor unless given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  run->add_option(
+         "--transport", a.transport,
+         "memory; encoded (through the codec); tcp (real processes); tls (the same, over TLS, each with an "
+         "identity). All give the same bits")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"memory", "encoded", "tcp", "tls"}));
+  run->add_flag(
+         "--resume{yes}", a.resume,
+         "Go on with a run that was stopped or killed, from its last checkpoint; --resume=auto: where there "
+         "is one, else begin")
+      ->check(CLI::IsMember({"no", "yes", "auto"}));
+  run->add_option("--checkpoint-every", a.checkpoint_seconds,
+                  "Seconds from one checkpoint to the next; 0: none")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  run->add_flag("--energy", a.energy, "Measure the energy of the machine, where it has counters (RAPL)");
+  CLI::Option* quiet = run->add_flag("--quiet", a.quiet, "Print nothing but errors");
+  run->add_flag("--json", a.json, "Print one JSON object per evaluated round; log lines as JSON")
+      ->excludes(quiet);
+  run->footer(R"(Examples:
+  gradwire run experiments/configs/ef21_a9a.toml
+  gradwire run experiments/configs/ef21_a9a.toml --set algorithm.compressor=topk:k=5 --set 'name="ef21-top5"'
+  gradwire run experiments/configs/fedavg_digits.toml --transport tcp --out results/over-tcp
+
+Results: config.toml, metrics.csv, model.bin, summary.json, plot.svg, plot.py.
+Ctrl-C ends the run after its round and writes what there is; with --resume it goes on, to the same bits. So does a
+run that was killed, from its last checkpoint. Built with MPI (docs/cluster.md), `mpirun -n 8 gradwire run FILE` shares
+the clients among 8 processes, to the same bits.
+)");
+}
+
+void add_plot(CLI::App& app, Arguments& a) {
+  CLI::App* plot = app.add_subcommand("plot", "Draw the curves of one or several runs");
+  plot->add_option("DIR", a.folders, "Folders of results, or folders that hold such folders")->required();
+  plot->add_option("--out", a.out, "The figure; DIR/plot.svg, or plot.svg here for several")
+      ->type_name("FILE.svg");
+  plot->add_option(
+          "--x", a.plot.x,
+          "bits, total_bits, paper_bits, bytes, total_bytes, rounds, grad_calls, seconds, sim_seconds, or "
+          "another column of metrics.csv")
+      ->type_name("COLUMN");
+  plot->add_option("--y", a.plot.y, "grad_norm_sq, loss, gap (f - f*), accuracy, or another column")
+      ->type_name("COLUMN");
+  plot->add_option("--panel", a.plot.panels, "A panel of the figure; give it once for each")
+      ->type_name("Y:X")
+      ->expected(1)
+      ->take_all();
+  plot->add_option("--band", a.plot.band,
+                   "Around the median of runs that differ in the seed alone: quartiles, range or none; auto: "
+                   "quartiles, for three seeds or fewer the range")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"auto", "quartiles", "range", "none"}));
+  plot->add_option("--f-star", a.plot.f_star, "f* of gap; computed unless given, once for each problem")
+      ->type_name("VALUE");
+  plot->add_option("--by", a.plot.keys.by,
+                   "Panels of their own for each value of a key, as problem.data; what differs with it is "
+                   "in no label")
+      ->type_name("KEY");
+  plot->add_flag("--csv", a.plot.csv, "Write FILE.csv, too: the numbers of the curves, thinned");
+  plot->add_flag("--tikz", a.plot.tikz, "Write FILE.tex and FILE.dat, too: the same for LaTeX (PGFPlots)");
+  plot->footer(R"(Writes an SVG, and beside it a Python script that draws the same with Matplotlib (PNG, PDF).
+Runs that differ in the seed alone are one curve. Without --y and --panel: accuracy and loss when all runs measured
+accuracy, else ||grad f(x)||^2.
+
+Examples:
+  gradwire plot results/ef21_a9a
+  gradwire plot results/ef21_a9a results/marina_a9a --out compare.svg
+  gradwire plot results --panel gap:bits --panel grad_norm_sq:seconds --out compare.svg
+  gradwire plot results/sweep --by problem.data --csv
+)");
+}
+
+void add_list(CLI::App& app, Arguments& a) {
+  CLI::App* list = app.add_subcommand("list", "Show what an experiment file can name");
+  list->add_option("TOPIC", a.topic,
+                   "algorithms, compressors, optimizers, problems, keys, or runs (of results/, that ended "
+                   "without results); all unless given");
+  list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n");
+}
+
+// All that follows is for gradwire-bench, --help too.
+void add_bench(CLI::App& app) {
+  app.add_subcommand("bench", "Measure how fast the parts are")->prefix_command()->set_help_flag();
+}
+
+int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
+  if (app.got_subcommand("bench")) return bench(app.get_subcommand("bench")->remaining());
+  if (app.got_subcommand("list")) {
+    std::cout << list_text(a.topic, "results");
+    return 0;
+  }
+  if (app.got_subcommand("plot")) return plot(a);
+  if (const auto code =
+          run_model_command(app, a.model, stop_requested, [&](const LogLine& line) { logger.log(line); }))
+    return *code;
+  handle_signals();
+  const Launch launch = launch_of(std::getenv);
+  if (app.got_subcommand("run")) return run(a, launch, logger);
+  if (app.get_subcommands().empty() && launch.processes > 1)
+    throw UsageError("the demo is one process, and " + launch.variable + " says that this is one of " +
+                     std::to_string(launch.processes) + "; start it without mpirun or srun");
+  if (app.got_subcommand("sweep")) return sweep(a, logger);
+  if (app.got_subcommand("data")) return run_data_command(app, a.data, stop_requested);
+  return run_demo("results", Verbosity::kNormal, logger, stop_requested);
+}
+
+int main_of(int argc, char** argv) {
+  Logger logger("gradwire", log_format(argc, argv));
+  Arguments a;
+  CLI::App app("gradwire: federated learning, simulated or over a network, with the same bits", "gradwire");
+  app.set_version_flag("--version", "gradwire " + build_info());
+  app.footer(R"(Without a command: the demo, a few seconds, which writes results/demo.svg.
+
+Examples:
+  gradwire
+  gradwire run experiments/configs/ef21_a9a.toml
+  gradwire list algorithms
+)");
+  app.require_subcommand(0, 1);
+  add_run(app, a);
+  add_sweep(app, a);
+  add_model_commands(app, a.model);
+  add_plot(app, a);
+  add_list(app, a);
+  add_bench(app);
+  add_data_command(app, a.data);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    const auto commands = app.get_subcommands();
+    const std::string command = commands.empty() ? "" : commands.front()->get_name() + " ";
+    logger.complain(std::string(error.what()) + "; see gradwire " + command + "--help");
+    return kBadUsage;
+  }
+  return exit_code_of(logger, [&] { return dispatch(app, a, logger); });
+}
+
+}  // namespace
+}  // namespace gradwire
+
+int main(int argc, char** argv) { return gradwire::run_main("gradwire", argc, argv, gradwire::main_of); }

@@ -1,0 +1,42 @@
+#include "experiments/cli/run/energy_log.h"
+
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace gradwire {
+namespace {
+
+std::string cell(const std::optional<double>& joules) {
+  if (!joules) return "";
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.6f", *joules);
+  return text.data();
+}
+
+}  // namespace
+
+EnergyLog::EnergyLog(const std::filesystem::path& root, const std::filesystem::path& file) : meter_(root) {
+  const Energy now = meter_.read();
+  if (!now.package && !now.core && !now.memory) return;
+  file_.open(file, std::ios::binary);
+  file_ << "round,seconds,package_joules,core_joules,memory_joules\n";
+}
+
+void EnergyLog::round(std::uint32_t done) {
+  if (!file_.is_open()) return;
+  const Energy now = meter_.read();
+  const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+  file_ << done << ',' << cell(seconds) << ',' << cell(now.package) << ',' << cell(now.core) << ','
+        << cell(now.memory) << '\n';
+}
+
+EnergyUse EnergyLog::use() {
+  std::string trouble = meter_.trouble();
+  if (file_.is_open() && !file_.flush()) trouble = "energy.csv could not be written to its end";
+  const Energy now = meter_.read();
+  return {now.package, now.core, now.memory, trouble};
+}
+
+}  // namespace gradwire

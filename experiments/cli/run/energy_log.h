@@ -1,0 +1,31 @@
+// energy.csv: what a run used until each round (docs/results.md).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+
+#include "experiments/cli/run/energy.h"
+#include "report/summary.h"
+
+namespace gradwire {
+
+class EnergyLog {
+ public:
+  // Measures from now on. `root`: as of EnergyMeter. Writes nothing where nothing is measured.
+  EnergyLog(const std::filesystem::path& root, const std::filesystem::path& file);
+
+  void round(std::uint32_t done);  // a line, after that round
+  EnergyUse use();                 // until now
+  const std::string& trouble() const { return meter_.trouble(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  EnergyMeter meter_;
+  std::ofstream file_;  // not open: nothing is measured
+  Clock::time_point started_ = Clock::now();
+};
+
+}  // namespace gradwire

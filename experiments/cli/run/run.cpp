@@ -1,0 +1,357 @@
+#include "experiments/cli/run/run.h"
+
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "config/experiment_file.h"
+#include "config/idle_keys.h"
+#include "engine/kernels/select.h"
+#include "experiments/cli/run/energy_log.h"
+#include "experiments/cli/run/monitor_plan.h"
+#include "experiments/cli/run/tcp_run.h"
+#include "parallel/processors.h"
+#include "plotting/plot.h"
+#include "report/build_info.h"
+#include "report/clients_file.h"
+#include "report/metrics_file.h"
+#include "report/results_dir.h"
+#include "simulation/checkpoint.h"
+#include "simulation/input_hash.h"
+#include "simulation/prepare.h"
+#include "storage/model_file.h"
+#include "storage/whole_file.h"
+
+namespace gradwire {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kEnergyFile = "energy.csv";
+
+const char* transport_name(TransportKind kind) {
+  switch (kind) {
+    case TransportKind::kMemory: return "memory";
+    case TransportKind::kEncoded: return "encoded";
+    case TransportKind::kTcp: return "tcp";
+    case TransportKind::kTls: return "tls";
+  }
+  return "";
+}
+
+void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
+  const FaultsSection& f = loaded.experiment.faults;
+  const bool faults = f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 ||
+                      f.wiped > 0 || f.shuffle;
+  const std::string option = "--transport " + std::string(transport_name(request.transport));
+  if (is_networked(request.transport) && faults)
+    throw UsageError(option +
+                     ": [faults] are made up in memory alone; use memory or encoded, or leave [faults] "
+                     "out");
+  if (is_networked(request.transport) && !loaded.experiment.clients.seconds.empty())
+    throw UsageError(option +
+                     ": clients.seconds are virtual, and there clients take the time that they take; use "
+                     "memory or "
+                     "encoded, or leave it out");
+  const bool is_monitored = loaded.experiment.run.monitor;
+  if (is_networked(request.transport) && is_monitored)
+    throw UsageError(option +
+                     ": run.monitor looks at the data and the states of all clients, which are in other "
+                     "processes there; use memory or encoded, or write monitor = false");
+  if (request.ranks != nullptr && is_monitored)
+    throw UsageError("run.monitor looks at all clients, which several ranks share; start the run once");
+  if (request.resume == Resume::kYes && is_monitored)
+    throw UsageError(
+        "--resume: run.monitor knows where a run began only in the process that began it; leave --resume "
+        "out");
+  if (request.ranks != nullptr && request.transport != TransportKind::kMemory)
+    throw UsageError(
+        "--transport: several ranks share a run in memory alone; leave it out, or start it once");
+  if (is_networked(request.transport) && request.resume != Resume::kNo)
+    throw UsageError(
+        "--resume: runs over a network cannot be resumed; leave --transport out, or start gradwire-server "
+        "yourself, "
+        "which resumes by itself");
+}
+
+void write_text(const fs::path& file, const std::string& text) {
+  const std::string_view bytes = text;
+  throw_if_failed(disk_of(file)->write(file.filename().string(), std::span(&bytes, 1)));
+}
+
+void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest& request, unsigned threads,
+                   const RunResult& result, const MetricsFile& metrics,
+                   const std::optional<EnergyUse>& energy) {
+  write_text(folder / "config.toml", to_toml(plan.experiment));
+  if (plan.experiment.precision == Precision::kFp32) {
+    const std::vector<float> x(result.model.begin(), result.model.end());
+    write_model<float>(folder / "model.bin", x);
+  } else {
+    write_model<double>(folder / "model.bin", result.model);
+  }
+  Summary summary;
+  summary.experiment = &plan.experiment;
+  summary.asked = &plan.asked;
+  summary.agreement = &plan.agreement;
+  summary.theory = plan.theory();
+  summary.transport = transport_name(request.transport);
+  summary.kernels = result.kernels;
+  summary.threads = threads;
+  summary.warnings = plan.warnings;
+  if (result.crossed) summary.warnings.push_back(result.monitor);
+  summary.outcome = result.outcome;
+  summary.rounds = result.rounds;
+  summary.last = metrics.last();
+  summary.loss_at_start = metrics.loss_at_start();
+  summary.seconds = result.seconds;
+  summary.evaluation_seconds = result.evaluation_seconds;
+  summary.processes = result.processes;
+  summary.energy = energy;
+  write_text(folder / "summary.json", summary_json(summary));
+  // A run without evaluations has nothing to plot, nor has one that diverged before the first.
+  if (plan.experiment.run.evaluate_every == 0 || !metrics.last() || !request.figure) return;
+  plot_command({.folders = {folder}});
+}
+
+std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::path& folder,
+                       bool can_resume) {
+  const std::string name = plan.experiment.name;
+  const std::string at = "round " + std::to_string(result.rounds);
+  if (result.outcome == Outcome::kDiverged)
+    return name + ": diverged at " + at + ": " + divergence(plan.experiment);
+  if (result.outcome == Outcome::kStopped)
+    return name + ": stopped after " + at + " of " + std::to_string(plan.experiment.run.rounds) +
+           (can_resume ? "; to go on, run it again with --resume"
+                       : "; to go on from this model, run again with --set run.x0=file:" +
+                             (folder / "model.bin").string());
+  return "";
+}
+
+EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& progress) {
+  const EnergyUse use = energy.use();
+  const std::string text = energy_text({use.package, use.core, use.memory});
+  if (!text.empty())
+    progress.note(LogLine("energy of the machine during the run: " + text + ", of " +
+                          std::to_string(result.rounds) + " rounds"));
+  if (!use.trouble.empty()) progress.note(LogLine::warning(use.trouble));
+  return use;
+}
+
+// Says what of a run that failed is still there. Rethrows the error as it is if there is nothing. REQUIRES:
+// an exception is being handled.
+[[noreturn]] void fail_with_what_is_left(const std::string& error, std::uint32_t records, ResultsDir& folder,
+                                         Checkpoint& checkpoint) {
+  std::string left;
+  if (records > 1) {
+    folder.keep();
+    left = "; what was measured until then is in " + folder.work().string();
+  }
+  if (checkpoint.used() && checkpoint.has_snapshot())
+    left += "; the same command with --resume continues from the last checkpoint";
+  if (left.empty()) throw;
+  throw std::runtime_error(error + left);
+}
+
+Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) {
+  Prepared prepared = request.prepare ? request.prepare(loaded) : prepare(loaded, request.ranks.get());
+  try {
+    if (prepared.experiment.run.monitor) prepared.monitor = monitor_plan(prepared);
+  } catch (const ConfigError& error) {
+    throw locate(loaded, error);
+  }
+  if (request.ranks != nullptr) check_for_ranks(prepared);
+  return prepared;
+}
+
+// The checkpoint to go on from, where one is asked for; without, an old one is removed.
+Checkpoint::Saved begin_or_resume(Checkpoint& checkpoint, Resume resume, Progress& progress) {
+  if (resume == Resume::kYes) return checkpoint.resume();
+  if (resume == Resume::kAuto) {
+    if (std::optional<Checkpoint::Saved> saved = checkpoint.find()) return std::move(*saved);
+  } else if (checkpoint.exists()) {
+    progress.note(
+        LogLine::warning("begins anew; the checkpoint of an earlier run, for --resume, is removed"));
+  }
+  checkpoint.remove();
+  return {};
+}
+
+unsigned threads_of(const RunRequest& request) {
+  return request.threads > 0 ? request.threads : usable_processors();
+}
+
+// `checkpoints`: of the first rank; all of them have what it saved.
+RunResult simulate_in_memory(Prepared&& prepared, const RunRequest& request, const RunObserver& observer,
+                             const std::atomic<bool>& stop, Checkpoints checkpoints) {
+  if (request.ranks == nullptr)
+    return simulate(std::move(prepared), request.transport == TransportKind::kEncoded, threads_of(request),
+                    observer, stop, std::move(checkpoints));
+  try {
+    checkpoints.saved = share_saved(*request.ranks, std::move(checkpoints.saved));
+    return simulate(std::move(prepared), false, threads_of(request), observer, stop, std::move(checkpoints),
+                    request.ranks);
+  } catch (const LostStep& lost) {
+    throw RankFailure("rank " + std::to_string(request.ranks->rank()) + ": " + lost.what);
+  } catch (const std::bad_alloc&) {
+    throw RankFailure("rank " + std::to_string(request.ranks->rank()) + ": there is not enough memory");
+  } catch (const std::exception& error) {
+    throw RankFailure("rank " + std::to_string(request.ranks->rank()) + ": " + error.what());
+  }
+}
+
+// What must be the same on all ranks: the run with its numbers, the program, and what computes.
+std::string run_text(const RunPlan& plan) {
+  return to_toml(plan.experiment) + build_info() + ", kernels " + kernels_name();
+}
+
+bool saves_checkpoints(const RunPlan& plan, const RunRequest& request) {
+  return !is_networked(request.transport) && request.checkpoint_seconds > 0 && !plan.experiment.run.monitor;
+}
+
+// Collective. What the checkpoint of the run says of it.
+RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
+  RunInputs inputs{to_toml(prepared.experiment)};
+  if (!saves_checkpoints(prepared, request) && request.resume == Resume::kNo) return inputs;
+  inputs.samples = hash_of_samples(prepared.data, request.ranks.get());
+  inputs.traces = hash_of_traces(prepared.seconds);
+  return inputs;
+}
+
+// On all ranks but the first, which has all files and talks to the user.
+RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
+                     const std::atomic<bool>& stop) {
+  Ranks* const ranks = request.ranks.get();
+  Prepared prepared;
+  all_or_none(ranks, [&] {
+    check_request(loaded, request);
+    prepared = prepare_for(loaded, request);
+  });
+  check_same_run(*ranks, run_text(prepared));
+  inputs_of(prepared, request);
+  all_or_none(ranks, [] {});  // the first one opens its files
+  Checkpoints checkpoints;
+  checkpoints.seconds = request.checkpoint_seconds;
+  RunReport report;
+  RunObserver observer;
+  // Evaluations are collective: the first rank asks for the answers of clients.
+  if (client_metrics(prepared.experiment) != ClientMetrics::kNone)
+    observer.on_clients = [](std::uint32_t, std::span<const ClientAnswer>) {};
+  report.result = simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
+  return report;
+}
+
+}  // namespace
+
+RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
+                         const std::atomic<bool>& stop) {
+  if (request.ranks != nullptr && request.ranks->rank() > 0) return run_beside(loaded, request, stop);
+  const std::string name = loaded.experiment.name;
+  std::optional<ResultsDir> made;
+  Prepared prepared;
+  all_or_none(request.ranks.get(), [&] {
+    check_request(loaded, request);
+    made.emplace(request.out.empty() ? fs::path("results") / name : request.out, name);
+    prepared = prepare_for(loaded, request);
+  });
+  if (request.ranks != nullptr) check_same_run(*request.ranks, run_text(prepared));
+  ResultsDir& folder = *made;
+  const RunPlan plan = prepared;
+  const unsigned threads = threads_of(request);
+
+  Progress progress(name, plan.experiment.run.rounds, request.verbosity, request.log);
+  for (const std::string& warning : plan.warnings) progress.note(LogLine::warning(warning));
+  if (!is_networked(request.transport))
+    for (const std::string& key : keys_of(RunIn::kNetwork, loaded))
+      progress.note(LogLine(key + " has no effect in memory; it is for clients over a network"));
+  for (const LeftRun& left : folder.cleared())
+    progress.note(
+        LogLine::warning("removed " + left.folder.string() + ", which a run that was killed had left" +
+                         (left.has_checkpoint && left.run != folder.target().filename()
+                              ? "; the checkpoint of that run stays, and --resume continues from there"
+                              : "")));
+  const fs::path metrics_file = folder.work() / "metrics.csv";
+  Checkpoint checkpoint(folder.target(), inputs_of(prepared, request), metrics_file);
+  const bool can_resume = saves_checkpoints(plan, request);
+  Checkpoints checkpoints;
+  checkpoints.seconds = request.checkpoint_seconds;
+  const Resume resume = plan.experiment.run.monitor ? Resume::kNo : request.resume;
+  if (resume != Resume::kNo || can_resume) checkpoints.checkpoint = &checkpoint;
+  std::optional<MetricsFile> file;
+  std::optional<ClientsFile> clients;
+  const fs::path clients_file = folder.work() / kClientsFile;
+  if (client_metrics(plan.experiment) == ClientMetrics::kAll) checkpoint.copy_also(clients_file);
+  all_or_none(request.ranks.get(), [&] {
+    checkpoints.saved = begin_or_resume(checkpoint, resume, progress);
+    progress.go_on_behind(checkpoints.saved.round);
+    file.emplace(metrics_file, checkpoints.saved.round);
+    clients.emplace(clients_file, client_metrics(plan.experiment), checkpoints.saved.round,
+                    plan.client_samples);
+  });
+  MetricsFile& metrics = *file;
+  checkpoints.saved.lull = metrics.lull();
+  std::optional<EnergyLog> energy;
+  if (request.energy) energy.emplace(*request.energy, folder.work() / kEnergyFile);
+  std::uint32_t records = 0;
+  RunObserver observer;
+  observer.on_record = [&](const RoundRecord& record) {
+    metrics.write(record);
+    progress.record(record);
+    if (energy && is_networked(request.transport)) energy->round(record.round);
+    ++records;
+  };
+  observer.on_round = [&](std::uint32_t rounds) {
+    progress.round(rounds);
+    if (energy) energy->round(rounds);
+  };
+  observer.on_note = [&](const LogLine& line) { progress.note(line); };
+  observer.on_clients = clients->writer();
+
+  RunReport report;
+  const auto guard = [&](const auto& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      if (request.ranks != nullptr) throw;
+      fail_with_what_is_left(error.what(), records, folder, checkpoint);
+    }
+  };
+  guard([&] {
+    report.result =
+        is_networked(request.transport)
+            ? run_over_tcp(prepared, request.transport, observer, stop)
+            : simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
+  });
+  progress.finish();
+  if (const std::string share = evaluation_share(report.result.evaluation_seconds, report.result.seconds);
+      !share.empty())
+    progress.note(LogLine(share));
+  const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last());
+  const RunResult& result = report.result;
+  const std::string reason = end_reason(plan.experiment, result.outcome, metrics.last());
+  if (!reason.empty())
+    progress.note(LogLine("ended after round " + std::to_string(result.rounds) + ": " + reason));
+  // Of a run that diverged the last line says more.
+  if (!rise.empty() && result.outcome != Outcome::kDiverged) progress.note(LogLine::warning(rise));
+  if (!result.monitor.empty())
+    progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));
+  std::optional<EnergyUse> used;
+  if (energy) used = tell_energy(*energy, report.result, progress);
+  guard([&] {
+    write_results(folder.work(), plan, request, threads, report.result, metrics, used);
+    clients->finish();
+    if (!result.clients.empty()) write_text(clients_file, result.clients);
+  });
+  std::vector<const char*> missing;  // files of an earlier run
+  for (const char* name : {kEnergyFile, kClientsFile})
+    if (!fs::exists(folder.work() / name)) missing.push_back(name);
+  folder.publish();
+  report.folder = folder.target();
+  for (const char* name : missing) fs::remove(report.folder / name);
+  report.trouble = trouble_of(plan, report.result, report.folder, can_resume);
+  if (report.result.outcome != Outcome::kStopped && checkpoint.used()) checkpoint.remove();
+  return report;
+}
+
+}  // namespace gradwire

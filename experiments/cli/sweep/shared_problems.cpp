@@ -1,0 +1,98 @@
+#include "experiments/cli/sweep/shared_problems.h"
+
+#include <optional>
+
+namespace gradwire {
+namespace {
+
+template <class Files, class Read>
+auto read_once(Files& files, const std::string& key, Read read) {
+  const std::lock_guard lock(files.mutex);
+  auto& kept = files.read[key];
+  using Samples = std::remove_cvref_t<decltype(*kept)>;
+  if (kept == nullptr) kept = std::make_shared<const Samples>(read());
+  return *kept;
+}
+
+}  // namespace
+
+struct SharedProblems::Problem {
+  std::size_t runs_to_come = 0;  // guarded by the mutex of all
+
+  std::mutex mutex;  // of what follows
+  bool is_made = false;
+  ProblemSpec spec;
+  SharedSamples samples;
+  Functions functions;
+  std::optional<Smoothness> smoothness;
+};
+
+std::string SharedProblems::key_of(const Settings& run) {
+  std::string key;
+  for (const auto& [path, text] : run)
+    if (path.starts_with("problem.") || path.starts_with("clients.") || path == "seed" || path == "precision")
+      key += path + "=" + text + "\n";
+  return key;
+}
+
+std::shared_ptr<SharedProblems::Problem> SharedProblems::find(const Settings& run) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Problem>& problem = problems_[key_of(run)];
+  if (problem == nullptr) problem = std::make_shared<Problem>();
+  return problem;
+}
+
+void SharedProblems::expect(const Settings& run) {
+  const std::shared_ptr<Problem> problem = find(run);
+  const std::lock_guard lock(mutex_);
+  ++problem->runs_to_come;
+}
+
+void SharedProblems::leave(const Settings& run) {
+  const std::lock_guard lock(mutex_);
+  const auto at = problems_.find(key_of(run));
+  if (at != problems_.end() && --at->second->runs_to_come == 0) problems_.erase(at);
+}
+
+Reading SharedProblems::reading() {
+  Reading reading;
+  reading.rows = [this](std::string_view source, const std::filesystem::path& base,
+                        const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use) {
+    if (source == "synthetic") return read_source(source, base, synthetic, dim, keep, use);
+    const std::string key = std::string(source) + "\n" + base.string() + "\n" + std::to_string(dim) +
+                            (use == SampleUse::kTest ? " for tests" : "");
+    return read_once(rows_, key, [&] { return read_source(source, base, synthetic, dim, {}, use); });
+  };
+  reading.text = [this](std::string_view source, const std::filesystem::path& base, const TextReading& how) {
+    const std::string key = std::string(source) + "\n" + base.string() + "\n" +
+                            std::to_string(static_cast<int>(how.form)) + " " + std::to_string(how.context) +
+                            (how.by_role ? " by role" : "");
+    return read_once(texts_, key, [&] { return read_text(source, base, how); });
+  };
+  return reading;
+}
+
+Prepared SharedProblems::prepare(const LoadedExperiment& loaded) {
+  const std::shared_ptr<Problem> problem = find(settings_of(loaded.experiment));
+  const std::lock_guard lock(problem->mutex);
+  if (!problem->is_made) {
+    problem->spec = problem_spec(loaded.experiment);
+    problem->samples = load_samples(loaded.experiment, loaded.folder(), std::nullopt, reading());
+    problem->is_made = true;
+  }
+  Prepared p;
+  static_cast<RunPlan&>(p) = plan_on(loaded, problem->spec, problem->samples, problem->smoothness);
+  p.problem = problem->spec;
+  p.seconds = client_seconds(loaded);
+  // Made behind the plan, which checks that the samples fit the problem.
+  if (p.experiment.precision == Precision::kFp32) {
+    if (problem->functions.fp32 == nullptr)
+      problem->functions.fp32 = make_population<float>(p.problem, p.agreement, problem->samples);
+  } else if (problem->functions.fp64 == nullptr) {
+    problem->functions.fp64 = make_population<double>(p.problem, p.agreement, problem->samples);
+  }
+  p.functions = problem->functions;
+  return p;
+}
+
+}  // namespace gradwire
