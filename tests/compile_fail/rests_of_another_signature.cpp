@@ -1,5 +1,5 @@
 // error: Server::rests() must be `bool rests(ClientId client) const`
-#include "tests/hooks/method.h"
+#include "tests/compile_fail/method.h"
 
 namespace gradwire {
 struct AsynchronousParams {

@@ -1,5 +1,5 @@
 // error: commit(used) is for a client whose whole state follows from its used replies
-#include "tests/hooks/method.h"
+#include "tests/compile_fail/method.h"
 
 namespace gradwire {
 struct ReplicaParams : WholeParams {

@@ -1,5 +1,5 @@
 // error: Client lacks `void commit()`
-#include "tests/hooks/method.h"
+#include "tests/compile_fail/method.h"
 
 namespace gradwire {
 template <class Real>

@@ -1,11 +1,11 @@
-// error: Server has allotted_seconds(), rests() or work(), but facts.asynchronous is false
-#include "tests/hooks/method.h"
+// error: Server has superseded(), but facts.asynchronous is false
+#include "tests/compile_fail/method.h"
 
 namespace gradwire {
 template <class Real>
 struct Server : WholeServer<Real> {
   using WholeServer<Real>::WholeServer;
-  Downlink<Real> work(ClientId) const { return this->broadcast(); }
+  bool superseded(std::uint32_t round) const { return round + 3 < this->t; }
 };
 void all() { list<WholeClient, Server>(); }
 }  // namespace gradwire

@@ -1,5 +1,5 @@
 // error: facts.asynchronous is for methods whose clients keep no state
-#include "tests/hooks/method.h"
+#include "tests/compile_fail/method.h"
 
 namespace gradwire {
 struct AsynchronousParams : WholeParams {

@@ -2,7 +2,7 @@
 """Adds a kind of problem as docs/architecture.md says, its header and its name in the list, to a copy of the source; builds the
 copy and runs it.
 
-    run.py BUILD COMPILER      BUILD/new_kind_test holds the copy and its build
+    run.py BUILD COMPILER      BUILD/external_problem_test holds the copy and its build
 """
 import re
 import shutil
@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-work = Path(sys.argv[1]) / "new_kind_test"
+work = Path(sys.argv[1]) / "external_problem_test"
 source = work / "source"
 
 shutil.rmtree(source, ignore_errors=True)
@@ -27,6 +27,6 @@ if (included, added) != (1, 1):
 listed.write_text(text)
 for command in [["cmake", "-S", HERE, "-B", work / "build", "-G", "Ninja", f"-DGRADWIRE={source}", f"-DCMAKE_CXX_COMPILER={sys.argv[2]}", "-DGRADWIRE_TESTS=OFF",
                  "-DGRADWIRE_MARCH=baseline", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0"],
-                ["cmake", "--build", work / "build"], [work / "build/new_kind"]]:
+                ["cmake", "--build", work / "build"], [work / "build/external_problem"]]:
     if subprocess.run(command).returncode != 0:
         sys.exit(f"failed: {' '.join(str(word) for word in command)}")

@@ -1,4 +1,4 @@
 // Nothing is spoilt: this compiles.
-#include "tests/hooks/method.h"
+#include "tests/compile_fail/method.h"
 
 void all() { gradwire::list<gradwire::WholeClient, gradwire::WholeServer>(); }

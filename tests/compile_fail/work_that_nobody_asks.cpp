@@ -1,0 +1,11 @@
+// error: Server has allotted_seconds(), rests() or work(), but facts.asynchronous is false
+#include "tests/compile_fail/method.h"
+
+namespace gradwire {
+template <class Real>
+struct Server : WholeServer<Real> {
+  using WholeServer<Real>::WholeServer;
+  Downlink<Real> work(ClientId) const { return this->broadcast(); }
+};
+void all() { list<WholeClient, Server>(); }
+}  // namespace gradwire
