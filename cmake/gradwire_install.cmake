@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 set(gradwire_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradwire")
 
 install(EXPORT gradwire NAMESPACE gradwire:: DESTINATION ${gradwire_cmake_dir} FILE gradwire-targets.cmake)
-foreach(room base engine compressors algorithms rounds mpi parallel proto storage config report samples fl_client fl_server simulation plotting experiments benchmarks)
+foreach(room base engine ${rooms})
   install(DIRECTORY ${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gradwire FILES_MATCHING PATTERN "*.h")
 endforeach()
 
