@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kHeader = "round,client,name,samples,loss,accuracy\n";
 
 // Returns the whole lines of `text` for rounds before `first_round`, after the header.
-std::string client_lines_before(std::string_view text, std::uint32_t first_round) {
+std::string kept_lines(std::string_view text, std::uint32_t first_round) {
   std::string kept(kHeader);
   if (!text.starts_with(kHeader)) return kept;
   text.remove_prefix(kHeader.size());
@@ -42,7 +42,7 @@ ClientsFile::ClientsFile(const std::filesystem::path& file, ClientMetrics metric
   const bool is_old = is_there(*disk_, name_);
   if (metrics_ == ClientMetrics::kAll) {
     const Result<std::string> before = is_old && first_round > 0 ? disk_->read(name_) : std::string();
-    write_whole(*disk_, name_, client_lines_before(before ? *before : std::string(), first_round));
+    write_whole(*disk_, name_, kept_lines(before ? *before : std::string(), first_round));
   } else if (is_old) {
     throw_if_failed(disk_->remove(name_));
   }
