@@ -70,7 +70,8 @@ TEST_F(SiteRelayTest, ARefusalThatAnotherStartMayMendEndsItWithOneAlsoWhereItHas
     welcome.set_heartbeat_ms(1000);
     welcome.set_max_payload(1 << 20);
     const auto send_down = [&](const std::string& frame) {
-      ASSERT_EQ(::send(server_side, frame.data(), frame.size(), MSG_NOSIGNAL), static_cast<ssize_t>(frame.size()));
+      ASSERT_EQ(::send(server_side, frame.data(), frame.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(frame.size()));
     };
     send_down(control_frame(FrameType::kRelay, welcome));
     ASSERT_TRUE(eventually([&] { return relay.log().find("joined the server") != std::string::npos; }));

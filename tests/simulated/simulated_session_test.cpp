@@ -4,13 +4,14 @@
 // or up to rounding where a relay adds up replies.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_session_tests     a long run
 //   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, as a failure names it
+#include "tests/simulated/simulated_session.h"
+
 #include <cstdio>
 #include <deque>
 #include <gtest/gtest.h>
 
 #include "config/experiment_file.h"
 #include "tests/simulated/seeds.h"
-#include "tests/simulated/simulated_session.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire {

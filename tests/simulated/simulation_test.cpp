@@ -74,8 +74,8 @@ TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
     const std::size_t k = seed % algorithms().size();
     const End end =
         SimulatedRun(quiet.experiment(k), setting_of(seed, is_private(algorithms()[k])), seed).run();
-    ASSERT_EQ(difference(end, quiet.end(k)), "")
-        << algorithms()[k] << "again: GRADWIRE_SEED=" << seed << " build/release/tests/simulated_network_tests";
+    ASSERT_EQ(difference(end, quiet.end(k)), "") << algorithms()[k] << "again: GRADWIRE_SEED=" << seed
+                                                 << " build/release/tests/simulated_network_tests";
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
   }
