@@ -1,4 +1,4 @@
-// The list of methods: the one place to add a name.
+// The list of algorithms: the one place to add a name.
 #pragma once
 
 #include "algorithms/adiana.h"
@@ -44,12 +44,13 @@
 namespace gradwire {
 
 template <template <class> class... M>
-struct MethodList {};
+struct AlgorithmList {};
 
-using AllMethods = MethodList<Gd, CodedGd, Nesterov, Dcgd, SgdNice, FwdGrad, FedAvg, FedProx, Scaffold,
-                              FedAdagrad, FedYogi, FedAdam, ProxSkip, Diana, VrDiana, Adiana, Marina,
-                              VrMarina, PpMarina, Page, Dasha, DashaPage, DashaMvr, Cofig, Frecon, Ef14, Ef21,
-                              Ef21W, Ef21Sgd, Ef21Sgdm, Ef21Pp, Ef21Bc, Ef21Hb, Ef21P, Ef21Plus, FedNl, Asgd,
-                              DelayAdaptiveAsgd, Rennala, Ringmaster, Ringleader, MindFlayer, FedBuff>;
+using AllAlgorithms =
+    AlgorithmList<Gd, CodedGd, Nesterov, Dcgd, SgdNice, FwdGrad, FedAvg, FedProx, Scaffold, FedAdagrad,
+                  FedYogi, FedAdam, ProxSkip, Diana, VrDiana, Adiana, Marina, VrMarina, PpMarina, Page, Dasha,
+                  DashaPage, DashaMvr, Cofig, Frecon, Ef14, Ef21, Ef21W, Ef21Sgd, Ef21Sgdm, Ef21Pp, Ef21Bc,
+                  Ef21Hb, Ef21P, Ef21Plus, FedNl, Asgd, DelayAdaptiveAsgd, Rennala, Ringmaster, Ringleader,
+                  MindFlayer, FedBuff>;
 
 }  // namespace gradwire

@@ -135,7 +135,7 @@ struct DashaMvrParams : DashaCoreParams {
   }
 };
 
-// h_i, g_i and the message, for the estimate h_i⁺ of the method.
+// h_i, g_i and the message, for the estimate h_i⁺ of the algorithm.
 template <class Real>
 struct DashaClient {
   const Setup<Real>& setup;

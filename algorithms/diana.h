@@ -22,7 +22,7 @@
 
 namespace gradwire {
 
-// Parameters of every method with shifts h_i.
+// Parameters of every algorithm with shifts h_i.
 struct ShiftParams {
   StepSize step_size;
   std::optional<double> alpha;
@@ -88,7 +88,7 @@ struct DianaParams : ShiftParams {
   }
 };
 
-// h_i and the message m_i = C(v − h_i) for the gradient estimate v of the method.
+// h_i and the message m_i = C(v − h_i) for the gradient estimate v of the algorithm.
 template <class Real>
 struct ShiftClient {
   const Setup<Real>& setup;

@@ -7,7 +7,7 @@
 //
 // x^t − mean e_i = x^0 − γ Σ_s mean ∇f_i(x^s). γ is inside the memory e_i, so there are no step-size
 // schedules. Theory needs bounded gradients (O(T^{−2/3})), and with a constant step on heterogeneous data the
-// method stalls; the default is EF21's step, so that the two methods are compared at equal steps.
+// algorithm stalls; the default is EF21's step, so that the two algorithms are compared at equal steps.
 #pragma once
 
 #include "algorithms/support/ef21_core.h"

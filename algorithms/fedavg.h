@@ -5,7 +5,7 @@
 //
 // K = local_steps (or local_epochs passes), γ_l = local_step_size (theory: 1/(K L_max)), γ = step_size (1 by
 // default). local_optimizer steps otherwise along the same gradient (optimizers/optimizer.h), in the other
-// methods that end with LocalSteps, too. The mean is over those who replied, Σ_S w_i Δ_i / Σ_S w_i with
+// algorithms that end with LocalSteps, too. The mean is over those who replied, Σ_S w_i Δ_i / Σ_S w_i with
 // clients.weights w_i: the paper's ratio, not unbiased. With heterogeneous data its fixed point is not x*:
 // client drift of order γ_l K.
 #pragma once

@@ -117,7 +117,7 @@ struct MarinaServer : ModelServer<Real> {
   }
 };
 
-// The server of methods whose clients keep nothing: compressed rounds broadcast x^t and x^{t−1}.
+// The server of algorithms whose clients keep nothing: compressed rounds broadcast x^t and x^{t−1}.
 template <class Real>
 struct TwoPointServer : MarinaServer<Real> {
   using Base = MarinaServer<Real>;

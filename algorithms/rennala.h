@@ -1,4 +1,4 @@
-// Rennala SGD — Tyurin, Richtárik, arXiv:2305.12387, Method 4: a minibatch of the S gradients at x^t that
+// Rennala SGD — Tyurin, Richtárik, arXiv:2305.12387, Algorithm 4: a minibatch of the S gradients at x^t that
 // come first, whoever computes them.
 //
 //   g = ∇f_i(x; ξ)                                      client i, at the x that it was given last

@@ -6,7 +6,7 @@
 //
 // Theory: p = 1/m', m' = m/batch; γ = 1/(10 L √(1+A) (1 + ω + m'^{2/3})), L that of the single samples (as
 // the MARINA paper's experiments have it, arXiv:2102.07845), A = ω/n or, with weights, ω max w_i. A smaller p
-// gets the step of the m' with 1/m' = p. With batch = "full" the method is DIANA.
+// gets the step of the m' with 1/m' = p. With batch = "full" the algorithm is DIANA.
 //
 // The flags of a broadcast carry the round in which the server set w^t. A client keeps every x that becomes
 // w, and computes ∇f_i(w) when it first needs it.

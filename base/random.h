@@ -61,7 +61,7 @@ class Random {
   // In [0, 1), a multiple of 2^-53.
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-  // Standard normal, by Marsaglia's polar method.
+  // Standard normal, by Marsaglia's polar algorithm.
   double normal() {
     if (has_spare_) {
       has_spare_ = false;

@@ -1,4 +1,4 @@
-// Asynchronous methods on the virtual clock, in this process: everything but the gradient.
+// Asynchronous algorithms on the virtual clock, in this process: everything but the gradient.
 #include <algorithm>
 #include <cstring>
 #include <queue>

@@ -13,7 +13,7 @@
 namespace gradwire::bench {
 namespace {
 
-// Two methods, ten step sizes, so many seeds.
+// Two algorithms, ten step sizes, so many seeds.
 std::string sweep_text(std::uint32_t seeds, std::uint32_t rounds) {
   std::string text = R"(name = "bench"
 [problem]

@@ -140,7 +140,7 @@ void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
   ledger_.round = 0;
   limits.rounds = rounds;
   limits.evaluate_every = evaluate_every;
-  const Facts& facts = find_method(setup_->algorithm.name).facts;
+  const Facts& facts = find_algorithm(setup_->algorithm.name).facts;
   if (run_rounds(*server_, facts, *setup_, *transport_, ledger_, limits, hooks_) != Outcome::kFinished)
     throw std::runtime_error("a benchmark's run did not finish: its step size is too large");
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "engine/data/dataset.h"
 #include "engine/data/readers/source.h"
 #include "engine/oracle.h"
@@ -54,7 +54,7 @@ class Simulation {
   void run(std::uint32_t rounds, std::uint32_t evaluate_every);  // 0: no evaluation
   View<Real> model() const { return server_->model(); }
   const RoundRecord& last_record() const { return record_; }  // of the last evaluation
-  // Of all rounds so far, at work that threads share. REQUIRES: the method uses all replies of a round.
+  // Of all rounds so far, at work that threads share. REQUIRES: the algorithm uses all replies of a round.
   double shared_seconds() const { return shared_seconds_(); }
 
  private:

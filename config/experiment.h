@@ -42,7 +42,7 @@ struct KeySection {
   std::string path(std::string_view key) const;  // "run.rounds"
 };
 // Of a live experiment, which must outlive them, in the order of the file. [problem] is without `kind`,
-// [algorithm] without the method's own parameters.
+// [algorithm] without the algorithm's own parameters.
 std::vector<KeySection> sections_of(Experiment& experiment);
 std::vector<std::string> section_names();  // without the nameless one
 
@@ -78,7 +78,8 @@ bool survives_power(const Experiment& experiment);
 struct KeyHelp {
   std::string key, type, fallback, meaning;
 };
-// All keys but the methods' own parameters, sections together. Where kinds of problem differ, each is named.
+// All keys but the algorithms' own parameters, sections together. Where kinds of problem differ, each is
+// named.
 std::vector<KeyHelp> experiment_keys();
 
 }  // namespace gradwire

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "base/config_error.h"
 #include "base/nearest.h"
 #include "config/client_seconds.h"
@@ -72,7 +72,7 @@ void check_copies(const Experiment& e) {
 // Finds what check_algorithm() misses: it takes the first of two equal keys, and cannot name keys of other
 // sections.
 void check_parameters(Experiment& e) {
-  const std::vector<ParameterHelp>& own = find_method(e.algorithm.name).parameters;
+  const std::vector<ParameterHelp>& own = find_algorithm(e.algorithm.name).parameters;
   const std::vector<KeySection> sections = sections_of(e);
   std::vector<std::string> seen;
   for (const auto& [key, value] : e.algorithm.parameters) {
@@ -201,7 +201,8 @@ void check_seconds(const std::string& /*path*/, const std::string& seconds) {
 void check_experiment(const Experiment& experiment) {
   Experiment e = experiment;
   if (e.algorithm.name.empty())
-    throw ConfigError("algorithm.name", "required: a method, as in name = \"ef21\"; gradwire list names all");
+    throw ConfigError("algorithm.name",
+                      "required: an algorithm, as in name = \"ef21\"; gradwire list names all");
   check_values(e);
   check_problem(e.problem);
   check_partition(e);
@@ -213,7 +214,7 @@ void check_experiment(const Experiment& experiment) {
                       "\"every\" or \"auto\"");
   check_parameters(e);
   check_algorithm(algorithm_spec(e));
-  const Facts& facts = find_method(e.algorithm.name).facts;
+  const Facts& facts = find_algorithm(e.algorithm.name).facts;
   if (facts.needs_hessian && !kind_of(e.problem).has_smoothness)
     throw ConfigError("algorithm.name", e.algorithm.name + " needs Hessians in closed form, and kind " +
                                             quote(kind_name(e)) +

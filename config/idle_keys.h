@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "config/experiment_file.h"
 
 namespace gradwire {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "base/config_error.h"
 #include "compressors/scaled_entries.h"
 #include "config/idle_keys.h"
@@ -39,12 +39,12 @@ void see_activations(RunPlan& plan) {
 
 void see_overlap(RunPlan& plan) {
   const AlgorithmSpec spec = algorithm_spec(plan.experiment);
-  if (!plan.experiment.server.overlap || (find_method(spec.name).facts.shows_early &&
+  if (!plan.experiment.server.overlap || (find_algorithm(spec.name).facts.shows_early &&
                                           sends_scaled_entries(uplink_compressor(spec, plan.d, plan.n()))))
     return;
   std::string able;
-  for (const MethodInfo& method : methods())
-    if (method.facts.shows_early) able += (able.empty() ? "" : ", ") + std::string(method.facts.name);
+  for (const AlgorithmInfo& algorithm : all_algorithms())
+    if (algorithm.facts.shows_early) able += (able.empty() ? "" : ", ") + std::string(algorithm.facts.name);
   plan.warnings.push_back("server.overlap = true has no effect: clients of " + spec.name + " with " +
                           spec.compressor + " send nothing before all is computed; it is for " + able +
                           " with identity, randk, randseqk or permk");

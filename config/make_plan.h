@@ -23,7 +23,7 @@ struct ClientsData {
 // Resolves every number. Throws ExperimentError or DataError (one line).
 RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data);
 
-// The same in a later process; `resolved` is what make_plan() made of `asked`. x0 is zeros: the method's
+// The same in a later process; `resolved` is what make_plan() made of `asked`. x0 is zeros: the algorithm's
 // state replaces it. Throws ConfigError or DataError when the arguments do not fit together.
 RunPlan make_plan_again(Experiment asked, Experiment resolved, const ClientsData& data);
 

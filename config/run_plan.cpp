@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 
 namespace gradwire {
 

@@ -101,7 +101,7 @@ struct ClientsSection {
           "share of the clients asked in a round: a uniform sample of round(share n), at least 1",
           {.high = 1, .low_open = true});
     visit("weights", self.weights,
-          "of the clients in f and in the method's means: 1/n each, or by their number of samples");
+          "of the clients in f and in the algorithm's means: 1/n each, or by their number of samples");
     visit(
         "seconds", self.seconds,
         "simulations: what a request takes client i = 0, 1, ... on a virtual clock: a number, `sqrt` (the "
@@ -113,7 +113,7 @@ struct ClientsSection {
         "P; "
         "metrics.csv then has virtual seconds",
         {.or_number = true,
-         .note = "none; asynchronous methods: 1",
+         .note = "none; asynchronous algorithms: 1",
          .quiet = true,
          .place = RunIn::kMemory,
          .check = check_seconds});
@@ -123,16 +123,16 @@ struct ClientsSection {
 struct AlgorithmSection {
   std::string name;
   std::string compressor = "identity";
-  std::string step_size;    // empty: the method's default
+  std::string step_size;    // empty: the algorithm's default
   std::uint32_t batch = 0;  // 0: full gradients
-  Options parameters;       // the method's own keys, in the order of the file
+  Options parameters;       // the algorithm's own keys, in the order of the file
 
   static void fields(auto& self, auto&& visit) {
-    visit("name", self.name, "a method, see `gradwire list`", {.note = "required"});
+    visit("name", self.name, "an algorithm, see `gradwire list`", {.note = "required"});
     visit("compressor", self.compressor,
           "`NAME` or `NAME:KEY=VALUE,...`, see `gradwire list`; a count may be a share, as `1%`");
     visit("step_size", self.step_size, "`theory`, `theory*8` or a number above 0",
-          {.or_number = true, .note = "the method's", .quiet = true});
+          {.or_number = true, .note = "the algorithm's", .quiet = true});
     visit("batch", self.batch, "samples per stochastic gradient; full: all of the client's",
           {.low = 1, .words = kFull, .or_integer = true});
   }
@@ -181,7 +181,8 @@ struct RunSection {
           "each, a model.bin, a .npy or a .gwn)",
           {.note = "`zeros`; networks: `model`", .quiet = true, .check = check_x0});
     visit("monitor", self.monitor,
-          "simulations: metrics.csv has the Lyapunov function of the method's theorem and its bound, and the "
+          "simulations: metrics.csv has the Lyapunov function of the algorithm's theorem and its bound, and "
+          "the "
           "run "
           "says when it crosses the bound",
           {.quiet = true});
@@ -247,7 +248,7 @@ struct ServerSection {
           {.low = 1, .high = 19, .words = kAutoOrOff, .or_integer = true});
     visit("overlap", self.overlap,
           "over TCP: clients send what is final of a compressed gradient while they compute the rest, where "
-          "method and compressor allow it (docs/wire.md); needs zstd = \"off\"",
+          "algorithm and compressor allow it (docs/wire.md); needs zstd = \"off\"",
           {.place = RunIn::kNetwork});
     visit("mirrors", self.mirrors,
           "the server keeps a copy of each client's state, to restore clients that lost it; "
@@ -268,10 +269,11 @@ struct ServerSection {
     visit("norm_limit", self.norm_limit,
           "the largest Euclidean norm of a reply, all of its parts together; 0: none",
           {.quiet = true, .may_change = true});
-    visit("norm_action", self.norm_action,
-          "what becomes of a reply beyond norm_limit: it counts as missing, it is halved until it is within "
-          "(methods whose clients have no state that follows their replies), or it is used; the log says so",
-          {.quiet = true, .may_change = true, .idle_by = idle_if(self.norm_limit == 0, "norm_limit")});
+    visit(
+        "norm_action", self.norm_action,
+        "what becomes of a reply beyond norm_limit: it counts as missing, it is halved until it is within "
+        "(algorithms whose clients have no state that follows their replies), or it is used; the log says so",
+        {.quiet = true, .may_change = true, .idle_by = idle_if(self.norm_limit == 0, "norm_limit")});
     visit("quarantine_s", self.quarantine_s,
           "seconds that a peer which misbehaves again and again is kept out at most: from its third offence "
           "on, a second at first, then twice as long each time; 0: nobody is kept out",

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "config/experiment.h"
 #include "config/settings.h"
 #include "engine/data/sample_hash.h"

@@ -65,8 +65,8 @@ class ClientSession {
   // Stops a compute() that runs on another thread: it throws OracleStopped. REQUIRES: the session is
   // about to end.
   void stop();
-  // The same where a newer request than that has arrived and the method's clients keep no state; the session
-  // goes on.
+  // The same where a newer request than that has arrived and the algorithm's clients keep no state; the
+  // session goes on.
   void stop_if_superseded();
 
   // On this connection: the server has accepted the client; the client has sent an answer.

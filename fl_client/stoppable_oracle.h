@@ -17,8 +17,8 @@ class OracleStopped : public std::runtime_error {
   OracleStopped() : std::runtime_error("the computation was stopped") {}
 };
 
-// The user's oracle, which another thread can stop: one step of a method may ask for thousands of gradients,
-// and one gradient may take long.
+// The user's oracle, which another thread can stop: one step of an algorithm may ask for thousands of
+// gradients, and one gradient may take long.
 template <class Real>
 class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real>> {
  public:

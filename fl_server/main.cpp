@@ -236,7 +236,7 @@ int main_of(int argc, char** argv) {
       ->type_name("HOST:PORT");
   app.add_flag(
       "--aggregate", relay.aggregate,
-      "Of a relay: send the sum of the replies of its clients where the method allows it; results then "
+      "Of a relay: send the sum of the replies of its clients where the algorithm allows it; results then "
       "differ in the last bits");
   app.add_option("--give-up-after-ms", give_up_after_ms,
                  "Of a relay: end when the server was away for so long")

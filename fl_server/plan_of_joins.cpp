@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "config/make_plan.h"
 #include "config/settings.h"
 #include "proto/wire/control_frame.h"
@@ -19,7 +19,7 @@
 namespace gradwire {
 namespace {
 
-constexpr double kVectorsOfAServer = 3;  // vectors as long as the model that every method needs at least
+constexpr double kVectorsOfAServer = 3;  // vectors as long as the model that every algorithm needs at least
 
 Agreement agreement_of(const ClientTable& table) {
   Agreement agreement;

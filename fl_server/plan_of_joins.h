@@ -21,8 +21,8 @@ Status check_client(const ClientInfo& info, const Experiment& experiment);
 // REQUIRES: all clients of the table have joined. Throws ExperimentError or DataError (one line).
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table);
 
-// The same in a later process; `resolved` is the experiment of that plan, and x0 is zeros: the method's state
-// replaces it. Throws ConfigError or DataError when the arguments do not fit together.
+// The same in a later process; `resolved` is the experiment of that plan, and x0 is zeros: the algorithm's
+// state replaces it. Throws ConfigError or DataError when the arguments do not fit together.
 RunPlan plan_of_snapshot(const Experiment& asked, const Experiment& resolved, const ClientTable& table);
 
 // The Start frame, which tells the clients what was agreed.

@@ -1,4 +1,4 @@
-// What a server must know of its run to go on with it, beside the state of the method; `about` of a
+// What a server must know of its run to go on with it, beside the state of the algorithm; `about` of a
 // RunStore.
 #pragma once
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "config/experiment_file.h"
 #include "config/start_point.h"
 #include "fl_server/hub/tcp_transport.h"

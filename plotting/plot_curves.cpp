@@ -30,14 +30,14 @@ std::string short_compressor(std::string spec) {
   return spec;
 }
 
-std::string method_of(const RunKeys& keys) {
+std::string name_of(const RunKeys& keys) {
   const std::string compressor = value_of_key(keys, "algorithm.compressor");
   const std::string name = value_of_key(keys, "algorithm.name");
   return compressor.empty() || compressor == "identity" ? name : name + ", " + short_compressor(compressor);
 }
 
-bool is_of_method(std::string_view key) { return key == "algorithm.name" || key == "algorithm.compressor"; }
-// How long a run goes on, how often it is measured, and what its server does beside the method.
+bool is_of_name(std::string_view key) { return key == "algorithm.name" || key == "algorithm.compressor"; }
+// How long a run goes on, how often it is measured, and what its server does beside the algorithm.
 bool is_aside(std::string_view key) {
   return (key.starts_with("run.") && key != "run.x0") || key.starts_with("server.") ||
          key.starts_with("evaluation.");
@@ -71,7 +71,7 @@ std::string spell(const RunKeys& keys, const std::string& key, bool shorten) {
   return (dot == std::string::npos ? key : key.substr(dot + 1)) + " = " + (value.empty() ? "none" : value);
 }
 
-// The curves of one method, or all curves: by the keys that differ among them.
+// The curves of one algorithm, or all curves: by the keys that differ among them.
 class Differences {
  public:
   Differences(std::span<const RunKeys> runs, const std::vector<PlotCurve*>& curves) {
@@ -84,7 +84,7 @@ class Differences {
     std::set<std::string> seen;
     for (const RunKeys* own : keys_)
       for (const auto& [key, value] : *own) {
-        if (key == "name" || key == "seed" || is_of_method(key) || is_of_algorithm(key) != of_algorithm)
+        if (key == "name" || key == "seed" || is_of_name(key) || is_of_algorithm(key) != of_algorithm)
           continue;
         if (seen.insert(key).second && differs(key)) differ.push_back(key);
       }
@@ -155,33 +155,34 @@ void add_words(std::string& label, const RunKeys& keys, const std::vector<std::s
   for (const std::string& key : differ) label += (label.empty() ? "" : ", ") + spell(keys, key, shorten);
 }
 
-// `all_keys`: keys that change no method and no problem, too.
+// `all_keys`: keys that change no algorithm and no problem, too.
 void name_by_keys(std::vector<PlotCurve>& curves, std::span<const RunKeys> runs, bool shorten,
                   bool all_keys) {
-  std::map<std::string, std::vector<PlotCurve*>> by_method;
+  std::map<std::string, std::vector<PlotCurve*>> by_name;
   std::vector<PlotCurve*> all;
   for (PlotCurve& curve : curves) {
-    by_method[method_of(runs[curve.runs.front()])].push_back(&curve);
+    by_name[name_of(runs[curve.runs.front()])].push_back(&curve);
     all.push_back(&curve);
     curve.label.clear();
   }
   const auto few = [](const Differences& of, std::vector<std::string> keys) {
     return keys.size() <= kMostKeys ? keys : of.enough(keys);
   };
-  // What is solved, and how it is shared, is compared among all curves; step sizes among those of one method.
+  // What is solved, and how it is shared, is compared among all curves; step sizes among those of one
+  // algorithm.
   const Differences whole(runs, all);
   std::vector<std::string> differ = whole.keys(false);
   if (!all_keys) std::erase_if(differ, is_aside);
   const std::vector<std::string> setting = few(whole, differ);
-  for (const auto& [method, own] : by_method) {
+  for (const auto& [name, own] : by_name) {
     const Differences among(runs, own);
     const std::vector<std::string> parameters = few(among, among.keys(true));
     for (PlotCurve* curve : own) {
       const RunKeys& keys = runs[curve->runs.front()];
       add_words(curve->label, keys, parameters, shorten);
       add_words(curve->label, keys, setting, shorten);
-      const bool says_it = by_method.size() == 1 && own.size() > 1 && !curve->label.empty();
-      if (!says_it) curve->label = method + (curve->label.empty() ? "" : ", ") + curve->label;
+      const bool says_it = by_name.size() == 1 && own.size() > 1 && !curve->label.empty();
+      if (!says_it) curve->label = name + (curve->label.empty() ? "" : ", ") + curve->label;
     }
   }
 }

@@ -16,8 +16,8 @@ struct PlotCurve {
 };
 
 // Runs whose configurations differ in the seed, and in the name that goes with it, become one curve; runs
-// that repeat a seed do not. A label is the method and its compressor, and the keys in which the curves
-// differ beside; a method that all curves share is left out where such keys tell them apart. Curves that
+// that repeat a seed do not. A label is the algorithm and its compressor, and the keys in which the curves
+// differ beside; an algorithm that all curves share is left out where such keys tell them apart. Curves that
 // nothing tells apart have the names of their runs, or else their folders. Keys that are `aside` neither tell
 // curves apart nor stand in labels.
 std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs, std::span<const std::string> aside = {});

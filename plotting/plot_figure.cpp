@@ -197,7 +197,8 @@ std::string note_of(std::size_t fewest, std::size_t most, Band band) {
 }
 
 // Keys that differ, but have one value for each value of `by`, itself among them: what goes with a data set,
-// as its number of features, or with a method, as its parameters. A key that a run does not have is empty.
+// as its number of features, or with an algorithm, as its parameters. A key that a run does not have is
+// empty.
 std::vector<std::string> follow(std::span<const PlotRun> runs, const std::string& by) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> values;  // by key and value of `by`
   std::map<std::string, std::set<std::string>> all;

@@ -1,4 +1,4 @@
-// No rounds: every client works under a ticket of its own, and the method takes in each reply as it comes.
+// No rounds: every client works under a ticket of its own, and the algorithm takes in each reply as it comes.
 // One reply counts as a round; so does a computation that is cut, whose reply is nothing.
 #include <algorithm>
 #include <cmath>
@@ -391,7 +391,7 @@ class AsyncDriver final : public Driver<Real> {
   std::vector<double> given_;   // by client: when it was asked last
   std::vector<double> cut_at_;  // by client: when its work is cut; kNever: it is not
   Payload<Real> nothing_;       // the reply of work that is cut
-  // Until x moves on: their answers were not finite, or the method has no work for them.
+  // Until x moves on: their answers were not finite, or the algorithm has no work for them.
   std::vector<ClientId> resting_, woken_;
   std::vector<std::uint32_t> failures_;  // by client: such answers, one after the other
   std::vector<std::uint32_t> misses_;    // by client: how often it was late, one time after the other

@@ -1,5 +1,5 @@
 // What the drivers of a run share: rounds, evaluations, commits. A driver decides whom to ask, and when the
-// method takes in the replies; the Exchange does the asking.
+// algorithm takes in the replies; the Exchange does the asking.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ class Driver {
   // have_ by place in asked_, or, where all answered a round at once, in at_once_ alone. A client whose
   // answer is not finite counts as missing. False: the others are too few.
   bool collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k);
-  // The method takes in the replies (ascending clients), and they are durable before anybody is told.
+  // The algorithm takes in the replies (ascending clients), and they are durable before anybody is told.
   void commit(Replies<Real> replies, std::span<const Frame> frames);
   // How long to wait for what is asked now.
   Waiting new_waiting() {
@@ -119,10 +119,10 @@ class Driver {
   Totals committed_totals_;          // of the rounds before the one in progress
 };
 
-// One ticket for a whole cohort; the method takes in all replies of a round at once, ascending clients.
+// One ticket for a whole cohort; the algorithm takes in all replies of a round at once, ascending clients.
 template <class Real>
 Outcome run_synchronous(const RunOf<Real>& run);
-// A ticket for each client; the method takes in each reply as it comes, and its client is given x at once.
+// A ticket for each client; the algorithm takes in each reply as it comes, and its client is given x at once.
 template <class Real>
 Outcome run_asynchronous(const RunOf<Real>& run);
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "base/value.h"
 #include "rounds/evaluation.h"
 
@@ -90,7 +90,8 @@ const Downlink<Real>* Exchange<Real>::state_for(ClientId client, Answer lacks) {
         " lost its state, and the server has no copy of it; bring the client back "
         "with its --state. If it has it, the server's folder has lost rounds that the client knows of: if it "
         "was restored from an older copy, restore a newer one; else start from round 0 (--no-resume), with "
-        "server.mirrors = true where the method can have mirrors, else with server.durability = \"power\"");
+        "server.mirrors = true where the algorithm can have mirrors, else with server.durability = "
+        "\"power\"");
   note(about(client, " lost its state and is given it back"));
   resyncs_.push_back(*resync);
   return &resyncs_.back();

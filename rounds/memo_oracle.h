@@ -15,8 +15,9 @@ struct Evaluated {
   Real loss = 0;
 };
 
-// An oracle around the user's: counts the method's per-sample gradients, and remembers the last full gradient
-// that an evaluation computed, so that a gradient the method needs at that very point is not computed twice.
+// An oracle around the user's: counts the algorithm's per-sample gradients, and remembers the last full
+// gradient that an evaluation computed, so that a gradient the algorithm needs at that very point is not
+// computed twice.
 template <class Real>
 class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
  public:

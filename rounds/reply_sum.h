@@ -1,5 +1,5 @@
-// The sum of the replies of several clients to one request, as apply() of a method that adds_replies takes it
-// in their place.
+// The sum of the replies of several clients to one request, as apply() of an algorithm that adds_replies
+// takes it in their place.
 #pragma once
 
 #include <array>

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "base/log.h"
 #include "rounds/ledger.h"
 #include "rounds/norm_limit.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "rounds/memo_oracle.h"
 
 namespace gradwire {
@@ -70,7 +70,7 @@ class ClientRuntime {
   void lacked_state(std::uint64_t ticket);
   // Gives the state back. A proposal that is not settled is lost.
   void swap_out(const KeptState<Real>* kept);
-  // Becomes the runtime of another client, as if made anew. REQUIRES: the method keeps no client state.
+  // Becomes the runtime of another client, as if made anew. REQUIRES: the algorithm keeps no client state.
   void rebind(ClientId client, Oracle<Real>& oracle);
   std::uint64_t committed() const { return committed_; }  // ticket of the last reply that became permanent
 

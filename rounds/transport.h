@@ -50,8 +50,8 @@ class Crowd {
     const ServerHalf<Real>& server;            // that takes in the answers; is only read
   };
   struct Answers {
-    // By place in `asked`; they live until the next ask(). Where the method takes sums, replies of a leaf may
-    // be added to the first of them; then those that were added have empty parts.
+    // By place in `asked`; they live until the next ask(). Where the algorithm takes sums, replies of a leaf
+    // may be added to the first of them; then those that were added have empty parts.
     Replies<Real> replies;
     std::span<const ClientId> others;  // ascending: their answer is none, or one that the server refuses
     // Of all but the others: what the replies counted for before they were added up, and the encoded sizes of

@@ -55,7 +55,7 @@ class Waiting {
 
   // What to do when it does not go on; `usual`: where the clock is no virtual one.
   static std::string advice(double now, const std::string& usual) {
-    return std::isinf(now) ? "let no request take for ever, or take a method that stops or cuts such work"
+    return std::isinf(now) ? "let no request take for ever, or take an algorithm that stops or cuts such work"
                            : usual;
   }
 

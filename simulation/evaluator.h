@@ -15,8 +15,8 @@ namespace gradwire {
 template <class Real>
 class Evaluator {
  public:
-  // Of the clients `mine`. Remembers their gradients, for methods that need them at the same point, if those
-  // take at most `memory_bytes`. `oracles`: one for each thread of the pool; all must outlive this.
+  // Of the clients `mine`. Remembers their gradients, for algorithms that need them at the same point, if
+  // those take at most `memory_bytes`. `oracles`: one for each thread of the pool; all must outlive this.
   Evaluator(ClientRange mine, ThreadPool& pool, std::vector<MovableOracle<Real>*> oracles,
             std::size_t memory_bytes);
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "engine/population.h"
 #include "proto/wire/codec.h"
 #include "rounds/evaluation.h"

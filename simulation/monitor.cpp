@@ -122,7 +122,7 @@ std::string Monitor<Real>::verdict() const {
     return text + "; algorithm.step_size = " + short_text(of.step) + " is above the theorem's " +
            short_text(of.theory_step) + ": take step_size = \"theory\"";
   if (of.lyapunov.is_mean)
-    return text + "; the theorem bounds the mean over the method's random draws: look at several seeds";
+    return text + "; the theorem bounds the mean over the algorithm's random draws: look at several seeds";
   return of.theory_step == 0
              ? text
              : text + "; the step is the theorem's, so a constant of the problem is wrong, or the program is";

@@ -1,4 +1,4 @@
-// Watches a run against the theorem of its method: run.monitor.
+// Watches a run against the theorem of its algorithm: run.monitor.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "engine/population.h"
 #include "rounds/round_loop.h"
 

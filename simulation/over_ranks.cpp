@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "base/state.h"
 #include "config/run_plan.h"
 #include "mpi/rank_group.h"
@@ -50,9 +50,9 @@ void check_for_ranks(const Prepared& prepared) {
     refuse("server.norm_limit is looked at by one process; leave it out, or start it once");
   if (!e.clients.seconds.empty())
     refuse("clients.seconds are virtual, and one process has their clock; leave it out, or start it once");
-  const MethodInfo& method = find_method(e.algorithm.name);
-  const std::string name(method.facts.name);
-  if (method.facts.asynchronous)
+  const AlgorithmInfo& algorithm = find_algorithm(e.algorithm.name);
+  const std::string name(algorithm.facts.name);
+  if (algorithm.facts.asynchronous)
     refuse(name + " takes one reply at a time, in the order of one clock; start it once, with --threads N");
   if (name == "ef21_plus")
     refuse(name +

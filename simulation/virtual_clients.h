@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "engine/population.h"
 #include "mpi/rank_group.h"
 #include "rounds/evaluation.h"
@@ -21,8 +21,8 @@ namespace gradwire {
 
 struct VirtualClientsOptions {
   unsigned threads = 1;
-  // The gradients of an evaluation are remembered, for methods that need them at the same point, if those of
-  // all clients take no more.
+  // The gradients of an evaluation are remembered, for algorithms that need them at the same point, if those
+  // of all clients take no more.
   std::size_t evaluation_bytes = std::size_t{256} << 20;
 };
 
@@ -36,7 +36,7 @@ struct RankSeat {
 template <class Real>
 class VirtualClients final : public Transport<Real>, public Crowd<Real> {
  public:
-  // REQUIRES: one function per client; the method is synchronous, and uses all replies of each round
+  // REQUIRES: one function per client; the algorithm is synchronous, and uses all replies of each round
   // (ServerHalf::may_refuse() is false, the quorum is 1).
   VirtualClients(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
                  const VirtualClientsOptions& options, RankSeat<Real> seat = {});

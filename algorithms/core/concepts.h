@@ -1,6 +1,6 @@
-// What the halves of a method must have, checked where a method is listed or made: a hook that is missing,
-// misspelt or of another signature gives one compile error, instead of a client that starts again from
-// nothing.
+// What the halves of an algorithm must have, checked where an algorithm is listed or made: a hook that is
+// missing, misspelt or of another signature gives one compile error, instead of a client that starts again
+// from nothing.
 #pragma once
 
 #include <concepts>
@@ -79,9 +79,9 @@ struct AnyVisitor {
   void operator()(T&&) const {}
 };
 
-template <class Half, class Method, class Real>
+template <class Half, class Algorithm, class Real>
 consteval bool is_half() {
-  static_assert(std::constructible_from<Half, const Setup<Real>&, const typename Method::Params&>,
+  static_assert(std::constructible_from<Half, const Setup<Real>&, const typename Algorithm::Params&>,
                 "a half lacks its constructor from (const Setup<Real>&, const Params&)");
   static_assert(
       requires(Half & half, const Half& saved) {
@@ -92,13 +92,13 @@ consteval bool is_half() {
   return true;
 }
 
-template <class Method, class Real>
+template <class Algorithm, class Real>
 consteval bool is_client() {
-  using Client = typename Method::Client;
-  constexpr ClientState state = Method::Params::facts.client_state;
+  using Client = typename Algorithm::Client;
+  constexpr ClientState state = Algorithm::Params::facts.client_state;
   static_assert(
-      !Method::Params::facts.asynchronous || state == ClientState::kNone,
-      "facts.asynchronous is for methods whose clients keep no state: nobody could give it back to a "
+      !Algorithm::Params::facts.asynchronous || state == ClientState::kNone,
+      "facts.asynchronous is for algorithms whose clients keep no state: nobody could give it back to a "
       "client that is given new work");
   static_assert(
       requires(Client c, const Downlink<Real>& down, const ClientContext<Real>& context) {
@@ -130,10 +130,10 @@ consteval bool is_client() {
   return true;
 }
 
-template <class Method, class Real>
+template <class Algorithm, class Real>
 consteval bool is_server() {
-  using Server = typename Method::Server;
-  constexpr Facts facts = Method::Params::facts;
+  using Server = typename Algorithm::Server;
+  constexpr Facts facts = Algorithm::Params::facts;
   static_assert(
       requires(const Server s) {
         { s.broadcast() } -> std::same_as<Downlink<Real>>;
@@ -209,11 +209,11 @@ consteval bool is_server() {
   return true;
 }
 
-template <class Method, class Real>
-consteval bool is_method() {
-  return is_half<typename Method::Client, Method, Real>() &&
-         is_half<typename Method::Server, Method, Real>() && is_client<Method, Real>() &&
-         is_server<Method, Real>();
+template <class Algorithm, class Real>
+consteval bool is_algorithm() {
+  return is_half<typename Algorithm::Client, Algorithm, Real>() &&
+         is_half<typename Algorithm::Server, Algorithm, Real>() && is_client<Algorithm, Real>() &&
+         is_server<Algorithm, Real>();
 }
 
 }  // namespace gradwire

@@ -1,4 +1,5 @@
-// What the halves of a method are given: the constants of one run, and for a client all that it may touch.
+// What the halves of an algorithm are given: the constants of one run, and for a client all that it may
+// touch.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ void for_ranges_serial(std::size_t size, const std::function<void(std::size_t, s
 inline constexpr std::size_t kRangeReals = 16 * 1024;
 
 template <class Real>
-struct UserMethod;  // halves.h
+struct CustomAlgorithm;  // halves.h
 
 // Constants of one run; halves hold it by shared_ptr<const Setup>.
 template <class Real>
@@ -33,13 +34,14 @@ struct Setup {
   AlgorithmSpec algorithm;  // resolved
   Compressor compressor;    // of the uplink, for dimension d
   std::vector<double>
-      weights;    // of the clients in f and in the method's means, shape (n), sum 1; empty: 1/n each
+      weights;    // of the clients in f and in the algorithm's means, shape (n), sum 1; empty: 1/n each
   Copies copies;  // of the parts of the data, as clients hold them
   bool counts_correct = true;  // evaluations count test samples that are classified correctly
   bool keep_mirrors = false;   // the server can restore any client's mirrored state (n vectors of length d)
   ForRanges ranges = for_ranges_serial;
-  std::shared_ptr<Group<Real>> group;                   // null: all clients answer to this process
-  std::shared_ptr<const UserMethod<Real>> user_method;  // null: algorithm.name is one of methods()
+  std::shared_ptr<Group<Real>> group;  // null: all clients answer to this process
+  std::shared_ptr<const CustomAlgorithm<Real>>
+      custom_algorithm;  // null: algorithm.name is one of all_algorithms()
 
   Real weight(ClientId i) const { return weights.empty() ? Real(1) / Real(n) : Real(weights[i]); }
   // The clients that answer to this process.
@@ -69,7 +71,8 @@ struct ClientContext {
   Oracle<Real>& oracle;
   const Compressor& compressor;
   Scratch<Real>& scratch;
-  std::uint32_t draw = 0;  // draw_number() of the request: an asynchronous method draws with it in place of t
+  std::uint32_t draw =
+      0;  // draw_number() of the request: an asynchronous algorithm draws with it in place of t
   EarlyValues<Real>* early = nullptr;  // null: nobody wants to know
 
   // The key of the random stream for part `part` of the message of round t.

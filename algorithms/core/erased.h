@@ -1,4 +1,4 @@
-// Erases the halves of a method behind ClientHalf and ServerHalf.
+// Erases the halves of an algorithm behind ClientHalf and ServerHalf.
 #pragma once
 
 #include <cstring>
@@ -96,31 +96,32 @@ class StateSwapper {
   KeptState<Real> kept_;
 };
 
-// How many vectors of length d a message has: one, unless the method says otherwise. A half whose messages
+// How many vectors of length d a message has: one, unless the algorithm says otherwise. A half whose messages
 // differ more has an accepts() of its own.
-template <class Method>
+template <class Algorithm>
 constexpr std::size_t parts_down() {
-  if constexpr (requires { Method::kPartsDown; }) return Method::kPartsDown;
+  if constexpr (requires { Algorithm::kPartsDown; }) return Algorithm::kPartsDown;
   return 1;
 }
-template <class Method>
+template <class Algorithm>
 constexpr std::size_t parts_up() {
-  if constexpr (requires { Method::kPartsUp; }) return Method::kPartsUp;
+  if constexpr (requires { Algorithm::kPartsUp; }) return Algorithm::kPartsUp;
   return 1;
 }
 
-template <class Method, class Real>
+template <class Algorithm, class Real>
 class ErasedClient final : public ClientHalf<Real> {
  public:
   explicit ErasedClient(std::shared_ptr<const Setup<Real>> setup)
-      : setup_(std::move(setup)), half_(*setup_, parse_params<typename Method::Params>(setup_->algorithm)) {}
+      : setup_(std::move(setup)),
+        half_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
 
   bool accepts(const Downlink<Real>& down, bool is_resync) const override {
     if constexpr (requires { half_.accepts(down, is_resync); }) {
       return half_.accepts(down, is_resync);
     } else {
       const std::size_t count = down.parts.size();
-      return (is_resync ? count <= 1 : count == parts_down<Method>()) && all_dense(down.parts, setup_->d);
+      return (is_resync ? count <= 1 : count == parts_down<Algorithm>()) && all_dense(down.parts, setup_->d);
     }
   }
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
@@ -141,27 +142,28 @@ class ErasedClient final : public ClientHalf<Real> {
   bool load(std::string_view bytes) override { return load_state(half_, bytes); }
   StateShape state_shape() const override {
     StateCounter<Real> counter;
-    Method::Client::fields(half_, counter);
+    Algorithm::Client::fields(half_, counter);
     return counter.shape();
   }
   void swap_state(KeptState<Real> kept) override {
     StateSwapper<Real> swapper(kept);
-    Method::Client::fields(half_, swapper);
+    Algorithm::Client::fields(half_, swapper);
   }
 
  private:
-  static_assert(is_method<Method, Real>());
-  static constexpr bool kFollowsReplies = CommitsReplies<typename Method::Client, Real>;
+  static_assert(is_algorithm<Algorithm, Real>());
+  static constexpr bool kFollowsReplies = CommitsReplies<typename Algorithm::Client, Real>;
 
   std::shared_ptr<const Setup<Real>> setup_;
-  typename Method::Client half_;
+  typename Algorithm::Client half_;
 };
 
-template <class Method, class Real>
+template <class Algorithm, class Real>
 class ErasedServer final : public ServerHalf<Real> {
  public:
   explicit ErasedServer(std::shared_ptr<const Setup<Real>> setup)
-      : setup_(std::move(setup)), half_(*setup_, parse_params<typename Method::Params>(setup_->algorithm)) {}
+      : setup_(std::move(setup)),
+        half_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
 
   void cohort(std::vector<ClientId>& out) const override {
     if constexpr (requires { half_.cohort(out); }) {
@@ -175,7 +177,7 @@ class ErasedServer final : public ServerHalf<Real> {
     if constexpr (requires { half_.accepts(up); }) {
       return half_.accepts(up);
     } else {
-      return up.parts.size() == parts_up<Method>() && all_of_length(up.parts, setup_->d);
+      return up.parts.size() == parts_up<Algorithm>() && all_of_length(up.parts, setup_->d);
     }
   }
   bool apply(Replies<Real> uplinks) override {
@@ -187,10 +189,10 @@ class ErasedServer final : public ServerHalf<Real> {
     }
   }
   bool may_refuse() const override {
-    if constexpr (HasMayRefuse<typename Method::Server>) {
+    if constexpr (HasMayRefuse<typename Algorithm::Server>) {
       return half_.may_refuse();
     } else {
-      return !std::is_void_v<decltype(std::declval<typename Method::Server&>().apply(Replies<Real>()))>;
+      return !std::is_void_v<decltype(std::declval<typename Algorithm::Server&>().apply(Replies<Real>()))>;
     }
   }
   bool superseded(std::uint32_t round) const override {
@@ -223,7 +225,7 @@ class ErasedServer final : public ServerHalf<Real> {
   }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
     // Nobody else knows the private part of the lost state.
-    if (lacks == Answer::kNeedsState && has(Method::Params::facts.client_state, ClientState::kPrivate))
+    if (lacks == Answer::kNeedsState && has(Algorithm::Params::facts.client_state, ClientState::kPrivate))
       return std::nullopt;
     if constexpr (requires { half_.resync(client, lacks); }) {
       return half_.resync(client, lacks);
@@ -242,7 +244,7 @@ class ErasedServer final : public ServerHalf<Real> {
   std::string save() const override { return save_state(half_); }
   void save_in_place(Pieces& to) const override {
     InPlaceSaver saver(to);
-    Method::Server::fields(half_, saver);
+    Algorithm::Server::fields(half_, saver);
   }
   bool load(std::string_view bytes) override {
     if (!load_state(half_, bytes)) return false;
@@ -252,29 +254,30 @@ class ErasedServer final : public ServerHalf<Real> {
 
  private:
   std::shared_ptr<const Setup<Real>> setup_;
-  typename Method::Server half_;
+  typename Algorithm::Server half_;
 };
 
-// Makes a method from a struct that is not in all.h, for Setup::user_method.
-template <class Method, class Real>
-std::shared_ptr<const UserMethod<Real>> user_method() {
-  using Params = typename Method::Params;
-  auto method = std::make_shared<UserMethod<Real>>();
-  method->facts = Params::facts;
-  method->resolve = [](const AlgorithmSpec& spec, const Theory& theory, std::vector<std::string>& warnings) {
+// Makes an algorithm from a struct that is not in all.h, for Setup::custom_algorithm.
+template <class Algorithm, class Real>
+std::shared_ptr<const CustomAlgorithm<Real>> custom_algorithm() {
+  using Params = typename Algorithm::Params;
+  auto algorithm = std::make_shared<CustomAlgorithm<Real>>();
+  algorithm->facts = Params::facts;
+  algorithm->resolve = [](const AlgorithmSpec& spec, const Theory& theory,
+                          std::vector<std::string>& warnings) {
     Params params = parse_params<Params>(spec);
     params.resolve(theory, warnings);
     AlgorithmSpec resolved = spec;
     store_params(params, resolved);
     return resolved;
   };
-  method->make_server = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ServerHalf<Real>> {
-    return std::make_unique<ErasedServer<Method, Real>>(std::move(setup));
+  algorithm->make_server = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ServerHalf<Real>> {
+    return std::make_unique<ErasedServer<Algorithm, Real>>(std::move(setup));
   };
-  method->make_client = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ClientHalf<Real>> {
-    return std::make_unique<ErasedClient<Method, Real>>(std::move(setup));
+  algorithm->make_client = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ClientHalf<Real>> {
+    return std::make_unique<ErasedClient<Algorithm, Real>>(std::move(setup));
   };
-  return method;
+  return algorithm;
 }
 
 }  // namespace gradwire

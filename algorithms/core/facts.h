@@ -1,4 +1,4 @@
-// The facts that a loop, a tool or a table asks a method for.
+// The facts that a loop, a tool or a table asks an algorithm for.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ constexpr bool has(ClientState set, ClientState kind) {
   return (static_cast<std::uint8_t>(set) & static_cast<std::uint8_t>(kind)) != 0;
 }
 
-// Which compressors a method's theory is about.
+// Which compressors an algorithm's theory is about.
 enum class Takes : std::uint8_t { kIdentity, kUnbiased, kContractive, kEither };
 
 struct Facts {
@@ -40,7 +40,7 @@ struct Facts {
   bool theory_knows_quorum = false;    // its step size also holds where the slowest are missing
   std::uint32_t flag_bits_up = 0;      // bits of each reply besides its payloads
   // With equal weights, the server half needs only the sum of each part over the replies of a round, and
-  // their number: any of the replies may arrive as one sum and empty parts (takes_sums() of methods.h).
+  // their number: any of the replies may arrive as one sum and empty parts (takes_sums() of algorithms.h).
   bool adds_replies = false;
   bool needs_hessian = false;  // oracles must have Hessians; clients compress their upper triangle
   // Clients say what is final of a reply while they compute the rest, where the compressor lets them

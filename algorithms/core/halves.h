@@ -1,4 +1,4 @@
-// The two halves of a method, erased behind one abstract class each, so that loops, transports and
+// The two halves of an algorithm, erased behind one abstract class each, so that loops, transports and
 // persistence are ordinary .cpp files.
 #pragma once
 
@@ -47,7 +47,7 @@ class ClientHalf {
   virtual bool follows_replies() const = 0;
   virtual void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) = 0;
   virtual std::string save() const = 0;
-  virtual bool load(std::string_view bytes) = 0;  // false: not a saved state of this method
+  virtual bool load(std::string_view bytes) = 0;  // false: not a saved state of this algorithm
   // Exchanges the permanent state with `kept`, without copying vectors. A half may so take the place of
   // another one between two calls of reply() whose proposals are settled.
   virtual StateShape state_shape() const = 0;
@@ -64,7 +64,7 @@ class ServerHalf {
   virtual bool accepts(const Reply<Real>& uplink) const = 0;
   virtual bool apply(Replies<Real> uplinks) = 0;  // ascending clients; false: not used
   virtual bool may_refuse() const = 0;            // whether apply() ever returns false
-  // Of asynchronous methods: whether work at x of `round` is of no use any more, so that it is stopped.
+  // Of asynchronous algorithms: whether work at x of `round` is of no use any more, so that it is stopped.
   virtual bool superseded(std::uint32_t round) const = 0;
   // The same: how long this client may compute before its work is cut, and apply() gets a reply with nothing
   // in it; infinity: as long as it takes. And whether there is no work for it until x moves on.
@@ -81,11 +81,11 @@ class ServerHalf {
   virtual bool load(std::string_view bytes) = 0;
 };
 
-// A method that is not one of methods(), but comes from a program outside this tree. user_method() of
-// algorithms/core/erased.h makes it from a struct like those that all.h lists. It runs wherever the
-// program itself has both ends.
+// An algorithm that is not one of all_algorithms(), but comes from a program outside this tree.
+// custom_algorithm() of algorithms/core/erased.h makes it from a struct like those that all.h lists. It runs
+// wherever the program itself has both ends.
 template <class Real>
-struct UserMethod {
+struct CustomAlgorithm {
   Facts facts;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, std::vector<std::string>& warnings)>
       resolve;

@@ -1,5 +1,5 @@
-// The Lyapunov function of a method's theorem, as a weighted sum of what methods have in common, so that a
-// run can be watched against its bound.
+// The Lyapunov function of an algorithm's theorem, as a weighted sum of what algorithms have in common, so
+// that a run can be watched against its bound.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ struct Lyapunov {
   // Whether g^t and s_i^t are those that the round from x^t to x^{t+1} makes, or those that it begins with.
   bool of_round = false;
   double rate = 1, floor = 0;
-  bool is_mean = true;  // the theorem bounds the mean over the method's random draws, not each run
+  bool is_mean = true;  // the theorem bounds the mean over the algorithm's random draws, not each run
 
   bool needs_f_star() const { return gap > 0 && rate < 1; }
   bool needs_optimum() const { return distance > 0 || floor > 0 || (shifts > 0 && y == Shifted::kToOptimum); }

@@ -1,4 +1,4 @@
-// What passes between the two halves of a method.
+// What passes between the two halves of an algorithm.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ struct ClientRange {
   std::uint32_t size() const { return end - first; }
 };
 
-// Keys the random draws of one request, the same at both ends. A synchronous method draws once per round; an
-// asynchronous one may ask a client twice at the same x, so its draws follow the ticket.
+// Keys the random draws of one request, the same at both ends. A synchronous algorithm draws once per round;
+// an asynchronous one may ask a client twice at the same x, so its draws follow the ticket.
 inline std::uint32_t draw_number(bool asynchronous, std::uint32_t round, std::uint64_t ticket) {
   if (!asynchronous) return round;
   constexpr std::uint32_t kSpread = 0x9E3779B1;  // tickets of a restarted server differ in their upper half
@@ -31,7 +31,8 @@ inline std::uint32_t draw_number(bool asynchronous, std::uint32_t round, std::ui
 
 inline constexpr std::size_t kMaxParts = 4;
 
-// The payloads of one message, in the order that the method's header gives; inline, so no message allocates.
+// The payloads of one message, in the order that the algorithm's header gives; inline, so no message
+// allocates.
 template <class Real>
 class Parts {
  public:
@@ -68,8 +69,8 @@ Parts<Real> nothing_like(std::span<const Payload<Real>> parts) {
 // that half's next apply.
 template <class Real>
 struct Downlink {
-  std::uint32_t round = 0;  // the method's own version of x
-  std::uint32_t flags = 0;  // the method's own
+  std::uint32_t round = 0;  // the algorithm's own version of x
+  std::uint32_t flags = 0;  // the algorithm's own
   Parts<Real> parts;
 };
 
@@ -110,7 +111,7 @@ template <class Real>
 using Replies = std::span<const Reply<Real>>;
 
 // kEvaluate asks for f_i, grad f_i (part 0 of the answer, dense) and counts at part 0 of the body, outside
-// the method; kMeasure for the same without the gradient; kGoodbye commits and ends, without an answer.
+// the algorithm; kMeasure for the same without the gradient; kGoodbye commits and ends, without an answer.
 enum class Request : std::uint8_t { kRound = 0, kEvaluate = 1, kGoodbye = 2, kMeasure = 3 };
 inline bool is_evaluation(Request request) {
   return request == Request::kEvaluate || request == Request::kMeasure;

@@ -1,4 +1,4 @@
-// From an AlgorithmSpec's texts to a method's Params and back, by the method's list of fields.
+// From an AlgorithmSpec's texts to an algorithm's Params and back, by the algorithm's list of fields.
 #pragma once
 
 #include <span>

@@ -97,7 +97,7 @@ void Assumptions::at_most(std::string_view name, double value, double most, std:
   if (from_theory_)
     throw ConfigError("algorithm." + key, what + ", which the theorem behind the step size excludes; leave " +
                                               key + " to theory, or give step_size a number");
-  warnings_.push_back(method_ + ": " + what + "; no theorem covers this run");
+  warnings_.push_back(algorithm_ + ": " + what + "; no theorem covers this run");
 }
 
 void Assumptions::convexity(std::string_view name, double mu) const {

@@ -1,4 +1,5 @@
-// Parameters of a method: one list of fields serves parsing, defaults, --help, and the resolved experiment.
+// Parameters of an algorithm: one list of fields serves parsing, defaults, --help, and the resolved
+// experiment.
 #pragma once
 
 #include <array>
@@ -107,8 +108,8 @@ void check_positive(double value, std::string_view name);
 // error (ConfigError) when the step size comes from theory, and a warning when it is a number.
 class Assumptions {
  public:
-  Assumptions(std::string_view method, const StepSize& step, const Theory& theory, Warnings& warnings)
-      : method_(method), from_theory_(!step.value), theory_(theory), warnings_(warnings) {}
+  Assumptions(std::string_view algorithm, const StepSize& step, const Theory& theory, Warnings& warnings)
+      : algorithm_(algorithm), from_theory_(!step.value), theory_(theory), warnings_(warnings) {}
 
   // `formula` spells `most` out: "alpha = 0.5 is above 1/(1 + omega) = 0.2".
   void at_most(std::string_view name, double value, double most, std::string_view formula) const;
@@ -116,7 +117,7 @@ class Assumptions {
   void convexity(std::string_view name, double mu) const;
 
  private:
-  std::string method_;
+  std::string algorithm_;
   bool from_theory_;
   const Theory& theory_;
   Warnings& warnings_;

@@ -14,13 +14,13 @@
 
 namespace gradwire {
 
-// Parameters that belong to one method, e.g. {"p", "0.1"}; values are spelled as in the file.
+// Parameters that belong to one algorithm, e.g. {"p", "0.1"}; values are spelled as in the file.
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 struct AlgorithmSpec {
   std::string name;
   std::string compressor = "identity";
-  std::string step_size;     // empty: the method's default; "theory"; "theory*8"; a number
+  std::string step_size;     // empty: the algorithm's default; "theory"; "theory*8"; a number
   std::uint32_t batch = 0;   // samples per stochastic gradient; 0: full gradients
   double participation = 1;  // share of the clients asked per round
   Options parameters;

@@ -1,4 +1,4 @@
-// The few operations on d-vectors that methods are written in.
+// The few operations on d-vectors that algorithms are written in.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ Replies<Real> of_clients(Replies<Real> replies, ClientRange range) {
 
 // out += scale * sum_i weight(i) decode(parts of client i), of the parts from `first` to before last(reply),
 // split by coordinate range. Dense summands are added along a tree (tree_sum.h), and their sum to `out`; then
-// the others in the order of clients. Methods sum replies by this function; the functions below only choose
-// the parts and the weights.
+// the others in the order of clients. Algorithms sum replies by this function; the functions below only
+// choose the parts and the weights.
 template <class Real>
 void add_parts_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t first, auto&& last, Real scale,
                   auto&& weight, Vec<Real>& out) {

@@ -3,8 +3,8 @@
 //
 //   g ← g min(1, c/‖g‖)   (c = clip_norm > 0),   y ← (1 − γ λ) y   (λ = weight_decay),   then the rule's step
 //
-// g is what the method's listing multiplies by γ_l: FedProx's and SCAFFOLD's corrections are in it. To add a
-// rule: a header like those included here, and its name in the list below.
+// g is what the algorithm's listing multiplies by γ_l: FedProx's and SCAFFOLD's corrections are in it. To add
+// a rule: a header like those included here, and its name in the list below.
 #pragma once
 
 #include <cmath>
@@ -35,7 +35,7 @@ struct OptimizerHelp {
 };
 std::vector<OptimizerHelp> optimizer_help();
 
-// The optimiser as it stands among a method's parameters.
+// The optimiser as it stands among an algorithm's parameters.
 struct OptimizerSettings {
   std::string rule = "sgd";
   double weight_decay = 0, clip_norm = 0;

@@ -1,4 +1,4 @@
-// The parameter `compressor_down` of methods that compress what the server sends.
+// The parameter `compressor_down` of algorithms that compress what the server sends.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What the methods of EF21's family share: c_i = C(v − g_i), g_i ← g_i + c_i for the gradient estimate v of
-// the method, and a server that keeps g = mean g_i.
+// What the algorithms of EF21's family share: c_i = C(v − g_i), g_i ← g_i + c_i for the gradient estimate v
+// of the algorithm, and a server that keeps g = mean g_i.
 //
 // How g_i starts is the option `init`, and its bits are counted in round 0:
 //   gradient    g_i^0 = v^0: a client's first message is sent whole (the authors' code)
@@ -43,7 +43,7 @@ inline double ef21_step(const Theory& theory) {
   return ef21_step(theory, need_smoothness(theory, "algorithm.step_size").L_tilde(), 0);
 }
 
-// Parameters of every method of the family.
+// Parameters of every algorithm of the family.
 struct Ef21CoreParams {
   StepSize step_size;
   Choice<Ef21Init> init;
@@ -60,7 +60,7 @@ struct Ef21CoreParams {
   }
 };
 
-// Parameters of the methods whose theorem has a linear rate under the PL condition.
+// Parameters of the algorithms whose theorem has a linear rate under the PL condition.
 struct Ef21PlParams : Ef21CoreParams {
   PlConstant mu;
 

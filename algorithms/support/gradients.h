@@ -63,7 +63,7 @@ struct GradientParams {
   bool is_partial() const { return partial.is("true"); }
 };
 
-// Those of a method's Params; of a method that has none the defaults.
+// Those of an algorithm's Params; of an algorithm that has none the defaults.
 GradientParams gradient_params(const auto& params) {
   if constexpr (requires { params.gradient; })
     return params.gradient;
@@ -120,7 +120,7 @@ struct GradientMessage {
   }
 };
 
-// The last two points that were broadcast, by round: for methods whose clients need x^{t−1} beside x^t.
+// The last two points that were broadcast, by round: for algorithms whose clients need x^{t−1} beside x^t.
 template <class Real>
 struct LastPoints {
   Vec<Real> x, x_prev;

@@ -1,5 +1,5 @@
-// What the methods with local steps share: how long a client trains by itself in a round, on which batches,
-// and by which optimiser.
+// What the algorithms with local steps share: how long a client trains by itself in a round, on which
+// batches, and by which optimiser.
 #pragma once
 
 #include <algorithm>

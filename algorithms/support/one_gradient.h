@@ -1,4 +1,4 @@
-// What asynchronous methods share whose clients send one gradient at the x that they were given.
+// What asynchronous algorithms share whose clients send one gradient at the x that they were given.
 #pragma once
 
 #include <array>
@@ -32,15 +32,15 @@ constexpr Facts one_gradient_facts(std::string_view name, std::string_view summa
 // gamma = factor * of(the constants), unless it is a number already. Throws ConfigError(algorithm.step_size)
 // where the replies are compressed, or they are not known. Warns where clients differ, and the theorem
 // assumes f_i = f (`of_equal_clients`).
-inline void resolve_asynchronous_step(StepSize& step, std::string_view method, const Theory& theory,
+inline void resolve_asynchronous_step(StepSize& step, std::string_view algorithm, const Theory& theory,
                                       Warnings& warnings, bool of_equal_clients, auto&& of) {
   if (step.value) return;
   if (of_equal_clients && !theory.has_equal_clients)
-    warnings.push_back(std::string(method) +
+    warnings.push_back(std::string(algorithm) +
                        ": the theorem behind the step size assumes that all clients have the same function, "
                        "and these differ; ringleader has a theorem for clients that differ");
   if (theory.compressor.alpha < 1)
-    throw ConfigError("algorithm.step_size", "the theorem of " + std::string(method) +
+    throw ConfigError("algorithm.step_size", "the theorem of " + std::string(algorithm) +
                                                  " knows no compressor; give a number, or compressor = "
                                                  "identity");
   step.resolve(of(need_smoothness(theory, "algorithm.step_size")));

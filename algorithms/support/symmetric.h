@@ -1,5 +1,5 @@
 // Symmetric matrices of order d, stored as the upper triangle row by row (row a holds the columns a .. d−1):
-// what second-order methods need of them, computed in double.
+// what second-order algorithms need of them, computed in double.
 #pragma once
 
 #include <cstddef>

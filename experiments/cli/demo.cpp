@@ -13,16 +13,16 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Row {
-  std::string method;
+  std::string algorithm;
   RunReport report;
 };
 
 void print_table(const std::vector<Row>& rows) {
-  std::printf("\n%-28s %13s %8s %15s %16s %10s %9s\n", "method", "test accuracy", "loss", "bits up/client",
+  std::printf("\n%-28s %13s %8s %15s %16s %10s %9s\n", "algorithm", "test accuracy", "loss", "bits up/client",
               "bits down/client", "sent up", "rounds/s");
   for (const Row& row : rows) {
     const RoundRecord& r = row.report.result.last;
-    std::printf("%-28s %11.1f %% %8.3f %15s %16s %10s %9s\n", row.method.c_str(),
+    std::printf("%-28s %11.1f %% %8.3f %15s %16s %10s %9s\n", row.algorithm.c_str(),
                 100 * r.accuracy.value_or(0), r.loss, bits_text(r.bits_up).c_str(),
                 bits_text(r.bits_down).c_str(), bytes_text(static_cast<double>(r.bytes_up)).c_str(),
                 rate_text(row.report.result.rounds / row.report.result.seconds).c_str());
@@ -50,8 +50,9 @@ int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const
     request.verbosity = verbosity;
     request.log = [&](const LogLine& line) { logger.log(line); };
     const std::string compressor = e.algorithm.compressor;
-    std::string method = e.algorithm.name + ", " + (compressor == "identity" ? "uncompressed" : compressor);
-    rows.push_back({std::move(method), run_experiment(loaded, request, stop)});
+    std::string algorithm =
+        e.algorithm.name + ", " + (compressor == "identity" ? "uncompressed" : compressor);
+    rows.push_back({std::move(algorithm), run_experiment(loaded, request, stop)});
     folders.push_back(request.out);
     if (!rows.back().report.trouble.empty()) {
       logger.complain(rows.back().report.trouble);

@@ -1,4 +1,4 @@
-// gradwire without arguments: a compressed method beside its uncompressed twin, on data that the program
+// gradwire without arguments: a compressed algorithm beside its uncompressed twin, on data that the program
 // brings along.
 #pragma once
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "algorithms/optimizers/optimizer.h"
 #include "base/nearest.h"
 #include "config/experiment.h"
@@ -78,7 +78,7 @@ std::string survival_text(ClientState state) {
 
 std::string algorithms() {
   std::string out = "Algorithms: [algorithm] name = \"...\", and their parameters in [algorithm]\n";
-  for (const MethodInfo& m : methods()) {
+  for (const AlgorithmInfo& m : all_algorithms()) {
     const Facts& f = m.facts;
     out += "\n" + std::string(f.name) + ": " + std::string(f.summary) + "\n  " + std::string(f.reference) +
            "; takes " + takes_text(f) + (f.asynchronous ? "; asynchronous" : "") +
@@ -106,7 +106,7 @@ std::string optimizers() {
   TextTable table;
   for (const OptimizerHelp& o : optimizer_help()) table.row({o.name + ":" + o.parameters, o.summary});
   return "Optimisers of local steps: [algorithm] local_optimizer = \"NAME:KEY=VALUE,...\"; g is what the "
-         "method steps along, gamma its step size\n" +
+         "algorithm steps along, gamma its step size\n" +
          table.text();
 }
 

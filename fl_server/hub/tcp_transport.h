@@ -20,7 +20,7 @@ template <class Real>
 class TcpTransport : public Transport<Real>, private HubEvents {
  public:
   // Begins the run: `start` is the whole Start frame. takes_sums: relays may add up replies (takes_sums() of
-  // method.h). REQUIRES: hub.gather() returned true; one transport per hub.
+  // algorithm.h). REQUIRES: hub.gather() returned true; one transport per hub.
   TcpTransport(Hub& hub, const CodecContext& context, std::string start, bool takes_sums = false);
   ~TcpTransport() override;
 

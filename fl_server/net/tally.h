@@ -94,10 +94,10 @@ const char* name_of(Ending ending);  // for labels, in lower case
 enum class Rejection : std::uint8_t {
   kLate,       // the round was over
   kRepeated,   // the same again
-  kMalformed,  // it was not as the method's replies must be
+  kMalformed,  // it was not as the algorithm's replies must be
   kNotFinite,  // a number of it was not finite
   kNorm,       // it was larger than the experiment allows
-  kNotUsed,    // the method refused it
+  kNotUsed,    // the algorithm refused it
   kCount
 };
 const char* name_of(Rejection rejection);  // for labels, in lower case

@@ -50,7 +50,7 @@ struct RegistryClient {
   // In a batch: counted since the batch before.
   std::uint64_t times_joined = 0, times_lost = 0;
   std::uint64_t replies_used = 0;
-  std::uint64_t replies_unused = 0;  // late, or of a round that the method did not use
+  std::uint64_t replies_unused = 0;  // late, or of a round that the algorithm did not use
 };
 
 // What happened since the batch before.

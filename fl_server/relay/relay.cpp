@@ -401,7 +401,7 @@ bool Relay::over() const {
 void Relay::start() {
   sockets_->start(*this, options_.times.tick(), options_.handle_signals);
   log("listening on " + sockets_->address() + " for clients of " + options_.upstream +
-      (sums_ ? "; replies are added up where the method allows it: results differ in the last bits from "
+      (sums_ ? "; replies are added up where the algorithm allows it: results differ in the last bits from "
                "those of clients without a relay"
              : "; messages are passed on one by one, results are those of clients without a relay"));
   connect();

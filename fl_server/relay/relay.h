@@ -2,9 +2,9 @@
 //
 // Each client is a channel of that connection. The relay changes only the channel number of a frame, so the
 // results are, bit by bit, those of the same clients connected to the server directly. With --aggregate the
-// relay sends the replies of a round as their sum where the method allows it (relay_sums.h). The server sends
-// once what is for all clients, and the relay passes it on to each. The relay remembers nothing: when it
-// crashes, or loses the server, its clients reconnect.
+// relay sends the replies of a round as their sum where the algorithm allows it (relay_sums.h). The server
+// sends once what is for all clients, and the relay passes it on to each. The relay remembers nothing: when
+// it crashes, or loses the server, its clients reconnect.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ struct RelayOptions {
   std::filesystem::path state;  // folder for the file `address`; empty: none is written
   std::filesystem::path
       identity;            // who it is for both sides (access/server_identity.h); empty: in plain text
-  bool aggregate = false;  // adds up replies where the method allows it
+  bool aggregate = false;  // adds up replies where the algorithm allows it
   WireTimes times;
   std::chrono::milliseconds back_off_base{100}, back_off_cap{60'000};
   std::chrono::milliseconds give_up_after{3'600'000};  // without a server

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "config/experiment.h"
 #include "config/settings.h"
 #include "proto/wire/codec_context.h"
@@ -123,7 +123,8 @@ void RelaySums::allow(bool allow) {
   allowed_ = allow;
   if (allow || std::exchange(said_exact_, true)) return;
   log_(
-      "the server takes no sums (the method, server.mirrors or clients.weights need each reply): replies are "
+      "the server takes no sums (the algorithm, server.mirrors or clients.weights need each reply): replies "
+      "are "
       "passed on one by one");
 }
 

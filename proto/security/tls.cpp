@@ -17,8 +17,8 @@ namespace {
 
 [[noreturn]] void refuse_files(const std::string& what) { throw std::invalid_argument(what); }
 
-SslContextPtr make_context(const SSL_METHOD* method, TlsVersion least) {
-  SslContextPtr context(SSL_CTX_new(method));
+SslContextPtr make_context(const SSL_METHOD* algorithm, TlsVersion least) {
+  SslContextPtr context(SSL_CTX_new(algorithm));
   if (!context) throw std::runtime_error("OpenSSL cannot begin: " + openssl_reason());
   SSL_CTX_set_min_proto_version(context.get(), least == TlsVersion::k13 ? TLS1_3_VERSION : TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(),

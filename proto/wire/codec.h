@@ -41,9 +41,9 @@ struct CodecContext {
   std::uint32_t clients = 0;  // n
   Compressor compressor{};    // uplink
   ZstdMode zstd{};
-  std::optional<Compressor> compressor_down{};  // of methods that compress what they broadcast
+  std::optional<Compressor> compressor_down{};  // of algorithms that compress what they broadcast
   std::uint32_t max_dim = 0;                    // no vector of a message is longer; 0: dim
-  bool asynchronous = false;                    // the method: draw_number()
+  bool asynchronous = false;                    // the algorithm: draw_number()
 
   std::uint32_t longest() const { return max_dim != 0 ? max_dim : dim; }
 };

@@ -1,7 +1,7 @@
 // The context of the codecs of a run, the same at both ends.
 #pragma once
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "engine/oracle.h"
 #include "proto/wire/codec.h"
 

@@ -69,7 +69,7 @@ Redraws redraws_of(const CodecContext& context, const Downlink<Real>& body) {
 }
 
 // Whether the receiver redraws the same support. It cannot if another compressor drew the support: a
-// programming error of the method.
+// programming error of the algorithm.
 template <class Real>
 [[maybe_unused]] bool redraws_to(const Compressor* c, const Payload<Real>& p) {
   std::vector<std::uint32_t> indices;

@@ -84,7 +84,7 @@ bool draws(const Experiment& e) {
          e.clients.samples_per_client > 0 || e.clients.partition != PartitionKind::kContiguous;
 }
 
-// What f depends on, as text: the experiment without its method, and with checksums in place of paths.
+// What f depends on, as text: the experiment without its algorithm, and with checksums in place of paths.
 std::string problem_text(Experiment e, const fs::path& base) {
   const Experiment defaults;
   e.name = "problem";

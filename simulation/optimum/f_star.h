@@ -12,12 +12,12 @@
 namespace gradwire {
 
 // Quadratics: in closed form. Convex linear models: by Newton's method, or, of more than 1,500 parameters, by
-// the accelerated gradient method if f is strongly convex. To a few units in the last place of the largest
-// client's loss. Nothing: f is not convex as far as is known, or has no minimum that these methods find.
+// the accelerated gradient algorithm if f is strongly convex. To a few units in the last place of the largest
+// client's loss. Nothing: f is not convex as far as is known, or has no minimum that these algorithms find.
 // Paths are relative to `base`. Throws DataError.
 std::optional<double> find_f_star(const Experiment& experiment, const std::filesystem::path& base);
 
-// The same by those methods, quadratics too: x*, shape (d), as near as rounding lets them come.
+// The same by those algorithms, quadratics too: x*, shape (d), as near as rounding lets them come.
 std::optional<std::vector<double>> find_optimum(const Experiment& experiment,
                                                 const std::filesystem::path& base);
 

@@ -18,7 +18,7 @@ struct Minimum {
 // Hessian in closed form, or 200 steps were too few. Takes O(d^3) a step. REQUIRES: f is convex.
 std::optional<Minimum> newton_minimum(MeanFunction& f);
 
-// The accelerated gradient method with step 1 / L, restarted when the gradient points along the last step
+// The accelerated gradient algorithm with step 1 / L, restarted when the gradient points along the last step
 // (O'Donoghue and Candes, arXiv 1204.3982). It ends when ||g||^2 / (2 mu), a bound on f(x) - f*, is below
 // 1e-16 |f|. Nothing: 200,000 steps were too few. REQUIRES: f is L-smooth and mu-strongly convex, mu > 0.
 std::optional<Minimum> accelerated_minimum(MeanFunction& f, double L, double mu);

@@ -8,12 +8,12 @@
 #include "compressors/scaled_entries.h"
 #include "engine/forwarding_oracle.h"
 #include "rounds/memo_oracle.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of methods share
+using namespace testing;  // NOLINT: what tests of algorithms share
 
 // Finishes gradients on terms range by range, the last coordinates first; what is not finished is nan.
 class Piecemeal final : public ForwardingOracle<double, Piecemeal> {
@@ -103,12 +103,12 @@ EarlyRun early_run(const AlgorithmSpec& spec, bool tells) {
 }
 
 // Their clients send C of a gradient, as GradientMessage makes it.
-constexpr std::array kEarlyMethods = {"gd", "nesterov", "dcgd", "sgd_nice", "diana", "ef21_p"};
+constexpr std::array kEarlyAlgorithms = {"gd", "nesterov", "dcgd", "sgd_nice", "diana", "ef21_p"};
 
 TEST(EarlyValues, AreThoseOfTheReplyAndComeOneByOne) {
-  for (const char* name : kEarlyMethods)
+  for (const char* name : kEarlyAlgorithms)
     for (const char* compressor : {"identity", "randk:k=9", "randseqk:k=11", "permk"}) {
-      if (find_method(name).facts.takes == Takes::kIdentity && compressor != std::string("identity"))
+      if (find_algorithm(name).facts.takes == Takes::kIdentity && compressor != std::string("identity"))
         continue;
       SCOPED_TRACE(std::string(name) + " " + compressor);
       const AlgorithmSpec spec = spec_of(name, compressor, {}, "0.05");
@@ -130,10 +130,10 @@ TEST(EarlyValues, AreThoseOfPartialGradientsToo) {
     }
 }
 
-TEST(EarlyValues, AreThoseOfTheMethodsAndCompressorsThatSaySo) {
-  for (const MethodInfo& method : methods()) {
-    const auto at = std::find(kEarlyMethods.begin(), kEarlyMethods.end(), method.facts.name);
-    EXPECT_EQ(method.facts.shows_early, at != kEarlyMethods.end()) << method.facts.name;
+TEST(EarlyValues, AreThoseOfTheAlgorithmsAndCompressorsThatSaySo) {
+  for (const AlgorithmInfo& algorithm : all_algorithms()) {
+    const auto at = std::find(kEarlyAlgorithms.begin(), kEarlyAlgorithms.end(), algorithm.facts.name);
+    EXPECT_EQ(algorithm.facts.shows_early, at != kEarlyAlgorithms.end()) << algorithm.facts.name;
   }
   for (const char* compressor : {"identity", "randk:k=9", "randseqk:k=11", "permk"})
     EXPECT_TRUE(sends_scaled_entries(parse_compressor(compressor, kEarlyDim, kEarlyClients))) << compressor;

@@ -1,4 +1,4 @@
-// A small federation in memory for tests of methods: dense random quadratics with known constants, and one
+// A small federation in memory for tests of algorithms: dense random quadratics with known constants, and one
 // call to run.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "base/random.h"
 #include "rounds/round_loop.h"
 #include "simulation/in_process.h"
@@ -176,7 +176,7 @@ Trace<Real> run(
   hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
   hooks.on_note = [&](const std::string& line) { trace.notes.push_back(line); };
   if (after) hooks.on_round = [&](std::uint32_t k) { after(k, *server, transport, ledger); };
-  const Facts facts = find_method(setup->algorithm.name).facts;
+  const Facts facts = find_algorithm(setup->algorithm.name).facts;
   trace.outcome = run_rounds<Real>(*server, facts, *setup, transport, ledger, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.server_state = server->save();

@@ -1,6 +1,6 @@
 // Draws for different rounds, clients, message parts, local steps and purposes are independent: whatever a
-// method or a compressor draws agrees with what its neighbour draws as often as independent draws do, and not
-// more often. All draws are seeded, so the tests are deterministic.
+// algorithm or a compressor draws agrees with what its neighbour draws as often as independent draws do, and
+// not more often. All draws are seeded, so the tests are deterministic.
 #include "tests/algorithms/independence.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of methods share
+using namespace testing;  // NOLINT: what tests of algorithms share
 
 // Where something was drawn; `index`: the message part, the local step or the epoch.
 struct Place {
@@ -32,7 +32,7 @@ struct Place {
 // One kind of draw, made so that it has two outcomes of the same probability, which its first number decides.
 struct Draw {
   std::string name;
-  std::string purpose;  // kinds of one purpose may share draws: no method makes two of them
+  std::string purpose;  // kinds of one purpose may share draws: no algorithm makes two of them
   bool of_clients, indexed;
   std::function<bool(const Place&)> bit;
 };

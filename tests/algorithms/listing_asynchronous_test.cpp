@@ -1,4 +1,4 @@
-// Asynchronous methods against transcriptions of their listings, on the virtual clock.
+// Asynchronous algorithms against transcriptions of their listings, on the virtual clock.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -164,7 +164,7 @@ TEST(DelayAdaptiveAsgd, IsItsListing) {
                at.x);
 }
 
-// Method 4 of arXiv:2305.12387, with computations at an older point ignored or stopped.
+// Algorithm 4 of arXiv:2305.12387, with computations at an older point ignored or stopped.
 TEST(Rennala, IsItsListing) {
   const Federation<double> federation(5, 7);
   for (const bool stops : {false, true}) {
@@ -271,9 +271,10 @@ TEST(Ringleader, IsItsListing) {
 TEST(Ringleader, MinimisesTheFunctionOfAllHoweverFastSomeAre) {
   const Federation<double> federation(4, 6);
   const auto uneven = [](ClientId i, std::uint64_t) { return i == 0 ? 0.1 : 1.0 + i; };
-  const auto gap = [&](const char* method, const char* step) {
-    const AsyncTrace trace = run_virtual(federation, federation.setup(spec_of(method, "identity", {}, step)),
-                                         40000, with(uneven), Evaluate::kNever);
+  const auto gap = [&](const char* algorithm, const char* step) {
+    const AsyncTrace trace =
+        run_virtual(federation, federation.setup(spec_of(algorithm, "identity", {}, step)), 40000,
+                    with(uneven), Evaluate::kNever);
     return federation.gap(trace.model);
   };
   EXPECT_LT(gap("ringleader", "theory"), 1e-10);

@@ -1,4 +1,4 @@
-// Methods with error feedback against one-loop transcriptions of their listings.
+// Algorithms with error feedback against one-loop transcriptions of their listings.
 #include "tests/algorithms/listing.h"
 
 namespace gradwire {

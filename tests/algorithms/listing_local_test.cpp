@@ -1,4 +1,4 @@
-// Methods with local steps, acceleration or a prox against one-loop transcriptions of their listings.
+// Algorithms with local steps, acceleration or a prox against one-loop transcriptions of their listings.
 #include "base/random.h"
 #include "tests/algorithms/listing.h"
 

@@ -43,7 +43,7 @@ Vector solve_naively(Vector A, Vector b) {
 }
 
 // The triangle of the sum of λ u uᵀ over the r eigenvalues of largest magnitude, each found by Jacobi's
-// method.
+// algorithm.
 Vector rank_r_of(const Vector& upper, std::size_t d, std::size_t r) {
   Vector A = full(upper, d), U(d * d);
   for (std::size_t k = 0; k < d; ++k) U[k * d + k] = 1;
@@ -243,7 +243,7 @@ struct Newton {
     limits.rounds = rounds;
     LoopHooks<double> hooks;
     hooks.on_record = [&](const RoundRecord& record) { records.push_back(record); };
-    run_rounds<double>(*server, find_method("fednl").facts, *setup, transport, ledger, limits, hooks);
+    run_rounds<double>(*server, find_algorithm("fednl").facts, *setup, transport, ledger, limits, hooks);
     model.assign(server->model().begin(), server->model().end());
   }
 

@@ -1,9 +1,9 @@
-// Every method against a one-loop transcription of its listing.
+// Every algorithm against a one-loop transcription of its listing.
 #include "tests/algorithms/listing.h"
 
 #include <set>
 
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
 namespace {
@@ -147,11 +147,11 @@ TEST(Batch, IsDrawnFromTheSeedPerClientRoundAndLocalStep) {
   expect_near(c.model, x, "x");
 }
 
-// With nothing compressed, one local step and parameters that switch off what a method adds, a method is
-// gradient descent. These methods are not: their steps are scaled by coordinates, accelerated, Newton's, or
-// (FRECON) extrapolated, or along random directions.
-AlgorithmSpec plain_spec(const MethodInfo& method) {
-  AlgorithmSpec spec = spec_of(std::string(method.facts.name), "identity", {}, "0.9");
+// With nothing compressed, one local step and parameters that switch off what an algorithm adds, an algorithm
+// is gradient descent. These algorithms are not: their steps are scaled by coordinates, accelerated,
+// Newton's, or (FRECON) extrapolated, or along random directions.
+AlgorithmSpec plain_spec(const AlgorithmInfo& algorithm) {
+  AlgorithmSpec spec = spec_of(std::string(algorithm.facts.name), "identity", {}, "0.9");
   const std::vector<std::pair<std::string, std::pair<std::string, std::string>>> undo = {
       {"nesterov", {"mu", number_text(1 / 0.9)}},
       {"proxskip", {"p", "1"}},
@@ -159,19 +159,19 @@ AlgorithmSpec plain_spec(const MethodInfo& method) {
       {"ef21_hb", {"eta", "0"}}};
   for (const auto& [name, parameter] : undo)
     if (name == spec.name) spec.parameters.push_back(parameter);
-  for (const auto& parameter : method.parameters)
+  for (const auto& parameter : algorithm.parameters)
     if (parameter.name == "local_step_size") spec.parameters.emplace_back(parameter.name, "1");
   return spec;
 }
 const std::set<std::string> kNeverPlain = {"fedadagrad", "fedyogi", "fedadam", "adiana",
                                            "fednl",      "frecon",  "fwd_grad"};
 
-TEST(EveryMethod, IsGradientDescentUnderTheIdentityCompressor) {
+TEST(EveryAlgorithm, IsGradientDescentUnderTheIdentityCompressor) {
   const Federation<double> federation(4, 9);
   const auto reference = run<double>(federation, federation.setup(spec_of("gd", "identity", {}, "0.9")), 40);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    if (kNeverPlain.contains(std::string(method.facts.name))) continue;
-    const AlgorithmSpec spec = plain_spec(method);
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    if (kNeverPlain.contains(std::string(algorithm.facts.name))) continue;
+    const AlgorithmSpec spec = plain_spec(algorithm);
     const auto trace = run<double>(federation, federation.setup(spec), 40);
     expect_near(trace.model, reference.model, spec.name.c_str());
   }
@@ -187,9 +187,9 @@ TEST(Weights, AreThoseOfTheMeanInEveryMethod) {
     for (std::uint32_t i = 0; i < 3; ++i) g = g + weights[i] * list.grad(i, x);
     x = x - 0.9 * g;
   }
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    if (kNeverPlain.contains(std::string(method.facts.name))) continue;
-    const AlgorithmSpec spec = plain_spec(method);
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    if (kNeverPlain.contains(std::string(algorithm.facts.name))) continue;
+    const AlgorithmSpec spec = plain_spec(algorithm);
     const auto setup = federation.setup(spec);
     setup->weights = weights;
     expect_near(run<double>(federation, setup, 30).model, x, spec.name.c_str());

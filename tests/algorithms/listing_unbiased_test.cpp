@@ -1,4 +1,4 @@
-// Methods for unbiased compressors against one-loop transcriptions of their listings.
+// Algorithms for unbiased compressors against one-loop transcriptions of their listings.
 #include <array>
 
 #include "tests/algorithms/listing.h"

@@ -1,5 +1,5 @@
 // Local steps by other optimisers than gradient steps: against transcriptions of their listings, step by step
-// and inside of methods.
+// and inside of algorithms.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -231,7 +231,7 @@ TEST(LocalOptimizer, MicroAdamTakesEveryFiniteGradient) {
   for (const float v : zeros) EXPECT_TRUE(std::isfinite(v));
 }
 
-// Runs of methods against their listings with another rule in the place of y − γ_l g.
+// Runs of algorithms against their listings with another rule in the place of y − γ_l g.
 Vector fedprox_listing(const Case& c, std::uint32_t batch, double mu, double gamma_l, auto rule) {
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -247,9 +247,9 @@ Vector fedprox_listing(const Case& c, std::uint32_t batch, double mu, double gam
 }
 
 TEST(LocalOptimizer, OfFedAvgAndFedProxStartsAnewInEachRound) {
-  const auto run_with = [](const char* method, const char* rule, Options more) {
+  const auto run_with = [](const char* algorithm, const char* rule, Options more) {
     more.insert(more.end(), {{"local_steps", "5"}, {"local_step_size", "0.03"}, {"local_optimizer", rule}});
-    return Case(changed(spec_of(method, "identity", more), 2));
+    return Case(changed(spec_of(algorithm, "identity", more), 2));
   };
   const Case avg = run_with("fedavg", "adam", {});
   expect_near(avg.model, fedprox_listing(avg, 2, 0, 0.03, AdamListing{}), "x");
@@ -330,9 +330,9 @@ TEST(LocalOptimizer, AllocatesNothingInAStepOnceItIsWarm) {
   }
 }
 
-std::string refusal(const std::string& method, Options parameters) {
+std::string refusal(const std::string& algorithm, Options parameters) {
   try {
-    Federation<double>(4, 10).setup(spec_of(method, "identity", std::move(parameters)));
+    Federation<double>(4, 10).setup(spec_of(algorithm, "identity", std::move(parameters)));
   } catch (const ConfigError& error) {
     return error.key() + ": " + error.what();
   }
@@ -376,11 +376,11 @@ TEST(LocalOptimizer, TheStepOfTheoryIsForPlainGradientStepsAlone) {
   const std::string theory =
       "algorithm.local_step_size: theory has a step size for plain gradient steps alone; give a number, or "
       "leave out local_optimizer, local_weight_decay and local_clip_norm";
-  for (const char* method : {"fedavg", "fedprox", "fedadam"}) {
-    EXPECT_EQ(refusal(method, {{"local_optimizer", "adam"}}), theory);
-    EXPECT_EQ(refusal(method, {{"local_optimizer", "sgd:momentum=0.9"}}), theory);
-    EXPECT_EQ(refusal(method, {{"local_weight_decay", "0.1"}}), theory);
-    EXPECT_EQ(refusal(method, {{"local_clip_norm", "1"}}), theory);
+  for (const char* algorithm : {"fedavg", "fedprox", "fedadam"}) {
+    EXPECT_EQ(refusal(algorithm, {{"local_optimizer", "adam"}}), theory);
+    EXPECT_EQ(refusal(algorithm, {{"local_optimizer", "sgd:momentum=0.9"}}), theory);
+    EXPECT_EQ(refusal(algorithm, {{"local_weight_decay", "0.1"}}), theory);
+    EXPECT_EQ(refusal(algorithm, {{"local_clip_norm", "1"}}), theory);
   }
   EXPECT_EQ(refusal("scaffold", {{"local_optimizer", "adam"}, {"option", "1"}}), theory);
   EXPECT_EQ(

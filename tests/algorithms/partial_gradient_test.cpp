@@ -5,12 +5,12 @@
 #include "base/config_error.h"
 #include "engine/forwarding_oracle.h"
 #include "rounds/runtime.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of methods share
+using namespace testing;  // NOLINT: what tests of algorithms share
 
 // Of gradients on terms it gives the wanted coordinates alone; all others are nan.
 class Sparing final : public ForwardingOracle<double, Sparing> {
@@ -85,7 +85,7 @@ TEST(PartialGradient, HasTheBitsOfWholeGradientsAndComputesTheDrawnCoordinatesAl
       }
 }
 
-TEST(PartialGradient, OfAsynchronousMethodsWhoseClientsSendOneGradientIsThatOfTheTicket) {
+TEST(PartialGradient, OfAsynchronousAlgorithmsWhoseClientsSendOneGradientIsThatOfTheTicket) {
   const Federation<double> federation(1, kPartialDim);
   for (const char* name :
        {"asgd", "delay_adaptive_asgd", "mindflayer", "rennala", "ringleader", "ringmaster"}) {

@@ -4,12 +4,12 @@
 
 #include "base/config_error.h"
 #include "engine/forwarding_oracle.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of methods share
+using namespace testing;  // NOLINT: what tests of algorithms share
 
 // Notes the paths that it is asked for.
 class Listening final : public ForwardingOracle<double, Listening> {
@@ -29,7 +29,7 @@ class Listening final : public ForwardingOracle<double, Listening> {
 
 constexpr std::size_t kPathsDim = 12;
 constexpr std::uint32_t kPathsClients = 3, kPathsRounds = 5;
-constexpr std::array kPathsMethods = {
+constexpr std::array kPathsAlgorithms = {
     "gd",         "dcgd",    "diana",      "ef21_p",    "asgd", "delay_adaptive_asgd",
     "mindflayer", "rennala", "ringleader", "ringmaster"};
 
@@ -45,7 +45,7 @@ std::vector<std::vector<RandomPaths>> asked_by(const AlgorithmSpec& spec) {
     const auto client = make_client<double>(setup);
     for (std::uint32_t t = 0; t < kPathsRounds; ++t) {
       Downlink<double> down = server->broadcast();
-      if (!find_method(spec.name).facts.asynchronous) down.round = t;
+      if (!find_algorithm(spec.name).facts.asynchronous) down.round = t;
       client->reply(down, {i, setup->seed, t + 1, t == 0, oracle, setup->compressor, scratch, t});
     }
     asked.push_back(oracle.asked);
@@ -53,8 +53,8 @@ std::vector<std::vector<RandomPaths>> asked_by(const AlgorithmSpec& spec) {
   return asked;
 }
 
-TEST(RandomPathsOfMethods, AreDrawnAnewForEachGradientOfEachClientAndAreTheSameAgain) {
-  for (const char* name : kPathsMethods) {
+TEST(RandomPathsOfAlgorithms, AreDrawnAnewForEachGradientOfEachClientAndAreTheSameAgain) {
+  for (const char* name : kPathsAlgorithms) {
     SCOPED_TRACE(name);
     const AlgorithmSpec spec = spec_of(name, "identity", {{"paths", "0.25"}}, "0.05");
     const auto asked = asked_by(spec), again = asked_by(spec);
@@ -71,13 +71,13 @@ TEST(RandomPathsOfMethods, AreDrawnAnewForEachGradientOfEachClientAndAreTheSameA
   }
 }
 
-TEST(RandomPathsOfMethods, AreAllPathsByDefault) {
-  for (const char* name : kPathsMethods)
+TEST(RandomPathsOfAlgorithms, AreAllPathsByDefault) {
+  for (const char* name : kPathsAlgorithms)
     for (const auto& of_client : asked_by(spec_of(name, "identity", {}, "0.05")))
       EXPECT_TRUE(of_client.empty()) << name;
 }
 
-TEST(RandomPathsOfMethods, AreRefusedWhereTheShareIsNone) {
+TEST(RandomPathsOfAlgorithms, AreRefusedWhereTheShareIsNone) {
   for (const char* share : {"0", "-0.5", "1.5"}) {
     try {
       check_algorithm(spec_of("gd", "identity", {{"paths", share}}, "0.1"));
@@ -90,7 +90,7 @@ TEST(RandomPathsOfMethods, AreRefusedWhereTheShareIsNone) {
       << "its differences need the same paths at both points";
 }
 
-TEST(RandomPathsOfMethods, AreNotWhatTheoremsAreAbout) {
+TEST(RandomPathsOfAlgorithms, AreNotWhatTheoremsAreAbout) {
   Smoothness smoothness;
   smoothness.L = 2;
   Theory theory;

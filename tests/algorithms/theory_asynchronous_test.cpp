@@ -1,4 +1,4 @@
-// Theorems about asynchronous methods, on quadratics that all clients share, with noise of single samples.
+// Theorems about asynchronous algorithms, on quadratics that all clients share, with noise of single samples.
 // Comments derive the constants. f is L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ²; g_s is the gradient that was begun
 // at x^s, and G_s = ‖∇f(x^s)‖².
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Lyapunov functions of the methods with shifts and control variates, and how fast they shrink, on quadratics
-// whose constants are known. Where a paper leaves constants to the reader, the comment derives them: D = f(x)
-// − f*, R = ‖x⁺ − x‖², H = mean‖h_i − target‖², L that of the single f_i (or samples).
+// Lyapunov functions of the algorithms with shifts and control variates, and how fast they shrink, on
+// quadratics whose constants are known. Where a paper leaves constants to the reader, the comment derives
+// them: D = f(x) − f*, R = ‖x⁺ − x‖², H = mean‖h_i − target‖², L that of the single f_i (or samples).
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>

@@ -14,8 +14,8 @@ using namespace testing;  // NOLINT: what tests of theorems share
 
 constexpr int kWeightedSeeds = 10;
 
-// E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T), as in theory_methods_test.cpp.
-TEST(WeightedTheory, AverageGradientObeysTheTheoremOfEachMethodThatStartsExactly) {
+// E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T), as in theory_algorithms_test.cpp.
+TEST(WeightedTheory, AverageGradientObeysTheTheoremOfEachAlgorithmThatStartsExactly) {
   const std::vector<AlgorithmSpec> specs = {
       spec_of("gd"),
       spec_of("marina", "randk:k=1"),

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/algorithms/theory.h"
 
 namespace gradwire {
@@ -50,11 +50,11 @@ Vec<double> model_after(std::shared_ptr<const Setup<double>> setup, unsigned mem
   return {server->model().begin(), server->model().end()};
 }
 
-AlgorithmSpec plain(const MethodInfo& method) {
-  AlgorithmSpec spec = spec_for(method);
+AlgorithmSpec plain(const AlgorithmInfo& algorithm) {
+  AlgorithmSpec spec = spec_for(algorithm);
   spec.batch = 0;
-  if (method.facts.name == "fwd_grad") spec.parameters = {{"directions", std::to_string(kDim)}};
-  if (method.facts.name == "ef21_p") spec.parameters = {{"compressor_down", "identity"}};
+  if (algorithm.facts.name == "fwd_grad") spec.parameters = {{"directions", std::to_string(kDim)}};
+  if (algorithm.facts.name == "ef21_p") spec.parameters = {{"compressor_down", "identity"}};
   return spec;
 }
 
@@ -67,13 +67,13 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
     for (std::size_t j = 0; j < kDim; ++j) sent[i].push_back(random.normal());
   }
   std::set<std::string> checked;
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const std::string name(method.facts.name);
-    if (method.facts.needs_all_replies || kAverages.contains(name) || kRemember.contains(name) ||
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const std::string name(algorithm.facts.name);
+    if (algorithm.facts.needs_all_replies || kAverages.contains(name) || kRemember.contains(name) ||
         kDecodes.contains(name))
       continue;
     checked.insert(name);
-    const auto setup = setup_of(federation, plain(method));
+    const auto setup = setup_of(federation, plain(algorithm));
     const Vec<double> whole = model_after(setup, (1u << kMeanClients) - 1, sent);
     for (int size = 1; size < static_cast<int>(kMeanClients); ++size) {
       Vec<double> mean(kDim);
@@ -96,10 +96,10 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
 TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
   const Federation<double> federation(kMeanClients, kDim);
   const std::vector<Vec<double>> sent(kMeanClients, Vec<double>(kDim, 0.5));
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const std::string name(method.facts.name);
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const std::string name(algorithm.facts.name);
     if (!kAverages.contains(name)) continue;
-    const auto setup = setup_of(federation, plain(method));
+    const auto setup = setup_of(federation, plain(algorithm));
     const Vec<double> whole = model_after(setup, (1u << kMeanClients) - 1, sent);
     for (unsigned members = 1; members < 1u << kMeanClients; ++members) {
       const Vec<double> x = model_after(setup, members, sent);
@@ -129,7 +129,7 @@ TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
   EXPECT_NEAR(mean, whole[0] - federation.x0[0], 5 * std::sqrt((square - mean * mean) / kSeeds));
 }
 
-// With a ratio over the sample the methods would stop at a floor that no step size lowers.
+// With a ratio over the sample the algorithms would stop at a floor that no step size lowers.
 TEST(UnbiasedMean, TheNoiseOfSamplingFallsWithTheStepSize) {
   Federation<double> federation(kMeanClients, kDim);
   Vec<double> optimum(kDim);

@@ -1,5 +1,5 @@
 // error: Client::accepts() must be `bool accepts(const Downlink<Real>&, bool is_resync) const`
-#include "tests/compile_fail/method.h"
+#include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
 template <class Real>

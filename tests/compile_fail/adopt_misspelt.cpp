@@ -1,5 +1,5 @@
 // error: a lost client can be given its state back: Client needs `void adopt(
-#include "tests/compile_fail/method.h"
+#include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
 template <class Real>

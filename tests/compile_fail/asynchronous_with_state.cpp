@@ -1,5 +1,5 @@
-// error: facts.asynchronous is for methods whose clients keep no state
-#include "tests/compile_fail/method.h"
+// error: facts.asynchronous is for algorithms whose clients keep no state
+#include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
 struct AsynchronousParams : WholeParams {
@@ -15,5 +15,5 @@ struct Asynchronous {
   using Client = WholeClient<Real>;
   using Server = WholeServer<Real>;
 };
-void all() { (void)user_method<Asynchronous<double>, double>(); }
+void all() { (void)custom_algorithm<Asynchronous<double>, double>(); }
 }  // namespace gradwire

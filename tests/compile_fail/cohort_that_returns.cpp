@@ -1,5 +1,5 @@
 // error: Server::cohort() must be `void cohort(std::vector<ClientId>& out) const`
-#include "tests/compile_fail/method.h"
+#include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
 template <class Real>

@@ -1,5 +1,5 @@
 // error: Client lacks `void commit()`
-#include "tests/compile_fail/method.h"
+#include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
 template <class Real>

@@ -1,5 +1,5 @@
 // error: commit(used) is for a client whose whole state follows from its used replies
-#include "tests/compile_fail/method.h"
+#include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
 struct ReplicaParams : WholeParams {
@@ -14,5 +14,5 @@ struct Replica {
   using Client = WholeClient<Real>;
   using Server = WholeServer<Real>;
 };
-void all() { (void)user_method<Replica<double>, double>(); }
+void all() { (void)custom_algorithm<Replica<double>, double>(); }
 }  // namespace gradwire

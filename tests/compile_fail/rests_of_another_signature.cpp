@@ -1,5 +1,5 @@
 // error: Server::rests() must be `bool rests(ClientId client) const`
-#include "tests/compile_fail/method.h"
+#include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
 struct AsynchronousParams {
@@ -35,5 +35,5 @@ struct Rests {
   using Client = gradwire::Client<double>;
   using Server = gradwire::Server<double>;
 };
-void all() { (void)user_method<Rests, double>(); }
+void all() { (void)custom_algorithm<Rests, double>(); }
 }  // namespace gradwire

@@ -1,5 +1,5 @@
 // error: Server has superseded(), but facts.asynchronous is false
-#include "tests/compile_fail/method.h"
+#include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
 template <class Real>

@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of methods share
+using namespace testing;  // NOLINT: what tests of algorithms share
 
 // RandK once more, as somebody else would write it.
 struct OwnRandK {

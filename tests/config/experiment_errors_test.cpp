@@ -51,7 +51,7 @@ TEST(ExperimentErrors, NameTheNearestWord) {
             "--set clients.weights: unknown weights 'x'; known: equal, samples");
 }
 
-TEST(ExperimentErrors, RefuseAKeyThatTheMethodDoesNotHave) {
+TEST(ExperimentErrors, RefuseAKeyThatTheAlgorithmDoesNotHave) {
   EXPECT_EQ(error_of(replaced("step_size", "innit = \"zero\"\nstep_size")),
             "dir/a.toml:12: ef21 has no parameter 'innit'; did you mean 'init'?");
   EXPECT_EQ(error_of(replaced("compressor", "compresor")),
@@ -143,7 +143,7 @@ TEST(ExperimentErrors, PointAtTheSectionOfAMissingKey) {
             "\"gpt\" or \"cnn\"");
   EXPECT_EQ(
       error_of("[problem]\nkind = \"mlp\"\ndata = \"digits\"\n"),
-      "dir/a.toml:1: algorithm.name: required: a method, as in name = \"ef21\"; gradwire list names all");
+      "dir/a.toml:1: algorithm.name: required: an algorithm, as in name = \"ef21\"; gradwire list names all");
   EXPECT_EQ(
       error_of("seed = 1\n[problem]\nkind = \"mlp\"\n[algorithm]\nname = \"gd\"\n"),
       "dir/a.toml:2: problem.data: required for kind 'mlp', as in data = \"libsvm:PATH\" or \"digits\"");
@@ -223,7 +223,7 @@ TEST(ExperimentErrors, RefuseContradictions) {
   EXPECT_NE(error_of(kGood, {"evaluation.clients=0"}), "");
 }
 
-TEST(ExperimentErrors, RefuseWhatTheMethodCannotDo) {
+TEST(ExperimentErrors, RefuseWhatTheAlgorithmCannotDo) {
   const Overrides marina = {"algorithm.name=marina", "algorithm.compressor=randk:k=2"};
   const auto also = [&](const std::string& extra) {
     Overrides all = marina;

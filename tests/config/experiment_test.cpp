@@ -66,7 +66,7 @@ TEST(ExperimentFile, TakesStepSizesAsNumbersOrText) {
   EXPECT_EQ(step("1e-7"), "1e-07");
 }
 
-TEST(ExperimentFile, KeepsMethodParametersAsTextInTheirOrder) {
+TEST(ExperimentFile, KeepsAlgorithmParametersAsTextInTheirOrder) {
   const auto e = parse(
       "[problem]\nkind = \"quadratic\"\ndim = 10\n[algorithm]\nname = \"fedavg\"\nbatch = 32\n"
       "local_steps = 5\nlocal_step_size = 0.25\n");

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "tests/config/experiment_text.h"
 
 namespace gradwire {
@@ -47,42 +47,42 @@ TEST(IdleKeys, AreFoundInTheFileToo) {
             Lines{"norm_action has no effect with norm_limit = 0.0"});
 }
 
-TEST(IdleKeys, AreFoundAmongTheParametersOfMethods) {
-  const auto of_method = [](const std::string& name, Overrides overrides) {
+TEST(IdleKeys, AreFoundAmongTheParametersOfAlgorithms) {
+  const auto of_algorithm = [](const std::string& name, Overrides overrides) {
     overrides.insert(overrides.begin(), {"algorithm.name=" + name});
     return idle(kQuadratic, overrides);
   };
-  EXPECT_EQ(of_method("dcgd", {"algorithm.horizon=9", "algorithm.schedule=inverse"}),
+  EXPECT_EQ(of_algorithm("dcgd", {"algorithm.horizon=9", "algorithm.schedule=inverse"}),
             Lines{"horizon has no effect with schedule = \"inverse\""});
-  EXPECT_EQ(of_method("dcgd", {"algorithm.horizon=9", "algorithm.schedule=cosine"}), Lines{});
-  EXPECT_EQ(of_method("asgd", {"algorithm.max_delay=9", "algorithm.step_size=0.1"}),
+  EXPECT_EQ(of_algorithm("dcgd", {"algorithm.horizon=9", "algorithm.schedule=cosine"}), Lines{});
+  EXPECT_EQ(of_algorithm("asgd", {"algorithm.max_delay=9", "algorithm.step_size=0.1"}),
             Lines{"max_delay has no effect with step_size = 0.1"});
-  EXPECT_EQ(of_method("asgd", {"algorithm.max_delay=9", "algorithm.step_size=theory*2"}), Lines{});
-  EXPECT_EQ(of_method("fednl", {"algorithm.c=0.1"}), Lines{"c has no effect with line_search = \"none\""});
-  EXPECT_EQ(of_method("fednl", {"algorithm.c=0.1", "algorithm.line_search=armijo"}), Lines{});
+  EXPECT_EQ(of_algorithm("asgd", {"algorithm.max_delay=9", "algorithm.step_size=theory*2"}), Lines{});
+  EXPECT_EQ(of_algorithm("fednl", {"algorithm.c=0.1"}), Lines{"c has no effect with line_search = \"none\""});
+  EXPECT_EQ(of_algorithm("fednl", {"algorithm.c=0.1", "algorithm.line_search=armijo"}), Lines{});
 }
 
-// The Lyapunov functions of these methods read the constant, so the monitor gives it an effect.
+// The Lyapunov functions of these algorithms read the constant, so the monitor gives it an effect.
 TEST(IdleKeys, NameThePlConstantUnlessTheStepIsTheorysOrTheRunIsMonitored) {
-  for (const char* method : {"ef21", "ef21_plus", "ef21_w", "marina", "vr_marina", "pp_marina", "page"}) {
-    const std::string name = std::string("algorithm.name=") + method;
+  for (const char* algorithm : {"ef21", "ef21_plus", "ef21_w", "marina", "vr_marina", "pp_marina", "page"}) {
+    const std::string name = std::string("algorithm.name=") + algorithm;
     EXPECT_EQ(idle(kQuadratic, {name, "algorithm.mu=0.1", "algorithm.step_size=0.5"}),
               Lines{"mu has no effect with step_size = 0.5"})
-        << method;
-    EXPECT_EQ(idle(kQuadratic, {name, "algorithm.mu=none", "algorithm.step_size=0.5"}), Lines{}) << method;
+        << algorithm;
+    EXPECT_EQ(idle(kQuadratic, {name, "algorithm.mu=none", "algorithm.step_size=0.5"}), Lines{}) << algorithm;
     EXPECT_EQ(idle(kQuadratic, {name, "algorithm.mu=0.1", "algorithm.step_size=theory*2"}), Lines{})
-        << method;
+        << algorithm;
     const Overrides monitored = {name, "algorithm.mu=0.1", "algorithm.step_size=0.5", "run.monitor=true"};
-    EXPECT_EQ(idle(kQuadratic, monitored), Lines{}) << method;
+    EXPECT_EQ(idle(kQuadratic, monitored), Lines{}) << algorithm;
     const std::string written = to_toml(parse(kQuadratic, monitored).experiment);
     EXPECT_NE(written.find("mu = 0.1"), std::string::npos) << written;
   }
-  // These constants are in the listings of their methods.
-  for (const char* method : {"nesterov", "adiana", "fedprox"})
-    EXPECT_EQ(idle(kQuadratic,
-                   {std::string("algorithm.name=") + method, "algorithm.mu=0.1", "algorithm.step_size=0.5"}),
+  // These constants are in the listings of their algorithms.
+  for (const char* algorithm : {"nesterov", "adiana", "fedprox"})
+    EXPECT_EQ(idle(kQuadratic, {std::string("algorithm.name=") + algorithm, "algorithm.mu=0.1",
+                                "algorithm.step_size=0.5"}),
               Lines{})
-        << method;
+        << algorithm;
 }
 
 TEST(IdleKeys, AreNamedWhereOnlyAnotherProgramReadsThem) {
@@ -115,13 +115,13 @@ TEST(IdleKeys, AreNamedWhereOnlyAnotherProgramReadsThem) {
 
 // What a run writes down can be run again without warnings about it.
 TEST(IdleKeys, AreNotInTheFileThatARunWrites) {
-  for (const auto& [method, parameters] : std::vector<std::pair<std::string, Options>>{
+  for (const auto& [algorithm, parameters] : std::vector<std::pair<std::string, Options>>{
            {"asgd", {{"max_delay", "4"}}},
            {"marina", {{"mu", "0.1"}}},
            {"fednl", {{"mu", "0"}, {"option", "2"}, {"c", "0.3"}}}}) {
     Experiment e = parse(kQuadratic).experiment;
     AlgorithmSpec spec = algorithm_spec(e);
-    spec.name = method;
+    spec.name = algorithm;
     spec.step_size = "0.5";
     spec.parameters = parameters;
     set_algorithm(e, spec);
@@ -188,11 +188,11 @@ TEST(IdleKeys, AreWarnedOfForEveryField) {
 
 TEST(IdleKeys, AreWarnedOfForEveryParameterThatNamesACondition) {
   std::set<std::string> found;
-  for (const MethodInfo& method : methods())
-    for (const ParameterHelp& parameter : method.parameters) {
+  for (const AlgorithmInfo& algorithm : all_algorithms())
+    for (const ParameterHelp& parameter : algorithm.parameters) {
       for (const char* value : {"0.5", "2", "1", "true", "zero", "ignore"}) {
         AlgorithmSpec spec;
-        spec.name = method.facts.name;
+        spec.name = algorithm.facts.name;
         if (parameter.name != "step_size") spec.step_size = "0.25";
         spec.parameters = {{parameter.name, value}};
         try {

@@ -447,7 +447,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, TcpRun, ::testing::Values("tcp"));
 
 // ---- the demo ----
 
-TEST_F(Cli, TheDemoTrainsBothMethodsAndComparesThem) {
+TEST_F(Cli, TheDemoTrainsBothAlgorithmsAndComparesThem) {
   const auto r = gradwire({});
   ASSERT_EQ(r.code, 0) << r.err;
   for (const char* file : {"demo-gd/metrics.csv", "demo-gd/plot.svg", "demo-ef21/metrics.csv",
@@ -464,7 +464,7 @@ TEST_F(Cli, TheDemoTrainsBothMethodsAndComparesThem) {
   EXPECT_GE(last("demo-ef21", kAccuracy), last("demo-gd", kAccuracy) - 0.01);
   EXPECT_GE(last("demo-gd", kBytesUp), 10 * last("demo-ef21", kBytesUp));
   for (const char* word :
-       {"method", "test accuracy", "rounds/s", "results/demo.svg", "gradwire plot results/demo-gd"})
+       {"algorithm", "test accuracy", "rounds/s", "results/demo.svg", "gradwire plot results/demo-gd"})
     EXPECT_NE(r.out.find(word), std::string::npos) << word;
 }
 

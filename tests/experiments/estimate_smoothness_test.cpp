@@ -129,7 +129,7 @@ TEST(EstimatedStep, IsThatOfTheObjectiveHoweverActivationsAreKept) {
   EXPECT_EQ(rounded.L_s, exact.L_s);
 }
 
-TEST(EstimatedStep, MakesProgressWithEveryMethodWhoseTheoryAssumesNoConvexity) {
+TEST(EstimatedStep, MakesProgressWithEveryAlgorithmWhoseTheoryAssumesNoConvexity) {
   for (const char* algorithm :
        {"name = \"gd\"\n", "name = \"marina\"\ncompressor = \"randk:k=10%\"\n",
         "name = \"page\"\nbatch = 20\n", "name = \"ef21\"\ncompressor = \"topk:k=5%\"\n"}) {

@@ -132,13 +132,13 @@ TEST(Monitor, TheMeanOverSeedsIsBelowTheBoundOfEachTheorem) {
 
 // With nothing compressed g_i = ∇f_i, h_i^{t+1} = ∇f_i(x^t): what is left is the gap, or known.
 TEST(Monitor, WithNothingCompressedTheErrorsAreZero) {
-  for (const char* method : {"marina", "ef21", "page"}) {
-    const Watched run = watch({std::string("algorithm.name=") + method, "algorithm.step_size=0.5"});
+  for (const char* algorithm : {"marina", "ef21", "page"}) {
+    const Watched run = watch({std::string("algorithm.name=") + algorithm, "algorithm.step_size=0.5"});
     const double f_star = find_f_star(run.prepared.experiment, ".").value();
     ASSERT_EQ(run.rows.size(), 61u);
     for (std::size_t k = 1; k <= 60; ++k)
       EXPECT_NEAR(run.rows[k].lyapunov.value(), run.rows[k - 1].loss - f_star, 1e-14)
-          << method << ", row " << k;
+          << algorithm << ", row " << k;
   }
 }
 
@@ -176,14 +176,15 @@ TEST(Monitor, AStepAboveTheTheoremsCrossesTheBoundAndTheRunSaysWhatToDo) {
 
 TEST(Monitor, RoundingCrossesNothing) {
   for (const char* precision : {"fp64", "fp32"})
-    for (const char* method : {"gd", "ef21", "marina", "diana", "dcgd"}) {
-      Sets sets = {std::string("algorithm.name=") + method, std::string("precision=") + precision,
+    for (const char* algorithm : {"gd", "ef21", "marina", "diana", "dcgd"}) {
+      Sets sets = {std::string("algorithm.name=") + algorithm, std::string("precision=") + precision,
                    "run.rounds=3000", "run.evaluate_every=100", "problem.lambda=0.5"};
-      if (method == std::string("ef21") || method == std::string("marina"))
+      if (algorithm == std::string("ef21") || algorithm == std::string("marina"))
         sets.push_back("algorithm.mu=theory");
       const Watched run = watch(sets);
-      EXPECT_FALSE(run.result.crossed) << method << ", " << precision << ": " << run.result.monitor;
-      EXPECT_LT(run.rows.back().lyapunov_bound.value(), 1e-12 * run.rows[1].lyapunov_bound.value()) << method;
+      EXPECT_FALSE(run.result.crossed) << algorithm << ", " << precision << ": " << run.result.monitor;
+      EXPECT_LT(run.rows.back().lyapunov_bound.value(), 1e-12 * run.rows[1].lyapunov_bound.value())
+          << algorithm;
     }
 }
 

@@ -107,8 +107,8 @@ TEST(ClassicFiles, SayTheCommandHowManyRunsItIsAndTheTarget) {
   }
 }
 
-// Of each method and local optimiser one run. Where the data sets are not there, the files are only read.
-TEST(ClassicFiles, EachMethodRunsWhereItsDataAre) {
+// Of each algorithm and local optimiser one run. Where the data sets are not there, the files are only read.
+TEST(ClassicFiles, EachAlgorithmRunsWhereItsDataAre) {
   const auto data = test_data("tinyshakespeare.txt");
   std::optional<ScopedEnvironment> folder;
   if (data) folder.emplace("GRADWIRE_DATA", data->parent_path().c_str());
@@ -118,11 +118,11 @@ TEST(ClassicFiles, EachMethodRunsWhereItsDataAre) {
     const SweepPlan plan = read_sweep(file, one_seed);
     std::set<std::string> seen;
     for (const RunOfSweep& run : plan.runs) {
-      std::string method;
+      std::string algorithm;
       for (const TomlEntry& entry : run.chosen)
         if (entry.section == "algorithm" && (entry.key == "name" || entry.key == "local_optimizer"))
-          method += text_of(entry.value) + ' ';
-      if (seen.insert(method).second) expect_runs(file, plan, run);
+          algorithm += text_of(entry.value) + ' ';
+      if (seen.insert(algorithm).second) expect_runs(file, plan, run);
     }
     EXPECT_GE(seen.size(), 7u) << file;
   }

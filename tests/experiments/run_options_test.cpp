@@ -12,10 +12,10 @@ namespace {
 
 // What is measured may not change what is computed.
 TEST(RunOptions, EvaluationsOfAnyExtentLeaveTheModelAndTheColumnsThatTheyShareAsTheyAre) {
-  for (const char* method : {"ef21", "fedavg", "ringmaster"}) {
-    SCOPED_TRACE(method);
-    Choice choice{method, "identity", {{"step_size", "0.25"}}};
-    if (method == std::string("fedavg")) choice.numbers.emplace_back("local_step_size", "0.1");
+  for (const char* algorithm : {"ef21", "fedavg", "ringmaster"}) {
+    SCOPED_TRACE(algorithm);
+    Choice choice{algorithm, "identity", {{"step_size", "0.25"}}};
+    if (algorithm == std::string("fedavg")) choice.numbers.emplace_back("local_step_size", "0.1");
     const auto run = [&](const std::vector<std::string>& sets, bool encoded, unsigned threads) {
       return trace(prepare(parse_experiment(config(choice, "fp64"), "same.toml", sets)), encoded, threads);
     };
@@ -128,13 +128,13 @@ TEST(RunOptions, RepliesBeyondTheNormLimitAreRejectedClippedOrUsedWithTheSameBit
   EXPECT_NE(models[0], models[1]);
 }
 
-TEST(RunOptions, AsynchronousMethodsRunOverTcpToo) {
+TEST(RunOptions, AsynchronousAlgorithmsRunOverTcpToo) {
   const TemporaryFolder folder;
   std::size_t tested = 0;
-  for (const MethodInfo& method : methods()) {
-    if (!method.facts.asynchronous) continue;
-    const Choice choice = choices_of(method).front();
-    SCOPED_TRACE(choice.method + " " + choice.compressor);
+  for (const AlgorithmInfo& algorithm : all_algorithms()) {
+    if (!algorithm.facts.asynchronous) continue;
+    const Choice choice = choices_of(algorithm).front();
+    SCOPED_TRACE(choice.algorithm + " " + choice.compressor);
     const std::string file = folder.write("async.toml", config(choice, "fp64")).string();
     const auto tcp =
         run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "tcp", "--transport", "tcp", "--set",
@@ -146,7 +146,7 @@ TEST(RunOptions, AsynchronousMethodsRunOverTcpToo) {
     const auto loss = [](const std::string& row) { return std::stod(row.substr(row.find(',') + 1)); };
     // With so few replies a compressor that sends 3 of 13 numbers may still climb; ringleader makes no step
     // before it has heard from everybody.
-    if (choice.compressor == "identity" && choice.method != "ringleader") {
+    if (choice.compressor == "identity" && choice.algorithm != "ringleader") {
       EXPECT_LT(loss(rows.back()), loss(rows[1]));
     }
     ++tested;
@@ -154,15 +154,15 @@ TEST(RunOptions, AsynchronousMethodsRunOverTcpToo) {
   EXPECT_GT(tested, 4u);
 }
 
-TEST(RunOptions, BothKindsOfMethodsHaveSimulatedSecondsOnTheVirtualClock) {
+TEST(RunOptions, BothKindsOfAlgorithmsHaveSimulatedSecondsOnTheVirtualClock) {
   const TemporaryFolder folder;
   folder.write("speeds.txt", "1\n2 4\n1\n3\n");
-  for (const char* method : {"gd", "asgd"}) {
-    SCOPED_TRACE(method);
-    const std::string file = folder.write("same.toml", config({method, "identity", {}}, "fp64")).string();
+  for (const char* algorithm : {"gd", "asgd"}) {
+    SCOPED_TRACE(algorithm);
+    const std::string file = folder.write("same.toml", config({algorithm, "identity", {}}, "fp64")).string();
     std::string out;
     const auto seconds = [&](const std::string& speeds) {
-      out = method + std::to_string(speeds.size());
+      out = algorithm + std::to_string(speeds.size());
       std::vector<std::string> arguments = {
           "run", file, "--quiet", "--out", out, "--set", "algorithm.step_size=0.1"};
       if (!speeds.empty()) arguments.insert(arguments.end(), {"--set", "clients.seconds=" + speeds});
@@ -172,7 +172,7 @@ TEST(RunOptions, BothKindsOfMethodsHaveSimulatedSecondsOnTheVirtualClock) {
           parse_metrics_line(lines_of(read_file(folder.path() / out / "metrics.csv")).back()).value();
       return row.sim_seconds ? number_text(*row.sim_seconds) : "";
     };
-    const bool has_rounds = method == std::string("gd");
+    const bool has_rounds = algorithm == std::string("gd");
     EXPECT_EQ(seconds("sqrt"), has_rounds ? "18" : "4") << "nine rounds of sqrt(4), or nine replies";
     EXPECT_EQ(seconds("file:speeds.txt"), has_rounds ? "31" : "4");
     EXPECT_EQ(seconds(""), has_rounds ? "" : "3");

@@ -1,11 +1,11 @@
-// Small experiments with all features, for each pair of a method and a compressor, and for each kind of
+// Small experiments with all features, for each pair of an algorithm and a compressor, and for each kind of
 // network.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "base/value.h"
 #include "config/experiment_file.h"
 #include "simulation/prepare.h"
@@ -37,19 +37,19 @@ evaluate_every = 2
 )";
 
 struct Choice {
-  std::string method, compressor;
+  std::string algorithm, compressor;
   Options numbers;  // in place of theory
 };
 
 inline std::string config(const Choice& choice, const std::string& precision) {
   std::string problem = kSmallProblem;
-  if (find_method(choice.method).facts.asynchronous)
+  if (find_algorithm(choice.algorithm).facts.asynchronous)
     problem.replace(problem.find("\"samples\""), 9, "\"equal\"");  // each reply counts by itself
   std::string text = "name = \"same\"\nprecision = \"" + precision + "\"\n" + problem +
-                     "\n[algorithm]\nname = \"" + choice.method + "\"\ncompressor = \"" + choice.compressor +
-                     "\"\n";
+                     "\n[algorithm]\nname = \"" + choice.algorithm + "\"\ncompressor = \"" +
+                     choice.compressor + "\"\n";
   for (const auto& [key, value] : choice.numbers) text += key + " = " + value + "\n";
-  if (find_method(choice.method).facts.stochastic) text += "batch = 5\n";
+  if (find_algorithm(choice.algorithm).facts.stochastic) text += "batch = 5\n";
   return text;
 }
 
@@ -69,22 +69,23 @@ inline bool accepts(const Choice& choice) {
   }
 }
 
-// Returns the method with each compressor that it takes: by theory, or else with numbers in place of theory.
-inline std::vector<Choice> choices_of(const MethodInfo& method) {
+// Returns the algorithm with each compressor that it takes: by theory, or else with numbers in place of
+// theory.
+inline std::vector<Choice> choices_of(const AlgorithmInfo& algorithm) {
   std::vector<Choice> all;
   for (const std::string& compressor : compressor_specs()) {
-    Choice choice{std::string(method.facts.name), compressor, {}};
+    Choice choice{std::string(algorithm.facts.name), compressor, {}};
     if (!accepts(choice)) {
       choice.numbers = {{"step_size", "0.25"}};
-      for (const ParameterHelp& p : method.parameters)
+      for (const ParameterHelp& p : algorithm.parameters)
         if (p.name != "step_size" && (p.fallback.empty() || p.fallback == "theory"))
           choice.numbers.emplace_back(p.name, "0.25");
       if (!accepts(choice)) continue;
     }
-    for (const ParameterHelp& p : method.parameters)
+    for (const ParameterHelp& p : algorithm.parameters)
       if (p.name == "buffer") choice.numbers.emplace_back("buffer", "2");  // the run has only 9 replies
     all.push_back(choice);
-    for (const auto& [key, value] : testing::optimizer_for(method.facts.name))
+    for (const auto& [key, value] : testing::optimizer_for(algorithm.facts.name))
       choice.numbers.emplace_back(key, "\"" + value + "\"");
     if (choice.numbers.size() > all.back().numbers.size()) all.push_back(choice);
   }

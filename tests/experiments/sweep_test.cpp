@@ -27,7 +27,7 @@ TEST_F(Sweep, HasEveryCombinationWithTheLastKeyFastest) {
   EXPECT_EQ(p.compared(), std::vector<std::string>{});
 }
 
-TEST_F(Sweep, GridsOfMethodsHaveTheirOwnValuesBesideTheCommonOnes) {
+TEST_F(Sweep, GridsOfAlgorithmsHaveTheirOwnValuesBesideTheCommonOnes) {
   const SweepPlan p = plan(R"([sweep]
 algorithm.step_size = [0.1, 0.2]
 [[sweep.grid]]
@@ -100,7 +100,7 @@ TEST_F(Sweep, SaysWhatItsFigureShows) {
             std::string::npos);
 }
 
-TEST_F(Sweep, AFigureByAKeyHasEachMethodOnceWhateverStepServesItWhere) {
+TEST_F(Sweep, AFigureByAKeyHasEachAlgorithmOnceWhateverStepServesItWhere) {
   write(R"([sweep]
 problem.dim = [20, 30]
 algorithm.step_size = ["theory", "theory*4", "theory*500"]
@@ -255,7 +255,7 @@ seed = [1, 2, 3]
       std::string::npos);
 }
 
-TEST_F(Sweep, TheBestStepOfEachMethodIsThatOfTheLowestMedianOverSeeds) {
+TEST_F(Sweep, TheBestStepOfEachAlgorithmIsThatOfTheLowestMedianOverSeeds) {
   const SweepPlan p = plan(R"([sweep]
 criterion = "loss"
 algorithm.step_size = [0.1, 0.2, 0.4]

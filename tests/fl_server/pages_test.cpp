@@ -43,7 +43,7 @@ TEST_F(PagesTest, AreMadeAnewForEachRequest) {
   EXPECT_EQ(http_get(pages->address(), "/page?a=b").status, 200);
 }
 
-TEST_F(PagesTest, OtherPathsMethodsAndHostsAreRefused) {
+TEST_F(PagesTest, OtherPathsAlgorithmsAndHostsAreRefused) {
   EXPECT_EQ(http_get(pages->address(), "/").status, 404);
   EXPECT_EQ(http_get(pages->address(), "/../page").status, 404);
   EXPECT_EQ(ask("POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc").status, 405);

@@ -7,7 +7,7 @@
 #include "engine/data/readers/source.h"
 #include "fl_server/plan_of_joins.h"
 #include "simulation/prepare.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {
@@ -113,14 +113,14 @@ TEST(RunPlan, OfALaterProcessIsThatOfTheFirstButForTheStart) {
 }
 
 // An experiment with the step of theory; numbers for what the problem cannot tell.
-LoadedExperiment by_theory(const MethodInfo& method, const std::string& problem, bool knows_convexity) {
-  const std::string name(method.facts.name);
-  const bool takes_none = method.facts.asynchronous || name == "ef21_p";
+LoadedExperiment by_theory(const AlgorithmInfo& algorithm, const std::string& problem, bool knows_convexity) {
+  const std::string name(algorithm.facts.name);
+  const bool takes_none = algorithm.facts.asynchronous || name == "ef21_p";
   std::string text = "name = \"t\"\n[problem]\n" + problem + "[clients]\ncount = 4\n";
   if (name == "coded_gd" && problem.find("data") != problem.npos) text += "copies = 2\n";
   text += "[algorithm]\nname = \"" + name + "\"\n";
-  text += "compressor = \"" + (takes_none ? "identity" : testing::compressor_for(method.facts)) + "\"\n";
-  for (const ParameterHelp& parameter : method.parameters) {
+  text += "compressor = \"" + (takes_none ? "identity" : testing::compressor_for(algorithm.facts)) + "\"\n";
+  for (const ParameterHelp& parameter : algorithm.parameters) {
     if (parameter.name == "compressor_down") text += "compressor_down = \"topk:k=4\"\n";
     if (!knows_convexity && (name == "adiana" || name == "nesterov") && parameter.name == "mu")
       text += "mu = 1e-6\n";
@@ -140,24 +140,24 @@ constexpr const char* kQuadratics = "kind = \"quadratic\"\ndim = 12\nlambda = 0.
 constexpr const char* kLogistic =
     "kind = \"logistic\"\ndata = \"synthetic\"\nsamples = 80\ndim = 12\nregularizer = \"l2\"\nlambda = 0.1\n";
 
-TEST(RunPlan, TheoryHasAStepForEveryMethodInASimulationAndAtAServer) {
-  for (const MethodInfo& method : methods()) {
-    SCOPED_TRACE(method.facts.name);
-    EXPECT_GT(step_of(prepare(by_theory(method, kQuadratics, true)).experiment), 0);
-    const LoadedExperiment logistic = by_theory(method, kLogistic, true);
+TEST(RunPlan, TheoryHasAStepForEveryAlgorithmInASimulationAndAtAServer) {
+  for (const AlgorithmInfo& algorithm : all_algorithms()) {
+    SCOPED_TRACE(algorithm.facts.name);
+    EXPECT_GT(step_of(prepare(by_theory(algorithm, kQuadratics, true)).experiment), 0);
+    const LoadedExperiment logistic = by_theory(algorithm, kLogistic, true);
     const Prepared simulated = prepare(logistic);
     EXPECT_GT(step_of(simulated.experiment), 0);
-    EXPECT_EQ(constants_to_ask(logistic).any(), method.facts.name != "fednl");
+    EXPECT_EQ(constants_to_ask(logistic).any(), algorithm.facts.name != "fednl");
     EXPECT_GT(step_of(plan_of_joins(logistic, joined(simulated)).experiment), 0);
   }
 }
 
-TEST(RunPlan, TheoryHasAStepForEveryMethodWhereConstantsAreEstimated) {
-  for (const MethodInfo& method : methods()) {
-    if (method.facts.needs_hessian) continue;
-    SCOPED_TRACE(method.facts.name);
+TEST(RunPlan, TheoryHasAStepForEveryAlgorithmWhereConstantsAreEstimated) {
+  for (const AlgorithmInfo& algorithm : all_algorithms()) {
+    if (algorithm.facts.needs_hessian) continue;
+    SCOPED_TRACE(algorithm.facts.name);
     const Prepared prepared = prepare(by_theory(
-        method, "kind = \"mlp\"\ndata = \"synthetic\"\nsamples = 40\ndim = 5\nhidden = [3]\n", false));
+        algorithm, "kind = \"mlp\"\ndata = \"synthetic\"\nsamples = 40\ndim = 5\nhidden = [3]\n", false));
     EXPECT_GT(step_of(prepared.experiment), 0);
     EXPECT_TRUE(std::ranges::any_of(prepared.warnings, [](const std::string& warning) {
       return warning.find("theory uses estimates") != warning.npos;
@@ -170,17 +170,17 @@ TEST(RunPlan, TheoryHasAStepForLargeData) {
   const std::string large =
       "kind = \"logistic\"\ndata = \"synthetic\"\nsamples = 100001\ndim = 52\nregularizer = "
       "\"l2\"\nlambda = 0.1\n";
-  for (const MethodInfo& method : methods()) {
-    const std::string_view name = method.facts.name;
+  for (const AlgorithmInfo& algorithm : all_algorithms()) {
+    const std::string_view name = algorithm.facts.name;
     if (name != "asgd" && name != "ringmaster" && name != "mindflayer" && name != "ef21_p" &&
         name != "ef21_bc")
       continue;
     SCOPED_TRACE(name);
-    EXPECT_GT(step_of(prepare(by_theory(method, large, true)).experiment), 0);
+    EXPECT_GT(step_of(prepare(by_theory(algorithm, large, true)).experiment), 0);
   }
 }
 
-TEST(RunPlan, OfAClientHasWhatItsHalfOfTheMethodReads) {
+TEST(RunPlan, OfAClientHasWhatItsHalfOfTheAlgorithmReads) {
   const LoadedExperiment loaded = skewed();
   const RunPlan served = plan_of_joins(loaded, joined(prepare(loaded)));
   const auto setup = make_setup<double>(plan_of_start(served.experiment, served.agreement), Seat::kClient);
@@ -286,11 +286,11 @@ TEST(RunPlan, RefusesTheoryWhereNothingHasACurvature) {
 }
 
 TEST(RunPlan, WarnsOfAnOverlapThatCannotHaveAnEffect) {
-  const auto warning = [](const std::string& method, const std::string& compressor) -> std::string {
+  const auto warning = [](const std::string& algorithm, const std::string& compressor) -> std::string {
     const Prepared prepared =
         prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = 9\n[server]\noverlap = true\n"
                                  "zstd = \"off\"\n[algorithm]\nname = \"" +
-                                     method + "\"\ncompressor = \"" + compressor + "\"\nstep_size = 0.1\n",
+                                     algorithm + "\"\ncompressor = \"" + compressor + "\"\nstep_size = 0.1\n",
                                  "t.toml"));
     for (const std::string& line : prepared.warnings)
       if (line.starts_with("server.overlap")) return line;

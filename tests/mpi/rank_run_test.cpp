@@ -7,7 +7,7 @@
 #include "mpi/rank_group.h"
 #include "simulation/over_ranks.h"
 #include "simulation/virtual_clients.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/mpi/thread_ranks.h"
 
 namespace gradwire {
@@ -66,16 +66,16 @@ bool is_shared(const AlgorithmSpec& spec, const Federation<double>& federation) 
 }
 
 template <class Real>
-void compare_every_method(std::uint32_t n, double participation, std::initializer_list<unsigned> counts) {
+void compare_every_algorithm(std::uint32_t n, double participation, std::initializer_list<unsigned> counts) {
   const Federation<Real> federation(n, 8);
   const Federation<double> any(2, 8);
   std::size_t compared = 0;
-  for (const MethodInfo& method : synchronous_methods()) {
-    if (participation < 1 && !method.facts.partial) continue;
-    AlgorithmSpec spec = spec_for(method);
+  for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
+    if (participation < 1 && !algorithm.facts.partial) continue;
+    AlgorithmSpec spec = spec_for(algorithm);
     if (!is_shared(spec, any)) continue;
     spec.participation = participation;
-    SCOPED_TRACE(std::string(method.facts.name));
+    SCOPED_TRACE(std::string(algorithm.facts.name));
     ++compared;
     const auto setup = federation.setup(spec);
     RoundLimits limits;
@@ -97,16 +97,16 @@ void compare_every_method(std::uint32_t n, double participation, std::initialize
   EXPECT_GT(compared, participation < 1 ? 20u : 28u);
 }
 
-TEST(RunsOverRanks, GiveTheBitsOfOneProcess) { compare_every_method<double>(41, 1, {2, 4}); }
-TEST(RunsOverRanks, GiveThemWhereRanksHaveWholeLeaves) { compare_every_method<float>(600, 1, {2, 3}); }
-TEST(RunsOverRanks, GiveThemWhenAFewAreAsked) { compare_every_method<double>(23, 0.35, {2, 4}); }
-TEST(RunsOverRanks, GiveThemWhereARankHasOneClientOrNone) { compare_every_method<float>(3, 1, {3, 4}); }
+TEST(RunsOverRanks, GiveTheBitsOfOneProcess) { compare_every_algorithm<double>(41, 1, {2, 4}); }
+TEST(RunsOverRanks, GiveThemWhereRanksHaveWholeLeaves) { compare_every_algorithm<float>(600, 1, {2, 3}); }
+TEST(RunsOverRanks, GiveThemWhenAFewAreAsked) { compare_every_algorithm<double>(23, 0.35, {2, 4}); }
+TEST(RunsOverRanks, GiveThemWhereARankHasOneClientOrNone) { compare_every_algorithm<float>(3, 1, {3, 4}); }
 
 TEST(RunsOverRanks, GoOnOnAnotherNumberOfRanks) {
   const Federation<double> federation(37, 6);
   for (const char* name : {"ef21", "scaffold", "diana", "marina"}) {
     SCOPED_TRACE(name);
-    AlgorithmSpec spec = spec_for(find_method(name));
+    AlgorithmSpec spec = spec_for(find_algorithm(name));
     const auto setup = federation.setup(spec);
     RoundLimits limits;
     limits.rounds = kRoundsHere;

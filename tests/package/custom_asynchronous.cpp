@@ -1,10 +1,10 @@
-// An asynchronous method of one's own, in a program that knows gradwire as an installed package: the server
-// takes in each gradient as it comes, with a step that is smaller the older its point is. Runs on a virtual
-// clock, on which the slowest of eight clients takes eight times as long as the fastest.
+// An asynchronous algorithm of one's own, in a program that knows gradwire as an installed package: the
+// server takes in each gradient as it comes, with a step that is smaller the older its point is. Runs on a
+// virtual clock, on which the slowest of eight clients takes eight times as long as the fastest.
 //
-// What makes a method asynchronous: its facts say so, apply() gets one reply at a time, and clients draw with
-// ctx.draw where a method with rounds draws with the round. A Server that has superseded() also says whose
-// work is to be stopped (algorithms/ringmaster.h).
+// What makes an algorithm asynchronous: its facts say so, apply() gets one reply at a time, and clients draw
+// with ctx.draw where an algorithm with rounds draws with the round. A Server that has superseded() also says
+// whose work is to be stopped (algorithms/ringmaster.h).
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -84,10 +84,10 @@ int main() {
   setup->n = 8;
   setup->d = 1;
   setup->x0 = {0.0};
-  setup->user_method = user_method<Impatient<double>, double>();
+  setup->custom_algorithm = custom_algorithm<Impatient<double>, double>();
   std::vector<std::string> warnings;
   setup->algorithm =
-      setup->user_method->resolve({.name = "impatient"}, {.n = setup->n, .d = setup->d}, warnings);
+      setup->custom_algorithm->resolve({.name = "impatient"}, {.n = setup->n, .d = setup->d}, warnings);
 
   VirtualTimeOptions options;
   options.seconds = [](ClientId i, std::uint64_t) { return i + 1.0; };

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "rounds/round_loop.h"
 #include "simulation/in_process.h"
 
@@ -65,7 +65,7 @@ class Distance final : public Oracle<double> {
 };
 
 // The distance to the mean (1, 2, 1, 0) after 600 rounds.
-double distance_after(const char* method) {
+double distance_after(const char* algorithm) {
   std::vector<Distance> clients = {Distance({1, 0, 3, 1}), Distance({2, 0, 0, -1}), Distance({0, 6, 0, 0})};
   std::vector<Oracle<double>*> oracles;
   for (Distance& client : clients) oracles.push_back(&client);
@@ -80,7 +80,7 @@ double distance_after(const char* method) {
   setup->x0.assign(4, 0.0);
   setup->compressor = user_compressor(RandomBlock{2});
   std::vector<std::string> warnings;
-  setup->algorithm = resolve({.name = method, .step_size = "theory"}, setup->compressor,
+  setup->algorithm = resolve({.name = algorithm, .step_size = "theory"}, setup->compressor,
                              {.n = setup->n, .d = setup->d, .smoothness = &smoothness}, warnings);
 
   const auto server = make_server<double>(setup);
@@ -91,7 +91,7 @@ double distance_after(const char* method) {
   run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, {});
   const auto x = server->model();
   const double distance = std::hypot(std::hypot(x[0] - 1, x[1] - 2), std::hypot(x[2] - 1, x[3]));
-  std::printf("%s with %s and step %s: at a distance of %g\n", method, setup->algorithm.compressor.c_str(),
+  std::printf("%s with %s and step %s: at a distance of %g\n", algorithm, setup->algorithm.compressor.c_str(),
               setup->algorithm.step_size.c_str(), distance);
   return distance;
 }

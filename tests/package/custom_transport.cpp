@@ -101,7 +101,7 @@ void be_client(std::shared_ptr<const Setup<double>> setup, ClientId i, int from,
     read_message(from, slot, max_payload_bytes(context, sizeof(double)));
     const auto envelope = slot.finish();
     if (!envelope) fail(envelope.error().message);
-    if (!runtime.accepts(*envelope)) fail("a message without the parts that the method reads");
+    if (!runtime.accepts(*envelope)) fail("a message without the parts that the algorithm reads");
     if (const Uplink<double>* answer = runtime.handle(*envelope, scratch))
       write_message(to, codec.encode(*answer));
     if (envelope->request == Request::kGoodbye) return;

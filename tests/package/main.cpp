@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "engine/oracle.h"
 #include "rounds/round_loop.h"
 #include "simulation/in_process.h"
@@ -53,7 +53,7 @@ int main() {
   const auto server = gradwire::make_server<double>(setup);
   gradwire::InProcess<double> transport(setup, oracles, {});
   gradwire::Ledger ledger{.committed = std::vector<std::uint64_t>(setup->n)};
-  gradwire::run_rounds<double>(*server, gradwire::find_method("ef21").facts, *setup, transport, ledger,
+  gradwire::run_rounds<double>(*server, gradwire::find_algorithm("ef21").facts, *setup, transport, ledger,
                                {.rounds = 300}, {});
 
   const auto x = server->model();

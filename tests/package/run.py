@@ -62,7 +62,7 @@ for component in ["server", "no-such-component"]:
     if done.returncode == 0 or not re.search("sqlite3|no-such-component", done.stderr):
         sys.exit(f"component {component}: exit code {done.returncode}: {done.stderr}")
 
-# A program with a client in it has no reader of data or of experiment files, and no server's half of a method.
+# A program with a client in it has no reader of data or of experiment files, and no server's half of an algorithm.
 symbols = subprocess.run(["nm", "-C", work / "components-client/program"], check=True, capture_output=True, text=True).stdout
 for present in ["gradwire::make_client<", "gradwire::run_client"]:
     if present not in symbols:

@@ -78,7 +78,7 @@ using Labels = std::vector<std::string>;
 
 // ---- curves and labels ----
 
-TEST(PlotCurves, ALabelIsTheMethodWithoutDefaults) {
+TEST(PlotCurves, ALabelIsTheAlgorithmWithoutDefaults) {
   const TemporaryFolder folder;
   write_run(folder, "d", {.algorithm = "marina", .compressor = "randk:k=10,scaled=true"});
   write_run(folder, "e", {.compressor = "randk:k=10,scaled=false"});
@@ -263,8 +263,8 @@ TEST(MetricsTable, ReadsColumnsByNameWhateverElseAFileHas) {
 const std::string kFourFeatures = "[problem]\nkind = \"logistic\"\ndata = \"libsvm:/data/ten\"\ndim = 4\n";
 const std::string kNineFeatures = "[problem]\nkind = \"logistic\"\ndata = \"libsvm:/data/two\"\ndim = 9\n";
 
-// Two methods on two data sets; the data sets also differ in the number of features, the runs of ef21 in the
-// step.
+// Two algorithms on two data sets; the data sets also differ in the number of features, the runs of ef21 in
+// the step.
 void write_two_by_two(const TemporaryFolder& folder) {
   write_run(folder, "runs/a", {.more = "step_size = 0.1\n", .problem = kNineFeatures});
   write_run(folder, "runs/b", {.more = "step_size = 0.4\n", .problem = kFourFeatures});
@@ -276,7 +276,7 @@ void write_two_by_two(const TemporaryFolder& folder) {
                .problem = is_nine ? kNineFeatures : kFourFeatures});
 }
 
-TEST(PlotBy, EachValueHasAPanelAndACurveIsTheSameMethodInAllOfThem) {
+TEST(PlotBy, EachValueHasAPanelAndACurveIsTheSameAlgorithmInAllOfThem) {
   const TemporaryFolder folder;
   write_two_by_two(folder);
   const std::vector<fs::path> paths = {folder.path() / "runs"};
@@ -311,7 +311,7 @@ TEST(PlotBy, ACurveThatHasNoRunInAPanelIsAbsentThere) {
   EXPECT_NE(tex.find("title={data = ten}"), std::string::npos);
 }
 
-TEST(PlotBy, PanelsOfMethodsHaveCurvesByWhatDiffersWithinThem) {
+TEST(PlotBy, PanelsOfAlgorithmsHaveCurvesByWhatDiffersWithinThem) {
   const TemporaryFolder folder;
   for (const std::string step : {"0.1", "0.4"}) {
     write_run(folder, "runs/a" + step, {.more = "step_size = " + step + "\ninit = \"gradient\"\n"});
@@ -324,7 +324,7 @@ TEST(PlotBy, PanelsOfMethodsHaveCurvesByWhatDiffersWithinThem) {
   const std::vector<PlotRun> runs = read_runs(find_runs(paths), wanted);
   const Figure f = make_figure(runs, usual_axes(runs, nullptr), std::nullopt, {"algorithm.name", {}});
   EXPECT_EQ(labels_of(f.curves), (Labels{"step_size = 0.1", "step_size = 0.4"}))
-      << "no init, compressor or alpha, which go with the method";
+      << "no init, compressor or alpha, which go with the algorithm";
   ASSERT_EQ(f.panels.size(), 2u);
   for (const PlotPanel& panel : f.panels) EXPECT_EQ(panel.series.size(), 2u);
   const std::vector<PlotRun> two = {runs[0], runs[2]};

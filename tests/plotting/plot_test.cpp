@@ -366,7 +366,7 @@ TEST(Svg, ALegendOfManyCurvesStaysAboveThem) {
 TEST(Svg, FiftyNoisyRunsTakeLessThan300KB) {
   Runs runs;
   for (int k = 0; k < 50; ++k) {
-    runs.add("method " + std::to_string(k), 10000, 64, falling);
+    runs.add("algorithm " + std::to_string(k), 10000, 64, falling);
     for (std::size_t i = 0; i < 10000; ++i)
       runs.column(static_cast<std::size_t>(k), 2)[i] = std::exp(
           -1e-3 * static_cast<double>(i) + 0.5 * std::sin(static_cast<double>(i * i % 1009 + i * 31)));

@@ -1,4 +1,4 @@
-// Asynchronous methods with real processes, one of which is stopped: nobody else waits for it.
+// Asynchronous algorithms with real processes, one of which is stopped: nobody else waits for it.
 #include <chrono>
 #include <csignal>
 #include <gtest/gtest.h>

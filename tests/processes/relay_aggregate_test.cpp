@@ -84,7 +84,7 @@ TEST_F(RelayAggregateTest, TwoSitesGiveTheModelOfAFlatFederationWithFewerBytes) 
         "name = \"diana\"\ncompressor = \"randk:k=8\"\nstep_size = 0.05\n"}) {
     write_patient_config(algorithm, 60);
     run_two_sites();
-    EXPECT_NE(relay_log.find("replies are added up where the method allows it"), std::string::npos);
+    EXPECT_NE(relay_log.find("replies are added up where the algorithm allows it"), std::string::npos);
     EXPECT_EQ(relay_log.find("takes no sums"), std::string::npos) << relay_log;
     const Flat flat = simulated();
     expect_model_near(flat.model, 1e-12);
@@ -125,7 +125,7 @@ TEST_F(RelayAggregateTest, SparseRepliesOfWhichASumWouldBeLongerArePassedOnBitBy
   expect_same_as_simulated();
 }
 
-TEST_F(RelayAggregateTest, MethodsThatLookAtEachReplyGiveTheBitsOfAFlatFederation) {
+TEST_F(RelayAggregateTest, AlgorithmsThatLookAtEachReplyGiveTheBitsOfAFlatFederation) {
   for (const std::string algorithm : {"name = \"ef21_plus\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n",
                                       "name = \"cofig\"\ncompressor = \"randk:k=3\"\nstep_size = 0.05\n"}) {
     write_patient_config(algorithm, 40);

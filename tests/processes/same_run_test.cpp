@@ -1,4 +1,4 @@
-// Thread count, codec, ranks, transport and process boundaries change no bit of a result: for every method
+// Thread count, codec, ranks, transport and process boundaries change no bit of a result: for every algorithm
 // and every kind of network.
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace gradwire {
 namespace {
 
 struct Case {
-  std::string name;   // of a method or of a network
+  std::string name;   // of an algorithm or of a network
   std::size_t index;  // of it among all
   bool is_network;
   std::string way;  // in one process, or how the messages travel
@@ -31,8 +31,8 @@ std::vector<Case> all_cases() {
     if (is_asynchronous) return;  // over a network its bits depend on who answers first
     for (const std::string& way : kNetworkWays) all.push_back({name, index, is_network, way});
   };
-  for (std::size_t k = 0; k < methods().size(); ++k)
-    add(std::string(methods()[k].facts.name), k, false, methods()[k].facts.asynchronous);
+  for (std::size_t k = 0; k < all_algorithms().size(); ++k)
+    add(std::string(all_algorithms()[k].facts.name), k, false, all_algorithms()[k].facts.asynchronous);
   for (std::size_t k = 0; k < models().size(); ++k) add(models()[k].name + std::to_string(k), k, true, false);
   return all;
 }
@@ -52,7 +52,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
  protected:
   SameRun() { write_texts(folder); }
 
-  std::vector<Choice> choices() const { return choices_of(find_method(GetParam().name)); }
+  std::vector<Choice> choices() const { return choices_of(find_algorithm(GetParam().name)); }
   // One of the experiments of the case; precision and compressor alternate.
   std::string text() const {
     const std::string precision = GetParam().index % 2 == 0 ? "fp32" : "fp64";
@@ -163,11 +163,11 @@ TEST_P(SameRun, GivesTheBitsOfOneThread) {
       expect_same_in_one_process(model_config(models()[GetParam().index], precision));
   } else {
     const std::vector<Choice> all = choices();
-    EXPECT_FALSE(all.empty()) << "the method takes no compressor";
+    EXPECT_FALSE(all.empty()) << "the algorithm takes no compressor";
     for (const Choice& choice : all) {
       SCOPED_TRACE(choice.compressor);
       for (const char* precision : {"fp64", "fp32"}) expect_same_in_one_process(config(choice, precision));
-      if (find_method(choice.method).facts.partial)
+      if (find_algorithm(choice.algorithm).facts.partial)
         expect_same_in_one_process(config(choice, "fp64"), {"clients.participation=0.6"});
     }
   }

@@ -1,4 +1,4 @@
-// Facts::adds_replies, for every method: replies that arrive added up give the same model as replies that
+// Facts::adds_replies, for every algorithm: replies that arrive added up give the same model as replies that
 // arrive one by one.
 #include <gtest/gtest.h>
 #include <set>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rounds/reply_sum.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire::testing {
 namespace {
@@ -103,14 +103,14 @@ void expect_close(const Vec<double>& a, const Vec<double>& b, const std::string&
   EXPECT_LE(difference, 1e-12 * size) << what;
 }
 
-TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryMethodThatSaysSo) {
+TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryAlgorithmThatSaysSo) {
   const Federation<double> federation(7, 12);
   std::size_t claims = 0;
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    if (!method.facts.adds_replies) continue;
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    if (!algorithm.facts.adds_replies) continue;
     ++claims;
-    const auto setup = federation.setup(spec_for(method));
-    const std::string name(method.facts.name);
+    const auto setup = federation.setup(spec_for(algorithm));
+    const std::string name(algorithm.facts.name);
     ASSERT_TRUE(takes_sums(*setup)) << name;
     const Trace<double> alone = run<double>(federation, setup, 12);
     const End added = run_in_sites(federation, setup, 2);
@@ -125,20 +125,20 @@ TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryMethodThatSaysSo) {
 
 TEST(AddsReplies, AlsoWhereNotAllAreAsked) {
   const Federation<double> federation(9, 12);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    if (!method.facts.adds_replies || !method.facts.partial) continue;
-    AlgorithmSpec spec = spec_for(method);
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    if (!algorithm.facts.adds_replies || !algorithm.facts.partial) continue;
+    AlgorithmSpec spec = spec_for(algorithm);
     spec.participation = 0.5;
     const auto setup = federation.setup(spec);
-    SCOPED_TRACE(method.facts.name);
+    SCOPED_TRACE(algorithm.facts.name);
     expect_close(run_in_sites(federation, setup, 2).model, run<double>(federation, setup, 12).model,
-                 std::string(method.facts.name));
+                 std::string(algorithm.facts.name));
   }
 }
 
-TEST(AddsReplies, IsNotSaidOfMethodsThatLookAtEachReply) {
+TEST(AddsReplies, IsNotSaidOfAlgorithmsThatLookAtEachReply) {
   for (const char* name : {"ef21_w", "ef21_plus", "pp_marina", "cofig", "fednl"})
-    EXPECT_FALSE(find_method(name).facts.adds_replies) << name;
+    EXPECT_FALSE(find_algorithm(name).facts.adds_replies) << name;
 }
 
 TEST(AddsReplies, AServerWithWeightsOrMirrorsTakesNoSums) {

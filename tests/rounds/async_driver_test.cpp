@@ -1,4 +1,4 @@
-// What the driver of asynchronous methods promises.
+// What the driver of asynchronous algorithms promises.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <limits>
@@ -93,7 +93,7 @@ TEST(Asynchronous, AClientEvaluatesWhenItsGradientIsDone) {
   EXPECT_LT(rows.back().loss, rows.front().loss);
 }
 
-TEST(Asynchronous, CommitsNoReplyThatTheMethodDidNotUse) {
+TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
   const Federation<double> federation(6, 5);
   const auto setup = federation.setup(
       spec_of("ringmaster", "identity", {{"delay_threshold", "2"}, {"outdated", "ignore"}}, "0.05"));

@@ -6,7 +6,7 @@
 #include "config/experiment_file.h"
 #include "proto/wire/codec_context.h"
 #include "simulation/prepare.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/simulated/simulated_network.h"
 #include "tests/wire/codec_support.h"
 
@@ -22,12 +22,12 @@ Result<Reply<double>> received(UplinkSlot<double>& slot, const CodecContext& con
   return receive(slot, context, client, std::as_bytes(std::span(whole)));
 }
 
-// One method in lockstep; the replies of every second round are not used. Each client has a second runtime
+// One algorithm in lockstep; the replies of every second round are not used. Each client has a second runtime
 // that computes nothing: it gets the replies as they travel.
 class Followed {
  public:
-  Followed(const Federation<double>& federation, const MethodInfo& method)
-      : setup_(federation.setup(half_of_the_clients(spec_for(method), method.facts))),
+  Followed(const Federation<double>& federation, const AlgorithmInfo& algorithm)
+      : setup_(federation.setup(half_of_the_clients(spec_for(algorithm), algorithm.facts))),
         context_(codec_context(*setup_, {})),
         codec_(context_),
         server_(make_server<double>(setup_)) {
@@ -63,11 +63,11 @@ class Followed {
     used_ += 1;
     for (const ClientId i : cohort) clients_[i]->committed = ticket;
   }
-  void expect_same_states(const std::string& method) {
+  void expect_same_states(const std::string& algorithm) {
     for (auto& client : clients_) {
       client->computes.settle(client->committed);
       client->follows.settle(client->committed);
-      EXPECT_EQ(client->follows.save(), client->computes.save()) << method;
+      EXPECT_EQ(client->follows.save(), client->computes.save()) << algorithm;
     }
   }
 
@@ -95,16 +95,16 @@ class Followed {
   std::uint32_t used_ = 0;
 };
 
-TEST(ClientReplies, ThatWereUsedMakeTheStateOfEveryMethodThatSaysSo) {
+TEST(ClientReplies, ThatWereUsedMakeTheStateOfEveryAlgorithmThatSaysSo) {
   const Federation<double> federation(6, 9);
   std::set<std::string> followed;
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    Followed run(federation, method);
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    Followed run(federation, algorithm);
     if (!run.follows_replies()) continue;
-    followed.insert(std::string(method.facts.name));
+    followed.insert(std::string(algorithm.facts.name));
     for (std::uint64_t ticket = 1; ticket <= 40; ++ticket) run.round(ticket);
     EXPECT_GE(run.used(), 10u);
-    run.expect_same_states(std::string(method.facts.name));
+    run.expect_same_states(std::string(algorithm.facts.name));
   }
   const std::set<std::string> expected = {"adiana",  "cofig",    "diana",  "ef21",   "ef21_hb", "ef21_plus",
                                           "ef21_pp", "ef21_sgd", "ef21_w", "frecon", "scaffold"};

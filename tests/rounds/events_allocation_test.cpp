@@ -11,7 +11,7 @@ namespace {
 
 using testing::Federation;
 
-TEST(Events, OfEveryAsynchronousMethodAllocateNothingOnceTheyAreWarm) {
+TEST(Events, OfEveryAsynchronousAlgorithmAllocateNothingOnceTheyAreWarm) {
   const Federation<double> federation(8, 9);
   for (AlgorithmSpec spec : asynchronous_specs()) {
     SCOPED_TRACE(spec.name);

@@ -49,8 +49,9 @@ struct Script final : Transport<double> {
   double clock = 0, seconds_of_an_event = 0;
 };
 
-std::shared_ptr<const Setup<double>> with_mirrors(const Federation<double>& federation, const char* method) {
-  auto setup = federation.setup(spec_of(method, "identity", {}, "0.1"));
+std::shared_ptr<const Setup<double>> with_mirrors(const Federation<double>& federation,
+                                                  const char* algorithm) {
+  auto setup = federation.setup(spec_of(algorithm, "identity", {}, "0.1"));
   setup->keep_mirrors = true;
   return setup;
 }
@@ -59,7 +60,7 @@ class ExchangeTest : public ::testing::Test {
  protected:
   using Kind = Exchange<double>::Kind;
 
-  explicit ExchangeTest(const char* method = "gd") : setup_(with_mirrors(federation_, method)) {
+  explicit ExchangeTest(const char* algorithm = "gd") : setup_(with_mirrors(federation_, algorithm)) {
     body_.round = 4;
     body_.parts = {Payload<double>::dense(View<double>(x_))};
   }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/state.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/algorithms/federation.h"
 
 namespace gradwire {
@@ -51,8 +51,8 @@ constexpr std::uint32_t kFaultRounds = 60;
 template <class Real>
 void faults_change_nothing() {
   const Federation<Real> federation(8, 12);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const auto setup = federation.setup(spec_for(method));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const auto setup = federation.setup(spec_for(algorithm));
     setup->keep_mirrors = true;
     const auto quiet = run<Real>(federation, setup, kFaultRounds);
     for (const unsigned threads : {1u, 4u}) {
@@ -60,10 +60,10 @@ void faults_change_nothing() {
         InProcessOptions options;
         options.threads = threads;
         options.encoded = encoded;
-        const std::string what = std::string(method.facts.name) + (encoded ? " encoded" : "") + ", " +
+        const std::string what = std::string(algorithm.facts.name) + (encoded ? " encoded" : "") + ", " +
                                  std::to_string(threads) + " threads";
         expect_same_bits(run<Real>(federation, setup, kFaultRounds, options), quiet, what);
-        options.faults = bad_network_for(method.facts);
+        options.faults = bad_network_for(algorithm.facts);
         expect_same_bits(run<Real>(federation, setup, kFaultRounds, options), quiet, what + ", faults");
       }
     }
@@ -72,8 +72,8 @@ void faults_change_nothing() {
 
 TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
   const Federation<double> federation(8, 12);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const auto setup = federation.setup(spec_for(method));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const auto setup = federation.setup(spec_for(algorithm));
     setup->keep_mirrors = true;
     const auto reload = [](std::uint32_t, ServerHalf<double>& server, InProcess<double>&, Ledger&) {
       const std::string state = server.save();
@@ -83,12 +83,12 @@ TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
       ASSERT_TRUE(server.load(state));
     };
     expect_same_bits(run<double>(federation, setup, 50, {}, {}, reload), run<double>(federation, setup, 50),
-                     std::string(method.facts.name));
+                     std::string(algorithm.facts.name));
   }
 }
 
-TEST(Faults, ChangeNoBitOfAnyMethodInDouble) { faults_change_nothing<double>(); }
-TEST(Faults, ChangeNoBitOfAnyMethodInFloat) { faults_change_nothing<float>(); }
+TEST(Faults, ChangeNoBitOfAnyAlgorithmInDouble) { faults_change_nothing<double>(); }
+TEST(Faults, ChangeNoBitOfAnyAlgorithmInFloat) { faults_change_nothing<float>(); }
 
 TEST(Faults, AreReallyInjected) {
   const Federation<double> federation(8, 12);
@@ -192,7 +192,7 @@ TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
   limits.attempts = 4;
   limits.evaluate_every = 0;
   try {
-    run_rounds<double>(*server, find_method("gd").facts, *setup, transport, ledger, limits, {});
+    run_rounds<double>(*server, find_algorithm("gd").facts, *setup, transport, ledger, limits, {});
     FAIL() << "a run without replies ended well";
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string(e.what()).find("round 0: 0 of 4"), std::string::npos) << e.what();
@@ -226,7 +226,7 @@ TEST(Quorum, UnreachableEndsTheRunThoughAClientComesAndGoesWithoutEnd) {
   RoundLimits limits;
   limits.rounds = 1;
   limits.evaluate_every = 0;
-  EXPECT_THROW(run_rounds<double>(*server, find_method("gd").facts, *setup, transport, ledger, limits, {}),
+  EXPECT_THROW(run_rounds<double>(*server, find_algorithm("gd").facts, *setup, transport, ledger, limits, {}),
                std::runtime_error);
   EXPECT_NEAR(transport.now(), limits.attempts * limits.deadline_seconds, 1);
 }
@@ -238,7 +238,7 @@ std::string final_state_with_restart(const Federation<Real>& federation,
                                      bool restart) {
   InProcess<Real> transport(setup, federation.oracle_pointers(), {});
   auto server = make_server<Real>(setup);
-  const Facts facts = find_method(setup->algorithm.name).facts;
+  const Facts facts = find_algorithm(setup->algorithm.name).facts;
   Ledger ledger, old_ledger;
   std::string snapshot;
   RoundLimits limits;
@@ -263,13 +263,13 @@ std::string final_state_with_restart(const Federation<Real>& federation,
 
 TEST(ServerRestart, FromAnOlderSnapshotEndsInTheSameBits) {
   const Federation<double> federation(6, 12);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    if (has(method.facts.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
-    const auto setup = federation.setup(spec_for(method));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    if (has(algorithm.facts.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
+    const auto setup = federation.setup(spec_for(algorithm));
     setup->keep_mirrors = true;
     EXPECT_EQ(final_state_with_restart<double>(federation, setup, 80, true),
               final_state_with_restart<double>(federation, setup, 80, false))
-        << method.facts.name;
+        << algorithm.facts.name;
   }
 }
 
@@ -325,21 +325,22 @@ TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
     limits.evaluate_every = 0;
     limits.deadline_seconds = 5;
     limits.first_wait_seconds = seconds;
-    EXPECT_THROW(run_rounds<double>(*server, find_method("gd").facts, *setup, transport, ledger, limits, {}),
-                 std::runtime_error);
+    EXPECT_THROW(
+        run_rounds<double>(*server, find_algorithm("gd").facts, *setup, transport, ledger, limits, {}),
+        std::runtime_error);
     EXPECT_NEAR(transport.now(), std::max(seconds, limits.attempts * limits.deadline_seconds), 1);
   }
 }
 
 TEST(SavedState, CutShortOrTooLongIsRefused) {
   const Federation<double> federation(3, 5);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const auto setup = federation.setup(spec_for(method));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const auto setup = federation.setup(spec_for(algorithm));
     setup->keep_mirrors = true;
     const auto trace = run<double>(federation, setup, 5);
     for (std::size_t size = 0; size < trace.server_state.size(); ++size)
       EXPECT_FALSE(make_server<double>(setup)->load(trace.server_state.substr(0, size)))
-          << method.facts.name << size;
+          << algorithm.facts.name << size;
     EXPECT_FALSE(make_server<double>(setup)->load(trace.server_state + "x"));
     EXPECT_TRUE(make_server<double>(setup)->load(trace.server_state));
   }

@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "compressors/compressor.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
 namespace {
@@ -120,7 +120,7 @@ GuardedRun run_guarded(const AlgorithmSpec& spec, double times, NormLimit norm, 
   LoopHooks<double> hooks;
   hooks.on_note = [&](const std::string& line) { ran.notes.push_back(line); };
   ran.outcome =
-      run_rounds<double>(*server, find_method(spec.name).facts, *setup, transport, ledger, limits, hooks);
+      run_rounds<double>(*server, find_algorithm(spec.name).facts, *setup, transport, ledger, limits, hooks);
   ran.model.assign(server->model().begin(), server->model().end());
   ran.state = server->save();
   ran.bytes_up = ledger.totals.bytes_up;
@@ -139,10 +139,10 @@ void expect_same_run(const GuardedRun& a, const GuardedRun& b) {
 TEST(NormLimit, WhatIsRejectedIsAsGoodAsLostForEveryMethod) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   std::size_t tested = 0;
-  for (const MethodInfo& method : synchronous_methods()) {
-    if (method.facts.needs_all_replies) continue;
-    SCOPED_TRACE(std::string(method.facts.name));
-    AlgorithmSpec spec = spec_for(method);
+  for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
+    if (algorithm.facts.needs_all_replies) continue;
+    SCOPED_TRACE(std::string(algorithm.facts.name));
+    AlgorithmSpec spec = spec_for(algorithm);
     // What keeps small by itself is never too large.
     std::erase_if(spec.parameters,
                   [](const auto& p) { return p.first == "local_optimizer" || p.first == "local_clip_norm"; });

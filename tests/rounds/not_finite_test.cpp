@@ -1,9 +1,9 @@
-// One entry that is not a number, in one client's gradient or Hessian, while the loss is finite: no method
+// One entry that is not a number, in one client's gradient or Hessian, while the loss is finite: no algorithm
 // and no compressor may take it for a number or leave it out, as the run would then go on silently.
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
 namespace {
@@ -71,7 +71,7 @@ void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, 
     bad.spoiled = 0;  // said once
     bad.spoils = k >= kClean;
   };
-  const Facts facts = find_method(spec.name).facts;
+  const Facts facts = find_algorithm(spec.name).facts;
   const Outcome outcome = run_rounds<double>(*server, facts, *setup, transport, ledger, limits, hooks);
   EXPECT_EQ(outcome, Outcome::kDiverged);
   ASSERT_FALSE(notes.empty());
@@ -84,10 +84,10 @@ const double kBadValues[] = {std::numeric_limits<double>::quiet_NaN(),
                              std::numeric_limits<double>::infinity(),
                              -std::numeric_limits<double>::infinity()};
 
-TEST(NotFinite, NoMethodGoesOnAfterAnEntryThatIsNoNumber) {
-  for (const MethodInfo& method : testing::synchronous_methods())
+TEST(NotFinite, NoAlgorithmGoesOnAfterAnEntryThatIsNoNumber) {
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms())
     for (std::size_t k = 0; k < std::size(kBadValues); ++k)
-      expect_noticed(spec_for(method), 3 * k + 1, kBadValues[k]);
+      expect_noticed(spec_for(algorithm), 3 * k + 1, kBadValues[k]);
 }
 
 TEST(NotFinite, NoCompressorHidesIt) {

@@ -8,7 +8,7 @@
 #include "base/state.h"
 #include "config/experiment_file.h"
 #include "simulation/simulate.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/config/experiment_text.h"
 
 namespace gradwire {
@@ -142,9 +142,9 @@ TEST(OverSelection, UsesAUniformSample) {
 
 TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain) {
   const Federation<double> federation(12, 9);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    if (!takes_over_selection(method.facts)) continue;
-    const auto setup = federation.setup(sampled(spec_for(method), 0.4));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    if (!takes_over_selection(algorithm.facts)) continue;
+    const auto setup = federation.setup(sampled(spec_for(algorithm), 0.4));
     RoundLimits limits = asking_more(0.5);
     limits.evaluate_every = 5;
     const auto once = run<double>(federation, setup, 40, arriving_anyhow(), limits);
@@ -152,10 +152,10 @@ TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain
     encoded.encoded = true;
     for (const InProcessOptions& options : {arriving_anyhow(), arriving_anyhow(4), encoded}) {
       const auto again = run<double>(federation, setup, 40, options, limits);
-      EXPECT_EQ(again.server_state, once.server_state) << method.facts.name;
-      EXPECT_EQ(again.client_states, once.client_states) << method.facts.name;
-      EXPECT_EQ(again.records.back().bits_up, once.records.back().bits_up) << method.facts.name;
-      EXPECT_EQ(again.records.back().bytes_up, once.records.back().bytes_up) << method.facts.name;
+      EXPECT_EQ(again.server_state, once.server_state) << algorithm.facts.name;
+      EXPECT_EQ(again.client_states, once.client_states) << algorithm.facts.name;
+      EXPECT_EQ(again.records.back().bits_up, once.records.back().bits_up) << algorithm.facts.name;
+      EXPECT_EQ(again.records.back().bytes_up, once.records.back().bytes_up) << algorithm.facts.name;
     }
   }
 }
@@ -193,8 +193,9 @@ TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
   }
 }
 
-std::string after_thirty_rounds(const Federation<double>& federation, const MethodInfo& method, bool moved) {
-  const auto setup = federation.setup(sampled(spec_for(method), 0.4));
+std::string after_thirty_rounds(const Federation<double>& federation, const AlgorithmInfo& algorithm,
+                                bool moved) {
+  const auto setup = federation.setup(sampled(spec_for(algorithm), 0.4));
   const auto make_clients = [&] {
     return std::make_unique<InProcess<double>>(setup, federation.oracle_pointers(), arriving_anyhow());
   };
@@ -207,7 +208,7 @@ std::string after_thirty_rounds(const Federation<double>& federation, const Meth
     limits.evaluate_every = 4;
     limits.rounds = rounds;
     limits.keep_clients = true;
-    run_rounds<double>(*server, method.facts, *setup, *clients, ledger, limits, {});
+    run_rounds<double>(*server, algorithm.facts, *setup, *clients, ledger, limits, {});
     if (rounds == 30 || !moved) continue;
     const std::string of_server = server->save(), of_clients = clients->save_clients(ledger.committed);
     server = make_server<double>(setup);
@@ -220,11 +221,12 @@ std::string after_thirty_rounds(const Federation<double>& federation, const Meth
 TEST(OverSelection, GoesOnFromACheckpointToTheSameBits) {
   const Federation<double> federation(12, 9);
   int checked = 0;
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    if (!takes_over_selection(method.facts)) continue;
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    if (!takes_over_selection(algorithm.facts)) continue;
     ++checked;
-    EXPECT_EQ(after_thirty_rounds(federation, method, true), after_thirty_rounds(federation, method, false))
-        << method.facts.name;
+    EXPECT_EQ(after_thirty_rounds(federation, algorithm, true),
+              after_thirty_rounds(federation, algorithm, false))
+        << algorithm.facts.name;
   }
   EXPECT_GT(checked, 10);
 }

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "report/metrics_reader.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
 #include "tests/support/sanitized.h"
@@ -26,11 +26,12 @@ Faults some_faults(const Facts& facts) {
 }
 
 // The state after 40 rounds; `moved`: in other objects after 20 of them.
-std::string after_forty_rounds(const Federation<double>& federation, const MethodInfo& method, bool moved) {
-  const auto setup = federation.setup(spec_for(method));
+std::string after_forty_rounds(const Federation<double>& federation, const AlgorithmInfo& algorithm,
+                               bool moved) {
+  const auto setup = federation.setup(spec_for(algorithm));
   setup->keep_mirrors = true;
   InProcessOptions options;
-  options.faults = some_faults(method.facts);
+  options.faults = some_faults(algorithm.facts);
   auto clients = std::make_unique<InProcess<double>>(setup, federation.oracle_pointers(), options);
   auto server = make_server<double>(setup);
   Ledger ledger;
@@ -40,7 +41,7 @@ std::string after_forty_rounds(const Federation<double>& federation, const Metho
     limits.rounds = rounds;
     limits.evaluate_every = 3;
     limits.keep_clients = true;
-    run_rounds<double>(*server, method.facts, *setup, *clients, ledger, limits, {});
+    run_rounds<double>(*server, algorithm.facts, *setup, *clients, ledger, limits, {});
     if (rounds == 40 || !moved) continue;
     const std::string saved_server = server->save(), saved_clients = clients->save_clients(ledger.committed);
     server = make_server<double>(setup);
@@ -53,11 +54,12 @@ std::string after_forty_rounds(const Federation<double>& federation, const Metho
   return server->save() + clients->save_clients(ledger.committed);
 }
 
-TEST(Checkpoint, OfEveryMethodAndItsClientsGoesOnToTheSameBits) {
+TEST(Checkpoint, OfEveryAlgorithmAndItsClientsGoesOnToTheSameBits) {
   const Federation<double> federation(5, 9);
-  for (const MethodInfo& method : testing::synchronous_methods())
-    EXPECT_EQ(after_forty_rounds(federation, method, true), after_forty_rounds(federation, method, false))
-        << method.facts.name;
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms())
+    EXPECT_EQ(after_forty_rounds(federation, algorithm, true),
+              after_forty_rounds(federation, algorithm, false))
+        << algorithm.facts.name;
 }
 
 constexpr int kResumedRounds = scaled(100'000);
@@ -165,7 +167,7 @@ TEST_P(ResumeTest, OnTheVirtualClockGoesOnAtTheSecondWhereItStopped) {
   expect_rows_in_order();
 }
 
-TEST_P(ResumeTest, ResumesAsynchronousMethodsToTheBitsOfAWholeRun) {
+TEST_P(ResumeTest, ResumesAsynchronousAlgorithmsToTheBitsOfAWholeRun) {
   std::ofstream(folder.path() / "speeds.txt") << "1 2.5 0.3\n1\n2\n1.5 1\n3\n2 0.5\n1\n4 1 1 1\n";
   for (const char* speeds : {"sqrt*lognormal:1+fail:0.01", "1*file:speeds.txt+fail:0.01"}) {
     SCOPED_TRACE(speeds);

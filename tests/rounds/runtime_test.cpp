@@ -5,7 +5,7 @@
 
 #include "fl_client/stoppable_oracle.h"
 #include "rounds/memo_oracle.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/algorithms/federation.h"
 
 namespace gradwire {
@@ -135,9 +135,9 @@ TEST(ClientRuntime, AMeasurementIsTheLossOfAnEvaluationWithoutItsGradient) {
 // With a quorum, or after messages that were lost, a client hears of the run in a later round.
 TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
   const testing::Federation<double> federation(3, 9);
-  for (const char* method : {"ef21", "ef21_plus", "ef21_hb", "ef21_sgd"}) {
+  for (const char* algorithm : {"ef21", "ef21_plus", "ef21_hb", "ef21_sgd"}) {
     for (const char* init : {"gradient", "compressed"}) {
-      const AlgorithmSpec spec = testing::spec_of(method, "topk:k=2", {{"init", init}});
+      const AlgorithmSpec spec = testing::spec_of(algorithm, "topk:k=2", {{"init", init}});
       const auto setup = federation.setup(spec);
       ClientRuntime<double> client(setup, 1, *federation.oracles[1]);
       const auto server = make_server<double>(setup);
@@ -148,7 +148,7 @@ TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
       ASSERT_NE(reply, nullptr);
       ASSERT_EQ(reply->answer, Answer::kReply);
       EXPECT_EQ(reply->parts[0].shape == Shape::kDense, std::string(init) == "gradient")
-          << method << " " << init;
+          << algorithm << " " << init;
     }
   }
 }

@@ -1,4 +1,4 @@
-// Asynchronous methods over simulated streams, with relays: the run ends, no reply is added twice, nothing
+// Asynchronous algorithms over simulated streams, with relays: the run ends, no reply is added twice, nothing
 // that was committed is lost, and the state is that of the replies that were committed.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_session_tests     a long run
 //   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, as a failure names it
@@ -16,11 +16,11 @@ namespace {
 constexpr std::uint64_t kSeeds = scaled(800);
 
 // The last has messages larger than what a stalled socket takes.
-struct Method {
+struct Algorithm {
   const char* algorithm;
   const char* dim = "12";
 };
-constexpr Method kMethods[] = {
+constexpr Algorithm kAlgorithms[] = {
     {"name = \"ringmaster\"\ndelay_threshold = 4\nstep_size = 0.05\n"},
     {"name = \"ringmaster\"\noutdated = \"ignore\"\ncompressor = \"randk:k=3\"\nstep_size = 0.02\n"},
     {"name = \"fedbuff\"\nbuffer = 3\nlocal_steps = 2\nlocal_step_size = 0.1\n"},
@@ -32,13 +32,14 @@ constexpr Method kMethods[] = {
 
 TEST(AsynchronousSession, EndsInTheStateOfTheRepliesThatWereCommittedWhateverHappens) {
   std::vector<LoadedExperiment> loaded;
-  for (const Method& method : kMethods) loaded.push_back(experiment_of(method.algorithm, method.dim));
+  for (const Algorithm& algorithm : kAlgorithms)
+    loaded.push_back(experiment_of(algorithm.algorithm, algorithm.dim));
   const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const std::size_t k = seed % std::size(kMethods);
+    const std::size_t k = seed % std::size(kAlgorithms);
     const End end = SimulatedSession(loaded[k], setting_of(seed, false), seed, nullptr).run();
-    ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
+    ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;

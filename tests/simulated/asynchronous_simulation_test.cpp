@@ -1,4 +1,4 @@
-// Asynchronous methods on a simulated network, disk and clock: whatever happens, the run ends, no reply is
+// Asynchronous algorithms on a simulated network, disk and clock: whatever happens, the run ends, no reply is
 // added twice, nothing that was committed is lost, and the state is that of the replies that were committed.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_network_tests     a long run
 //   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, as a failure names
@@ -67,12 +67,12 @@ TEST(AsynchronousSimulation, WhereNothingIsLostNoEvaluationStopsAClientsWork) {
 }
 
 // The first seed that finds it; 0: none does.
-std::uint64_t first_that_finds(Bug bug, std::size_t methods) {
+std::uint64_t first_that_finds(Bug bug, std::size_t algorithms) {
   const auto all = experiments();
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     Setting setting = setting_of(seed, false);
     setting.bug = bug;
-    const std::string found = SimulatedRun(all[seed % methods], setting, seed).run().trouble;
+    const std::string found = SimulatedRun(all[seed % algorithms], setting, seed).run().trouble;
     if (found.empty()) continue;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), found.c_str());
     return seed;

@@ -1,4 +1,4 @@
-// An asynchronous method in memory: told which client's answer to which ticket made each step, it computes
+// An asynchronous algorithm in memory: told which client's answer to which ticket made each step, it computes
 // that answer again, at the point that was sent with the ticket, and must reach the same state.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "config/experiment.h"
 #include "engine/problems/problem.h"
 #include "rounds/round_loop.h"
@@ -31,7 +31,7 @@ class AsynchronousTwin {
 
   std::uint32_t steps() const { return steps_; }
   // Until this step an evaluation of a client that works is an error. REQUIRES: nothing is lost, and the
-  // method stops nobody's work.
+  // algorithm stops nobody's work.
   void nobody_is_stopped_before(std::uint32_t step) { nobody_stopped_before_ = step; }
 
   void answered(ClientId client, std::uint64_t ticket) {

@@ -18,7 +18,7 @@
 
 namespace gradwire {
 
-inline constexpr std::uint32_t kRounds = 16;  // of a synchronous method
+inline constexpr std::uint32_t kRounds = 16;  // of a synchronous algorithm
 
 // Errors that a careless server would make.
 enum class Bug {
@@ -27,7 +27,7 @@ enum class Bug {
   kForgetsFolder,
   kAddsInArrivalOrder,
   kAddsBeforeAccepting,
-  kAddsWhatIsOutdated,  // of an asynchronous method: a reply whose point is too old
+  kAddsWhatIsOutdated,  // of an asynchronous algorithm: a reply whose point is too old
   kAddsTwice,           // the same: a reply
 };
 
@@ -112,7 +112,7 @@ struct Setting {
   std::uint64_t calls_between_deaths = 0;   // of their disks
   Bug bug = Bug::kNone;
   double quorum = 1, over_selection = 0;
-  std::uint32_t steps = 60;        // of an asynchronous method
+  std::uint32_t steps = 60;        // of an asynchronous algorithm
   bool nobody_is_stopped = false;  // before the last step: see AsynchronousTwin
 };
 
@@ -250,7 +250,7 @@ class SimulatedRun {
   SimulatedWorld world_;
   std::shared_ptr<Setup<double>> setup_;
   std::unique_ptr<TwinFederation> twin_;                 // of a run with a quorum
-  std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous method
+  std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous algorithm
   std::uint32_t announced_ = 0;
   End end_;
 };

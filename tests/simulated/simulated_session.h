@@ -27,7 +27,7 @@
 namespace gradwire {
 
 inline constexpr std::uint32_t kClients = 5;
-inline constexpr std::uint32_t kRounds = 12;  // of a synchronous method
+inline constexpr std::uint32_t kRounds = 12;  // of a synchronous algorithm
 inline constexpr std::uint32_t kSteps = 40;   // of an asynchronous one
 inline constexpr double kLongestRunSeconds = 300'000;
 
@@ -278,7 +278,7 @@ class SimulatedSession {
     const Totals &a = ledger.totals, &b = quiet_->totals.at(ledger.round - 1);
     if (setting_.relay_adds && takes_sums(*setup_)) return check_sums(where, a, b);
     if (half_->save() != quiet_->states.at(ledger.round - 1))
-      throw std::runtime_error(where + "the state of the method is another one");
+      throw std::runtime_error(where + "the state of the algorithm is another one");
     if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
         a.bytes_down != b.bytes_down || a.grad_calls != b.grad_calls)
       throw std::runtime_error(where + "the ledger of bits and bytes does not add up");
@@ -341,7 +341,7 @@ class SimulatedSession {
   Ledger ledger_;
   std::unique_ptr<RunStore<double>> durable_;
   std::unique_ptr<TwinFederation> twin_;                 // of a run with a quorum
-  std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous method
+  std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous algorithm
   std::uint32_t committed_ = 0;
   bool all_heard_ = false;
   SimulatedSite site_;

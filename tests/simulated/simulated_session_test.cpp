@@ -19,13 +19,13 @@ namespace {
 
 constexpr std::uint64_t kSeeds = scaled(1000);
 constexpr std::uint64_t kSecureSeeds = scaled(80);  // handshakes take most of the time
-struct Method {
+struct Algorithm {
   const char* algorithm;
   const char* dim = "12";
   bool is_private = false;  // has state that nobody but the client knows
 };
 // The last two have payloads of several chunks; of those of the very last some go in pieces.
-constexpr Method kMethods[] = {
+constexpr Algorithm kAlgorithms[] = {
     {"name = \"ef21\"\ncompressor = \"topk:k=2\"\n"},
     {"name = \"marina\"\ncompressor = \"randk:k=3\"\n"},
     {"name = \"diana\"\ncompressor = \"randk:k=3\"\n"},
@@ -37,8 +37,8 @@ constexpr Method kMethods[] = {
     {"name = \"diana\"\ncompressor = \"randseqk:k=50%\"\n[server]\nzstd = \"off\"\noverlap = true\n",
      "20000"},
 };
-constexpr std::size_t kMethodCount = std::size(kMethods);
-constexpr std::size_t kBig = kMethodCount - 2, kPieced = kMethodCount - 1;
+constexpr std::size_t kAlgorithmCount = std::size(kAlgorithms);
+constexpr std::size_t kBig = kAlgorithmCount - 2, kPieced = kAlgorithmCount - 1;
 
 // The big ones are slow, so the test runs them rarely.
 std::size_t method_of(std::uint64_t seed) {
@@ -49,10 +49,10 @@ std::size_t method_of(std::uint64_t seed) {
 class Quiet {
  public:
   Quiet() {
-    for (const Method& method : kMethods) {
-      loaded_.push_back(experiment_of(method.algorithm, method.dim));
+    for (const Algorithm& algorithm : kAlgorithms) {
+      loaded_.push_back(experiment_of(algorithm.algorithm, algorithm.dim));
       ends_.push_back(SimulatedSession(loaded_.back(), {}, 1, nullptr).run());
-      EXPECT_EQ(ends_.back().trouble, "") << method.algorithm;
+      EXPECT_EQ(ends_.back().trouble, "") << algorithm.algorithm;
       EXPECT_EQ(ends_.back().states.size(), kRounds);
     }
   }
@@ -70,10 +70,10 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens)
   std::uint64_t server_deaths = 0, client_deaths = 0, with_sums = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = method_of(seed);
-    Setting setting = setting_of(seed, kMethods[k].is_private);
+    Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
-    ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
+    ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
@@ -92,11 +92,11 @@ TEST(SessionSimulation, WithRoomForOneReplyAtATimeNobodyWaitsForEver) {
   const auto [first, last, one] = seeds_asked(kSeeds / 8);
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = seed % 8 == 0 ? kBig : method_of(seed);
-    Setting setting = setting_of(seed, kMethods[k].is_private);
+    Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     setting.staging_bytes = 1;
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
-    ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
+    ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
   }
 }
@@ -108,11 +108,11 @@ TEST(SessionSimulation, OverTlsWithLoginsToo) {
   std::uint64_t server_deaths = 0, client_deaths = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = method_of(seed);
-    Setting setting = setting_of(seed, kMethods[k].is_private);
+    Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     setting.secure = &world;
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
-    ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
+    ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
@@ -125,22 +125,22 @@ TEST(SessionSimulation, OverTlsWithLoginsToo) {
 TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnswered) {
   const auto [first, last, one] = seeds_asked(kSeeds / 4);
   std::deque<LoadedExperiment> loaded;
-  for (const Method& method : kMethods) {
-    const std::string name = method.algorithm;
+  for (const Algorithm& algorithm : kAlgorithms) {
+    const std::string name = algorithm.algorithm;
     const bool samples =
         name.find("fedavg") != std::string::npos || name.find("scaffold") != std::string::npos;
-    loaded.push_back(experiment_of(name, method.dim, samples ? "participation = 0.5\n" : ""));
+    loaded.push_back(experiment_of(name, algorithm.dim, samples ? "participation = 0.5\n" : ""));
   }
   std::size_t fewest = SIZE_MAX;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = method_of(seed);
-    Setting setting = setting_of(seed, kMethods[k].is_private);
+    Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     Random random(seed, "quorum");
     setting.quorum = 0.2 + 0.2 * static_cast<double>(random.below(4));
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
     const End end = SimulatedSession(loaded[k], setting, seed, nullptr).run();
-    ASSERT_EQ(end.trouble, "") << kMethods[k].algorithm << "again: GRADWIRE_SEED=" << seed
+    ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
     fewest = std::min(fewest, end.fewest_replies);
   }
@@ -150,7 +150,7 @@ TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClie
 }
 
 TEST(SessionSimulation, TheSameSeedIsTheSameRun) {
-  const LoadedExperiment loaded = experiment_of(kMethods[0].algorithm, "12");
+  const LoadedExperiment loaded = experiment_of(kAlgorithms[0].algorithm, "12");
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Setting setting = setting_of(seed, false);
@@ -163,7 +163,7 @@ TEST(SessionSimulation, TheSameSeedIsTheSameRun) {
 }
 
 TEST(SessionSimulation, ManyRepliesComeInPieces) {
-  const Method& pieced = kMethods[kPieced];
+  const Algorithm& pieced = kAlgorithms[kPieced];
   const LoadedExperiment loaded = experiment_of(pieced.algorithm, pieced.dim);
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
   const std::uint64_t payloads = kRounds * kClients * std::stoull(pieced.dim) / 2 * sizeof(double);
@@ -181,7 +181,7 @@ TEST(SessionSimulation, ManyRepliesComeInPieces) {
 // 160 KB of payload in segments of 8 KB, each of which may be the connection's last: a reply that began anew
 // each time would hardly ever arrive.
 TEST(SessionSimulation, AnUploadGoesOnWhereItsConnectionBroke) {
-  const Method& big = kMethods[kBig];
+  const Algorithm& big = kAlgorithms[kBig];
   const LoadedExperiment loaded = experiment_of(big.algorithm, big.dim);
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
   Setting setting;

@@ -57,7 +57,7 @@ class Quiet {
 // The error in the end of a run; empty: none.
 std::string difference(const End& got, const End& want) {
   if (!got.trouble.empty()) return got.trouble;
-  if (got.state != want.state) return "the state of the method is another one";
+  if (got.state != want.state) return "the state of the algorithm is another one";
   const Totals &a = got.ledger.totals, &b = want.ledger.totals;
   if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
       a.bytes_down != b.bytes_down)

@@ -1,5 +1,5 @@
-// The same method in memory, where nothing is ever lost or late: told which clients' replies each round used,
-// it must reach the same state. Tests compare a run with a quorum with it.
+// The same algorithm in memory, where nothing is ever lost or late: told which clients' replies each round
+// used, it must reach the same state. Tests compare a run with a quorum with it.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/methods.h"
+#include "algorithms/algorithms.h"
 #include "config/experiment.h"
 #include "engine/problems/problem.h"
 #include "rounds/round_loop.h"

@@ -8,7 +8,7 @@
 
 #include "base/stream.h"
 #include "simulation/virtual_time.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
 
@@ -72,10 +72,10 @@ inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
 
 inline std::vector<AlgorithmSpec> asynchronous_specs() {
   std::vector<AlgorithmSpec> specs;
-  for (const MethodInfo& method : methods()) {
-    if (!method.facts.asynchronous) continue;
-    AlgorithmSpec spec = testing::spec_for(method);
-    for (const ParameterHelp& p : method.parameters) {
+  for (const AlgorithmInfo& algorithm : all_algorithms()) {
+    if (!algorithm.facts.asynchronous) continue;
+    AlgorithmSpec spec = testing::spec_for(algorithm);
+    for (const ParameterHelp& p : algorithm.parameters) {
       if (p.name == "buffer") spec.parameters.emplace_back(p.name, "3");
       if (p.name == "gradients") spec.parameters.emplace_back(p.name, "3");
       if (p.name == "trials") spec.parameters.emplace_back(p.name, "2");

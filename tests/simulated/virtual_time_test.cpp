@@ -1,4 +1,4 @@
-// Asynchronous methods, and synchronous ones, on the virtual clock of a simulation.
+// Asynchronous algorithms, and synchronous ones, on the virtual clock of a simulation.
 #include "simulation/virtual_time.h"
 
 #include <algorithm>
@@ -48,16 +48,16 @@ TEST(VirtualTime, ComputesNothingThatIsStopped) {
 // What is superseded may have changed what the client remembers, or lacks, whoever computed it.
 TEST(VirtualTime, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRounds) {
   const Federation<double> federation(6, 9);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    if (method.facts.needs_all_replies) continue;
-    SCOPED_TRACE(method.facts.name);
-    const auto setup = federation.setup(spec_for(method));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    if (algorithm.facts.needs_all_replies) continue;
+    SCOPED_TRACE(algorithm.facts.name);
+    const auto setup = federation.setup(spec_for(algorithm));
     setup->keep_mirrors = true;
     RoundLimits limits;
     limits.quorum = 0.5;
     limits.deadline_seconds = 30;
     VirtualTimeOptions options = with(linear);
-    const bool is_private = has(method.facts.client_state, ClientState::kPrivate);
+    const bool is_private = has(algorithm.facts.client_state, ClientState::kPrivate);
     options.faults = {.duplicates = 0.2, .crashes = is_private ? 0 : 0.2};
     const AsyncTrace one = run_virtual(federation, setup, 30, options, Evaluate::kByClients, limits);
     EXPECT_EQ(run_virtual(federation, setup, 30, on_threads(4, options), Evaluate::kByClients, limits).model,
@@ -67,16 +67,16 @@ TEST(VirtualTime, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRoun
 
 TEST(VirtualTime, ASynchronousRoundTakesAsLongAsItsSlowestClientAndHasTheBitsOfARunWithoutAClock) {
   const Federation<double> federation(4, 8);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    SCOPED_TRACE(method.facts.name);
-    const auto setup = federation.setup(spec_for(method));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    SCOPED_TRACE(algorithm.facts.name);
+    const auto setup = federation.setup(spec_for(algorithm));
     const AsyncTrace trace = run_virtual(federation, setup, 10, with(linear));
     const auto plain = testing::run<double>(federation, setup, 10);
     EXPECT_EQ(trace.model, plain.model);
     EXPECT_EQ(trace.rows.back().bits_up, plain.records.back().bits_up);
     EXPECT_EQ(trace.rows.back().loss, plain.records.back().loss);
     const bool samples =
-        method.facts.name == "pp_marina" || method.facts.name == "page";  // some of the clients
+        algorithm.facts.name == "pp_marina" || algorithm.facts.name == "page";  // some of the clients
     EXPECT_TRUE(samples ? trace.seconds < 40 : trace.seconds == 40)
         << trace.seconds << " for ten rounds of 4 s";
   }
@@ -182,7 +182,7 @@ void expect_equal(const Ending& resumed, const Ending& whole) {
 
 const std::vector<std::vector<std::uint32_t>> kStops = {{1}, {2, 3}, {50}, {10, 11, 77, 149}};
 
-TEST(VirtualTime, ResumesEveryAsynchronousMethodAtAnyRoundToTheBitsOfAWholeRun) {
+TEST(VirtualTime, ResumesEveryAsynchronousAlgorithmAtAnyRoundToTheBitsOfAWholeRun) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
     const auto setup = federation.setup(spec);
@@ -221,20 +221,20 @@ TEST(VirtualTime, ResumesWithEveryFaultToTheBitsOfAWholeRun) {
   }
 }
 
-TEST(VirtualTime, ResumesSynchronousMethodsWhoseClientsAreLateOrCrash) {
+TEST(VirtualTime, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
   const Federation<double> federation(6, 9);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const auto setup = federation.setup(spec_for(method));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const auto setup = federation.setup(spec_for(algorithm));
     setup->keep_mirrors = true;
     RoundLimits limits;
-    if (!method.facts.needs_all_replies) limits.quorum = 0.5;
+    if (!algorithm.facts.needs_all_replies) limits.quorum = 0.5;
     limits.deadline_seconds = 30;
     VirtualTimeOptions options = with(drawn);
-    const bool is_private = has(method.facts.client_state, ClientState::kPrivate);
+    const bool is_private = has(algorithm.facts.client_state, ClientState::kPrivate);
     options.faults = {.duplicates = 0.2, .crashes = is_private ? 0 : 0.2};
     const Ending whole = run_with_stops(federation, setup, 60, options, limits, {});
     for (const auto& stops : std::vector<std::vector<std::uint32_t>>{{1}, {9, 10, 33}}) {
-      SCOPED_TRACE(std::string(method.facts.name) + ", first stop " + std::to_string(stops[0]));
+      SCOPED_TRACE(std::string(algorithm.facts.name) + ", first stop " + std::to_string(stops[0]));
       const Ending resumed = run_with_stops(federation, setup, 60, options, limits, stops);
       EXPECT_EQ(resumed.server, whole.server);
       EXPECT_EQ(resumed.ledger, whole.ledger);

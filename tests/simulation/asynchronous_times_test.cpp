@@ -1,5 +1,5 @@
-// What the papers of asynchronous methods claim about time, on the experiments of experiments/configs/e8:
-// each method with the fastest parameters of a grid, for several seeds.
+// What the papers of asynchronous algorithms claim about time, on the experiments of experiments/configs/e8:
+// each algorithm with the fastest parameters of a grid, for several seeds.
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -41,8 +41,8 @@ TEST(AsynchronousTimes, OnFixedSpeedsRingmasterAndRennalaAreAheadOfDelayAdaptive
   EXPECT_LT(delay_adaptive, 0.8 * asgd) << delay_adaptive << " s, " << asgd;
 }
 
-// arXiv:2410.04285: a method that waits for whatever it began waits for the tail.
-TEST(AsynchronousTimes, OnTimesWithHeavyTailsMindFlayerIsFarAheadOfMethodsThatCutNothing) {
+// arXiv:2410.04285: an algorithm that waits for whatever it began waits for the tail.
+TEST(AsynchronousTimes, OnTimesWithHeavyTailsMindFlayerIsFarAheadOfAlgorithmsThatCutNothing) {
   const double mindflayer = seconds_to_target("tails_mindflayer");
   for (const char* other : {"tails_rennala", "tails_ringmaster", "tails_asgd"})
     EXPECT_LT(mindflayer, seconds_to_target(other) / 8) << other;

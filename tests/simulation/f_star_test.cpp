@@ -155,7 +155,7 @@ TEST(FStar, OfLinearModelsIsThatOfATranscriptionInLongDouble) {
     }
 }
 
-TEST(FStar, TheAcceleratedMethodAndNewtonsAgree) {
+TEST(FStar, TheAcceleratedAlgorithmAndNewtonsAgree) {
   const Experiment e =
       problem_of_text("kind = \"quadratic\"\nheterogeneity = 0.3\ndim = 30\nlambda = 0.001\n");
   const ProblemSpec spec = problem_spec(e);

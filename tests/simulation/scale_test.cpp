@@ -25,15 +25,15 @@ void expect_equal(const Trace<Real>& a, const Trace<Real>& b) {
 
 TEST(Scale, ClientsThatGiveTheirMemoryBackGiveTheSameBits) {
   const Federation<double> federation(9, 12);
-  for (const char* method : {"gd", "dcgd", "fedavg", "diana", "marina", "ef21"}) {
-    const Facts facts = find_method(method).facts;
+  for (const char* algorithm : {"gd", "dcgd", "fedavg", "diana", "marina", "ef21"}) {
+    const Facts facts = find_algorithm(algorithm).facts;
     const char* compressor = facts.takes == Takes::kIdentity   ? "identity"
                              : facts.takes == Takes::kUnbiased ? "randk:k=2"
                                                                : "topk:k=2";
     for (const double participation : {1.0, 0.4}) {
       if (participation < 1 && !facts.partial) continue;
-      SCOPED_TRACE(std::string(method) + " " + std::to_string(participation));
-      AlgorithmSpec spec = spec_of(method, compressor);
+      SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(participation));
+      AlgorithmSpec spec = spec_of(algorithm, compressor);
       spec.participation = participation;
       const auto setup = federation.setup(spec);
       RoundLimits limits;
@@ -58,7 +58,7 @@ TEST(Scale, RuntimesOfStatelessClientsAreLent) {
     limits.evaluate_every = 0;
     run<double>(federation, setup, 30, lends ? lean() : InProcessOptions{}, limits,
                 [&](std::uint32_t, ServerHalf<double>& server, InProcess<double>& transport, Ledger&) {
-                  // The round's cohort, as the method draws it.
+                  // The round's cohort, as the algorithm draws it.
                   std::vector<ClientId> cohort;
                   server.cohort(cohort);
                   for (const ClientId c : cohort) runtimes.insert(&transport.runtime(c));

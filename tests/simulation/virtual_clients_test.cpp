@@ -5,7 +5,7 @@
 
 #include "base/state.h"
 #include "engine/population.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
 namespace {
@@ -45,7 +45,7 @@ Trace<Real> run_virtual(const Federation<Real>& federation, std::shared_ptr<cons
                         Others others = Others::kLoad) {
   Trace<Real> trace;
   const auto server = make_server<Real>(setup);
-  const Facts facts = find_method(setup->algorithm.name).facts;
+  const Facts facts = find_algorithm(setup->algorithm.name).facts;
   Ledger ledger;
   ledger.committed.resize(setup->n);
   std::string saved;
@@ -70,13 +70,13 @@ Trace<Real> run_virtual(const Federation<Real>& federation, std::shared_ptr<cons
 }
 
 template <class Real>
-void compare_every_method(double participation) {
+void compare_every_algorithm(double participation) {
   const Federation<Real> federation(41, 8);
   std::size_t compared = 0;
-  for (const MethodInfo& method : synchronous_methods()) {
-    if (participation < 1 && !method.facts.partial) continue;
-    SCOPED_TRACE(std::string(method.facts.name));
-    AlgorithmSpec spec = spec_for(method);
+  for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
+    if (participation < 1 && !algorithm.facts.partial) continue;
+    SCOPED_TRACE(std::string(algorithm.facts.name));
+    AlgorithmSpec spec = spec_for(algorithm);
     spec.participation = participation;
     const auto setup = federation.setup(spec);
     if (make_server<Real>(setup)->may_refuse()) continue;
@@ -100,28 +100,28 @@ void compare_every_method(double participation) {
 }
 
 TEST(VirtualClients, GiveTheBitsOfClientsThatStay) {
-  compare_every_method<double>(1);
-  compare_every_method<float>(1);
+  compare_every_algorithm<double>(1);
+  compare_every_algorithm<float>(1);
 }
 
 TEST(VirtualClients, GiveThemWhenAFewAreAsked) {
-  compare_every_method<double>(0.35);
-  compare_every_method<float>(0.35);
+  compare_every_algorithm<double>(0.35);
+  compare_every_algorithm<float>(0.35);
 }
 
 // Some or all of those who are asked together lack a state: they are asked once more, with it.
 TEST(VirtualClients, GetAStateFromTheServerThatItCanRestore) {
   const Federation<double> federation(41, 8);
   std::size_t with_state = 0;
-  for (const MethodInfo& method : synchronous_methods()) {
-    if (has(method.facts.client_state, ClientState::kPrivate)) continue;
-    SCOPED_TRACE(std::string(method.facts.name));
-    AlgorithmSpec spec = spec_for(method);
-    if (method.facts.partial) spec.participation = 0.6;
+  for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
+    if (has(algorithm.facts.client_state, ClientState::kPrivate)) continue;
+    SCOPED_TRACE(std::string(algorithm.facts.name));
+    AlgorithmSpec spec = spec_for(algorithm);
+    if (algorithm.facts.partial) spec.participation = 0.6;
     const auto setup = federation.setup(spec);
     setup->keep_mirrors = true;
     if (make_server<double>(setup)->may_refuse()) continue;
-    if (method.facts.client_state != ClientState::kNone) ++with_state;
+    if (algorithm.facts.client_state != ClientState::kNone) ++with_state;
     const auto quiet = run_virtual<double>(federation, setup, 1, {});
     for (const unsigned threads : {1u, 3u}) {
       for (const Others others : {Others::kLoadMost, Others::kLoadNothing}) {

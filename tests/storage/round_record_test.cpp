@@ -9,7 +9,7 @@
 #include "proto/wire/codec_context.h"
 #include "rounds/runtime.h"
 #include "simulation/encoded_link.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/algorithms/federation.h"
 
 namespace gradwire {
@@ -43,7 +43,7 @@ TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
     };
     RoundLimits limits;
     limits.rounds = 5;
-    run_rounds<double>(*half, find_method("gd").facts, *setup, clients, ledger, limits, hooks);
+    run_rounds<double>(*half, find_algorithm("gd").facts, *setup, clients, ledger, limits, hooks);
   }
 }
 
@@ -90,12 +90,12 @@ TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
 TEST(RoundRecords, OfTheStateViewItWhereItLiesForEveryMethod) {
   constexpr std::size_t kDim = 3;
   const Federation<double> federation(3, kDim);
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const auto setup = federation.setup(testing::spec_for(method));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const auto setup = federation.setup(testing::spec_for(algorithm));
     const auto half = make_server<double>(setup);
     Pieces pieces;
     half->save_in_place(pieces);
-    EXPECT_TRUE(joined(pieces.views()) == half->save()) << method.facts.name;
+    EXPECT_TRUE(joined(pieces.views()) == half->save()) << algorithm.facts.name;
   }
 }
 
@@ -145,7 +145,7 @@ TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameStat
   EXPECT_EQ(rounds, 5);
 }
 
-TEST(RoundRecords, OfAReplyThatTheMethodDidNotUseSayNoClientThatItWasUsed) {
+TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
   const Federation<double> federation(2, 9);
   const auto setup =
       federation.setup(testing::spec_of("ringmaster", "identity", {{"delay_threshold", "1"}}, "0.1"));
@@ -187,7 +187,7 @@ TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
   };
   RoundLimits limits;
   limits.rounds = 1;
-  run_rounds<double>(*half, find_method("ef21").facts, *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*half, find_algorithm("ef21").facts, *setup, clients, ledger, limits, hooks);
   for (std::size_t size = 0; size < record.size(); ++size) {
     auto other = make_server<double>(setup);
     Ledger fresh;

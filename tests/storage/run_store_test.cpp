@@ -7,7 +7,7 @@
 
 #include "proto/wire/codec_context.h"
 #include "storage/folder_disk.h"
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/simulated/at_the_last.h"
 #include "tests/storage/simulated_disk.h"
 #include "tests/support/data_files.h"
@@ -41,7 +41,7 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup
   SimulatedDisk disk(life.seed);
   Random random(life.seed, "crashes");
   InProcess<Real> clients(setup, federation.oracle_pointers(), {});
-  const Facts& facts = find_method(setup->algorithm.name).facts;
+  const Facts& facts = find_algorithm(setup->algorithm.name).facts;
   RoundLimits limits;
   limits.rounds = rounds;
   limits.evaluate_every = 7;
@@ -96,26 +96,26 @@ template <class Real>
 void deaths_change_nothing(std::uint64_t seeds) {
   const Federation<Real> federation(5, 9);
   int crashes = 0;
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const auto setup = federation.setup(spec_for(method));
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const auto setup = federation.setup(spec_for(algorithm));
     setup->keep_mirrors = true;
     const auto undisturbed = live<Real>(federation, setup, 40, {});
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       for (const Durability durability : {Durability::kProcess, Durability::kPower}) {
         const auto disturbed = live<Real>(federation, setup, 40, {durability, seed, 25});
         EXPECT_EQ(disturbed.ledger.totals.grad_calls, undisturbed.ledger.totals.grad_calls)
-            << method.facts.name;
+            << algorithm.facts.name;
         expect_same_end(disturbed, undisturbed,
-                        std::string(method.facts.name) + ", seed " + std::to_string(seed));
+                        std::string(algorithm.facts.name) + ", seed " + std::to_string(seed));
         crashes += disturbed.crashes;
       }
     }
   }
-  EXPECT_GT(crashes, static_cast<int>(testing::synchronous_methods().size() * seeds));
+  EXPECT_GT(crashes, static_cast<int>(testing::synchronous_algorithms().size() * seeds));
 }
 
-TEST(RunStore, ServersThatDieChangeNoBitOfAnyMethodInDouble) { deaths_change_nothing<double>(12); }
-TEST(RunStore, ServersThatDieChangeNoBitOfAnyMethodInFloat) { deaths_change_nothing<float>(3); }
+TEST(RunStore, ServersThatDieChangeNoBitOfAnyAlgorithmInDouble) { deaths_change_nothing<double>(12); }
+TEST(RunStore, ServersThatDieChangeNoBitOfAnyAlgorithmInFloat) { deaths_change_nothing<float>(3); }
 
 TEST(RunStore, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
   const Federation<double> federation(5, 9);
@@ -132,7 +132,7 @@ TEST(RunStore, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
 void write_snapshots_by_a_thread(std::size_t dim) {
   const Federation<double> federation(5, dim);
   const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
-  const Facts& facts = find_method("ef21").facts;
+  const Facts& facts = find_algorithm("ef21").facts;
   const std::uint32_t rounds = dim > 1000 ? 8 : 60;
   const TemporaryFolder folder;
   FolderDisk disk(folder.path());
@@ -216,7 +216,7 @@ class OnADisk {
     RoundLimits limits;
     limits.rounds = rounds;
     limits.evaluate_every = 0;
-    run_rounds<double>(*half_, find_method("ef21").facts, *setup_, clients_, ledger_, limits, hooks);
+    run_rounds<double>(*half_, find_algorithm("ef21").facts, *setup_, clients_, ledger_, limits, hooks);
   }
   // Of the next process.
   void restart() {
@@ -309,7 +309,7 @@ TEST(RunStore, CommitsNothingWhileItsHalfMayStillBeCopied) {
   hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
   RoundLimits limits;
   limits.rounds = 3;
-  EXPECT_THROW(run_rounds<double>(*half, find_method("gd").facts, *setup, clients, ledger, limits, hooks),
+  EXPECT_THROW(run_rounds<double>(*half, find_algorithm("gd").facts, *setup, clients, ledger, limits, hooks),
                std::logic_error);
 }
 

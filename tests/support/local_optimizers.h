@@ -1,4 +1,5 @@
-// Methods with local steps that tests of every method run with another optimiser than plain gradient steps.
+// Algorithms with local steps that tests of every algorithm run with another optimiser than plain gradient
+// steps.
 #pragma once
 
 #include <string>
@@ -9,17 +10,17 @@
 namespace gradwire::testing {
 
 // The parameters to add; none: plain gradient steps.
-inline Options optimizer_for(std::string_view method) {
+inline Options optimizer_for(std::string_view algorithm) {
   Options steps = {{"local_steps", "4"}, {"local_step_size", "0.05"}};
   const auto with = [&](Options more) {
     steps.insert(steps.end(), more.begin(), more.end());
     return steps;
   };
-  if (method == "fedavg")
+  if (algorithm == "fedavg")
     return with(
         {{"local_optimizer", "sgd:momentum=0.9"}, {"local_weight_decay", "0.1"}, {"local_clip_norm", "0.5"}});
-  if (method == "fedprox") return with({{"local_optimizer", "microadam:k=3,window=2,block=4"}});
-  if (method == "scaffold") return with({{"local_optimizer", "adam"}, {"option", "1"}});
+  if (algorithm == "fedprox") return with({{"local_optimizer", "microadam:k=3,window=2,block=4"}});
+  if (algorithm == "scaffold") return with({{"local_optimizer", "adam"}, {"option", "1"}});
   return {};
 }
 

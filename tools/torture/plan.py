@@ -7,7 +7,7 @@ import re
 # Name: (keys of [algorithm], what is true of it). quorum: one below 1 is allowed. restores: the server can give a
 # client its state back; else clients need a --state. adds: relays may add up its replies. converges: to the optimum,
 # whoever is late.
-METHODS = {
+ALGORITHMS = {
     "ef21": ('compressor = "topk:k=25%"\nstep_size = STEP(0.3)', "quorum restores adds converges"),
     "marina": ('compressor = "randk:k=25%"\nstep_size = STEP(0.1)', "restores adds converges"),
     "diana": ('compressor = "randk:k=25%"\nstep_size = STEP(0.1)', "quorum restores adds converges"),
@@ -28,7 +28,7 @@ ASYNCHRONOUS = {
     "ringmaster": ("delay_threshold = 6\nstep_size = STEP(0.05)\nbatch = 4", ""),
     "rennala": ("gradients = 5\nstep_size = STEP(0.2)\nbatch = 4", ""),
 }
-ALL_METHODS = {**METHODS, **ASYNCHRONOUS}
+ALL_ALGORITHMS = {**ALGORITHMS, **ASYNCHRONOUS}
 SPEEDS = ("sqrt", "lognormal:1", "0.1*sqrt*pareto:1.5", "file:speeds.txt")  # clients.seconds
 ROUNDS = {"usual": 4_000, "one command": 4_000, "silence": 2_000, "uploads": 80, "slow relay": 800, "resumed": 4_000_000}
 TROUBLES_OF = {"usual": 30, "one command": 0, "silence": 5, "uploads": 30, "slow relay": 6, "resumed": 0}
@@ -61,7 +61,7 @@ class Plan:
     seed: int
     index: int
     kind: str  # usual, uploads, slow relay, silence, one command, resumed
-    method: str
+    algorithm: str
     sites: str
     quorum: float
     remember: bool  # clients have a --state
@@ -92,7 +92,7 @@ class Plan:
         return client % self.relays()
 
     def has(self, word):
-        return word in ALL_METHODS[self.method][1].split()
+        return word in ALL_ALGORITHMS[self.algorithm][1].split()
 
     def exact(self):
         return self.quorum == 1 and self.sites != "adds"
@@ -108,14 +108,14 @@ class Plan:
     def method_keys(self):
         """Steps are for d = 40; smoothness grows with d."""
         factor = min(1, 40 / self.dim)
-        return re.sub(r"STEP\((.*)\)", lambda step: f"{float(step[1]) * factor:g}", ALL_METHODS[self.method][0])
+        return re.sub(r"STEP\((.*)\)", lambda step: f"{float(step[1]) * factor:g}", ALL_ALGORITHMS[self.algorithm][0])
 
     def evaluate_every(self):
         return max(1, self.rounds // 50)
 
     def optimum(self):
         """The same problem, solved in a way that reaches the optimum to the last digits."""
-        return dataclasses.replace(self, method="gd", quorum=1.0, participation=1.0, over_selection=0.0, rounds=4_000,
+        return dataclasses.replace(self, algorithm="gd", quorum=1.0, participation=1.0, over_selection=0.0, rounds=4_000,
                                    precision="fp64", mirrors=False)
 
     def toml(self):
@@ -134,7 +134,7 @@ count = {self.clients}
 participation = {self.participation}
 {f'seconds = "{self.speeds}"' if self.speeds else ''}
 [algorithm]
-name = "{self.method}"
+name = "{self.algorithm}"
 {self.method_keys()}
 [run]
 rounds = {self.rounds}
@@ -153,22 +153,22 @@ overlap = {str(self.overlaps()).lower()}
 """
 
     def title(self):
-        return (f"{self.kind}, {self.method}, {self.sites}, quorum {self.quorum:g}, d = {self.dim}, "
+        return (f"{self.kind}, {self.algorithm}, {self.sites}, quorum {self.quorum:g}, d = {self.dim}, "
                 f"{'with' if self.remember else 'without'} --state, {'TLS' if self.secure else 'plain text'}")
 
 
 def combinations(seed):
-    """Every method, site, quorum and memory that go together, shuffled."""
+    """Every algorithm, site, quorum and memory that go together, shuffled."""
     found = []
-    for method, sites, quorum, remember in itertools.product(METHODS, SITES, (1.0, 0.5), (True, False)):
-        words = METHODS[method][1].split()
+    for algorithm, sites, quorum, remember in itertools.product(ALGORITHMS, SITES, (1.0, 0.5), (True, False)):
+        words = ALGORITHMS[algorithm][1].split()
         if quorum < 1 and "quorum" not in words:
             continue
-        if not remember and ("restores" not in words or (sites == "adds" and method not in ("gd", "fedavg"))):
+        if not remember and ("restores" not in words or (sites == "adds" and algorithm not in ("gd", "fedavg"))):
             continue
         if sites == "adds" and "adds" not in words:
             continue
-        found.append((method, sites, quorum, remember))
+        found.append((algorithm, sites, quorum, remember))
     random.Random(f"combinations {seed}").shuffle(found)
     return found
 
@@ -194,14 +194,14 @@ def make(seed, index, quick):
         possible = [c for c in possible if c[0] in ("gd", "scaffold", "fedavg", "marina", "proxskip")]
     if kind == "one command":
         possible = [c for c in possible if c[1:] == ("flat", 1.0, False)]
-    method, sites, quorum, remember = possible[index % len(possible)]
+    algorithm, sites, quorum, remember = possible[index % len(possible)]
     if kind == "resumed":
-        method, sites, quorum, remember = list(ASYNCHRONOUS)[index // 20 % len(ASYNCHRONOUS)], "flat", 1.0, False
+        algorithm, sites, quorum, remember = list(ASYNCHRONOUS)[index // 20 % len(ASYNCHRONOUS)], "flat", 1.0, False
     plan = Plan(
-        seed=seed, index=index, kind=kind, method=method, sites=sites, quorum=quorum, remember=remember,
+        seed=seed, index=index, kind=kind, algorithm=algorithm, sites=sites, quorum=quorum, remember=remember,
         clients=random_of.choice((3, 4, 4, 6)) if kind == "usual" else 4,
         participation=1.0, over_selection=0.0,
-        mirrors=sites != "adds" and method not in ("ef14", "dasha_mvr"),
+        mirrors=sites != "adds" and algorithm not in ("ef14", "dasha_mvr"),
         durability=random_of.choice(("process", "process", "power")),
         precision="fp64" if sites == "adds" else random_of.choice(("fp64", "fp64", "fp32")),
         dim=20_000 if kind in ("uploads", "slow relay") else random_of.choice((11, 11, 40)) if kind == "usual" else 11,
@@ -211,10 +211,10 @@ def make(seed, index, quick):
         early=random_of.random() < 0.2 and kind == "usual",
         secure=kind == "usual" and index % 4 == 3,
         troubles=[])
-    may_sample = method in ("fedavg", "diana", "scaffold", "ef14")
+    may_sample = algorithm in ("fedavg", "diana", "scaffold", "ef14")
     if quorum < 1 and may_sample and kind == "usual" and random_of.random() < 0.4:
         plan.participation, plan.over_selection = 0.5, 0.5
-    if method == "fednl":
+    if algorithm == "fednl":
         plan.dim, plan.rounds = 11, plan.rounds // 3
     if kind == "resumed":
         plan.speeds = random_of.choice(SPEEDS)
@@ -230,7 +230,7 @@ def draw_troubles(random_of, plan, quick):
     for kind in list(kinds):
         if kind.endswith("relay") and plan.relays() == 0:
             del kinds[kind]
-    if not plan.has("restores") or (not plan.mirrors and plan.method not in ("gd", "fedavg")):
+    if not plan.has("restores") or (not plan.mirrors and plan.algorithm not in ("gd", "fedavg")):
         del kinds["restore server"]
     if plan.kind == "slow relay":
         kinds = {"kill client": 1, "cut": 1, "delay": 1, "stop client": 1}

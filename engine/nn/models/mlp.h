@@ -8,9 +8,9 @@
 
 namespace gradwire {
 
-// tanh, not relu: the loss stays smooth, as the theory of the methods assumes. On the digits (64-32-10, full
-// gradients) relu with its customary start needs some 15 % fewer rounds at steps up to 1 but diverges at 2,
-// where tanh still trains; test accuracy is the same.
+// tanh, not relu: the loss stays smooth, as the theory of the algorithms assumes. On the digits (64-32-10,
+// full gradients) relu with its customary start needs some 15 % fewer rounds at steps up to 1 but diverges at
+// 2, where tanh still trains; test accuracy is the same.
 struct MlpShape {
   std::size_t inputs = 0;             // features
   std::vector<std::uint32_t> hidden;  // widths; none: softmax regression, the convex baseline

@@ -41,7 +41,7 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Runs of the same method and tuned values: they differ in the seed.
+// Runs of the same algorithm and tuned values: they differ in the seed.
 struct Trial {
   std::vector<std::size_t> runs;
   std::vector<double> worths;
@@ -122,16 +122,16 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
 
   Judgement without_target = plan.judgement;
   without_target.target.reset();
-  std::vector<std::string> methods;  // in order
+  std::vector<std::string> algorithms;  // in order
   std::map<std::string, std::vector<Trial>> trials;
   std::map<std::string, std::map<std::string, std::size_t>> place;
   std::map<std::string, std::size_t> diverged;
   for (const EndedRun& run : ended) {
     const RunOfSweep& of = plan.runs[run.run];
-    const std::string method = label_of(of, compared), values = label_of(of, tuned);
-    if (trials.find(method) == trials.end()) methods.push_back(method);
-    std::vector<Trial>& list = trials[method];
-    const auto [at, is_new] = place[method].emplace(values, list.size());
+    const std::string algorithm = label_of(of, compared), values = label_of(of, tuned);
+    if (trials.find(algorithm) == trials.end()) algorithms.push_back(algorithm);
+    std::vector<Trial>& list = trials[algorithm];
+    const auto [at, is_new] = place[algorithm].emplace(values, list.size());
     if (is_new) list.emplace_back();
     Trial& trial = list[at->second];
     trial.runs.push_back(run.run);
@@ -140,16 +140,16 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
     trial.shown.resize(plan.judgement.show.size());
     for (std::size_t k = 0; k < trial.shown.size(); ++k)
       trial.shown[k].push_back(shown_of(run, plan.judgement, plan.judgement.show[k]));
-    diverged[method] += run.outcome == "diverged";
+    diverged[algorithm] += run.outcome == "diverged";
   }
 
   std::vector<BestOf> best;
-  for (const std::string& method : methods) {
-    const std::vector<Trial>& list = trials[method];
+  for (const std::string& algorithm : algorithms) {
+    const std::vector<Trial>& list = trials[algorithm];
     const Trial& first = *std::min_element(
         list.begin(), list.end(), [](const Trial& a, const Trial& b) { return a.is_better_than(b); });
     BestOf row;
-    row.compared = method;
+    row.compared = algorithm;
     row.tuned = label_of(plan.runs[first.runs[0]], tuned);
     row.runs = first.runs;
     row.median = first.median();
@@ -157,7 +157,7 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
     row.high = *std::max_element(first.worths.begin(), first.worths.end());
     for (const std::vector<double>& values : first.shown) row.shown.push_back(median_of(values));
     row.tried = list.size();
-    row.diverged = diverged[method];
+    row.diverged = diverged[algorithm];
     std::vector<std::size_t> all;
     for (const Trial& trial : list) all.insert(all.end(), trial.runs.begin(), trial.runs.end());
     std::sort(all.begin(), all.end());

@@ -21,7 +21,7 @@ struct EndedRun {
 // What a run is worth: less is better. Infinite: it diverged, or did not get there within the budget.
 double worth_of(const EndedRun& run, const Judgement& judgement);
 
-// One of the methods that are compared, with the tuned values that serve it best.
+// One of the algorithms that are compared, with the tuned values that serve it best.
 struct BestOf {
   std::string compared;                  // "algorithm.name = ef21"; empty: nothing is compared
   std::string tuned;                     // "algorithm.step_size = theory*4"; empty: nothing was tuned
@@ -29,7 +29,7 @@ struct BestOf {
   double median = 0, low = 0, high = 0;  // of their worths
   std::vector<double> shown;             // medians of Judgement::show
   std::size_t tried = 0;                 // values, or combinations of them
-  std::size_t diverged = 0;              // runs of this method, whatever their values
+  std::size_t diverged = 0;              // runs of this algorithm, whatever their values
   std::string at_the_edge;               // tuned keys whose best value is the first or the last one tried
 };
 
@@ -38,7 +38,7 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
 
 // Columns for people; what the numbers are stands above them.
 std::string table_text(const SweepPlan& plan, const std::vector<BestOf>& best);
-// For programs: one line for each method; one line for each run.
+// For programs: one line for each algorithm; one line for each run.
 std::string best_csv(const SweepPlan& plan, const std::vector<BestOf>& best);
 std::string runs_csv(const SweepPlan& plan, const std::vector<EndedRun>& ended);
 

@@ -167,7 +167,7 @@ void sum_up(const SweepPlan& plan, const fs::path& folder, bool tikz, SweepRepor
   figure.tikz = tikz;
   figure.panels = plan.figure.panels;
   figure.keys.by = plan.figure.by;
-  // A curve is a method, whichever step serves it best in which panel.
+  // A curve is an algorithm, whichever step serves it best in which panel.
   if (!plan.figure.by.empty()) figure.keys.aside = plan.tuned;
   for (const BestOf& row : best)
     for (const std::size_t run : row.runs) figure.folders.push_back(folder / kRuns / plan.runs[run].id);

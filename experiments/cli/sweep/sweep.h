@@ -39,8 +39,8 @@ struct SweepReport {
 };
 
 // Runs what has no results yet; those that fail do not keep the others from running, and leave a file
-// ID.failed with the reason. Then writes runs.csv, best.csv, and plot.svg with the best runs of each method.
-// A run takes one thread; what runs share is their data. Throws UsageError, ExperimentError,
+// ID.failed with the reason. Then writes runs.csv, best.csv, and plot.svg with the best runs of each
+// algorithm. A run takes one thread; what runs share is their data. Throws UsageError, ExperimentError,
 // std::runtime_error.
 SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const std::atomic<bool>& stop);
 

@@ -49,7 +49,7 @@ struct SweepPlan {
   Judgement judgement;
   SweepFigure figure;
 
-  // The keys that tell methods apart: varied, but neither tuned nor `seed`.
+  // The keys that tell algorithms apart: varied, but neither tuned nor `seed`.
   std::vector<std::string> compared() const;
 };
 

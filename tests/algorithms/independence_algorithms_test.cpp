@@ -1,5 +1,5 @@
-// The draws of a method in one round, for one client, or for one message part are independent of its next
-// ones: for every method of the list, seen from outside.
+// The draws of an algorithm in one round, for one client, or for one message part are independent of its next
+// ones: for every algorithm of the list, seen from outside.
 #include <algorithm>
 #include <functional>
 #include <gtest/gtest.h>
@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "tests/algorithms/every_method.h"
+#include "tests/algorithms/every_algorithm.h"
 #include "tests/algorithms/independence.h"
 
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of methods share
+using namespace testing;  // NOLINT: what tests of algorithms share
 
 // f_i(x) = ½‖x − b_i‖² over very many samples, which records the batches that it is asked for.
 class WatchedOracle final : public Oracle<double> {
@@ -42,7 +42,7 @@ class WatchedOracle final : public Oracle<double> {
 
 constexpr std::size_t kManySamples = 1'000'000'000;  // two batches of few are never the same by chance
 
-// The halves of a method, run in lockstep.
+// The halves of an algorithm, run in lockstep.
 class Lockstep {
  public:
   struct Reply {
@@ -110,32 +110,32 @@ class Lockstep {
   std::vector<char> heard_;
 };
 
-bool takes(const MethodInfo& method, std::string_view parameter) {
-  return std::any_of(method.parameters.begin(), method.parameters.end(),
+bool takes(const AlgorithmInfo& algorithm, std::string_view parameter) {
+  return std::any_of(algorithm.parameters.begin(), algorithm.parameters.end(),
                      [&](const ParameterHelp& p) { return p.name == parameter; });
 }
 
-// With every kind of draw that the method has; coins are fair.
-AlgorithmSpec drawing(const MethodInfo& method, std::uint32_t batch, double participation) {
-  const Facts& facts = method.facts;
+// With every kind of draw that the algorithm has; coins are fair.
+AlgorithmSpec drawing(const AlgorithmInfo& algorithm, std::uint32_t batch, double participation) {
+  const Facts& facts = algorithm.facts;
   AlgorithmSpec spec = spec_of(std::string(facts.name), "identity", {}, "0.01");
   if (facts.takes != Takes::kIdentity) spec.compressor = "randk:k=25%";
   if (facts.takes == Takes::kContractive) spec.compressor += ",scaled=false";
   if (facts.stochastic) spec.batch = batch;
   if (facts.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");  // all have one batch
   if (facts.partial) spec.participation = participation;
-  if (takes(method, "p")) spec.parameters.emplace_back("p", "0.5");
-  if (takes(method, "local_steps")) spec.parameters.emplace_back("local_steps", "3");
-  if (takes(method, "compressor_down"))
+  if (takes(algorithm, "p")) spec.parameters.emplace_back("p", "0.5");
+  if (takes(algorithm, "local_steps")) spec.parameters.emplace_back("local_steps", "3");
+  if (takes(algorithm, "compressor_down"))
     spec.parameters.emplace_back("compressor_down", "randk:k=25%,scaled=false");
   return spec;
 }
 
 // Where many outcomes are possible, the same outcome twice means that two draws were the same draw.
-TEST(Independence, NoMethodDrawsASupportABatchOrACohortTwice) {
+TEST(Independence, NoAlgorithmDrawsASupportABatchOrACohortTwice) {
   constexpr std::uint32_t kN = 24, kRounds = 12;
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const std::string name(method.facts.name);
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const std::string name(algorithm.facts.name);
     std::map<std::vector<std::uint32_t>, std::string> supports, batches, cohorts;
     const auto once = [&](auto& seen, const std::vector<std::uint32_t>& drawn, const std::string& where) {
       const auto [it, fresh] = seen.emplace(drawn, where);
@@ -150,7 +150,7 @@ TEST(Independence, NoMethodDrawsASupportABatchOrACohortTwice) {
     bool in_pairs = false;  // batches: each is asked for at two points
     for (const char* paired : {"vr_marina", "page", "vr_diana", "dasha_page", "dasha_mvr"})
       in_pairs |= name == paired;
-    Lockstep lockstep(drawing(method, name == "page" ? kN : 4, 0.5), kN, 64);
+    Lockstep lockstep(drawing(algorithm, name == "page" ? kN : 4, 0.5), kN, 64);
     lockstep.watch = [&](std::uint32_t t, const auto& cohort, const Downlink<double>& down,
                          const auto& replies) {
       const std::string round = "round " + std::to_string(t);
@@ -174,19 +174,20 @@ TEST(Independence, NoMethodDrawsASupportABatchOrACohortTwice) {
       }
     };
     lockstep.run(kRounds);
-    EXPECT_EQ(supports.size() > 20, method.facts.takes != Takes::kIdentity) << name;
-    EXPECT_EQ(batches.size() > 20, method.facts.stochastic) << name;
-    EXPECT_EQ(cohorts.size() > 2, method.facts.partial || name == "page") << name;
+    EXPECT_EQ(supports.size() > 20, algorithm.facts.takes != Takes::kIdentity) << name;
+    EXPECT_EQ(batches.size() > 20, algorithm.facts.stochastic) << name;
+    EXPECT_EQ(cohorts.size() > 2, algorithm.facts.partial || name == "page") << name;
   }
 }
 
-TEST(Independence, NoMethodShufflesTheSamplesTwiceAlike) {
+TEST(Independence, NoAlgorithmShufflesTheSamplesTwiceAlike) {
   constexpr std::size_t kSamples = 64;
   int shuffling = 0;
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    if (!takes(method, "local_epochs")) continue;
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    if (!takes(algorithm, "local_epochs")) continue;
     ++shuffling;
-    AlgorithmSpec spec = spec_of(std::string(method.facts.name), "identity", {{"local_epochs", "3"}}, "0.01");
+    AlgorithmSpec spec =
+        spec_of(std::string(algorithm.facts.name), "identity", {{"local_epochs", "3"}}, "0.01");
     spec.parameters.emplace_back("local_step_size", "0.01");
     spec.batch = kSamples / 2;
     std::map<std::vector<std::uint32_t>, std::string> orders;
@@ -208,15 +209,15 @@ TEST(Independence, NoMethodShufflesTheSamplesTwiceAlike) {
 }
 
 // What a round looks like from outside: who is asked, what each computes and sends, which vectors of the
-// broadcast are new. A coin of the method decides some of it.
+// broadcast are new. A coin of the algorithm decides some of it.
 TEST(Independence, TheCoinsOfNeighbouringRoundsAgreeAsOftenAsChanceHasIt) {
   constexpr std::uint32_t kRounds = 800;
   std::set<std::string> tossing;
-  for (const MethodInfo& method : testing::synchronous_methods()) {
-    const std::string name(method.facts.name);
+  for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
+    const std::string name(algorithm.facts.name);
     std::vector<std::string> looks;
     std::vector<Vec<double>> before(kMaxParts);
-    Lockstep lockstep(drawing(method, 3, 1), 3, 4);
+    Lockstep lockstep(drawing(algorithm, 3, 1), 3, 4);
     lockstep.watch = [&](std::uint32_t, const auto&, const Downlink<double>& down, const auto& replies) {
       std::string look;
       for (std::size_t k = 1; k < down.parts.size(); ++k) {

@@ -1,5 +1,5 @@
-// The inequality of each method's theorem, or what it promises instead, with the step sizes that the tool
-// computes, on quadratics whose constants are known. theory_test.cpp has those of the first methods.
+// The inequality of each algorithm's theorem, or what it promises instead, with the step sizes that the tool
+// computes, on quadratics whose constants are known. theory_test.cpp has those of the first algorithms.
 #include <gtest/gtest.h>
 
 #include "algorithms/ef21_pp.h"

@@ -1,5 +1,5 @@
-// The registry: names, parameters, checks and theory of all methods, for both precisions at once.
-#include "algorithms/methods.h"
+// The registry: names, parameters, checks and theory of all algorithms, for both precisions at once.
+#include "algorithms/algorithms.h"
 
 #include <algorithm>
 #include <charconv>
@@ -17,7 +17,7 @@ namespace gradwire {
 namespace {
 
 struct Entry {
-  MethodInfo info;
+  AlgorithmInfo info;
   std::function<bool(const AlgorithmSpec&)>
       uses_theory;  // a step size or another parameter is left to theory
   std::function<bool(const AlgorithmSpec&)> step_is_theory;
@@ -70,7 +70,7 @@ Entry entry() {
     });
     return any;
   };
-  // A method says what it needs where that is more, or less, than smoothness for its step size.
+  // An algorithm says what it needs where that is more, or less, than smoothness for its step size.
   e.needs = [](const AlgorithmSpec& spec) {
     NeededConstants constants;
     const auto params = parse_params<Params>(spec);
@@ -104,12 +104,12 @@ Entry entry() {
 }
 
 template <template <class> class... M>
-std::vector<Entry> entries(MethodList<M...>) {
+std::vector<Entry> entries(AlgorithmList<M...>) {
   return {entry<typename M<double>::Params>()...};
 }
 
 const std::vector<Entry>& registry() {
-  static const std::vector<Entry> all = entries(AllMethods{});
+  static const std::vector<Entry> all = entries(AllAlgorithms{});
   return all;
 }
 
@@ -207,16 +207,16 @@ void check_sampling(const Facts& facts, const AlgorithmSpec& spec) {
 
 }  // namespace
 
-std::span<const MethodInfo> methods() {
-  static const std::vector<MethodInfo> infos = [] {
-    std::vector<MethodInfo> list;
+std::span<const AlgorithmInfo> all_algorithms() {
+  static const std::vector<AlgorithmInfo> infos = [] {
+    std::vector<AlgorithmInfo> list;
     for (const Entry& e : registry()) list.push_back(e.info);
     return list;
   }();
   return infos;
 }
 
-const MethodInfo& find_method(std::string_view name) { return find_entry(name).info; }
+const AlgorithmInfo& find_algorithm(std::string_view name) { return find_entry(name).info; }
 
 double paths_of(const AlgorithmSpec& spec) {
   for (const auto& [key, text] : spec.parameters) {
@@ -239,11 +239,11 @@ void check_algorithm(const AlgorithmSpec& spec) {
   check_sampling(e.info.facts, spec);
 }
 
-std::size_t compressed_dim(std::string_view method, std::size_t d) {
-  if (!find_entry(method).info.facts.needs_hessian) return d;
+std::size_t compressed_dim(std::string_view algorithm, std::size_t d) {
+  if (!find_entry(algorithm).info.facts.needs_hessian) return d;
   constexpr std::size_t kMaxHessianDim = 20'000;  // 1.6 GB per client in double
   if (d > kMaxHessianDim)
-    throw ConfigError("algorithm.name", std::string(method) +
+    throw ConfigError("algorithm.name", std::string(algorithm) +
                                             " keeps a Hessian per client, which is too large for " +
                                             std::to_string(d) + " parameters; at most " +
                                             std::to_string(kMaxHessianDim) + " are supported");

@@ -1,8 +1,8 @@
-// A method of one's own, in a program that knows gradwire as an installed package. Each client sends its
+// An algorithm of one's own, in a program that knows gradwire as an installed package. Each client sends its
 // gradient rounded to a grid; the server takes the mean, and its step shrinks by `decay` every round.
 //
-// What a method is: Params (facts, fields, resolve), a Client that proposes replies, a Server that applies
-// them.
+// What an algorithm is: Params (facts, fields, resolve), a Client that proposes replies, a Server that
+// applies them.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -17,7 +17,7 @@
 using namespace gradwire;
 
 // Entries rounded to multiples of `grid`. Whatever makes a payload can stand where compress() does; one that
-// every method takes, with its quality, is in custom_compressor.cpp.
+// every algorithm takes, with its quality, is in custom_compressor.cpp.
 struct Rounded {
   double grid;
   template <class Real>
@@ -102,10 +102,10 @@ int main() {
   setup->n = 3;
   setup->d = 1;
   setup->x0 = {0.0};
-  setup->user_method = user_method<Decaying<double>, double>();
+  setup->custom_algorithm = custom_algorithm<Decaying<double>, double>();
   std::vector<std::string> warnings;
-  setup->algorithm = setup->user_method->resolve({.name = "decaying", .parameters = {{"decay", "0.99"}}},
-                                                 {.n = setup->n, .d = setup->d}, warnings);
+  setup->algorithm = setup->custom_algorithm->resolve({.name = "decaying", .parameters = {{"decay", "0.99"}}},
+                                                      {.n = setup->n, .d = setup->d}, warnings);
 
   const auto server = make_server<double>(setup);
   InProcess<double> transport(setup, oracles, {});

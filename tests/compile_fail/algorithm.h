@@ -1,4 +1,4 @@
-// A method with every hook, for the files beside this one: each of them spoils one, and must not compile.
+// An algorithm with every hook, for the files beside this one: each of them spoils one, and must not compile.
 #pragma once
 
 #include "algorithms/core/erased.h"
@@ -55,7 +55,7 @@ struct Made {
 };
 template <template <class> class ClientOf, template <class> class ServerOf>
 void list() {
-  (void)user_method<Made<double, ClientOf, ServerOf>, double>();
+  (void)custom_algorithm<Made<double, ClientOf, ServerOf>, double>();
 }
 
 }  // namespace gradwire

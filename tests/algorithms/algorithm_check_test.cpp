@@ -1,4 +1,4 @@
-// What a method refuses: the message names the wrong key and says what to do.
+// What an algorithm refuses: the message names the wrong key and says what to do.
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::string complaint(const AlgorithmSpec& spec) {
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(Checks, AnUnknownMethodNamesTheNearest) {
+TEST(Checks, AnUnknownAlgorithmNamesTheNearest) {
   EXPECT_EQ(complaint(spec_of("ef22")), "algorithm.name: unknown algorithm 'ef22'; did you mean 'ef21'?");
 }
 TEST(Checks, MarinaWithTopkSaysWhyAndWhatToUse) {
@@ -55,7 +55,7 @@ TEST(Checks, Ef21WithScaledRandkNamesTheUnscaledOne) {
   EXPECT_EQ(complaint(spec_of("ef21", "randk:k=8")), "nothing")
       << "omega = 1/4 < 1 is contractive as it stands";
 }
-TEST(Checks, DenseMethodsTakeTheIdentityAlone) {
+TEST(Checks, DenseAlgorithmsTakeTheIdentityAlone) {
   EXPECT_TRUE(has(complaint(spec_of("gd", "topk:k=2", {}, "0.1")), "identity alone"));
   // It sends a few numbers, no vector.
   EXPECT_TRUE(has(complaint(spec_of("fwd_grad", "topk:k=2", {}, "0.1")),
@@ -78,7 +78,7 @@ TEST(Checks, KAboveTheDimensionNamesBoth) {
   EXPECT_EQ(complaint(spec_of("ef21", "topk:k=11")),
             "algorithm.compressor: topk: k = 11 is larger than the dimension 10");
 }
-TEST(Checks, AParameterOfAnotherMethodIsNamed) {
+TEST(Checks, AParameterOfAnotherAlgorithmIsNamed) {
   EXPECT_EQ(complaint(spec_of("ef21", "topk:k=2", {{"p", "0.1"}})).substr(0, 41),
             "algorithm.p: ef21 has no parameter 'p'; k");
   EXPECT_EQ(complaint(spec_of("marina", "randk:k=2", {{"stepsize", "0.1"}})),
@@ -99,7 +99,7 @@ TEST(Checks, NumbersAreFiniteAndInRange) {
       has(complaint(spec_of("fedavg", "identity", {{"local_steps", "-3"}})), "algorithm.local_steps: "));
   EXPECT_TRUE(has(complaint(spec_of("ef21", "topk:k=2", {{"init", "gradent"}})), "did you mean 'gradient'?"));
 }
-TEST(Checks, BatchAndParticipationFollowTheFactsOfTheMethod) {
+TEST(Checks, BatchAndParticipationFollowTheFactsOfTheAlgorithm) {
   AlgorithmSpec spec = spec_of("ef21", "topk:k=2");
   spec.batch = 5;
   EXPECT_TRUE(has(complaint(spec), "algorithm.batch: ef21 works with full gradients"));
@@ -120,19 +120,19 @@ TEST(Checks, TheoryWithoutConstantsAsksForANumber) {
   const std::string text = complaint_of([&] { resolve(spec_of("ef21", "topk:k=2"), theory, warnings); });
   EXPECT_TRUE(has(text, "algorithm.step_size: ") && has(text, "give a number")) << text;
 }
-// needed_constants() says what resolve() misses, for every method and whatever its compressors.
-TEST(Checks, EveryMethodNeedsTheConstantsThatItSays) {
-  for (const MethodInfo& method : methods()) {
-    SCOPED_TRACE(method.facts.name);
+// needed_constants() says what resolve() misses, for every algorithm and whatever its compressors.
+TEST(Checks, EveryAlgorithmNeedsTheConstantsThatItSays) {
+  for (const AlgorithmInfo& algorithm : all_algorithms()) {
+    SCOPED_TRACE(algorithm.facts.name);
     for (const char* down : {"topk:k=1", "topk:k=4"}) {
-      AlgorithmSpec spec = spec_of(std::string(method.facts.name),
-                                   method.facts.takes == Takes::kContractive ? "topk:k=4" : "identity");
-      for (const ParameterHelp& parameter : method.parameters)
+      AlgorithmSpec spec = spec_of(std::string(algorithm.facts.name),
+                                   algorithm.facts.takes == Takes::kContractive ? "topk:k=4" : "identity");
+      for (const ParameterHelp& parameter : algorithm.parameters)
         if (parameter.name == "compressor_down") spec.parameters.emplace_back(parameter.name, down);
       Theory theory;
       theory.n = 4;
       theory.d = 10;
-      theory.copies.count = method.facts.name == "coded_gd" ? 2 : 1;
+      theory.copies.count = algorithm.facts.name == "coded_gd" ? 2 : 1;
       const NeededConstants needed = needed_constants(spec);
       std::vector<std::string> warnings;
       const std::string text = complaint_of([&] { resolve(spec, theory, warnings); });
@@ -180,20 +180,20 @@ TEST(Assumptions, AsynchronousTheoremsOfEqualClientsWarnWhereClientsDiffer) {
   theory.n = 4;
   theory.d = 10;
   theory.smoothness = &f.smoothness;
-  const auto count = [&](const char* method, const char* step, bool equal) {
+  const auto count = [&](const char* algorithm, const char* step, bool equal) {
     theory.has_equal_clients = equal;
     std::vector<std::string> warnings;
-    resolve(spec_of(method, "identity", {}, step), theory, warnings);
+    resolve(spec_of(algorithm, "identity", {}, step), theory, warnings);
     for (const std::string& warning : warnings)
-      EXPECT_TRUE(has(warning, std::string(method) + ": the theorem behind the step size assumes that all "
-                                                     "clients have the same function"))
+      EXPECT_TRUE(has(warning, std::string(algorithm) + ": the theorem behind the step size assumes that all "
+                                                        "clients have the same function"))
           << warning;
     return warnings.size();
   };
-  for (const char* method : {"asgd", "delay_adaptive_asgd", "rennala", "ringmaster", "mindflayer"}) {
-    EXPECT_EQ(count(method, "theory", false), 1u) << method;
-    EXPECT_EQ(count(method, "theory", true), 0u) << method;
-    EXPECT_EQ(count(method, "0.1", false), 0u) << method;
+  for (const char* algorithm : {"asgd", "delay_adaptive_asgd", "rennala", "ringmaster", "mindflayer"}) {
+    EXPECT_EQ(count(algorithm, "theory", false), 1u) << algorithm;
+    EXPECT_EQ(count(algorithm, "theory", true), 0u) << algorithm;
+    EXPECT_EQ(count(algorithm, "0.1", false), 0u) << algorithm;
   }
   EXPECT_EQ(count("ringleader", "theory", false), 0u);
 }
@@ -216,27 +216,27 @@ TEST(Assumptions, AProbabilityOrACountThatReplacesParticipationIsSaid) {
 }
 
 TEST(Schedules, ACosineThatEndsBeforeTheRunIsSaidWithTheRoundsThatRemain) {
-  const auto warnings = [](const char* method, Options parameters) {
+  const auto warnings = [](const char* algorithm, Options parameters) {
     Theory theory;
     theory.n = 4;
     theory.d = 10;
     theory.rounds = 100;
     parameters.emplace_back("schedule", "cosine");
-    const bool is_local = method != std::string("ef21");
+    const bool is_local = algorithm != std::string("ef21");
     if (is_local) parameters.emplace_back("local_step_size", "0.1");
     std::vector<std::string> said;
-    resolve(spec_of(method, "identity", parameters, "0.1"), theory, said);
+    resolve(spec_of(algorithm, "identity", parameters, "0.1"), theory, said);
     return said;
   };
   using Lines = std::vector<std::string>;
   const std::string rest =
       " have no effect: horizon = 9; leave horizon out, and the step falls until the end";
-  for (const char* method : {"ef21", "fedavg", "scaffold"}) {
-    EXPECT_EQ(warnings(method, {{"horizon", "9"}}),
+  for (const char* algorithm : {"ef21", "fedavg", "scaffold"}) {
+    EXPECT_EQ(warnings(algorithm, {{"horizon", "9"}}),
               Lines{"the cosine step is 0 in the last 91 of 100 rounds, which" + rest});
-    EXPECT_EQ(warnings(method, {{"horizon", "100"}}), Lines{});
-    EXPECT_EQ(warnings(method, {{"horizon", "300"}}), Lines{});
-    EXPECT_EQ(warnings(method, {}), Lines{});
+    EXPECT_EQ(warnings(algorithm, {{"horizon", "100"}}), Lines{});
+    EXPECT_EQ(warnings(algorithm, {{"horizon", "300"}}), Lines{});
+    EXPECT_EQ(warnings(algorithm, {}), Lines{});
   }
   EXPECT_EQ(warnings("fedbuff", {{"horizon", "9"}, {"buffer", "5"}}),
             Lines{"the cosine step is 0 in the last 11 of 20 steps of the server, which" + rest});
@@ -245,7 +245,7 @@ TEST(Schedules, ACosineThatEndsBeforeTheRunIsSaidWithTheRoundsThatRemain) {
 
 TEST(Assumptions, AParameterThatTheTheoremExcludesIsRefusedWithItsStepAndAWarningWithANumber) {
   struct Case {
-    const char *method, *compressor, *key, *value, *most;
+    const char *algorithm, *compressor, *key, *value, *most;
     double participation = 1;
   };
   for (const Case& c :
@@ -260,15 +260,15 @@ TEST(Assumptions, AParameterThatTheTheoremExcludesIsRefusedWithItsStepAndAWarnin
         Case{"dasha_mvr", "randk:k=2", "a", "0.5", "1/(2 omega + 1) = 0.1111"},
         Case{"adiana", "randk:k=2", "mu", "0.9", "the strong convexity of the problem = "},
         Case{"nesterov", "identity", "mu", "0.9", "the strong convexity of the problem = "}}) {
-    AlgorithmSpec spec = spec_of(c.method, c.compressor, {{c.key, c.value}});
+    AlgorithmSpec spec = spec_of(c.algorithm, c.compressor, {{c.key, c.value}});
     spec.participation = c.participation;
     const std::string text = complaint(spec), key = c.key;
     EXPECT_TRUE(text.starts_with("algorithm." + key + ": " + key + " = " + c.value + " is above " + c.most))
-        << c.method << " gave: " << text;
+        << c.algorithm << " gave: " << text;
     spec.step_size = "0.1";
-    EXPECT_EQ(complaint(spec), "nothing") << c.method;
+    EXPECT_EQ(complaint(spec), "nothing") << c.algorithm;
     const auto warnings = warnings_of(spec);
-    ASSERT_EQ(warnings.size(), 1u) << c.method;
+    ASSERT_EQ(warnings.size(), 1u) << c.algorithm;
     EXPECT_TRUE(has(warnings[0], c.most) && has(warnings[0], "no theorem covers this run")) << warnings[0];
   }
 }
@@ -375,12 +375,12 @@ TEST(Assumptions, AQuorumBelowOneIsNamedAndCountsAsSmallerSamples) {
 
 TEST(Resolve, SpellsEverythingOutAndIsIdempotent) {
   const Federation<double> f(4, 10);
-  for (const MethodInfo& method : methods()) {
-    const bool dense = method.facts.takes == Takes::kIdentity || method.facts.name == "ef21_p" ||
-                       (method.facts.asynchronous && method.facts.name != "fedbuff");
+  for (const AlgorithmInfo& algorithm : all_algorithms()) {
+    const bool dense = algorithm.facts.takes == Takes::kIdentity || algorithm.facts.name == "ef21_p" ||
+                       (algorithm.facts.asynchronous && algorithm.facts.name != "fedbuff");
     const std::string compressor = dense ? "identity" : "natural";
-    const AlgorithmSpec once = f.setup(spec_of(std::string(method.facts.name), compressor))->algorithm;
-    EXPECT_FALSE(needed_constants(once).any()) << method.facts.name;
+    const AlgorithmSpec once = f.setup(spec_of(std::string(algorithm.facts.name), compressor))->algorithm;
+    EXPECT_FALSE(needed_constants(once).any()) << algorithm.facts.name;
     const AlgorithmSpec twice = f.setup(once)->algorithm;
     EXPECT_EQ(once.step_size, twice.step_size);
     EXPECT_EQ(once.parameters, twice.parameters);

@@ -1,4 +1,4 @@
-// The closed set of methods as the rest of the program sees it: their facts and parameters, and who makes
+// The closed set of algorithms as the rest of the program sees it: their facts and parameters, and who makes
 // their halves.
 #pragma once
 
@@ -22,7 +22,7 @@ struct ParameterHelp {
   std::string name, fallback, meaning;
 };
 
-struct MethodInfo {
+struct AlgorithmInfo {
   Facts facts;
   std::vector<ParameterHelp> parameters;  // with step_size first
 };
@@ -37,21 +37,21 @@ struct IdleParameter {
 // Throws ConfigError as check_algorithm() does.
 std::vector<IdleParameter> idle_parameters(const AlgorithmSpec& spec);
 
-// Length of the vectors that a method compresses, for models in R^d: d, or the entries of a triangle of a
+// Length of the vectors that an algorithm compresses, for models in R^d: d, or the entries of a triangle of a
 // Hessian.
-std::size_t compressed_dim(std::string_view method, std::size_t d);
+std::size_t compressed_dim(std::string_view algorithm, std::size_t d);
 // The compressor of a spec, in a run of n clients in R^d. Throws ConfigError.
 Compressor uplink_compressor(const AlgorithmSpec& spec, std::size_t d, std::uint32_t n);
-// The compressor of its parameter `compressor_down`; nothing for methods that broadcast whole vectors.
+// The compressor of its parameter `compressor_down`; nothing for algorithms that broadcast whole vectors.
 std::optional<Compressor> downlink_compressor(const AlgorithmSpec& spec, std::size_t d);
 
-// All methods, in the order of the list.
-std::span<const MethodInfo> methods();
-// Throws ConfigError("algorithm.name") that names the nearest known method.
-const MethodInfo& find_method(std::string_view name);
+// All algorithms, in the order of the list.
+std::span<const AlgorithmInfo> all_algorithms();
+// Throws ConfigError("algorithm.name") that names the nearest known algorithm.
+const AlgorithmInfo& find_algorithm(std::string_view name);
 
 // The parameter `paths`: the share of the paths through a network that clients go back along; 1 also where
-// the method has no such parameter.
+// the algorithm has no such parameter.
 double paths_of(const AlgorithmSpec& spec);
 
 // Checks everything that can be checked without data: name, parameter names and values, the compressor's
@@ -61,7 +61,7 @@ void check_algorithm(const AlgorithmSpec& spec);
 // Returns the constants that resolve() will read from theory.smoothness. Needs no data.
 NeededConstants needed_constants(const AlgorithmSpec& spec);
 
-// The spec with every number spelled out (17 digits): step sizes, the method's defaults, counts of the
+// The spec with every number spelled out (17 digits): step sizes, the algorithm's defaults, counts of the
 // compressor. Adds a line to `warnings` for each assumption of the theorem that does not hold. Throws
 // ConfigError. Idempotent.
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, std::vector<std::string>& warnings);
@@ -78,10 +78,10 @@ struct Monitored {
 };
 Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory);
 
-// The facts of the user's method, or of the method that setup.algorithm names.
+// The facts of the user's algorithm, or of the algorithm that setup.algorithm names.
 template <class Real>
 const Facts& facts_of(const Setup<Real>& setup) {
-  return setup.user_method ? setup.user_method->facts : find_method(setup.algorithm.name).facts;
+  return setup.custom_algorithm ? setup.custom_algorithm->facts : find_algorithm(setup.algorithm.name).facts;
 }
 
 // Whether replies of a round may arrive as a sum: a server that weights clients, or keeps a copy of each

@@ -1,4 +1,4 @@
-// Rounds of methods on the problems that papers plot, in this process.
+// Rounds of algorithms on the problems that papers plot, in this process.
 #include <algorithm>
 #include <cmath>
 
@@ -72,7 +72,7 @@ Oracles<double> oracles_of(const QuadraticFamily& family) {
 
 }  // namespace
 
-void methods_quadratic(Bench& bench) {
+void algorithms_quadratic(Bench& bench) {
   const ProblemSpec spec = tridiagonal(10, 100);
   const QuadraticFamily family(std::get<Quadratic>(spec.problem).shape, spec.clients, spec.seed);
   const Oracles<double> oracles = oracles_of(family);
@@ -102,7 +102,7 @@ void methods_quadratic(Bench& bench) {
   bench.row(row);
 }
 
-void methods_permk(Bench& bench) {
+void algorithms_permk(Bench& bench) {
   const ProblemSpec spec = tridiagonal(bench.small() ? 100 : 10'000, 1000);
   const QuadraticFamily family(std::get<Quadratic>(spec.problem).shape, spec.clients, spec.seed);
   const Oracles<double> oracles = oracles_of(family);
@@ -127,7 +127,7 @@ void methods_permk(Bench& bench) {
   bench.row(row);
 }
 
-void methods_fednl(Bench& bench) {
+void algorithms_fednl(Bench& bench) {
   struct Case {
     const char* data;
     double target_ms;

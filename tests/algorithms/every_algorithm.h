@@ -1,0 +1,44 @@
+// A setting for each algorithm of the list, in which the algorithm sends all of its messages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/algorithms/federation.h"
+#include "tests/support/local_optimizers.h"
+
+namespace gradwire::testing {
+
+// Those whose runs do not depend on who answers first: all but the asynchronous ones, which have tests of
+// their own.
+inline std::vector<AlgorithmInfo> synchronous_algorithms() {
+  std::vector<AlgorithmInfo> list;
+  for (const AlgorithmInfo& algorithm : all_algorithms())
+    if (!algorithm.facts.asynchronous) list.push_back(algorithm);
+  return list;
+}
+
+// One compressor that the algorithm accepts and that is random where possible.
+inline std::string compressor_for(const Facts& facts) {
+  switch (facts.takes) {
+    case Takes::kIdentity: return "identity";
+    case Takes::kUnbiased:
+    case Takes::kEither: return "randk:k=3";
+    case Takes::kContractive: return "topk:k=2";
+  }
+  return "identity";
+}
+
+// With batches where there are any, both directions compressed, and other local steps than gradient steps for
+// some algorithms.
+inline AlgorithmSpec spec_for(const AlgorithmInfo& algorithm) {
+  AlgorithmSpec spec = spec_of(std::string(algorithm.facts.name), compressor_for(algorithm.facts), {}, "0.1");
+  if (algorithm.facts.stochastic) spec.batch = 2;
+  if (algorithm.facts.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");
+  for (const auto& option : optimizer_for(algorithm.facts.name)) spec.parameters.push_back(option);
+  for (const ParameterHelp& parameter : algorithm.parameters)
+    if (parameter.name == "compressor_down") spec.parameters.emplace_back(parameter.name, "topk:k=3");
+  return spec;
+}
+
+}  // namespace gradwire::testing
