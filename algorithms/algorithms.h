@@ -1,5 +1,5 @@
 // The closed set of algorithms as the rest of the program sees it: their facts and parameters, and who makes
-// their halves.
+// their parts.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/core/client_server.h"
 #include "algorithms/core/context.h"
 #include "algorithms/core/facts.h"
-#include "algorithms/core/halves.h"
 #include "algorithms/core/spec.h"
 #include "algorithms/support/symmetric.h"
 
@@ -95,8 +95,8 @@ bool takes_sums(const Setup<Real>& setup) {
 
 // REQUIRES: setup->algorithm is resolved.
 template <class Real>
-std::unique_ptr<ServerHalf<Real>> make_server(std::shared_ptr<const Setup<Real>> setup);
+std::unique_ptr<ServerAlgorithm<Real>> make_server(std::shared_ptr<const Setup<Real>> setup);
 template <class Real>
-std::unique_ptr<ClientHalf<Real>> make_client(std::shared_ptr<const Setup<Real>> setup);
+std::unique_ptr<ClientAlgorithm<Real>> make_client(std::shared_ptr<const Setup<Real>> setup);
 
 }  // namespace gradwire

@@ -26,11 +26,11 @@ class Rounds {
  public:
   Rounds(std::size_t d, Durability durability)
       : setup_(make_setup(ef21(d), kFewClients, std::vector<float>(d))),
-        half_(make_server<float>(setup_)),
+        server_(make_server<float>(setup_)),
         disk_(folder_.path()),
         journal_(disk_, durability),
         background_(background_thread()),
-        durable_(journal_, *background_, codec_context(*setup_, {}), *half_, ledger_, ""),
+        durable_(journal_, *background_, codec_context(*setup_, {}), *server_, ledger_, ""),
         durability_(durability) {
     for (std::uint32_t j = 0; j < d; j += 100) indices_.push_back(j);
     values_.assign(indices_.size(), 0.5F);
@@ -51,7 +51,7 @@ class Rounds {
     }
     durable_.begin();
     RoundRecords<float> records(context);
-    for (const auto piece : records.encode({ledger_, replies_, true, frames_}, *half_, d * 8))
+    for (const auto piece : records.encode({ledger_, replies_, true, frames_}, *server_, d * 8))
       as_many_bytes_ += piece;
   }
 
@@ -85,7 +85,7 @@ class Rounds {
   }
 
   const std::shared_ptr<const Setup<float>> setup_;
-  const std::unique_ptr<ServerHalf<float>> half_;
+  const std::unique_ptr<ServerAlgorithm<float>> server_;
   Ledger ledger_;
   ScratchFolder folder_;
   FolderDisk disk_;
@@ -120,7 +120,7 @@ class Arrived {
   Arrived(const std::string& compressor, std::uint32_t d, std::uint32_t clients)
       : setup_(make_setup(dcgd(compressor), clients, std::vector<double>(d))),
         context_(codec_context(*setup_, {ZstdMode::Kind::kOff, 0})),
-        half_(make_server<double>(setup_)),
+        server_(make_server<double>(setup_)),
         records_(context_),
         journal_(disk_, Durability::kProcess) {
     Codec<double> codec(context_);
@@ -144,7 +144,7 @@ class Arrived {
     const std::span<const Frame> frames =
         as_they_came ? std::span<const Frame>(frames_) : std::span<const Frame>();
     return seconds_of([&] {
-      const auto record = records_.encode({ledger_, replies_, true, frames}, *half_, std::size_t{1} << 40);
+      const auto record = records_.encode({ledger_, replies_, true, frames}, *server_, std::size_t{1} << 40);
       if (!journal_.append(record)) throw std::logic_error("a disk that keeps nothing fails");
     });
   }
@@ -160,7 +160,7 @@ class Arrived {
 
   const std::shared_ptr<const Setup<double>> setup_;
   const CodecContext context_;
-  const std::unique_ptr<ServerHalf<double>> half_;
+  const std::unique_ptr<ServerAlgorithm<double>> server_;
   Ledger ledger_;
   RoundRecords<double> records_;
   NoDisk disk_;

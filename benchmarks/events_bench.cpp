@@ -64,7 +64,7 @@ class EventRun {
 
   CopyOracle oracle_;
   std::shared_ptr<const Setup<double>> setup_;
-  std::unique_ptr<ServerHalf<double>> server_;
+  std::unique_ptr<ServerAlgorithm<double>> server_;
   VirtualTime<double> clients_;
   Ledger ledger_;
 };

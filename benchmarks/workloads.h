@@ -59,7 +59,7 @@ class Simulation {
 
  private:
   std::shared_ptr<const Setup<Real>> setup_;
-  std::unique_ptr<ServerHalf<Real>> server_;
+  std::unique_ptr<ServerAlgorithm<Real>> server_;
   LoopHooks<Real> hooks_;
   std::function<double()> shared_seconds_;
   std::unique_ptr<Transport<Real>> transport_;  // as simulate() chooses it

@@ -49,7 +49,7 @@ RunPlan plan_of_start(Experiment resolved, Agreement agreement);
 // clients in processes of their own.
 enum class Seat : std::uint8_t { kSimulation, kServer, kClient };
 
-// The constants of the run as both halves of the algorithm see them. Throws ConfigError.
+// The constants of the run as both parts of the algorithm see them. Throws ConfigError.
 template <class Real>
 std::shared_ptr<Setup<Real>> make_setup(const RunPlan& plan, Seat seat, ForRanges ranges = for_ranges_serial);
 

@@ -155,9 +155,9 @@ class RealRun final : public ServerRun {
         plan_(plan),
         setup_(make_setup<Real>(plan, Seat::kServer, ranges_of(plan.d, threads_of_sums()))),
         context_(codec_context(*setup_, zstd_mode(plan.experiment))),
-        half_(make_server<Real>(setup_)),
-        durable_(journal, background, context_, *half_, ledger_, std::move(about), {}, options.log) {
-    Vec<Real>().swap(setup_->x0);  // the half has begun there
+        server_(make_server<Real>(setup_)),
+        durable_(journal, background, context_, *server_, ledger_, std::move(about), {}, options.log) {
+    Vec<Real>().swap(setup_->x0);  // the algorithm has begun there
   }
 
   bool load(std::span<const Section> sections) override { return durable_.load(sections); }
@@ -252,7 +252,7 @@ class RealRun final : public ServerRun {
       summary.processes = processes(hub.table());
       durable_.refresh_about();
       do_beside(hub, [&] {
-        write_model<Real>(disk_, "model.bin", half_->model());
+        write_model<Real>(disk_, "model.bin", server_->model());
         clients.finish();
         write_whole(disk_, "summary.json", summary_json(summary));
         durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
@@ -261,7 +261,8 @@ class RealRun final : public ServerRun {
     hooks.on_over = write_results;
     hooks.seconds = RunClock(ledger_.totals.seconds);
     hooks.wall_seconds = hooks.seconds;
-    const Outcome outcome = run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
+    const Outcome outcome =
+        run_rounds(*server_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
     if (outcome == Outcome::kStopped) {
       write_results(outcome);
     } else {
@@ -275,7 +276,7 @@ class RealRun final : public ServerRun {
     RoundLimits limits;
     limits.rounds = ledger_.round;
     limits.evaluate_every = 0;
-    run_rounds(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, LoopHooks<Real>{});
+    run_rounds(*server_, facts_of(*setup_), *setup_, transport, ledger_, limits, LoopHooks<Real>{});
     if (hub.finish(kGoodbyeTime)) durable_.end(RunStage::kOver, outcome);
   }
 
@@ -321,7 +322,7 @@ class RealRun final : public ServerRun {
   const RunPlan& plan_;
   const std::shared_ptr<Setup<Real>> setup_;
   const CodecContext context_;
-  const std::unique_ptr<ServerHalf<Real>> half_;
+  const std::unique_ptr<ServerAlgorithm<Real>> server_;
   Ledger ledger_;
   RunStore<Real> durable_;
 };

@@ -7,8 +7,8 @@
 
 namespace gradwire {
 
-// How the sums of a server half over vectors of length d are split; short vectors are not. The bits do not
-// depend on the number of threads (algorithms/core/vector_ops.h).
+// How the sums of a server algorithm over vectors of length d are split; short vectors are not. The bits do
+// not depend on the number of threads (algorithms/core/vector_ops.h).
 ForRanges ranges_of(std::size_t d, unsigned threads);
 
 }  // namespace gradwire

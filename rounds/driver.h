@@ -21,7 +21,7 @@ namespace gradwire {
 // All that a driver is given.
 template <class Real>
 struct RunOf {
-  ServerHalf<Real>& server;
+  ServerAlgorithm<Real>& server;
   const Facts& facts;
   const Setup<Real>& setup;
   Transport<Real>& transport;

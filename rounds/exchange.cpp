@@ -20,8 +20,9 @@ LogLine about(ClientId client, const char* what, int line = __builtin_LINE()) {
 }  // namespace
 
 template <class Real>
-Exchange<Real>::Exchange(const ServerHalf<Real>& server, const Setup<Real>& setup, Transport<Real>& transport,
-                         Ledger& ledger, const Log& on_note, const NormLimit& limit)
+Exchange<Real>::Exchange(const ServerAlgorithm<Real>& server, const Setup<Real>& setup,
+                         Transport<Real>& transport, Ledger& ledger, const Log& on_note,
+                         const NormLimit& limit)
     : server_(server),
       setup_(setup),
       transport_(transport),

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "algorithms/core/halves.h"
+#include "algorithms/core/client_server.h"
 #include "base/log.h"
 #include "base/state.h"
 #include "rounds/ledger.h"
@@ -22,7 +22,7 @@ namespace gradwire {
 template <class Real>
 class Exchange {
  public:
-  Exchange(const ServerHalf<Real>& server, const Setup<Real>& setup, Transport<Real>& transport,
+  Exchange(const ServerAlgorithm<Real>& server, const Setup<Real>& setup, Transport<Real>& transport,
            Ledger& ledger, const Log& on_note, const NormLimit& limit = {});
 
   // What a driver must see to. All else is dealt with here: answers that are late, repeated or misshapen,
@@ -117,7 +117,7 @@ class Exchange {
     note(LogLine::warning("round " + std::to_string(ledger_.round) + ": " + what).of_client(client));
   }
 
-  const ServerHalf<Real>& server_;
+  const ServerAlgorithm<Real>& server_;
   const Setup<Real>& setup_;
   Transport<Real>& transport_;
   Ledger& ledger_;

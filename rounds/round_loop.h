@@ -76,11 +76,11 @@ struct RoundRecord {
 // Journals hold the numbers.
 enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverged, kStalled };
 
-// A round that the server half has taken in and that no client knows of yet.
+// A round that the server algorithm has taken in and that no client knows of yet.
 template <class Real>
 struct RoundCommit {
   const Ledger& ledger;                // as it is after the round
-  Replies<Real> replies;               // that the half was given, ascending clients
+  Replies<Real> replies;               // that the algorithm was given, ascending clients
   bool used = false;                   // what its apply() said
   std::span<const Frame> frames = {};  // of the replies, where the transport has them
 };
@@ -106,9 +106,9 @@ struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
   // After on_record: the answers of all clients, shape (n). Empty: they are not kept.
   std::function<void(std::uint32_t round, std::span<const ClientAnswer>)> on_clients;
-  // The half is about to change; from on_commit until here it is only read.
+  // The algorithm is about to change; from on_commit until here it is only read.
   std::function<void()> before_apply;
-  // Makes the round durable: called after the half took it in, before any client is told. Throws when it
+  // Makes the round durable: called after the algorithm took it in, before any client is told. Throws when it
   // cannot.
   std::function<void(const RoundCommit<Real>&)> on_commit;
   std::function<void(std::uint32_t round)> on_round;  // after every round
@@ -136,7 +136,7 @@ struct LoopHooks {
 // Runs rounds from ledger.round until the limits are reached. Throws std::runtime_error (one line) when a
 // round cannot be completed: no quorum after all attempts, or a client lost state that nobody can restore.
 template <class Real>
-Outcome run_rounds(ServerHalf<Real>& server, const Facts& facts, const Setup<Real>& setup,
+Outcome run_rounds(ServerAlgorithm<Real>& server, const Facts& facts, const Setup<Real>& setup,
                    Transport<Real>& transport, Ledger& ledger, const RoundLimits& limits,
                    const LoopHooks<Real>& hooks);
 

@@ -29,15 +29,15 @@ ClientRuntime<Real>::ClientRuntime(std::shared_ptr<const Setup<Real>> setup, Cli
     : setup_(std::move(setup)),
       client_(client),
       oracle_(oracle),
-      half_(make_client<Real>(setup_)),
+      algorithm_(make_client<Real>(setup_)),
       stateless_(facts_of(*setup_).client_state == ClientState::kNone),
       asynchronous_(facts_of(*setup_).asynchronous) {}
 
 template <class Real>
 bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
-  if (envelope.resync != nullptr && !half_->accepts(*envelope.resync, true)) return false;
+  if (envelope.resync != nullptr && !algorithm_->accepts(*envelope.resync, true)) return false;
   switch (envelope.request) {
-    case Request::kRound: return envelope.body != nullptr && half_->accepts(*envelope.body, false);
+    case Request::kRound: return envelope.body != nullptr && algorithm_->accepts(*envelope.body, false);
     case Request::kEvaluate:
     case Request::kMeasure:
       return envelope.body != nullptr && envelope.body->parts.size() == 1 &&
@@ -77,14 +77,14 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
   const bool cried = last_.ticket == envelope.ticket && last_.answer == Answer::kNeedsState;
   if (envelope.resync != nullptr && (stateless_ || cried || envelope.committed == committed_)) {
     // Nothing of a state that the server does not know may stay, such as a replica of other broadcasts.
-    if (!stateless_ && envelope.committed != committed_) half_ = make_client<Real>(setup_);
-    half_->adopt(*envelope.resync, context);
+    if (!stateless_ && envelope.committed != committed_) algorithm_ = make_client<Real>(setup_);
+    algorithm_->adopt(*envelope.resync, context);
     committed_ = envelope.committed;
   }
   if (stateless_) committed_ = envelope.committed;
   if (envelope.committed == 0 && committed_ != 0) {
     // The server has used no answer of this client: both start again from the initial state.
-    half_ = make_client<Real>(setup_);
+    algorithm_ = make_client<Real>(setup_);
     committed_ = 0;
   }
   const std::uint64_t calls_before = oracle_.grad_calls();
@@ -93,7 +93,7 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
     last_.round = envelope.body->round;
     last_.answer = Answer::kNeedsState;
   } else {
-    last_ = half_->reply(*envelope.body, context);
+    last_ = algorithm_->reply(*envelope.body, context);
     pending_ = last_.answer == Answer::kReply;
   }
   if (pending_ && !is_finite(last_)) {
@@ -132,7 +132,7 @@ const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope
 template <class Real>
 void ClientRuntime<Real>::settle(std::uint64_t ticket) {
   if (!pending_ || ticket != last_.ticket) return;
-  half_->commit(last_);
+  algorithm_->commit(last_);
   committed_ = ticket;
   pending_ = false;
 }
@@ -163,7 +163,7 @@ void ClientRuntime<Real>::swap_in(ClientId client, std::uint64_t committed, Orac
   client_ = client;
   committed_ = committed;
   bind(oracle, known);
-  if (kept != nullptr) half_->swap_state(*kept);
+  if (kept != nullptr) algorithm_->swap_state(*kept);
 }
 
 template <class Real>
@@ -174,7 +174,7 @@ void ClientRuntime<Real>::lacked_state(std::uint64_t ticket) {
 
 template <class Real>
 void ClientRuntime<Real>::swap_out(const KeptState<Real>* kept) {
-  if (kept != nullptr) half_->swap_state(*kept);
+  if (kept != nullptr) algorithm_->swap_state(*kept);
   pending_ = false;
   last_.ticket = evaluation_.ticket = newest_ = 0;
   last_.answer = Answer::kReply;
@@ -182,7 +182,7 @@ void ClientRuntime<Real>::swap_out(const KeptState<Real>* kept) {
 
 template <class Real>
 void ClientRuntime<Real>::rebind(ClientId client, Oracle<Real>& oracle) {
-  if (!stateless_) throw std::logic_error("a client half with state belongs to one client");
+  if (!stateless_) throw std::logic_error("a client algorithm with state belongs to one client");
   client_ = client;
   oracle_.bind(oracle);
   oracle_.remember({});
@@ -194,12 +194,12 @@ template <class Real>
 std::string ClientRuntime<Real>::save() const {
   Saver saver;
   saver(committed_);
-  return saver.take() + half_->save();
+  return saver.take() + algorithm_->save();
 }
 
 template <class Real>
 bool ClientRuntime<Real>::load(std::string_view bytes) {
-  if (bytes.size() < sizeof committed_ || !half_->load(bytes.substr(sizeof committed_))) return false;
+  if (bytes.size() < sizeof committed_ || !algorithm_->load(bytes.substr(sizeof committed_))) return false;
   Loader loader(bytes.substr(0, sizeof committed_));
   loader(committed_);
   drop_proposal();

@@ -1,4 +1,5 @@
-// The whole client protocol around one client half: the same in simulation and in gradwire-client. No I/O.
+// The whole client protocol around one client algorithm: the same in simulation and in gradwire-client. No
+// I/O.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace gradwire {
 
-// Makes a client half safe against lost, repeated and superseded requests and lost commits: a proposal
+// Makes a client algorithm safe against lost, repeated and superseded requests and lost commits: a proposal
 // becomes permanent only when the server says that it has used it; a ticket that is asked twice gets the same
 // reply twice.
 template <class Real>
@@ -41,7 +42,7 @@ class ClientRuntime {
   // earlier one calls, for each answer, settle() with the ticket that its request named as committed, then
   // recall(). The parts must stay unchanged until the next settle() or handle() of a newer ticket.
   // An answer that was computed from another state than the present one is no proposal: that state is lost.
-  bool follows_replies() const { return half_->follows_replies(); }
+  bool follows_replies() const { return algorithm_->follows_replies(); }
   void recall(std::uint64_t committed, const Reply<Real>& answered);
   // True: `envelope` replaces the state by one that does not follow from earlier answers.
   bool jumps(const Envelope<Real>& envelope) const {
@@ -78,7 +79,7 @@ class ClientRuntime {
   std::string save() const;
   bool load(std::string_view bytes);
 
-  const ClientHalf<Real>& half() const { return *half_; }
+  const ClientAlgorithm<Real>& algorithm() const { return *algorithm_; }
 
  private:
   const Uplink<Real>* evaluate(const Envelope<Real>& envelope);
@@ -87,7 +88,7 @@ class ClientRuntime {
   std::shared_ptr<const Setup<Real>> setup_;
   ClientId client_;
   MemoOracle<Real> oracle_;
-  std::unique_ptr<ClientHalf<Real>> half_;
+  std::unique_ptr<ClientAlgorithm<Real>> algorithm_;
   bool stateless_, asynchronous_;
   EarlyValues<Real>* early_ = nullptr;
   std::uint64_t committed_ = 0;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "algorithms/core/halves.h"
+#include "algorithms/core/client_server.h"
 #include "algorithms/core/message.h"
 #include "rounds/reply_counts.h"
 
@@ -47,7 +47,7 @@ class Crowd {
     std::span<const ClientId> asked;           // ascending
     const Envelope<Real>& envelope;            // of a round; each is given its own `committed`
     std::span<const std::uint64_t> committed;  // by client
-    const ServerHalf<Real>& server;            // that takes in the answers; is only read
+    const ServerAlgorithm<Real>& server;       // that takes in the answers; is only read
   };
   struct Answers {
     // By place in `asked`; they live until the next ask(). Where the algorithm takes sums, replies of a leaf
@@ -69,8 +69,8 @@ class Transport {
   virtual ~Transport() = default;
   // Sends without waiting; a newer ticket supersedes the older, sending a ticket again is harmless. The
   // envelope's body and resync may change once the following next() has returned; what they view (vectors of
-  // the server half, or of the driver), only after settle(). Returns the encoded size in bytes, counted even
-  // if lost. Whoever passes calls on to another transport passes on settle(), too.
+  // the server algorithm, or of the driver), only after settle(). Returns the encoded size in bytes, counted
+  // even if lost. Whoever passes calls on to another transport passes on settle(), too.
   virtual std::uint64_t send(ClientId client, const Envelope<Real>& envelope) = 0;
   // Tells the client what became of its reply to `ticket`, perhaps only together with its next message.
   virtual void tell(ClientId client, std::uint64_t ticket, Receipt receipt) {

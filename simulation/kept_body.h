@@ -1,4 +1,4 @@
-// A Downlink as it was when it was sent: the server's half goes on while clients work at it.
+// A Downlink as it was when it was sent: the server algorithm goes on while clients work at it.
 #pragma once
 
 #include <algorithm>

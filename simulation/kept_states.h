@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/core/halves.h"
+#include "algorithms/core/client_server.h"
 
 namespace gradwire {
 
@@ -16,8 +16,8 @@ namespace gradwire {
 template <class Real>
 class KeptStates {
  public:
-  // `fresh`: a half that has seen nothing; its state is taken.
-  KeptStates(std::uint32_t clients, ClientHalf<Real>& fresh)
+  // `fresh`: an algorithm that has seen nothing; its state is taken.
+  KeptStates(std::uint32_t clients, ClientAlgorithm<Real>& fresh)
       : shape_(fresh.state_shape()),
         fresh_vectors_(shape_.vectors),
         fresh_numbers_(shape_.number_bytes),

@@ -34,12 +34,12 @@ void Monitor<Real>::begin_round(View<Real> x) {
 }
 
 template <class Real>
-void Monitor<Real>::end_round(std::uint32_t rounds, const ServerHalf<Real>& server) {
+void Monitor<Real>::end_round(std::uint32_t rounds, const ServerAlgorithm<Real>& server) {
   if (rounds == 1 && plan_.of.lyapunov.of_round) start_ = value(x_before_, server.lyapunov_state());
 }
 
 template <class Real>
-void Monitor<Real>::fill(RoundRecord& record, const ServerHalf<Real>& server) {
+void Monitor<Real>::fill(RoundRecord& record, const ServerAlgorithm<Real>& server) {
   const Lyapunov& l = plan_.of.lyapunov;
   if (l.of_round && record.round == 0) return;
   const std::uint32_t t = record.round - l.of_round;

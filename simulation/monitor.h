@@ -33,9 +33,9 @@ class Monitor {
   // The round from x^t on begins: its replies are there.
   void begin_round(View<Real> x);
   // Rounds 0, ..., `rounds` − 1 are done.
-  void end_round(std::uint32_t rounds, const ServerHalf<Real>& server);
+  void end_round(std::uint32_t rounds, const ServerAlgorithm<Real>& server);
   // Row `record.round`, of the server as it is.
-  void fill(RoundRecord& record, const ServerHalf<Real>& server);
+  void fill(RoundRecord& record, const ServerAlgorithm<Real>& server);
 
   // One line on the run: whether it crossed its bound, and if so where first, how far, and what that says.
   std::string verdict() const;

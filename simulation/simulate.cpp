@@ -75,8 +75,8 @@ SnapshotsAlone snapshots_of(const Checkpoints& checkpoints, const Ledger& ledger
 
 // Of a run that was continued, too; what was saved is given back. Null: the run saves nothing.
 template <class Real>
-std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerHalf<Real>& server, Ledger& ledger,
-                                         SnapshotsAlone snapshots, const Log& note) {
+std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerAlgorithm<Real>& server,
+                                         Ledger& ledger, SnapshotsAlone snapshots, const Log& note) {
   if (checkpoints.checkpoint == nullptr) return nullptr;
   Checkpoint& checkpoint = *checkpoints.checkpoint;
   auto store = std::make_unique<RunStore<Real>>(checkpoint.journal(), std::move(snapshots), server, ledger,
@@ -90,7 +90,7 @@ std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerHalf<Re
 
 // The run of `ledger` and `server`, which `store` may have continued.
 template <class Real, class Clients>
-RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger,
+RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerAlgorithm<Real>& server, Ledger& ledger,
                  const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
                  const std::atomic<bool>& stop, RunStore<Real>* store, Monitor<Real>* monitor = nullptr,
                  Work* work = nullptr) {
@@ -139,7 +139,7 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerHalf<Real>& s
 // The same on one of several ranks. Rank 0 writes the snapshots, of the states that all send it.
 template <class Real>
 RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, RankSignals& signals,
-                       const Setup<Real>& setup, ServerHalf<Real>& server, Ledger& ledger,
+                       const Setup<Real>& setup, ServerAlgorithm<Real>& server, Ledger& ledger,
                        const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
                        const std::atomic<bool>& stop, Checkpoints& checkpoints) {
   SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, ledger, clients);

@@ -154,7 +154,7 @@ struct VirtualClients<Real>::Impl {
     }
   }
   // As the loop gives a client its state (Exchange).
-  static std::optional<Downlink<Real>> restored(const ServerHalf<Real>& server, ClientId client,
+  static std::optional<Downlink<Real>> restored(const ServerAlgorithm<Real>& server, ClientId client,
                                                 Answer lacks) {
     auto resync = server.resync(client, Answer::kNeedsState);
     return resync || lacks == Answer::kNeedsState ? resync : server.resync(client, lacks);
@@ -271,7 +271,7 @@ struct VirtualClients<Real>::Impl {
     return nothing;
   }
 
-  // What is at work at the seat, so that its half can save or load the state of a client.
+  // What is at work at the seat, so that its algorithm can save or load the state of a client.
   template <class Use>
   auto with_state(ClientId client, std::uint64_t committed, const Use& use) {
     const KeptState<Real> kept = states.of(client);

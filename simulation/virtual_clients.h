@@ -37,7 +37,7 @@ template <class Real>
 class VirtualClients final : public Transport<Real>, public Crowd<Real> {
  public:
   // REQUIRES: one function per client; the algorithm is synchronous, and uses all replies of each round
-  // (ServerHalf::may_refuse() is false, the quorum is 1).
+  // (ServerAlgorithm::may_refuse() is false, the quorum is 1).
   VirtualClients(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
                  const VirtualClientsOptions& options, RankSeat<Real> seat = {});
   ~VirtualClients() override;

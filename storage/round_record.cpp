@@ -103,7 +103,7 @@ RoundRecords<Real>::~RoundRecords() = default;
 
 template <class Real>
 std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<Real>& commit,
-                                                             const ServerHalf<Real>& half,
+                                                             const ServerAlgorithm<Real>& server,
                                                              std::size_t state_bytes) {
   const std::uint64_t reply_bytes = bytes_of_replies(commit);
   record_.clear();
@@ -114,7 +114,7 @@ std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<R
     const std::string ledger = save_ledger(commit.ledger);
     record_.put(static_cast<std::uint64_t>(ledger.size()));
     record_.copy(ledger);
-    half.save_in_place(record_);
+    server.save_in_place(record_);
   }
   return record_.views();
 }
@@ -160,19 +160,20 @@ void RoundRecords<Real>::encode_replies(const RoundCommit<Real>& commit) {
 // ---- reading ----
 
 template <class Real>
-bool RoundRecords<Real>::replay(std::string_view record, ServerHalf<Real>& half, Ledger& ledger) {
+bool RoundRecords<Real>::replay(std::string_view record, ServerAlgorithm<Real>& server, Ledger& ledger) {
   if (record.empty()) return false;
   const char kind = record[0];
   record.remove_prefix(1);
-  if (kind == kReplies) return replay_replies(record, half, ledger);
+  if (kind == kReplies) return replay_replies(record, server, ledger);
   std::uint64_t size = 0;
   std::string_view saved;
   return kind == kState && take(record, size) && take(record, size, saved) && load_ledger(saved, ledger) &&
-         half.load(record);
+         server.load(record);
 }
 
 template <class Real>
-bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerHalf<Real>& half, Ledger& ledger) {
+bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerAlgorithm<Real>& server,
+                                        Ledger& ledger) {
   char used = 0;
   Ledger after;
   bool good = take(bytes, used);
@@ -200,10 +201,10 @@ bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerHalf<Real>
       if (!part.empty()) std::memcpy(target.data(), part.data(), part.size());
     }
     const auto uplink = slots_[k]->finish(client, &draws);
-    if (!uplink || !half.accepts(*uplink)) return false;
+    if (!uplink || !server.accepts(*uplink)) return false;
     replies.push_back(*uplink);
   }
-  if (half.apply(replies) != (used != 0)) return false;
+  if (server.apply(replies) != (used != 0)) return false;
   after.committed = std::move(ledger.committed);
   if (used != 0)
     for (const auto& up : replies) after.committed[up.client] = up.ticket;

@@ -1,4 +1,4 @@
-// A committed round as bytes, and back into the server half: what the journal of a run holds.
+// A committed round as bytes, and back into the server algorithm: what the journal of a run holds.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ std::optional<Ledger> peek_ledger(std::string_view bytes);
 std::optional<Ledger> peek_record(std::string_view record);
 
 // Two kinds of record: the replies of a round as they came, or as they would be on the wire without
-// compression, which replay() gives to apply(); or, where that is shorter, the half and the ledger as they
-// are after it.
+// compression, which replay() gives to apply(); or, where that is shorter, the algorithm and the ledger as
+// they are after it.
 template <class Real>
 class RoundRecords {
  public:
@@ -35,19 +35,19 @@ class RoundRecords {
   explicit RoundRecords(CodecContext context);
   ~RoundRecords();
 
-  // state_bytes: about the size of half.save(). The pieces of the record view the replies, or the half, and
-  // live until the next call.
-  std::span<const std::string_view> encode(const RoundCommit<Real>& commit, const ServerHalf<Real>& half,
-                                           std::size_t state_bytes);
+  // state_bytes: about the size of server.save(). The pieces of the record view the replies, or the
+  // algorithm, and live until the next call.
+  std::span<const std::string_view> encode(const RoundCommit<Real>& commit,
+                                           const ServerAlgorithm<Real>& server, std::size_t state_bytes);
   // To be called when the record is written: forgets what it views.
   void release() { record_.clear(); }
   // False: the record is not of this run, or not of the round after ledger.round.
-  bool replay(std::string_view record, ServerHalf<Real>& half, Ledger& ledger);
+  bool replay(std::string_view record, ServerAlgorithm<Real>& server, Ledger& ledger);
 
  private:
   std::uint64_t bytes_of_replies(const RoundCommit<Real>& commit);
   void encode_replies(const RoundCommit<Real>& commit);
-  bool replay_replies(std::string_view bytes, ServerHalf<Real>& half, Ledger& ledger);
+  bool replay_replies(std::string_view bytes, ServerAlgorithm<Real>& server, Ledger& ledger);
 
   Codec<Real> codec_;
   std::vector<std::unique_ptr<UplinkSlot<Real>>> slots_;

@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kAbout = 1, kLedger = 2, kHalf = 3, kStage = 4;
+constexpr std::uint32_t kAbout = 1, kLedger = 2, kServer = 3, kStage = 4;
 constexpr char kEndOfRun = 3;             // first byte of a record of end(); RoundRecords has those of rounds
 constexpr int kTicketsOfOneProcess = 24;  // bits: a restart begins above all tickets ever issued
 
@@ -74,25 +74,25 @@ std::optional<RunEnd> peek_end(std::string_view record) {
 }
 
 template <class Real>
-bool load_snapshot(std::span<const Section> sections, ServerHalf<Real>& half, Ledger& ledger,
+bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& server, Ledger& ledger,
                    const std::function<bool(std::string_view)>& load_clients) {
-  return load_ledger(section(sections, kLedger), ledger) && half.load(section(sections, kHalf)) &&
+  return load_ledger(section(sections, kLedger), ledger) && server.load(section(sections, kServer)) &&
          (!load_clients || load_clients(section(sections, kClientsSection)));
 }
-template bool load_snapshot(std::span<const Section>, ServerHalf<float>&, Ledger&,
+template bool load_snapshot(std::span<const Section>, ServerAlgorithm<float>&, Ledger&,
                             const std::function<bool(std::string_view)>&);
-template bool load_snapshot(std::span<const Section>, ServerHalf<double>&, Ledger&,
+template bool load_snapshot(std::span<const Section>, ServerAlgorithm<double>&, Ledger&,
                             const std::function<bool(std::string_view)>&);
 
 template <class Real>
 struct RunStore<Real>::Snapshot {
-  std::string about, ledger, half, stage;
+  std::string about, ledger, server, stage;
   std::optional<std::string> clients;  // of a simulation
-  LateCopy late;                       // the half, where `half` is empty
+  LateCopy late;                       // the algorithm, where `server` is empty
 
   std::vector<Section> sections() const {
     std::vector<Section> all = {{kAbout, about}, {kLedger, ledger}};
-    if (!half.empty()) all.push_back({kHalf, half});
+    if (!server.empty()) all.push_back({kServer, server});
     all.push_back({kStage, stage});
     if (clients) all.push_back({kClientsSection, *clients});
     return all;
@@ -101,11 +101,11 @@ struct RunStore<Real>::Snapshot {
 
 template <class Real>
 RunStore<Real>::RunStore(Journal& journal, Background& background, const CodecContext& context,
-                         ServerHalf<Real>& half, Ledger& ledger, std::string about, SnapshotPolicy policy,
-                         Log note)
+                         ServerAlgorithm<Real>& server, Ledger& ledger, std::string about,
+                         SnapshotPolicy policy, Log note)
     : journal_(journal),
       background_(&background),
-      half_(half),
+      server_(server),
       ledger_(ledger),
       about_(std::move(about)),
       policy_(policy),
@@ -116,12 +116,12 @@ RunStore<Real>::RunStore(Journal& journal, Background& background, const CodecCo
 }
 
 template <class Real>
-RunStore<Real>::RunStore(Journal& journal, SnapshotsAlone snapshots, ServerHalf<Real>& half, Ledger& ledger,
-                         std::string about, Log note)
+RunStore<Real>::RunStore(Journal& journal, SnapshotsAlone snapshots, ServerAlgorithm<Real>& server,
+                         Ledger& ledger, std::string about, Log note)
     : journal_(journal),
       background_(nullptr),
       alone_(std::move(snapshots)),
-      half_(half),
+      server_(server),
       ledger_(ledger),
       about_(std::move(about)),
       note_(std::move(note)) {}
@@ -133,19 +133,19 @@ RunStore<Real>::~RunStore() {
 
 template <class Real>
 bool RunStore<Real>::load(std::span<const Section> sections) {
-  const std::string_view half = section(sections, kHalf);
+  const std::string_view server = section(sections, kServer);
   const auto about = snapshot_about(sections);
   stage_ = about ? RunEnd{about->stage, about->outcome} : RunEnd{};
-  state_bytes_ = half.size();
+  state_bytes_ = server.size();
   recovered_ = true;
-  return load_snapshot(sections, half_, ledger_, alone_.load_clients);
+  return load_snapshot(sections, server_, ledger_, alone_.load_clients);
 }
 
 template <class Real>
 bool RunStore<Real>::replay(std::string_view record) {
   const auto end = peek_end(record);
   stage_ = end.value_or(RunEnd{});
-  return end || records_->replay(record, half_, ledger_);
+  return end || records_->replay(record, server_, ledger_);
 }
 
 template <class Real>
@@ -163,11 +163,11 @@ std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
   std::optional<std::string> clients;
   if (alone_.save_clients) clients = alone_.save_clients();  // first: other processes may take part
   const auto snapshot = new_snapshot(stage, outcome);
-  snapshot->half = half_.save();
+  snapshot->server = server_.save();
   snapshot->clients = std::move(clients);
   if (make_durable_) throw_if_failed(make_durable_());
   throw_if_failed(journal_.snapshot(snapshot->sections()));
-  return snapshot->half.size();
+  return snapshot->server.size();
 }
 
 template <class Real>
@@ -204,7 +204,7 @@ void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
   if (background_ == nullptr) return snapshot_if_due();
   if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may be of half a round");
   apply_seconds_since_ += std::chrono::duration<double>(Clock::now() - apply_begun_).count();
-  const auto record = records_->encode(commit, half_, state_bytes_);
+  const auto record = records_->encode(commit, server_, state_bytes_);
   throw_if_failed(journal_.append(record));
   records_since_ += 1;
   for (const std::string_view piece : record) bytes_since_ += piece.size();
@@ -251,12 +251,12 @@ void RunStore<Real>::snapshot_beside() {
     }
     beside->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
   };
-  // Between its commit and the next apply() a round only reads the half.
-  const auto look = [&half = half_, snapshot, step, beside = beside_] {
+  // Between its commit and the next apply() a round only reads the algorithm.
+  const auto look = [&server = server_, snapshot, step, beside = beside_] {
     beside->seconds = 0;
     step([&] {
       Pieces pieces;
-      half.save_in_place(pieces);
+      server.save_in_place(pieces);
       snapshot->late.begin(std::move(pieces));
     });
   };
@@ -264,7 +264,7 @@ void RunStore<Real>::snapshot_beside() {
                       beside = beside_, make_durable = make_durable_] {
     step([&] {
       Status status = make_durable ? make_durable() : Status(Unit{});
-      const LateSection late{kHalf, &snapshot->late};
+      const LateSection late{kServer, &snapshot->late};
       if (status) status = journal.write_snapshot(number, snapshot->sections(), &late);
       if (!status) beside->failed = status.error();
     });

@@ -69,11 +69,12 @@ class RunStore {
  public:
   // Of a server. `about`: whatever else a restart must know. What is passed by
   // reference must outlive this.
-  RunStore(Journal& journal, Background& background, const CodecContext& context, ServerHalf<Real>& half,
-           Ledger& ledger, std::string about, SnapshotPolicy policy = {}, Log note = {});
+  RunStore(Journal& journal, Background& background, const CodecContext& context,
+           ServerAlgorithm<Real>& server, Ledger& ledger, std::string about, SnapshotPolicy policy = {},
+           Log note = {});
   // Of a simulation: what is committed after the last snapshot is done again. The run goes on where a
   // snapshot cannot be written, and `note` gets a warning.
-  RunStore(Journal& journal, SnapshotsAlone snapshots, ServerHalf<Real>& half, Ledger& ledger,
+  RunStore(Journal& journal, SnapshotsAlone snapshots, ServerAlgorithm<Real>& server, Ledger& ledger,
            std::string about, Log note = {});
   ~RunStore();
 
@@ -99,7 +100,7 @@ class RunStore {
   // folder the tickets differ, too. Throws std::runtime_error.
   static constexpr std::uint32_t kMostTicketJump = 1U << 24;
   void begin(std::uint32_t jump = 0);
-  // LoopHooks::before_apply: a snapshot may read the half until here.
+  // LoopHooks::before_apply: a snapshot may read the algorithm until here.
   void before_apply();
   // LoopHooks::on_commit. REQUIRES: before_apply() since the last one. Of a server: throws std::runtime_error
   // when the disk fails; then only this round is lost, and no client knows of it.
@@ -117,9 +118,9 @@ class RunStore {
  private:
   using Clock = std::chrono::steady_clock;
   struct Snapshot;
-  // Holds all but the half.
+  // Holds all but the algorithm.
   std::shared_ptr<Snapshot> new_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped) const;
-  // Writes a snapshot before it returns; returns the bytes of the half.
+  // Writes a snapshot before it returns; returns the bytes of the algorithm.
   std::size_t snapshot_now(RunStage stage, Outcome outcome = Outcome::kStopped);
   bool is_worth_a_snapshot() const;
   void snapshot_beside();
@@ -128,7 +129,7 @@ class RunStore {
   Journal& journal_;
   Background* const background_;  // null: of a simulation
   const SnapshotsAlone alone_;
-  ServerHalf<Real>& half_;
+  ServerAlgorithm<Real>& server_;
   Ledger& ledger_;
   std::string about_;
   std::function<std::string()> ask_about_;  // may be empty
@@ -143,7 +144,8 @@ class RunStore {
   std::uint64_t records_since_ = 0, bytes_since_ = 0;
   double apply_seconds_since_ = 0;
   Clock::time_point apply_begun_ = Clock::now();
-  std::shared_ptr<Snapshot> copying_;  // is written from the half itself, beside the round; null: none is
+  std::shared_ptr<Snapshot>
+      copying_;  // is written from the algorithm itself, beside the round; null: none is
   // How the last snapshot that was written beside the rounds went.
   struct Beside {
     std::optional<Error> failed;
@@ -155,10 +157,10 @@ class RunStore {
 // The section of a snapshot with what save_clients() gave.
 inline constexpr std::uint32_t kClientsSection = 5;
 
-// Takes the state of the half, the ledger and, where load_clients is not empty, the clients from a snapshot.
-// False: it is not one of this run.
+// Takes the state of the algorithm, the ledger and, where load_clients is not empty, the clients from a
+// snapshot. False: it is not one of this run.
 template <class Real>
-bool load_snapshot(std::span<const Section> sections, ServerHalf<Real>& half, Ledger& ledger,
+bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& server, Ledger& ledger,
                    const std::function<bool(std::string_view)>& load_clients);
 
 // What a snapshot says about its run.

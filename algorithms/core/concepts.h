@@ -1,4 +1,4 @@
-// What the halves of an algorithm must have, checked where an algorithm is listed or made: a hook that is
+// What the parts of an algorithm must have, checked where an algorithm is listed or made: a hook that is
 // missing, misspelt or of another signature gives one compile error, instead of a client that starts again
 // from nothing.
 #pragma once
@@ -23,9 +23,9 @@ constexpr bool is_restorable(ClientState state) {
 }
 
 // Members that may be missing, but must have the right signature if they are there.
-template <class Half>
+template <class Part>
 concept HasAccepts = requires {
-  &Half::accepts;
+  &Part::accepts;
 };
 template <class Server>
 concept HasCohort = requires {
@@ -79,16 +79,16 @@ struct AnyVisitor {
   void operator()(T&&) const {}
 };
 
-template <class Half, class Algorithm, class Real>
-consteval bool is_half() {
-  static_assert(std::constructible_from<Half, const Setup<Real>&, const typename Algorithm::Params&>,
-                "a half lacks its constructor from (const Setup<Real>&, const Params&)");
+template <class Part, class Algorithm, class Real>
+consteval bool is_algorithm_part() {
+  static_assert(std::constructible_from<Part, const Setup<Real>&, const typename Algorithm::Params&>,
+                "a part lacks its constructor from (const Setup<Real>&, const Params&)");
   static_assert(
-      requires(Half & half, const Half& saved) {
-        Half::fields(half, AnyVisitor{});
-        Half::fields(saved, AnyVisitor{});
+      requires(Part & part, const Part& saved) {
+        Part::fields(part, AnyVisitor{});
+        Part::fields(saved, AnyVisitor{});
       },
-      "a half lacks `static void fields(auto& self, auto&& visit)`, which visits its state");
+      "a part lacks `static void fields(auto& self, auto&& visit)`, which visits its state");
   return true;
 }
 
@@ -211,8 +211,8 @@ consteval bool is_server() {
 
 template <class Algorithm, class Real>
 consteval bool is_algorithm() {
-  return is_half<typename Algorithm::Client, Algorithm, Real>() &&
-         is_half<typename Algorithm::Server, Algorithm, Real>() && is_client<Algorithm, Real>() &&
+  return is_algorithm_part<typename Algorithm::Client, Algorithm, Real>() &&
+         is_algorithm_part<typename Algorithm::Server, Algorithm, Real>() && is_client<Algorithm, Real>() &&
          is_server<Algorithm, Real>();
 }
 

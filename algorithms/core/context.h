@@ -1,4 +1,4 @@
-// What the halves of an algorithm are given: the constants of one run, and for a client all that it may
+// What the parts of an algorithm are given: the constants of one run, and for a client all that it may
 // touch.
 #pragma once
 
@@ -22,15 +22,15 @@ void for_ranges_serial(std::size_t size, const std::function<void(std::size_t, s
 inline constexpr std::size_t kRangeReals = 16 * 1024;
 
 template <class Real>
-struct CustomAlgorithm;  // halves.h
+struct CustomAlgorithm;  // client_server.h
 
-// Constants of one run; halves hold it by shared_ptr<const Setup>.
+// Constants of one run; algorithms hold it by shared_ptr<const Setup>.
 template <class Real>
 struct Setup {
   std::uint64_t seed = 1;
   std::uint32_t n = 0;      // clients
   std::size_t d = 0;        // dimension
-  Vec<Real> x0;             // shape (d); for constructors of server halves only: it may be gone later
+  Vec<Real> x0;             // shape (d); for constructors of server algorithms only: it may be gone later
   AlgorithmSpec algorithm;  // resolved
   Compressor compressor;    // of the uplink, for dimension d
   std::vector<double>
@@ -61,7 +61,7 @@ class EarlyValues {
   virtual void ready(std::size_t first, std::size_t count) = 0;
 };
 
-// All that a client half may touch.
+// All that a client algorithm may touch.
 template <class Real>
 struct ClientContext {
   ClientId client = 0;

@@ -1,4 +1,4 @@
-// Erases the halves of an algorithm behind ClientHalf and ServerHalf.
+// Erases the parts of an algorithm behind ClientAlgorithm and ServerAlgorithm.
 #pragma once
 
 #include <cstring>
@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "algorithms/core/client_server.h"
 #include "algorithms/core/concepts.h"
-#include "algorithms/core/halves.h"
 #include "algorithms/core/options.h"
 #include "algorithms/core/sampling.h"
 #include "algorithms/core/vector_ops.h"
@@ -31,7 +31,7 @@ bool load_state(State& state, std::string_view bytes) {
   return loader.done();
 }
 
-// Fields visitors behind ClientHalf::state_shape() and swap_state().
+// Fields visitors behind ClientAlgorithm::state_shape() and swap_state().
 template <class Real>
 class StateCounter {
  public:
@@ -96,8 +96,8 @@ class StateSwapper {
   KeptState<Real> kept_;
 };
 
-// How many vectors of length d a message has: one, unless the algorithm says otherwise. A half whose messages
-// differ more has an accepts() of its own.
+// How many vectors of length d a message has: one, unless the algorithm says otherwise. An algorithm whose
+// messages differ more has an accepts() of its own.
 template <class Algorithm>
 constexpr std::size_t parts_down() {
   if constexpr (requires { Algorithm::kPartsDown; }) return Algorithm::kPartsDown;
@@ -110,44 +110,44 @@ constexpr std::size_t parts_up() {
 }
 
 template <class Algorithm, class Real>
-class ErasedClient final : public ClientHalf<Real> {
+class ErasedClient final : public ClientAlgorithm<Real> {
  public:
   explicit ErasedClient(std::shared_ptr<const Setup<Real>> setup)
       : setup_(std::move(setup)),
-        half_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
+        algorithm_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
 
   bool accepts(const Downlink<Real>& down, bool is_resync) const override {
-    if constexpr (requires { half_.accepts(down, is_resync); }) {
-      return half_.accepts(down, is_resync);
+    if constexpr (requires { algorithm_.accepts(down, is_resync); }) {
+      return algorithm_.accepts(down, is_resync);
     } else {
       const std::size_t count = down.parts.size();
       return (is_resync ? count <= 1 : count == parts_down<Algorithm>()) && all_dense(down.parts, setup_->d);
     }
   }
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
-    return half_.reply(down, context);
+    return algorithm_.reply(down, context);
   }
   void commit(const Uplink<Real>& used) override {
     if constexpr (kFollowsReplies) {
-      half_.commit(used);
+      algorithm_.commit(used);
     } else {
-      half_.commit();
+      algorithm_.commit();
     }
   }
   bool follows_replies() const override { return kFollowsReplies; }
   void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) override {
-    if constexpr (requires { half_.adopt(resync, context); }) half_.adopt(resync, context);
+    if constexpr (requires { algorithm_.adopt(resync, context); }) algorithm_.adopt(resync, context);
   }
-  std::string save() const override { return save_state(half_); }
-  bool load(std::string_view bytes) override { return load_state(half_, bytes); }
+  std::string save() const override { return save_state(algorithm_); }
+  bool load(std::string_view bytes) override { return load_state(algorithm_, bytes); }
   StateShape state_shape() const override {
     StateCounter<Real> counter;
-    Algorithm::Client::fields(half_, counter);
+    Algorithm::Client::fields(algorithm_, counter);
     return counter.shape();
   }
   void swap_state(KeptState<Real> kept) override {
     StateSwapper<Real> swapper(kept);
-    Algorithm::Client::fields(half_, swapper);
+    Algorithm::Client::fields(algorithm_, swapper);
   }
 
  private:
@@ -155,106 +155,106 @@ class ErasedClient final : public ClientHalf<Real> {
   static constexpr bool kFollowsReplies = CommitsReplies<typename Algorithm::Client, Real>;
 
   std::shared_ptr<const Setup<Real>> setup_;
-  typename Algorithm::Client half_;
+  typename Algorithm::Client algorithm_;
 };
 
 template <class Algorithm, class Real>
-class ErasedServer final : public ServerHalf<Real> {
+class ErasedServer final : public ServerAlgorithm<Real> {
  public:
   explicit ErasedServer(std::shared_ptr<const Setup<Real>> setup)
       : setup_(std::move(setup)),
-        half_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
+        algorithm_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
 
   void cohort(std::vector<ClientId>& out) const override {
-    if constexpr (requires { half_.cohort(out); }) {
-      half_.cohort(out);
+    if constexpr (requires { algorithm_.cohort(out); }) {
+      algorithm_.cohort(out);
     } else {
       everyone(setup_->n, out);
     }
   }
-  Downlink<Real> broadcast() const override { return half_.broadcast(); }
+  Downlink<Real> broadcast() const override { return algorithm_.broadcast(); }
   bool accepts(const Reply<Real>& up) const override {
-    if constexpr (requires { half_.accepts(up); }) {
-      return half_.accepts(up);
+    if constexpr (requires { algorithm_.accepts(up); }) {
+      return algorithm_.accepts(up);
     } else {
       return up.parts.size() == parts_up<Algorithm>() && all_of_length(up.parts, setup_->d);
     }
   }
   bool apply(Replies<Real> uplinks) override {
-    if constexpr (std::is_void_v<decltype(half_.apply(uplinks))>) {
-      half_.apply(uplinks);
+    if constexpr (std::is_void_v<decltype(algorithm_.apply(uplinks))>) {
+      algorithm_.apply(uplinks);
       return true;
     } else {
-      return half_.apply(uplinks);
+      return algorithm_.apply(uplinks);
     }
   }
   bool may_refuse() const override {
     if constexpr (HasMayRefuse<typename Algorithm::Server>) {
-      return half_.may_refuse();
+      return algorithm_.may_refuse();
     } else {
       return !std::is_void_v<decltype(std::declval<typename Algorithm::Server&>().apply(Replies<Real>()))>;
     }
   }
   bool superseded(std::uint32_t round) const override {
-    if constexpr (requires { half_.superseded(round); }) {
-      return half_.superseded(round);
+    if constexpr (requires { algorithm_.superseded(round); }) {
+      return algorithm_.superseded(round);
     } else {
       return false;
     }
   }
   double allotted_seconds(ClientId client) const override {
-    if constexpr (requires { half_.allotted_seconds(client); }) {
-      return half_.allotted_seconds(client);
+    if constexpr (requires { algorithm_.allotted_seconds(client); }) {
+      return algorithm_.allotted_seconds(client);
     } else {
       return std::numeric_limits<double>::infinity();
     }
   }
   bool rests(ClientId client) const override {
-    if constexpr (requires { half_.rests(client); }) {
-      return half_.rests(client);
+    if constexpr (requires { algorithm_.rests(client); }) {
+      return algorithm_.rests(client);
     } else {
       return false;
     }
   }
   Downlink<Real> work(ClientId client) const override {
-    if constexpr (requires { half_.work(client); }) {
-      return half_.work(client);
+    if constexpr (requires { algorithm_.work(client); }) {
+      return algorithm_.work(client);
     } else {
-      return half_.broadcast();
+      return algorithm_.broadcast();
     }
   }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
     // Nobody else knows the private part of the lost state.
     if (lacks == Answer::kNeedsState && has(Algorithm::Params::facts.client_state, ClientState::kPrivate))
       return std::nullopt;
-    if constexpr (requires { half_.resync(client, lacks); }) {
-      return half_.resync(client, lacks);
+    if constexpr (requires { algorithm_.resync(client, lacks); }) {
+      return algorithm_.resync(client, lacks);
     } else {
       return Downlink<Real>{};  // there is no state to restore
     }
   }
-  View<Real> model() const override { return half_.model(); }
+  View<Real> model() const override { return algorithm_.model(); }
   LyapunovState<Real> lyapunov_state() const override {
-    if constexpr (requires { half_.lyapunov_state(); }) {
-      return half_.lyapunov_state();
+    if constexpr (requires { algorithm_.lyapunov_state(); }) {
+      return algorithm_.lyapunov_state();
     } else {
       return {};
     }
   }
-  std::string save() const override { return save_state(half_); }
+  std::string save() const override { return save_state(algorithm_); }
   void save_in_place(Pieces& to) const override {
     InPlaceSaver saver(to);
-    Algorithm::Server::fields(half_, saver);
+    Algorithm::Server::fields(algorithm_, saver);
   }
   bool load(std::string_view bytes) override {
-    if (!load_state(half_, bytes)) return false;
-    if constexpr (requires { half_.restored(); }) half_.restored();
+    if (!load_state(algorithm_, bytes)) return false;
+    if constexpr (requires { algorithm_.restored(); }) algorithm_.restored();
     return true;
   }
 
  private:
   std::shared_ptr<const Setup<Real>> setup_;
-  typename Algorithm::Server half_;
+  typename Algorithm::Server algorithm_;
 };
 
 // Makes an algorithm from a struct that is not in all.h, for Setup::custom_algorithm.
@@ -271,10 +271,12 @@ std::shared_ptr<const CustomAlgorithm<Real>> custom_algorithm() {
     store_params(params, resolved);
     return resolved;
   };
-  algorithm->make_server = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ServerHalf<Real>> {
+  algorithm->make_server =
+      [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ServerAlgorithm<Real>> {
     return std::make_unique<ErasedServer<Algorithm, Real>>(std::move(setup));
   };
-  algorithm->make_client = [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ClientHalf<Real>> {
+  algorithm->make_client =
+      [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ClientAlgorithm<Real>> {
     return std::make_unique<ErasedClient<Algorithm, Real>>(std::move(setup));
   };
   return algorithm;

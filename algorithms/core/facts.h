@@ -39,7 +39,7 @@ struct Facts {
   bool theory_knows_batches = false;   // its step size also holds for batches
   bool theory_knows_quorum = false;    // its step size also holds where the slowest are missing
   std::uint32_t flag_bits_up = 0;      // bits of each reply besides its payloads
-  // With equal weights, the server half needs only the sum of each part over the replies of a round, and
+  // With equal weights, the server algorithm needs only the sum of each part over the replies of a round, and
   // their number: any of the replies may arrive as one sum and empty parts (takes_sums() of algorithms.h).
   bool adds_replies = false;
   bool needs_hessian = false;  // oracles must have Hessians; clients compress their upper triangle

@@ -1,5 +1,5 @@
-// The processes that share the clients of a run. Each runs the loop and the server half, and lets its own
-// clients work; of the others' replies it sees that they came, with empty parts. What those parts give is
+// The processes that share the clients of a run. Each runs the loop and the server algorithm, and lets its
+// own clients work; of the others' replies it sees that they came, with empty parts. What those parts give is
 // asked for here.
 #pragma once
 

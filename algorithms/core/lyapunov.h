@@ -22,7 +22,7 @@ struct Lyapunov {
   bool needs_optimum() const { return distance > 0 || floor > 0 || (shifts > 0 && y == Shifted::kToOptimum); }
 };
 
-// What of it a server half has: g, shape (d), and s_i, shape (n); an empty row is 0.
+// What of it a server algorithm has: g, shape (d), and s_i, shape (n); an empty row is 0.
 template <class Real>
 struct LyapunovState {
   View<Real> g = {};

@@ -1,4 +1,4 @@
-// What passes between the two halves of an algorithm.
+// What passes between the client and server part of an algorithm.
 #pragma once
 
 #include <array>
@@ -65,8 +65,8 @@ Parts<Real> nothing_like(std::span<const Payload<Real>> parts) {
   return nothing;
 }
 
-// Server -> clients, the same for all, encoded once. Its parts view memory of the server half, valid until
-// that half's next apply.
+// Server -> clients, the same for all, encoded once. Its parts view memory of the server algorithm, valid
+// until that algorithm's next apply.
 template <class Real>
 struct Downlink {
   std::uint32_t round = 0;  // the algorithm's own version of x
@@ -90,7 +90,7 @@ struct UplinkHead {
   std::uint64_t tested = 0;      // ... of how many
 };
 
-// As the client makes it. Its parts view memory of the client half, valid until that client gets a newer
+// As the client makes it. Its parts view memory of the client algorithm, valid until that client gets a newer
 // ticket.
 template <class Real>
 struct Uplink : UplinkHead {

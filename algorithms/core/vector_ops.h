@@ -161,7 +161,7 @@ bool all_of_length(const auto& parts, std::size_t d) {
   return true;
 }
 
-// The reply of a client half to `down`.
+// The reply of a client algorithm to `down`.
 template <class Real>
 Uplink<Real> reply_of(const Downlink<Real>& down, double loss, const Parts<Real>& parts) {
   Uplink<Real> up;

@@ -1,4 +1,4 @@
-// The gradients that client halves ask their oracle for, and points that they remember from broadcasts.
+// The gradients that client algorithms ask their oracle for, and points that they remember from broadcasts.
 #pragma once
 
 #include <array>

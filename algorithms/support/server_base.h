@@ -1,4 +1,4 @@
-// What most server halves have in common: the model x, its round, a sample of clients, x sent whole.
+// What most server algorithms have in common: the model x, its round, a sample of clients, x sent whole.
 #pragma once
 
 #include <cstdint>

@@ -219,7 +219,7 @@ GRADWIRE_KERNEL Vec<T, N> low_and_high(Vec<T, N> low, Vec<T, N> high) {
   if constexpr (N == 4) return __builtin_shufflevector(low, high, 0, 1, 6, 7);
   if constexpr (N == 2) return __builtin_shufflevector(low, high, 0, 3);
 }
-// h in both halves.
+// h in both parts.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N> twice(Vec<T, N / 2> h) {
   if constexpr (N == 16) return __builtin_shufflevector(h, h, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);

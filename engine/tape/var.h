@@ -30,7 +30,7 @@ inline constexpr bool kIsScalar = std::is_arithmetic_v<T> || requires {
 }
 
 // Where a tape keeps the gradient of a scalar, and in which generation of the tape the scalar was recorded.
-// Both are in one word: a handle that is passed to a function goes through memory, and two halves that are
+// Both are in one word: a handle that is passed to a function goes through memory, and two parts that are
 // written separately but read together stall the processor.
 struct Place {
   std::uint64_t word = 0;

@@ -1,6 +1,6 @@
 // Messages <-> bytes. Envelopes and uplinks become a small protobuf header and raw payload sections, which
-// stay where the half put them (scatter-gather). The receiver reads plain sections straight into the slot's
-// vectors. Lossless. No I/O.
+// stay where the algorithm put them (scatter-gather). The receiver reads plain sections straight into the
+// slot's vectors. Lossless. No I/O.
 //
 // A part has up to two sections: its indices (bit-packed at ceil(log2 d) bits, or a d-bit bitmap when that is
 // smaller; none when seeded or a range) and its values (plain little-endian reals, or as their packing says:

@@ -76,7 +76,7 @@ EarlyRun early_run(const AlgorithmSpec& spec, bool tells) {
   const std::shared_ptr<const Setup<double>> setup = federation.setup(spec);
   const auto server = make_server<double>(setup);
   std::vector<std::unique_ptr<Piecemeal>> oracles;
-  std::vector<std::unique_ptr<ClientHalf<double>>> clients;
+  std::vector<std::unique_ptr<ClientAlgorithm<double>>> clients;
   for (std::uint32_t i = 0; i < kEarlyClients; ++i) {
     oracles.push_back(std::make_unique<Piecemeal>(*federation.oracles[i]));
     clients.push_back(make_client<double>(setup));

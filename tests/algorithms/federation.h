@@ -165,7 +165,7 @@ template <class Real>
 Trace<Real> run(
     const Federation<Real>& federation, std::shared_ptr<const Setup<Real>> setup, std::uint32_t rounds,
     const InProcessOptions& options = {}, RoundLimits limits = {},
-    const std::function<void(std::uint32_t, ServerHalf<Real>&, InProcess<Real>&, Ledger&)>& after = {}) {
+    const std::function<void(std::uint32_t, ServerAlgorithm<Real>&, InProcess<Real>&, Ledger&)>& after = {}) {
   limits.rounds = rounds;
   if (options.faults.any()) limits.attempts = 1000;
   Trace<Real> trace;
@@ -180,7 +180,8 @@ Trace<Real> run(
   trace.outcome = run_rounds<Real>(*server, facts, *setup, transport, ledger, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.server_state = server->save();
-  for (ClientId c = 0; c < setup->n; ++c) trace.client_states.push_back(transport.runtime(c).half().save());
+  for (ClientId c = 0; c < setup->n; ++c)
+    trace.client_states.push_back(transport.runtime(c).algorithm().save());
   return trace;
 }
 

@@ -42,7 +42,7 @@ class WatchedOracle final : public Oracle<double> {
 
 constexpr std::size_t kManySamples = 1'000'000'000;  // two batches of few are never the same by chance
 
-// The halves of an algorithm, run in lockstep.
+// The parts of an algorithm, run in lockstep.
 class Lockstep {
  public:
   struct Reply {
@@ -103,9 +103,9 @@ class Lockstep {
   }
 
   std::shared_ptr<const Setup<double>> setup_;
-  std::unique_ptr<ServerHalf<double>> server_;
+  std::unique_ptr<ServerAlgorithm<double>> server_;
   std::vector<std::unique_ptr<WatchedOracle>> oracles_;
-  std::vector<std::unique_ptr<ClientHalf<double>>> clients_;
+  std::vector<std::unique_ptr<ClientAlgorithm<double>>> clients_;
   std::vector<Scratch<double>> scratch_;
   std::vector<char> heard_;
 };

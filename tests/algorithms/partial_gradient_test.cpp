@@ -49,7 +49,7 @@ Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
   const std::shared_ptr<const Setup<double>> setup = federation.setup(with_batch);
   const auto server = make_server<double>(setup);
   std::vector<std::unique_ptr<Sparing>> oracles;
-  std::vector<std::unique_ptr<ClientHalf<double>>> clients;
+  std::vector<std::unique_ptr<ClientAlgorithm<double>>> clients;
   for (std::uint32_t i = 0; i < kPartialClients; ++i) {
     oracles.push_back(std::make_unique<Sparing>(*federation.oracles[i]));
     clients.push_back(make_client<double>(setup));

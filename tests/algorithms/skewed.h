@@ -117,7 +117,8 @@ struct Skewed {
     limits.evaluate_every = evaluate_every;
     trace.outcome = run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
     trace.model.assign(server->model().begin(), server->model().end());
-    for (ClientId i = 0; i < kClients; ++i) trace.client_states.push_back(transport.runtime(i).half().save());
+    for (ClientId i = 0; i < kClients; ++i)
+      trace.client_states.push_back(transport.runtime(i).algorithm().save());
     return trace;
   }
 

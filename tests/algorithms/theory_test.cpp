@@ -116,7 +116,7 @@ TEST(DianaTheory, EstimatorIsUnbiasedGivenThePast) {
     const auto server = make_server<double>(setup);
     ASSERT_TRUE(server->load(before.server_state));
     std::vector<Scratch<double>> scratch(5);
-    std::vector<std::unique_ptr<ClientHalf<double>>> clients;
+    std::vector<std::unique_ptr<ClientAlgorithm<double>>> clients;
     std::vector<Uplink<double>> uplinks;
     const auto body = server->broadcast();
     for (ClientId i = 0; i < 5; ++i) {

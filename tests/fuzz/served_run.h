@@ -99,7 +99,7 @@ class Stranger {
 };
 
 struct Served {
-  std::vector<std::string> states;  // of the server half, after each committed round
+  std::vector<std::string> states;  // of the server algorithm, after each committed round
   std::string why_not;              // the run did not end well; empty: it did
 };
 

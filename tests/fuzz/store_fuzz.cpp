@@ -74,11 +74,11 @@ bool run_snapshot(Input input) {
           "another section was read back");
   (void)unpack_snapshot(3, text_of(input));
 
-  const auto half = make_server<double>(left().setup);
+  const auto server = make_server<double>(left().setup);
   Ledger ledger;
   ledger.committed.resize(kHonest);
-  const bool taken = load_snapshot<double>(sections, *half, ledger, {});
-  if (taken) check(half->model().size() == 8, "a model of another length was loaded");
+  const bool taken = load_snapshot<double>(sections, *server, ledger, {});
+  if (taken) check(server->model().size() == 8, "a model of another length was loaded");
   if (const auto said = snapshot_about(sections)) (void)load_about(said->about);
   for (const Section& section : sections) {
     (void)peek_ledger(section.bytes);
@@ -88,7 +88,7 @@ bool run_snapshot(Input input) {
   (void)peek_record(text_of(record));
   RoundRecords<double> records(codec_context(*left().setup, {}));
   const std::uint32_t round = ledger.round;
-  if (records.replay(text_of(record), *half, ledger))
+  if (records.replay(text_of(record), *server, ledger))
     check(ledger.round == round + 1, "a record that is not of the next round was used");
   return taken;
 }
@@ -152,18 +152,18 @@ bool run_journal(Input input) {
     check(disk.write(name, std::span(&piece, 1)).has_value(), "no room");
   }
   AtTheLast beside;
-  const auto half = make_server<double>(left().setup);
-  const std::string fresh = half->save();
+  const auto server = make_server<double>(left().setup);
+  const std::string fresh = server->save();
   Ledger ledger;
   Journal journal(disk, Durability::kProcess);
-  RunStore<double> store(journal, beside, codec_context(*left().setup, {}), *half, ledger, "about");
+  RunStore<double> store(journal, beside, codec_context(*left().setup, {}), *server, ledger, "about");
   const auto found =
       journal.recover({.snapshot = [&](std::span<const Section> sections) { return store.load(sections); },
                        .record = [&](std::string_view record) { return store.replay(record); }});
   const auto is_there = journal.is_there();
   check(is_there.has_value(), "a disk that reads cannot be looked at");
   if (found && *found) {
-    check_recovered(half->save(), fresh, ledger.round);
+    check_recovered(server->save(), fresh, ledger.round);
     check(*is_there, "what was recovered is not there");
   }
   if (journal.remove()) {

@@ -62,13 +62,13 @@ for component in ["server", "no-such-component"]:
     if done.returncode == 0 or not re.search("sqlite3|no-such-component", done.stderr):
         sys.exit(f"component {component}: exit code {done.returncode}: {done.stderr}")
 
-# A program with a client in it has no reader of data or of experiment files, and no server's half of an algorithm.
+# A program with a client in it has no reader of data or of experiment files, and no server part of an algorithm.
 symbols = subprocess.run(["nm", "-C", work / "components-client/program"], check=True, capture_output=True, text=True).stdout
 for present in ["gradwire::make_client<", "gradwire::run_client"]:
     if present not in symbols:
         sys.exit(f"the client has no symbol '{present}', so its symbols say nothing")
 for absent in ["toml::", "inflate", "gradwire::read_source", "gradwire::load_experiment", "gradwire::make_server<", "::Server<",
-               "ServerHalf<", "CLI::", "sqlite3_"]:
+               "ServerAlgorithm<", "CLI::", "sqlite3_"]:
     for line in symbols.splitlines():
         if absent in line:
             sys.exit(f"the client has '{absent}': {line}")

@@ -89,7 +89,7 @@ class Followed {
   std::shared_ptr<const Setup<double>> setup_;
   CodecContext context_;
   Codec<double> codec_;
-  std::unique_ptr<ServerHalf<double>> server_;
+  std::unique_ptr<ServerAlgorithm<double>> server_;
   std::vector<std::unique_ptr<Client>> clients_;
   Scratch<double> scratch_;
   std::uint32_t used_ = 0;
@@ -191,7 +191,7 @@ class OneClient {
   SimulatedClient client_;
   CodecContext context_;
   UplinkSlot<double> slot_;
-  std::unique_ptr<ServerHalf<double>> server_;
+  std::unique_ptr<ServerAlgorithm<double>> server_;
   Packet request_, request_before_;
   std::uint64_t ticket_ = 0, committed_ = 0;
 };

@@ -100,7 +100,7 @@ class ExchangeTest : public ::testing::Test {
 
   const Federation<double> federation_{3, 2};
   const std::shared_ptr<const gradwire::Setup<double>> setup_;  // not Setup() of the fixture
-  const std::unique_ptr<ServerHalf<double>> server_ = make_server<double>(setup_);
+  const std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(setup_);
   const Vec<double> x_ = Vec<double>(2);
   Downlink<double> body_;
   Script script_;

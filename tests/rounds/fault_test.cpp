@@ -75,7 +75,7 @@ TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto setup = federation.setup(spec_for(algorithm));
     setup->keep_mirrors = true;
-    const auto reload = [](std::uint32_t, ServerHalf<double>& server, InProcess<double>&, Ledger&) {
+    const auto reload = [](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
       const std::string state = server.save();
       ASSERT_TRUE(server.load(state));
       EXPECT_EQ(server.save(), state);
@@ -143,7 +143,7 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
   int short_rounds = 0;
   const auto trace =
       run<double>(federation, setup, 300, options, limits,
-                  [&](std::uint32_t round, ServerHalf<double>& server, InProcess<double>&, Ledger&) {
+                  [&](std::uint32_t round, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
                     // The server's saved state: x, t, g, then the mirrors of g_i, each with its length.
                     const std::string state = server.save();
                     Loader loader(state);

@@ -169,26 +169,26 @@ TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
     setup->keep_mirrors = true;
     InProcessOptions options = arriving_anyhow();
     if (faults) options.faults = {.lost_replies = 0.1, .duplicates = 0.2};
-    const auto trace = run<double>(
-        federation, setup, 200, options, asking_more(0.6),
-        [&](std::uint32_t round, ServerHalf<double>& server, InProcess<double>& clients, Ledger& ledger) {
-          if (round == 1) return;  // everyone was asked, and used
-          EXPECT_EQ(ledger.totals.replies, 5u);
-          const std::string state = server.save();
-          Loader loader(state);
-          Vec<double> x, g;
-          std::uint32_t t = 0;
-          std::vector<Vec<double>> g_of;
-          loader(x), loader(t), loader(g), loader(g_of);
-          for (ClientId c = 0; c < setup->n; ++c) {
-            clients.runtime(c).settle(ledger.committed[c]);
-            const std::string own = clients.runtime(c).half().save();
-            Loader client(own);
-            Vec<double> g_i;
-            client(g_i);
-            ASSERT_EQ(g_i, g_of[c]) << "client " << c << " in round " << round;
-          }
-        });
+    const auto trace = run<double>(federation, setup, 200, options, asking_more(0.6),
+                                   [&](std::uint32_t round, ServerAlgorithm<double>& server,
+                                       InProcess<double>& clients, Ledger& ledger) {
+                                     if (round == 1) return;  // everyone was asked, and used
+                                     EXPECT_EQ(ledger.totals.replies, 5u);
+                                     const std::string state = server.save();
+                                     Loader loader(state);
+                                     Vec<double> x, g;
+                                     std::uint32_t t = 0;
+                                     std::vector<Vec<double>> g_of;
+                                     loader(x), loader(t), loader(g), loader(g_of);
+                                     for (ClientId c = 0; c < setup->n; ++c) {
+                                       clients.runtime(c).settle(ledger.committed[c]);
+                                       const std::string own = clients.runtime(c).algorithm().save();
+                                       Loader client(own);
+                                       Vec<double> g_i;
+                                       client(g_i);
+                                       ASSERT_EQ(g_i, g_of[c]) << "client " << c << " in round " << round;
+                                     }
+                                   });
     EXPECT_LT(federation.gap(trace.model), 1e-2);
   }
 }

@@ -22,7 +22,7 @@ class AsynchronousTwin {
  public:
   // Of a problem without data.
   AsynchronousTwin(const std::shared_ptr<const Setup<double>>& setup, const Experiment& experiment)
-      : half_(make_server<double>(setup)), committed_(setup->n), owes_(setup->n) {
+      : server_(make_server<double>(setup)), committed_(setup->n), owes_(setup->n) {
     for (ClientId c = 0; c < setup->n; ++c) {
       oracles_.push_back(make_oracle<double>(problem_spec(experiment), {}, {}, c));
       runtimes_.push_back(std::make_unique<ClientRuntime<double>>(setup, c, *oracles_.back()));
@@ -50,31 +50,31 @@ class AsynchronousTwin {
       throw std::runtime_error("ticket " + std::to_string(envelope.ticket) + " is sent with another body");
     }
   }
-  // The half has taken in one reply.
-  void check(const ServerHalf<double>& half, const RoundCommit<double>& commit) {
+  // The algorithm has taken in one reply.
+  void check(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {
     const Reply<double>& up = commit.replies[0];
     if (commit.replies.size() != 1) throw std::runtime_error("a step took in more than one reply");
     if (!used_.insert(up.ticket).second) throw std::runtime_error("a reply was taken in twice");
     const bool is_cut = up.parts[0].shape == Shape::kNothing;
     if ((is_cut ? cut(up) : step(up.client, up.ticket)) != commit.used)
       throw std::runtime_error("used means something else");
-    if (half.save() != half_->save())
+    if (server.save() != server_->save())
       throw std::runtime_error("after step " + std::to_string(steps_) +
                                " the state is not that of the replies that were committed");
   }
-  // A step from a journal, which the server did not live to show: `state` is that of its half. Where that is
-  // not the state of the client's answer, it must be that of work that was cut.
+  // A step from a journal, which the server did not live to show: `state` is that of its algorithm. Where
+  // that is not the state of the client's answer, it must be that of work that was cut.
   void step_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after,
                     const std::string& state) {
     for (ClientId c = 0; c < after.size(); ++c) {
       if (after[c] == (before.empty() ? 0 : before[c])) continue;
       used_.insert(after[c]);
-      const std::string last = half_->save();
+      const std::string last = server_->save();
       step(c, after[c]);
-      if (half_->save() == state) return;
-      half_->load(last);
+      if (server_->save() == state) return;
+      server_->load(last);
       --steps_;
-      const Payload<double> nothing = Payload<double>::nothing(half_->model().size());
+      const Payload<double> nothing = Payload<double>::nothing(server_->model().size());
       Reply<double> up;
       up.ticket = after[c];
       up.client = c;
@@ -93,7 +93,7 @@ class AsynchronousTwin {
     if (found == sent_.end() || found->second.client != up.client ||
         found->second.body.down().round != up.round)
       throw std::runtime_error("work was cut that this client was never given");
-    const bool used = half_->apply(std::span(&up, 1));
+    const bool used = server_->apply(std::span(&up, 1));
     if (used) committed_[up.client] = up.ticket;
     return used;
   }
@@ -109,7 +109,7 @@ class AsynchronousTwin {
     const Uplink<double>* up = runtimes_[client]->handle(envelope, scratch_);
     if (up == nullptr || up->answer != Answer::kReply) throw std::runtime_error("the twin cannot answer");
     const Reply<double> reply = *up;
-    const bool used = half_->apply(std::span(&reply, 1));
+    const bool used = server_->apply(std::span(&reply, 1));
     if (used) committed_[client] = ticket;
     return used;
   }
@@ -118,7 +118,7 @@ class AsynchronousTwin {
     ClientId client = 0;
     KeptBody<double> body;
   };
-  std::unique_ptr<ServerHalf<double>> half_;
+  std::unique_ptr<ServerAlgorithm<double>> server_;
   std::vector<std::unique_ptr<Oracle<double>>> oracles_;
   std::vector<std::unique_ptr<ClientRuntime<double>>> runtimes_;
   std::vector<std::uint64_t> committed_;

@@ -58,22 +58,22 @@ class LateDisk final : public Disk {
 };
 
 template <class Real>
-class CarelessHalf final : public ServerHalf<Real> {
+class CarelessServer final : public ServerAlgorithm<Real> {
  public:
-  CarelessHalf(ServerHalf<Real>& half, SimulatedNetwork<Real>& network, Bug bug)
-      : half_(half), network_(network), bug_(bug) {}
-  void cohort(std::vector<ClientId>& out) const override { half_.cohort(out); }
-  Downlink<Real> broadcast() const override { return half_.broadcast(); }
-  bool accepts(const Reply<Real>& up) const override { return half_.accepts(up); }
+  CarelessServer(ServerAlgorithm<Real>& server, SimulatedNetwork<Real>& network, Bug bug)
+      : server_(server), network_(network), bug_(bug) {}
+  void cohort(std::vector<ClientId>& out) const override { server_.cohort(out); }
+  Downlink<Real> broadcast() const override { return server_.broadcast(); }
+  bool accepts(const Reply<Real>& up) const override { return server_.accepts(up); }
   bool apply(Replies<Real> uplinks) override {
     if (bug_ == Bug::kAddsWhatIsOutdated) {
       Reply<Real> fresh = uplinks[0];
-      fresh.round = half_.broadcast().round;
-      return half_.apply(std::span(&fresh, 1));
+      fresh.round = server_.broadcast().round;
+      return server_.apply(std::span(&fresh, 1));
     }
-    if (bug_ == Bug::kAddsTwice) half_.apply(uplinks);
+    if (bug_ == Bug::kAddsTwice) server_.apply(uplinks);
     const bool careless = bug_ == Bug::kAddsInArrivalOrder || bug_ == Bug::kAddsBeforeAccepting;
-    if (uplinks.empty() || !careless) return half_.apply(uplinks);
+    if (uplinks.empty() || !careless) return server_.apply(uplinks);
     std::vector<Reply<Real>> given;
     for (const ClientId client : network_.arrived(uplinks[0].ticket)) {
       const auto is_it = [client](const auto& up) { return up.client == client; };
@@ -84,23 +84,23 @@ class CarelessHalf final : public ServerHalf<Real> {
     if (bug_ == Bug::kAddsBeforeAccepting)
       std::stable_sort(given.begin(), given.end(),
                        [](const auto& a, const auto& b) { return a.client < b.client; });
-    return half_.apply(given);
+    return server_.apply(given);
   }
-  bool may_refuse() const override { return half_.may_refuse(); }
-  bool superseded(std::uint32_t round) const override { return half_.superseded(round); }
-  double allotted_seconds(ClientId client) const override { return half_.allotted_seconds(client); }
-  bool rests(ClientId client) const override { return half_.rests(client); }
-  Downlink<Real> work(ClientId client) const override { return half_.work(client); }
+  bool may_refuse() const override { return server_.may_refuse(); }
+  bool superseded(std::uint32_t round) const override { return server_.superseded(round); }
+  double allotted_seconds(ClientId client) const override { return server_.allotted_seconds(client); }
+  bool rests(ClientId client) const override { return server_.rests(client); }
+  Downlink<Real> work(ClientId client) const override { return server_.work(client); }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
-    return half_.resync(client, lacks);
+    return server_.resync(client, lacks);
   }
-  View<Real> model() const override { return half_.model(); }
-  LyapunovState<Real> lyapunov_state() const override { return half_.lyapunov_state(); }
-  std::string save() const override { return half_.save(); }
-  bool load(std::string_view bytes) override { return half_.load(bytes); }
+  View<Real> model() const override { return server_.model(); }
+  LyapunovState<Real> lyapunov_state() const override { return server_.lyapunov_state(); }
+  std::string save() const override { return server_.save(); }
+  bool load(std::string_view bytes) override { return server_.load(bytes); }
 
  private:
-  ServerHalf<Real>& half_;
+  ServerAlgorithm<Real>& server_;
   SimulatedNetwork<Real>& network_;
   const Bug bug_;
 };
@@ -117,7 +117,7 @@ struct Setting {
 };
 
 struct End {
-  std::string state;  // of the half
+  std::string state;  // of the algorithm
   Ledger ledger;
   std::uint64_t server_deaths = 0, client_deaths = 0;
   std::size_t fewest_replies = SIZE_MAX;  // of a round, with a quorum
@@ -165,9 +165,9 @@ class SimulatedRun {
     Journal journal(lazy ? static_cast<Disk&>(late) : disk_, setting_.durability);
     AtTheLast beside;
     const CodecContext context = codec_context(*setup_, {});
-    const auto half = make_server<double>(setup_);
+    const auto server = make_server<double>(setup_);
     Ledger ledger;
-    RunStore<double> durable(journal, beside, context, *half, ledger, "about",
+    RunStore<double> durable(journal, beside, context, *server, ledger, "about",
                              {.records = 5, .bytes_beside_state = 1 << 20});
     const bool may_die = end_.server_deaths < 10;
     if (setting_.calls_between_deaths > 0 && may_die)
@@ -182,7 +182,7 @@ class SimulatedRun {
                                  if (twin_ && ledger.round > twin_->rounds())  // died before it was checked
                                    twin_->round_between(before, ledger.committed);
                                  if (asynchronous_twin_ && ledger.round > asynchronous_twin_->steps())
-                                   asynchronous_twin_->step_between(before, ledger.committed, half->save());
+                                   asynchronous_twin_->step_between(before, ledger.committed, server->save());
                                  return true;
                                }});
       if (!found) return fail(found.error().message);
@@ -192,7 +192,7 @@ class SimulatedRun {
       SimulatedNetwork<double> network(world_, context);
       if (setting_.events_between_deaths > 0 && may_die)
         network.events_left = random_.below(2 * setting_.events_between_deaths);
-      CarelessHalf<double> careless(*half, network, setting_.bug);
+      CarelessServer<double> careless(*server, network, setting_.bug);
       rounds(careless, network, ledger, durable);
       durable.end(RunStage::kOver, Outcome::kFinished);
     } catch (const SimulatedCrash&) {
@@ -200,12 +200,12 @@ class SimulatedRun {
     } catch (const std::exception& error) {
       return fail(error.what());
     }
-    end_.state = half->save();
+    end_.state = server->save();
     end_.ledger = ledger;
     return true;
   }
 
-  void rounds(ServerHalf<double>& half, SimulatedNetwork<double>& network, Ledger& ledger,
+  void rounds(ServerAlgorithm<double>& server, SimulatedNetwork<double>& network, Ledger& ledger,
               RunStore<double>& durable) {
     RoundLimits limits;
     limits.rounds = kRounds;
@@ -219,22 +219,22 @@ class SimulatedRun {
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
       durable.commit(commit);
       announced_ = commit.ledger.round;
-      if (twin_) check_against_twin(half, commit);
-      if (asynchronous_twin_) asynchronous_twin_->check(half, commit);
+      if (twin_) check_against_twin(server, commit);
+      if (asynchronous_twin_) asynchronous_twin_->check(server, commit);
     };
     if (asynchronous_twin_) {
       limits.rounds = setting_.steps;
       WitnessedTransport witnessed(network, *asynchronous_twin_);
-      run_rounds<double>(half, facts_of(*setup_), *setup_, witnessed, ledger, limits, hooks);
+      run_rounds<double>(server, facts_of(*setup_), *setup_, witnessed, ledger, limits, hooks);
       return;
     }
-    run_rounds<double>(half, facts_of(*setup_), *setup_, network, ledger, limits, hooks);
+    run_rounds<double>(server, facts_of(*setup_), *setup_, network, ledger, limits, hooks);
   }
 
-  void check_against_twin(const ServerHalf<double>& half, const RoundCommit<double>& commit) {
+  void check_against_twin(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {
     twin_->round_of(commit.replies);
     end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
-    if (half.save() != twin_->state())
+    if (server.save() != twin_->state())
       throw std::runtime_error("after round " + std::to_string(commit.ledger.round) +
                                " the state is not that of a federation in which the same clients answered");
   }

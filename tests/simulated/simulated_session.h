@@ -46,7 +46,7 @@ struct Setting {
 };
 
 struct End {
-  std::vector<std::string> states;  // of the half, after each committed round
+  std::vector<std::string> states;  // of the algorithm, after each committed round
   std::vector<Vec<double>> models;
   std::vector<Totals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
@@ -143,18 +143,18 @@ class SimulatedSession {
     if (setting_.calls_between_deaths > 0 && may_die)
       disk_.crash_at = disk_.calls() + servers_.below(2 * setting_.calls_between_deaths);
     try {
-      const Result<bool> found =
-          journal.recover({.snapshot = [&](std::span<const Section> s) { return load(s, journal); },
-                           .record =
-                               [&](std::string_view record) {
-                                 const std::vector<std::uint64_t> before = ledger_.committed;
-                                 if (!durable_->replay(record)) return false;
-                                 if (twin_ && ledger_.round > twin_->rounds())  // died before it was checked
-                                   twin_->round_between(before, ledger_.committed);
-                                 if (asynchronous_twin_ && ledger_.round > asynchronous_twin_->steps())
-                                   asynchronous_twin_->step_between(before, ledger_.committed, half_->save());
-                                 return true;
-                               }});
+      const Result<bool> found = journal.recover(
+          {.snapshot = [&](std::span<const Section> s) { return load(s, journal); },
+           .record =
+               [&](std::string_view record) {
+                 const std::vector<std::uint64_t> before = ledger_.committed;
+                 if (!durable_->replay(record)) return false;
+                 if (twin_ && ledger_.round > twin_->rounds())  // died before it was checked
+                   twin_->round_between(before, ledger_.committed);
+                 if (asynchronous_twin_ && ledger_.round > asynchronous_twin_->steps())
+                   asynchronous_twin_->step_between(before, ledger_.committed, server_->save());
+                 return true;
+               }});
       if (!found) throw std::runtime_error(found.error().message);
       if (*found && ledger_.round < committed_)
         throw std::runtime_error("round " + std::to_string(committed_) + " was announced and is lost");
@@ -221,7 +221,7 @@ class SimulatedSession {
       if (asynchronous_twin_) {
         committed_ = commit.ledger.round;
         if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
-        asynchronous_twin_->check(*half_, commit);
+        asynchronous_twin_->check(*server_, commit);
       } else if (has_quorum()) {
         check_against_twin(commit);
       } else {
@@ -234,10 +234,10 @@ class SimulatedSession {
     if (asynchronous_twin_) {
       limits.rounds = kSteps;
       WitnessedTransport witnessed(transport, *asynchronous_twin_);
-      run_rounds<double>(*half_, facts_of(*setup_), *setup_, witnessed, ledger_, limits, hooks);
+      run_rounds<double>(*server_, facts_of(*setup_), *setup_, witnessed, ledger_, limits, hooks);
       return;
     }
-    run_rounds<double>(*half_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
+    run_rounds<double>(*server_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
     end_.bytes_in_pieces += transport.bytes_in_pieces();
   }
 
@@ -250,7 +250,7 @@ class SimulatedSession {
     twin_->round_of(commit.replies);
     end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
     const bool added = setting_.relay_adds && takes_sums(*setup_);
-    if (added ? difference_of(twin_->model()) <= 1e-9 : half_->save() == twin_->state()) return;
+    if (added ? difference_of(twin_->model()) <= 1e-9 : server_->save() == twin_->state()) return;
     throw std::runtime_error("after round " + std::to_string(committed_) +
                              " the state is not that of a federation in which the same clients answered");
   }
@@ -258,7 +258,7 @@ class SimulatedSession {
   double difference_of(View<double> expected) const {
     double difference = 0, size = 0;
     for (std::size_t j = 0; j < expected.size(); ++j) {
-      difference = std::max(difference, std::abs(half_->model()[j] - expected[j]));
+      difference = std::max(difference, std::abs(server_->model()[j] - expected[j]));
       size = std::max(size, std::abs(expected[j]));
     }
     return size > 0 ? difference / size : difference;
@@ -269,15 +269,15 @@ class SimulatedSession {
     committed_ = ledger.round;
     if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
     if (quiet_ == nullptr) {
-      end_.states.push_back(half_->save());
-      end_.models.emplace_back(half_->model().begin(), half_->model().end());
+      end_.states.push_back(server_->save());
+      end_.models.emplace_back(server_->model().begin(), server_->model().end());
       end_.totals.push_back(ledger.totals);
       return;
     }
     const std::string where = "after round " + std::to_string(ledger.round) + " ";
     const Totals &a = ledger.totals, &b = quiet_->totals.at(ledger.round - 1);
     if (setting_.relay_adds && takes_sums(*setup_)) return check_sums(where, a, b);
-    if (half_->save() != quiet_->states.at(ledger.round - 1))
+    if (server_->save() != quiet_->states.at(ledger.round - 1))
       throw std::runtime_error(where + "the state of the algorithm is another one");
     if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
         a.bytes_down != b.bytes_down || a.grad_calls != b.grad_calls)
@@ -309,7 +309,7 @@ class SimulatedSession {
   void make(Journal& journal) {
     setup_ = make_setup<double>(plan_, Seat::kServer);
     durable_.reset();
-    half_ = make_server<double>(setup_);
+    server_ = make_server<double>(setup_);
     if (facts_of(*setup_).asynchronous) {
       if (!asynchronous_twin_)
         asynchronous_twin_ = std::make_unique<AsynchronousTwin>(setup_, plan_.experiment);
@@ -318,7 +318,7 @@ class SimulatedSession {
     }
     ledger_ = {};
     durable_ = std::make_unique<RunStore<double>>(
-        journal, beside_, codec_context(*setup_, {}), *half_, ledger_, save_about(about_),
+        journal, beside_, codec_context(*setup_, {}), *server_, ledger_, save_about(about_),
         SnapshotPolicy{.records = 5, .bytes_beside_state = 1 << 20});
   }
 
@@ -337,7 +337,7 @@ class SimulatedSession {
   RunStage stage_ = RunStage::kRounds;
   RunPlan plan_;
   std::shared_ptr<const Setup<double>> setup_;
-  std::unique_ptr<ServerHalf<double>> half_;
+  std::unique_ptr<ServerAlgorithm<double>> server_;
   Ledger ledger_;
   std::unique_ptr<RunStore<double>> durable_;
   std::unique_ptr<TwinFederation> twin_;                 // of a run with a quorum

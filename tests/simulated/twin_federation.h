@@ -20,7 +20,7 @@ class TwinFederation {
   // Of a problem without data.
   TwinFederation(const std::shared_ptr<const Setup<double>>& setup, const Experiment& experiment,
                  const Agreement& agreement)
-      : half_(make_server<double>(setup)), committed_(setup->n), scratch_(setup->n) {
+      : server_(make_server<double>(setup)), committed_(setup->n), scratch_(setup->n) {
     for (ClientId c = 0; c < setup->n; ++c) {
       oracles_.push_back(make_oracle<double>(problem_spec(experiment), agreement, {}, c));
       runtimes_.push_back(std::make_unique<ClientRuntime<double>>(setup, c, *oracles_.back()));
@@ -28,11 +28,11 @@ class TwinFederation {
   }
 
   std::uint32_t rounds() const { return rounds_; }
-  View<double> model() const { return half_->model(); }
-  std::string state() const { return half_->save(); }
+  View<double> model() const { return server_->model(); }
+  std::string state() const { return server_->save(); }
 
   void round(const std::vector<ClientId>& used) {
-    const Downlink<double> body = half_->broadcast();
+    const Downlink<double> body = server_->broadcast();
     Envelope<double> envelope;
     envelope.ticket = ++rounds_;
     envelope.body = &body;
@@ -43,14 +43,14 @@ class TwinFederation {
       const Uplink<double>* up = runtimes_[c]->handle(envelope, scratch_[c]);
       std::optional<Downlink<double>> resync;
       if (up->answer != Answer::kReply) {  // it has missed a round
-        resync = half_->resync(c, up->answer);
+        resync = server_->resync(c, up->answer);
         if (!resync) throw std::runtime_error("the twin of a client is lost");
         envelope.resync = &*resync;
         up = runtimes_[c]->handle(envelope, scratch_[c]);
       }
       replies.push_back(*up);
     }
-    if (half_->apply(replies))
+    if (server_->apply(replies))
       for (const ClientId c : used) committed_[c] = rounds_;
   }
   template <class Replies>
@@ -68,7 +68,7 @@ class TwinFederation {
   }
 
  private:
-  std::unique_ptr<ServerHalf<double>> half_;
+  std::unique_ptr<ServerAlgorithm<double>> server_;
   std::vector<std::unique_ptr<Oracle<double>>> oracles_;
   std::vector<std::unique_ptr<ClientRuntime<double>>> runtimes_;
   std::vector<std::uint64_t> committed_;

@@ -57,7 +57,7 @@ TEST(Scale, RuntimesOfStatelessClientsAreLent) {
     RoundLimits limits;
     limits.evaluate_every = 0;
     run<double>(federation, setup, 30, lends ? lean() : InProcessOptions{}, limits,
-                [&](std::uint32_t, ServerHalf<double>& server, InProcess<double>& transport, Ledger&) {
+                [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>& transport, Ledger&) {
                   // The round's cohort, as the algorithm draws it.
                   std::vector<ClientId> cohort;
                   server.cohort(cohort);

@@ -29,21 +29,21 @@ TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
   const CodecContext context = codec_context(*setup, {});
   for (const std::size_t state_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
     InProcess<double> clients(setup, federation.oracle_pointers(), {});
-    auto half = make_server<double>(setup), replayed = make_server<double>(setup);
+    auto server = make_server<double>(setup), replayed = make_server<double>(setup);
     Ledger ledger, copy;
     copy.committed.resize(5);
     RoundRecords<double> records(context), reader(context);
     LoopHooks<double> hooks;
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
-      const std::string record = joined(records.encode(commit, *half, state_bytes));
+      const std::string record = joined(records.encode(commit, *server, state_bytes));
       EXPECT_EQ(record[0], state_bytes == 0 ? 2 : 1);
       ASSERT_TRUE(reader.replay(record, *replayed, copy));
-      EXPECT_EQ(replayed->save(), half->save());
+      EXPECT_EQ(replayed->save(), server->save());
       EXPECT_EQ(save_ledger(copy), save_ledger(ledger));
     };
     RoundLimits limits;
     limits.rounds = 5;
-    run_rounds<double>(*half, find_algorithm("gd").facts, *setup, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, find_algorithm("gd").facts, *setup, clients, ledger, limits, hooks);
   }
 }
 
@@ -52,7 +52,7 @@ template <class OnCommit>
 void rounds_of_frames(const Federation<double>& federation, std::shared_ptr<const Setup<double>> setup,
                       const CodecContext& context, OnCommit on_commit) {
   InProcess<double> clients(setup, federation.oracle_pointers(), {});
-  auto half = make_server<double>(setup);
+  auto server = make_server<double>(setup);
   Ledger ledger;
   Codec<double> codec(context);
   std::vector<std::unique_ptr<EncodedLink<double>>> links;
@@ -65,11 +65,11 @@ void rounds_of_frames(const Federation<double>& federation, std::shared_ptr<cons
       links[up.client]->up(codec.encode(up), up.client);
       frames.push_back(links[up.client]->frame());
     }
-    on_commit(RoundCommit<double>{commit.ledger, commit.replies, commit.used, frames}, *half);
+    on_commit(RoundCommit<double>{commit.ledger, commit.replies, commit.used, frames}, *server);
   };
   RoundLimits limits;
   limits.rounds = 5;
-  run_rounds<double>(*half, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
 }
 
 TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
@@ -79,10 +79,11 @@ TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
     const CodecContext context = codec_context(*setup, {ZstdMode::Kind::kOff, 0});
     RoundRecords<double> records(context), anew(context);
     rounds_of_frames(federation, setup, context,
-                     [&](const RoundCommit<double>& commit, const ServerHalf<double>& half) {
-                       const std::string as_they_came = joined(records.encode(commit, half, 1 << 20));
+                     [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
+                       const std::string as_they_came = joined(records.encode(commit, server, 1 << 20));
                        const RoundCommit<double> without{commit.ledger, commit.replies, commit.used};
-                       EXPECT_TRUE(as_they_came == joined(anew.encode(without, half, 1 << 20))) << compressor;
+                       EXPECT_TRUE(as_they_came == joined(anew.encode(without, server, 1 << 20)))
+                           << compressor;
                      });
   }
 }
@@ -92,10 +93,10 @@ TEST(RoundRecords, OfTheStateViewItWhereItLiesForEveryMethod) {
   const Federation<double> federation(3, kDim);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto setup = federation.setup(testing::spec_for(algorithm));
-    const auto half = make_server<double>(setup);
+    const auto server = make_server<double>(setup);
     Pieces pieces;
-    half->save_in_place(pieces);
-    EXPECT_TRUE(joined(pieces.views()) == half->save()) << algorithm.facts.name;
+    server->save_in_place(pieces);
+    EXPECT_TRUE(joined(pieces.views()) == server->save()) << algorithm.facts.name;
   }
 }
 
@@ -104,7 +105,7 @@ TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
   const auto setup = federation.setup(testing::spec_of("gd"));
   const CodecContext context = codec_context(*setup, {});
   InProcess<double> clients(setup, federation.oracle_pointers(), {});
-  auto half = make_server<double>(setup);
+  auto server = make_server<double>(setup);
   Ledger ledger;
   RoundRecords<double> records(context);
   LoopHooks<double> hooks;
@@ -113,13 +114,13 @@ TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
       return std::ranges::any_of(
           pieces, [&](std::string_view p) { return static_cast<const void*>(p.data()) == vector; });
     };
-    EXPECT_TRUE(has(records.encode(commit, *half, 0), half->model().data()));
-    const auto replies = records.encode(commit, *half, 1 << 20);
+    EXPECT_TRUE(has(records.encode(commit, *server, 0), server->model().data()));
+    const auto replies = records.encode(commit, *server, 1 << 20);
     for (const auto& up : commit.replies) EXPECT_TRUE(has(replies, up.parts[0].values.data()));
   };
   RoundLimits limits;
   limits.rounds = 2;
-  run_rounds<double>(*half, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
   EXPECT_EQ(ledger.round, 2u);
 }
 
@@ -133,12 +134,12 @@ TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameStat
   RoundRecords<double> records(context), anew(context), reader(context);
   int rounds = 0;
   rounds_of_frames(federation, setup, context,
-                   [&](const RoundCommit<double>& commit, const ServerHalf<double>& half) {
-                     const std::string record = joined(records.encode(commit, half, 1 << 20));
+                   [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
+                     const std::string record = joined(records.encode(commit, server, 1 << 20));
                      const RoundCommit<double> without{commit.ledger, commit.replies, commit.used};
-                     EXPECT_LT(record.size(), joined(anew.encode(without, half, 1 << 20)).size());
+                     EXPECT_LT(record.size(), joined(anew.encode(without, server, 1 << 20)).size());
                      ASSERT_TRUE(reader.replay(record, *replayed, copy));
-                     EXPECT_EQ(replayed->save(), half.save());
+                     EXPECT_EQ(replayed->save(), server.save());
                      EXPECT_EQ(save_ledger(copy), save_ledger(commit.ledger));
                      ++rounds;
                    });
@@ -149,8 +150,8 @@ TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
   const Federation<double> federation(2, 9);
   const auto setup =
       federation.setup(testing::spec_of("ringmaster", "identity", {{"delay_threshold", "1"}}, "0.1"));
-  auto half = make_server<double>(setup), replayed = make_server<double>(setup);
-  const Downlink<double> body = half->broadcast();
+  auto server = make_server<double>(setup), replayed = make_server<double>(setup);
+  const Downlink<double> body = server->broadcast();
   RoundRecords<double> records(codec_context(*setup, {}));
   Ledger ledger, copy;
   ledger.committed.resize(2);
@@ -160,15 +161,15 @@ TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
     ClientRuntime<double> runtime(setup, client, *federation.oracles[client]);
     const Envelope<double> request{Request::kRound, client + 1u, 0, &body, nullptr};
     const Reply<double> reply = *runtime.handle(request, scratch);
-    const bool used = half->apply(std::span(&reply, 1));
+    const bool used = server->apply(std::span(&reply, 1));
     EXPECT_EQ(used, client == 0) << "the second gradient is one step too old";
     ledger.ticket = client + 1;
     ledger.round = client + 1;
     if (used) ledger.committed[client] = reply.ticket;
     const std::string record =
-        joined(records.encode(RoundCommit<double>{ledger, std::span(&reply, 1), used}, *half, 1 << 20));
+        joined(records.encode(RoundCommit<double>{ledger, std::span(&reply, 1), used}, *server, 1 << 20));
     ASSERT_TRUE(records.replay(record, *replayed, copy));
-    EXPECT_EQ(replayed->save(), half->save());
+    EXPECT_EQ(replayed->save(), server->save());
     EXPECT_EQ(save_ledger(copy), save_ledger(ledger));
   }
 }
@@ -177,17 +178,17 @@ TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
   const Federation<double> federation(5, 9);
   const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
   InProcess<double> clients(setup, federation.oracle_pointers(), {});
-  auto half = make_server<double>(setup);
+  auto server = make_server<double>(setup);
   Ledger ledger;
   RoundRecords<double> records(codec_context(*setup, {}));
   std::string record;
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
-    record = joined(records.encode(commit, *half, 1 << 20));
+    record = joined(records.encode(commit, *server, 1 << 20));
   };
   RoundLimits limits;
   limits.rounds = 1;
-  run_rounds<double>(*half, find_algorithm("ef21").facts, *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, find_algorithm("ef21").facts, *setup, clients, ledger, limits, hooks);
   for (std::size_t size = 0; size < record.size(); ++size) {
     auto other = make_server<double>(setup);
     Ledger fresh;

@@ -27,7 +27,7 @@ struct Life {
 
 template <class Real>
 struct Death {
-  std::string state;  // of the half at the end
+  std::string state;  // of the algorithm at the end
   Ledger ledger;
   int crashes = 0;
   bool regressed = false;  // a round was lost after a client had been told of it
@@ -48,11 +48,11 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup
   std::uint32_t announced = 0;
   for (;;) {
     AtTheLast beside;
-    auto half = make_server<Real>(setup);
+    auto server = make_server<Real>(setup);
     Ledger ledger;
     Journal journal(disk, life.durability);
     SnapshotPolicy policy{.records = 6, .bytes_beside_state = 1 << 20};
-    RunStore<Real> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about", policy);
+    RunStore<Real> durable(journal, beside, codec_context(*setup, {}), *server, ledger, "about", policy);
     LoopHooks<Real> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<Real>& commit) {
@@ -70,9 +70,9 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup
       if (!found) return death;
       death.regressed |= ledger.round < announced;
       durable.begin();
-      run_rounds<Real>(*half, facts, *setup, clients, ledger, limits, hooks);
+      run_rounds<Real>(*server, facts, *setup, clients, ledger, limits, hooks);
       durable.end(RunStage::kOver, Outcome::kFinished);
-      death.state = half->save();
+      death.state = server->save();
       death.ledger = ledger;
       return death;
     } catch (const SimulatedCrash&) {
@@ -139,18 +139,18 @@ void write_snapshots_by_a_thread(std::size_t dim) {
   const auto context = codec_context(*setup, {});
   RoundLimits limits;
   limits.rounds = rounds;
-  auto half = make_server<double>(setup);
+  auto server = make_server<double>(setup);
   Ledger ledger;
   {
     InProcess<double> clients(setup, federation.oracle_pointers(), {});
     Journal journal(disk, Durability::kProcess);
     const auto beside = background_thread();
-    RunStore<double> durable(journal, *beside, context, *half, ledger, "about", {.records = 1});
+    RunStore<double> durable(journal, *beside, context, *server, ledger, "about", {.records = 1});
     durable.begin();
     LoopHooks<double> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
-    run_rounds<double>(*half, facts, *setup, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, facts, *setup, clients, ledger, limits, hooks);
   }
   auto recovered = make_server<double>(setup);
   Ledger found;
@@ -162,13 +162,13 @@ void write_snapshots_by_a_thread(std::size_t dim) {
       {.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
        .record = [&](std::string_view record) { return ++replayed, durable.replay(record); }}));
   EXPECT_LT(replayed, rounds) << "no snapshot was written";
-  EXPECT_EQ(recovered->save(), half->save());
+  EXPECT_EQ(recovered->save(), server->save());
   found.ticket = ledger.ticket;  // the tickets of the last evaluation and the goodbyes belong to no round
   EXPECT_EQ(save_ledger(found), save_ledger(ledger));
 }
 
 TEST(RunStore, SnapshotsWrittenByAThreadBesideTheRoundsChangeNoBit) { write_snapshots_by_a_thread(9); }
-// The thread writes the vectors of the half from where they lie, while rounds change them.
+// The thread writes the vectors of the algorithm from where they lie, while rounds change them.
 TEST(RunStore, SnapshotsOfLongVectorsWrittenByAThreadChangeNoBit) { write_snapshots_by_a_thread(400'000); }
 
 TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
@@ -176,7 +176,7 @@ TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
   const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
   const TemporaryFolder folder;
   FolderDisk disk(folder.path());
-  const auto half = make_server<double>(setup);
+  const auto server = make_server<double>(setup);
   Ledger ledger;
   AtTheLast beside;
   const auto saved_about = [&] {
@@ -192,7 +192,7 @@ TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
     return about;
   };
   Journal journal(disk, Durability::kProcess);
-  RunStore<double> store(journal, beside, codec_context(*setup, {}), *half, ledger, "first");
+  RunStore<double> store(journal, beside, codec_context(*setup, {}), *server, ledger, "first");
   store.begin();
   EXPECT_EQ(saved_about(), "first");
   store.ask_about([] { return std::string("second"); });
@@ -216,12 +216,12 @@ class OnADisk {
     RoundLimits limits;
     limits.rounds = rounds;
     limits.evaluate_every = 0;
-    run_rounds<double>(*half_, find_algorithm("ef21").facts, *setup_, clients_, ledger_, limits, hooks);
+    run_rounds<double>(*server_, find_algorithm("ef21").facts, *setup_, clients_, ledger_, limits, hooks);
   }
   // Of the next process.
   void restart() {
     journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
-    half_ = make_server<double>(setup_);
+    server_ = make_server<double>(setup_);
     ledger_ = {};
     durable_ = make({});
     rounds_replayed = 0;
@@ -242,8 +242,8 @@ class OnADisk {
 
  private:
   std::unique_ptr<RunStore<double>> make(const SnapshotPolicy& policy) {
-    return std::make_unique<RunStore<double>>(*journal_, beside_, codec_context(*setup_, {}), *half_, ledger_,
-                                              "about", policy);
+    return std::make_unique<RunStore<double>>(*journal_, beside_, codec_context(*setup_, {}), *server_,
+                                              ledger_, "about", policy);
   }
 
   const Federation<double> federation_{5, 9};
@@ -251,7 +251,7 @@ class OnADisk {
   InProcess<double> clients_{setup_, federation_.oracle_pointers(), {}};
   std::unique_ptr<Journal> journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
   AtTheLast beside_;
-  std::unique_ptr<ServerHalf<double>> half_ = make_server<double>(setup_);
+  std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(setup_);
   Ledger ledger_;
   std::unique_ptr<RunStore<double>> durable_;
 };
@@ -300,17 +300,18 @@ TEST(RunStore, CommitsNothingWhileItsHalfMayStillBeCopied) {
   SimulatedDisk disk(1);
   Journal journal(disk, Durability::kProcess);
   AtTheLast beside;
-  auto half = make_server<double>(setup);
+  auto server = make_server<double>(setup);
   Ledger ledger;
-  RunStore<double> durable(journal, beside, codec_context(*setup, {}), *half, ledger, "about",
+  RunStore<double> durable(journal, beside, codec_context(*setup, {}), *server, ledger, "about",
                            {.records = 1});
   durable.begin();
   LoopHooks<double> hooks;  // without before_apply
   hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
   RoundLimits limits;
   limits.rounds = 3;
-  EXPECT_THROW(run_rounds<double>(*half, find_algorithm("gd").facts, *setup, clients, ledger, limits, hooks),
-               std::logic_error);
+  EXPECT_THROW(
+      run_rounds<double>(*server, find_algorithm("gd").facts, *setup, clients, ledger, limits, hooks),
+      std::logic_error);
 }
 
 // A simulation whose every commit is a snapshot, on a disk that outlives it.
@@ -318,12 +319,12 @@ struct SnapshotEveryCommit {
   SnapshotEveryCommit(const Federation<double>& federation, std::shared_ptr<const Setup<double>> setup,
                       Journal& journal, Log note = {})
       : clients(setup, federation.oracle_pointers(), {}),
-        half(make_server<double>(setup)),
+        server(make_server<double>(setup)),
         store(journal,
               {.seconds = 0,
                .save_clients = [this] { return clients.save_clients(ledger.committed); },
                .load_clients = [this](std::string_view bytes) { return clients.load_clients(bytes); }},
-              *half, ledger, "about", std::move(note)),
+              *server, ledger, "about", std::move(note)),
         setup_(std::move(setup)) {
     ledger.committed.resize(setup_->n);
   }
@@ -334,11 +335,11 @@ struct SnapshotEveryCommit {
     limits.rounds = rounds;
     limits.evaluate_every = 0;
     limits.keep_clients = true;
-    run_rounds<double>(*half, facts_of(*setup_), *setup_, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, facts_of(*setup_), *setup_, clients, ledger, limits, hooks);
   }
 
   InProcess<double> clients;
-  std::unique_ptr<ServerHalf<double>> half;
+  std::unique_ptr<ServerAlgorithm<double>> server;
   Ledger ledger;
   RunStore<double> store;
 
@@ -365,7 +366,7 @@ TEST(RunStore, OfASimulationHoldsItsServerAndItsClients) {
   EXPECT_EQ(second.ledger.round, 20u);
   second.run(40);
   quiet.run(40);
-  EXPECT_EQ(second.half->save(), quiet.half->save());
+  EXPECT_EQ(second.server->save(), quiet.server->save());
   EXPECT_EQ(second.clients.save_clients(second.ledger.committed),
             quiet.clients.save_clients(quiet.ledger.committed));
 }

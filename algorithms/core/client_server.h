@@ -1,5 +1,5 @@
-// The two halves of an algorithm, erased behind one abstract class each, so that loops, transports and
-// persistence are ordinary .cpp files.
+// The client and server part of an algorithm, erased behind one abstract class each, so that loops,
+// transports and persistence are ordinary .cpp files.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@
 
 namespace gradwire {
 
-// The permanent state of one client, apart from its half: the vectors and the numbers that the half's fields
-// visit, in their order.
+// The permanent state of one client, apart from its algorithm: the vectors and the numbers that the
+// algorithm's fields visit, in their order.
 template <class Real>
 struct KeptState {
   std::span<Vec<Real>> vectors;
@@ -32,12 +32,12 @@ struct StateShape {
   std::size_t vectors = 0, number_bytes = 0;
 };
 
-// A client half. reply() makes a proposal and changes nothing permanent; commit() makes the last proposal,
-// which is `used`, permanent.
+// A client algorithm. reply() makes a proposal and changes nothing permanent; commit() makes the last
+// proposal, which is `used`, permanent.
 template <class Real>
-class ClientHalf {
+class ClientAlgorithm {
  public:
-  virtual ~ClientHalf() = default;
+  virtual ~ClientAlgorithm() = default;
   // Whether a body (or a resync) has the parts that reply() (or adopt()) reads, of the right length: a peer
   // may send anything.
   virtual bool accepts(const Downlink<Real>& down, bool is_resync) const = 0;
@@ -48,16 +48,16 @@ class ClientHalf {
   virtual void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) = 0;
   virtual std::string save() const = 0;
   virtual bool load(std::string_view bytes) = 0;  // false: not a saved state of this algorithm
-  // Exchanges the permanent state with `kept`, without copying vectors. A half may so take the place of
+  // Exchanges the permanent state with `kept`, without copying vectors. An algorithm may so take the place of
   // another one between two calls of reply() whose proposals are settled.
   virtual StateShape state_shape() const = 0;
   virtual void swap_state(KeptState<Real> kept) = 0;  // REQUIRES: of state_shape()
 };
 
 template <class Real>
-class ServerHalf {
+class ServerAlgorithm {
  public:
-  virtual ~ServerHalf() = default;
+  virtual ~ServerAlgorithm() = default;
   virtual void cohort(std::vector<ClientId>& out) const = 0;  // ascending, unique; pure in (seed, round)
   virtual Downlink<Real> broadcast() const = 0;               // the same when called twice
   // Whether a reply has the parts that apply() reads, of the right length: a peer may send anything.
@@ -76,7 +76,7 @@ class ServerHalf {
   virtual View<Real> model() const = 0;
   virtual LyapunovState<Real> lyapunov_state() const = 0;
   virtual std::string save() const = 0;
-  // The bytes of save(), behind what `to` has; they view vectors of this half, as broadcast() does.
+  // The bytes of save(), behind what `to` has; they view vectors of this algorithm, as broadcast() does.
   virtual void save_in_place(Pieces& to) const { to.copy(save()); }
   virtual bool load(std::string_view bytes) = 0;
 };
@@ -89,8 +89,8 @@ struct CustomAlgorithm {
   Facts facts;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, std::vector<std::string>& warnings)>
       resolve;
-  std::function<std::unique_ptr<ServerHalf<Real>>(std::shared_ptr<const Setup<Real>>)> make_server;
-  std::function<std::unique_ptr<ClientHalf<Real>>(std::shared_ptr<const Setup<Real>>)> make_client;
+  std::function<std::unique_ptr<ServerAlgorithm<Real>>(std::shared_ptr<const Setup<Real>>)> make_server;
+  std::function<std::unique_ptr<ClientAlgorithm<Real>>(std::shared_ptr<const Setup<Real>>)> make_client;
 };
 
 }  // namespace gradwire
