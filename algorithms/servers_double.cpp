@@ -1,4 +1,4 @@
-#include "algorithms/make_half.h"
+#include "algorithms/algorithm_factory.h"
 
 namespace gradwire {
 

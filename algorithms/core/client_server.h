@@ -82,8 +82,8 @@ class ServerAlgorithm {
 };
 
 // An algorithm that is not one of all_algorithms(), but comes from a program outside this tree.
-// custom_algorithm() of algorithms/core/erased.h makes it from a struct like those that all.h lists. It runs
-// wherever the program itself has both ends.
+// custom_algorithm() of algorithms/core/algorithm_adapter.h makes it from a struct like those that all.h
+// lists. It runs wherever the program itself has both ends.
 template <class Real>
 struct CustomAlgorithm {
   Facts facts;

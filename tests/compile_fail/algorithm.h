@@ -1,7 +1,7 @@
 // An algorithm with every hook, for the files beside this one: each of them spoils one, and must not compile.
 #pragma once
 
-#include "algorithms/core/erased.h"
+#include "algorithms/core/algorithm_adapter.h"
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/mirror.h"
 #include "algorithms/support/server_base.h"

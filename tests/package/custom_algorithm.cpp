@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "algorithms/core/erased.h"
+#include "algorithms/core/algorithm_adapter.h"
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/server_base.h"
 #include "rounds/round_loop.h"

@@ -1,4 +1,4 @@
-// Erases the parts of an algorithm behind ClientAlgorithm and ServerAlgorithm.
+// Adapts the parts of an algorithm to ClientAlgorithm and ServerAlgorithm.
 #pragma once
 
 #include <cstring>
@@ -110,9 +110,9 @@ constexpr std::size_t parts_up() {
 }
 
 template <class Algorithm, class Real>
-class ErasedClient final : public ClientAlgorithm<Real> {
+class ClientAdapter final : public ClientAlgorithm<Real> {
  public:
-  explicit ErasedClient(std::shared_ptr<const Setup<Real>> setup)
+  explicit ClientAdapter(std::shared_ptr<const Setup<Real>> setup)
       : setup_(std::move(setup)),
         algorithm_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
 
@@ -159,9 +159,9 @@ class ErasedClient final : public ClientAlgorithm<Real> {
 };
 
 template <class Algorithm, class Real>
-class ErasedServer final : public ServerAlgorithm<Real> {
+class ServerAdapter final : public ServerAlgorithm<Real> {
  public:
-  explicit ErasedServer(std::shared_ptr<const Setup<Real>> setup)
+  explicit ServerAdapter(std::shared_ptr<const Setup<Real>> setup)
       : setup_(std::move(setup)),
         algorithm_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
 
@@ -273,11 +273,11 @@ std::shared_ptr<const CustomAlgorithm<Real>> custom_algorithm() {
   };
   algorithm->make_server =
       [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ServerAlgorithm<Real>> {
-    return std::make_unique<ErasedServer<Algorithm, Real>>(std::move(setup));
+    return std::make_unique<ServerAdapter<Algorithm, Real>>(std::move(setup));
   };
   algorithm->make_client =
       [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ClientAlgorithm<Real>> {
-    return std::make_unique<ErasedClient<Algorithm, Real>>(std::move(setup));
+    return std::make_unique<ClientAdapter<Algorithm, Real>>(std::move(setup));
   };
   return algorithm;
 }
