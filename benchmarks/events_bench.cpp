@@ -56,8 +56,8 @@ class EventRun {
  private:
   static VirtualTimeOptions options(const std::string& speeds) {
     VirtualTimeOptions options;
-    options.seconds = [seconds = parse_client_seconds(speeds)](ClientId i, std::uint64_t ticket) {
-      return seconds.of(1, i, ticket);
+    options.seconds = [seconds = parse_client_seconds(speeds)](ClientId i, std::uint64_t request_id) {
+      return seconds.of(1, i, request_id);
     };
     return options;
   }
@@ -77,7 +77,7 @@ class BareEvents {
         x_(kEventDim, 1),
         gradient_(kEventDim),
         points_(kEventClients, x_) {
-    for (ClientId i = 0; i < kEventClients; ++i) queue_.emplace(seconds_.of(1, i, ++ticket_), i);
+    for (ClientId i = 0; i < kEventClients; ++i) queue_.emplace(seconds_.of(1, i, ++request_id_), i);
   }
   void run(std::uint32_t events) {
     for (std::uint32_t k = 0; k < events; ++k) {
@@ -86,7 +86,7 @@ class BareEvents {
       oracle_.loss_and_gradient(points_[i], {}, gradient_);
       for (std::size_t j = 0; j < kEventDim; ++j) x_[j] -= 1e-6 * gradient_[j];
       points_[i] = x_;
-      queue_.emplace(now + seconds_.of(1, i, ++ticket_), i);
+      queue_.emplace(now + seconds_.of(1, i, ++request_id_), i);
     }
   }
   std::span<const double> x() const { return x_; }
@@ -98,7 +98,7 @@ class BareEvents {
   std::vector<double> x_, gradient_;
   std::vector<std::vector<double>> points_;
   std::priority_queue<Done, std::vector<Done>, std::greater<>> queue_;
-  std::uint64_t ticket_ = 0;
+  std::uint64_t request_id_ = 0;
 };
 
 void events_row(Bench& bench, const AlgorithmSpec& spec, const std::string& speeds) {

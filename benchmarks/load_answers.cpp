@@ -20,9 +20,9 @@ class AnswersOf final : public Answers {
     codec_ = std::make_unique<Codec<Real>>(context);
   }
 
-  std::string reply(std::uint32_t client, std::uint64_t ticket, std::uint32_t round, bool nan) override {
+  std::string reply(std::uint32_t client, std::uint64_t request_id, std::uint32_t round, bool nan) override {
     Uplink<Real> up;
-    up.ticket = ticket;
+    up.request_id = request_id;
     up.round = round;
     up.client = client;
     up.grad_calls = 1;

@@ -13,7 +13,8 @@ class Answers {
  public:
   virtual ~Answers() = default;
   // A whole Reply. `nan`: one of its numbers is none.
-  virtual std::string reply(std::uint32_t client, std::uint64_t ticket, std::uint32_t round, bool nan) = 0;
+  virtual std::string reply(std::uint32_t client, std::uint64_t request_id, std::uint32_t round,
+                            bool nan) = 0;
 };
 
 std::unique_ptr<Answers> answers_of(const LoadOptions& options);

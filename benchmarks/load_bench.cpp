@@ -113,7 +113,7 @@ class WithAsio final : public Served {
     Downlink<float> body;
     body.parts = {Payload<float>::nothing(load_.dim)};
     Envelope<float> envelope;
-    envelope.ticket = ++ticket_;
+    envelope.request_id = ++request_id_;
     envelope.body = &body;
     const auto encoded = codec_.encode_body(body);
     const Encoded message = codec_.encode(envelope, encoded.get(), nullptr);
@@ -152,7 +152,7 @@ class WithAsio final : public Served {
   Codec<float> codec_;
   std::vector<float> values_;
   std::size_t head_bytes_ = 0;
-  std::uint64_t ticket_ = 0;
+  std::uint64_t request_id_ = 0;
   std::uint32_t got_ = 0, damaged_ = 0;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};

@@ -335,7 +335,7 @@ class LoadClients {
     round.ParseFromString(header);
     if (round.request() == wire::REQUEST_GOODBYE) {
       wire::Received heard;
-      heard.set_ticket(round.ticket());
+      heard.set_request_id(round.request_id());
       heard.set_receipt(wire::RECEIPT_ACCEPTED);
       say(peer, control_frame(FrameType::kReceived, heard));
       peer.is_over = true;
@@ -343,7 +343,8 @@ class LoadClients {
       return;
     }
     if (peer.kind == Kind::kSilent) return;
-    say(peer, answers_->reply(peer.number, round.ticket(), round.body().round(), peer.kind == Kind::kNan));
+    say(peer,
+        answers_->reply(peer.number, round.request_id(), round.body().round(), peer.kind == Kind::kNan));
     if (peer.back_off) peer.back_off->reset();
   }
 

@@ -75,7 +75,7 @@ void LoadServer::round() {
   Downlink<float> body;
   body.parts = {Payload<float>::nothing(load_.dim)};
   Envelope<float> envelope;
-  envelope.ticket = ++ticket_;
+  envelope.request_id = ++request_id_;
   envelope.body = &body;
   for (ClientId client = 0; client < load_.clients; ++client) transport_->send(client, envelope);
   for (std::uint32_t got = 0; got < load_.clients;) {

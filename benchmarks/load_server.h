@@ -52,7 +52,7 @@ class LoadServer {
   std::unique_ptr<Hub> hub_;
   std::unique_ptr<LoadProcess> clients_;
   std::unique_ptr<TcpTransport<float>> transport_;
-  std::uint64_t ticket_ = 0;
+  std::uint64_t request_id_ = 0;
 };
 
 }  // namespace gradwire::bench

@@ -27,7 +27,7 @@ CodecContext context_for(const Compressor& compressor, std::size_t d, ZstdMode::
 template <class Real>
 Uplink<Real> uplink_of(const Payload<Real>& part) {
   Uplink<Real> up;
-  up.ticket = 1;
+  up.request_id = 1;
   up.grad_calls = 100;
   up.loss = 0.5;
   up.parts = {part};

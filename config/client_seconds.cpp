@@ -145,9 +145,9 @@ void read_traces(ClientSeconds& seconds, const std::filesystem::path& base, std:
          " clients; give each a line");
 }
 
-double ClientSeconds::of(std::uint64_t seed, std::uint32_t i, std::uint64_t ticket,
+double ClientSeconds::of(std::uint64_t seed, std::uint32_t i, std::uint64_t request_id,
                          std::uint64_t request) const {
-  const std::uint64_t index = (static_cast<std::uint64_t>(i) << 32) ^ ticket;
+  const std::uint64_t index = (static_cast<std::uint64_t>(i) << 32) ^ request_id;
   if (failure > 0 && Random(seed, "client failures", index).uniform() < failure) return kForever;
   double seconds = scale;
   if (!traces.empty()) return seconds * traces[i][request % traces[i].size()];

@@ -22,9 +22,9 @@ struct ClientSeconds {
   std::string trace;   // path; empty: none
   std::vector<std::vector<double>> traces;  // by client; of read_traces()
 
-  // Of client i = 0, 1, ... for the request of a ticket, which is the client's `request`-th, from 0; equal on
-  // all machines. Infinity: it never answers.
-  double of(std::uint64_t seed, std::uint32_t i, std::uint64_t ticket, std::uint64_t request = 0) const;
+  // Of client i = 0, 1, ... for the request of a request id, which is the client's `request`-th, from 0;
+  // equal on all machines. Infinity: it never answers.
+  double of(std::uint64_t seed, std::uint32_t i, std::uint64_t request_id, std::uint64_t request = 0) const;
 };
 
 // Reads "2.5", "sqrt", "linear", "lognormal:0.5", "pareto:1.5", "0.1*sqrt*pareto:1.5", "file:PATH",

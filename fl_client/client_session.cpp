@@ -270,7 +270,7 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   }
   if (asked_) return std::nullopt;
   wire::Received heard;
-  heard.set_ticket(worker_->ticket());
+  heard.set_request_id(worker_->request_id());
   heard.set_receipt(wire::RECEIPT_ACCEPTED);
   (void)link.write(control_frame(FrameType::kReceived, heard));  // the last message: nothing follows
   if (const Worker::Sent sent = worker_->sent(); sent.in_pieces > 0)
@@ -282,7 +282,8 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
 Status ClientSession::Impl::received(std::span<const std::byte> header) const {
   wire::Received message;
   if (Status status = parse_control(header, message); !status) return status;
-  if (!message.has_ticket() || !message.has_receipt()) return Error{"Received: ticket or receipt is missing"};
+  if (!message.has_request_id() || !message.has_receipt())
+    return Error{"Received: request id or receipt is missing"};
   if (message.receipt() == wire::RECEIPT_LATE) log("the last answer came too late and was not used");
   if (message.receipt() == wire::RECEIPT_REFUSED)
     log(LogLine::warning(

@@ -8,10 +8,10 @@
 
 namespace gradwire {
 
-void UploadPieces::begin(std::uint64_t ticket) {
+void UploadPieces::begin(std::uint64_t request_id) {
   const std::lock_guard lock(mutex_);
   closed_ = false;
-  ticket_ = ticket;
+  request_id_ = request_id;
   payload_ = {};
   ready_.clear();
   sent_.clear();
@@ -72,7 +72,7 @@ std::optional<PieceRange> UploadPieces::wait() {
 bool UploadPieces::send(Link& link, const PieceRange& piece) {
   const auto bytes = payload_.subspan(piece.at, piece.bytes);
   const std::uint32_t crc = crc32c(bytes);
-  trouble_ = link.write(encode_piece({ticket_, piece.at, payload_.size()}, bytes, crc));
+  trouble_ = link.write(encode_piece({request_id_, piece.at, payload_.size()}, bytes, crc));
   if (trouble_) sent_[piece.at] = {piece.bytes, crc};
   return trouble_.has_value();
 }

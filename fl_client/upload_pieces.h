@@ -25,7 +25,7 @@ class UploadPieces {
   static constexpr std::size_t kLeastBytes = 16 * 1024, kMostBytes = 64 * 1024;
 
   // An answer begins. REQUIRES: nobody sends.
-  void begin(std::uint64_t ticket);
+  void begin(std::uint64_t request_id);
   // Where its payload will be. To be called once; the bytes stay there until the answer was sent.
   void place(std::span<const std::byte> payload);
   // These bytes are final.
@@ -51,7 +51,7 @@ class UploadPieces {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool closed_ = true;
-  std::uint64_t ticket_ = 0;
+  std::uint64_t request_id_ = 0;
   std::span<const std::byte> payload_;
   std::map<std::size_t, std::size_t>
       ready_;  // not taken: from the first byte of a run to its end; runs do not touch

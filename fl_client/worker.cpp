@@ -49,9 +49,9 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   }
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
-  std::uint64_t ticket() const override { return orders_[last_].envelope.ticket; }
+  std::uint64_t request_id() const override { return orders_[last_].envelope.request_id; }
   void begin_connection() override {
-    runtime_.expect_any_ticket();
+    runtime_.expect_any_request_id();
     newest_ = 0;
   }
   bool finds_server_behind() override {
@@ -90,7 +90,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     sends_pieces_ = overlaps_ && may_send_pieces && order.envelope.request == Request::kRound &&
                     order.slot.have_bytes() == 0;
     runtime_.show_early(sends_pieces_ ? this : nullptr);
-    if (sends_pieces_) pieces_.begin(order.envelope.ticket);
+    if (sends_pieces_) pieces_.begin(order.envelope.request_id);
     oracle_.go_on();
     return Unit{};
   }
@@ -100,8 +100,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     const Envelope<Real>& envelope = request.envelope;
     // Late requests are not remembered: the last record must be of the request whose answer may be used.
     const bool keeps =
-        memory_ != nullptr && envelope.request == Request::kRound && envelope.ticket >= newest_;
-    if (keeps) newest_ = envelope.ticket;
+        memory_ != nullptr && envelope.request == Request::kRound && envelope.request_id >= newest_;
+    if (keeps) newest_ = envelope.request_id;
     if (keeps && !keeps_replies_) throw_if_failed(memory_->remember(request.bytes));
     const bool jumps = runtime_.jumps(envelope);
     const Uplink<Real>* const uplink = runtime_.handle(envelope, scratch_);
@@ -141,7 +141,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 
   void stop() override { oracle_.stop(); }
   bool is_superseded() const override {
-    return keeps_no_state_ && computes_ && orders_[last_].envelope.ticket > orders_[current_].envelope.ticket;
+    return keeps_no_state_ && computes_ &&
+           orders_[last_].envelope.request_id > orders_[current_].envelope.request_id;
   }
 
  private:
@@ -155,7 +156,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // The record of an answer: the ticket that its request named as committed, then the frame.
+  // The record of an answer: the request id that its request named as committed, then the frame.
   const std::string& record_of(std::uint64_t committed) {
     record_.clear();
     put(record_, committed);
@@ -171,7 +172,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     if (!read_frame(std::as_bytes(std::span(record.substr(sizeof(std::uint64_t)))), recalled_)) return false;
     const Result<Reply<Real>> uplink = recalled_.finish(client_);
     if (!uplink || uplink->answer != Answer::kReply) return false;
-    newest_ = uplink->ticket;
+    newest_ = uplink->request_id;
     runtime_.recall(committed, *uplink);
     return true;
   }
@@ -196,8 +197,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     if (!read_frame(std::as_bytes(std::span(request)), slot)) return false;
     const Result<Envelope<Real>> envelope = slot.finish();
     if (!envelope || !runtime_.accepts(*envelope)) return false;
-    newest_ = envelope->ticket;
-    runtime_.expect_any_ticket();  // the server may have been restored from an older copy in between
+    newest_ = envelope->request_id;
+    runtime_.expect_any_request_id();  // the server may have been restored from an older copy in between
     runtime_.handle(*envelope, scratch_);
     return true;
   }
@@ -219,7 +220,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   const Encoded* answer_ = nullptr;  // what was computed; null: there is no answer
   std::uint64_t answered_ = 0;
   Sent sent_;
-  std::uint64_t newest_ = 0;       // ticket of the last request that was remembered
+  std::uint64_t newest_ = 0;       // request id of the last request that was remembered
   std::uint64_t said_behind_ = 0;  // runtime_.committed() when finds_server_behind() was true last
   const bool keeps_no_state_;
   ClientMemory* const memory_;  // null: there is none, or nothing to remember

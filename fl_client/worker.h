@@ -30,7 +30,7 @@ class Worker {
   // the connection. May be called while another thread computes.
   virtual Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) = 0;
   // Of the request received last.
-  virtual std::uint64_t ticket() const = 0;
+  virtual std::uint64_t request_id() const = 0;
   // Whether the request received last shows that the server has lost rounds that this client took part in.
   // True once for each loss. REQUIRES: nothing is computed.
   virtual bool finds_server_behind() = 0;
@@ -45,8 +45,8 @@ class Worker {
   virtual UploadPieces* pieces() = 0;
   // Called while another thread computes: compute() ends soon, by OracleStopped; take_up() begins anew.
   virtual void stop() = 0;
-  // Of the answer that is being computed: a request with a newer ticket has arrived, and an answer that is
-  // stopped half way leaves nothing behind.
+  // Of the answer that is being computed: a request with a newer request id has arrived, and an answer that
+  // is stopped half way leaves nothing behind.
   virtual bool is_superseded() const = 0;
   // Rounds answered so far.
   virtual std::uint64_t answered() const = 0;

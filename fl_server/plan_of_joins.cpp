@@ -183,7 +183,7 @@ std::string start_frame(const RunPlan& plan, std::uint64_t run) {
   if (!plan.agreement.alphabet.empty()) start.set_alphabet(plan.agreement.alphabet);
   start.set_clients(plan.n());
   start.set_experiment(pack_experiment(plan.experiment));
-  start.set_first_ticket(1);
+  start.set_first_request_id(1);
   start.set_run(run);
   return control_frame(FrameType::kStart, start);
 }

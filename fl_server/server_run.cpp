@@ -98,20 +98,21 @@ class WatchedTransport final : public TcpTransport<Real> {
         asked_(context.clients) {}
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
-    if (envelope.ticket != asked_[client].ticket) asked_[client] = {envelope.ticket, this->now()};
+    if (envelope.request_id != asked_[client].request_id) asked_[client] = {envelope.request_id, this->now()};
     return TcpTransport<Real>::send(client, envelope);
   }
 
-  void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override {
+  void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override {
     if (registry_ != nullptr && receipt == Receipt::kLate) registry_->reply_unused(client);
     if (receipt == Receipt::kLate) tally_.reject(Rejection::kLate);
-    if (receipt == Receipt::kRefused && std::pair(client, ticket) != blamed_) tally_.reject(Rejection::kNorm);
-    TcpTransport<Real>::tell(client, ticket, receipt);
+    if (receipt == Receipt::kRefused && std::pair(client, request_id) != blamed_)
+      tally_.reject(Rejection::kNorm);
+    TcpTransport<Real>::tell(client, request_id, receipt);
   }
 
   void blame(const Event<Real>& event) override {
     tally_.reject(Rejection::kMalformed);
-    blamed_ = {event.up.client, event.up.ticket};
+    blamed_ = {event.up.client, event.up.request_id};
     TcpTransport<Real>::blame(event);
   }
 
@@ -123,14 +124,14 @@ class WatchedTransport final : public TcpTransport<Real> {
 
  private:
   struct Asked {
-    std::uint64_t ticket = 0;
+    std::uint64_t request_id = 0;
     double at = 0;  // seconds, now()
   };
 
   void note(const Event<Real>& event) {
     if (event.repeated) return tally_.reject(Rejection::kRepeated);
     const Asked& asked = asked_[event.up.client];
-    if (event.up.ticket != asked.ticket) return;
+    if (event.up.request_id != asked.request_id) return;
     if (event.up.answer == Answer::kNotFinite) tally_.reject(Rejection::kNotFinite);
     tally_.reply_time.observe(this->now() - asked.at);
     tally_.bytes_staged.set(tally_.bytes_staged.value() + event.bytes);

@@ -1,5 +1,5 @@
-// No rounds: every client works under a ticket of its own, and the algorithm takes in each reply as it comes.
-// One reply counts as a round; so does a computation that is cut, whose reply is nothing.
+// No rounds: every client works under a request id of its own, and the algorithm takes in each reply as it
+// comes. One reply counts as a round; so does a computation that is cut, whose reply is nothing.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -157,8 +157,8 @@ class AsyncDriver final : public Driver<Real> {
   void give_work(ClientId client) {
     const Downlink<Real>& work = work_of(client);
     add_bits<Real>(work.parts, 1, totals_.bits_down, totals_.bits_down_paper);
-    const std::uint64_t ticket = exchange_.new_ticket();
-    exchange_.ask(client, Request::kRound, ticket, work);
+    const std::uint64_t request_id = exchange_.new_request_id();
+    exchange_.ask(client, Request::kRound, request_id, work);
     remember(client);
     allot(client);
   }
@@ -200,7 +200,7 @@ class AsyncDriver final : public Driver<Real> {
   // The client has used up its time: its reply is nothing, and what it still sends is late.
   void cut(ClientId client) {
     Reply<Real> up;
-    up.ticket = exchange_.ticket(client);
+    up.request_id = exchange_.request_id(client);
     up.round = exchange_.round(client);
     up.client = client;
     up.parts = std::span(&nothing_, 1);
@@ -208,8 +208,8 @@ class AsyncDriver final : public Driver<Real> {
     take_in(up, {});
   }
 
-  // For a client that is back, or lacks state. Where x has moved on it gets a new ticket: an old one never
-  // goes with another body.
+  // For a client that is back, or lacks state. Where x has moved on it gets a new request id: an old one
+  // never goes with another body.
   void ask_again(ClientId client) {
     const bool evaluates = is_evaluation(exchange_.request(client));
     if (evaluates && row_ && exchange_.round(client) == row_->k) {
@@ -355,7 +355,7 @@ class AsyncDriver final : public Driver<Real> {
     row_->asked[client] = 1;
     const std::uint64_t bytes_down = totals_.bytes_down;  // what evaluations send is counted apart
     cut_at_[client] = kNever;
-    exchange_.ask(client, row_->evaluation.request(), exchange_.new_ticket(), row_->body);
+    exchange_.ask(client, row_->evaluation.request(), exchange_.new_request_id(), row_->body);
     totals_.evaluation_bytes_down += totals_.bytes_down - bytes_down;
     totals_.bytes_down = bytes_down;
     remember(client);

@@ -107,7 +107,7 @@ void Driver<Real>::commit(Replies<Real> replies, std::span<const Frame> frames) 
   if (run_.hooks.before_apply) run_.hooks.before_apply();
   const bool used = run_.server.apply(replies);
   if (used)
-    for (const auto& up : replies) run_.ledger.committed[up.client] = up.ticket;
+    for (const auto& up : replies) run_.ledger.committed[up.client] = up.request_id;
   totals_.replies = static_cast<std::uint32_t>(replies.size());
   if (run_.hooks.seconds) totals_.seconds = run_.hooks.seconds();
   run_.ledger.round += 1;
@@ -216,10 +216,10 @@ bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::siz
 template <class Real>
 std::size_t Driver<Real>::ask_all(Request request, const Downlink<Real>& body) {
   exchange_.close();
-  const std::uint64_t ticket = exchange_.new_ticket();
+  const std::uint64_t request_id = exchange_.new_request_id();
   at_once_ = {};
   std::optional<typename Exchange<Real>::Answers> answers;
-  if (request == Request::kRound) answers = exchange_.ask_at_once(asked_, ticket, body);
+  if (request == Request::kRound) answers = exchange_.ask_at_once(asked_, request_id, body);
   if (answers) {
     at_once_ = *answers;
     if (answers->others.empty()) return asked_.size();
@@ -232,7 +232,7 @@ std::size_t Driver<Real>::ask_all(Request request, const Downlink<Real>& body) {
   have_.assign(asked_.size(), answers ? 1 : 0);
   const std::span<const ClientId> unanswered = answers ? answers->others : asked_;
   for (const ClientId c : unanswered) have_[place(c)] = 0;
-  for (const ClientId c : unanswered) exchange_.ask(c, request, ticket, body);
+  for (const ClientId c : unanswered) exchange_.ask(c, request, request_id, body);
   return asked_.size() - unanswered.size();
 }
 

@@ -119,10 +119,12 @@ class Driver {
   Totals committed_totals_;          // of the rounds before the one in progress
 };
 
-// One ticket for a whole cohort; the algorithm takes in all replies of a round at once, ascending clients.
+// One request id for a whole cohort; the algorithm takes in all replies of a round at once, ascending
+// clients.
 template <class Real>
 Outcome run_synchronous(const RunOf<Real>& run);
-// A ticket for each client; the algorithm takes in each reply as it comes, and its client is given x at once.
+// A request id for each client; the algorithm takes in each reply as it comes, and its client is given x at
+// once.
 template <class Real>
 Outcome run_asynchronous(const RunOf<Real>& run);
 

@@ -34,10 +34,11 @@ Exchange<Real>::Exchange(const ServerAlgorithm<Real>& server, const Setup<Real>&
 }
 
 template <class Real>
-void Exchange<Real>::ask(ClientId client, Request request, std::uint64_t ticket, const Downlink<Real>& body) {
+void Exchange<Real>::ask(ClientId client, Request request, std::uint64_t request_id,
+                         const Downlink<Real>& body) {
   Seat& seat = this->seat(client);
   halved_.erase(client);
-  seat.ticket = ticket;
+  seat.request_id = request_id;
   seat.round = body.round;
   seat.request = request;
   seat.state = Seat::kOwes;
@@ -46,12 +47,12 @@ void Exchange<Real>::ask(ClientId client, Request request, std::uint64_t ticket,
 
 template <class Real>
 std::optional<typename Exchange<Real>::Answers> Exchange<Real>::ask_at_once(std::span<const ClientId> asked,
-                                                                            std::uint64_t ticket,
+                                                                            std::uint64_t request_id,
                                                                             const Downlink<Real>& body) {
   Crowd<Real>* const crowd = transport_.crowd();
   if (crowd == nullptr) return std::nullopt;
   Envelope<Real> envelope;
-  envelope.ticket = ticket;
+  envelope.request_id = request_id;
   envelope.body = &body;
   const Answers answers = crowd->ask({asked, envelope, ledger_.committed, server_});
   ledger_.totals.bytes_down += answers.bytes_down;
@@ -62,7 +63,7 @@ std::optional<typename Exchange<Real>::Answers> Exchange<Real>::ask_at_once(std:
 template <class Real>
 void Exchange<Real>::repeat(ClientId client, const Downlink<Real>& body) {
   if (body.round != seat(client).round)
-    throw std::logic_error("Exchange: a ticket is repeated with the body of another round");
+    throw std::logic_error("Exchange: a request id is repeated with the body of another round");
   send(client, body);
 }
 
@@ -71,7 +72,7 @@ std::uint64_t Exchange<Real>::send(ClientId client, const Downlink<Real>& body) 
   Seat& seat = this->seat(client);
   Envelope<Real> envelope;
   envelope.request = seat.request;
-  envelope.ticket = seat.ticket;
+  envelope.request_id = seat.request_id;
   envelope.committed = ledger_.committed[client];
   envelope.body = &body;
   const Answer lacks = std::exchange(seat.lacks, Answer::kReply);
@@ -114,7 +115,7 @@ typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
       case Event<Real>::Kind::kLeft: note(about(client, " left")); break;
       case Event<Real>::Kind::kJoined:
         note(about(client, " joined"));
-        if (client < setup_.n && awaits(client, seat(client).ticket)) return {Kind::kAgain, event};
+        if (client < setup_.n && awaits(client, seat(client).request_id)) return {Kind::kAgain, event};
         break;
       case Event<Real>::Kind::kReply:
         shown_ = &event;
@@ -125,8 +126,8 @@ typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
 }
 
 template <class Real>
-bool Exchange<Real>::awaits(ClientId client, std::uint64_t ticket) const {
-  return client < setup_.n && seat(client).ticket == ticket && is_open(client) &&
+bool Exchange<Real>::awaits(ClientId client, std::uint64_t request_id) const {
+  return client < setup_.n && seat(client).request_id == request_id && is_open(client) &&
          seat(client).state != Seat::kAnswered;
 }
 
@@ -136,7 +137,7 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
   if (up.client >= setup_.n) return false;
   Seat& seat = this->seat(up.client);
   if (!event.covers.empty()) return take_sum(event);
-  if (up.ticket != seat.ticket || !is_open(up.client)) {
+  if (up.request_id != seat.request_id || !is_open(up.client)) {
     tell(event, Receipt::kLate);
     return false;
   }
@@ -217,8 +218,9 @@ bool Exchange<Real>::within_limit(const Event<Real>& event) {
 template <class Real>
 bool Exchange<Real>::take_sum(const Event<Real>& event) {
   const Seat& first = seat(event.up.client);
-  const auto is_awaited = [&](ClientId c) { return awaits(c, event.up.ticket); };
-  if (event.up.ticket != first.ticket && std::none_of(event.covers.begin(), event.covers.end(), is_awaited)) {
+  const auto is_awaited = [&](ClientId c) { return awaits(c, event.up.request_id); };
+  if (event.up.request_id != first.request_id &&
+      std::none_of(event.covers.begin(), event.covers.end(), is_awaited)) {
     tell(event, Receipt::kLate);
     return false;
   }
@@ -242,17 +244,17 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
 
 template <class Real>
 void Exchange<Real>::tell(const Event<Real>& event, Receipt receipt) {
-  if (event.covers.empty()) transport_.tell(event.up.client, event.up.ticket, receipt);
-  for (const ClientId client : event.covers) transport_.tell(client, event.up.ticket, receipt);
+  if (event.covers.empty()) transport_.tell(event.up.client, event.up.request_id, receipt);
+  for (const ClientId client : event.covers) transport_.tell(client, event.up.request_id, receipt);
 }
 
 template <class Real>
 void Exchange<Real>::goodbye() {
-  new_ticket();
+  new_request_id();
   for (ClientId c = 0; c < setup_.n; ++c) {
     Envelope<Real> envelope;
     envelope.request = Request::kGoodbye;
-    envelope.ticket = ledger_.ticket;
+    envelope.request_id = ledger_.request_id;
     envelope.committed = ledger_.committed[c];
     transport_.send(c, envelope);
   }
@@ -264,7 +266,7 @@ void Exchange<Real>::save_work(Saver& to) const {
   to(first_open_);
   for (ClientId c = 0; c < setup_.n; ++c) {
     const Seat& s = seat(c);
-    to(s.ticket), to(s.round);
+    to(s.request_id), to(s.round);
     for (const auto field : {static_cast<std::uint8_t>(s.request), static_cast<std::uint8_t>(s.state),
                              static_cast<std::uint8_t>(s.lacks), static_cast<std::uint8_t>(s.helped)})
       to(field);
@@ -277,7 +279,7 @@ bool Exchange<Real>::load_work(Loader& from) {
   for (ClientId c = 0; c < setup_.n; ++c) {
     Seat& s = seat(c);
     std::uint8_t request = 0, state = 0, lacks = 0, helped = 0;
-    from(s.ticket), from(s.round), from(request), from(state), from(lacks), from(helped);
+    from(s.request_id), from(s.round), from(request), from(state), from(lacks), from(helped);
     if (request > static_cast<std::uint8_t>(Request::kMeasure) || state > Seat::kAnswered ||
         lacks > static_cast<std::uint8_t>(Answer::kNotFinite) || helped > 1)
       return false;

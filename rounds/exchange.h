@@ -1,5 +1,5 @@
-// The server's conversation with its clients: who was asked what under which ticket, who owes an answer, and
-// what becomes of each answer. It knows no rounds and no sockets, and no clock but the transport's.
+// The server's conversation with its clients: who was asked what under which request id, who owes an answer,
+// and what becomes of each answer. It knows no rounds and no sockets, and no clock but the transport's.
 #pragma once
 
 #include <cstdint>
@@ -40,25 +40,25 @@ class Exchange {
   };
 
   // Names a new request: to one client, or to all that are asked the same.
-  std::uint64_t new_ticket() { return ++ledger_.ticket; }
+  std::uint64_t new_request_id() { return ++ledger_.request_id; }
   // Asks the client, counts the bytes; what it was asked before is superseded. `body` must stay as it is
   // until next() has returned something other than kDeadline.
-  void ask(ClientId client, Request request, std::uint64_t ticket, const Downlink<Real>& body);
+  void ask(ClientId client, Request request, std::uint64_t request_id, const Downlink<Real>& body);
   // Asks all of `asked` (ascending) for a round at once; null where the transport cannot. The others of the
-  // answers are to be asked one by one, under the same ticket.
+  // answers are to be asked one by one, under the same request id.
   using Answers = typename Crowd<Real>::Answers;
-  std::optional<Answers> ask_at_once(std::span<const ClientId> asked, std::uint64_t ticket,
+  std::optional<Answers> ask_at_once(std::span<const ClientId> asked, std::uint64_t request_id,
                                      const Downlink<Real>& body);
   // Asks the same once more, with the state that the client said it lacks. Not counted. REQUIRES: the body
   // that the client was asked with. Throws std::runtime_error when nobody can restore the state.
   void repeat(ClientId client, const Downlink<Real>& body);
   // Whatever was asked until now is over: answers to it are late.
-  void close() { first_open_ = ledger_.ticket + 1; }
+  void close() { first_open_ = ledger_.request_id + 1; }
   // What this client was asked is over: an answer to it is of no use.
   void close(ClientId client) { seat(client).state = Seat::kAnswered; }
 
   // What the client was asked last.
-  std::uint64_t ticket(ClientId client) const { return seat(client).ticket; }
+  std::uint64_t request_id(ClientId client) const { return seat(client).request_id; }
   std::uint32_t round(ClientId client) const { return seat(client).round; }
   Request request(ClientId client) const { return seat(client).request; }
   // The state of that, unless it is over.
@@ -79,7 +79,7 @@ class Exchange {
  private:
   struct Seat {
     enum State : std::uint8_t { kOwes, kUnusable, kAnswered };
-    std::uint64_t ticket = 0;
+    std::uint64_t request_id = 0;
     std::uint32_t round = 0;  // of the body
     Request request = Request::kRound;
     State state = kAnswered;
@@ -96,9 +96,9 @@ class Exchange {
     static const Seat unasked;
     return seats_.empty() ? unasked : seats_[client];
   }
-  bool is_open(ClientId client) const { return seat(client).ticket >= first_open_; }
-  // Whether an answer to `ticket` would be the client's first good one.
-  bool awaits(ClientId client, std::uint64_t ticket) const;
+  bool is_open(ClientId client) const { return seat(client).request_id >= first_open_; }
+  // Whether an answer to `request_id` would be the client's first good one.
+  bool awaits(ClientId client, std::uint64_t request_id) const;
   std::uint64_t send(ClientId client, const Downlink<Real>& body);
   const Downlink<Real>* state_for(ClientId client, Answer lacks);
   // True: the driver must see the event.
@@ -123,7 +123,7 @@ class Exchange {
   Ledger& ledger_;
   const Log& on_note_;
   const NormLimit limit_;
-  std::uint64_t first_open_ = 1;        // ticket
+  std::uint64_t first_open_ = 1;        // request id
   std::vector<Seat> seats_;             // by client, 16 bytes each; empty: nobody was asked by himself
   std::deque<Downlink<Real>> resyncs_;  // until the following next() has returned
   // Replies that were too large, until their clients are asked again, and the event that shows the last one.

@@ -78,7 +78,7 @@ class ReplySum {
     for (std::size_t k = 0; k < up.parts.size(); ++k) sums_[k].begin(up.parts[k].dim);
   }
   bool fits(const Reply<Real>& up) const {
-    if (up.correct != 0 || up.tested != 0 || up.ticket != head_.ticket || up.round != head_.round ||
+    if (up.correct != 0 || up.tested != 0 || up.request_id != head_.request_id || up.round != head_.round ||
         up.parts.size() != parts_ || (!covers_.empty() && up.client <= covers_.back()))
       return false;
     for (std::size_t k = 0; k < up.parts.size(); ++k)

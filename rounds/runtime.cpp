@@ -49,8 +49,8 @@ bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
 
 template <class Real>
 const Uplink<Real>* ClientRuntime<Real>::handle(const Envelope<Real>& envelope, Scratch<Real>& scratch) {
-  if (envelope.ticket < newest_) return nullptr;  // late
-  newest_ = envelope.ticket;
+  if (envelope.request_id < newest_) return nullptr;  // late
+  newest_ = envelope.request_id;
   settle(envelope.committed);
   switch (envelope.request) {
     case Request::kRound: return reply(envelope, scratch);
@@ -64,17 +64,20 @@ const Uplink<Real>* ClientRuntime<Real>::handle(const Envelope<Real>& envelope, 
 template <class Real>
 const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, Scratch<Real>& scratch) {
   // Asked twice. A resync that comes with the repetition is for an answer that crossed it on the way.
-  if (pending_ && envelope.ticket == last_.ticket && envelope.committed == committed_) return &last_;
+  if (pending_ && envelope.request_id == last_.request_id && envelope.committed == committed_) return &last_;
   pending_ = false;  // an unused proposal is dropped: nothing to undo
-  const ClientContext<Real> context{
-      client_,         setup_->seed,
-      envelope.ticket, envelope.committed == 0,
-      oracle_,         setup_->compressor,
-      scratch,         draw_number(asynchronous_, envelope.body->round, envelope.ticket),
-      early_};
+  const ClientContext<Real> context{client_,
+                                    setup_->seed,
+                                    envelope.request_id,
+                                    envelope.committed == 0,
+                                    oracle_,
+                                    setup_->compressor,
+                                    scratch,
+                                    draw_number(asynchronous_, envelope.body->round, envelope.request_id),
+                                    early_};
   // An earlier process of this client may have asked for the resync, perhaps for no more than a broadcast:
   // such a resync does not restore this process.
-  const bool cried = last_.ticket == envelope.ticket && last_.answer == Answer::kNeedsState;
+  const bool cried = last_.request_id == envelope.request_id && last_.answer == Answer::kNeedsState;
   if (envelope.resync != nullptr && (stateless_ || cried || envelope.committed == committed_)) {
     // Nothing of a state that the server does not know may stay, such as a replica of other broadcasts.
     if (!stateless_ && envelope.committed != committed_) algorithm_ = make_client<Real>(setup_);
@@ -102,7 +105,7 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
     last_.parts = {};
     pending_ = false;
   }
-  last_.ticket = envelope.ticket;
+  last_.request_id = envelope.request_id;
   last_.client = client_;
   last_.grad_calls += oracle_.grad_calls() - calls_before;
   return &last_;
@@ -110,7 +113,7 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
 
 template <class Real>
 const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope) {
-  if (envelope.ticket == evaluation_.ticket) return &evaluation_;
+  if (envelope.request_id == evaluation_.request_id) return &evaluation_;
   const View<Real> x = envelope.body->parts[0].values;
   evaluation_ = {};
   const bool sends_gradient = envelope.request == Request::kEvaluate;
@@ -123,17 +126,17 @@ const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope
     evaluation_.correct = score->correct;
     evaluation_.tested = score->tested;
   }
-  evaluation_.ticket = envelope.ticket;
+  evaluation_.request_id = envelope.request_id;
   evaluation_.round = envelope.body->round;
   evaluation_.client = client_;
   return &evaluation_;
 }
 
 template <class Real>
-void ClientRuntime<Real>::settle(std::uint64_t ticket) {
-  if (!pending_ || ticket != last_.ticket) return;
+void ClientRuntime<Real>::settle(std::uint64_t request_id) {
+  if (!pending_ || request_id != last_.request_id) return;
   algorithm_->commit(last_);
-  committed_ = ticket;
+  committed_ = request_id;
   pending_ = false;
 }
 
@@ -167,8 +170,8 @@ void ClientRuntime<Real>::swap_in(ClientId client, std::uint64_t committed, Orac
 }
 
 template <class Real>
-void ClientRuntime<Real>::lacked_state(std::uint64_t ticket) {
-  last_.ticket = ticket;
+void ClientRuntime<Real>::lacked_state(std::uint64_t request_id) {
+  last_.request_id = request_id;
   last_.answer = Answer::kNeedsState;
 }
 
@@ -176,7 +179,7 @@ template <class Real>
 void ClientRuntime<Real>::swap_out(const KeptState<Real>* kept) {
   if (kept != nullptr) algorithm_->swap_state(*kept);
   pending_ = false;
-  last_.ticket = evaluation_.ticket = newest_ = 0;
+  last_.request_id = evaluation_.request_id = newest_ = 0;
   last_.answer = Answer::kReply;
 }
 

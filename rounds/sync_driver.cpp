@@ -1,4 +1,4 @@
-// Rounds: a cohort is asked under one ticket, and the algorithm takes in all replies at once.
+// Rounds: a cohort is asked under one request id, and the algorithm takes in all replies at once.
 #include "algorithms/core/sampling.h"
 #include "rounds/driver.h"
 

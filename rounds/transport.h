@@ -20,7 +20,7 @@ using Frame = std::span<const std::span<const std::byte>>;
 template <class Real>
 struct Event {
   enum class Kind : std::uint8_t {
-    kReply,    // `up`: an answer; its views live until that client is sent a newer ticket
+    kReply,    // `up`: an answer; its views live until that client is sent a newer request id
     kTimeout,  // the deadline passed and nothing came
     kJoined,   // `up.client` is (again) reachable; whatever it was asked before may be lost
     kLeft,     // `up.client` is gone for now
@@ -35,7 +35,7 @@ struct Event {
   // kReply: the bytes that brought `up`, for a journal. Empty: the transport has none, or `up` is a sum. They
   // live as long as the views of `up`.
   Frame frame;
-  // kReply: a duplicate without parts: this client's reply to the same ticket was handed up before.
+  // kReply: a duplicate without parts: this client's reply to the same request id was handed up before.
   bool repeated = false;
 };
 
@@ -67,14 +67,14 @@ template <class Real>
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Sends without waiting; a newer ticket supersedes the older, sending a ticket again is harmless. The
-  // envelope's body and resync may change once the following next() has returned; what they view (vectors of
-  // the server algorithm, or of the driver), only after settle(). Returns the encoded size in bytes, counted
-  // even if lost. Whoever passes calls on to another transport passes on settle(), too.
+  // Sends without waiting; a newer request id supersedes the older, sending a request id again is harmless.
+  // The envelope's body and resync may change once the following next() has returned; what they view (vectors
+  // of the server algorithm, or of the driver), only after settle(). Returns the encoded size in bytes,
+  // counted even if lost. Whoever passes calls on to another transport passes on settle(), too.
   virtual std::uint64_t send(ClientId client, const Envelope<Real>& envelope) = 0;
-  // Tells the client what became of its reply to `ticket`, perhaps only together with its next message.
-  virtual void tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
-    (void)client, (void)ticket, (void)receipt;
+  // Tells the client what became of its reply to `request_id`, perhaps only together with its next message.
+  virtual void tell(ClientId client, std::uint64_t request_id, Receipt receipt) {
+    (void)client, (void)request_id, (void)receipt;
   }
   // This answer is not used: another one of the same clients may take its place.
   virtual void ignore(const Event<Real>& event) { (void)event; }

@@ -64,7 +64,7 @@ struct InProcess<Real>::Impl {
     return found;
   }
 
-  // A new ticket: nobody reads the answers to older tickets any more.
+  // A new request id: nobody reads the answers to older request ids any more.
   void give_back() {
     if (queued > 0) return;
     for (const ClientId c : seated) spare.push_back(std::move(clients[c].seat));
@@ -74,7 +74,7 @@ struct InProcess<Real>::Impl {
   }
 
   std::uint64_t send(ClientId c, const Envelope<Real>& envelope) {
-    if (envelope.ticket != body_ticket) give_back();
+    if (envelope.request_id != body_request_id) give_back();
     if (envelope.request == Request::kGoodbye && !clients.at(c).seat && !options.faults.any())
       return Codec<Real>::envelope_bytes(0, 0);  // nothing to commit
     if (queued == queue.size()) queue.emplace_back();
@@ -83,9 +83,9 @@ struct InProcess<Real>::Impl {
     work.envelope = envelope;
     work.answered = false;
     if (forgets && !lends_seats && is_evaluation(envelope.request)) evaluated.push_back(c);
-    // All clients that are asked with one ticket share the body.
-    if (envelope.ticket != body_ticket || envelope.request != body_request) {
-      body_ticket = envelope.ticket;
+    // All clients that are asked with one request id share the body.
+    if (envelope.request_id != body_request_id || envelope.request != body_request) {
+      body_request_id = envelope.request_id;
       body_request = envelope.request;
       body_bytes = envelope.body != nullptr ? codec.body_bytes(*envelope.body) : 0;
       body = options.encoded && envelope.body != nullptr ? codec.encode_body(*envelope.body) : nullptr;
@@ -176,7 +176,7 @@ struct InProcess<Real>::Impl {
 
   std::vector<Work> queue;  // the first `queued` are to be done
   std::size_t queued = 0;
-  std::uint64_t body_ticket = 0, body_bytes = 0;
+  std::uint64_t body_request_id = 0, body_bytes = 0;
   Request body_request = Request::kRound;
   std::shared_ptr<const EncodedBody<Real>> body;
 

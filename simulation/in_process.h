@@ -55,8 +55,8 @@ class InProcess final : public Transport<Real> {
 
   ClientRuntime<Real>& runtime(ClientId client);  // for tests and tools
 
-  // The state of all clients, after each has learned which of its tickets was committed. To be called between
-  // rounds.
+  // The state of all clients, after each has learned which of its request ids was committed. To be called
+  // between rounds.
   std::string save_clients(std::span<const std::uint64_t> committed);
   // REQUIRES: no client was asked yet. False: the bytes are not saved clients of this run.
   bool load_clients(std::string_view bytes);

@@ -88,7 +88,7 @@ struct LocalClient {
     before_commit.clear();
   }
 
-  // Saves the client for another process, after its reply to the ticket `committed` became permanent.
+  // Saves the client for another process, after its reply to the request id `committed` became permanent.
   // `can_crash`: a crash may come before the client hears of that, so the state before it is saved as well.
   void save(std::uint64_t committed, bool can_crash, Saver& to) {
     std::string before = can_crash ? runtime->save() : "";
@@ -110,8 +110,8 @@ struct LocalClient {
     std::shared_ptr<const EncodedBody<Real>> body, resync;
   };
 
-  // Answers the request; false: nothing comes back. The event views this client until its next newer ticket.
-  // `encoded`: request and reply pass through the codec. `known`: what the last evaluation found.
+  // Answers the request; false: nothing comes back. The event views this client until its next newer request
+  // id. `encoded`: request and reply pass through the codec. `known`: what the last evaluation found.
   bool answer(ClientId client, Envelope<Real> envelope, bool encoded, const Bytes& bytes, const Fate& fate,
               const Codec<Real>& codec, LocalWorker<Real>& worker, Event<Real>& event,
               const Evaluated<Real>& known = {}) {

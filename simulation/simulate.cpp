@@ -48,8 +48,8 @@ void wait_for_whoever_is_slow(RoundLimits& limits, const Faults& faults) {
 std::function<double(ClientId, std::uint64_t)> seconds_of(ClientSeconds seconds, std::uint64_t seed,
                                                           std::vector<std::uint64_t>& requests) {
   requests.assign(seconds.traces.size(), 0);
-  return [seed, seconds = std::move(seconds), &requests](ClientId i, std::uint64_t ticket) {
-    return seconds.of(seed, i, ticket, requests.empty() ? 0 : requests[i]++);
+  return [seed, seconds = std::move(seconds), &requests](ClientId i, std::uint64_t request_id) {
+    return seconds.of(seed, i, request_id, requests.empty() ? 0 : requests[i]++);
   };
 }
 

@@ -75,7 +75,7 @@ struct VirtualClients<Real>::Impl {
   Answers ask(const Question& question) {
     const std::span<const ClientId> asked = question.asked;
     forget_replies(asked.size());
-    ticket = question.envelope.ticket;
+    request_id = question.envelope.request_id;
     const auto first = std::ranges::lower_bound(asked, setup->mine().first) - asked.begin();
     const auto end = std::ranges::lower_bound(asked, setup->mine().end) - asked.begin();
     const Place here{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
@@ -117,7 +117,7 @@ struct VirtualClients<Real>::Impl {
   // The reply of a client of another process.
   Reply<Real> elsewhere(ClientId client, const Downlink<Real>& body) const {
     UplinkHead head;
-    head.ticket = ticket;
+    head.request_id = request_id;
     head.round = body.round;
     head.client = client;
     return {head, no_parts};
@@ -162,7 +162,7 @@ struct VirtualClients<Real>::Impl {
   // Where the counts of the client's reply are added up: those of a leaf, unless processes share one.
   std::size_t count_of(ClientId client) const { return whole_leaves ? leaf_of(client) : client; }
 
-  // A new ticket: nobody reads the answers to older tickets any more.
+  // A new request id: nobody reads the answers to older request ids any more.
   void forget_replies(std::size_t size) {
     if (replies.capacity() > 4 * size + 1024) replies = {};
     replies.resize(size);
@@ -221,13 +221,14 @@ struct VirtualClients<Real>::Impl {
     ClientRuntime<Real>& runtime = *seat.runtime;
     seat.worker.oracle->move_to(client);
     runtime.swap_in(client, known_to, *seat.worker.oracle, evaluator.known(client), kept);
-    if (known_to != envelope.committed && envelope.resync != nullptr) runtime.lacked_state(envelope.ticket);
+    if (known_to != envelope.committed && envelope.resync != nullptr)
+      runtime.lacked_state(envelope.request_id);
     const Uplink<Real>* const up = runtime.handle(envelope, seat.worker.scratch);
     if (up == nullptr) throw std::logic_error("VirtualClients: a request without an answer");
     take(*up);
     if (up->answer == Answer::kReply) seat.bytes_up += seat.worker.codec->encoded_bytes(*up);
     if (is_round && up->answer == Answer::kReply) {
-      runtime.settle(envelope.ticket);
+      runtime.settle(envelope.request_id);
       states.settled(client);
     }
     runtime.swap_out(kept);
@@ -237,8 +238,8 @@ struct VirtualClients<Real>::Impl {
     if (client >= setup->n) throw std::logic_error("VirtualClients: there is no such client");
     if (envelope.request == Request::kGoodbye) return Codec<Real>::envelope_bytes(0, 0);
     if (rank.group != nullptr) return repeat_answer(client, envelope);
-    if (envelope.ticket != ticket) forget_replies(0);
-    ticket = envelope.ticket;
+    if (envelope.request_id != request_id) forget_replies(0);
+    request_id = envelope.request_id;
     if (states.has_state() && envelope.request == Request::kRound) states.reserve(client);
     Seat& seat = seats[0];
     Event<Real>& event = arrived.emplace_back();
@@ -293,7 +294,7 @@ struct VirtualClients<Real>::Impl {
   const Facts& facts;
   const bool whole_leaves, adds;
 
-  std::uint64_t ticket = 0;          // of the last request
+  std::uint64_t request_id = 0;      // of the last request
   std::vector<Reply<Real>> replies;  // to the last ask()
   std::vector<ClientId> others;      // of the last ask()
   std::vector<ReplyCounts> counts;   // by count_of()

@@ -40,7 +40,7 @@ struct VirtualTime<Real>::Impl {
   struct Done {
     double at;
     std::uint64_t order;  // of asking
-    std::uint64_t ticket;
+    std::uint64_t request_id;
     ClientId client;
     bool is_repetition;
     // The heap of the standard library has its largest element in front. Of several clients that are done at
@@ -75,7 +75,8 @@ struct VirtualTime<Real>::Impl {
     const std::uint64_t resync_bytes = envelope.resync == nullptr ? 0 : codec.body_bytes(*envelope.resync);
     const std::uint64_t bytes = Codec<Real>::envelope_bytes(body == nullptr ? 0 : body->bytes, resync_bytes);
     // It works at this already.
-    if (to.stage != Stage::kIdle && envelope.ticket == to.envelope.ticket && envelope.resync == nullptr) {
+    if (to.stage != Stage::kIdle && envelope.request_id == to.envelope.request_id &&
+        envelope.resync == nullptr) {
       give_back(body);
       return bytes;
     }
@@ -98,18 +99,18 @@ struct VirtualTime<Real>::Impl {
       compute(to, c, workers[0]);
       to.stage = Stage::kIdle;
     } else if (!to.fate.request_lost) {
-      add_done(c, envelope.ticket, false);
+      add_done(c, envelope.request_id, false);
     } else {
       to.stage = Stage::kIdle;
     }
     return bytes;
   }
 
-  void add_done(ClientId c, std::uint64_t ticket, bool is_repetition) {
-    const double at = clock + options.seconds(c, ticket);
+  void add_done(ClientId c, std::uint64_t request_id, bool is_repetition) {
+    const double at = clock + options.seconds(c, request_id);
     if (std::isinf(at)) return;
     if (!(at >= clock)) throw std::logic_error("VirtualTime: a client takes less than no time");
-    heap.push_back({at, ++order, ticket, c, is_repetition});
+    heap.push_back({at, ++order, request_id, c, is_repetition});
     std::push_heap(heap.begin(), heap.end());
   }
 
@@ -157,7 +158,8 @@ struct VirtualTime<Real>::Impl {
   // A repetition is on its way whatever its client does meanwhile.
   bool is_current(const Done& done) const {
     const Client& client = clients[done.client];
-    return done.is_repetition || (client.envelope.ticket == done.ticket && client.stage != Stage::kIdle);
+    return done.is_repetition ||
+           (client.envelope.request_id == done.request_id && client.stage != Stage::kIdle);
   }
 
   // Computes the answer that comes first, and with several threads those that come next, as far as they are
@@ -221,13 +223,13 @@ struct VirtualTime<Real>::Impl {
       if (done.is_repetition) {
         repetition.kind = Event<Real>::Kind::kReply;
         repetition.up.client = done.client;
-        repetition.up.ticket = done.ticket;
+        repetition.up.request_id = done.request_id;
         repetition.repeated = true;
         return repetition;
       }
       client.stage = Stage::kIdle;
       if (!client.answered) continue;
-      if (client.fate.repeated) add_done(done.client, done.ticket, true);
+      if (client.fate.repeated) add_done(done.client, done.request_id, true);
       return client.event;
     }
     clock = std::max(clock, deadline);
@@ -243,11 +245,12 @@ struct VirtualTime<Real>::Impl {
   // What is left of the heap.
   struct Times {
     std::vector<double> at;
-    std::vector<std::uint64_t> order, ticket;
+    std::vector<std::uint64_t> order, request_id;
     std::vector<ClientId> client;
     std::vector<char> is_repetition;
     static void fields(auto& self, auto&& visit) {
-      visit(self.at), visit(self.order), visit(self.ticket), visit(self.client), visit(self.is_repetition);
+      visit(self.at), visit(self.order), visit(self.request_id), visit(self.client),
+          visit(self.is_repetition);
     }
   };
 
@@ -271,7 +274,7 @@ struct VirtualTime<Real>::Impl {
       saver(client.stage != Stage::kIdle);
       if (client.stage == Stage::kIdle) continue;
       const Envelope<Real>& at = client.envelope;
-      saver(static_cast<std::uint8_t>(at.request)), saver(at.ticket), saver(at.committed);
+      saver(static_cast<std::uint8_t>(at.request)), saver(at.request_id), saver(at.committed);
       saver(client.body == nullptr ? kNoBody : numbers.at(client.body)), saver(at.resync != nullptr);
       if (at.resync != nullptr) client.resync->save(saver);
       saver(client.fate.reply_lost), saver(client.fate.repeated);
@@ -281,7 +284,7 @@ struct VirtualTime<Real>::Impl {
       if (!is_current(done)) continue;
       times.at.push_back(done.at);
       times.order.push_back(done.order);
-      times.ticket.push_back(done.ticket);
+      times.request_id.push_back(done.request_id);
       times.client.push_back(done.client);
       times.is_repetition.push_back(done.is_repetition);
     }
@@ -305,13 +308,13 @@ struct VirtualTime<Real>::Impl {
     Times times;
     Times::fields(times, loader);
     const std::size_t size = times.at.size();
-    if (times.order.size() != size || times.ticket.size() != size || times.client.size() != size ||
+    if (times.order.size() != size || times.request_id.size() != size || times.client.size() != size ||
         times.is_repetition.size() != size)
       return false;
     for (std::size_t k = 0; k < size; ++k) {
       if (times.client[k] >= clients.size() || !(times.at[k] >= clock)) return false;
       heap.push_back(
-          {times.at[k], times.order[k], times.ticket[k], times.client[k], times.is_repetition[k] != 0});
+          {times.at[k], times.order[k], times.request_id[k], times.client[k], times.is_repetition[k] != 0});
       std::push_heap(heap.begin(), heap.end());
     }
     return loader.done();
@@ -334,7 +337,7 @@ struct VirtualTime<Real>::Impl {
     Envelope<Real>& at = client.envelope;
     std::uint8_t request = 0;
     std::uint64_t body = 0;
-    loader(request), loader(at.ticket), loader(at.committed), loader(body), loader(has_resync);
+    loader(request), loader(at.request_id), loader(at.committed), loader(body), loader(has_resync);
     if (request > static_cast<std::uint8_t>(Request::kMeasure) || (body >= bodies.size() && body != kNoBody))
       return false;
     at.request = static_cast<Request>(request);

@@ -24,9 +24,9 @@
 namespace gradwire {
 
 struct VirtualTimeOptions {
-  // Seconds that client i takes for the request of a ticket: 0 or more; infinity: it never answers. A client
-  // that takes no time is done before all others, again and again.
-  std::function<double(ClientId i, std::uint64_t ticket)> seconds;
+  // Seconds that client i takes for the request of a request id: 0 or more; infinity: it never answers. A
+  // client that takes no time is done before all others, again and again.
+  std::function<double(ClientId i, std::uint64_t request_id)> seconds;
   unsigned threads = 1;
   bool encoded = false;  // pass every message through the codec
   Faults faults = {};    // but for shuffle: the speeds give the order
@@ -55,8 +55,8 @@ class VirtualTime final : public Transport<Real> {
 
   std::uint64_t computed() const;  // answers so far, those computed ahead included
 
-  // Returns the clock, the state of all clients, after each has learned which of its tickets was committed,
-  // what they are at work on, and when they will be done.
+  // Returns the clock, the state of all clients, after each has learned which of its request ids was
+  // committed, what they are at work on, and when they will be done.
   std::string save_clients(std::span<const std::uint64_t> committed);
   // Continues from there. Returns false if the bytes are not saved clients of this run.
   // REQUIRES: no client was asked yet.

@@ -14,7 +14,7 @@ enum Kind : char { kReplies = 1, kState = 2 };
 
 // What every record begins with: the ledger without its list of clients.
 void scalars(auto& ledger, auto&& visit) {
-  visit(ledger.ticket), visit(ledger.round);
+  visit(ledger.request_id), visit(ledger.round);
   Totals::fields(ledger.totals, visit);
 }
 
@@ -207,7 +207,7 @@ bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerAlgorithm<
   if (server.apply(replies) != (used != 0)) return false;
   after.committed = std::move(ledger.committed);
   if (used != 0)
-    for (const auto& up : replies) after.committed[up.client] = up.ticket;
+    for (const auto& up : replies) after.committed[up.client] = up.request_id;
   ledger = std::move(after);
   return true;
 }

@@ -14,8 +14,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::uint32_t kAbout = 1, kLedger = 2, kServer = 3, kStage = 4;
-constexpr char kEndOfRun = 3;             // first byte of a record of end(); RoundRecords has those of rounds
-constexpr int kTicketsOfOneProcess = 24;  // bits: a restart begins above all tickets ever issued
+constexpr char kEndOfRun = 3;  // first byte of a record of end(); RoundRecords has those of rounds
+constexpr int kRequestIdsOfOneProcess = 24;  // bits: a restart begins above all request ids ever issued
 
 std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
   for (const Section& s : sections)
@@ -172,10 +172,10 @@ std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
 
 template <class Real>
 void RunStore<Real>::begin(std::uint32_t jump) {
-  // 2, as the last process may have issued a few more tickets than its last record names.
+  // 2, as the last process may have issued a few more request ids than its last record names.
   if (recovered_)
-    ledger_.ticket = ((ledger_.ticket >> kTicketsOfOneProcess) + 2 + jump % kMostTicketJump)
-                     << kTicketsOfOneProcess;
+    ledger_.request_id = ((ledger_.request_id >> kRequestIdsOfOneProcess) + 2 + jump % kMostRequestIdJump)
+                         << kRequestIdsOfOneProcess;
   state_bytes_ = snapshot_now(RunStage::kRounds);
 }
 

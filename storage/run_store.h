@@ -95,10 +95,10 @@ class RunStore {
     if (ask_about_) about_ = ask_about_();
   }
   // Of a server: to be called before the first round of this process, of a new run or of a recovered one.
-  // Tickets that an earlier process issued are never issued again, even if no record names them. Ticket
-  // numbers of a recovered run skip ahead by `jump`, a random number: after two starts from copies of one
-  // folder the tickets differ, too. Throws std::runtime_error.
-  static constexpr std::uint32_t kMostTicketJump = 1U << 24;
+  // Request ids that an earlier process issued are never issued again, even if no record names them. Request
+  // id numbers of a recovered run skip ahead by `jump`, a random number: after two starts from copies of one
+  // folder the request ids differ, too. Throws std::runtime_error.
+  static constexpr std::uint32_t kMostRequestIdJump = 1U << 24;
   void begin(std::uint32_t jump = 0);
   // LoopHooks::before_apply: a snapshot may read the algorithm until here.
   void before_apply();

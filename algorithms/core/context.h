@@ -66,7 +66,7 @@ template <class Real>
 struct ClientContext {
   ClientId client = 0;
   std::uint64_t seed = 0;
-  std::uint64_t ticket = 0;
+  std::uint64_t request_id = 0;
   bool first = false;  // no reply of this client was ever used: send the initial message
   Oracle<Real>& oracle;
   const Compressor& compressor;

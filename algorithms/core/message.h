@@ -22,11 +22,12 @@ struct ClientRange {
 };
 
 // Keys the random draws of one request, the same at both ends. A synchronous algorithm draws once per round;
-// an asynchronous one may ask a client twice at the same x, so its draws follow the ticket.
-inline std::uint32_t draw_number(bool asynchronous, std::uint32_t round, std::uint64_t ticket) {
+// an asynchronous one may ask a client twice at the same x, so its draws follow the request id.
+inline std::uint32_t draw_number(bool asynchronous, std::uint32_t round, std::uint64_t request_id) {
   if (!asynchronous) return round;
-  constexpr std::uint32_t kSpread = 0x9E3779B1;  // tickets of a restarted server differ in their upper half
-  return static_cast<std::uint32_t>(ticket) + kSpread * static_cast<std::uint32_t>(ticket >> 32);
+  constexpr std::uint32_t kSpread =
+      0x9E3779B1;  // request ids of a restarted server differ in their upper half
+  return static_cast<std::uint32_t>(request_id) + kSpread * static_cast<std::uint32_t>(request_id >> 32);
 }
 
 inline constexpr std::size_t kMaxParts = 4;
@@ -80,8 +81,8 @@ enum class Answer : std::uint8_t { kReply = 0, kNeedsState = 1, kNeedsBroadcast 
 
 // Client -> server, without the vectors.
 struct UplinkHead {
-  std::uint64_t ticket = 0;  // the request that this answers
-  std::uint32_t round = 0;   // of the x it was computed at
+  std::uint64_t request_id = 0;  // the request that this answers
+  std::uint32_t round = 0;       // of the x it was computed at
   ClientId client = 0;
   Answer answer = Answer::kReply;
   double loss = 0;
@@ -91,7 +92,7 @@ struct UplinkHead {
 };
 
 // As the client makes it. Its parts view memory of the client algorithm, valid until that client gets a newer
-// ticket.
+// request id.
 template <class Real>
 struct Uplink : UplinkHead {
   Parts<Real> parts;
@@ -121,9 +122,9 @@ inline bool is_evaluation(Request request) {
 template <class Real>
 struct Envelope {
   Request request = Request::kRound;
-  std::uint64_t ticket = 0;              // names this request; never repeats, also across server restarts
-  std::uint64_t committed = 0;           // the ticket of this client's last reply that was used; 0: none was
-  const Downlink<Real>* body = nullptr;  // null only for kGoodbye
+  std::uint64_t request_id = 0;  // names this request; never repeats, also across server restarts
+  std::uint64_t committed = 0;   // the request id of this client's last reply that was used; 0: none was
+  const Downlink<Real>* body = nullptr;    // null only for kGoodbye
   const Downlink<Real>* resync = nullptr;  // to be adopted before the body; null: none
 };
 

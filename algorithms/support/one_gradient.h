@@ -46,7 +46,7 @@ inline void resolve_asynchronous_step(StepSize& step, std::string_view algorithm
   step.resolve(of(need_smoothness(theory, "algorithm.step_size")));
 }
 
-// g = C(∇f_i(x; ξ)), ξ and C keyed by the ticket.
+// g = C(∇f_i(x; ξ)), ξ and C keyed by the request id.
 template <class Real>
 struct OneGradientClient {
   const Setup<Real>& setup;

@@ -102,8 +102,8 @@ class Hub {
   bool remembers_bodies(ClientId client) const;
   // Long sections that are not borrowed may be sent without a copy.
   bool lends() const;
-  // Tells relays that add up replies: all clients that are asked now have been sent this ticket.
-  void tell_asked(std::uint64_t ticket);
+  // Tells relays that add up replies: all clients that are asked now have been sent this request id.
+  void tell_asked(std::uint64_t request_id);
   void send_soon(ClientId client, const std::string& control_frame);
   // The client sent what cannot be used: whoever does so again and again is disconnected for a while.
   void note_offence(ClientId client);

@@ -81,12 +81,12 @@ bool Hub::remembers_bodies(ClientId client) const {
 }
 
 // Clients that come back are asked one by one: this must not look at all of their sessions each time.
-void Hub::tell_asked(std::uint64_t ticket) {
+void Hub::tell_asked(std::uint64_t request_id) {
   wire::Relay message;
   message.set_protocol(kWireVersion);
-  message.set_asked(ticket);
+  message.set_asked(request_id);
   Outgoing asked = Outgoing::control(control_frame(FrameType::kRelay, message));
-  asked.request = ticket;
+  asked.request = request_id;
   for (const std::uint64_t relay : impl_->adding) impl_->sessions.at(relay)->link().send(asked);
 }
 

@@ -30,7 +30,7 @@ class SumInbox {
   bool is_arriving(std::uint64_t relay) const { return arriving_.contains(relay); }
   // Of the sum that is arriving.
   std::span<const ClientId> covers(std::uint64_t relay) const { return arriving_.at(relay)->covers(); }
-  std::uint64_t ticket(std::uint64_t relay) const { return arriving_.at(relay)->ticket(); }
+  std::uint64_t request_id(std::uint64_t relay) const { return arriving_.at(relay)->request_id(); }
 
   struct Sum {
     Reply<Real> up;

@@ -51,22 +51,23 @@ double TcpTransport<Real>::now() const {
 }
 
 template <class Real>
-void TcpTransport<Real>::encode_once(std::uint64_t ticket, const Downlink<Real>* body) {
-  // One body for all clients: of one ticket, or, where each has a ticket of its own, of what is sent until
-  // next() returns.
-  const bool is_shared = body_ticket_ == ticket || (codec_.context().asynchronous && !returned_since_);
+void TcpTransport<Real>::encode_once(std::uint64_t request_id, const Downlink<Real>* body) {
+  // One body for all clients: of one request id, or, where each has a request id of its own, of what is sent
+  // until next() returns.
+  const bool is_shared =
+      body_request_id_ == request_id || (codec_.context().asynchronous && !returned_since_);
   if (body_source_ == body && is_shared) {
     if (body_ == nullptr) body_ = unfinished_body_.lock();
     if (shared_ == nullptr) shared_ = unfinished_.lock();
     if (shared_ != nullptr) {
-      body_ticket_ = ticket;
+      body_request_id_ = request_id;
       return;
     }
   }
   returned_since_ = false;
   own_body();
   body_ = codec_.encode_body(*body);
-  body_ticket_ = ticket;
+  body_request_id_ = request_id;
   body_source_ = body;
   shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, body_->borrows});
   if (hub_.lends()) shared_->own();  // else no socket can be lent it
@@ -99,14 +100,14 @@ template <class Real>
 std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& envelope) {
   using Body = std::shared_ptr<const EncodedBody<Real>>;
   Inbox& inbox = inboxes_[client];
-  if (envelope.ticket > inbox.asked) {
-    inbox.asked = envelope.ticket;
-    // Not the other slot: an answer to an older ticket may be arriving there.
+  if (envelope.request_id > inbox.asked) {
+    inbox.asked = envelope.request_id;
+    // Not the other slot: an answer to an older request id may be arriving there.
     if (inbox.viewed >= 0 && inbox.viewed != kInSum) inbox.slots[inbox.viewed]->release();
     inbox.viewed = -1;
     inbox.have = 0;
   }
-  if (envelope.body != nullptr) encode_once(envelope.ticket, envelope.body);
+  if (envelope.body != nullptr) encode_once(envelope.request_id, envelope.body);
   const EncodedBody<Real>* const body = envelope.body == nullptr ? nullptr : body_.get();
   const Body resync = envelope.resync == nullptr ? nullptr : codec_.encode_body(*envelope.resync);
   const Encoded encoded = codec_.encode(envelope, body, resync.get(), inbox.have);
@@ -120,11 +121,11 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
   } else if (body != nullptr && hub_.remembers_bodies(client)) {
     message.short_head = head_of(codec_.encode(envelope, nullptr, nullptr, inbox.have, true));
   }
-  message.request = envelope.ticket;
+  message.request = envelope.request_id;
   message.alone = codec_.context().asynchronous;
   message.last = envelope.request == Request::kGoodbye;
   hub_.send(client, std::move(message));
-  newest_ = envelope.ticket;
+  newest_ = envelope.request_id;
   asking_ = envelope.request == Request::kRound;
   return encoded.bytes;  // as the client gets it, even if its relay got the short head
 }
@@ -198,7 +199,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::complete(Inbox
   UplinkSlot<Real>& slot = slot_for(inbox);
   const auto places = slot.prepare(whole, header.header);
   if (!places) return places;
-  if (slot.ticket() != pieces.ticket()) return Error{"a reply whose pieces are those of another one"};
+  if (slot.request_id() != pieces.request_id()) return Error{"a reply whose pieces are those of another one"};
   inbox.rest = pieces.spread(*places);
   inbox.whole_bytes = kPrefixBytes + whole.header_len + whole.payload_len;
   bytes_in_pieces_ += pieces.came();
@@ -212,7 +213,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_piece_heade
   const Result<PieceHead> head = read_piece(header);
   if (!head) return head.error();
   Inbox& inbox = inboxes_[client];
-  if (head->ticket > inbox.asked) return Error{"a piece of a reply that nobody has asked for"};
+  if (head->request_id > inbox.asked) return Error{"a piece of a reply that nobody has asked for"};
   return inbox.pieces.prepare(*head, prefix, max_payload_bytes(codec_.context(), sizeof(Real)));
 }
 
@@ -224,13 +225,13 @@ Status TcpTransport<Real>::on_piece(ClientId client) {
 template <class Real>
 void TcpTransport<Real>::on_broken_reply(ClientId client, std::uint64_t payload_bytes) {
   Inbox& inbox = inboxes_[client];
-  if (inbox.header.empty() || inbox.slots[inbox.arriving]->ticket() != inbox.asked) return;
+  if (inbox.header.empty() || inbox.slots[inbox.arriving]->request_id() != inbox.asked) return;
   inbox.have = (inbox.from + payload_bytes) / kChunkBytes * kChunkBytes;
 }
 
 template <class Real>
 void TcpTransport<Real>::ignore(const Event<Real>& event) {
-  if (event.covers.empty() && event.up.ticket == inboxes_[event.up.client].asked)
+  if (event.covers.empty() && event.up.request_id == inboxes_[event.up.client].asked)
     inboxes_[event.up.client].viewed = -1;
   for (const ClientId client : event.covers)
     if (inboxes_[client].viewed == kInSum) inboxes_[client].viewed = -1;
@@ -242,9 +243,9 @@ void TcpTransport<Real>::blame(const Event<Real>& event) {
 }
 
 template <class Real>
-void TcpTransport<Real>::tell(ClientId client, std::uint64_t ticket, Receipt receipt) {
+void TcpTransport<Real>::tell(ClientId client, std::uint64_t request_id, Receipt receipt) {
   wire::Received message;
-  message.set_ticket(ticket);
+  message.set_request_id(request_id);
   message.set_receipt(static_cast<wire::Receipt>(receipt));
   hub_.send_soon(client, control_frame(FrameType::kReceived, message));
 }
@@ -258,7 +259,7 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   event.kind = Event<Real>::Kind::kReply;
   event.bytes = inbox.whole_bytes > 0 ? inbox.whole_bytes : bytes;  // without what was sent twice
   event.up = *uplink;
-  const bool is_awaited = uplink->ticket == inbox.asked && uplink->answer == Answer::kReply;
+  const bool is_awaited = uplink->request_id == inbox.asked && uplink->answer == Answer::kReply;
   event.repeated = is_awaited && inbox.viewed >= 0;
   if (is_awaited && !event.repeated) {
     inbox.viewed = inbox.arriving;
@@ -289,15 +290,15 @@ template <class Real>
 bool TcpTransport<Real>::is_awaited(std::uint64_t relay) const {
   const std::span<const ClientId> covers = sums_.covers(relay);
   return std::all_of(covers.begin(), covers.end(), [&](ClientId client) {
-    return inboxes_[client].viewed < 0 && inboxes_[client].asked == sums_.ticket(relay);
+    return inboxes_[client].viewed < 0 && inboxes_[client].asked == sums_.request_id(relay);
   });
 }
 
 template <class Real>
 void TcpTransport<Real>::turn_away(std::uint64_t relay) {
-  const std::uint64_t ticket = sums_.ticket(relay);
+  const std::uint64_t request_id = sums_.request_id(relay);
   for (const ClientId client : sums_.covers(relay))
-    tell(client, ticket, ticket < inboxes_[client].asked ? Receipt::kLate : Receipt::kRefused);
+    tell(client, request_id, request_id < inboxes_[client].asked ? Receipt::kLate : Receipt::kRefused);
   sums_.forget(relay);
 }
 

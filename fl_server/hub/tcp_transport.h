@@ -24,10 +24,10 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   TcpTransport(Hub& hub, const CodecContext& context, std::string start, bool takes_sums = false);
   ~TcpTransport() override;
 
-  // A body is encoded once per ticket. What is sent to a client that is not connected is lost; kJoined
+  // A body is encoded once per request id. What is sent to a client that is not connected is lost; kJoined
   // tells when the client is back.
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
-  void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override;
+  void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override;
   void ignore(const Event<Real>& event) override;
   void blame(const Event<Real>& event) override;
   const Event<Real>& next(double deadline) override;
@@ -44,7 +44,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
     std::unique_ptr<UplinkSlot<Real>> slots[2];
     int arriving = 0;         // the slot of the reply that is arriving
     int viewed = -1;          // the slot that the reply handed up views; kInSum: it was part of a sum
-    std::uint64_t asked = 0;  // the newest ticket sent
+    std::uint64_t asked = 0;  // the newest request id sent
     // Of the reply that is arriving, when it is longer than a chunk.
     std::string header;                            // of the whole; empty: it is short
     std::span<const std::span<std::byte>> places;  // of the whole payload
@@ -72,7 +72,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   // A reply that is to be completed by the pieces that came.
   Result<std::span<const std::span<std::byte>>> complete(Inbox& inbox, const Prefix& prefix,
                                                          const PiecedHeader& header);
-  // Whether all clients of the arriving sum are asked its ticket and have not answered.
+  // Whether all clients of the arriving sum are asked its request id and have not answered.
   bool is_awaited(std::uint64_t relay) const;
   // Refuses the arriving sum; tells its clients on their channels.
   void turn_away(std::uint64_t relay);
@@ -81,7 +81,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   void on_left(ClientId client) override;
   void on_stop() override;
 
-  void encode_once(std::uint64_t ticket, const Downlink<Real>* body);
+  void encode_once(std::uint64_t request_id, const Downlink<Real>* body);
   void own_body();
   void keep_body_while_written();
 
@@ -91,7 +91,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   BlockMemo draws_;             // that the replies of all clients share
   const bool takes_sums_;
   SumInbox<Real> sums_;
-  std::uint64_t newest_ = 0;  // ticket
+  std::uint64_t newest_ = 0;  // request id
   std::uint64_t bytes_in_pieces_ = 0;
   bool asking_ = false;  // relays are still to be told that all clients asked now were sent newest_
   std::deque<Event<Real>> events_;
@@ -102,7 +102,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   std::shared_ptr<SharedBody> shared_;
   std::weak_ptr<const EncodedBody<Real>> unfinished_body_;
   std::weak_ptr<SharedBody> unfinished_;
-  std::uint64_t body_ticket_ = 0;
+  std::uint64_t body_request_id_ = 0;
   bool returned_since_ = false;  // next() has: what body_source_ points to may have changed
   const Downlink<Real>* body_source_ = nullptr;
 };

@@ -339,7 +339,7 @@ Status Relay::complete_round() {
 
 void Relay::pass_round(Local& local) {
   Outgoing message = parcel_.for_channel(0);
-  message.request = round_.ticket();
+  message.request = round_.request_id();
   message.last = round_.request() == wire::REQUEST_GOODBYE;
   if (message.last) said_goodbye_ = local.heard_goodbye = true;
   if (sums_) sums_->asked(local.channel(), round_, sockets_->now());

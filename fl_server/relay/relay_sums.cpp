@@ -161,15 +161,15 @@ bool RelaySums::watch(std::uint32_t channel, const Parcel& parcel) {
 }
 
 void RelaySums::asked(std::uint32_t channel, const wire::Round& round, SteadyTime now) {
-  if (round.ticket() > ticket_) {  // the held replies are too late
+  if (round.request_id() > request_id_) {  // the held replies are too late
     replies_.clear();
     bytes_held_ = 0;
-    ticket_ = round.ticket();
+    request_id_ = round.request_id();
     round_ = round.body().round();
     since_ = now;
   }
   const auto client = clients_.find(channel);
-  if (!allowed_ || !adder_ || round.ticket() != ticket_ || round.request() != wire::REQUEST_ROUND ||
+  if (!allowed_ || !adder_ || round.request_id() != request_id_ || round.request() != wire::REQUEST_ROUND ||
       client == clients_.end())
     return;
   if (const auto known = replies_.find(channel); known != replies_.end()) {
@@ -180,8 +180,8 @@ void RelaySums::asked(std::uint32_t channel, const wire::Round& round, SteadyTim
   all_asked_ = false;
 }
 
-void RelaySums::asked_all(std::uint64_t ticket) {
-  if (ticket != ticket_) return;
+void RelaySums::asked_all(std::uint64_t request_id) {
+  if (request_id != request_id_) return;
   all_asked_ = true;
   send_when_complete();
 }
@@ -189,7 +189,8 @@ void RelaySums::asked_all(std::uint64_t ticket) {
 // Takes in what became of a reply. The client need not know that a sum with its reply was refused.
 bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
   const auto found = replies_.find(channel);
-  if (received.ticket() != ticket_ || found == replies_.end() || found->second.stage == Stage::kPassedOn)
+  if (received.request_id() != request_id_ || found == replies_.end() ||
+      found->second.stage == Stage::kPassedOn)
     return true;
   const bool was_added = found->second.stage == Stage::kAdded;
   if (received.receipt() != wire::RECEIPT_REFUSED) {
@@ -210,7 +211,7 @@ bool RelaySums::take(std::uint32_t channel, Parcel& parcel) {
   if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
   const auto head = adder_->head(parcel);
   // The client says what it lacks, or the reply is late: the client may still send the awaited reply.
-  if (head && (head->ticket != ticket_ || head->answer != Answer::kReply)) return false;
+  if (head && (head->request_id != request_id_ || head->answer != Answer::kReply)) return false;
   const bool is_sound = head && head->round == round_ && head->client == reply.client;
   if (!is_sound && reply.stage == Stage::kHeld) return false;  // the held reply may be sound
   if (is_sound && bytes_held_ + parcel.bytes() > kMostBytesHeld) send_all();
@@ -246,7 +247,7 @@ void RelaySums::forget() {
   allowed_ = false;
   clients_.clear();
   replies_.clear();
-  ticket_ = bytes_held_ = 0;
+  request_id_ = bytes_held_ = 0;
 }
 
 // ---- sending ----

@@ -42,8 +42,8 @@ class RelaySums {
   bool watch(std::uint32_t channel, const Parcel& parcel);
   // The server asks a client.
   void asked(std::uint32_t channel, const wire::Round& round, SteadyTime now);
-  // The server has sent this ticket to all clients that it asks now.
-  void asked_all(std::uint64_t ticket);
+  // The server has sent this request id to all clients that it asks now.
+  void asked_all(std::uint64_t request_id);
   // A client sends a reply. False: the caller must pass it on as it is.
   bool take(std::uint32_t channel, Parcel& parcel);
   // A client leaves. by_server: the server disconnected it, and takes nothing from this channel any more.
@@ -78,7 +78,7 @@ class RelaySums {
   std::map<std::uint32_t, std::uint32_t> clients_;  // numbers, by channel
 
   // The request in progress.
-  std::uint64_t ticket_ = 0;
+  std::uint64_t request_id_ = 0;
   std::uint32_t round_ = 0;
   bool all_asked_ = false;
   SteadyTime since_;

@@ -140,7 +140,7 @@ class UplinkSlot {
   std::span<const std::span<const std::byte>> frame() const;
   // Frees large memory that only frame() needs. The uplink stays.
   void release();
-  std::uint64_t ticket() const;  // of the message prepared last
+  std::uint64_t request_id() const;  // of the message prepared last
   // What the header of the message prepared last says.
   UplinkHead announced() const;
 

@@ -63,8 +63,8 @@ struct EnvelopeSlot<Real>::Impl {
 
 template <class Real>
 Status EnvelopeSlot<Real>::Impl::plan() {
-  if (!header.has_request() || !header.has_ticket() || !header.has_committed()) {
-    return Error{"request, ticket or committed is missing or unknown"};
+  if (!header.has_request() || !header.has_request_id() || !header.has_committed()) {
+    return Error{"request, request id or committed is missing or unknown"};
   }
   if (header.has_body() == (header.request() == wire::REQUEST_GOODBYE)) {
     return Error{"a goodbye has no body, any other request has one"};
@@ -134,7 +134,7 @@ Result<Envelope<Real>> EnvelopeSlot<Real>::finish() {
   if (Status s = m.redraw(); !s) return s.error();
   Envelope<Real> envelope;
   envelope.request = static_cast<Request>(m.header.request());
-  envelope.ticket = m.header.ticket();
+  envelope.request_id = m.header.request_id();
   envelope.committed = m.header.committed();
   if (m.header.has_body()) {
     m.body = {m.header.body().round(), m.header.body().flags(), m.body_parts.view()};
@@ -199,9 +199,9 @@ void UplinkSlot<Real>::Impl::keep_frame() {
 
 template <class Real>
 Status UplinkSlot<Real>::Impl::check_fields() const {
-  if (!header.has_ticket() || !header.has_round() || !header.has_client() || !header.has_answer() ||
+  if (!header.has_request_id() || !header.has_round() || !header.has_client() || !header.has_answer() ||
       !header.has_loss() || !header.has_grad_calls()) {
-    return Error{"ticket, round, client, answer, loss or grad_calls is missing or unknown"};
+    return Error{"request id, round, client, answer, loss or grad_calls is missing or unknown"};
   }
   if (header.has_correct() != header.has_tested() || header.correct() > header.tested()) {
     return Error{"correct and tested do not fit together"};
@@ -294,7 +294,7 @@ Result<Reply<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws) 
   }
   Reply<Real> uplink(announced(), {});
   if (Status s = m.parts.unpack(m.keeps_frames); !s) return s.error();
-  const std::uint32_t draw = draw_number(m.context.asynchronous, uplink.round, uplink.ticket);
+  const std::uint32_t draw = draw_number(m.context.asynchronous, uplink.round, uplink.request_id);
   const StreamKey key{m.context.seed, client, draw, Purpose::kCompressor};
   if (Status s = m.parts.redraw(m.context.compressor, key, draws != nullptr ? *draws : m.draws); !s)
     return s.error();
@@ -320,14 +320,14 @@ std::uint64_t EnvelopeSlot<Real>::have_bytes() const {
   return impl_->header.have_bytes();
 }
 template <class Real>
-std::uint64_t UplinkSlot<Real>::ticket() const {
-  return impl_->header.ticket();
+std::uint64_t UplinkSlot<Real>::request_id() const {
+  return impl_->header.request_id();
 }
 template <class Real>
 UplinkHead UplinkSlot<Real>::announced() const {
   const wire::Reply& header = impl_->header;
   UplinkHead uplink;
-  uplink.ticket = header.ticket();
+  uplink.request_id = header.request_id();
   uplink.round = header.round();
   uplink.client = header.client();
   uplink.answer = static_cast<Answer>(header.answer());

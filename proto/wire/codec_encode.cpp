@@ -59,7 +59,7 @@ struct Redraws {
 template <class Real>
 Redraws redraws_of(const CodecContext& context, const Reply<Real>& uplink) {
   return {&context.compressor,
-          {context.seed, uplink.client, draw_number(context.asynchronous, uplink.round, uplink.ticket),
+          {context.seed, uplink.client, draw_number(context.asynchronous, uplink.round, uplink.request_id),
            Purpose::kCompressor}};
 }
 template <class Real>
@@ -224,7 +224,7 @@ Encoded Codec<Real>::encode(const Envelope<Real>& envelope, const EncodedBody<Re
   Encoded message;
   wire::Round header;
   header.set_request(static_cast<wire::Request>(envelope.request));
-  header.set_ticket(envelope.ticket);
+  header.set_request_id(envelope.request_id);
   header.set_committed(envelope.committed);
   if (have_bytes > 0) header.set_have_bytes(have_bytes);
   if (same_body) header.set_same_body(true);
@@ -258,7 +258,7 @@ const Encoded& Codec<Real>::encode(const Reply<Real>& uplink, std::span<const Cl
   Impl& m = *impl_;
   wire::Reply& header = m.reply;
   header.Clear();
-  header.set_ticket(uplink.ticket);
+  header.set_request_id(uplink.request_id);
   header.set_round(uplink.round);
   header.set_client(uplink.client);
   header.set_answer(static_cast<wire::Answer>(uplink.answer));

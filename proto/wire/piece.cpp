@@ -45,14 +45,14 @@ void split_at(std::span<const std::span<Byte>> sections, std::span<const PieceRa
 Result<PieceHead> read_piece(std::span<const std::byte> header) {
   wire::Piece piece;
   if (Status status = parse_control(header, piece); !status) return status.error();
-  if (!piece.has_ticket() || !piece.has_at_byte() || !piece.has_total())
-    return Error{"Piece: ticket, at_byte or total is missing"};
-  return PieceHead{piece.ticket(), piece.at_byte(), piece.total()};
+  if (!piece.has_request_id() || !piece.has_at_byte() || !piece.has_total())
+    return Error{"Piece: request id, at_byte or total is missing"};
+  return PieceHead{piece.request_id(), piece.at_byte(), piece.total()};
 }
 
 Encoded encode_piece(const PieceHead& head, std::span<const std::byte> bytes, std::uint32_t crc) {
   wire::Piece piece;
-  piece.set_ticket(head.ticket);
+  piece.set_request_id(head.request_id);
   piece.set_at_byte(head.at);
   piece.set_total(head.total);
   Encoded message;
@@ -108,12 +108,12 @@ Result<std::span<const std::span<std::byte>>> Assembly::prepare(const PieceHead&
                  std::to_string(max_payload)};
   if (bytes < kLeastPieceBytes) return Error{"a piece of only " + std::to_string(bytes) + " bytes"};
   if (bytes > head.total || head.at > head.total - bytes) return Error{"a piece outside of its payload"};
-  if (head.ticket < ticket_) return Error{"a piece of an earlier reply than the piece before it"};
-  if (head.ticket == ticket_ && head.total != total_)
+  if (head.request_id < request_id_) return Error{"a piece of an earlier reply than the piece before it"};
+  if (head.request_id == request_id_ && head.total != total_)
     return Error{"pieces of one reply disagree about its length"};
-  if (head.ticket > ticket_) {
+  if (head.request_id > request_id_) {
     clear();
-    ticket_ = head.ticket;
+    request_id_ = head.request_id;
     total_ = head.total;
     bytes_ = payload_.take(static_cast<std::size_t>(total_));
   }
@@ -159,7 +159,7 @@ std::vector<std::span<std::byte>> Assembly::spread(std::span<const std::span<std
 }
 
 void Assembly::clear() {
-  ticket_ = total_ = came_ = 0;
+  request_id_ = total_ = came_ = 0;
   have_.clear();
   arriving_ = {};
   bytes_ = place_ = {};

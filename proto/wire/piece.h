@@ -1,9 +1,9 @@
 // Replies that come in pieces: while a client still computes, it sends what is final of the payload.
 //
-// A Piece is a frame of its own: it says the ticket, its place in the payload and how long that is, and has a
-// checksum. Pieces come in any order and do not overlap. The Reply that ends them has the header that it
-// always has, the field in_pieces behind it, and the bytes between the pieces as its payload; its checksum is
-// that of the whole payload.
+// A Piece is a frame of its own: it says the request id, its place in the payload and how long that is, and
+// has a checksum. Pieces come in any order and do not overlap. The Reply that ends them has the header that
+// it always has, the field in_pieces behind it, and the bytes between the pieces as its payload; its checksum
+// is that of the whole payload.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace gradwire {
 inline constexpr std::uint64_t kLeastPieceBytes = 4096;  // shorter ones are refused
 
 struct PieceHead {
-  std::uint64_t ticket = 0, at = 0, total = 0;
+  std::uint64_t request_id = 0, at = 0, total = 0;
 };
 Result<PieceHead> read_piece(std::span<const std::byte> header);
 // Views `bytes`, which have the checksum `crc`.
@@ -46,14 +46,14 @@ std::optional<PiecedHeader> pieced_header(std::span<const std::byte> header);
 // The pieces of one client's next reply, as they come in. Has no more memory than the payload's length.
 class Assembly {
  public:
-  // A piece arrives: where its bytes go. A piece of a newer ticket begins anew. An error: no honest client
-  // sends it; nothing was allocated.
+  // A piece arrives: where its bytes go. A piece of a newer request id begins anew. An error: no honest
+  // client sends it; nothing was allocated.
   Result<std::span<const std::span<std::byte>>> prepare(const PieceHead& head, const Prefix& prefix,
                                                         std::uint64_t max_payload);
   // The piece that was prepared is there.
   Status finish();
 
-  std::uint64_t ticket() const { return ticket_; }
+  std::uint64_t request_id() const { return request_id_; }
   std::uint64_t total() const { return total_; }
   std::uint64_t came() const { return came_; }  // bytes, in whole pieces
   // Copies what came to its place in `targets`, and returns the rest of them. REQUIRES: they have total()
@@ -63,7 +63,7 @@ class Assembly {
   void clear();
 
  private:
-  std::uint64_t ticket_ = 0, total_ = 0, came_ = 0;
+  std::uint64_t request_id_ = 0, total_ = 0, came_ = 0;
   ByteBuffer payload_;
   std::span<std::byte> bytes_;                   // of payload_
   std::map<std::uint64_t, std::uint64_t> have_;  // from the first byte of a run to its end; runs do not touch

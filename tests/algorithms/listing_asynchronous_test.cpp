@@ -19,12 +19,12 @@ using testing::spec_of;
 using Seconds = std::function<double(ClientId, std::uint64_t)>;
 
 // Clients that compute gradients, written out over a list: the point at which each works, since when, and the
-// ticket that keys its batch. Of several that are done at once the lowest number is first.
+// request id that keys its batch. Of several that are done at once the lowest number is first.
 struct Workers {
   struct Work {
     Vec<double> x;
     std::uint32_t k = 0;
-    std::uint64_t ticket = 0;
+    std::uint64_t request_id = 0;
     double begun = 0, done = 0;
     bool rests = false;
   };
@@ -34,20 +34,20 @@ struct Workers {
   std::vector<Work> work = std::vector<Work>(f.oracles.size());
   Vec<double> x = f.x0, g = Vec<double>(f.x0.size());
   std::uint32_t k = 0;
-  std::uint64_t ticket = 0;
+  std::uint64_t request_id = 0;
   double now = 0;
 
   ClientId n() const { return static_cast<ClientId>(work.size()); }
   void start(ClientId i) {
-    ++ticket;
-    work[i] = {x, k, ticket, now, now + seconds(i, ticket)};
+    ++request_id;
+    work[i] = {x, k, request_id, now, now + seconds(i, request_id)};
   }
   // At the x that it has.
   void go_on(ClientId i) {
-    ++ticket;
-    work[i].ticket = ticket;
+    ++request_id;
+    work[i].request_id = request_id;
     work[i].begun = now;
-    work[i].done = now + seconds(i, ticket);
+    work[i].done = now + seconds(i, request_id);
   }
   void start_all() {
     for (ClientId i = 0; i < n(); ++i) start(i);
@@ -63,7 +63,7 @@ struct Workers {
   }
   void compute(ClientId i) {
     std::vector<std::uint32_t> order;
-    const auto draw = draw_number(true, work[i].k, work[i].ticket);
+    const auto draw = draw_number(true, work[i].k, work[i].request_id);
     f.oracles[i]->loss_and_gradient(work[i].x,
                                     draw_batch(1, i, draw, 0, batch, f.oracles[i]->sample_count(), order), g);
   }
@@ -83,7 +83,8 @@ Vec<double> ringmaster_listing(Workers at, double gamma, std::uint32_t R, bool s
     while (stops) {
       ClientId oldest = at.n();
       for (ClientId j = 0; j < at.n(); ++j)
-        if (at.k - at.work[j].k >= R && (oldest == at.n() || at.work[j].ticket < at.work[oldest].ticket))
+        if (at.k - at.work[j].k >= R &&
+            (oldest == at.n() || at.work[j].request_id < at.work[oldest].request_id))
           oldest = j;
       if (oldest == at.n()) break;
       at.start(oldest);
@@ -189,10 +190,10 @@ TEST(Rennala, IsItsListing) {
         at.start(i);
         std::vector<std::pair<std::uint64_t, ClientId>> older;
         for (ClientId j = 0; j < 5; ++j)
-          if (at.work[j].k != at.k) older.emplace_back(at.work[j].ticket, j);
+          if (at.work[j].k != at.k) older.emplace_back(at.work[j].request_id, j);
         std::sort(older.begin(), older.end());
         if (stops)
-          for (const auto& [ticket, j] : older) at.start(j);
+          for (const auto& [request_id, j] : older) at.start(j);
       }
       SCOPED_TRACE(stops);
       expect_agree(
@@ -249,7 +250,7 @@ TEST(Ringleader, IsItsListing) {
         continue;
       }
       if (!second) waits_for.assign(5, true);
-      for (const auto& work : at.work) oldest = std::max(oldest, work.ticket == 0 ? 0 : at.k - work.k);
+      for (const auto& work : at.work) oldest = std::max(oldest, work.request_id == 0 ? 0 : at.k - work.k);
       most = std::max(most, static_cast<std::uint32_t>(table[i].size()));
       step_along_the_mean();
       waits_for[i] = false;
@@ -290,8 +291,8 @@ TEST(MindFlayer, IsItsListing) {
       "mindflayer", "identity",
       {{"trials", "1 2 3 1"}, {"allotted_seconds", "1.25 0.75 1 1.5"}, {"p", "0.75 0.25 0.5 1"}}, "0.2");
   spec.batch = 2;
-  const auto in_eighths = [](ClientId i, std::uint64_t ticket) {
-    return std::ceil(8 * drawn(i, ticket)) / 8;
+  const auto in_eighths = [](ClientId i, std::uint64_t request_id) {
+    return std::ceil(8 * drawn(i, request_id)) / 8;
   };
   for (const Seconds& seconds : {Seconds(drawn), Seconds(in_eighths)}) {
     Workers at{federation, 2, seconds};

@@ -85,7 +85,7 @@ TEST(PartialGradient, HasTheBitsOfWholeGradientsAndComputesTheDrawnCoordinatesAl
       }
 }
 
-TEST(PartialGradient, OfAsynchronousAlgorithmsWhoseClientsSendOneGradientIsThatOfTheTicket) {
+TEST(PartialGradient, OfAsynchronousAlgorithmsWhoseClientsSendOneGradientIsThatOfTheRequestId) {
   const Federation<double> federation(1, kPartialDim);
   for (const char* name :
        {"asgd", "delay_adaptive_asgd", "mindflayer", "rennala", "ringleader", "ringmaster"}) {

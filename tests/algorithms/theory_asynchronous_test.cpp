@@ -170,8 +170,8 @@ TEST(MindFlayerTheory, AverageGradientObeysTheBoundWhereHalfOfTheTrialsAreCut) {
     const std::uint32_t replies = kSteps * kWorkers * static_cast<std::uint32_t>(trials);
     double mean = 0, cuts = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-      const auto seconds = [seed](ClientId i, std::uint64_t ticket) {
-        return drawn(i, ticket + 1000000 * seed);
+      const auto seconds = [seed](ClientId i, std::uint64_t request_id) {
+        return drawn(i, request_id + 1000000 * seed);
       };
       const Gradients run = run_of(f, spec, replies, seconds, seed);
       ASSERT_EQ(run.G.size(), kSteps + 1);

@@ -68,7 +68,7 @@ RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::ui
 }
 
 // Fast ones, slow ones, and times that are drawn anew.
-double uneven(ClientId i, std::uint64_t ticket) { return i == 3 ? 6.5 : drawn(i, ticket) / (i + 1); }
+double uneven(ClientId i, std::uint64_t request_id) { return i == 3 ? 6.5 : drawn(i, request_id) / (i + 1); }
 
 TEST(RingleaderTheory, WithoutNoiseTheAverageGradientObeysTheBound) {
   const Federation<double> f(kRingClients, 15);
@@ -96,8 +96,8 @@ TEST(RingleaderTheory, WithNoiseTheAverageGradientObeysTheBound) {
   double mean = 0, steps = 0;
   std::uint32_t oldest = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const auto seconds = [seed](ClientId i, std::uint64_t ticket) {
-      return uneven(i, ticket + 1000000 * seed);
+    const auto seconds = [seed](ClientId i, std::uint64_t request_id) {
+      return uneven(i, request_id + 1000000 * seed);
     };
     const RingRun run = ring_run(f, spec, 3000, seconds, seed);
     mean += run.mean / kSeeds;

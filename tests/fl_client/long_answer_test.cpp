@@ -52,18 +52,18 @@ class LongAnswerTest : public ::testing::Test {
     x.assign(plan.d, 1);
     body.parts = {Payload<double>::dense(x)};
   }
-  void send(std::uint64_t ticket, Request kind = Request::kRound) {
+  void send(std::uint64_t request_id, Request kind = Request::kRound) {
     Envelope<double> envelope;
-    envelope.ticket = ticket;
+    envelope.request_id = request_id;
     envelope.request = kind;
     envelope.body = kind == Request::kGoodbye ? nullptr : &body;
     transport->send(0, envelope);
   }
   // Asks again and again, as at deadlines; the client must stay.
-  void ask_for(milliseconds time, std::uint64_t ticket) {
+  void ask_for(milliseconds time, std::uint64_t request_id) {
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
-      send(ticket);
+      send(request_id);
       const Event<double> event = transport->next(transport->now() + 0.3);
       ASSERT_EQ(event.kind, Kind::kTimeout) << (lines.empty() ? "" : lines.back());
     }
@@ -96,7 +96,7 @@ TEST_F(LongAnswerTest, StopAtOnceWhenTheServerAsksForSomethingElse) {
   send(2, Request::kEvaluate);
   const Event<double> event = transport->next(asked + 60);
   ASSERT_EQ(event.kind, Kind::kReply) << "the step would take hours";
-  EXPECT_EQ(event.up.ticket, 2u);
+  EXPECT_EQ(event.up.request_id, 2u);
   send(3, Request::kGoodbye);
   EXPECT_TRUE(hub->finish(std::chrono::seconds(60)));
   expect_the_client_ends();

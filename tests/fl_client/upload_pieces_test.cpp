@@ -22,7 +22,7 @@ class KeepingLink final : public Link {
     if (fails_after-- == 0) return Error{"the line is cut"};
     const auto head = read_piece(std::as_bytes(std::span(message.header)));
     EXPECT_TRUE(head);
-    EXPECT_EQ(head->ticket, 7u);
+    EXPECT_EQ(head->request_id, 7u);
     EXPECT_EQ(head->total, kAnswerBytes);
     const auto content = message.sections.at(0);
     std::copy(content.begin(), content.end(), bytes.begin() + static_cast<std::ptrdiff_t>(head->at));

@@ -14,9 +14,9 @@ class GuardsTest : public TcpTransportTest {
   std::uint32_t misbehave_as_b(double value, int times) {
     std::uint32_t retry_ms = 0;
     for (int k = 0; k < times; ++k) {
-      transport->send(1, request(++ticket));
+      transport->send(1, request(++request_id));
       if (!receive(clients[1])) ADD_FAILURE() << "client b was not asked";
-      clients[1].send(reply(1, ticket, value));
+      clients[1].send(reply(1, request_id, value));
       const auto refusal = clients[1].read_refusal();
       EXPECT_TRUE(refusal);
       retry_ms = refusal ? refusal->retry_after_ms() : 0;
@@ -33,7 +33,7 @@ class GuardsTest : public TcpTransportTest {
     client.send(FakeClient::hello_frame("b"));
     return client.read_refusal();
   }
-  std::uint64_t ticket = 0;
+  std::uint64_t request_id = 0;
 };
 
 TEST_F(GuardsTest, AClientThatSendsNanAgainAndAgainIsKeptOutForAWhileAndIsToldSo) {
@@ -49,11 +49,11 @@ TEST_F(GuardsTest, AClientThatSendsNanAgainAndAgainIsKeptOutForAWhileAndIsToldSo
   EXPECT_GT(refusal->retry_after_ms(), 0u);
   EXPECT_LE(refusal->retry_after_ms(), 300u);
   EXPECT_NE(refusal->message().find("misbehaved again and again"), std::string::npos);
-  expect_served(0, ++ticket);
+  expect_served(0, ++request_id);
   turn_for(milliseconds(350));
   clients[1] = come_back("b");
   ASSERT_EQ(next().kind, Kind::kJoined);
-  expect_served(1, ++ticket);
+  expect_served(1, ++request_id);
   EXPECT_EQ(misbehave_as_b(INFINITY, 1), 600u) << "twice as long as before";
 }
 
@@ -62,9 +62,9 @@ TEST_F(GuardsTest, AnswersThatNoClientSendsEndTheConnectionInTheEnd) {
   open();
   begin();
   for (int k = 0; k < 3; ++k) {
-    transport->send(1, request(++ticket));
+    transport->send(1, request(++request_id));
     ASSERT_TRUE(receive(clients[1]));
-    clients[1].send(reply(1, ticket, 5));
+    clients[1].send(reply(1, request_id, 5));
     const Event<double> event = next();
     ASSERT_EQ(event.kind, Kind::kReply);
     transport->ignore(event);
@@ -73,7 +73,7 @@ TEST_F(GuardsTest, AnswersThatNoClientSendsEndTheConnectionInTheEnd) {
   const auto refusal = clients[1].read_refusal();
   ASSERT_TRUE(refusal);
   EXPECT_EQ(refusal->retry_after_ms(), 300u);
-  expect_served(0, ++ticket);
+  expect_served(0, ++request_id);
 }
 
 TEST_F(GuardsTest, WhoNeverProvedANameLocksNobodyOut) {
@@ -90,12 +90,12 @@ TEST_F(GuardsTest, WhoNeverProvedANameLocksNobodyOut) {
     scanner.send("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n");
     EXPECT_TRUE(scanner.is_hung_up_on());
   }
-  expect_served(1, ++ticket);
+  expect_served(1, ++request_id);
   clients[0].hang_up();
   ASSERT_EQ(next().kind, Kind::kLeft);
   clients[0] = come_back("a");
   ASSERT_EQ(next().kind, Kind::kJoined);
-  expect_served(0, ++ticket);
+  expect_served(0, ++request_id);
 }
 
 TEST_F(GuardsTest, AnAddressFromWhichOnlyGarbageComesIsTurnedAwayAtTheDoor) {
@@ -113,7 +113,7 @@ TEST_F(GuardsTest, AnAddressFromWhichOnlyGarbageComesIsTurnedAwayAtTheDoor) {
   EXPECT_LE(refusal->retry_after_ms(), 300u);
   turn_for(milliseconds(350));
   begin();
-  expect_served(0, ++ticket);
+  expect_served(0, ++request_id);
 }
 
 TEST_F(GuardsTest, ASlowLorisIsOneOffenceForEachConnection) {
@@ -152,8 +152,8 @@ TEST_F(GuardsTest, ConnectionsOfOneAddressHaveALimitAndStrangersMakeRoomForClien
   ASSERT_EQ(next().kind, Kind::kLeft);
   clients[1] = come_back("b");
   ASSERT_EQ(next().kind, Kind::kJoined);
-  expect_served(0, ++ticket);
-  expect_served(1, ++ticket);
+  expect_served(0, ++request_id);
+  expect_served(1, ++request_id);
 }
 
 constexpr std::uint32_t kLargeDim = 100'000;  // a reply of 800 KB

@@ -53,19 +53,19 @@ class RelayHoldingTest : public ::testing::Test {
     std::copy(payload.begin(), payload.end(), places[0].begin());
     return parcel;
   }
-  void ask(std::uint64_t ticket = 3) {
+  void ask(std::uint64_t request_id = 3) {
     wire::Round round;
     round.set_request(wire::REQUEST_ROUND);
-    round.set_ticket(ticket);
+    round.set_request_id(request_id);
     round.mutable_body()->set_round(9);
     for (const std::uint32_t client : {2, 5, 7}) sums.asked(client + 10, round, now);
-    sums.asked_all(ticket);
+    sums.asked_all(request_id);
   }
-  std::string reply(ClientId client, double value, std::uint64_t ticket = 3, Answer answer = Answer::kReply,
-                    std::uint64_t tested = 0) {
+  std::string reply(ClientId client, double value, std::uint64_t request_id = 3,
+                    Answer answer = Answer::kReply, std::uint64_t tested = 0) {
     const Vec<double> values(kHeldDim, value);
     Uplink<double> up;
-    up.ticket = ticket;
+    up.request_id = request_id;
     up.round = 9;
     up.client = client;
     up.answer = answer;
@@ -86,7 +86,7 @@ class RelayHoldingTest : public ::testing::Test {
   bool take(ClientId client, double value) { return take(reply(client, value), client + 10); }
   bool hear(ClientId client, wire::Receipt receipt) {
     wire::Received received;
-    received.set_ticket(3);
+    received.set_request_id(3);
     received.set_receipt(receipt);
     return sums.watch(client + 10, parcel(control_frame(FrameType::kReceived, received)));
   }
@@ -130,7 +130,7 @@ TEST_F(RelayHoldingTest, SendsOneSumWhenAllHaveAnsweredInWhateverOrder) {
 TEST_F(RelayHoldingTest, SendsNothingBeforeItKnowsThatAllWereAsked) {
   wire::Round round;
   round.set_request(wire::REQUEST_ROUND);
-  round.set_ticket(4);
+  round.set_request_id(4);
   round.mutable_body()->set_round(9);
   sums.asked(12, round, now);
   EXPECT_TRUE(take(reply(2, 1, 4), 12));

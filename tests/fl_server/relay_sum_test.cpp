@@ -32,7 +32,7 @@ class SumCodecTest : public ::testing::Test {
   }
   Uplink<double> dense_uplink(ClientId client) {
     Uplink<double> up;
-    up.ticket = 9;
+    up.request_id = 9;
     up.round = 4;
     up.client = client;
     up.loss = 0.5;
@@ -62,7 +62,7 @@ TEST_F(SumCodecTest, ComesThroughWithAllWhomItCovers) {
   const auto up = slot.finish(1);
   ASSERT_TRUE(up) << up.error().message;
   EXPECT_EQ(Covers(slot.covers().begin(), slot.covers().end()), (Covers{1, 4, 7}));
-  EXPECT_EQ(up->ticket, 9u);
+  EXPECT_EQ(up->request_id, 9u);
   EXPECT_EQ(up->round, 4u);
   EXPECT_EQ(up->grad_calls, 30u);
   EXPECT_EQ(Vec<double>(up->parts[0].values.begin(), up->parts[0].values.end()), values);
@@ -185,10 +185,10 @@ class SumTrunkTest : public TrunkTest {
  protected:
   SumTrunkTest() { adds = takes_sums = true; }
 
-  std::string sum_frame(const Covers& covers, std::uint64_t ticket, double value) {
+  std::string sum_frame(const Covers& covers, std::uint64_t request_id, double value) {
     const Vec<double> values(context.dim, value);
     Uplink<double> up;
-    up.ticket = ticket;
+    up.request_id = request_id;
     up.client = covers.empty() ? 0 : covers.front();
     up.grad_calls = 20;
     up.parts = {Payload<double>::dense(values)};
@@ -196,14 +196,14 @@ class SumTrunkTest : public TrunkTest {
     return bytes_of(codec.encode(up, covers));
   }
   // Both clients of the relay are asked, and the relay has read it.
-  void ask(FakeClient& relay, std::uint64_t ticket) {
-    for (const std::uint32_t client : {0, 1}) transport->send(client, request(ticket));
+  void ask(FakeClient& relay, std::uint64_t request_id) {
+    for (const std::uint32_t client : {0, 1}) transport->send(client, request(request_id));
     transport->next(transport->now() + 0.01);
     ASSERT_TRUE(relay.read_message() && relay.read_message());
     const auto told = relay.read_message();
     wire::Relay message;
     ASSERT_TRUE(told && told->prefix.type == FrameType::kRelay && message.ParseFromString(told->header));
-    EXPECT_EQ(message.asked(), ticket);
+    EXPECT_EQ(message.asked(), request_id);
   }
 };
 
@@ -236,7 +236,7 @@ TEST_F(SumTrunkTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
   for (const std::uint32_t client : {0, 1}) transport->send(client, request(7));
   relay.send(sum_frame({0, 1}, 1, 3));
   relay.send(sum_frame({0, 1}, 7, 5));
-  EXPECT_EQ(next().up.ticket, 7u);
+  EXPECT_EQ(next().up.request_id, 7u);
   std::vector<wire::Receipt> receipts;
   while (receipts.size() < 4) {
     const auto frame = relay.read_message();
@@ -244,7 +244,7 @@ TEST_F(SumTrunkTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
     wire::Received received;
     if (frame->prefix.type != FrameType::kReceived) continue;
     ASSERT_TRUE(received.ParseFromString(frame->header));
-    EXPECT_EQ(received.ticket(), 1u);
+    EXPECT_EQ(received.request_id(), 1u);
     receipts.push_back(received.receipt());
   }
   EXPECT_EQ(receipts, (std::vector<wire::Receipt>{wire::RECEIPT_REFUSED, wire::RECEIPT_REFUSED,
@@ -296,7 +296,7 @@ TEST_F(SumTrunkTest, ASumThatIsRepeatedIsHandedUpOnceAndCostsOthersNothing) {
   EXPECT_EQ(transport->next(transport->now() + 0.05).kind, Kind::kTimeout);
   for (const std::uint32_t client : {0, 1}) transport->send(client, request(2));
   relay.send(sum_frame({0, 1}, 2, 3));
-  EXPECT_EQ(next().up.ticket, 2u);
+  EXPECT_EQ(next().up.request_id, 2u);
 }
 
 TEST_F(SumTrunkTest, ASumThatComesWhenTheRunIsOverDoesNotEndTheConnection) {

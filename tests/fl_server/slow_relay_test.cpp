@@ -30,20 +30,20 @@ double held_mb() {
 TEST_F(SlowRelayTest, IsSentTheNewestRequestsAloneAndTheirBodyOnce) {
   open(patient(), kLarge);
   FakeClient relay = begin_behind_relay();
-  for (std::uint64_t ticket = 1; ticket <= 4; ++ticket) {
-    for (const std::uint32_t client : {0, 1}) transport->send(client, request(ticket));
+  for (std::uint64_t request_id = 1; request_id <= 4; ++request_id) {
+    for (const std::uint32_t client : {0, 1}) transport->send(client, request(request_id));
     EXPECT_EQ(next(0.01).kind, Kind::kTimeout);
   }
   const auto begun = relay.read_message();
   ASSERT_TRUE(begun);
-  EXPECT_EQ(round_in(*begun).ticket(), 1u);
+  EXPECT_EQ(round_in(*begun).request_id(), 1u);
   EXPECT_EQ(begun->payload.size(), 8u * kLarge);
   const auto whole = relay.read_message(), same = relay.read_message();
   ASSERT_TRUE(whole && same);
   EXPECT_EQ(whole->prefix.channel, 2u) << "its turn came first";
   EXPECT_EQ(same->prefix.channel, 1u);
-  EXPECT_EQ(round_in(*whole).ticket(), 4u);
-  EXPECT_EQ(round_in(*same).ticket(), 4u);
+  EXPECT_EQ(round_in(*whole).request_id(), 4u);
+  EXPECT_EQ(round_in(*same).request_id(), 4u);
   ASSERT_EQ(whole->payload.size(), 8u * kLarge);
   double first = 0;
   std::memcpy(&first, whole->payload.data(), sizeof first);
@@ -58,10 +58,10 @@ TEST_F(SlowRelayTest, DoesNotGrowTheServer) {
   open(times, 4 * kBig);
   FakeClient relay = begin_behind_relay();
   double before = 0;
-  for (std::uint64_t ticket = 1; ticket <= 200; ++ticket) {
-    for (const std::uint32_t client : {0, 1}) transport->send(client, request(ticket));
+  for (std::uint64_t request_id = 1; request_id <= 200; ++request_id) {
+    for (const std::uint32_t client : {0, 1}) transport->send(client, request(request_id));
     EXPECT_EQ(next(0).kind, Kind::kTimeout);
-    if (ticket == 20) before = held_mb();
+    if (request_id == 20) before = held_mb();
   }
   EXPECT_LT(held_mb(), before + 60) << "1.4 GB were asked for";
 }

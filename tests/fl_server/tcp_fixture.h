@@ -87,20 +87,20 @@ class TcpTransportTest : public ::testing::Test {
     return client;
   }
 
-  Envelope<double> request(std::uint64_t ticket) {
-    down.round = static_cast<std::uint32_t>(ticket);
+  Envelope<double> request(std::uint64_t request_id) {
+    down.round = static_cast<std::uint32_t>(request_id);
     x.resize(context.dim);
-    std::iota(x.begin(), x.end(), static_cast<double>(ticket));
+    std::iota(x.begin(), x.end(), static_cast<double>(request_id));
     down.parts = {Payload<double>::dense(x)};
     Envelope<double> envelope;
-    envelope.ticket = ticket;
+    envelope.request_id = request_id;
     envelope.body = &down;
     return envelope;
   }
-  std::string reply(std::uint32_t client, std::uint64_t ticket, double value) {
+  std::string reply(std::uint32_t client, std::uint64_t request_id, double value) {
     const Vec<double> values(context.dim, value);
     Uplink<double> uplink;
-    uplink.ticket = ticket;
+    uplink.request_id = request_id;
     uplink.client = client;
     uplink.parts = {Payload<double>::dense(values)};
     Codec<double> codec(context);
@@ -108,7 +108,7 @@ class TcpTransportTest : public ::testing::Test {
   }
   // What a client was sent.
   struct Received {
-    std::uint64_t ticket = 0;
+    std::uint64_t request_id = 0;
     Vec<double> x;
     std::uint64_t have_bytes = 0;
   };
@@ -129,19 +129,19 @@ class TcpTransportTest : public ::testing::Test {
       return std::nullopt;
     }
     const View<double> values = envelope->body->parts[0].values;
-    return Received{envelope->ticket, {values.begin(), values.end()}, slot.have_bytes()};
+    return Received{envelope->request_id, {values.begin(), values.end()}, slot.have_bytes()};
   }
   Event<double> next(double seconds = 5) { return transport->next(transport->now() + seconds); }
   // The other client is served as ever.
-  void expect_served(std::uint32_t client, std::uint64_t ticket) {
-    transport->send(client, request(ticket));
+  void expect_served(std::uint32_t client, std::uint64_t request_id) {
+    transport->send(client, request(request_id));
     ASSERT_TRUE(receive(clients[client]));
-    clients[client].send(reply(client, ticket, 7));
+    clients[client].send(reply(client, request_id, 7));
     Event<double> event = next();
     while (event.kind == Kind::kLeft) event = next();
     ASSERT_EQ(event.kind, Kind::kReply);
     EXPECT_EQ(event.up.client, client);
-    EXPECT_EQ(event.up.ticket, ticket);
+    EXPECT_EQ(event.up.request_id, request_id);
   }
   bool logged(const std::string& text) const {
     return std::any_of(lines.begin(), lines.end(),

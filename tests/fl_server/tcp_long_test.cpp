@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kGiantDim = 600'000'000;  // doubles: 4.8 GB
 constexpr std::size_t kSectionBytes = 4'000'000;
 
-// A dense reply to ticket 1 that repeats one section.
+// A dense reply to request id 1 that repeats one section.
 Encoded giant_reply(const std::vector<double>& section) {
   Encoded message;
   message.header = dense_reply_header(kGiantDim).SerializeAsString();
@@ -45,7 +45,7 @@ TEST_F(TcpTransportTest, AReplyOfMoreThan4GiBGoesOnWhereItsConnectionBrokeAndArr
   Downlink<double> body;
   body.parts = {Payload<double>::nothing(kGiantDim)};
   Envelope<double> envelope;
-  envelope.ticket = 1;
+  envelope.request_id = 1;
   envelope.body = &body;
   transport->send(0, envelope);
   std::vector<double> section(kSectionBytes / sizeof(double));

@@ -16,33 +16,33 @@ class TcpPiecesTest : public TcpTransportTest {
     begin();
     ask(1);
   }
-  void ask(std::uint64_t ticket) {
-    transport->send(0, request(ticket));
+  void ask(std::uint64_t request_id) {
+    transport->send(0, request(request_id));
     ASSERT_TRUE(receive(clients[0]));
   }
   // All values of the reply are `value`.
-  static std::string piece(std::uint64_t at, std::uint64_t bytes, std::uint64_t ticket = 1, double value = 5,
-                           std::uint64_t total = kPiecedBytes) {
+  static std::string piece(std::uint64_t at, std::uint64_t bytes, std::uint64_t request_id = 1,
+                           double value = 5, std::uint64_t total = kPiecedBytes) {
     const Vec<double> values(kPiecedDim, value);
     const auto content = std::as_bytes(std::span(values)).subspan(at % 8, bytes);
-    return bytes_of(encode_piece({ticket, at, total}, content, crc32c(content)));
+    return bytes_of(encode_piece({request_id, at, total}, content, crc32c(content)));
   }
-  std::string rest(const std::vector<PieceRange>& came, std::uint64_t ticket = 1, double value = 5) {
+  std::string rest(const std::vector<PieceRange>& came, std::uint64_t request_id = 1, double value = 5) {
     const Vec<double> values(kPiecedDim, value);
     Uplink<double> uplink;
-    uplink.ticket = ticket;
+    uplink.request_id = request_id;
     uplink.parts = {Payload<double>::dense(values)};
     Codec<double> codec(context);
     return bytes_of(reply_without(codec.encode(uplink), came));
   }
-  void expect_reply(std::uint64_t ticket = 1, double value = 5) {
+  void expect_reply(std::uint64_t request_id = 1, double value = 5) {
     const Event<double> event = next();
     ASSERT_EQ(event.kind, Kind::kReply);
-    EXPECT_EQ(event.up.ticket, ticket);
-    EXPECT_EQ(event.bytes, reply(0, ticket, value).size()) << "counted as if it had come at once";
+    EXPECT_EQ(event.up.request_id, request_id);
+    EXPECT_EQ(event.bytes, reply(0, request_id, value).size()) << "counted as if it had come at once";
     std::string frame;
     for (const auto part : event.frame) frame.append(reinterpret_cast<const char*>(part.data()), part.size());
-    EXPECT_TRUE(frame == reply(0, ticket, value)) << "kept as if it had come at once";
+    EXPECT_TRUE(frame == reply(0, request_id, value)) << "kept as if it had come at once";
     ASSERT_EQ(event.up.parts.size(), 1u);
     for (const double v : event.up.parts[0].values) ASSERT_EQ(v, value);
   }
@@ -90,7 +90,7 @@ TEST_F(TcpPiecesTest, OfAReplyThatIsLateAreALateReply) {
   clients[0].send(piece(160'000, 100'000) + rest({{0, 260'000}}));
   const Event<double> late = next();
   ASSERT_EQ(late.kind, Kind::kReply);
-  EXPECT_EQ(late.up.ticket, 1u);
+  EXPECT_EQ(late.up.request_id, 1u);
   EXPECT_EQ(late.bytes, reply(0, 1, 5).size());
   clients[0].send(piece(80'000, 160'000, 2) + rest({{80'000, 160'000}}, 2));
   expect_reply(2);

@@ -17,7 +17,7 @@ TEST_F(TcpTransportTest, DeliversARequestAndItsReplyAndCountsTheirBytes) {
   EXPECT_EQ(sent, codec.encode(request(5), codec.encode_body(down).get(), nullptr).bytes);
   const auto received = receive(clients[1]);
   ASSERT_TRUE(received);
-  EXPECT_EQ(received->ticket, 5u);
+  EXPECT_EQ(received->request_id, 5u);
   EXPECT_EQ(received->x, x);
   const std::string answer = reply(1, 5, 2.5);
   clients[1].send(answer);
@@ -58,7 +58,7 @@ TEST_F(TcpTransportTest, ARepeatedOrLateReplyLeavesTheOneThatIsLookedAtAlone) {
   clients[0].send(reply(0, 2, 21));
   EXPECT_EQ(next().up.parts.size(), 0u) << "a late one is not looked at";
   const Event<double> second = next();
-  EXPECT_EQ(second.up.ticket, 2u);
+  EXPECT_EQ(second.up.request_id, 2u);
   ASSERT_EQ(second.up.parts.size(), 1u);
   EXPECT_EQ(second.up.parts[0].values[0], 21);
 }
@@ -92,13 +92,13 @@ TEST_F(TcpTransportTest, ANewerRequestTakesThePlaceOfOneThatWaits) {
   constexpr std::uint32_t kLarge = 2 << 20;
   open(patient(), kLarge);
   begin();
-  for (std::uint64_t ticket = 1; ticket <= 4; ++ticket) {
-    transport->send(0, request(ticket));
+  for (std::uint64_t request_id = 1; request_id <= 4; ++request_id) {
+    transport->send(0, request(request_id));
     EXPECT_EQ(next(0.01).kind, Kind::kTimeout);
     transport->settle();
   }
-  EXPECT_EQ(receive(clients[0]).value_or(Received{}).ticket, 1u) << "it was begun";
-  EXPECT_EQ(receive(clients[0]).value_or(Received{}).ticket, 4u);
+  EXPECT_EQ(receive(clients[0]).value_or(Received{}).request_id, 1u) << "it was begun";
+  EXPECT_EQ(receive(clients[0]).value_or(Received{}).request_id, 4u);
 }
 
 TEST_F(TcpTransportTest, SaysGoodbyeUntilAllHaveHeardIt) {
@@ -106,7 +106,7 @@ TEST_F(TcpTransportTest, SaysGoodbyeUntilAllHaveHeardIt) {
   begin();
   Envelope<double> goodbye;
   goodbye.request = Request::kGoodbye;
-  goodbye.ticket = 9;
+  goodbye.request_id = 9;
   for (std::uint32_t c : {0, 1}) EXPECT_GT(transport->send(c, goodbye), 0u);
   const auto hears = [](FakeClient& client) {
     const auto frame = client.read_message();
@@ -114,7 +114,7 @@ TEST_F(TcpTransportTest, SaysGoodbyeUntilAllHaveHeardIt) {
     EXPECT_EQ(frame->prefix.type, FrameType::kRound);
     client.send(heartbeat_frame());  // says nothing of the goodbye
     wire::Received heard;
-    heard.set_ticket(9);
+    heard.set_request_id(9);
     heard.set_receipt(wire::RECEIPT_ACCEPTED);
     client.send(control_frame(FrameType::kReceived, heard));
     client.hang_up();
@@ -146,7 +146,7 @@ TEST_F(TcpTransportTest, AClientThatComesBackGetsItsNumberAndTheLoopIsTold) {
   EXPECT_EQ(event.kind, Kind::kJoined);
   EXPECT_EQ(event.up.client, 0u);
   transport->send(0, request(4));
-  EXPECT_EQ(receive(clients[0]).value_or(Received{}).ticket, 4u);
+  EXPECT_EQ(receive(clients[0]).value_or(Received{}).request_id, 4u);
   clients[0].send(reply(0, 4, 1));
   EXPECT_EQ(next().kind, Kind::kReply);
 }

@@ -17,8 +17,8 @@ class TcpUploadTest : public TcpTransportTest {
     ASSERT_TRUE(receive(clients[0]));
   }
   // Client 0 sends so much of its reply and disconnects; it reconnects and is asked again.
-  void break_after(std::size_t bytes, std::uint64_t ticket = 1, double value = 5) {
-    clients[0].send(reply(0, ticket, value).substr(0, bytes));
+  void break_after(std::size_t bytes, std::uint64_t request_id = 1, double value = 5) {
+    clients[0].send(reply(0, request_id, value).substr(0, bytes));
     turn_for(milliseconds(20));
     clients[0].hang_up();
     expect(Kind::kLeft);
@@ -27,16 +27,16 @@ class TcpUploadTest : public TcpTransportTest {
   }
   void expect(Kind kind) { ASSERT_EQ(next().kind, kind); }
   // Asks client 0 again; returns how many bytes the server says that it has already.
-  std::uint64_t ask_again(std::uint64_t ticket = 1) {
-    transport->send(0, request(ticket));
+  std::uint64_t ask_again(std::uint64_t request_id = 1) {
+    transport->send(0, request(request_id));
     const auto got = receive(clients[0]);
     EXPECT_TRUE(got);
     return got ? got->have_bytes : 0;
   }
-  std::string tail(std::uint64_t from, double value = 5, std::uint64_t ticket = 1) {
+  std::string tail(std::uint64_t from, double value = 5, std::uint64_t request_id = 1) {
     const Vec<double> values(kLongDim, value);
     Uplink<double> uplink;
-    uplink.ticket = ticket;
+    uplink.request_id = request_id;
     uplink.parts = {Payload<double>::dense(values)};
     Codec<double> codec(context);
     return bytes_of(reply_tail(codec.encode(uplink), from));
@@ -145,7 +145,7 @@ TEST_F(TcpUploadTest, TellsWithTheNextMessageWhatBecameOfAReply) {
     ASSERT_EQ(frame->prefix.type, FrameType::kReceived);
     wire::Received received;
     ASSERT_TRUE(parse_control(std::as_bytes(std::span(frame->header)), received));
-    EXPECT_EQ(received.ticket(), 1u);
+    EXPECT_EQ(received.request_id(), 1u);
     EXPECT_EQ(received.receipt(), want);
   }
   EXPECT_TRUE(receive(clients[0]));
@@ -162,7 +162,7 @@ TEST_F(TcpUploadTest, TellsWithinASecondWhenThereIsNoNextMessage) {
 
 Encoded encoded_reply(Codec<double>& codec, const Vec<double>& values) {
   Uplink<double> uplink;
-  uplink.ticket = 7;
+  uplink.request_id = 7;
   uplink.parts = {Payload<double>::dense(values)};
   return codec.encode(uplink);
 }
@@ -173,10 +173,10 @@ std::string payload_of(const Encoded& message) {
 }
 
 // A packed reply, larger than the buffers that are kept from message to message.
-std::string packed_reply(const CodecContext& context, std::uint64_t ticket) {
+std::string packed_reply(const CodecContext& context, std::uint64_t request_id) {
   const Vec<double> values(context.dim, 0.5);
   Uplink<double> uplink;
-  uplink.ticket = ticket;
+  uplink.request_id = request_id;
   Payload<double> packed = Payload<double>::dense(values);
   packed.packing = Packing::kNatural;
   uplink.parts = {packed};
@@ -198,12 +198,12 @@ TEST_F(TcpTransportTest, AnOldReplyThatIsArrivingIsReadToItsEndWhenANewerRequest
   clients[0].send(old.substr(old.size() / 2));
   const Event<double> late = next();
   ASSERT_EQ(late.kind, Kind::kReply);
-  EXPECT_EQ(late.up.ticket, 1u);
+  EXPECT_EQ(late.up.request_id, 1u);
   EXPECT_TRUE(late.frame.empty());
   clients[0].send(newer);
   const Event<double> event = next();
   ASSERT_EQ(event.kind, Kind::kReply);
-  EXPECT_EQ(event.up.ticket, 2u);
+  EXPECT_EQ(event.up.request_id, 2u);
   std::string frame;
   for (const auto piece : event.frame)
     frame.append(reinterpret_cast<const char*>(piece.data()), piece.size());

@@ -9,8 +9,8 @@ namespace {
 TEST_F(TrunkTest, CarriesABodyOnceForAllClientsOfTheSite) {
   open();
   FakeClient relay = begin_behind_relay();
-  for (const std::uint64_t ticket : {1, 2}) {
-    const Envelope<double> envelope = request(ticket);
+  for (const std::uint64_t request_id : {1, 2}) {
+    const Envelope<double> envelope = request(request_id);
     const std::uint64_t bytes = transport->send(0, envelope);
     EXPECT_EQ(transport->send(1, envelope), bytes) << "counted as the client gets it";
     const auto first = relay.read_message(), second = relay.read_message();
@@ -21,7 +21,8 @@ TEST_F(TrunkTest, CarriesABodyOnceForAllClientsOfTheSite) {
     EXPECT_FALSE(round_in(*second).has_body());
     EXPECT_EQ(second->prefix.payload_len, 0u);
     EXPECT_EQ(second->prefix.channel, 2u);
-    for (const std::uint32_t client : {0, 1}) relay.send(on_channel(reply(client, ticket, 3), client + 1));
+    for (const std::uint32_t client : {0, 1})
+      relay.send(on_channel(reply(client, request_id, 3), client + 1));
   }
   for (int k = 0; k < 2; ++k) EXPECT_EQ(next().kind, Kind::kReply);
 }

@@ -106,7 +106,7 @@ TEST_F(WriteQueueTest, TheBodyComesWithTheNextMessageWhenTheOneThatHadItIsSupers
   EXPECT_EQ(write(), ":old][8@2:fresh][8@3 same][8@1 same]") << "a channel keeps its turn";
 }
 
-TEST_F(WriteQueueTest, RequestsOfAnOlderTicketAreVoidAlsoOfChannelsThatAreNotAskedAgain) {
+TEST_F(WriteQueueTest, RequestsOfAnOlderRequestIdAreVoidAlsoOfChannelsThatAreNotAskedAgain) {
   for (const std::uint32_t channel : {1, 2, 3, 4}) queue.push(request(7, channel, body("x]")));
   const std::uint64_t before = queue.bytes();
   queue.push(request(8, 3, body("y]")));
@@ -117,9 +117,9 @@ TEST_F(WriteQueueTest, RequestsOfAnOlderTicketAreVoidAlsoOfChannelsThatAreNotAsk
 }
 
 TEST_F(WriteQueueTest, ARequestToOneClientAloneReplacesOnlyWhatTheSameClientWasAsked) {
-  std::uint64_t ticket = 7;
+  std::uint64_t request_id = 7;
   for (const std::uint32_t channel : {1, 2, 3, 2}) {
-    Outgoing message = request(ticket++, channel, body("body]"));
+    Outgoing message = request(request_id++, channel, body("body]"));
     message.alone = true;
     queue.push(message);
   }

@@ -32,7 +32,7 @@ void check_join(const wire::Join& join) {
 
 }  // namespace
 
-// Pieces, one after the other: ticket u8, place u16, bytes u16, length of the whole u16, what it is
+// Pieces, one after the other: request id u8, place u16, bytes u16, length of the whole u16, what it is
 // checksummed as u8.
 bool run_pieces(Input input) {
   Cursor cursor(input);
@@ -42,7 +42,7 @@ bool run_pieces(Input input) {
   const std::vector<std::byte> source(1 << 16, std::byte{5});
   while (!cursor.at_end()) {
     PieceHead head;
-    head.ticket = cursor.u8();
+    head.request_id = cursor.u8();
     head.at = cursor.u16();
     const std::uint64_t bytes = cursor.u16();
     head.total = cursor.u16();
@@ -53,11 +53,11 @@ bool run_pieces(Input input) {
     if (!prefix) continue;
     const auto read = read_piece(std::as_bytes(std::span(message.header)));
     check(read && read->at == head.at && read->total == head.total, "another piece was read");
-    const std::uint64_t before = assembly.ticket();
+    const std::uint64_t before = assembly.request_id();
     const auto places = assembly.prepare(*read, *prefix, kMost);
     if (!places) continue;
     check(head.at + bytes <= head.total && head.total <= kMost, "a piece outside of its payload");
-    if (assembly.ticket() != before) came.clear();
+    if (assembly.request_id() != before) came.clear();
     std::memcpy(places->front().data(), content.data(), content.size());
     if (!assembly.finish()) continue;
     check(!damaged, "a damaged piece counts");
@@ -90,8 +90,8 @@ bool run_pieces(Input input) {
 }
 std::vector<Bytes> pieces_seeds() {
   Bytes seed;
-  const auto piece = [&](unsigned ticket, std::size_t at, std::size_t bytes) {
-    put_u8(seed, ticket);
+  const auto piece = [&](unsigned request_id, std::size_t at, std::size_t bytes) {
+    put_u8(seed, request_id);
     put_u16(seed, at);
     put_u16(seed, bytes);
     put_u16(seed, 40'000);
@@ -181,7 +181,7 @@ std::vector<Bytes> handshake_seeds() {
   challenge.set_realm("realm");
   add(0, challenge);
   wire::Piece piece;
-  piece.set_ticket(7);
+  piece.set_request_id(7);
   piece.set_at_byte(0);
   piece.set_total(9000);
   add(6, piece);

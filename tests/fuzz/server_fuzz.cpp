@@ -51,9 +51,9 @@ std::string join_header() {
   join.set_test_count(0);
   return join.SerializeAsString();
 }
-Encoded reply_of(ClientId client, std::uint64_t ticket, Codec<double>& codec, const Vec<double>& values) {
+Encoded reply_of(ClientId client, std::uint64_t request_id, Codec<double>& codec, const Vec<double>& values) {
   Uplink<double> reply;
-  reply.ticket = ticket;
+  reply.request_id = request_id;
   reply.round = 1;
   reply.client = client;
   reply.parts = {Payload<double>::dense(values)};
@@ -167,8 +167,8 @@ std::vector<Bytes> server_seeds() {
       context.clients = kHonest;
       Codec<double> codec(context);
       const Vec<double> values(8, 9.0);
-      for (const std::uint64_t ticket : {5, 6, 7}) {
-        const Encoded reply = reply_of(0, ticket, codec, values);
+      for (const std::uint64_t request_id : {5, 6, 7}) {
+        const Encoded reply = reply_of(0, request_id, codec, values);
         const Bytes payload(reply.sections[0].begin(), reply.sections[0].end());
         put_frame(script, FrameType::kReply, reply.header, payload);
       }

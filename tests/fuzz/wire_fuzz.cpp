@@ -140,7 +140,8 @@ bool run_reply_of(std::uint8_t choice, Cursor input) {
       [&](const Prefix& prefix, Input header) { return other.prepare(prefix, header); },
       [&] { return other.finish(client); });
   check(twice.has_value(), "what was read cannot be sent on");
-  check(twice->ticket == got->ticket && twice->parts.size() == got->parts.size(), "another reply came back");
+  check(twice->request_id == got->request_id && twice->parts.size() == got->parts.size(),
+        "another reply came back");
   for (std::size_t k = 0; k < got->parts.size(); ++k)
     check(same_payload(twice->parts[k], got->parts[k]), "another payload came back");
   return true;
@@ -224,7 +225,7 @@ std::vector<Bytes> reply_seeds() {
   for_each_payload([&](std::size_t number, const Payload<double>& payload) {
     Codec<double> codec(context_of(static_cast<std::uint8_t>(number)));
     Uplink<double> reply;
-    reply.ticket = 9;
+    reply.request_id = 9;
     reply.round = 4;
     reply.client = 1;
     reply.loss = 0.5;
@@ -240,7 +241,7 @@ std::vector<Bytes> reply_seeds() {
   });
   Codec<double> codec(zstd_context());
   Uplink<double> reply;
-  reply.ticket = 9;
+  reply.request_id = 9;
   reply.client = 1;
   reply.parts = {Payload<double>::dense(equal_numbers())};
   Bytes input = message_input(2 * kLongChoice + 1, codec.encode(reply));

@@ -19,11 +19,11 @@ class SiteTransport final : public Transport<Real> {
       : inner_(inner), sites_(sites), sums_(sites), added_(sites) {}
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
-    if (envelope.ticket > ticket_) {
+    if (envelope.request_id > request_id_) {
       for (auto& site : waits_) site.clear();
       waits_.resize(sites_);
       asked_.assign(sites_, {});
-      ticket_ = envelope.ticket;
+      request_id_ = envelope.request_id;
       adds_ = envelope.request == Request::kRound;
     }
     asked_[client % sites_].insert(client);  // again where it lost its state
@@ -66,7 +66,7 @@ class SiteTransport final : public Transport<Real> {
   std::vector<std::set<ClientId>> asked_;
   std::vector<ReplySum<Real>> sums_;
   std::vector<Uplink<Real>> added_;  // by site: events view them
-  std::uint64_t ticket_ = 0;
+  std::uint64_t request_id_ = 0;
   bool adds_ = false;
 };
 

@@ -21,10 +21,10 @@ class Watched final : public Transport<double> {
   std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
     if (envelope.request == Request::kRound) {
       const View<double> x = envelope.body->parts[0].values;
-      const auto [at, is_new] = sent_.try_emplace(envelope.ticket, x.begin(), x.end());
+      const auto [at, is_new] = sent_.try_emplace(envelope.request_id, x.begin(), x.end());
       EXPECT_TRUE(is_new || std::equal(x.begin(), x.end(), at->second.begin()))
-          << "ticket " << envelope.ticket << " is sent with another body";
-      works_at_[client] = envelope.ticket;
+          << "request id " << envelope.request_id << " is sent with another body";
+      works_at_[client] = envelope.request_id;
     } else if (envelope.request == Request::kEvaluate) {
       evaluations += 1;
       stopped_for_evaluations += works_at_[client] != 0;
@@ -33,7 +33,7 @@ class Watched final : public Transport<double> {
   }
   const Event<double>& next(double deadline) override {
     const Event<double>& event = inner_.next(deadline);
-    if (event.up.ticket == works_at_[event.up.client]) works_at_[event.up.client] = 0;
+    if (event.up.request_id == works_at_[event.up.client]) works_at_[event.up.client] = 0;
     return event;
   }
   double now() const override { return inner_.now(); }
@@ -43,7 +43,7 @@ class Watched final : public Transport<double> {
  private:
   Transport<double>& inner_;
   std::map<std::uint64_t, Vec<double>> sent_;
-  std::map<ClientId, std::uint64_t> works_at_;  // ticket; 0: it has answered
+  std::map<ClientId, std::uint64_t> works_at_;  // request id; 0: it has answered
 };
 
 // f(x) of equal weights.
@@ -106,7 +106,8 @@ TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
   int used = 0, unused = 0;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
     const Reply<double>& up = commit.replies[0];
-    EXPECT_EQ(commit.ledger.committed[up.client] == up.ticket, commit.used) << "step " << commit.ledger.round;
+    EXPECT_EQ(commit.ledger.committed[up.client] == up.request_id, commit.used)
+        << "step " << commit.ledger.round;
     ++(commit.used ? used : unused);
   };
   run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
@@ -114,11 +115,11 @@ TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
   EXPECT_GT(unused, 10);
 }
 
-TEST(Asynchronous, NeverSendsAnOldTicketWithANewBody) {
+TEST(Asynchronous, NeverSendsAnOldRequestIdWithANewBody) {
   VirtualTimeOptions options = with(drawn);
   options.faults = {.lost_replies = 0.3, .lost_requests = 0.3, .duplicates = 0.3};
   std::vector<RoundRecord> rows;
-  stopped_for_evaluations(options, rows);  // fails where a ticket comes with another body
+  stopped_for_evaluations(options, rows);  // fails where a request id comes with another body
 }
 
 TEST(Asynchronous, DrawsAnewWhenAClientIsAskedTwiceAtTheSamePoint) {
@@ -196,8 +197,8 @@ TEST(Asynchronous, EndsAtOnceWhenNobodyWillEverAnswer) {
   RoundLimits limits;
   limits.deadline_seconds = std::numeric_limits<double>::infinity();
   limits.attempts = 100'000;
-  const auto fails = [](ClientId, std::uint64_t ticket) {
-    return ticket < 8 ? 1.0 : std::numeric_limits<double>::infinity();
+  const auto fails = [](ClientId, std::uint64_t request_id) {
+    return request_id < 8 ? 1.0 : std::numeric_limits<double>::infinity();
   };
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
     if (spec.name == "mindflayer") continue;  // cuts what does not end

@@ -40,7 +40,7 @@ class Followed {
   bool follows_replies() const { return clients_[0]->computes.follows_replies(); }
   std::uint32_t used() const { return used_; }
 
-  void round(std::uint64_t ticket) {
+  void round(std::uint64_t request_id) {
     std::vector<ClientId> cohort;
     server_->cohort(cohort);
     const Downlink<double> body = server_->broadcast();
@@ -48,7 +48,7 @@ class Followed {
     for (const ClientId i : cohort) {
       Client& client = *clients_[i];
       Envelope<double> envelope;
-      envelope.ticket = ticket;
+      envelope.request_id = request_id;
       envelope.committed = client.committed;
       envelope.body = &body;
       replies.push_back(*client.computes.handle(envelope, scratch_));
@@ -59,9 +59,9 @@ class Followed {
       ASSERT_TRUE(decoded) << decoded.error().message;
       client.follows.recall(client.committed, *decoded);
     }
-    if (ticket % 2 == 0 || !server_->apply(replies)) return;
+    if (request_id % 2 == 0 || !server_->apply(replies)) return;
     used_ += 1;
-    for (const ClientId i : cohort) clients_[i]->committed = ticket;
+    for (const ClientId i : cohort) clients_[i]->committed = request_id;
   }
   void expect_same_states(const std::string& algorithm) {
     for (auto& client : clients_) {
@@ -102,7 +102,7 @@ TEST(ClientReplies, ThatWereUsedMakeTheStateOfEveryAlgorithmThatSaysSo) {
     Followed run(federation, algorithm);
     if (!run.follows_replies()) continue;
     followed.insert(std::string(algorithm.facts.name));
-    for (std::uint64_t ticket = 1; ticket <= 40; ++ticket) run.round(ticket);
+    for (std::uint64_t request_id = 1; request_id <= 40; ++request_id) run.round(request_id);
     EXPECT_GE(run.used(), 10u);
     run.expect_same_states(std::string(algorithm.facts.name));
   }
@@ -152,7 +152,7 @@ class OneClient {
     Codec<double> codec(context_);
     const Downlink<double> body = server_->broadcast();
     Envelope<double> envelope;
-    envelope.ticket = ++ticket_;
+    envelope.request_id = ++request_id_;
     envelope.committed = committed_;
     envelope.body = &body;
     request_before_ =
@@ -161,10 +161,11 @@ class OneClient {
     ASSERT_TRUE(client_.answer(request_, reply));
     const auto uplink = received(slot_, context_, 0, reply);
     ASSERT_TRUE(uplink) << uplink.error().message;
-    ASSERT_EQ(uplink->answer, Answer::kReply) << "ticket " << ticket_ << ": the client has lost its state";
+    ASSERT_EQ(uplink->answer, Answer::kReply)
+        << "request id " << request_id_ << ": the client has lost its state";
     if (!uses) return;
     server_->apply(Replies<double>(&*uplink, 1));
-    committed_ = ticket_;
+    committed_ = request_id_;
   }
   // The network delivers the request before the last one again.
   bool answers_late_request() {
@@ -193,7 +194,7 @@ class OneClient {
   UplinkSlot<double> slot_;
   std::unique_ptr<ServerAlgorithm<double>> server_;
   Packet request_, request_before_;
-  std::uint64_t ticket_ = 0, committed_ = 0;
+  std::uint64_t request_id_ = 0, committed_ = 0;
 };
 
 constexpr const char* kEf21 = "name = \"ef21\"\ncompressor = \"topk:k=10\"\n";

@@ -15,12 +15,12 @@ using testing::spec_of;
 
 struct Script final : Transport<double> {
   std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
-    sent.emplace_back(client, envelope.ticket, envelope.resync != nullptr);
+    sent.emplace_back(client, envelope.request_id, envelope.resync != nullptr);
     resync = envelope.resync;
     return 100;
   }
-  void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override {
-    told.emplace_back(client, ticket, receipt);
+  void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override {
+    told.emplace_back(client, request_id, receipt);
   }
   void ignore(const Event<double>&) override { ++ignored; }
   void blame(const Event<double>&) override { ++blamed; }
@@ -66,15 +66,15 @@ class ExchangeTest : public ::testing::Test {
   }
 
   void ask_all() {
-    const std::uint64_t ticket = exchange_.new_ticket();
-    for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, Request::kRound, ticket, body_);
+    const std::uint64_t request_id = exchange_.new_request_id();
+    for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, Request::kRound, request_id, body_);
   }
-  Event<double> answer(ClientId client, std::uint64_t ticket, Answer kind = Answer::kReply) const {
+  Event<double> answer(ClientId client, std::uint64_t request_id, Answer kind = Answer::kReply) const {
     Event<double> event;
     event.kind = Event<double>::Kind::kReply;
     event.bytes = 50;
     event.up.client = client;
-    event.up.ticket = ticket;
+    event.up.request_id = request_id;
     event.up.round = 4;
     event.up.answer = kind;
     if (kind == Answer::kReply) event.up.parts = body_.parts;
@@ -104,7 +104,7 @@ class ExchangeTest : public ::testing::Test {
   const Vec<double> x_ = Vec<double>(2);
   Downlink<double> body_;
   Script script_;
-  Ledger ledger_{.ticket = 7, .committed = std::vector<std::uint64_t>(3), .round = 0, .totals = {}};
+  Ledger ledger_{.request_id = 7, .committed = std::vector<std::uint64_t>(3), .round = 0, .totals = {}};
   std::vector<std::string> notes_;
   const Log on_note_ = [this](const LogLine& line) { notes_.push_back(line.text); };
   Exchange<double> exchange_{*server_, *setup_, script_, ledger_, on_note_};
@@ -130,7 +130,7 @@ TEST_F(ExchangeTest, TellsAClientThatRepeatsItselfThatItsReplyWasAccepted) {
   EXPECT_EQ(script_.told, (decltype(script_.told){{0, 8, Receipt::kAccepted}, {0, 8, Receipt::kAccepted}}));
 }
 
-TEST_F(ExchangeTest, CallsAnAnswerToAnOlderTicketOrToNoneLate) {
+TEST_F(ExchangeTest, CallsAnAnswerToAnOlderRequestIdOrToNoneLate) {
   ask_all();
   ask_all();
   EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 10), answer(1, 0)}).empty());
@@ -149,11 +149,11 @@ TEST_F(ExchangeTest, CallsAllAnswersLateOnceTheRequestIsOver) {
   EXPECT_FALSE(exchange_.owes(1) || exchange_.owes(2));
 }
 
-TEST_F(ExchangeTest, GivesEachClientATicketOfItsOwnWhereTheDriverWantsIt) {
-  for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, Request::kRound, exchange_.new_ticket(), body_);
+TEST_F(ExchangeTest, GivesEachClientARequestIdOfItsOwnWhereTheDriverWantsIt) {
+  for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, Request::kRound, exchange_.new_request_id(), body_);
   EXPECT_EQ(arrivals({answer(2, 10), answer(0, 8), answer(1, 8)}), std::vector(2, Kind::kReply));
-  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kLate) << "client 1 was asked ticket 9";
-  exchange_.ask(0, Request::kRound, exchange_.new_ticket(), body_);
+  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kLate) << "client 1 was asked request id 9";
+  exchange_.ask(0, Request::kRound, exchange_.new_request_id(), body_);
   EXPECT_EQ(arrivals({answer(0, 8), answer(0, 11), answer(1, 9)}), std::vector(2, Kind::kReply));
 }
 
@@ -200,7 +200,7 @@ class ExchangeWithALimit : public ExchangeTest {
 
 TEST_F(ExchangeWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) {
   auto exchange = begin(NormAction::kReject);
-  exchange->ask(0, Request::kRound, exchange->new_ticket(), body_);
+  exchange->ask(0, Request::kRound, exchange->new_request_id(), body_);
   script_.events = {large(0), large(0), answer(0, 8)};
   EXPECT_EQ(exchange->next(1).kind, Kind::kUnusable);
   EXPECT_TRUE(exchange->has_no_usable_answer(0));
@@ -218,9 +218,9 @@ TEST_F(ExchangeWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) 
 
 TEST_F(ExchangeWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAndGivesTheJournalNoFrameOfIt) {
   auto exchange = begin(NormAction::kClip);
-  const std::uint64_t ticket = exchange->new_ticket();
-  exchange->ask(0, Request::kRound, ticket, body_);
-  exchange->ask(1, Request::kRound, ticket, body_);
+  const std::uint64_t request_id = exchange->new_request_id();
+  exchange->ask(0, Request::kRound, request_id, body_);
+  exchange->ask(1, Request::kRound, request_id, body_);
   script_.events = {large(0), answer(1, 8)};
   const auto arrival = exchange->next(1);
   ASSERT_EQ(arrival.kind, Kind::kReply);
@@ -235,15 +235,15 @@ TEST_F(ExchangeWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAndGives
 
 TEST_F(ExchangeWithALimit, LooksAtUpdatesAlone) {
   auto exchange = begin(NormAction::kReject);
-  exchange->ask(0, Request::kEvaluate, exchange->new_ticket(), body_);
+  exchange->ask(0, Request::kEvaluate, exchange->new_request_id(), body_);
   script_.events = {large(0)};
   EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
 }
 
 TEST_F(ExchangeWithALimit, TakesNoSums) {
   auto exchange = begin(NormAction::kWarn);
-  exchange->ask(0, Request::kRound, exchange->new_ticket(), body_);
-  exchange->ask(1, Request::kRound, ledger_.ticket, body_);
+  exchange->ask(0, Request::kRound, exchange->new_request_id(), body_);
+  exchange->ask(1, Request::kRound, ledger_.request_id, body_);
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 1};
   sum.covers = covers;
@@ -264,13 +264,13 @@ TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {
 }
 
 TEST_F(ExchangeTest, CallsAnAnswerLateThatNobodyAskedFor) {
-  exchange_.ask(0, Request::kRound, exchange_.new_ticket(), body_);
+  exchange_.ask(0, Request::kRound, exchange_.new_request_id(), body_);
   EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 0), joined(1)}).empty());
   EXPECT_EQ(script_.told, (decltype(script_.told){{1, 8, Receipt::kLate}, {1, 0, Receipt::kLate}}));
 }
 
 TEST_F(ExchangeTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreLate) {
-  exchange_.ask(0, Request::kEvaluate, exchange_.new_ticket(), body_);
+  exchange_.ask(0, Request::kEvaluate, exchange_.new_request_id(), body_);
   Event<double> empty = answer(0, 8), sum = answer(0, 8);
   empty.up.parts = {};
   const std::vector<ClientId> covers{0, 1};
@@ -309,7 +309,7 @@ TEST_F(ExchangeTest, TellsTheDriverThatTheOperatorStops) {
   EXPECT_EQ(arrivals({of(Event<double>::Kind::kStopped, 0)}), std::vector(1, Kind::kStopped));
 }
 
-TEST_F(ExchangeTest, SendsAllHomeWithATicketThatIsNew) {
+TEST_F(ExchangeTest, SendsAllHomeWithARequestIdThatIsNew) {
   ask_all();
   script_.sent.clear();
   exchange_.goodbye();
@@ -334,19 +334,19 @@ TEST_F(ExchangeTest, TakesASumForAllThatItCoversOrForNone) {
 }
 
 TEST_F(ExchangeTest, RefusesASumWhoseFirstClientWasNotAskedSoThatTheOthersAreTakenOneByOne) {
-  exchange_.ask(1, Request::kRound, exchange_.new_ticket(), body_);
+  exchange_.ask(1, Request::kRound, exchange_.new_request_id(), body_);
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 1};
   sum.covers = covers;
   EXPECT_TRUE(arrivals({sum}).empty());
   EXPECT_EQ(script_.told, (decltype(script_.told){{0, 8, Receipt::kRefused}, {1, 8, Receipt::kRefused}}));
   EXPECT_EQ(script_.ignored, 1);
-  sum.up.ticket = 7;
+  sum.up.request_id = 7;
   EXPECT_TRUE(arrivals({sum}).empty());
   EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kLate);
 }
 
-TEST_F(ExchangeTest, NeverSendsAnOldTicketWithANewBody) {
+TEST_F(ExchangeTest, NeverSendsAnOldRequestIdWithANewBody) {
   ask_all();
   body_.round = 5;
   EXPECT_THROW(exchange_.repeat(0, body_), std::logic_error);
@@ -392,10 +392,10 @@ TEST(ExchangeWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
   const Vec<double> x(2);
   Downlink<double> body;
   body.parts = {Payload<double>::dense(View<double>(x))};
-  exchange.ask(0, Request::kRound, exchange.new_ticket(), body);
+  exchange.ask(0, Request::kRound, exchange.new_request_id(), body);
   Event<double> cry;
   cry.kind = Event<double>::Kind::kReply;
-  cry.up.ticket = 1;
+  cry.up.request_id = 1;
   cry.up.answer = Answer::kNeedsState;
   script.events = {cry};
   ASSERT_EQ(exchange.next(1).kind, Exchange<double>::Kind::kAgain);

@@ -254,7 +254,7 @@ std::string final_state_with_restart(const Federation<Real>& federation,
   if (restart) {
     server = make_server<Real>(setup);
     EXPECT_TRUE(server->load(snapshot));
-    old_ledger.ticket = ledger.ticket;  // tickets never repeat
+    old_ledger.request_id = ledger.request_id;  // request ids never repeat
     limits.rounds = rounds;
     run_rounds<Real>(*server, facts, *setup, transport, old_ledger, limits, {});
   }

@@ -1,4 +1,4 @@
-// A reply that the round loop refuses must not block a good one to the same ticket.
+// A reply that the round loop refuses must not block a good one to the same request id.
 #include <gtest/gtest.h>
 
 #include "tests/algorithms/federation.h"
@@ -9,8 +9,8 @@ namespace {
 using testing::Federation;
 using testing::spec_of;
 
-// One client, whose first answer to each ticket has the wrong shape. As over TCP, another answer is looked at
-// only when the first is ignored.
+// One client, whose first answer to each request id has the wrong shape. As over TCP, another answer is
+// looked at only when the first is ignored.
 class Impostor final : public Transport<double> {
  public:
   Impostor(const std::shared_ptr<const Setup<double>>& setup, const Federation<double>& federation)

@@ -33,14 +33,14 @@ class Counting final : public Oracle<double> {
   Oracle<double>& inner_;
 };
 
-Envelope<double> request_of(const Downlink<double>& body, std::uint64_t ticket) {
+Envelope<double> request_of(const Downlink<double>& body, std::uint64_t request_id) {
   Envelope<double> request;
-  request.ticket = ticket;
+  request.request_id = request_id;
   request.body = &body;
   return request;
 }
 
-TEST(ClientRuntime, ATicketThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce) {
+TEST(ClientRuntime, ARequestIdThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce) {
   const testing::Federation<double> federation(3, 9);
   AlgorithmSpec spec = testing::spec_of("ef21_sgd", "topk:k=2");
   spec.batch = 1;  // no memory of gradients helps
@@ -62,7 +62,7 @@ TEST(ClientRuntime, ATicketThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce) {
   EXPECT_EQ(oracle.calls, calls);
   EXPECT_EQ(again->grad_calls, grad_calls);
   EXPECT_EQ(again->loss, loss);
-  EXPECT_EQ(again->ticket, 1u);
+  EXPECT_EQ(again->request_id, 1u);
 }
 
 TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
@@ -73,12 +73,12 @@ TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
   const auto server = make_server<double>(setup);
   const Downlink<double> body = server->broadcast();
   Scratch<double> scratch, twins;
-  std::uint64_t ticket = 0;
+  std::uint64_t request_id = 0;
   for (const Request kind : {Request::kRound, Request::kEvaluate, Request::kRound}) {
-    Envelope<double> request = request_of(body, ++ticket);
+    Envelope<double> request = request_of(body, ++request_id);
     request.request = kind;
     oracle.stops_next = true;
-    if (ticket < 3) {  // the third is remembered
+    if (request_id < 3) {  // the third is remembered
       EXPECT_THROW(client.handle(request, scratch), OracleStopped);
     }
     for (int again = 0; again < 2; ++again) {
@@ -86,8 +86,8 @@ TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
       const Uplink<double>* want = twin.handle(request, twins);
       ASSERT_NE(got, nullptr);
       EXPECT_EQ(got->loss, want->loss);
-      EXPECT_TRUE(std::ranges::equal(got->parts[0].values, want->parts[0].values)) << ticket;
-      request.ticket = got->ticket;
+      EXPECT_TRUE(std::ranges::equal(got->parts[0].values, want->parts[0].values)) << request_id;
+      request.request_id = got->request_id;
     }
     oracle.stops_next = false;
   }
@@ -153,7 +153,7 @@ TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
   }
 }
 
-TEST(ClientRuntime, TakesLowerTicketsOnlyFromANewConnection) {
+TEST(ClientRuntime, TakesLowerRequestIdsOnlyFromANewConnection) {
   const testing::Federation<double> federation(3, 9);
   const auto setup = federation.setup(testing::spec_of("gd", "identity", {}, "0.1"));
   ClientRuntime<double> client(setup, 1, *federation.oracles[1]);
@@ -163,17 +163,17 @@ TEST(ClientRuntime, TakesLowerTicketsOnlyFromANewConnection) {
   for (const Request kind : {Request::kRound, Request::kEvaluate}) {
     Envelope<double> request = request_of(body, 90);
     request.request = kind;
-    client.expect_any_ticket();
+    client.expect_any_request_id();
     ASSERT_NE(client.handle(request, scratch), nullptr);
     for (const Request late : {Request::kRound, Request::kEvaluate}) {
       request.request = late;
-      request.ticket = 7;
+      request.request_id = 7;
       EXPECT_EQ(client.handle(request, scratch), nullptr) << "a late request has no answer";
     }
-    client.expect_any_ticket();
+    client.expect_any_request_id();
     const Uplink<double>* const reply = client.handle(request, scratch);
     ASSERT_NE(reply, nullptr);
-    EXPECT_EQ(reply->ticket, 7u);
+    EXPECT_EQ(reply->request_id, 7u);
   }
 }
 
@@ -186,9 +186,9 @@ TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   ClientRuntime<double> client(setup, 1, oracle);
   const auto server = make_server<double>(setup);
   Scratch<double> scratch;
-  const auto play = [&](std::uint64_t ticket, std::uint64_t committed) {
+  const auto play = [&](std::uint64_t request_id, std::uint64_t committed) {
     const Downlink<double> body = server->broadcast();
-    Envelope<double> request = request_of(body, ticket);
+    Envelope<double> request = request_of(body, request_id);
     request.committed = committed;
     const Uplink<double> used = *client.handle(request, scratch);
     std::vector<double> values(used.parts[0].values.begin(), used.parts[0].values.end());
@@ -209,7 +209,7 @@ TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   const Downlink<double> first = server->broadcast();
   Envelope<double> unheard = request_of(first, 21);
   unheard.committed = 11;
-  EXPECT_TRUE(client.is_ahead_of(unheard)) << "the server had named ticket 12";
+  EXPECT_TRUE(client.is_ahead_of(unheard)) << "the server had named request id 12";
   // Rounds 2 and 3 come to other ends than before, and this client is not asked in round 2.
   std::vector<double> values(9, 0.5);
   const Payload<double> part = Payload<double>::dense(values);
@@ -222,7 +222,7 @@ TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   const Downlink<double> body = server->broadcast();
   Envelope<double> request = request_of(body, 22);
   request.committed = 11;
-  client.expect_any_ticket();
+  client.expect_any_request_id();
   ASSERT_EQ(client.handle(request, scratch)->answer, Answer::kNeedsState);
   const auto resync = server->resync(1, Answer::kNeedsState);
   ASSERT_TRUE(resync.has_value());

@@ -1,5 +1,5 @@
-// An asynchronous algorithm in memory: told which client's answer to which ticket made each step, it computes
-// that answer again, at the point that was sent with the ticket, and must reach the same state.
+// An asynchronous algorithm in memory: told which client's answer to which request id made each step, it
+// computes that answer again, at the point that was sent with the request id, and must reach the same state.
 #pragma once
 
 #include <map>
@@ -34,29 +34,30 @@ class AsynchronousTwin {
   // algorithm stops nobody's work.
   void nobody_is_stopped_before(std::uint32_t step) { nobody_stopped_before_ = step; }
 
-  void answered(ClientId client, std::uint64_t ticket) {
-    if (owes_[client] == ticket) owes_[client] = 0;
+  void answered(ClientId client, std::uint64_t request_id) {
+    if (owes_[client] == request_id) owes_[client] = 0;
   }
   void sent(ClientId client, const Envelope<double>& envelope) {
     if (envelope.request == Request::kEvaluate && owes_[client] != 0 && steps_ < nobody_stopped_before_)
       throw std::runtime_error("an evaluation stops the work of client " + std::to_string(client));
     if (envelope.request != Request::kRound) return;
-    owes_[client] = envelope.ticket;
-    const auto [at, is_new] = sent_.try_emplace(envelope.ticket);
+    owes_[client] = envelope.request_id;
+    const auto [at, is_new] = sent_.try_emplace(envelope.request_id);
     if (is_new) {
       at->second.client = client;
       at->second.body.keep(*envelope.body);
     } else if (at->second.client != client || !at->second.body.is(*envelope.body)) {
-      throw std::runtime_error("ticket " + std::to_string(envelope.ticket) + " is sent with another body");
+      throw std::runtime_error("request id " + std::to_string(envelope.request_id) +
+                               " is sent with another body");
     }
   }
   // The algorithm has taken in one reply.
   void check(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {
     const Reply<double>& up = commit.replies[0];
     if (commit.replies.size() != 1) throw std::runtime_error("a step took in more than one reply");
-    if (!used_.insert(up.ticket).second) throw std::runtime_error("a reply was taken in twice");
+    if (!used_.insert(up.request_id).second) throw std::runtime_error("a reply was taken in twice");
     const bool is_cut = up.parts[0].shape == Shape::kNothing;
-    if ((is_cut ? cut(up) : step(up.client, up.ticket)) != commit.used)
+    if ((is_cut ? cut(up) : step(up.client, up.request_id)) != commit.used)
       throw std::runtime_error("used means something else");
     if (server.save() != server_->save())
       throw std::runtime_error("after step " + std::to_string(steps_) +
@@ -76,7 +77,7 @@ class AsynchronousTwin {
       --steps_;
       const Payload<double> nothing = Payload<double>::nothing(server_->model().size());
       Reply<double> up;
-      up.ticket = after[c];
+      up.request_id = after[c];
       up.client = c;
       up.round = sent_.at(after[c]).body.down().round;
       up.parts = std::span(&nothing, 1);
@@ -89,28 +90,28 @@ class AsynchronousTwin {
  private:
   bool cut(const Reply<double>& up) {
     ++steps_;
-    const auto found = sent_.find(up.ticket);
+    const auto found = sent_.find(up.request_id);
     if (found == sent_.end() || found->second.client != up.client ||
         found->second.body.down().round != up.round)
       throw std::runtime_error("work was cut that this client was never given");
     const bool used = server_->apply(std::span(&up, 1));
-    if (used) committed_[up.client] = up.ticket;
+    if (used) committed_[up.client] = up.request_id;
     return used;
   }
-  bool step(ClientId client, std::uint64_t ticket) {
+  bool step(ClientId client, std::uint64_t request_id) {
     ++steps_;
-    const auto found = sent_.find(ticket);
+    const auto found = sent_.find(request_id);
     if (found == sent_.end() || found->second.client != client)
-      throw std::runtime_error("a reply to a ticket that this client was never sent");
+      throw std::runtime_error("a reply to a request id that this client was never sent");
     Envelope<double> envelope;
-    envelope.ticket = ticket;
+    envelope.request_id = request_id;
     envelope.committed = committed_[client];
     envelope.body = &found->second.body.down();
     const Uplink<double>* up = runtimes_[client]->handle(envelope, scratch_);
     if (up == nullptr || up->answer != Answer::kReply) throw std::runtime_error("the twin cannot answer");
     const Reply<double> reply = *up;
     const bool used = server_->apply(std::span(&reply, 1));
-    if (used) committed_[client] = ticket;
+    if (used) committed_[client] = request_id;
     return used;
   }
 
@@ -122,7 +123,7 @@ class AsynchronousTwin {
   std::vector<std::unique_ptr<Oracle<double>>> oracles_;
   std::vector<std::unique_ptr<ClientRuntime<double>>> runtimes_;
   std::vector<std::uint64_t> committed_;
-  std::vector<std::uint64_t> owes_;  // by client: the ticket of a gradient, or 0
+  std::vector<std::uint64_t> owes_;  // by client: the request id of a gradient, or 0
   std::uint32_t nobody_stopped_before_ = 0;
   Scratch<double> scratch_;
   std::map<std::uint64_t, Sent> sent_;
@@ -138,15 +139,15 @@ class WitnessedTransport final : public Transport<double> {
     twin_.sent(client, envelope);
     return inner_.send(client, envelope);
   }
-  void tell(ClientId client, std::uint64_t ticket, Receipt receipt) override {
-    inner_.tell(client, ticket, receipt);
+  void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override {
+    inner_.tell(client, request_id, receipt);
   }
   void ignore(const Event<double>& event) override { inner_.ignore(event); }
   void blame(const Event<double>& event) override { inner_.blame(event); }
   void settle() override { inner_.settle(); }
   const Event<double>& next(double deadline) override {
     const Event<double>& event = inner_.next(deadline);
-    if (event.kind == Event<double>::Kind::kReply) twin_.answered(event.up.client, event.up.ticket);
+    if (event.kind == Event<double>::Kind::kReply) twin_.answered(event.up.client, event.up.request_id);
     return event;
   }
   double now() const override { return inner_.now(); }

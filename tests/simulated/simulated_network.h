@@ -275,7 +275,7 @@ class SimulatedNetwork final : public Transport<Real> {
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
     Inbox& inbox = inboxes_[client];
-    if (envelope.ticket > inbox.asked) inbox.asked = envelope.ticket, inbox.viewed = -1;
+    if (envelope.request_id > inbox.asked) inbox.asked = envelope.request_id, inbox.viewed = -1;
     const auto body = envelope.body == nullptr ? nullptr : codec_.encode_body(*envelope.body);
     const auto resync = envelope.resync == nullptr ? nullptr : codec_.encode_body(*envelope.resync);
     const Encoded encoded = codec_.encode(envelope, body.get(), resync.get());
@@ -300,8 +300,8 @@ class SimulatedNetwork final : public Transport<Real> {
   double now() const override { return world_.now(); }
 
   // The clients whose replies came, in the order in which they came, repetitions included.
-  const std::vector<ClientId>& arrived(std::uint64_t ticket) {
-    if (ticket != arrived_ticket_) arrived_.clear();
+  const std::vector<ClientId>& arrived(std::uint64_t request_id) {
+    if (request_id != arrived_request_id_) arrived_.clear();
     return arrived_;
   }
 
@@ -331,12 +331,12 @@ class SimulatedNetwork final : public Transport<Real> {
     event.kind = Event<Real>::Kind::kReply;
     event.bytes = arrival.packet.head.size() + arrival.packet.payload.size();
     event.up = *uplink;
-    if (uplink->ticket == inbox.asked && uplink->answer == Answer::kReply) {
-      if (uplink->ticket != arrived_ticket_) arrived_.clear();
-      arrived_ticket_ = uplink->ticket;
+    if (uplink->request_id == inbox.asked && uplink->answer == Answer::kReply) {
+      if (uplink->request_id != arrived_request_id_) arrived_.clear();
+      arrived_request_id_ = uplink->request_id;
       arrived_.push_back(arrival.client);
     }
-    if (inbox.viewed < 0 && uplink->ticket == inbox.asked && uplink->answer == Answer::kReply) {
+    if (inbox.viewed < 0 && uplink->request_id == inbox.asked && uplink->answer == Answer::kReply) {
       inbox.viewed = arriving;
     } else {
       event.up.parts = {};
@@ -348,7 +348,7 @@ class SimulatedNetwork final : public Transport<Real> {
   std::vector<Inbox> inboxes_;
   BlockMemo draws_;
   Event<Real> event_;
-  std::uint64_t arrived_ticket_ = 0;
+  std::uint64_t arrived_request_id_ = 0;
   std::vector<ClientId> arrived_;
 };
 

@@ -75,7 +75,7 @@ class CarelessServer final : public ServerAlgorithm<Real> {
     const bool careless = bug_ == Bug::kAddsInArrivalOrder || bug_ == Bug::kAddsBeforeAccepting;
     if (uplinks.empty() || !careless) return server_.apply(uplinks);
     std::vector<Reply<Real>> given;
-    for (const ClientId client : network_.arrived(uplinks[0].ticket)) {
+    for (const ClientId client : network_.arrived(uplinks[0].request_id)) {
       const auto is_it = [client](const auto& up) { return up.client == client; };
       const bool again = std::any_of(given.begin(), given.end(), is_it);
       const auto up = std::find_if(uplinks.begin(), uplinks.end(), is_it);

@@ -34,7 +34,7 @@ class TwinFederation {
   void round(const std::vector<ClientId>& used) {
     const Downlink<double> body = server_->broadcast();
     Envelope<double> envelope;
-    envelope.ticket = ++rounds_;
+    envelope.request_id = ++rounds_;
     envelope.body = &body;
     std::vector<Reply<double>> replies;
     for (const ClientId c : used) {
@@ -59,7 +59,7 @@ class TwinFederation {
     for (const auto& up : replies) used.push_back(up.client);
     round(used);
   }
-  // A round from a journal: it used the clients whose tickets changed.
+  // A round from a journal: it used the clients whose request ids changed.
   void round_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after) {
     std::vector<ClientId> used;
     for (ClientId c = 0; c < after.size(); ++c)

@@ -17,15 +17,15 @@ struct AsyncTrace {
   std::vector<ClientId> used;  // whose reply made each step
   Vec<double> model;
   double seconds = 0;
-  std::uint64_t computed = 0, tickets = 0;
+  std::uint64_t computed = 0, request_ids = 0;
   Outcome outcome = Outcome::kFinished;
   Totals totals;
 };
 
 inline double linear(ClientId i, std::uint64_t) { return i + 1.0; }
 // Between 0.5 and 1.5, drawn for each request.
-inline double drawn(ClientId i, std::uint64_t ticket) {
-  return 0.5 + Stream({1, i, static_cast<std::uint32_t>(ticket), Purpose::kFault}).uniform();
+inline double drawn(ClientId i, std::uint64_t request_id) {
+  return 0.5 + Stream({1, i, static_cast<std::uint32_t>(request_id), Purpose::kFault}).uniform();
 }
 
 // Computes ahead whatever it costs.
@@ -66,7 +66,7 @@ inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
   trace.model.assign(server->model().begin(), server->model().end());
   trace.seconds = trace.totals.seconds;
   trace.computed = clients.computed();
-  trace.tickets = ledger.ticket;
+  trace.request_ids = ledger.request_id;
   return trace;
 }
 

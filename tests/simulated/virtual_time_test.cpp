@@ -42,7 +42,7 @@ TEST(VirtualTime, ComputesNothingThatIsStopped) {
   const AsyncTrace trace =
       run_virtual(federation, federation.setup(spec), 400, with(linear), Evaluate::kNever);
   EXPECT_EQ(trace.computed, 400u);
-  EXPECT_GT(trace.tickets, 1000u) << "clients are stopped again and again";
+  EXPECT_GT(trace.request_ids, 1000u) << "clients are stopped again and again";
 }
 
 // What is superseded may have changed what the client remembers, or lacks, whoever computed it.

@@ -163,9 +163,9 @@ TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
     const Reply<double> reply = *runtime.handle(request, scratch);
     const bool used = server->apply(std::span(&reply, 1));
     EXPECT_EQ(used, client == 0) << "the second gradient is one step too old";
-    ledger.ticket = client + 1;
+    ledger.request_id = client + 1;
     ledger.round = client + 1;
-    if (used) ledger.committed[client] = reply.ticket;
+    if (used) ledger.committed[client] = reply.request_id;
     const std::string record =
         joined(records.encode(RoundCommit<double>{ledger, std::span(&reply, 1), used}, *server, 1 << 20));
     ASSERT_TRUE(records.replay(record, *replayed, copy));

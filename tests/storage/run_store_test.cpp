@@ -163,7 +163,8 @@ void write_snapshots_by_a_thread(std::size_t dim) {
        .record = [&](std::string_view record) { return ++replayed, durable.replay(record); }}));
   EXPECT_LT(replayed, rounds) << "no snapshot was written";
   EXPECT_EQ(recovered->save(), server->save());
-  found.ticket = ledger.ticket;  // the tickets of the last evaluation and the goodbyes belong to no round
+  found.request_id =
+      ledger.request_id;  // the request ids of the last evaluation and the goodbyes belong to no round
   EXPECT_EQ(save_ledger(found), save_ledger(ledger));
 }
 

@@ -56,7 +56,7 @@ class HostileBytes : public ::testing::Test {
   }
 
   Bytes encode(Parts<double> parts, double loss = 0.5) {
-    const Uplink<double> u{{.ticket = 99, .round = 17, .client = kClient, .loss = loss, .grad_calls = 5},
+    const Uplink<double> u{{.request_id = 99, .round = 17, .client = kClient, .loss = loss, .grad_calls = 5},
                            parts};
     return flatten(codec->encode(u));
   }
@@ -175,7 +175,7 @@ TEST_F(HostileBytes, MissingFieldsAreErrors) {
   const Bytes good = encode({m.payload(Shape::kSparse, 3, 11, Values::kNoise)});
   const auto bad = [&](auto change) { return error_of(with_header<Reply>(good, change)); };
   EXPECT_EQ(bad([](Reply&) {}), "");
-  EXPECT_NE(bad([](Reply& h) { h.clear_ticket(); }), "");
+  EXPECT_NE(bad([](Reply& h) { h.clear_request_id(); }), "");
   EXPECT_NE(bad([](Reply& h) { h.clear_round(); }), "");
   EXPECT_NE(bad([](Reply& h) { h.clear_client(); }), "");
   EXPECT_NE(bad([](Reply& h) { h.clear_answer(); }), "");
@@ -193,7 +193,7 @@ TEST_F(HostileBytes, MissingFieldsAreErrors) {
   const auto bad_round = [&](auto change) { return envelope_error_of(with_header<Round>(round, change)); };
   EXPECT_EQ(bad_round([](Round&) {}), "");
   EXPECT_NE(bad_round([](Round& h) { h.clear_request(); }), "");
-  EXPECT_NE(bad_round([](Round& h) { h.clear_ticket(); }), "");
+  EXPECT_NE(bad_round([](Round& h) { h.clear_request_id(); }), "");
   EXPECT_NE(bad_round([](Round& h) { h.clear_committed(); }), "");
   EXPECT_NE(bad_round([](Round& h) { h.clear_body(); }), "");
   EXPECT_NE(bad_round([](Round& h) { h.clear_resync(); }), "");
@@ -218,7 +218,7 @@ TEST_F(HostileBytes, UnknownEnumValuesAreErrors) {
   EXPECT_NE(with(part + 1, 4), "");
   EXPECT_NE(with(part + 1, 0x7F), "");
   EXPECT_NE(with(part + 3, 3), "");
-  EXPECT_NE(with(header.find(' ', 19) + 1, 4), "");  // answer: tag 0x20 behind ticket, round and client
+  EXPECT_NE(with(header.find(' ', 19) + 1, 4), "");  // answer: tag 0x20 behind request id, round and client
 }
 
 TEST_F(HostileBytes, WrongCountsAndDimensionsAreErrors) {

@@ -37,10 +37,10 @@ inline Bytes flatten(std::span<const std::span<const std::byte>> pieces) {
   return out;
 }
 
-// The header of a client's reply to ticket 1 in round 1 that is one plain dense vector.
+// The header of a client's reply to request id 1 in round 1 that is one plain dense vector.
 inline wire::Reply dense_reply_header(std::uint32_t dim) {
   wire::Reply header;
-  header.set_ticket(1);
+  header.set_request_id(1);
   header.set_round(1);
   header.set_client(0);
   header.set_answer(wire::ANSWER_REPLY);
@@ -126,7 +126,7 @@ void expect_same(const Payload<Real>& got, const Payload<Real>& sent) {
 
 template <class Real>
 void expect_same(const Reply<Real>& got, const Uplink<Real>& sent) {
-  EXPECT_EQ(got.ticket, sent.ticket);
+  EXPECT_EQ(got.request_id, sent.request_id);
   EXPECT_EQ(got.round, sent.round);
   EXPECT_EQ(got.client, sent.client);
   EXPECT_EQ(got.answer, sent.answer);

@@ -94,7 +94,7 @@ class CodecOf : public ::testing::Test {
 
   Uplink<Real> uplink(Parts<Real> parts) {
     Uplink<Real> u;
-    u.ticket = 0x1122334455667788;
+    u.request_id = 0x1122334455667788;
     u.round = 17;
     u.client = 3;
     u.loss = 0.25;
@@ -260,12 +260,13 @@ TYPED_TEST(CodecOf, FramingTakesAtMost64BytesOfAMessage) {
   const std::uint64_t payload = 200 * sizeof(TypeParam);
   const auto reply = this->uplink({part});
   EXPECT_EQ(codec.encode(reply).bytes, payload + 82);
-  const std::uint64_t of_part = 1 + 1 + 4;               // shape, packing, dim
-  const std::uint64_t of_reply = 8 + 4 + 4 + 1 + 8 + 8;  // ticket, round, client, answer, loss, grad_calls
+  const std::uint64_t of_part = 1 + 1 + 4;  // shape, packing, dim
+  const std::uint64_t of_reply =
+      8 + 4 + 4 + 1 + 8 + 8;  // request id, round, client, answer, loss, grad_calls
   EXPECT_LE(codec.encode(reply).bytes - payload - of_part - of_reply, kMost);
   const auto body = codec.encode_body({9, 1, {part}});
-  const std::uint64_t of_round = 1 + 8 + 8 + 4 + 4;  // request, ticket, committed, round, flags
-  const Encoded request = codec.encode({.ticket = 1, .committed = 2}, body.get(), nullptr);
+  const std::uint64_t of_round = 1 + 8 + 8 + 4 + 4;  // request, request id, committed, round, flags
+  const Encoded request = codec.encode({.request_id = 1, .committed = 2}, body.get(), nullptr);
   EXPECT_EQ(request.bytes, payload + 75);
   EXPECT_LE(request.bytes - payload - of_part - of_round, kMost);
 }
@@ -315,7 +316,7 @@ TYPED_TEST(CodecOf, EnvelopesComeBackBitForBit) {
         const auto got = receive(slot, this->context, bytes);
         ASSERT_TRUE(got) << got.error().message;
         EXPECT_EQ(got->request, Request::kRound);
-        EXPECT_EQ(got->ticket, 5u);
+        EXPECT_EQ(got->request_id, 5u);
         EXPECT_EQ(got->committed, 4u);
         ASSERT_NE(got->body, nullptr);
         expect_same(*got->body, *body);
@@ -379,7 +380,7 @@ TEST(Codec, ASmallUplinkHasTheseBytes) {
   top1.indices = indices;
   top1.values = values;
   const Uplink<double> u{
-      {.ticket = 0x0807060504030201, .round = 17, .client = 3, .loss = 0.5, .grad_calls = 1628}, {top1}};
+      {.request_id = 0x0807060504030201, .round = 17, .client = 3, .loss = 0.5, .grad_calls = 1628}, {top1}};
   std::string hex;
   for (const std::byte b : flatten(codec.encode(u))) {
     const char* digits = "0123456789abcdef";
@@ -389,7 +390,7 @@ TEST(Codec, ASmallUplinkHasTheseBytes) {
             "475752310206000037000000"          // prefix: a header of 55 bytes,
             "c43001e5"                          // its checksum,
             "09000000000000008817776b00000000"  // 9 bytes of payload and their checksum
-            "090102030405060708"                // ticket
+            "090102030405060708"                // request id
             "1511000000"                        // round
             "1d03000000"                        // client
             "2000"                              // answer

@@ -22,19 +22,20 @@ class PiecesTest : public ::testing::Test {
       : codec({1, kPiecedValues, 2, parse_compressor("identity", kPiecedValues), {ZstdMode::Kind::kOff, 0}}) {
     values.resize(kPiecedValues);
     std::iota(values.begin(), values.end(), 1.0);
-    reply.ticket = 7;
+    reply.request_id = 7;
     reply.parts = {Payload<double>::dense(values)};
     whole = codec.encode(reply);
     payload = whole.sections.at(0);
   }
   // Hands a piece to the assembly, as a peer sends it. The error, or nothing.
-  std::string give(std::uint64_t at, std::uint64_t bytes, std::uint64_t ticket = 7,
+  std::string give(std::uint64_t at, std::uint64_t bytes, std::uint64_t request_id = 7,
                    std::uint64_t total = kPiecedBytes, bool damaged = false) {
     const std::vector<std::byte> some(static_cast<std::size_t>(std::min(bytes, kMostPieced)), std::byte{9});
     const auto content = at <= kPiecedBytes && bytes <= kPiecedBytes - at
                              ? payload.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes))
                              : std::span<const std::byte>(some);
-    const Encoded message = encode_piece({ticket, at, total}, content, crc32c(content) + (damaged ? 1 : 0));
+    const Encoded message =
+        encode_piece({request_id, at, total}, content, crc32c(content) + (damaged ? 1 : 0));
     const auto prefix = read_prefix(message.prefix, kMostPieced);
     if (!prefix) return prefix.error().message;
     const auto head = read_piece(std::as_bytes(std::span(message.header)));
@@ -129,13 +130,13 @@ TEST_F(PiecesTest, RefusesWhatNoHonestClientSends) {
 TEST_F(PiecesTest, APieceOfANewerReplyBeginsAnew) {
   ASSERT_EQ(give(0, 50'000), "");
   ASSERT_EQ(give(10'000, 5'000, 8), "");
-  EXPECT_EQ(assembly.ticket(), 8u);
+  EXPECT_EQ(assembly.request_id(), 8u);
   EXPECT_EQ(assembly.came(), 5'000u);
 }
 
 TEST_F(PiecesTest, APieceWithoutOneOfItsFieldsIsAnError) {
   wire::Piece piece;
-  piece.set_ticket(7);
+  piece.set_request_id(7);
   piece.set_at_byte(0);
   const std::string header = piece.SerializeAsString();
   EXPECT_FALSE(read_piece(std::as_bytes(std::span(header))));
@@ -161,7 +162,7 @@ TEST_F(PiecesTest, TheHeaderOfAReplyInPiecesIsItsOwnAndOneField) {
 
 TEST_F(PiecesTest, AValueThatLooksLikeTheFieldIsNotTheField) {
   wire::Reply header;
-  header.set_ticket(0x6161616161616161);
+  header.set_request_id(0x6161616161616161);
   header.set_tested(0x6161616161616161);
   const std::string text = header.SerializeAsString();
   EXPECT_FALSE(pieced_header(std::as_bytes(std::span(text))));
