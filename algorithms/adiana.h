@@ -74,7 +74,7 @@ struct Adiana {
     using Base = ShiftClient<Real>;
     Store<Real> s_i;
 
-    Client(const Setup<Real>& s, const Params& p) : Base(s, p) {}
+    Client(const RunContext<Real>& s, const Params& p) : Base(s, p) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values, w = down.parts[1].values;
@@ -93,12 +93,12 @@ struct Adiana {
 
   struct Server : ShiftServer<Real> {
     using Base = ShiftServer<Real>;
-    using Base::setup, Base::t, Base::x, Base::g;
+    using Base::run_context, Base::t, Base::x, Base::g;
     double p, theta1;
     Real eta, b, gamma_by_eta;
     Vec<Real> y, z, w;
 
-    Server(const Setup<Real>& s, const Params& params)
+    Server(const RunContext<Real>& s, const Params& params)
         : Base(s, params), p(*params.p), eta(Real(*params.step_size.value)), y(s.x0), z(s.x0), w(s.x0) {
       const double step = *params.step_size.value, mu = *params.mu;
       theta1 = std::min(0.25, std::sqrt(step * mu / p));
@@ -116,9 +116,9 @@ struct Adiana {
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(w)}}; }
     void apply(Replies<Real> uplinks) {
       g = this->h;
-      add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), g);
+      add_mean_of_replies<Real>(run_context, uplinks, 0, Real(1), g);
       this->learn(uplinks, 1);
-      if (shared_coin(setup.seed, t, p)) w = y;
+      if (shared_coin(run_context.seed, t, p)) w = y;
       const Real theta = Real(theta1), rest = Real(0.5) - theta;
       for (std::size_t j = 0; j < x.size(); ++j) {
         const Real step = -eta * g[j];  // y⁺ − x

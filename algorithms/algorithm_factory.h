@@ -11,26 +11,27 @@
 namespace gradwire {
 
 template <class Base, template <class, class> class Adapter, class Real, template <class> class... M>
-std::unique_ptr<Base> make_algorithm(AlgorithmList<M...>, const std::shared_ptr<const Setup<Real>>& setup) {
+std::unique_ptr<Base> make_algorithm(AlgorithmList<M...>,
+                                     const std::shared_ptr<const RunContext<Real>>& run_context) {
   std::unique_ptr<Base> algorithm;
   const auto try_one = [&]<template <class> class Algorithm>() {
-    if (Algorithm<Real>::Params::facts.name == setup->algorithm.name)
-      algorithm = std::make_unique<Adapter<Algorithm<Real>, Real>>(setup);
+    if (Algorithm<Real>::Params::facts.name == run_context->algorithm.name)
+      algorithm = std::make_unique<Adapter<Algorithm<Real>, Real>>(run_context);
   };
   (try_one.template operator()<M>(), ...);
-  if (!algorithm) find_algorithm(setup->algorithm.name);  // throws
+  if (!algorithm) find_algorithm(run_context->algorithm.name);  // throws
   return algorithm;
 }
 
 template <class Real>
-std::unique_ptr<ServerAlgorithm<Real>> make_server(std::shared_ptr<const Setup<Real>> setup) {
-  if (setup->custom_algorithm) return setup->custom_algorithm->make_server(setup);
-  return make_algorithm<ServerAlgorithm<Real>, ServerAdapter, Real>(AllAlgorithms{}, setup);
+std::unique_ptr<ServerAlgorithm<Real>> make_server(std::shared_ptr<const RunContext<Real>> run_context) {
+  if (run_context->custom_algorithm) return run_context->custom_algorithm->make_server(run_context);
+  return make_algorithm<ServerAlgorithm<Real>, ServerAdapter, Real>(AllAlgorithms{}, run_context);
 }
 template <class Real>
-std::unique_ptr<ClientAlgorithm<Real>> make_client(std::shared_ptr<const Setup<Real>> setup) {
-  if (setup->custom_algorithm) return setup->custom_algorithm->make_client(setup);
-  return make_algorithm<ClientAlgorithm<Real>, ClientAdapter, Real>(AllAlgorithms{}, setup);
+std::unique_ptr<ClientAlgorithm<Real>> make_client(std::shared_ptr<const RunContext<Real>> run_context) {
+  if (run_context->custom_algorithm) return run_context->custom_algorithm->make_client(run_context);
+  return make_algorithm<ClientAlgorithm<Real>, ClientAdapter, Real>(AllAlgorithms{}, run_context);
 }
 
 }  // namespace gradwire

@@ -78,25 +78,26 @@ struct Monitored {
 };
 Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory);
 
-// The facts of the user's algorithm, or of the algorithm that setup.algorithm names.
+// The facts of the user's algorithm, or of the algorithm that run_context.algorithm names.
 template <class Real>
-const Facts& facts_of(const Setup<Real>& setup) {
-  return setup.custom_algorithm ? setup.custom_algorithm->facts : find_algorithm(setup.algorithm.name).facts;
+const Facts& facts_of(const RunContext<Real>& run_context) {
+  return run_context.custom_algorithm ? run_context.custom_algorithm->facts
+                                      : find_algorithm(run_context.algorithm.name).facts;
 }
 
 // Whether replies of a round may arrive as a sum: a server that weights clients, or keeps a copy of each
 // client's state, needs them one by one.
 template <class Real>
-bool takes_sums(const Setup<Real>& setup) {
-  const Facts& facts = facts_of(setup);
-  const bool mirrors = setup.keep_mirrors && has(facts.client_state, ClientState::kMirrored);
-  return facts.adds_replies && setup.weights.empty() && !mirrors;
+bool takes_sums(const RunContext<Real>& run_context) {
+  const Facts& facts = facts_of(run_context);
+  const bool mirrors = run_context.keep_mirrors && has(facts.client_state, ClientState::kMirrored);
+  return facts.adds_replies && run_context.weights.empty() && !mirrors;
 }
 
-// REQUIRES: setup->algorithm is resolved.
+// REQUIRES: run_context->algorithm is resolved.
 template <class Real>
-std::unique_ptr<ServerAlgorithm<Real>> make_server(std::shared_ptr<const Setup<Real>> setup);
+std::unique_ptr<ServerAlgorithm<Real>> make_server(std::shared_ptr<const RunContext<Real>> run_context);
 template <class Real>
-std::unique_ptr<ClientAlgorithm<Real>> make_client(std::shared_ptr<const Setup<Real>> setup);
+std::unique_ptr<ClientAlgorithm<Real>> make_client(std::shared_ptr<const RunContext<Real>> run_context);
 
 }  // namespace gradwire

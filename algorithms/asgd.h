@@ -48,7 +48,7 @@ struct Asgd {
     using Base::t, Base::x;
     Real gamma;
 
-    Server(const Setup<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)) {}
+    Server(const RunContext<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)) {}
 
     void apply(Replies<Real> uplinks) {  // one
       add_decoded<Real>(uplinks[0].parts[0], -gamma, x);

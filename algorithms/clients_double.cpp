@@ -2,6 +2,6 @@
 
 namespace gradwire {
 
-template std::unique_ptr<ClientAlgorithm<double>> make_client(std::shared_ptr<const Setup<double>>);
+template std::unique_ptr<ClientAlgorithm<double>> make_client(std::shared_ptr<const RunContext<double>>);
 
 }  // namespace gradwire

@@ -2,6 +2,6 @@
 
 namespace gradwire {
 
-template std::unique_ptr<ClientAlgorithm<float>> make_client(std::shared_ptr<const Setup<float>>);
+template std::unique_ptr<ClientAlgorithm<float>> make_client(std::shared_ptr<const RunContext<float>>);
 
 }  // namespace gradwire

@@ -89,11 +89,12 @@ struct CodedGd {
   using Params = CodedGdParams;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     GradientCode code;
     Store<Real> m_i;
 
-    Client(const Setup<Real>& s, const Params& p) : setup(s), code(s.n, s.copies, p.is_exact(), s.seed) {}
+    Client(const RunContext<Real>& s, const Params& p)
+        : run_context(s), code(s.n, s.copies, p.is_exact(), s.seed) {}
     static void fields(auto&, auto&&) {}
 
     // Where all b_ik are 1: m_i / (r + 1), the gradient of the client's own mean.
@@ -122,30 +123,30 @@ struct CodedGd {
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::setup, Base::t, Base::x;
+    using Base::run_context, Base::t, Base::x;
     Real gamma;
     GradientCode code;
     std::vector<ClientId> S;  // of the last round
     std::vector<double> a;    // for S
     Vec<Real> g;              // work space
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s), gamma(Real(*p.step_size.value)), code(s.n, s.copies, p.is_exact(), s.seed), g(s.d) {}
 
     void apply(Replies<Real> uplinks) {
       decode(uplinks);
       std::fill(g.begin(), g.end(), Real(0));
-      const Real copies = code.is_plain() ? Real(setup.copies.count) : Real(1);
+      const Real copies = code.is_plain() ? Real(run_context.copies.count) : Real(1);
       std::vector<Reply<Real>> used;
-      std::vector<Real> weights(setup.n);
+      std::vector<Real> weights(run_context.n);
       for (std::size_t k = 0; k < uplinks.size(); ++k) {
         if (a[k] == 0) continue;
         used.push_back(uplinks[k]);
         used.back().client = place(uplinks[k].client);
-        weights[used.back().client] = Real(a[k]) * copies * setup.weight(uplinks[k].client);
+        weights[used.back().client] = Real(a[k]) * copies * run_context.weight(uplinks[k].client);
       }
       add_by<Real>(
-          setup, used, 0, [&](ClientId i) { return weights[i]; }, g);
+          run_context, used, 0, [&](ClientId i) { return weights[i]; }, g);
       axpy<Real>(-gamma, g, x);
       ++t;
     }
@@ -160,7 +161,7 @@ struct CodedGd {
     }
     // Whoever replies for a group has the place of its first client in the order of sums.
     ClientId place(ClientId i) const {
-      return setup.copies.placement == Placement::kGroups ? i - i % setup.copies.count : i;
+      return run_context.copies.placement == Placement::kGroups ? i - i % run_context.copies.count : i;
     }
   };
 };

@@ -46,11 +46,11 @@ struct Cofig {
   struct Client : Diana<Real>::Client {
     using Base = typename Diana<Real>::Client;
 
-    Client(const Setup<Real>& s, const Params& p) : Base(s, DianaParams{ShiftParams(p), {}}) {}
+    Client(const RunContext<Real>& s, const Params& p) : Base(s, DianaParams{ShiftParams(p), {}}) {}
 
     void commit(const Uplink<Real>& used) {
-      sample_cohort(this->setup.seed, used.round, this->setup.n, this->setup.algorithm.participation, shifted,
-                    Purpose::kShiftCohort);
+      sample_cohort(this->run_context.seed, used.round, this->run_context.n,
+                    this->run_context.algorithm.participation, shifted, Purpose::kShiftCohort);
       if (std::binary_search(shifted.begin(), shifted.end(), used.client)) Base::commit(used);
     }
 
@@ -60,12 +60,12 @@ struct Cofig {
 
   struct Server : ShiftServer<Real> {
     using Base = ShiftServer<Real>;
-    using Base::setup, Base::t, Base::x, Base::g;
+    using Base::run_context, Base::t, Base::x, Base::g;
 
-    Server(const Setup<Real>& s, const Params& p) : Base(s, p) {}
+    Server(const RunContext<Real>& s, const Params& p) : Base(s, p) {}
 
     void draw(std::vector<ClientId>& out, Purpose purpose) const {
-      sample_cohort(setup.seed, t, setup.n, setup.algorithm.participation, out, purpose);
+      sample_cohort(run_context.seed, t, run_context.n, run_context.algorithm.participation, out, purpose);
     }
     void cohort(std::vector<ClientId>& out) const {
       std::vector<ClientId> S, shifted;
@@ -84,7 +84,7 @@ struct Cofig {
         return chosen;
       };
       g = this->h;
-      add_mean_of_replies<Real>(setup, those_in(Purpose::kCohort), 0, Real(1), g);
+      add_mean_of_replies<Real>(run_context, those_in(Purpose::kCohort), 0, Real(1), g);
       this->learn(those_in(Purpose::kShiftCohort), 0);
       axpy<Real>(-this->gamma, g, x);
       ++t;

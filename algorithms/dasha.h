@@ -138,12 +138,13 @@ struct DashaMvrParams : DashaCoreParams {
 // h_i, g_i and the message, for the estimate h_i⁺ of the algorithm.
 template <class Real>
 struct DashaClient {
-  const Setup<Real>& setup;
+  const RunContext<Real>& run_context;
   Real a;
   Vec<Real> h_i, g_i, h_next;  // h_next: the proposal h_i⁺
   Store<Real> m_i;
 
-  DashaClient(const Setup<Real>& s, const DashaCoreParams& p) : setup(s), a(Real(*p.a)), g_i(s.d) {}
+  DashaClient(const RunContext<Real>& s, const DashaCoreParams& p)
+      : run_context(s), a(Real(*p.a)), g_i(s.d) {}
   static void fields(auto& self, auto&& visit) {
     visit(self.h_i);
     visit(self.g_i);
@@ -170,14 +171,14 @@ struct DashaClient {
   // A resync has x^{t−1} and g_i, or no parts.
   bool accepts(const Downlink<Real>& down, bool is_resync) const {
     const std::size_t count = down.parts.size();
-    return (is_resync ? count == 0 || count == 2 : count == 1) && all_dense(down.parts, setup.d);
+    return (is_resync ? count == 0 || count == 2 : count == 1) && all_dense(down.parts, run_context.d);
   }
   void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
     h_i.clear();
-    g_i.assign(setup.d, Real(0));
+    g_i.assign(run_context.d, Real(0));
     if (resync.parts.size() == 0) return;
     add_decoded<Real>(resync.parts[1], Real(1), g_i);
-    h_i.resize(setup.d);
+    h_i.resize(run_context.d);
     ctx.oracle.loss_and_gradient(resync.parts[0].values, {}, h_i);
   }
 };
@@ -185,12 +186,12 @@ struct DashaClient {
 template <class Real>
 struct DashaServer : ModelServer<Real> {
   using Base = ModelServer<Real>;
-  using Base::setup, Base::t, Base::x;
+  using Base::run_context, Base::t, Base::x;
   Real gamma;
   Vec<Real> x_prev, g;
   Mirror<Real> g_of;
 
-  DashaServer(const Setup<Real>& s, const DashaCoreParams& p)
+  DashaServer(const RunContext<Real>& s, const DashaCoreParams& p)
       : Base(s), gamma(Real(*p.step_size.value)), g(s.d), g_of(s) {}
   static void fields(auto& self, auto&& visit) {
     Base::fields(self, visit);
@@ -205,7 +206,7 @@ struct DashaServer : ModelServer<Real> {
     return Downlink<Real>{t, 0, {Payload<Real>::dense(x_prev), own->parts[0]}};
   }
   void apply(Replies<Real> uplinks) {
-    add_weighted<Real>(setup, uplinks, 0, Real(1), g);
+    add_weighted<Real>(run_context, uplinks, 0, Real(1), g);
     for (const auto& up : uplinks) g_of.add(up, 0, Real(1));
     x_prev = x;
     axpy<Real>(-gamma, g, x);
@@ -219,7 +220,7 @@ struct Dasha {
   using Server = DashaServer<Real>;
 
   struct Client : DashaClient<Real> {
-    Client(const Setup<Real>& s, const Params& p) : DashaClient<Real>(s, p) {}
+    Client(const RunContext<Real>& s, const Params& p) : DashaClient<Real>(s, p) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       if (ctx.first || this->h_i.empty()) return this->first_reply(down, ctx);
@@ -237,7 +238,7 @@ struct DashaBatchClient : DashaClient<Real> {
   using Base = DashaClient<Real>;
   LastPoints<Real> points;
 
-  DashaBatchClient(const Setup<Real>& s, const DashaCoreParams& p) : Base(s, p) {}
+  DashaBatchClient(const RunContext<Real>& s, const DashaCoreParams& p) : Base(s, p) {}
   static void fields(auto& self, auto&& visit) {
     Base::fields(self, visit);
     LastPoints<Real>::fields(self.points, visit);
@@ -255,7 +256,8 @@ struct DashaPage {
 
   struct Client : DashaBatchClient<Real> {
     double p;
-    Client(const Setup<Real>& s, const Params& params) : DashaBatchClient<Real>(s, params), p(*params.p) {}
+    Client(const RunContext<Real>& s, const Params& params)
+        : DashaBatchClient<Real>(s, params), p(*params.p) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       if (!this->points.follow(down)) return cannot(Answer::kNeedsState, down);
@@ -267,8 +269,9 @@ struct DashaPage {
       if (shared_coin(ctx.seed, down.round, p)) {
         loss = ctx.oracle.loss_and_gradient(x, {}, h_next);
       } else {
-        loss = gradient_difference<Real>(ctx, x, this->points.x_prev, batch_of(this->setup, ctx, down.round),
-                                         h_next, ctx.scratch.vec(0, x.size()));
+        loss = gradient_difference<Real>(ctx, x, this->points.x_prev,
+                                         batch_of(this->run_context, ctx, down.round), h_next,
+                                         ctx.scratch.vec(0, x.size()));
         axpy<Real>(Real(1), this->h_i, h_next);
       }
       return this->propose(loss, down, ctx);
@@ -283,7 +286,7 @@ struct DashaMvr {
 
   struct Client : DashaBatchClient<Real> {
     Real b;
-    Client(const Setup<Real>& s, const Params& params)
+    Client(const RunContext<Real>& s, const Params& params)
         : DashaBatchClient<Real>(s, params), b(Real(params.b)) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
@@ -293,7 +296,7 @@ struct DashaMvr {
       Vec<Real>& h_next = this->h_next;
       Vec<Real>& before = ctx.scratch.vec(0, x.size());
       h_next.resize(x.size());
-      const Batch batch = batch_of(this->setup, ctx, down.round);
+      const Batch batch = batch_of(this->run_context, ctx, down.round);
       const double loss = ctx.oracle.two_gradients(x, this->points.x_prev, batch, h_next, before).x;
       for (std::size_t j = 0; j < x.size(); ++j) h_next[j] += (1 - b) * (this->h_i[j] - before[j]);
       return this->propose(loss, down, ctx);

@@ -58,15 +58,15 @@ struct DcgdParams {
 // A client that sends C(∇f_i(x^t; ξ)).
 template <class Real>
 struct DcgdClient {
-  const Setup<Real>& setup;
+  const RunContext<Real>& run_context;
   GradientMessage<Real> message;
   Store<Real> m_i;
 
-  DcgdClient(const Setup<Real>& s, const auto& p) : setup(s), message(gradient_params(p)) {}
+  DcgdClient(const RunContext<Real>& s, const auto& p) : run_context(s), message(gradient_params(p)) {}
   static void fields(auto&, auto&&) {}
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-    const double loss = message.make(setup, ctx, down.round, down.parts[0].values, {}, m_i);
+    const double loss = message.make(run_context, ctx, down.round, down.parts[0].values, {}, m_i);
     return reply_of(down, loss, m_i.view());
   }
   void commit() {}
@@ -83,12 +83,12 @@ struct Dcgd {
     Schedule schedule;
     Vec<Real> m;  // work space
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s), gamma(*p.step_size.value), schedule(p.schedule), m(s.d) {}
 
     void apply(Replies<Real> uplinks) {
       std::fill(m.begin(), m.end(), Real(0));
-      add_mean_of_replies<Real>(this->setup, uplinks, 0, Real(1), m);
+      add_mean_of_replies<Real>(this->run_context, uplinks, 0, Real(1), m);
       axpy<Real>(-Real(gamma * schedule.factor(this->t)), m, this->x);
       ++this->t;
     }

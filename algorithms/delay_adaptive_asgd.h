@@ -44,14 +44,15 @@ struct DelayAdaptiveAsgd {
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::t, Base::x, Base::setup;
+    using Base::t, Base::x, Base::run_context;
     Real gamma;
 
-    Server(const Setup<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)) {}
+    Server(const RunContext<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)) {}
 
     void apply(Replies<Real> uplinks) {  // one
       const std::uint32_t delay = t - uplinks[0].round;
-      add_decoded<Real>(uplinks[0].parts[0], -gamma * (Real(setup.n) / Real(std::max(setup.n, delay))), x);
+      add_decoded<Real>(uplinks[0].parts[0],
+                        -gamma * (Real(run_context.n) / Real(std::max(run_context.n, delay))), x);
       ++t;
     }
   };

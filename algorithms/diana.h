@@ -91,12 +91,13 @@ struct DianaParams : ShiftParams {
 // h_i and the message m_i = C(v − h_i) for the gradient estimate v of the algorithm.
 template <class Real>
 struct ShiftClient {
-  const Setup<Real>& setup;
+  const RunContext<Real>& run_context;
   Real alpha;
   Vec<Real> h_i;
   Store<Real> m_i;
 
-  ShiftClient(const Setup<Real>& s, const ShiftParams& p) : setup(s), alpha(Real(*p.alpha)), h_i(s.d) {}
+  ShiftClient(const RunContext<Real>& s, const ShiftParams& p)
+      : run_context(s), alpha(Real(*p.alpha)), h_i(s.d) {}
   static void fields(auto& self, auto&& visit) { visit(self.h_i); }
 
   // Overwrites v.
@@ -107,18 +108,20 @@ struct ShiftClient {
   }
   void learn(const Payload<Real>& m) { add_decoded<Real>(m, alpha, h_i); }
   void commit(const Uplink<Real>& used) { learn(used.parts[0]); }
-  void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) { adopt_vector(resync, setup.d, h_i); }
+  void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
+    adopt_vector(resync, run_context.d, h_i);
+  }
 };
 
 template <class Real>
 struct ShiftServer : ModelServer<Real> {
   using Base = ModelServer<Real>;
-  using Base::setup, Base::t, Base::x;
+  using Base::run_context, Base::t, Base::x;
   Real gamma, alpha;
   Vec<Real> h, g;  // g: work space
   Mirror<Real> h_of;
 
-  ShiftServer(const Setup<Real>& s, const ShiftParams& p)
+  ShiftServer(const RunContext<Real>& s, const ShiftParams& p)
       : Base(s), gamma(Real(*p.step_size.value)), alpha(Real(*p.alpha)), h(s.d), g(s.d), h_of(s) {}
   static void fields(auto& self, auto&& visit) {
     Base::fields(self, visit);
@@ -130,12 +133,12 @@ struct ShiftServer : ModelServer<Real> {
   LyapunovState<Real> lyapunov_state() const { return {.shifts = h_of.rows()}; }
   // h ← h + α Σ_{i∈S} w_i (part k of i)
   void learn(Replies<Real> uplinks, std::size_t k) {
-    add_weighted<Real>(setup, uplinks, k, alpha, h);
+    add_weighted<Real>(run_context, uplinks, k, alpha, h);
     for (const auto& up : uplinks) h_of.add(up, k, alpha);
   }
   void apply(Replies<Real> uplinks) {
     g = h;
-    add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), g);
+    add_mean_of_replies<Real>(run_context, uplinks, 0, Real(1), g);
     learn(uplinks, 0);
     axpy<Real>(-gamma, g, x);
     ++t;
@@ -150,11 +153,11 @@ struct Diana {
   struct Client : ShiftClient<Real> {
     GradientMessage<Real> message;
 
-    Client(const Setup<Real>& s, const Params& p) : ShiftClient<Real>(s, p), message(p.gradient) {}
+    Client(const RunContext<Real>& s, const Params& p) : ShiftClient<Real>(s, p), message(p.gradient) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const double loss =
-          message.make(this->setup, ctx, down.round, down.parts[0].values, this->h_i, this->m_i);
+          message.make(this->run_context, ctx, down.round, down.parts[0].values, this->h_i, this->m_i);
       return reply_of(down, loss, this->m_i.view());
     }
   };

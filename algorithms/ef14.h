@@ -41,17 +41,18 @@ struct Ef14 {
   using Params = Ef14Params;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     Real gamma;
     Vec<Real> e_i, q_i;
     Store<Real> sent;
 
-    Client(const Setup<Real>& s, const Params& p) : setup(s), gamma(Real(*p.step_size.value)), e_i(s.d) {}
+    Client(const RunContext<Real>& s, const Params& p)
+        : run_context(s), gamma(Real(*p.step_size.value)), e_i(s.d) {}
     static void fields(auto& self, auto&& visit) { visit(self.e_i); }
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
-      const double loss = gradient_at(setup, ctx, down.round, x, q_i);
+      const double loss = gradient_at(run_context, ctx, down.round, x, q_i);
       for (std::size_t j = 0; j < x.size(); ++j) q_i[j] = e_i[j] + gamma * q_i[j];
       Vec<Real>& v = ctx.scratch.vec(0, x.size());
       v = q_i;
@@ -61,15 +62,15 @@ struct Ef14 {
       e_i.swap(q_i);
       add_decoded<Real>(sent.view(), Real(-1), e_i);
     }
-    void adopt(const Downlink<Real>&, const ClientContext<Real>&) { e_i.assign(setup.d, Real(0)); }
+    void adopt(const Downlink<Real>&, const ClientContext<Real>&) { e_i.assign(run_context.d, Real(0)); }
   };
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    Server(const Setup<Real>& s, const Params&) : Base(s) {}
+    Server(const RunContext<Real>& s, const Params&) : Base(s) {}
 
     void apply(Replies<Real> uplinks) {
-      add_mean_of_replies<Real>(this->setup, uplinks, 0, Real(-1), this->x);
+      add_mean_of_replies<Real>(this->run_context, uplinks, 0, Real(-1), this->x);
       ++this->t;
     }
   };

@@ -63,7 +63,7 @@ struct Ef21Bc {
     Vec<Real> x, g;
     std::uint32_t round = 0;  // of x
 
-    Client(const Setup<Real>& s, const Params& p)
+    Client(const RunContext<Real>& s, const Params& p)
         : Base(s, p), gamma(*p.step_size.value), schedule(p.schedule) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
@@ -76,7 +76,7 @@ struct Ef21Bc {
     bool follow(const Downlink<Real>& down) {
       if (!x.empty() && round == down.round) return true;
       if (down.round == 0) {
-        x.assign(this->setup.d, Real(0));
+        x.assign(this->run_context.d, Real(0));
         add_decoded<Real>(down.parts[0], Real(1), x);
         g.assign(x.size(), Real(0));
       } else {
@@ -95,7 +95,8 @@ struct Ef21Bc {
     }
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
       const std::size_t count = down.parts.size();
-      return (is_resync ? count == 2 || count == 3 : count == 1) && all_of_length(down.parts, this->setup.d);
+      return (is_resync ? count == 2 || count == 3 : count == 1) &&
+             all_of_length(down.parts, this->run_context.d);
     }
     // Takes x^t and g^t, and g~_i when the client lost it.
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
@@ -107,20 +108,20 @@ struct Ef21Bc {
 
    private:
     void adopt_part(const Downlink<Real>& resync, std::size_t k, Vec<Real>& v) {
-      v.assign(this->setup.d, Real(0));
+      v.assign(this->run_context.d, Real(0));
       add_decoded<Real>(resync.parts[k], Real(1), v);
     }
   };
 
   struct Server : Ef21CoreServer<Real> {
     using Base = Ef21CoreServer<Real>;
-    using Base::setup, Base::t, Base::x, Base::g;  // g: here g~
+    using Base::run_context, Base::t, Base::x, Base::g;  // g: here g~
     Compressor C_M;
     Vec<Real> g_before, g_sent;  // g as the clients have it, before and after the change that round t sends
     Store<Real> b;
     Scratch<Real> scratch;
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s, p), C_M(parse_down(p.compressor_down, s.d)), g_before(s.d), g_sent(s.d) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
@@ -159,7 +160,7 @@ struct Ef21Bc {
       if (t == 1) {
         b.whole(change);
       } else {
-        compress(C_M, change, downlink_key(setup.seed, t), scratch, b);
+        compress(C_M, change, downlink_key(run_context.seed, t), scratch, b);
       }
       g_sent = g_before;
       add_decoded<Real>(b.view(), Real(1), g_sent);

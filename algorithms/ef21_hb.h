@@ -48,7 +48,7 @@ struct Ef21Hb {
     Real eta;
     Vec<Real> v;
 
-    Server(const Setup<Real>& s, const Params& p) : Base(s, p), eta(Real(p.eta)), v(s.d) {}
+    Server(const RunContext<Real>& s, const Params& p) : Base(s, p), eta(Real(p.eta)), v(s.d) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
       visit(self.v);

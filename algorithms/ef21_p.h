@@ -56,21 +56,21 @@ struct Ef21P {
   using Params = Ef21PParams;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     Replica<Real> w;
     GradientMessage<Real> message;
     Store<Real> m_i;
 
-    Client(const Setup<Real>& s, const Params& p) : setup(s), message(p.gradient) {}
+    Client(const RunContext<Real>& s, const Params& p) : run_context(s), message(p.gradient) {}
     static void fields(auto& self, auto&& visit) { Replica<Real>::fields(self.w, visit); }
 
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
-      return down.parts.size() == 1 && down.parts[0].dim == setup.d &&
+      return down.parts.size() == 1 && down.parts[0].dim == run_context.d &&
              (!is_resync || down.parts[0].shape == Shape::kDense);
     }
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       if (!w.follow(down)) return cannot(Answer::kNeedsBroadcast, down);
-      const double loss = message.make(setup, ctx, down.round, w.value, {}, m_i);
+      const double loss = message.make(run_context, ctx, down.round, w.value, {}, m_i);
       return reply_of(down, loss, m_i.view());
     }
     void commit() {}
@@ -79,14 +79,14 @@ struct Ef21P {
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::setup, Base::t, Base::x;
+    using Base::run_context, Base::t, Base::x;
     Real gamma;
     Compressor C_M;
     Vec<Real> w_before, w;  // before and after the change that round t sends
     Store<Real> change;
     Scratch<Real> scratch;
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s),
           gamma(Real(*p.step_size.value)),
           C_M(parse_down(p.compressor_down, s.d)),
@@ -108,7 +108,7 @@ struct Ef21P {
       return Downlink<Real>{t, 0, {Payload<Real>::dense(w)}};
     }
     void apply(Replies<Real> uplinks) {
-      add_mean_of_replies<Real>(setup, uplinks, 0, -gamma, x);
+      add_mean_of_replies<Real>(run_context, uplinks, 0, -gamma, x);
       ++t;
       w_before = w;
       compress_change();
@@ -118,7 +118,7 @@ struct Ef21P {
     void compress_change() {
       Vec<Real>& difference = scratch.vec(0, x.size());
       for (std::size_t j = 0; j < x.size(); ++j) difference[j] = x[j] - w_before[j];
-      compress(C_M, difference, downlink_key(setup.seed, t), scratch, change);
+      compress(C_M, difference, downlink_key(run_context.seed, t), scratch, change);
       w = w_before;
       add_decoded<Real>(change.view(), Real(1), w);
     }

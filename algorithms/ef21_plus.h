@@ -46,12 +46,13 @@ struct Ef21Plus {
   }
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     bool first_whole;
     Vec<Real> g_i;
     Store<Real> difference, plain;
 
-    Client(const Setup<Real>& s, const Params& p) : setup(s), first_whole(p.init.is("gradient")), g_i(s.d) {}
+    Client(const RunContext<Real>& s, const Params& p)
+        : run_context(s), first_whole(p.init.is("gradient")), g_i(s.d) {}
     static void fields(auto& self, auto&& visit) { visit(self.g_i); }
 
     // ‖start + decoded − grad‖²; `work` is scratch. An empty start is 0.
@@ -81,24 +82,24 @@ struct Ef21Plus {
       Vec<Real>& work = ctx.scratch.vec(1, x.size());
       const bool replaces = error({}, plain.view(), grad, work) < error(g_i, difference.view(), grad, work);
       if (!replaces) return reply_of(down, loss, difference.view());
-      return reply_of(down, loss, Parts<Real>{plain.view(), Payload<Real>::nothing(setup.d)});
+      return reply_of(down, loss, Parts<Real>{plain.view(), Payload<Real>::nothing(run_context.d)});
     }
     void commit(const Uplink<Real>& used) { follow(used, g_i); }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
-      adopt_vector(resync, setup.d, g_i);
+      adopt_vector(resync, run_context.d, g_i);
     }
   };
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::setup, Base::t, Base::x;
+    using Base::run_context, Base::t, Base::x;
     bool starts_at_zero;
     double gamma;
     Schedule schedule;
     std::vector<Vec<Real>> g_of;  // all g_i; empty until the first reply
     Vec<Real> g;                  // work space
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s),
           starts_at_zero(p.init.is("zero")),
           gamma(*p.step_size.value),
@@ -113,11 +114,11 @@ struct Ef21Plus {
     void cohort(std::vector<ClientId>& out) const {
       if (t > 0) return Base::cohort(out);
       out.clear();
-      if (!starts_at_zero) everyone(setup.n, out);
+      if (!starts_at_zero) everyone(run_context.n, out);
     }
     bool accepts(const Reply<Real>& up) const {
       return (up.parts.size() == 1 || (up.parts.size() == 2 && up.parts[1].shape == Shape::kNothing)) &&
-             up.parts[0].dim == setup.d;
+             up.parts[0].dim == run_context.d;
     }
     std::optional<Downlink<Real>> resync(ClientId i, Answer) const {
       Downlink<Real> down;
@@ -128,12 +129,12 @@ struct Ef21Plus {
     void apply(Replies<Real> uplinks) {
       for (const auto& up : uplinks) {
         Vec<Real>& g_i = g_of[up.client];
-        g_i.resize(setup.d);
+        g_i.resize(run_context.d);
         follow(up, g_i);
       }
       std::fill(g.begin(), g.end(), Real(0));
-      for (ClientId i = 0; i < setup.n; ++i)
-        if (!g_of[i].empty()) axpy<Real>(setup.weight(i), g_of[i], g);
+      for (ClientId i = 0; i < run_context.n; ++i)
+        if (!g_of[i].empty()) axpy<Real>(run_context.weight(i), g_of[i], g);
       axpy<Real>(-Real(gamma * schedule.factor(t)), g, x);
       ++t;
     }

@@ -87,10 +87,10 @@ struct Ef21Pp {
     using Base = Ef21CoreServer<Real>;
     std::vector<double> p;
 
-    Server(const Setup<Real>& s, const Params& params) : Base(s, params), p(params.p) {}
+    Server(const RunContext<Real>& s, const Params& params) : Base(s, params), p(params.p) {}
 
     void cohort(std::vector<ClientId>& out) const {
-      if (!this->first_cohort(out)) toss_cohort(this->setup.seed, this->t, this->setup.n, p, out);
+      if (!this->first_cohort(out)) toss_cohort(this->run_context.seed, this->t, this->run_context.n, p, out);
     }
   };
 };

@@ -49,7 +49,7 @@ struct Ef21Sgdm {
     Real eta;
     Vec<Real> v_i, v_next;  // the proposal
 
-    Client(const Setup<Real>& s, const Params& p) : Base(s, p), eta(Real(p.eta)) {}
+    Client(const RunContext<Real>& s, const Params& p) : Base(s, p), eta(Real(p.eta)) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
       visit(self.v_i);
@@ -63,7 +63,7 @@ struct Ef21Sgdm {
         loss = ctx.oracle.loss_and_gradient(x, {}, v_next);
       } else {
         Vec<Real>& grad = ctx.scratch.vec(0, x.size());
-        loss = gradient_at(this->setup, ctx, down.round, x, grad);
+        loss = gradient_at(this->run_context, ctx, down.round, x, grad);
         for (std::size_t j = 0; j < x.size(); ++j) v_next[j] = (1 - eta) * v_i[j] + eta * grad[j];
       }
       Vec<Real>& r = ctx.scratch.vec(1, x.size());

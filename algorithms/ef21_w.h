@@ -86,13 +86,13 @@ struct Ef21W {
     using Base = Ef21CoreClient<Real>;
     std::vector<double> w;
 
-    Client(const Setup<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
+    Client(const RunContext<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
       Vec<Real>& r = ctx.scratch.vec(0, x.size());
       const double loss = ctx.oracle.loss_and_gradient(x, {}, r);
-      const Real scale = Real(1 / (static_cast<double>(this->setup.n) * w[ctx.client]));
+      const Real scale = Real(1 / (static_cast<double>(this->run_context.n) * w[ctx.client]));
       for (Real& v : r) v *= scale;
       return this->propose(r, loss, down, ctx);
     }
@@ -102,15 +102,16 @@ struct Ef21W {
     using Base = Ef21CoreServer<Real>;
     std::vector<double> w;
 
-    Server(const Setup<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
+    Server(const RunContext<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
 
     void apply(Replies<Real> uplinks) {
       // f's own weights v_i enter here: the client divides by n w_i, so the server's weight is n v_i w_i.
       const auto weight = [&](ClientId i) {
-        return Real(w[i]) *
-               (this->setup.weights.empty() ? Real(1) : this->setup.weight(i) * Real(this->setup.n));
+        return Real(w[i]) * (this->run_context.weights.empty()
+                                 ? Real(1)
+                                 : this->run_context.weight(i) * Real(this->run_context.n));
       };
-      add_by<Real>(this->setup, uplinks, 0, weight, this->g);
+      add_by<Real>(this->run_context, uplinks, 0, weight, this->g);
       for (const auto& up : uplinks) this->g_of.add(up, 0, Real(1));
       axpy<Real>(-this->gamma_now(), this->g, this->x);
       ++this->t;

@@ -47,14 +47,14 @@ struct FedAvgParams {
 // A client that sends the change of its local training, in rounds or asynchronous; mu = 0 except in FedProx.
 template <class Real>
 struct LocalTrainer {
-  const Setup<Real>& setup;
+  const RunContext<Real>& run_context;
   LocalSteps local;
   LocalOptimizer optimizer;
   double mu;
   Store<Real> delta;
 
-  LocalTrainer(const Setup<Real>& s, const LocalSteps& l, double proximal = 0)
-      : setup(s), local(l), optimizer(l.optimizer, s.d), mu(proximal) {}
+  LocalTrainer(const RunContext<Real>& s, const LocalSteps& l, double proximal = 0)
+      : run_context(s), local(l), optimizer(l.optimizer, s.d), mu(proximal) {}
   static void fields(auto&, auto&&) {}
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
@@ -64,7 +64,7 @@ struct LocalTrainer {
     Vec<Real>& grad = ctx.scratch.vec(1, x.size());
     std::copy(x.begin(), x.end(), y.begin());
     double loss_at_x = 0;
-    each_local_step(local, setup.algorithm.batch, ctx.draw, ctx, [&](std::uint32_t k, Batch batch) {
+    each_local_step(local, run_context.algorithm.batch, ctx.draw, ctx, [&](std::uint32_t k, Batch batch) {
       const double loss = ctx.oracle.loss_and_gradient(y, batch, grad);
       if (k == 0) loss_at_x = loss;
       if (mu > 0) {
@@ -82,11 +82,11 @@ struct LocalTrainer {
 template <class Real>
 struct AveragingServer : ModelServer<Real> {
   Real gamma;
-  AveragingServer(const Setup<Real>& s, const StepSize& step)
+  AveragingServer(const RunContext<Real>& s, const StepSize& step)
       : ModelServer<Real>(s), gamma(Real(*step.value)) {}
 
   void apply(Replies<Real> uplinks) {
-    add_average_of_replies<Real>(this->setup, uplinks, 0, gamma, this->x);
+    add_average_of_replies<Real>(this->run_context, uplinks, 0, gamma, this->x);
     ++this->t;
   }
 };
@@ -96,10 +96,10 @@ struct FedAvg {
   using Params = FedAvgParams;
 
   struct Client : LocalTrainer<Real> {
-    Client(const Setup<Real>& s, const Params& p) : LocalTrainer<Real>(s, p.local) {}
+    Client(const RunContext<Real>& s, const Params& p) : LocalTrainer<Real>(s, p.local) {}
   };
   struct Server : AveragingServer<Real> {
-    Server(const Setup<Real>& s, const Params& p) : AveragingServer<Real>(s, p.step_size) {}
+    Server(const RunContext<Real>& s, const Params& p) : AveragingServer<Real>(s, p.step_size) {}
   };
 };
 

@@ -59,7 +59,7 @@ struct FedBuff {
   using Params = FedBuffParams;
 
   struct Client : LocalTrainer<Real> {
-    Client(const Setup<Real>& s, const Params& p) : LocalTrainer<Real>(s, p.local) {}
+    Client(const RunContext<Real>& s, const Params& p) : LocalTrainer<Real>(s, p.local) {}
   };
 
   struct Server : ModelServer<Real> {
@@ -69,7 +69,7 @@ struct FedBuff {
     std::uint32_t size, count = 0;  // of the buffer: when full, and now
     Vec<Real> sum;                  // Δ̄
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s), gamma(Real(*p.step_size.value)), size(p.buffer), sum(s.d) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);

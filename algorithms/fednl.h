@@ -97,7 +97,7 @@ struct FedNl {
   using Params = FedNlParams;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     std::size_t D;  // entries of a triangle
     Real alpha;
     bool starts_whole, sends_l;
@@ -107,8 +107,8 @@ struct FedNl {
     std::vector<std::uint32_t> support;  // work space
     std::uint32_t support_first = 0;
 
-    Client(const Setup<Real>& s, const Params& p)
-        : setup(s),
+    Client(const RunContext<Real>& s, const Params& p)
+        : run_context(s),
           D(upper_size(s.d)),
           alpha(Real(*p.alpha)),
           starts_whole(p.init.is("hessian")),
@@ -120,7 +120,7 @@ struct FedNl {
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
       if (is_resync && down.parts.size() == 0) return true;
       return down.parts.size() == 1 && down.parts[0].shape == Shape::kDense &&
-             down.parts[0].dim == (is_resync ? D : setup.d);
+             down.parts[0].dim == (is_resync ? D : run_context.d);
     }
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
@@ -132,7 +132,7 @@ struct FedNl {
       Uplink<Real> up = reply_of(down, loss, grad.whole(g));
       first = ctx.first && starts_whole;
       subtract_shift(difference, ctx.draw_key(down.round, 1), ctx);
-      if (sends_l) l_i[0] = Real(frobenius_norm<Real>(difference, setup.d));
+      if (sends_l) l_i[0] = Real(frobenius_norm<Real>(difference, run_context.d));
       if (first) {
         S_i.whole(difference);
       } else {
@@ -148,7 +148,7 @@ struct FedNl {
       const auto dim = static_cast<std::uint32_t>(D);
       const bool oblivious =
           std::holds_alternative<RandK>(ctx.compressor) || std::holds_alternative<RandSeqK>(ctx.compressor);
-      const auto count = static_cast<std::size_t>(quality(ctx.compressor, D, setup.n).zeta);
+      const auto count = static_cast<std::size_t>(quality(ctx.compressor, D, run_context.n).zeta);
       const auto sees = [&](Shape shape) {
         return oblivious && !sends_l && !first &&
                redraw_support(ctx.compressor, shape, count, dim, key, support, support_first);
@@ -172,7 +172,7 @@ struct FedNl {
     static constexpr std::uint32_t kMaxHalvings = 40;
     static constexpr double kSmallest = 1e-12;  // least eigenvalue where H + l I is not positive definite
 
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     std::size_t D;
     double gamma, mu, c;
     Real alpha;
@@ -185,8 +185,8 @@ struct FedNl {
     Mirror<Real> H_of;
     SymmetricSolver solver;
 
-    Server(const Setup<Real>& s, const Params& p)
-        : setup(s),
+    Server(const RunContext<Real>& s, const Params& p)
+        : run_context(s),
           D(upper_size(s.d)),
           gamma(*p.step_size.value),
           mu(*p.mu),
@@ -219,7 +219,7 @@ struct FedNl {
     std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return H_of.restore(i, t); }
     bool accepts(const Reply<Real>& up) const {
       const auto& parts = up.parts;
-      return parts.size() == (regularised ? 3 : 2) && parts[0].dim == setup.d && parts[1].dim == D &&
+      return parts.size() == (regularised ? 3 : 2) && parts[0].dim == run_context.d && parts[1].dim == D &&
              (!regularised || (parts[2].shape == Shape::kDense && parts[2].dim == 1));
     }
 
@@ -244,10 +244,11 @@ struct FedNl {
 
    private:
     double mean_of(Replies<Real> uplinks, auto&& value) const {
-      const std::vector<double> values = values_of<Real>(setup, uplinks, value);
+      const std::vector<double> values = values_of<Real>(run_context, uplinks, value);
       double sum = 0;
       for (std::size_t k = 0; k < values.size(); ++k) {
-        const double w = setup.weights.empty() ? 1.0 / setup.n : setup.weights[uplinks[k].client];
+        const double w =
+            run_context.weights.empty() ? 1.0 / run_context.n : run_context.weights[uplinks[k].client];
         sum += w * values[k];
       }
       return sum;
@@ -259,7 +260,7 @@ struct FedNl {
       const bool first = t == 1 && starts_whole;
       if (first) learn(uplinks, Real(1));  // H^0 = mean H_i^0
       std::fill(g.begin(), g.end(), Real(0));
-      add_weighted<Real>(setup, uplinks, 0, Real(1), g);
+      add_weighted<Real>(run_context, uplinks, 0, Real(1), g);
       direction.assign(g.begin(), g.end());
       if (regularised) {
         const double l =
@@ -280,7 +281,7 @@ struct FedNl {
       if (!first) learn(uplinks, alpha);
     }
     void learn(Replies<Real> uplinks, Real rate) {
-      add_weighted<Real>(setup, uplinks, 1, rate, H);
+      add_weighted<Real>(run_context, uplinks, 1, rate, H);
       for (const auto& up : uplinks) H_of.add(up, 1, rate);
     }
   };

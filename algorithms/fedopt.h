@@ -68,7 +68,7 @@ struct FedOpt {
   using Params = P;
 
   struct Client : LocalTrainer<Real> {
-    Client(const Setup<Real>& s, const Params& p) : LocalTrainer<Real>(s, p.local) {}
+    Client(const RunContext<Real>& s, const Params& p) : LocalTrainer<Real>(s, p.local) {}
   };
 
   struct Server : ModelServer<Real> {
@@ -77,7 +77,7 @@ struct FedOpt {
     Real gamma, beta1, beta2, tau;
     Vec<Real> m, v, delta;  // delta: work space
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s),
           gamma(Real(*p.step_size.value)),
           beta1(Real(p.beta1)),
@@ -94,7 +94,7 @@ struct FedOpt {
 
     void apply(Replies<Real> uplinks) {
       std::fill(delta.begin(), delta.end(), Real(0));
-      add_average_of_replies<Real>(this->setup, uplinks, 0, Real(1), delta);
+      add_average_of_replies<Real>(this->run_context, uplinks, 0, Real(1), delta);
       for (std::size_t j = 0; j < x.size(); ++j) {
         m[j] = beta1 * m[j] + (1 - beta1) * delta[j];
         v[j] = Rule<Real>::next(v[j], delta[j], beta2);

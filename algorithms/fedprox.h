@@ -44,10 +44,10 @@ struct FedProx {
   using Params = FedProxParams;
 
   struct Client : LocalTrainer<Real> {
-    Client(const Setup<Real>& s, const Params& p) : LocalTrainer<Real>(s, p.local, p.mu) {}
+    Client(const RunContext<Real>& s, const Params& p) : LocalTrainer<Real>(s, p.local, p.mu) {}
   };
   struct Server : AveragingServer<Real> {
-    Server(const Setup<Real>& s, const Params& p) : AveragingServer<Real>(s, p.step_size) {}
+    Server(const RunContext<Real>& s, const Params& p) : AveragingServer<Real>(s, p.step_size) {}
   };
 };
 

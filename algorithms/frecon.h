@@ -54,7 +54,7 @@ struct Frecon {
     using Base = ShiftClient<Real>;
     Store<Real> q_i;
 
-    Client(const Setup<Real>& s, const Params& p) : Base(s, p) {}
+    Client(const RunContext<Real>& s, const Params& p) : Base(s, p) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values, x_prev = down.parts[1].values;
@@ -72,11 +72,11 @@ struct Frecon {
 
   struct Server : ShiftServer<Real> {
     using Base = ShiftServer<Real>;
-    using Base::setup, Base::t, Base::x, Base::g;
+    using Base::run_context, Base::t, Base::x, Base::g;
     Real lambda;
     Vec<Real> x_prev;
 
-    Server(const Setup<Real>& s, const Params& p) : Base(s, p), lambda(Real(*p.lambda)), x_prev(s.x0) {}
+    Server(const RunContext<Real>& s, const Params& p) : Base(s, p), lambda(Real(*p.lambda)), x_prev(s.x0) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
       visit(self.g);
@@ -88,8 +88,8 @@ struct Frecon {
     }
     void apply(Replies<Real> uplinks) {
       for (std::size_t j = 0; j < x.size(); ++j) g[j] = (1 - lambda) * g[j] + lambda * this->h[j];
-      add_mean_of_replies<Real>(setup, uplinks, 0, Real(1), g);
-      add_mean_of_replies<Real>(setup, uplinks, 1, lambda, g);
+      add_mean_of_replies<Real>(run_context, uplinks, 0, Real(1), g);
+      add_mean_of_replies<Real>(run_context, uplinks, 1, lambda, g);
       this->learn(uplinks, 1);
       x_prev = x;
       axpy<Real>(-this->gamma, g, x);

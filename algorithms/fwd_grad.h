@@ -108,16 +108,17 @@ struct FwdGrad {
   using Params = FwdGradParams;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     bool gaussian;
     Vec<Real> s_i;
 
-    Client(const Setup<Real>& s, const Params& p) : setup(s), gaussian(p.is_gaussian()), s_i(p.directions) {}
+    Client(const RunContext<Real>& s, const Params& p)
+        : run_context(s), gaussian(p.is_gaussian()), s_i(p.directions) {}
     static void fields(auto&, auto&&) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
-      const Batch batch = batch_of(setup, ctx, down.round);
+      const Batch batch = batch_of(run_context, ctx, down.round);
       Vec<Real>& v = ctx.scratch.vec(0, x.size());
       DirectionStream<Real> directions(ctx.draw_key(down.round), gaussian);
       double loss = 0;
@@ -134,14 +135,14 @@ struct FwdGrad {
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::setup, Base::t, Base::x;
+    using Base::run_context, Base::t, Base::x;
     Real gamma;
     std::uint32_t K;
     bool gaussian;
     Vec<Real> g_i, v;  // work space
     TreeSum<double> sum;
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s),
           gamma(Real(*p.step_size.value)),
           K(p.directions),
@@ -153,13 +154,13 @@ struct FwdGrad {
       return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == K;
     }
     void apply(Replies<Real> uplinks) {
-      sum.begin_part(setup.d, setup.mine(), setup.n);
-      for (const Reply<Real>& up : of_clients(uplinks, setup.mine())) {
+      sum.begin_part(run_context.d, run_context.mine(), run_context.n);
+      for (const Reply<Real>& up : of_clients(uplinks, run_context.mine())) {
         estimate(up);
-        sum.add(up.client, setup.weight(up.client), g_i.data());
+        sum.add(up.client, run_context.weight(up.client), g_i.data());
       }
       const Vec<double> all = total();
-      const Real scale = Real(setup.n) / Real(uplinks.size());
+      const Real scale = Real(run_context.n) / Real(uplinks.size());
       for (std::size_t j = 0; j < all.size(); ++j) x[j] -= gamma * scale * static_cast<Real>(all[j]);
       ++t;
     }
@@ -167,7 +168,7 @@ struct FwdGrad {
    private:
     // g_i = (1/K) Σ_k s_{i,k} v_{i,k}
     void estimate(const Reply<Real>& up) {
-      DirectionStream<Real> directions({setup.seed, up.client, t, Purpose::kCompressor}, gaussian);
+      DirectionStream<Real> directions({run_context.seed, up.client, t, Purpose::kCompressor}, gaussian);
       std::fill(g_i.begin(), g_i.end(), Real(0));
       for (const Real s : up.parts[0].values) {
         directions.next(v);
@@ -176,7 +177,7 @@ struct FwdGrad {
     }
     // Of all clients that replied, wherever they are.
     Vec<double> total() {
-      if (setup.group != nullptr) return setup.group->sum(sum);
+      if (run_context.group != nullptr) return run_context.group->sum(sum);
       const auto root = sum.sum();
       return {root.begin(), root.end()};
     }

@@ -86,12 +86,12 @@ enum MarinaFlags : std::uint32_t { kCompressedRound = 0, kWholeRound = 1 };
 template <class Real>
 struct MarinaServer : ModelServer<Real> {
   using Base = ModelServer<Real>;
-  using Base::setup, Base::t, Base::x;
+  using Base::run_context, Base::t, Base::x;
   Real gamma;
   double p;
   Vec<Real> x_prev, g;
 
-  MarinaServer(const Setup<Real>& s, const MarinaCoreParams& params)
+  MarinaServer(const RunContext<Real>& s, const MarinaCoreParams& params)
       : Base(s), gamma(Real(*params.step_size.value)), p(*params.p), g(s.d) {}
   static void fields(auto& self, auto&& visit) {
     Base::fields(self, visit);
@@ -99,7 +99,7 @@ struct MarinaServer : ModelServer<Real> {
     visit(self.g);
   }
 
-  bool whole() const { return t == 0 || shared_coin(setup.seed, t, p); }
+  bool whole() const { return t == 0 || shared_coin(run_context.seed, t, p); }
   Downlink<Real> broadcast() const {
     return {t, whole() ? kWholeRound : kCompressedRound, {Payload<Real>::dense(x)}};
   }
@@ -107,7 +107,7 @@ struct MarinaServer : ModelServer<Real> {
   LyapunovState<Real> lyapunov_state() const { return {.g = g}; }
   void apply(Replies<Real> uplinks) {
     if (whole()) std::fill(g.begin(), g.end(), Real(0));
-    add_weighted<Real>(setup, uplinks, 0, Real(1), g);
+    add_weighted<Real>(run_context, uplinks, 0, Real(1), g);
     step();
   }
   void step() {
@@ -132,9 +132,9 @@ struct TwoPointServer : MarinaServer<Real> {
  protected:
   // Everyone in whole rounds, else the clients of `r` draws.
   void drawn_cohort(std::uint32_t r, std::vector<ClientId>& out) const {
-    if (this->whole()) return everyone(this->setup.n, out);
+    if (this->whole()) return everyone(this->run_context.n, out);
     std::vector<Drawn> drawn;
-    draw_clients(this->setup.seed, this->t, this->setup.n, r, drawn);
+    draw_clients(this->run_context.seed, this->t, this->run_context.n, r, drawn);
     out.clear();
     for (const Drawn& d : drawn) out.push_back(d.client);
   }
@@ -157,7 +157,7 @@ struct Marina {
     Vec<Real> grad_prev, grad;  // ∇f_i(x^{t−1}); the proposal ∇f_i(x^t)
     Store<Real> q_i;
 
-    Client(const Setup<Real>&, const Params&) {}
+    Client(const RunContext<Real>&, const Params&) {}
     static void fields(auto& self, auto&& visit) { visit(self.grad_prev); }
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {

@@ -94,14 +94,14 @@ struct MindFlayer {
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::t, Base::x, Base::setup;
+    using Base::t, Base::x, Base::run_context;
     const Params p;
     Real gamma, B;
     Vec<Real> sum;                     // ḡ
     std::vector<std::uint32_t> tried;  // by client: trials at x^t that are over
     std::uint32_t active;              // clients with trials left
 
-    Server(const Setup<Real>& s, const Params& params)
+    Server(const RunContext<Real>& s, const Params& params)
         : Base(s),
           p(params),
           gamma(Real(*p.step_size.value)),
@@ -126,7 +126,7 @@ struct MindFlayer {
       axpy<Real>(-gamma * (1 / B), sum, x);
       std::fill(sum.begin(), sum.end(), Real(0));
       std::fill(tried.begin(), tried.end(), 0u);
-      active = setup.n;
+      active = run_context.n;
       ++t;
       return true;
     }

@@ -51,11 +51,11 @@ struct Nesterov {
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::setup, Base::t, Base::x;
+    using Base::run_context, Base::t, Base::x;
     Real gamma, b;
     Vec<Real> y;
 
-    Server(const Setup<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)), y(s.x0) {
+    Server(const RunContext<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)), y(s.x0) {
       const double root = std::sqrt(1 / (*p.step_size.value * *p.mu));
       b = Real((root - 1) / (root + 1));
     }
@@ -66,7 +66,7 @@ struct Nesterov {
 
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(y)}}; }
     void apply(Replies<Real> uplinks) {
-      add_mean_of_replies<Real>(setup, uplinks, 0, -gamma, y);  // x^{t+1}
+      add_mean_of_replies<Real>(run_context, uplinks, 0, -gamma, y);  // x^{t+1}
       for (std::size_t j = 0; j < x.size(); ++j) {
         const Real x_next = y[j];
         y[j] = x_next + b * (x_next - x[j]);

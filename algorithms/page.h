@@ -55,14 +55,14 @@ struct Page {
   using Params = PageParams;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     Store<Real> m_i;
 
-    Client(const Setup<Real>& s, const Params&) : setup(s) {}
+    Client(const RunContext<Real>& s, const Params&) : run_context(s) {}
     static void fields(auto&, auto&&) {}
 
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
-      return accepts_points(down, is_resync, setup.d);
+      return accepts_points(down, is_resync, run_context.d);
     }
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
@@ -71,11 +71,11 @@ struct Page {
         const double loss = ctx.oracle.loss_and_gradient(x, {}, v);
         return reply_of(down, loss, m_i.whole(v));
       }
-      const std::uint32_t b = setup.algorithm.batch;
-      const std::uint32_t own = times_drawn(ctx.seed, down.round, setup.n, b, ctx.client);
+      const std::uint32_t b = run_context.algorithm.batch;
+      const std::uint32_t own = times_drawn(ctx.seed, down.round, run_context.n, b, ctx.client);
       const Batch batch =
           draw_batch(ctx.seed, ctx.client, down.round, 0, own, ctx.oracle.sample_count(), ctx.scratch.order);
-      if (batch.empty()) return reply_of(down, 0, Payload<Real>::nothing(setup.d));
+      if (batch.empty()) return reply_of(down, 0, Payload<Real>::nothing(run_context.d));
       const double loss =
           gradient_difference<Real>(ctx, x, down.parts[1].values, batch, v, ctx.scratch.vec(1, x.size()));
       const Real share = Real(own) / Real(b);
@@ -87,14 +87,14 @@ struct Page {
 
   struct Server : TwoPointServer<Real> {
     using Base = TwoPointServer<Real>;
-    using Base::setup, Base::t, Base::x, Base::g, Base::whole;
+    using Base::run_context, Base::t, Base::x, Base::g, Base::whole;
 
-    Server(const Setup<Real>& s, const Params& p) : Base(s, p) {}
+    Server(const RunContext<Real>& s, const Params& p) : Base(s, p) {}
 
-    void cohort(std::vector<ClientId>& out) const { this->drawn_cohort(setup.algorithm.batch, out); }
+    void cohort(std::vector<ClientId>& out) const { this->drawn_cohort(run_context.algorithm.batch, out); }
     void apply(Replies<Real> uplinks) {
       if (whole()) std::fill(g.begin(), g.end(), Real(0));
-      add_weighted<Real>(setup, uplinks, 0, whole() ? Real(1) : Real(setup.n), g);
+      add_weighted<Real>(run_context, uplinks, 0, whole() ? Real(1) : Real(run_context.n), g);
       this->step();
     }
   };

@@ -57,15 +57,15 @@ struct PpMarina {
   static std::size_t messages(std::uint32_t times) { return std::min<std::size_t>(times, kMaxParts); }
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     std::uint32_t r;
     std::array<Store<Real>, kMaxParts> sent;
 
-    Client(const Setup<Real>& s, const Params& p) : setup(s), r(p.r) {}
+    Client(const RunContext<Real>& s, const Params& p) : run_context(s), r(p.r) {}
     static void fields(auto&, auto&&) {}
 
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
-      return accepts_points(down, is_resync, setup.d);
+      return accepts_points(down, is_resync, run_context.d);
     }
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
@@ -76,7 +76,7 @@ struct PpMarina {
       }
       Vec<Real>& difference = ctx.scratch.vec(1, x.size());
       const double loss = gradient_difference<Real>(ctx, x, down.parts[1].values, {}, difference, v);
-      const std::uint32_t times = times_drawn(ctx.seed, down.round, setup.n, r, ctx.client);
+      const std::uint32_t times = times_drawn(ctx.seed, down.round, run_context.n, r, ctx.client);
       Uplink<Real> up = reply_of(down, loss, Parts<Real>{});
       for (std::uint32_t k = 0; k < messages(times); ++k) {
         if (k + 1 == kMaxParts && times > kMaxParts) {
@@ -112,24 +112,25 @@ struct PpMarina {
 
   struct Server : TwoPointServer<Real> {
     using Base = TwoPointServer<Real>;
-    using Base::setup, Base::t, Base::x, Base::g, Base::whole;
+    using Base::run_context, Base::t, Base::x, Base::g, Base::whole;
     std::uint32_t r;
 
-    Server(const Setup<Real>& s, const Params& p) : Base(s, p), r(p.r) {}
+    Server(const RunContext<Real>& s, const Params& p) : Base(s, p), r(p.r) {}
 
     void cohort(std::vector<ClientId>& out) const { this->drawn_cohort(r, out); }
     bool accepts(const Reply<Real>& up) const {
-      const std::size_t expected = whole() ? 1 : messages(times_drawn(setup.seed, t, setup.n, r, up.client));
-      return up.parts.size() == expected && all_of_length(up.parts, setup.d);
+      const std::size_t expected =
+          whole() ? 1 : messages(times_drawn(run_context.seed, t, run_context.n, r, up.client));
+      return up.parts.size() == expected && all_of_length(up.parts, run_context.d);
     }
     void apply(Replies<Real> uplinks) {
       if (whole()) {
         std::fill(g.begin(), g.end(), Real(0));
-        add_weighted<Real>(setup, uplinks, 0, Real(1), g);
+        add_weighted<Real>(run_context, uplinks, 0, Real(1), g);
       } else {
         add_parts_by<Real>(
-            setup, uplinks, 0, [](const auto& up) { return up.parts.size(); }, Real(1),
-            [this](ClientId i) { return Real(setup.n) * setup.weight(i) / Real(r); }, g);
+            run_context, uplinks, 0, [](const auto& up) { return up.parts.size(); }, Real(1),
+            [this](ClientId i) { return Real(run_context.n) * run_context.weight(i) / Real(r); }, g);
       }
       this->step();
     }

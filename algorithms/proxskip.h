@@ -60,7 +60,7 @@ struct ProxSkip {
   using Params = ProxSkipParams;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     Real gamma, p_by_gamma;
     double p;
     Vec<Real> h_i;
@@ -68,8 +68,8 @@ struct ProxSkip {
     Vec<Real> proposed;  // x̂_i
     Store<Real> message;
 
-    Client(const Setup<Real>& s, const Params& params)
-        : setup(s),
+    Client(const RunContext<Real>& s, const Params& params)
+        : run_context(s),
           gamma(Real(*params.step_size.value)),
           p_by_gamma(Real(*params.p / *params.step_size.value)),
           p(*params.p),
@@ -88,7 +88,8 @@ struct ProxSkip {
       double loss_at_x = 0;
       const std::uint32_t steps = shared_geometric(ctx.seed, down.round, p);
       for (std::uint32_t k = 0; k < steps; ++k) {
-        const double loss = ctx.oracle.loss_and_gradient(proposed, batch_of(setup, ctx, down.round, k), grad);
+        const double loss =
+            ctx.oracle.loss_and_gradient(proposed, batch_of(run_context, ctx, down.round, k), grad);
         if (k == 0) loss_at_x = loss;
         for (std::size_t j = 0; j < x.size(); ++j) proposed[j] -= gamma * (grad[j] - h_i[j]);
       }
@@ -97,18 +98,18 @@ struct ProxSkip {
     }
     void commit() { sent.swap(proposed); }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
-      adopt_vector(resync, setup.d, h_i);
+      adopt_vector(resync, run_context.d, h_i);
       sent.clear();
     }
   };
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::setup, Base::t, Base::x;
+    using Base::run_context, Base::t, Base::x;
     Real p_by_gamma;
     std::vector<Vec<Real>> h_of;  // with mirrors: h_i
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s), p_by_gamma(Real(*p.p / *p.step_size.value)), h_of(s.keep_mirrors ? s.n : 0) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
@@ -116,7 +117,7 @@ struct ProxSkip {
     }
 
     bool accepts(const Reply<Real>& up) const {
-      if (up.parts.size() != 1 || up.parts[0].dim != setup.d) return false;
+      if (up.parts.size() != 1 || up.parts[0].dim != run_context.d) return false;
       // Mirrors need each vector; without mirrors a reply may be empty, because its vector came in a sum.
       return up.parts[0].shape == Shape::kDense || (h_of.empty() && up.parts[0].shape == Shape::kNothing);
     }
@@ -129,12 +130,12 @@ struct ProxSkip {
     }
     void apply(Replies<Real> uplinks) {
       std::fill(x.begin(), x.end(), Real(0));
-      add_weighted<Real>(setup, uplinks, 0, Real(1), x);
+      add_weighted<Real>(run_context, uplinks, 0, Real(1), x);
       ++t;
       if (h_of.empty()) return;
       for (const auto& up : uplinks) {
         Vec<Real>& h_i = h_of[up.client];
-        h_i.resize(setup.d);
+        h_i.resize(run_context.d);
         const View<Real> sent = up.parts[0].values;
         for (std::size_t j = 0; j < h_i.size(); ++j) h_i[j] += p_by_gamma * (x[j] - sent[j]);
       }

@@ -60,7 +60,7 @@ struct Rennala {
     bool stops;
     Vec<Real> sum;  // ḡ
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s), gamma(Real(*p.step_size.value)), S(p.gradients), stops(p.outdated.is("stop")), sum(s.d) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);

@@ -75,7 +75,7 @@ struct Ringleader {
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::setup, Base::t, Base::x;
+    using Base::run_context, Base::t, Base::x;
     Real gamma;
     Vec<Real> x_first;                   // x^0
     std::vector<Vec<Real>> x_of;         // x_i; empty: x^0
@@ -85,7 +85,7 @@ struct Ringleader {
     std::uint32_t steps = 0;             // of phase 2; 0: phase 1
     Vec<Real> mean;                      // (1/n) Σ G_j/b_j, in phase 2
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s),
           gamma(Real(*p.step_size.value)),
           x_first(s.x0),
@@ -122,7 +122,7 @@ struct Ringleader {
         now.add(up);
         if (std::find(now.b.begin(), now.b.end(), 0u) != now.b.end()) return true;
         std::fill(mean.begin(), mean.end(), Real(0));
-        for (ClientId j = 0; j < setup.n; ++j) add_share(j, 1);
+        for (ClientId j = 0; j < run_context.n; ++j) add_share(j, 1);
       } else {
         add_share(i, -1);
         now.add(up);
@@ -134,7 +134,7 @@ struct Ringleader {
 
    private:
     void add_share(ClientId j, Real sign) {
-      axpy<Real>(sign / (Real(setup.n) * Real(now.b[j])), now.G[j], mean);
+      axpy<Real>(sign / (Real(run_context.n) * Real(now.b[j])), now.G[j], mean);
     }
     void step(ClientId i) {
       axpy<Real>(-gamma, mean, x);
@@ -142,7 +142,7 @@ struct Ringleader {
       x_of[i] = x;
       t_of[i] = t;
       stepped[i] = 1;
-      if (++steps < setup.n) return;
+      if (++steps < run_context.n) return;
       std::swap(now, next);
       next.clear();
       std::fill(stepped.begin(), stepped.end(), 0u);

@@ -58,7 +58,7 @@ struct Ringmaster {
     std::uint32_t R;
     bool stops;
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s), gamma(Real(*p.step_size.value)), R(p.delay_threshold), stops(p.outdated.is("stop")) {}
 
     bool apply(Replies<Real> uplinks) {  // one

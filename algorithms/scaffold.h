@@ -74,15 +74,15 @@ struct Scaffold {
   static constexpr std::size_t kPartsUp = 2, kPartsDown = 2;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     LocalSteps local;
     LocalOptimizer optimizer;
     bool gradient_at_x;
     Vec<Real> c_i;
     Store<Real> dy, dc;
 
-    Client(const Setup<Real>& s, const Params& p)
-        : setup(s),
+    Client(const RunContext<Real>& s, const Params& p)
+        : run_context(s),
           local(p.local),
           optimizer(p.local.optimizer, s.d),
           gradient_at_x(p.option.is("1")),
@@ -101,7 +101,7 @@ struct Scaffold {
       if (sums) std::fill(change.begin(), change.end(), Real(0));
       double loss_at_x = 0;
       std::uint32_t K = 0;
-      each_local_step(local, setup.algorithm.batch, down.round, ctx, [&](std::uint32_t k, Batch batch) {
+      each_local_step(local, run_context.algorithm.batch, down.round, ctx, [&](std::uint32_t k, Batch batch) {
         const double loss = ctx.oracle.loss_and_gradient(y, batch, grad);
         if (k == 0) loss_at_x = loss;
         for (std::size_t j = 0; j < x.size(); ++j) grad[j] = grad[j] - c_i[j] + c[j];
@@ -123,18 +123,18 @@ struct Scaffold {
     }
     void commit(const Uplink<Real>& used) { add_decoded<Real>(used.parts[1], Real(1), c_i); }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
-      adopt_vector(resync, setup.d, c_i);
+      adopt_vector(resync, run_context.d, c_i);
     }
   };
 
   struct Server : ModelServer<Real> {
     using Base = ModelServer<Real>;
-    using Base::setup, Base::t, Base::x;
+    using Base::run_context, Base::t, Base::x;
     Real gamma;
     Vec<Real> c;
     Mirror<Real> c_of;
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s), gamma(Real(*p.step_size.value)), c(s.d), c_of(s) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
@@ -145,8 +145,8 @@ struct Scaffold {
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(c)}}; }
     std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return c_of.restore(i, t); }
     void apply(Replies<Real> uplinks) {
-      add_average_of_replies<Real>(setup, uplinks, 0, gamma, x);
-      add_weighted<Real>(setup, uplinks, 1, Real(1), c);
+      add_average_of_replies<Real>(run_context, uplinks, 0, gamma, x);
+      add_weighted<Real>(run_context, uplinks, 1, Real(1), c);
       for (const auto& up : uplinks) c_of.add(up, 1, Real(1));
       ++t;
     }

@@ -2,6 +2,6 @@
 
 namespace gradwire {
 
-template std::unique_ptr<ServerAlgorithm<float>> make_server(std::shared_ptr<const Setup<float>>);
+template std::unique_ptr<ServerAlgorithm<float>> make_server(std::shared_ptr<const RunContext<float>>);
 
 }  // namespace gradwire

@@ -63,13 +63,13 @@ struct SgdNice {
     Schedule schedule;
     Vec<Real> m;  // work space
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : Base(s), gamma(*p.step_size.value), l1(p.l1), schedule(p.schedule), m(s.d) {}
 
     void apply(Replies<Real> uplinks) {
       const double step = gamma * schedule.factor(t);
       std::fill(m.begin(), m.end(), Real(0));
-      add_mean_of_replies<Real>(this->setup, uplinks, 0, Real(1), m);
+      add_mean_of_replies<Real>(this->run_context, uplinks, 0, Real(1), m);
       axpy<Real>(-Real(step), m, x);
       const Real threshold = Real(step * l1);
       for (Real& v : x)

@@ -64,7 +64,7 @@ struct VrDiana {
     std::uint32_t counted = kNone, proposed = kNone;
     bool computed = false;  // this reply computed ∇f_i(w)
 
-    Client(const Setup<Real>& s, const Params& params) : Base(s, params), p(*params.p) {}
+    Client(const RunContext<Real>& s, const Params& params) : Base(s, params), p(*params.p) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
       visit(self.w);
@@ -121,7 +121,7 @@ struct VrDiana {
         next_round = down.round;
       }
       Vec<Real>& k_i = ctx.scratch.vec(0, x.size());
-      const Batch batch = batch_of(this->setup, ctx, down.round);
+      const Batch batch = batch_of(this->run_context, ctx, down.round);
       if (batch.empty()) return this->propose(k_i, ctx.oracle.loss_and_gradient(x, {}, k_i), down, ctx);
       const double loss = gradient_difference<Real>(ctx, x, w, batch, k_i, ctx.scratch.vec(1, x.size()));
       axpy<Real>(Real(1), grad_w, k_i);
@@ -129,7 +129,8 @@ struct VrDiana {
     }
     bool accepts(const Downlink<Real>& down, bool is_resync) const {
       const std::size_t count = down.parts.size();
-      return (is_resync ? count == 1 || count == 2 : count == 1) && all_dense(down.parts, this->setup.d);
+      return (is_resync ? count == 1 || count == 2 : count == 1) &&
+             all_dense(down.parts, this->run_context.d);
     }
     // Takes w, and also h_i when the client lost it.
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
@@ -154,7 +155,7 @@ struct VrDiana {
     Vec<Real> w;
     std::uint32_t w_round = 0;
 
-    Server(const Setup<Real>& s, const Params& params) : Base(s, params), p(*params.p), w(s.x0) {}
+    Server(const RunContext<Real>& s, const Params& params) : Base(s, params), p(*params.p), w(s.x0) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
       visit(self.w);
@@ -172,7 +173,7 @@ struct VrDiana {
       return down;
     }
     void apply(Replies<Real> uplinks) {
-      if (shared_coin(this->setup.seed, t, p)) {
+      if (shared_coin(this->run_context.seed, t, p)) {
         w = x;
         w_round = t;
       }

@@ -46,11 +46,11 @@ struct VrMarina {
   using Server = MarinaServer<Real>;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     LastPoints<Real> points;
     Store<Real> m_i;
 
-    Client(const Setup<Real>& s, const Params&) : setup(s) {}
+    Client(const RunContext<Real>& s, const Params&) : run_context(s) {}
     static void fields(auto& self, auto&& visit) { LastPoints<Real>::fields(self.points, visit); }
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
@@ -61,7 +61,7 @@ struct VrMarina {
         const double loss = ctx.oracle.loss_and_gradient(x, {}, v);
         return reply_of(down, loss, m_i.whole(v));
       }
-      const Batch batch = batch_of(setup, ctx, down.round);
+      const Batch batch = batch_of(run_context, ctx, down.round);
       const double loss =
           gradient_difference<Real>(ctx, x, points.x_prev, batch, v, ctx.scratch.vec(1, x.size()));
       return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, m_i));

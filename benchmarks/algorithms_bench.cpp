@@ -78,9 +78,9 @@ void algorithms_quadratic(Bench& bench) {
   const Oracles<double> oracles = oracles_of(family);
   const std::vector<double> x0 = model_start(spec, {});
   const Smoothness constants = family.total({});
-  const auto setup = make_setup(ef21_top1("theory"), spec.clients, x0, &constants);
-  Simulation<double> simulation(setup, oracles);
-  BareQuadratics bare(family, x0, std::stod(setup->algorithm.step_size));
+  const auto run_context = make_run_context(ef21_top1("theory"), spec.clients, x0, &constants);
+  Simulation<double> simulation(run_context, oracles);
+  BareQuadratics bare(family, x0, std::stod(run_context->algorithm.step_size));
   simulation.run(2, 0);  // clients are made when they are first asked
   const std::uint32_t rounds = bench.small() ? 100 : 20'000;
   const auto series =
@@ -110,8 +110,8 @@ void algorithms_permk(Bench& bench) {
   AlgorithmSpec algorithm;
   algorithm.name = "marina";
   algorithm.compressor = "permk";
-  const auto setup = make_setup(algorithm, spec.clients, model_start(spec, {}), &constants);
-  Simulation<double> simulation(setup, oracles, 2);
+  const auto run_context = make_run_context(algorithm, spec.clients, model_start(spec, {}), &constants);
+  Simulation<double> simulation(run_context, oracles, 2);
   simulation.run(1, 0);
   const std::uint32_t rounds = bench.small() ? 2 : 20;
   const auto series =
@@ -152,8 +152,8 @@ void algorithms_fednl(Bench& bench) {
     algorithm.name = "fednl";
     algorithm.compressor = "randseqk:k=" + std::to_string(8 * d);
     algorithm.parameters = {{"option", "1"}};
-    const auto setup = make_setup(algorithm, spec.clients, std::vector<double>(d), &constants);
-    Simulation<double> simulation(setup, oracles);
+    const auto run_context = make_run_context(algorithm, spec.clients, std::vector<double>(d), &constants);
+    Simulation<double> simulation(run_context, oracles);
     simulation.run(1, 0);
     const std::uint32_t rounds = bench.small() ? 2 : 20;
     const auto series =

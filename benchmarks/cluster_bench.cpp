@@ -45,10 +45,10 @@ void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonze
     sent[i].client = i;
     sent[i].parts = {part};
   }
-  Setup<float> alone;
+  RunContext<float> alone;
   alone.n = n;
   alone.d = d;
-  Setup<float> shared = alone;
+  RunContext<float> shared = alone;
   shared.group = std::make_shared<RankGroup<float>>(ranks, n);
   std::vector<Reply<float>> all(sent.begin(), sent.end()), mine = all;
   const Parts<float> nothing = {Payload<float>::nothing(d)};
@@ -120,15 +120,15 @@ void cluster_fedavg(Bench& bench) {
   algorithm.name = "fedavg";
   algorithm.batch = 20;
   algorithm.parameters = {{"local_steps", "5"}, {"local_step_size", "0.01"}};
-  const auto alone = make_setup(algorithm, n, std::vector<float>(model_dim(spec, agreement)));
-  const auto shared = std::make_shared<Setup<float>>(*alone);
+  const auto alone = make_run_context(algorithm, n, std::vector<float>(model_dim(spec, agreement)));
+  const auto shared = std::make_shared<RunContext<float>>(*alone);
   RankSignals signals;
   const RankSeat<float> seat = {std::make_shared<RankGroup<float>>(ranks, n), &signals};
   shared->group = seat.group;
   std::vector<float> models[2];
-  const auto run = [&](const std::shared_ptr<const Setup<float>>& setup, const RankSeat<float>& where,
-                       std::vector<float>& model) {
-    Simulation<float> simulation(setup, functions, 1, where);
+  const auto run = [&](const std::shared_ptr<const RunContext<float>>& run_context,
+                       const RankSeat<float>& where, std::vector<float>& model) {
+    Simulation<float> simulation(run_context, functions, 1, where);
     meet(*ranks);
     const double seconds = seconds_of([&] { simulation.run(rounds, 0); });
     model.assign(simulation.model().begin(), simulation.model().end());

@@ -25,12 +25,12 @@ constexpr double kNetworkBytesPerSecond = 1.25e9;
 class Rounds {
  public:
   Rounds(std::size_t d, Durability durability)
-      : setup_(make_setup(ef21(d), kFewClients, std::vector<float>(d))),
-        server_(make_server<float>(setup_)),
+      : run_context_(make_run_context(ef21(d), kFewClients, std::vector<float>(d))),
+        server_(make_server<float>(run_context_)),
         disk_(folder_.path()),
         journal_(disk_, durability),
         background_(background_thread()),
-        durable_(journal_, *background_, codec_context(*setup_, {}), *server_, ledger_, ""),
+        durable_(journal_, *background_, codec_context(*run_context_, {}), *server_, ledger_, ""),
         durability_(durability) {
     for (std::uint32_t j = 0; j < d; j += 100) indices_.push_back(j);
     values_.assign(indices_.size(), 0.5F);
@@ -39,7 +39,7 @@ class Rounds {
     payload.dim = static_cast<std::uint32_t>(d);
     payload.indices = indices_;
     payload.values = values_;
-    const CodecContext context = codec_context(*setup_, {ZstdMode::Kind::kOff, 0});
+    const CodecContext context = codec_context(*run_context_, {ZstdMode::Kind::kOff, 0});
     Codec<float> codec(context);
     for (ClientId c = 0; c < kFewClients; ++c) {
       Uplink<float> up;
@@ -62,8 +62,8 @@ class Rounds {
   Seconds round() {
     ledger_.round += 1;
     Seconds seconds;
-    std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(setup_->d) * sizeof(float) /
-                                                              kNetworkBytesPerSecond));
+    std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(run_context_->d) *
+                                                              sizeof(float) / kNetworkBytesPerSecond));
     seconds.before_apply = seconds_of([this] { durable_.before_apply(); });
     seconds.commit = seconds_of([this] { durable_.commit({ledger_, replies_, true, frames_}); });
     const std::string_view bytes = as_many_bytes_;
@@ -84,7 +84,7 @@ class Rounds {
     return spec;
   }
 
-  const std::shared_ptr<const Setup<float>> setup_;
+  const std::shared_ptr<const RunContext<float>> run_context_;
   const std::unique_ptr<ServerAlgorithm<float>> server_;
   Ledger ledger_;
   ScratchFolder folder_;
@@ -118,9 +118,9 @@ class NoDisk final : public Disk {
 class Arrived {
  public:
   Arrived(const std::string& compressor, std::uint32_t d, std::uint32_t clients)
-      : setup_(make_setup(dcgd(compressor), clients, std::vector<double>(d))),
-        context_(codec_context(*setup_, {ZstdMode::Kind::kOff, 0})),
-        server_(make_server<double>(setup_)),
+      : run_context_(make_run_context(dcgd(compressor), clients, std::vector<double>(d))),
+        context_(codec_context(*run_context_, {ZstdMode::Kind::kOff, 0})),
+        server_(make_server<double>(run_context_)),
         records_(context_),
         journal_(disk_, Durability::kProcess) {
     Codec<double> codec(context_);
@@ -131,7 +131,7 @@ class Arrived {
       Uplink<double> up;
       up.client = c;
       up.parts = {
-          compress(context_.compressor, v, {setup_->seed, c, 0, Purpose::kCompressor}, scratch, store)};
+          compress(context_.compressor, v, {run_context_->seed, c, 0, Purpose::kCompressor}, scratch, store)};
       links_.push_back(std::make_unique<EncodedLink<double>>(context_, true));
       replies_.push_back(links_.back()->up(codec.encode(up), c));
       frames_.push_back(links_.back()->frame());
@@ -158,7 +158,7 @@ class Arrived {
     return spec;
   }
 
-  const std::shared_ptr<const Setup<double>> setup_;
+  const std::shared_ptr<const RunContext<double>> run_context_;
   const CodecContext context_;
   const std::unique_ptr<ServerAlgorithm<double>> server_;
   Ledger ledger_;

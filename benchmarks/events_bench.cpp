@@ -40,16 +40,16 @@ AlgorithmSpec asynchronous(const std::string& name, Options parameters) {
 class EventRun {
  public:
   EventRun(const AlgorithmSpec& spec, const std::string& speeds)
-      : setup_(make_setup(spec, kEventClients, std::vector<double>(kEventDim, 1))),
-        server_(make_server<double>(setup_)),
-        clients_(setup_, std::vector<Oracle<double>*>(kEventClients, &oracle_), options(speeds)) {}
+      : run_context_(make_run_context(spec, kEventClients, std::vector<double>(kEventDim, 1))),
+        server_(make_server<double>(run_context_)),
+        clients_(run_context_, std::vector<Oracle<double>*>(kEventClients, &oracle_), options(speeds)) {}
   void run(std::uint32_t events) {
     RoundLimits limits;
     limits.rounds = ledger_.round + events;
     limits.evaluate_every = 0;
     limits.keep_clients = true;
     limits.deadline_seconds = 1e300;
-    run_rounds<double>(*server_, facts_of(*setup_), *setup_, clients_, ledger_, limits, {});
+    run_rounds<double>(*server_, facts_of(*run_context_), *run_context_, clients_, ledger_, limits, {});
   }
   View<double> model() const { return server_->model(); }
 
@@ -63,7 +63,7 @@ class EventRun {
   }
 
   CopyOracle oracle_;
-  std::shared_ptr<const Setup<double>> setup_;
+  std::shared_ptr<const RunContext<double>> run_context_;
   std::unique_ptr<ServerAlgorithm<double>> server_;
   VirtualTime<double> clients_;
   Ledger ledger_;

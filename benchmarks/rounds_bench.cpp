@@ -82,8 +82,8 @@ void overhead_row(Bench& bench, std::uint32_t n, std::uint32_t rounds) {
   Oracles<double> oracles = ready_oracles(bank, n);
   const std::vector<double> x0(kDim);
   constexpr double kGamma = 1e-6;
-  const auto setup = make_setup(ef21_top1("1e-6"), n, x0);
-  Simulation<double> simulation(setup, oracles);
+  const auto run_context = make_run_context(ef21_top1("1e-6"), n, x0);
+  Simulation<double> simulation(run_context, oracles);
   simulation.run(2, 0);  // clients are made when they are first asked
   BareEf21 bare(oracles, kGamma);
   std::vector<double> gradient(kDim);
@@ -124,7 +124,7 @@ struct A9a {
   ProblemSpec spec;
   Agreement agreement;
   Oracles<double> oracles;
-  std::shared_ptr<const Setup<double>> setup;
+  std::shared_ptr<const RunContext<double>> run_context;
 
   explicit A9a(bool small) {
     NamedData named = libsvm_or_like("a9a", small);
@@ -141,7 +141,8 @@ struct A9a {
     for (std::uint32_t i = 0; i < kClients; ++i)
       oracles.push_back(make_oracle<double>(spec, agreement, parts[i], i));
     const Smoothness constants = smoothness(spec, agreement, parts, {});
-    setup = make_setup(ef21_top1("theory"), kClients, std::vector<double>(data.columns), &constants);
+    run_context =
+        make_run_context(ef21_top1("theory"), kClients, std::vector<double>(data.columns), &constants);
   }
 };
 
@@ -177,7 +178,7 @@ void rounds_a9a(Bench& bench) {
   const auto series =
       interleave(bench.repeats(5),
                  {[&] {
-                    Simulation<double> simulation(a9a.setup, a9a.oracles);
+                    Simulation<double> simulation(a9a.run_context, a9a.oracles);
                     const double seconds = seconds_of([&] { simulation.run(rounds, 1); });
                     bench.keep_all(simulation.model());
                     return seconds;
@@ -211,7 +212,7 @@ void rounds_threads(Bench& bench) {
   const A9a a9a(bench.small());
   const std::uint32_t rounds = bench.size(200u, 3u);
   const auto run = [&](unsigned threads) {
-    Simulation<double> simulation(a9a.setup, a9a.oracles, threads);
+    Simulation<double> simulation(a9a.run_context, a9a.oracles, threads);
     const double seconds = seconds_of([&] { simulation.run(rounds, 1); });
     bench.keep_all(simulation.model());
     return seconds;
@@ -246,11 +247,11 @@ void rounds_mnist_shaped(Bench& bench) {
   algorithm.batch = 20;
   algorithm.participation = 10.0 / n;
   algorithm.parameters = {{"local_steps", "5"}, {"local_step_size", "0.01"}};
-  const auto setup = make_setup(algorithm, n, std::vector<float>(model_dim(spec, agreement)));
+  const auto run_context = make_run_context(algorithm, n, std::vector<float>(model_dim(spec, agreement)));
 
   const auto run = [&](std::uint32_t evaluate_every) {
     return seconds_of([&] {
-      Simulation<float> simulation(setup, oracles);
+      Simulation<float> simulation(run_context, oracles);
       simulation.run(rounds, evaluate_every);
       bench.keep_all(simulation.model());
     });

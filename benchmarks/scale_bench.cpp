@@ -173,9 +173,10 @@ void scale_serial(Bench& bench) {
     const Experiment e{
         .problem = two_samples_each("logistic", n), .algorithm = algorithm, .clients = n, .asked = n};
     Prepared plan = prepare(parse_experiment(e.toml(), "bench.toml"));
-    const auto setup = make_setup<double>(plan, Seat::kSimulation);
-    Simulation<double> simulation(setup, std::shared_ptr<const Population<double>>(make_population<double>(
-                                             plan.problem, plan.agreement, std::move(plan.data))));
+    const auto run_context = make_run_context<double>(plan, Seat::kSimulation);
+    Simulation<double> simulation(
+        run_context, std::shared_ptr<const Population<double>>(
+                         make_population<double>(plan.problem, plan.agreement, std::move(plan.data))));
     simulation.run(2, 0);  // clients' states are made when they are first asked
     Series serial;
     for (std::uint32_t r = 0; r < bench.repeats(9); ++r) {

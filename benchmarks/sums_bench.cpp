@@ -12,9 +12,9 @@ namespace {
 
 // `replies` vectors of length d.
 void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
-  Setup<float> setup;
-  setup.n = replies;
-  setup.d = d;
+  RunContext<float> run_context;
+  run_context.n = replies;
+  run_context.d = d;
   std::vector<std::vector<float>> vectors;
   std::vector<Uplink<float>> sent(replies);
   for (std::uint32_t i = 0; i < replies; ++i) vectors.push_back(normal_vector<float>(d, i + 1));
@@ -37,14 +37,14 @@ void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
       bench.repeats(25), {timed([&] {
                             for_ranges_serial(d, [&](std::size_t lo, std::size_t hi) {
                               for (const auto& up : uplinks)
-                                add_decoded<float>(up.parts[0], setup.weight(0), out, lo, hi);
+                                add_decoded<float>(up.parts[0], run_context.weight(0), out, lo, hi);
                             });
                           }),
-                          timed([&] { add_weighted<float>(setup, uplinks, 0, 1.0f, out); }), timed([&] {
+                          timed([&] { add_weighted<float>(run_context, uplinks, 0, 1.0f, out); }), timed([&] {
                             // As where each thread adds what it has just computed: nothing is stored.
                             tree.begin(d);
                             for (std::uint32_t i = 0; i < replies; ++i) tree.add(i, 1.0f, gradient.data());
-                            axpy<float>(setup.weight(0), tree.sum(), out);
+                            axpy<float>(run_context.weight(0), tree.sum(), out);
                           })});
   const auto row = [&](const std::string& what, const Series& of, double target) {
     Row row;
@@ -62,10 +62,10 @@ void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
 // How fast a server adds up dense replies that do not fit the cache, as a share of what memcpy reads and
 // writes with as many threads.
 void bandwidth_of(Bench& bench, std::uint32_t replies, std::size_t d, unsigned threads) {
-  Setup<float> setup;
-  setup.n = replies;
-  setup.d = d;
-  setup.ranges = ranges_of(d, threads);
+  RunContext<float> run_context;
+  run_context.n = replies;
+  run_context.d = d;
+  run_context.ranges = ranges_of(d, threads);
   const std::vector<std::vector<float>> vectors(replies, std::vector<float>(d, 0.5F));
   std::vector<Uplink<float>> sent(replies);
   for (std::uint32_t i = 0; i < replies; ++i) {
@@ -78,14 +78,14 @@ void bandwidth_of(Bench& bench, std::uint32_t replies, std::size_t d, unsigned t
   const auto series = interleave(
       bench.repeats(15), {[&] {
                             return seconds_of([&] {
-                              add_weighted<float>(setup, uplinks, 0, 1e-3F, out);
+                              add_weighted<float>(run_context, uplinks, 0, 1e-3F, out);
                               bench.keep(out[d / 2]);
                             });
                           },
                           [&] {
                             const std::vector<float>& from = vectors[turn++ % replies];
                             return seconds_of([&] {
-                              setup.ranges(d, [&](std::size_t lo, std::size_t hi) {
+                              run_context.ranges(d, [&](std::size_t lo, std::size_t hi) {
                                 std::memcpy(copy.data() + lo, from.data() + lo, (hi - lo) * sizeof(float));
                               });
                               bench.keep(copy[d / 2]);

@@ -98,41 +98,42 @@ std::vector<Real> normal_vector(std::size_t count, std::uint64_t seed) {
 }
 
 template <class Real>
-std::shared_ptr<const Setup<Real>> make_setup(const AlgorithmSpec& algorithm, std::uint32_t n,
-                                              const std::vector<Real>& x0, const Smoothness* constants) {
-  auto setup = std::make_shared<Setup<Real>>();
-  setup->n = n;
-  setup->d = x0.size();
-  setup->x0 = x0;
-  setup->compressor = uplink_compressor(algorithm, setup->d, n);
+std::shared_ptr<const RunContext<Real>> make_run_context(const AlgorithmSpec& algorithm, std::uint32_t n,
+                                                         const std::vector<Real>& x0,
+                                                         const Smoothness* constants) {
+  auto run_context = std::make_shared<RunContext<Real>>();
+  run_context->n = n;
+  run_context->d = x0.size();
+  run_context->x0 = x0;
+  run_context->compressor = uplink_compressor(algorithm, run_context->d, n);
   Theory theory;
   theory.n = n;
-  theory.d = setup->d;
+  theory.d = run_context->d;
   theory.smoothness = constants;
   std::vector<std::string> warnings;
-  setup->algorithm = resolve(algorithm, theory, warnings);
-  return setup;
+  run_context->algorithm = resolve(algorithm, theory, warnings);
+  return run_context;
 }
 
 template <class Real>
-Simulation<Real>::Simulation(std::shared_ptr<const Setup<Real>> setup,
+Simulation<Real>::Simulation(std::shared_ptr<const RunContext<Real>> run_context,
                              std::shared_ptr<const Population<Real>> functions, unsigned threads,
                              RankSeat<Real> seat)
-    : setup_(setup),
-      server_(make_server<Real>(setup)),
+    : run_context_(run_context),
+      server_(make_server<Real>(run_context)),
       transport_(server_->may_refuse()
-                     ? make_clients<InProcess<Real>>(hooks_, shared_seconds_, std::move(setup),
+                     ? make_clients<InProcess<Real>>(hooks_, shared_seconds_, std::move(run_context),
                                                      std::move(functions), in_process(threads))
                      : make_clients<VirtualClients<Real>>(
-                           hooks_, shared_seconds_, std::move(setup), std::move(functions),
+                           hooks_, shared_seconds_, std::move(run_context), std::move(functions),
                            VirtualClientsOptions{.threads = threads}, std::move(seat))) {
   hooks_.on_record = [this](const RoundRecord& record) { record_ = record; };
 }
 
 template <class Real>
-Simulation<Real>::Simulation(std::shared_ptr<const Setup<Real>> setup, const Oracles<Real>& oracles,
-                             unsigned threads)
-    : Simulation(std::move(setup), std::make_shared<OracleList<Real>>(pointers(oracles)), threads) {}
+Simulation<Real>::Simulation(std::shared_ptr<const RunContext<Real>> run_context,
+                             const Oracles<Real>& oracles, unsigned threads)
+    : Simulation(std::move(run_context), std::make_shared<OracleList<Real>>(pointers(oracles)), threads) {}
 
 template <class Real>
 void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
@@ -140,8 +141,8 @@ void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
   ledger_.round = 0;
   limits.rounds = rounds;
   limits.evaluate_every = evaluate_every;
-  const Facts& facts = find_algorithm(setup_->algorithm.name).facts;
-  if (run_rounds(*server_, facts, *setup_, *transport_, ledger_, limits, hooks_) != Outcome::kFinished)
+  const Facts& facts = find_algorithm(run_context_->algorithm.name).facts;
+  if (run_rounds(*server_, facts, *run_context_, *transport_, ledger_, limits, hooks_) != Outcome::kFinished)
     throw std::runtime_error("a benchmark's run did not finish: its step size is too large");
 }
 
@@ -179,10 +180,12 @@ std::vector<double> bare_signs(const Dataset& data) {
 
 template std::vector<float> normal_vector(std::size_t, std::uint64_t);
 template std::vector<double> normal_vector(std::size_t, std::uint64_t);
-template std::shared_ptr<const Setup<float>> make_setup(const AlgorithmSpec&, std::uint32_t,
-                                                        const std::vector<float>&, const Smoothness*);
-template std::shared_ptr<const Setup<double>> make_setup(const AlgorithmSpec&, std::uint32_t,
-                                                         const std::vector<double>&, const Smoothness*);
+template std::shared_ptr<const RunContext<float>> make_run_context(const AlgorithmSpec&, std::uint32_t,
+                                                                   const std::vector<float>&,
+                                                                   const Smoothness*);
+template std::shared_ptr<const RunContext<double>> make_run_context(const AlgorithmSpec&, std::uint32_t,
+                                                                    const std::vector<double>&,
+                                                                    const Smoothness*);
 template class Simulation<float>;
 template class Simulation<double>;
 

@@ -37,9 +37,9 @@ AlgorithmSpec ef21_top1(const std::string& step_size);
 
 // A run of n clients from x0, step sizes resolved. `constants`: null where the step size is a number.
 template <class Real>
-std::shared_ptr<const Setup<Real>> make_setup(const AlgorithmSpec& algorithm, std::uint32_t n,
-                                              const std::vector<Real>& x0,
-                                              const Smoothness* constants = nullptr);
+std::shared_ptr<const RunContext<Real>> make_run_context(const AlgorithmSpec& algorithm, std::uint32_t n,
+                                                         const std::vector<Real>& x0,
+                                                         const Smoothness* constants = nullptr);
 
 template <class Real>
 using Oracles = std::vector<std::unique_ptr<Oracle<Real>>>;
@@ -48,9 +48,11 @@ using Oracles = std::vector<std::unique_ptr<Oracle<Real>>>;
 template <class Real>
 class Simulation {
  public:
-  Simulation(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
-             unsigned threads = 1, RankSeat<Real> seat = {});
-  Simulation(std::shared_ptr<const Setup<Real>> setup, const Oracles<Real>& oracles, unsigned threads = 1);
+  Simulation(std::shared_ptr<const RunContext<Real>> run_context,
+             std::shared_ptr<const Population<Real>> functions, unsigned threads = 1,
+             RankSeat<Real> seat = {});
+  Simulation(std::shared_ptr<const RunContext<Real>> run_context, const Oracles<Real>& oracles,
+             unsigned threads = 1);
   void run(std::uint32_t rounds, std::uint32_t evaluate_every);  // 0: no evaluation
   View<Real> model() const { return server_->model(); }
   const RoundRecord& last_record() const { return record_; }  // of the last evaluation
@@ -58,7 +60,7 @@ class Simulation {
   double shared_seconds() const { return shared_seconds_(); }
 
  private:
-  std::shared_ptr<const Setup<Real>> setup_;
+  std::shared_ptr<const RunContext<Real>> run_context_;
   std::unique_ptr<ServerAlgorithm<Real>> server_;
   LoopHooks<Real> hooks_;
   std::function<double()> shared_seconds_;

@@ -130,7 +130,7 @@ class ErasedCompressor final : public UserCompressor {
   C c_;
 };
 
-// For Setup::compressor and resolve() of algorithms/algorithms.h, or inside of Scaled, Induced and Over.
+// For RunContext::compressor and resolve() of algorithms/algorithms.h, or inside of Scaled, Induced and Over.
 template <class C>
 UserMade user_compressor(C c) {
   return {std::make_shared<const ErasedCompressor<C>>(std::move(c))};

@@ -49,23 +49,23 @@ RunPlan plan_of_start(Experiment resolved, Agreement agreement) {
 }
 
 template <class Real>
-std::shared_ptr<Setup<Real>> make_setup(const RunPlan& plan, Seat seat, ForRanges ranges) {
-  auto setup = std::make_shared<Setup<Real>>();
-  setup->seed = plan.experiment.seed;
-  setup->n = plan.n();
-  setup->d = plan.d;
-  setup->x0.assign(plan.x0.begin(), plan.x0.end());
-  setup->algorithm = algorithm_spec(plan.experiment);
-  setup->compressor = uplink_compressor(setup->algorithm, plan.d, plan.n());
-  setup->weights = plan.weights;
-  setup->copies = {plan.experiment.clients.copies, plan.experiment.clients.placement};
-  setup->counts_correct = plan.experiment.evaluation.accuracy;
-  setup->keep_mirrors = seat != Seat::kClient && keep_mirrors(plan.experiment, seat == Seat::kServer);
-  setup->ranges = std::move(ranges);
-  return setup;
+std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Seat seat, ForRanges ranges) {
+  auto run_context = std::make_shared<RunContext<Real>>();
+  run_context->seed = plan.experiment.seed;
+  run_context->n = plan.n();
+  run_context->d = plan.d;
+  run_context->x0.assign(plan.x0.begin(), plan.x0.end());
+  run_context->algorithm = algorithm_spec(plan.experiment);
+  run_context->compressor = uplink_compressor(run_context->algorithm, plan.d, plan.n());
+  run_context->weights = plan.weights;
+  run_context->copies = {plan.experiment.clients.copies, plan.experiment.clients.placement};
+  run_context->counts_correct = plan.experiment.evaluation.accuracy;
+  run_context->keep_mirrors = seat != Seat::kClient && keep_mirrors(plan.experiment, seat == Seat::kServer);
+  run_context->ranges = std::move(ranges);
+  return run_context;
 }
 
-template std::shared_ptr<Setup<float>> make_setup(const RunPlan&, Seat, ForRanges);
-template std::shared_ptr<Setup<double>> make_setup(const RunPlan&, Seat, ForRanges);
+template std::shared_ptr<RunContext<float>> make_run_context(const RunPlan&, Seat, ForRanges);
+template std::shared_ptr<RunContext<double>> make_run_context(const RunPlan&, Seat, ForRanges);
 
 }  // namespace gradwire

@@ -45,12 +45,13 @@ void see_compressor(RunPlan& plan);
 // A client's own, from what the server's Start message says. Throws ConfigError, DataError.
 RunPlan plan_of_start(Experiment resolved, Agreement agreement);
 
-// Who makes a Setup: a client has no use for a start point and weights, and a server keeps mirrors of
+// Who makes a RunContext: a client has no use for a start point and weights, and a server keeps mirrors of
 // clients in processes of their own.
 enum class Seat : std::uint8_t { kSimulation, kServer, kClient };
 
 // The constants of the run as both parts of the algorithm see them. Throws ConfigError.
 template <class Real>
-std::shared_ptr<Setup<Real>> make_setup(const RunPlan& plan, Seat seat, ForRanges ranges = for_ranges_serial);
+std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Seat seat,
+                                                   ForRanges ranges = for_ranges_serial);
 
 }  // namespace gradwire

@@ -21,13 +21,13 @@ namespace {
 template <class Real>
 class RealWorker final : public Worker, private EarlyValues<Real> {
  public:
-  RealWorker(std::shared_ptr<const Setup<Real>> setup, const ZstdMode& zstd,
+  RealWorker(std::shared_ptr<const RunContext<Real>> run_context, const ZstdMode& zstd,
              std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientMemory* memory, bool overlaps)
       : oracle_(std::move(oracle)),
-        runtime_(setup, client, oracle_),
-        codec_(codec_context(*setup, zstd)),
+        runtime_(run_context, client, oracle_),
+        codec_(codec_context(*run_context, zstd)),
         orders_{{Order(codec_.context()), Order(codec_.context())}},
-        keeps_no_state_(facts_of(*setup).client_state == ClientState::kNone),
+        keeps_no_state_(facts_of(*run_context).client_state == ClientState::kNone),
         memory_(keeps_no_state_ ? nullptr : memory),  // there is nothing to remember
         client_(client),
         keeps_replies_(runtime_.follows_replies()),
@@ -241,7 +241,7 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const Part& part, ClientId cli
   const Result<ZstdMode> zstd = parse_zstd_mode(plan.experiment.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   auto worker = std::make_unique<RealWorker<Real>>(
-      make_setup<Real>(plan, Seat::kClient), *zstd,
+      make_run_context<Real>(plan, Seat::kClient), *zstd,
       make_oracle<Real>(problem_spec(plan.experiment), plan.agreement, part, client), client, memory,
       plan.experiment.server.overlap);
   worker->go_on(run, survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);

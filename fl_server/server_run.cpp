@@ -154,11 +154,11 @@ class RealRun final : public ServerRun {
         registry_(registry),
         tally_(tally),
         plan_(plan),
-        setup_(make_setup<Real>(plan, Seat::kServer, ranges_of(plan.d, threads_of_sums()))),
-        context_(codec_context(*setup_, zstd_mode(plan.experiment))),
-        server_(make_server<Real>(setup_)),
+        run_context_(make_run_context<Real>(plan, Seat::kServer, ranges_of(plan.d, threads_of_sums()))),
+        context_(codec_context(*run_context_, zstd_mode(plan.experiment))),
+        server_(make_server<Real>(run_context_)),
         durable_(journal, background, context_, *server_, ledger_, std::move(about), {}, options.log) {
-    Vec<Real>().swap(setup_->x0);  // the algorithm has begun there
+    Vec<Real>().swap(run_context_->x0);  // the algorithm has begun there
   }
 
   bool load(std::span<const Section> sections) override { return durable_.load(sections); }
@@ -225,7 +225,7 @@ class RealRun final : public ServerRun {
     if (durable_.recovered())
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     const bool sums =
-        takes_sums(*setup_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
+        takes_sums(*run_context_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
     WatchedTransport<Real> transport(hub, context_, start, sums, registry_, tally_);
     // The first snapshot of a large model takes a while. From here on clients know that the run has begun.
     durable_.refresh_about();
@@ -263,7 +263,7 @@ class RealRun final : public ServerRun {
     hooks.seconds = RunClock(ledger_.totals.seconds);
     hooks.wall_seconds = hooks.seconds;
     const Outcome outcome =
-        run_rounds(*server_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
+        run_rounds(*server_, facts_of(*run_context_), *run_context_, transport, ledger_, limits, hooks);
     if (outcome == Outcome::kStopped) {
       write_results(outcome);
     } else {
@@ -273,11 +273,12 @@ class RealRun final : public ServerRun {
   }
 
   void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) override {
-    TcpTransport<Real> transport(hub, context_, start, takes_sums(*setup_));
+    TcpTransport<Real> transport(hub, context_, start, takes_sums(*run_context_));
     RoundLimits limits;
     limits.rounds = ledger_.round;
     limits.evaluate_every = 0;
-    run_rounds(*server_, facts_of(*setup_), *setup_, transport, ledger_, limits, LoopHooks<Real>{});
+    run_rounds(*server_, facts_of(*run_context_), *run_context_, transport, ledger_, limits,
+               LoopHooks<Real>{});
     if (hub.finish(kGoodbyeTime)) durable_.end(RunStage::kOver, outcome);
   }
 
@@ -321,7 +322,7 @@ class RealRun final : public ServerRun {
   std::chrono::steady_clock::time_point round_began_;
   std::vector<ClientId> used_;  // of one round
   const RunPlan& plan_;
-  const std::shared_ptr<Setup<Real>> setup_;
+  const std::shared_ptr<RunContext<Real>> run_context_;
   const CodecContext context_;
   const std::unique_ptr<ServerAlgorithm<Real>> server_;
   Ledger ledger_;

@@ -90,14 +90,14 @@ class AsyncDriver final : public Driver<Real> {
   void begin() {
     begun_ = true;
     body_ = run_.server.broadcast();
-    failures_.assign(run_.setup.n, 0);
-    misses_.assign(run_.setup.n, 0);
-    due_.reset(run_.setup.n);
-    cuts_.reset(run_.setup.n);
-    given_.assign(run_.setup.n, 0);
-    cut_at_.assign(run_.setup.n, kNever);
-    working_.reset(run_.setup.n);
-    nothing_ = Payload<Real>::nothing(run_.setup.d);
+    failures_.assign(run_.run_context.n, 0);
+    misses_.assign(run_.run_context.n, 0);
+    due_.reset(run_.run_context.n);
+    cuts_.reset(run_.run_context.n);
+    given_.assign(run_.run_context.n, 0);
+    cut_at_.assign(run_.run_context.n, kNever);
+    working_.reset(run_.run_context.n);
+    nothing_ = Payload<Real>::nothing(run_.run_context.d);
     run_.server.cohort(workers_);
     if (!run_.hooks.work.empty()) {
       if (!load_work(run_.hooks.work)) throw std::runtime_error("the saved work does not fit the run");
@@ -130,7 +130,7 @@ class AsyncDriver final : public Driver<Real> {
     if (!exchange_.load_work(loader)) return false;
     loader(failures_), loader(misses_), loader(given_), loader(cut_at_);
     loader(resting_), loader(working), loader(due), loader(cuts);
-    const std::uint32_t n = run_.setup.n;
+    const std::uint32_t n = run_.run_context.n;
     const auto is_client = [n](ClientId c) { return c < n; };
     if (!loader.done() || failures_.size() != n || misses_.size() != n || given_.size() != n ||
         cut_at_.size() != n || due.size() != n || cuts.size() != n ||
@@ -338,12 +338,12 @@ class AsyncDriver final : public Driver<Real> {
     row_.emplace(Row{k,
                      Vec<Real>(x.begin(), x.end()),
                      {},
-                     Evaluation<Real>(run_.setup, measured),
+                     Evaluation<Real>(run_.run_context, measured),
                      totals_,
                      this->seconds(),
-                     std::vector<char>(run_.setup.n, 0),
+                     std::vector<char>(run_.run_context.n, 0),
                      0});
-    for (ClientId client = 0; client < run_.setup.n; ++client)
+    for (ClientId client = 0; client < run_.run_context.n; ++client)
       row_->asked[client] = !row_->evaluation.asks(client);
     row_->left = this->quorum_of(row_->evaluation.asked());
     row_->body.round = k;
@@ -364,7 +364,7 @@ class AsyncDriver final : public Driver<Real> {
     totals_.bytes_up -= event.bytes;
     totals_.evaluation_bytes_up += event.bytes;
     // The others work meanwhile: it is this client's share of the time.
-    totals_.evaluation_seconds += (run_.transport.now() - given_[event.up.client]) / run_.setup.n;
+    totals_.evaluation_seconds += (run_.transport.now() - given_[event.up.client]) / run_.run_context.n;
     if (!row_ || event.up.round != row_->k) return true;  // of a row that had its quorum without this client
     row_->evaluation.add(event.up);
     if (--row_->left > 0) return true;

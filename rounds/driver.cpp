@@ -38,11 +38,11 @@ template <class Real>
 Driver<Real>::Driver(const RunOf<Real>& run)
     : run_(run),
       totals_(run.ledger.totals),
-      exchange_(run.server, run.setup, run.transport, run.ledger, run.hooks.on_note, run.limits.norm),
+      exchange_(run.server, run.run_context, run.transport, run.ledger, run.hooks.on_note, run.limits.norm),
       lull_(run.limits.lull) {
-  run_.ledger.committed.resize(run_.setup.n, 0);
+  run_.ledger.committed.resize(run_.run_context.n, 0);
   if (const double share = run_.limits.evaluated_share; share < 1)
-    sample_cohort(run_.setup.seed, 0, run_.setup.n, share, evaluated_, Purpose::kEvaluation);
+    sample_cohort(run_.run_context.seed, 0, run_.run_context.n, share, evaluated_, Purpose::kEvaluation);
 }
 
 template <class Real>
@@ -125,7 +125,7 @@ Measured Driver<Real>::measured(std::uint32_t k, bool last) const {
 template <class Real>
 bool Driver<Real>::evaluate_now(std::uint32_t k, bool last) {
   const double begun = wall_seconds();
-  Evaluation<Real> evaluation(run_.setup, measured(k, last));
+  Evaluation<Real> evaluation(run_.run_context, measured(k, last));
   if (run_.hooks.evaluate) {
     run_.hooks.evaluate(run_.server.model(), evaluation);
   } else if (!ask_for_evaluation(evaluation, k)) {
@@ -153,7 +153,7 @@ bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_
   body.round = k;
   body.parts = {Payload<Real>::dense(run_.server.model())};
   const Totals before = totals_;
-  for (ClientId next = 0; next < run_.setup.n;) {
+  for (ClientId next = 0; next < run_.run_context.n;) {
     next = evaluation.next_window(next, asked_);
     if (asked_.empty()) continue;
     if (!collect(evaluation.request(), body, quorum_of(asked_.size()), k)) return false;
@@ -170,7 +170,7 @@ bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_
 template <class Real>
 bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals,
                           double seconds) {
-  const RoundRecord row = record_of(k, evaluation, totals, run_.setup.n, seconds);
+  const RoundRecord row = record_of(k, evaluation, totals, run_.run_context.n, seconds);
   if (run_.hooks.on_record) run_.hooks.on_record(row);
   if (run_.hooks.on_clients) run_.hooks.on_clients(k, evaluation.answers());
   const RoundLimits& limits = run_.limits;
@@ -268,7 +268,7 @@ std::size_t Driver<Real>::keep(const Event<Real>& event) {
 // REQUIRES: `client` is in asked_.
 template <class Real>
 std::size_t Driver<Real>::place(ClientId client) const {
-  if (asked_.size() == run_.setup.n) return client;
+  if (asked_.size() == run_.run_context.n) return client;
   return static_cast<std::size_t>(std::lower_bound(asked_.begin(), asked_.end(), client) - asked_.begin());
 }
 

@@ -23,7 +23,7 @@ template <class Real>
 struct RunOf {
   ServerAlgorithm<Real>& server;
   const Facts& facts;
-  const Setup<Real>& setup;
+  const RunContext<Real>& run_context;
   Transport<Real>& transport;
   Ledger& ledger;
   const RoundLimits& limits;

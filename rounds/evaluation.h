@@ -23,8 +23,8 @@ struct Measured {
 // Whether gradients of all clients at x^k are needed for the next round anyway: then who evaluates computes
 // them, also where nobody measures them, and remembers them.
 template <class Real>
-bool reuses_gradients(const Setup<Real>& setup) {
-  return setup.algorithm.batch == 0 && setup.algorithm.participation == 1;
+bool reuses_gradients(const RunContext<Real>& run_context) {
+  return run_context.algorithm.batch == 0 && run_context.algorithm.participation == 1;
 }
 
 // Adds up the answers of clients to an evaluation along the tree over the clients (tree_sum.h): the same bits
@@ -33,26 +33,26 @@ template <class Real>
 class AnswerSum {
  public:
   // Of the clients that answer to this process, or of some of them.
-  // `kept`: shape (setup.mine()); takes the answer of each client. Empty if no answers are kept.
-  explicit AnswerSum(const Setup<Real>& setup, Request request = Request::kEvaluate,
+  // `kept`: shape (run_context.mine()); takes the answer of each client. Empty if no answers are kept.
+  explicit AnswerSum(const RunContext<Real>& run_context, Request request = Request::kEvaluate,
                      std::span<ClientAnswer> kept = {})
-      : setup_(&setup), request_(request), kept_(kept) {
+      : run_context_(&run_context), request_(request), kept_(kept) {
     clear();
   }
 
   void clear() {
-    if (has_gradient()) gradient_.begin_part(setup_->d, setup_->mine(), setup_->n);
-    numbers_.begin_part(kNumbers, setup_->mine(), setup_->n);
+    if (has_gradient()) gradient_.begin_part(run_context_->d, run_context_->mine(), run_context_->n);
+    numbers_.begin_part(kNumbers, run_context_->mine(), run_context_->n);
   }
   Request request() const { return request_; }
   bool has_gradient() const { return request_ == Request::kEvaluate; }
-  static bool accepts(const Reply<Real>& up, const Setup<Real>& setup, Request request) {
+  static bool accepts(const Reply<Real>& up, const RunContext<Real>& run_context, Request request) {
     if (request == Request::kMeasure) return up.parts.empty();
-    return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == setup.d;
+    return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == run_context.d;
   }
-  // REQUIRES: accepts(up, setup, request()); ascending clients.
+  // REQUIRES: accepts(up, run_context, request()); ascending clients.
   void add(const Reply<Real>& up) {
-    const double w = setup_->weights.empty() ? 1.0 / setup_->n : setup_->weights[up.client];
+    const double w = run_context_->weights.empty() ? 1.0 / run_context_->n : run_context_->weights[up.client];
     if (has_gradient()) gradient_.add(up.client, w, up.parts[0].values.data());
     const double numbers[kNumbers] = {w * up.loss,
                                       w,
@@ -61,7 +61,8 @@ class AnswerSum {
                                       1,
                                       up.tested > 0 ? 1.0 : 0.0};
     numbers_.add(up.client, 1, numbers);
-    if (!kept_.empty()) kept_[up.client - setup_->mine().first] = {up.loss, up.correct, up.tested, true};
+    if (!kept_.empty())
+      kept_[up.client - run_context_->mine().first] = {up.loss, up.correct, up.tested, true};
   }
   // The answers of a whole subtree, behind all that were added.
   void add(AnswerSum& subtree) {
@@ -74,7 +75,7 @@ class AnswerSum {
   // Of the numbers that are no vector. Counts are exact up to 2^53.
   enum : std::size_t { kLoss, kWeight, kCorrect, kTested, kAnswered, kTesters, kNumbers };
 
-  const Setup<Real>* setup_;
+  const RunContext<Real>* run_context_;
   Request request_;
   std::span<ClientAnswer> kept_;
   TreeSum<double> gradient_, numbers_;
@@ -85,10 +86,10 @@ template <class Real>
 class Evaluation : public AnswerSum<Real> {
  public:
   // `measured.sample` must outlive this.
-  explicit Evaluation(const Setup<Real>& setup, const Measured& measured = {})
-      : AnswerSum<Real>(setup, measured.request),
+  explicit Evaluation(const RunContext<Real>& run_context, const Measured& measured = {})
+      : AnswerSum<Real>(run_context, measured.request),
         sample_(measured.sample),
-        answers_(measured.keeps_answers ? setup.mine().size() : 0) {
+        answers_(measured.keeps_answers ? run_context.mine().size() : 0) {
     this->kept_ = answers_;
   }
   Evaluation(Evaluation&&) = default;  // kept_ views the same memory then
@@ -96,7 +97,7 @@ class Evaluation : public AnswerSum<Real> {
   bool asks(ClientId client) const { return sample_.empty() || std::ranges::binary_search(sample_, client); }
   // The number of clients, those of other processes included.
   std::uint32_t asked() const {
-    return sample_.empty() ? setup_->n : static_cast<std::uint32_t>(sample_.size());
+    return sample_.empty() ? run_context_->n : static_cast<std::uint32_t>(sample_.size());
   }
 
   // Sets `cohort` to the clients to ask next, of those from `first` on; returns the client after them. Their
@@ -105,8 +106,8 @@ class Evaluation : public AnswerSum<Real> {
     constexpr std::size_t kWindowBytes = 256 << 20;
     constexpr std::size_t kBytesBesideGradients = 8 << 10;
     const std::size_t window =
-        std::max<std::size_t>(1, kWindowBytes / (setup_->d * sizeof(Real) + kBytesBesideGradients));
-    const auto end = static_cast<ClientId>(std::min<std::size_t>(setup_->mine().end, first + window));
+        std::max<std::size_t>(1, kWindowBytes / (run_context_->d * sizeof(Real) + kBytesBesideGradients));
+    const auto end = static_cast<ClientId>(std::min<std::size_t>(run_context_->mine().end, first + window));
     cohort.clear();
     for (ClientId c = first; c < end; ++c)
       if (asks(c)) cohort.push_back(c);
@@ -121,10 +122,10 @@ class Evaluation : public AnswerSum<Real> {
     if (Base::has_gradient()) total_gradient_ = total(this->gradient_, gradient_of_group_);
     const View<double> numbers = total(this->numbers_, numbers_of_group_);
     for (std::size_t k = 0; k < numbers.size(); ++k) total_[k] = numbers[k];
-    if (!answers_.empty() && setup_->group != nullptr) gather_answers();
+    if (!answers_.empty() && run_context_->group != nullptr) gather_answers();
   }
 
-  const Setup<Real>& setup() const { return *setup_; }
+  const RunContext<Real>& run_context() const { return *run_context_; }
   // REQUIRES from here on: finish().
   // Shape (n), or empty if no answers are kept.
   std::span<const ClientAnswer> answers() const { return answers_; }
@@ -145,12 +146,12 @@ class Evaluation : public AnswerSum<Real> {
 
  private:
   using Base = AnswerSum<Real>;
-  using Base::setup_;
+  using Base::run_context_;
 
   // Empty where nobody answered. Without a group a view of the tree: its vector is as long as the model.
   View<double> total(TreeSum<double>& tree, Vec<double>& of_group) const {
-    if (setup_->group == nullptr) return tree.sum();
-    of_group = setup_->group->sum(tree);
+    if (run_context_->group == nullptr) return tree.sum();
+    of_group = run_context_->group->sum(tree);
     return of_group;
   }
 
@@ -160,7 +161,7 @@ class Evaluation : public AnswerSum<Real> {
     for (const ClientAnswer& answer : answers_)
       mine.insert(mine.end(), {answer.loss, static_cast<double>(answer.correct),
                                static_cast<double>(answer.tested), answer.answered ? 1.0 : 0.0});
-    const std::vector<double> all = setup_->group->gather(mine);
+    const std::vector<double> all = run_context_->group->gather(mine);
     answers_.clear();
     for (std::size_t k = 0; k < all.size(); k += 4)
       answers_.push_back({all[k], static_cast<std::uint64_t>(all[k + 1]),
@@ -169,7 +170,7 @@ class Evaluation : public AnswerSum<Real> {
   }
 
   // The weights sum to one up to rounding; they are scaled up only when a client did not answer.
-  double total_weight() const { return answered() == setup_->n ? 1 : total_[Base::kWeight]; }
+  double total_weight() const { return answered() == run_context_->n ? 1 : total_[Base::kWeight]; }
 
   std::span<const ClientId> sample_;
   std::vector<ClientAnswer> answers_;

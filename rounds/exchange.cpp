@@ -20,11 +20,11 @@ LogLine about(ClientId client, const char* what, int line = __builtin_LINE()) {
 }  // namespace
 
 template <class Real>
-Exchange<Real>::Exchange(const ServerAlgorithm<Real>& server, const Setup<Real>& setup,
+Exchange<Real>::Exchange(const ServerAlgorithm<Real>& server, const RunContext<Real>& run_context,
                          Transport<Real>& transport, Ledger& ledger, const Log& on_note,
                          const NormLimit& limit)
     : server_(server),
-      setup_(setup),
+      run_context_(run_context),
       transport_(transport),
       ledger_(ledger),
       on_note_(on_note),
@@ -115,7 +115,7 @@ typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
       case Event<Real>::Kind::kLeft: note(about(client, " left")); break;
       case Event<Real>::Kind::kJoined:
         note(about(client, " joined"));
-        if (client < setup_.n && awaits(client, seat(client).request_id)) return {Kind::kAgain, event};
+        if (client < run_context_.n && awaits(client, seat(client).request_id)) return {Kind::kAgain, event};
         break;
       case Event<Real>::Kind::kReply:
         shown_ = &event;
@@ -127,14 +127,14 @@ typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
 
 template <class Real>
 bool Exchange<Real>::awaits(ClientId client, std::uint64_t request_id) const {
-  return client < setup_.n && seat(client).request_id == request_id && is_open(client) &&
+  return client < run_context_.n && seat(client).request_id == request_id && is_open(client) &&
          seat(client).state != Seat::kAnswered;
 }
 
 template <class Real>
 bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
   const Reply<Real>& up = event.up;
-  if (up.client >= setup_.n) return false;
+  if (up.client >= run_context_.n) return false;
   Seat& seat = this->seat(up.client);
   if (!event.covers.empty()) return take_sum(event);
   if (up.request_id != seat.request_id || !is_open(up.client)) {
@@ -160,7 +160,7 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
     return true;
   }
   if (up.round != seat.round ||
-      !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, setup_, seat.request))) {
+      !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, run_context_, seat.request))) {
     note(about(up.client, " sent a message of the wrong shape or for another round; it is ignored"));
     transport_.ignore(event);
     transport_.blame(event);
@@ -226,7 +226,7 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
   }
   // Where a client is still awaited, the sum is refused, not late: then the relay sends the replies one by
   // one.
-  const bool good = first.request == Request::kRound && takes_sums(setup_) && !limit_.is_set() &&
+  const bool good = first.request == Request::kRound && takes_sums(run_context_) && !limit_.is_set() &&
                     event.up.answer == Answer::kReply && event.up.round == first.round &&
                     server_.accepts(event.up) &&
                     std::all_of(event.covers.begin(), event.covers.end(), is_awaited);
@@ -251,7 +251,7 @@ void Exchange<Real>::tell(const Event<Real>& event, Receipt receipt) {
 template <class Real>
 void Exchange<Real>::goodbye() {
   new_request_id();
-  for (ClientId c = 0; c < setup_.n; ++c) {
+  for (ClientId c = 0; c < run_context_.n; ++c) {
     Envelope<Real> envelope;
     envelope.request = Request::kGoodbye;
     envelope.request_id = ledger_.request_id;
@@ -264,7 +264,7 @@ void Exchange<Real>::goodbye() {
 template <class Real>
 void Exchange<Real>::save_work(Saver& to) const {
   to(first_open_);
-  for (ClientId c = 0; c < setup_.n; ++c) {
+  for (ClientId c = 0; c < run_context_.n; ++c) {
     const Seat& s = seat(c);
     to(s.request_id), to(s.round);
     for (const auto field : {static_cast<std::uint8_t>(s.request), static_cast<std::uint8_t>(s.state),
@@ -276,7 +276,7 @@ void Exchange<Real>::save_work(Saver& to) const {
 template <class Real>
 bool Exchange<Real>::load_work(Loader& from) {
   from(first_open_);
-  for (ClientId c = 0; c < setup_.n; ++c) {
+  for (ClientId c = 0; c < run_context_.n; ++c) {
     Seat& s = seat(c);
     std::uint8_t request = 0, state = 0, lacks = 0, helped = 0;
     from(s.request_id), from(s.round), from(request), from(state), from(lacks), from(helped);

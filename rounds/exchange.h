@@ -22,8 +22,8 @@ namespace gradwire {
 template <class Real>
 class Exchange {
  public:
-  Exchange(const ServerAlgorithm<Real>& server, const Setup<Real>& setup, Transport<Real>& transport,
-           Ledger& ledger, const Log& on_note, const NormLimit& limit = {});
+  Exchange(const ServerAlgorithm<Real>& server, const RunContext<Real>& run_context,
+           Transport<Real>& transport, Ledger& ledger, const Log& on_note, const NormLimit& limit = {});
 
   // What a driver must see to. All else is dealt with here: answers that are late, repeated or misshapen,
   // sums that overlap, who came and went.
@@ -89,7 +89,7 @@ class Exchange {
 
   // Made when the first client is asked by itself: a crowd needs none.
   Seat& seat(ClientId client) {
-    if (seats_.empty()) seats_.resize(setup_.n);
+    if (seats_.empty()) seats_.resize(run_context_.n);
     return seats_[client];
   }
   const Seat& seat(ClientId client) const {
@@ -118,7 +118,7 @@ class Exchange {
   }
 
   const ServerAlgorithm<Real>& server_;
-  const Setup<Real>& setup_;
+  const RunContext<Real>& run_context_;
   Transport<Real>& transport_;
   Ledger& ledger_;
   const Log& on_note_;

@@ -24,14 +24,14 @@ bool is_finite(const Uplink<Real>& up) {
 }  // namespace
 
 template <class Real>
-ClientRuntime<Real>::ClientRuntime(std::shared_ptr<const Setup<Real>> setup, ClientId client,
+ClientRuntime<Real>::ClientRuntime(std::shared_ptr<const RunContext<Real>> run_context, ClientId client,
                                    Oracle<Real>& oracle)
-    : setup_(std::move(setup)),
+    : run_context_(std::move(run_context)),
       client_(client),
       oracle_(oracle),
-      algorithm_(make_client<Real>(setup_)),
-      stateless_(facts_of(*setup_).client_state == ClientState::kNone),
-      asynchronous_(facts_of(*setup_).asynchronous) {}
+      algorithm_(make_client<Real>(run_context_)),
+      stateless_(facts_of(*run_context_).client_state == ClientState::kNone),
+      asynchronous_(facts_of(*run_context_).asynchronous) {}
 
 template <class Real>
 bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
@@ -41,7 +41,7 @@ bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
     case Request::kEvaluate:
     case Request::kMeasure:
       return envelope.body != nullptr && envelope.body->parts.size() == 1 &&
-             envelope.body->parts[0].shape == Shape::kDense && envelope.body->parts[0].dim == setup_->d;
+             envelope.body->parts[0].shape == Shape::kDense && envelope.body->parts[0].dim == run_context_->d;
     case Request::kGoodbye: return true;
   }
   return false;
@@ -67,11 +67,11 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
   if (pending_ && envelope.request_id == last_.request_id && envelope.committed == committed_) return &last_;
   pending_ = false;  // an unused proposal is dropped: nothing to undo
   const ClientContext<Real> context{client_,
-                                    setup_->seed,
+                                    run_context_->seed,
                                     envelope.request_id,
                                     envelope.committed == 0,
                                     oracle_,
-                                    setup_->compressor,
+                                    run_context_->compressor,
                                     scratch,
                                     draw_number(asynchronous_, envelope.body->round, envelope.request_id),
                                     early_};
@@ -80,14 +80,14 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
   const bool cried = last_.request_id == envelope.request_id && last_.answer == Answer::kNeedsState;
   if (envelope.resync != nullptr && (stateless_ || cried || envelope.committed == committed_)) {
     // Nothing of a state that the server does not know may stay, such as a replica of other broadcasts.
-    if (!stateless_ && envelope.committed != committed_) algorithm_ = make_client<Real>(setup_);
+    if (!stateless_ && envelope.committed != committed_) algorithm_ = make_client<Real>(run_context_);
     algorithm_->adopt(*envelope.resync, context);
     committed_ = envelope.committed;
   }
   if (stateless_) committed_ = envelope.committed;
   if (envelope.committed == 0 && committed_ != 0) {
     // The server has used no answer of this client: both start again from the initial state.
-    algorithm_ = make_client<Real>(setup_);
+    algorithm_ = make_client<Real>(run_context_);
     committed_ = 0;
   }
   const std::uint64_t calls_before = oracle_.grad_calls();
@@ -117,12 +117,13 @@ const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope
   const View<Real> x = envelope.body->parts[0].values;
   evaluation_ = {};
   const bool sends_gradient = envelope.request == Request::kEvaluate;
-  evaluation_.loss = sends_gradient || reuses_gradients(*setup_) ? oracle_.evaluate(x) : oracle_.measure(x);
+  evaluation_.loss =
+      sends_gradient || reuses_gradients(*run_context_) ? oracle_.evaluate(x) : oracle_.measure(x);
   if (sends_gradient) evaluation_.parts = {Payload<Real>::dense(oracle_.gradient())};
   if (!is_finite(evaluation_)) {
     evaluation_ = {};
     evaluation_.answer = Answer::kNotFinite;
-  } else if (const auto score = setup_->counts_correct ? oracle_.score(x) : std::nullopt) {
+  } else if (const auto score = run_context_->counts_correct ? oracle_.score(x) : std::nullopt) {
     evaluation_.correct = score->correct;
     evaluation_.tested = score->tested;
   }

@@ -20,7 +20,7 @@ template <class Real>
 class ClientRuntime {
  public:
   // The oracle must outlive the runtime.
-  ClientRuntime(std::shared_ptr<const Setup<Real>> setup, ClientId client, Oracle<Real>& oracle);
+  ClientRuntime(std::shared_ptr<const RunContext<Real>> run_context, ClientId client, Oracle<Real>& oracle);
 
   // Whether an envelope from a peer has the parts that handle() reads. In-process envelopes need no check.
   bool accepts(const Envelope<Real>& envelope) const;
@@ -87,7 +87,7 @@ class ClientRuntime {
   const Uplink<Real>* evaluate(const Envelope<Real>& envelope);
   const Uplink<Real>* reply(const Envelope<Real>& envelope, Scratch<Real>& scratch);
 
-  std::shared_ptr<const Setup<Real>> setup_;
+  std::shared_ptr<const RunContext<Real>> run_context_;
   ClientId client_;
   MemoOracle<Real> oracle_;
   std::unique_ptr<ClientAlgorithm<Real>> algorithm_;

@@ -21,7 +21,8 @@ class SyncDriver final : public Driver<Real> {
     if (!asked_.empty()) {
       const bool all = run_.facts.needs_all_replies;
       const std::size_t needed = all ? asked_.size() : this->quorum_of(asked_.size());
-      if (!all) add_spare_clients(run_.setup.seed, k, run_.setup.n, run_.limits.over_selection, asked_);
+      if (!all)
+        add_spare_clients(run_.run_context.seed, k, run_.run_context.n, run_.limits.over_selection, asked_);
       add_bits<Real>(body.parts, static_cast<double>(asked_.size()), totals_.bits_down,
                      totals_.bits_down_paper);
       if (!this->collect(Request::kRound, body, needed, k)) return false;

@@ -35,7 +35,7 @@ Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, MovableOracl
   if (to.has_gradient()) up.parts = {Payload<Real>::dense(gradient)};
   if (!std::isfinite(up.loss) || (to.has_gradient() && !all_finite<Real>(gradient))) {
     up.answer = Answer::kNotFinite;
-  } else if (const auto score = to.setup().counts_correct ? oracle.score(x) : std::nullopt) {
+  } else if (const auto score = to.run_context().counts_correct ? oracle.score(x) : std::nullopt) {
     up.correct = score->correct;
     up.tested = score->tested;
   }
@@ -63,7 +63,7 @@ void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
   const std::size_t begin = mine_.first / kClientsOfBlock;
   const std::size_t end = (std::size_t{mine_.end} + kClientsOfBlock - 1) / kClientsOfBlock;
   std::vector<AnswerSum<Real>> sums(std::min<std::size_t>(end - begin, std::size_t{2} * pool_.size()),
-                                    AnswerSum<Real>(to.setup(), to.request(), to.kept()));
+                                    AnswerSum<Real>(to.run_context(), to.request(), to.kept()));
   const bool has_gradients = wants_gradients(to);
   for (std::size_t first = begin; first < end; first += sums.size()) {
     const std::size_t count = std::min(sums.size(), end - first);

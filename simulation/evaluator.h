@@ -41,7 +41,7 @@ class Evaluator {
                       Out<Real> gradient) const;
   // Whether gradients are computed at all.
   bool wants_gradients(const Evaluation<Real>& to) const {
-    return to.has_gradient() || (remembers_ && reuses_gradients(to.setup()));
+    return to.has_gradient() || (remembers_ && reuses_gradients(to.run_context()));
   }
 
   std::size_t place(ClientId client) const { return client - mine_.first; }

@@ -31,22 +31,23 @@ struct InProcess<Real>::Impl {
     bool answered = false;
     Event<Real> event;
   };
-  Impl(std::shared_ptr<const Setup<Real>> s, std::shared_ptr<const Population<Real>> f,
+  Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const Population<Real>> f,
        const InProcessOptions& opt)
-      : setup(std::move(s)),
+      : run_context(std::move(s)),
         functions(std::move(f)),
         options(opt),
-        context(codec_context(*setup, zstd_of(options.zstd, options.encoded))),
+        context(codec_context(*run_context, zstd_of(options.zstd, options.encoded))),
         codec(context),
         pool(std::max(1u, options.threads)),
         workers(make_workers(*functions, pool.size(), context)),
-        evaluator(setup->mine(), pool, oracles_of(workers), options.evaluation_bytes),
-        clients(setup->n) {
-    if (functions->clients() != setup->n) throw std::logic_error("InProcess needs one function per client");
-    const Facts& facts = facts_of(*setup);
-    const std::size_t vector_bytes = setup->n * setup->d * sizeof(Real);
+        evaluator(run_context->mine(), pool, oracles_of(workers), options.evaluation_bytes),
+        clients(run_context->n) {
+    if (functions->clients() != run_context->n)
+      throw std::logic_error("InProcess needs one function per client");
+    const Facts& facts = facts_of(*run_context);
+    const std::size_t vector_bytes = run_context->n * run_context->d * sizeof(Real);
     lends_seats = facts.client_state == ClientState::kNone && !facts.asynchronous && !options.faults.any() &&
-                  3 * vector_bytes + setup->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
+                  3 * vector_bytes + run_context->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
     forgets = !facts.asynchronous && !options.faults.any() && 2 * vector_bytes > options.evaluation_bytes;
   }
 
@@ -54,7 +55,7 @@ struct InProcess<Real>::Impl {
     Client& found = clients.at(c);
     if (found.seat) return found;
     if (spare.empty()) {
-      found.seat = std::make_unique<LocalClient<Real>>(setup, c, *workers[0].oracle);
+      found.seat = std::make_unique<LocalClient<Real>>(run_context, c, *workers[0].oracle);
     } else {
       found.seat = std::move(spare.back());
       spare.pop_back();
@@ -102,8 +103,9 @@ struct InProcess<Real>::Impl {
     for (std::size_t k = 0; k < queued; ++k) {
       Work& work = queue[k];
       Client& to = client(work.client);
-      work.fate = draw_fate(options.faults, options.draw_arrival, setup->seed, work.client, to.requests++);
-      to.seat->suffer(work.fate, setup, work.client, *workers[0].oracle);
+      work.fate =
+          draw_fate(options.faults, options.draw_arrival, run_context->seed, work.client, to.requests++);
+      to.seat->suffer(work.fate, run_context, work.client, *workers[0].oracle);
     }
     run_clients();
     deliver();
@@ -161,7 +163,7 @@ struct InProcess<Real>::Impl {
     return nothing;
   }
 
-  std::shared_ptr<const Setup<Real>> setup;
+  std::shared_ptr<const RunContext<Real>> run_context;
   std::shared_ptr<const Population<Real>> functions;
   InProcessOptions options;
   CodecContext context;
@@ -189,9 +191,9 @@ struct InProcess<Real>::Impl {
 };
 
 template <class Real>
-InProcess<Real>::InProcess(std::shared_ptr<const Setup<Real>> setup,
+InProcess<Real>::InProcess(std::shared_ptr<const RunContext<Real>> run_context,
                            std::shared_ptr<const Population<Real>> functions, const InProcessOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(setup), std::move(functions), options)) {}
+    : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options)) {}
 template <class Real>
 InProcess<Real>::~InProcess() = default;
 

@@ -39,11 +39,11 @@ template <class Real>
 class InProcess final : public Transport<Real> {
  public:
   // `oracles`: one per client; they must outlive this.
-  InProcess(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+  InProcess(std::shared_ptr<const RunContext<Real>> run_context, std::vector<Oracle<Real>*> oracles,
             const InProcessOptions& options)
-      : InProcess(std::move(setup), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {}
-  InProcess(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
-            const InProcessOptions& options);
+      : InProcess(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {}
+  InProcess(std::shared_ptr<const RunContext<Real>> run_context,
+            std::shared_ptr<const Population<Real>> functions, const InProcessOptions& options);
   ~InProcess() override;
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;

@@ -71,15 +71,15 @@ struct LocalClient {
   // made a reply permanent.
   std::string before_commit;
 
-  LocalClient(std::shared_ptr<const Setup<Real>> setup, ClientId client, Oracle<Real>& oracle)
-      : runtime(std::make_unique<ClientRuntime<Real>>(std::move(setup), client, oracle)) {}
+  LocalClient(std::shared_ptr<const RunContext<Real>> run_context, ClientId client, Oracle<Real>& oracle)
+      : runtime(std::make_unique<ClientRuntime<Real>>(std::move(run_context), client, oracle)) {}
 
   // What happens to the process of the client before it gets a request.
-  void suffer(const Fate& fate, std::shared_ptr<const Setup<Real>> setup, ClientId client,
+  void suffer(const Fate& fate, std::shared_ptr<const RunContext<Real>> run_context, ClientId client,
               Oracle<Real>& oracle) {
     if (fate.wiped) {
       grave = std::move(runtime);
-      runtime = std::make_unique<ClientRuntime<Real>>(std::move(setup), client, oracle);
+      runtime = std::make_unique<ClientRuntime<Real>>(std::move(run_context), client, oracle);
     } else if (fate.crashes && !before_commit.empty()) {
       if (!runtime->load(before_commit)) throw std::logic_error("a client cannot read its own state");
     } else if (fate.crashes) {

@@ -10,21 +10,22 @@
 namespace gradwire {
 
 template <class Real>
-Monitor<Real>::Monitor(MonitorPlan plan, std::shared_ptr<const Setup<Real>> setup,
+Monitor<Real>::Monitor(MonitorPlan plan, std::shared_ptr<const RunContext<Real>> run_context,
                        std::shared_ptr<const Population<Real>> functions)
     : plan_(std::move(plan)),
-      setup_(std::move(setup)),
+      run_context_(std::move(run_context)),
       oracle_(functions->oracle()),
-      gradient_(setup_->d),
+      gradient_(run_context_->d),
       x_star_(plan_.optimum.begin(), plan_.optimum.end()),
-      mean_(setup_->d) {
+      mean_(run_context_->d) {
   if (plan_.of.lyapunov.floor == 0) return;
-  for (ClientId i = 0; i < setup_->n; ++i) {
+  for (ClientId i = 0; i < run_context_->n; ++i) {
     oracle_->move_to(i);
     oracle_->loss_and_gradient(x_star_, {}, gradient_);
     double square = 0;
     for (const Real g : gradient_) square += static_cast<double>(g) * static_cast<double>(g);
-    at_optimum_ += (setup_->weights.empty() ? 1.0 / setup_->n : setup_->weights[i]) * square;
+    at_optimum_ +=
+        (run_context_->weights.empty() ? 1.0 / run_context_->n : run_context_->weights[i]) * square;
   }
 }
 
@@ -76,9 +77,9 @@ double Monitor<Real>::value(View<Real> x, const LyapunovState<Real>& state) {
   std::fill(mean_.begin(), mean_.end(), 0.0);
   const bool at_x = l.gap > 0 || l.estimate > 0 || (l.shifts > 0 && l.y == Lyapunov::Shifted::kToPoint);
   const bool at_optimum = l.shifts > 0 && !at_x;
-  for (ClientId i = 0; i < setup_->n && (at_x || at_optimum); ++i) {
+  for (ClientId i = 0; i < run_context_->n && (at_x || at_optimum); ++i) {
     oracle_->move_to(i);
-    const double w = setup_->weights.empty() ? 1.0 / setup_->n : setup_->weights[i];
+    const double w = run_context_->weights.empty() ? 1.0 / run_context_->n : run_context_->weights[i];
     f += w * static_cast<double>(oracle_->loss_and_gradient(at_x ? x : View<Real>(x_star_), {}, gradient_));
     const bool has_shift = i < state.shifts.size() && !state.shifts[i].empty();
     double square = 0;

@@ -27,7 +27,7 @@ struct MonitorPlan {
 template <class Real>
 class Monitor {
  public:
-  Monitor(MonitorPlan plan, std::shared_ptr<const Setup<Real>> setup,
+  Monitor(MonitorPlan plan, std::shared_ptr<const RunContext<Real>> run_context,
           std::shared_ptr<const Population<Real>> functions);
 
   // The round from x^t on begins: its replies are there.
@@ -46,7 +46,7 @@ class Monitor {
   void compare(std::uint32_t t, double value, double bound);
 
   const MonitorPlan plan_;
-  const std::shared_ptr<const Setup<Real>> setup_;
+  const std::shared_ptr<const RunContext<Real>> run_context_;
   std::unique_ptr<MovableOracle<Real>> oracle_;
   Vec<Real> gradient_, x_star_, x_before_;  // x_before_: where the last round began
   std::vector<double> mean_;

@@ -90,10 +90,10 @@ std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerAlgorit
 
 // The run of `ledger` and `server`, which `store` may have continued.
 template <class Real, class Clients>
-RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerAlgorithm<Real>& server, Ledger& ledger,
-                 const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
-                 const std::atomic<bool>& stop, RunStore<Real>* store, Monitor<Real>* monitor = nullptr,
-                 Work* work = nullptr) {
+RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAlgorithm<Real>& server,
+                 Ledger& ledger, const RoundLimits& limits, LoopHooks<Real> hooks,
+                 const RunObserver& observer, const std::atomic<bool>& stop, RunStore<Real>* store,
+                 Monitor<Real>* monitor = nullptr, Work* work = nullptr) {
   RunResult result;
   result.kernels = kernels_name();
   result.rounds = ledger.round;
@@ -124,7 +124,7 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerAlgorithm<Rea
     };
   }
   if (work != nullptr) hooks.work = std::move(work->saved);
-  result.outcome = run_rounds(server, facts_of(setup), setup, clients, ledger, limits, hooks);
+  result.outcome = run_rounds(server, facts_of(run_context), run_context, clients, ledger, limits, hooks);
   result.seconds = wall();
   result.evaluation_seconds = ledger.totals.evaluation_seconds - evaluated_before;
   if (monitor != nullptr) {
@@ -139,7 +139,7 @@ RunResult run_on(Clients& clients, const Setup<Real>& setup, ServerAlgorithm<Rea
 // The same on one of several ranks. Rank 0 writes the snapshots, of the states that all send it.
 template <class Real>
 RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, RankSignals& signals,
-                       const Setup<Real>& setup, ServerAlgorithm<Real>& server, Ledger& ledger,
+                       const RunContext<Real>& run_context, ServerAlgorithm<Real>& server, Ledger& ledger,
                        const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
                        const std::atomic<bool>& stop, Checkpoints& checkpoints) {
   SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, ledger, clients);
@@ -152,14 +152,14 @@ RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, Ra
     }
   };
   snapshots.load_clients = [&](std::string_view bytes) {
-    return clients.load_clients(hand_out_clients(group.ranks(), setup.n, bytes));
+    return clients.load_clients(hand_out_clients(group.ranks(), run_context.n, bytes));
   };
   snapshots.is_due = [&] { return std::exchange(signals.all_snapshot, false); };
   signals.stop = &stop;
   if (group.ranks().rank() == 0) {
     const auto store = store_of<Real>(checkpoints, server, ledger, snapshots, observer.on_note);
     if (store != nullptr) signals.is_snapshot_due = [raw = store.get()] { return raw->is_due(); };
-    return run_on<Real>(clients, setup, server, ledger, limits, hooks, observer, signals.all_stop,
+    return run_on<Real>(clients, run_context, server, ledger, limits, hooks, observer, signals.all_stop,
                         store.get());
   }
   const std::vector<Section> sections = sections_of(checkpoints.saved);
@@ -169,7 +169,7 @@ RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, Ra
     if (snapshots.is_due()) snapshots.save_clients();
   };
   const RunResult result =
-      run_on<Real>(clients, setup, server, ledger, limits, hooks, observer, signals.all_stop, nullptr);
+      run_on<Real>(clients, run_context, server, ledger, limits, hooks, observer, signals.all_stop, nullptr);
   if (result.outcome == Outcome::kStopped && checkpoints.seconds > 0) snapshots.save_clients();
   return result;
 }
@@ -178,60 +178,59 @@ template <class Real>
 RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObserver& observer,
                       const std::atomic<bool>& stop, Checkpoints checkpoints,
                       const std::shared_ptr<Ranks>& ranks) {
-  auto setup = make_setup<Real>(p, Seat::kSimulation, ranges_of(p.d, threads));
+  auto run_context = make_run_context<Real>(p, Seat::kSimulation, ranges_of(p.d, threads));
   RankSignals signals;
   RankSeat<Real> rank;
   if (ranks != nullptr) {
-    const auto shared = std::make_shared<Setup<Real>>(*setup);
-    rank = {std::make_shared<RankGroup<Real>>(ranks, setup->n), &signals};
+    const auto shared = std::make_shared<RunContext<Real>>(*run_context);
+    rank = {std::make_shared<RankGroup<Real>>(ranks, run_context->n), &signals};
     shared->group = rank.group;
     shared->keep_mirrors = false;  // nobody loses a state, and of other ranks' clients none is known
-    setup = shared;
-    p.data.keep_clients(setup->mine().first, setup->mine().end);
+    run_context = shared;
+    p.data.keep_clients(run_context->mine().first, run_context->mine().end);
   }
   p.smoothness.reset();  // has numbers of each client, and steps are resolved
   const std::shared_ptr<const Population<Real>> functions =
       p.functions.of<Real>() != nullptr ? p.functions.of<Real>()
                                         : make_population<Real>(p.problem, p.agreement, std::move(p.data));
-  const auto server = make_server<Real>(setup);
+  const auto server = make_server<Real>(run_context);
   Ledger ledger;
-  ledger.committed.resize(setup->n);
+  ledger.committed.resize(run_context->n);
   RoundLimits limits = round_limits(p.experiment, /*over_network=*/false);
   limits.keep_clients = checkpoints.checkpoint != nullptr;
   limits.lull = checkpoints.saved.lull;
   limits.max_delay = theory_delay(p);
   const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
   std::optional<Monitor<Real>> watch;
-  if (p.monitor) watch.emplace(std::move(*p.monitor), setup, functions);
+  if (p.monitor) watch.emplace(std::move(*p.monitor), run_context, functions);
   Monitor<Real>* const monitor = watch ? &*watch : nullptr;
   LoopHooks<Real> hooks;
-  hooks.evaluation_bytes = [codec = std::make_shared<Codec<Real>>(codec_context(*setup, zstd_of({}, false)))](
-                               const Downlink<Real>& body, Request request) {
-    return evaluation_bytes(*codec, body, request);
-  };
-  const bool is_timed = !p.experiment.clients.seconds.empty() || facts_of(*setup).asynchronous;
+  hooks.evaluation_bytes =
+      [codec = std::make_shared<Codec<Real>>(codec_context(*run_context, zstd_of({}, false)))](
+          const Downlink<Real>& body, Request request) { return evaluation_bytes(*codec, body, request); };
+  const bool is_timed = !p.experiment.clients.seconds.empty() || facts_of(*run_context).asynchronous;
   // Nothing is late or lost, and all replies are used.
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse() &&
                         !limits.norm.is_set();
   if (!is_timed && is_plain) {
-    VirtualClients<Real> clients(setup, functions, {.threads = threads}, rank);
+    VirtualClients<Real> clients(run_context, functions, {.threads = threads}, rank);
     hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     if (rank.group != nullptr)
-      return run_on_ranks<Real>(clients, *rank.group, signals, *setup, *server, ledger, limits, hooks,
+      return run_on_ranks<Real>(clients, *rank.group, signals, *run_context, *server, ledger, limits, hooks,
                                 observer, stop, checkpoints);
     const auto store = store_of<Real>(checkpoints, *server, ledger,
                                       snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
-    return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get(),
+    return run_on<Real>(clients, *run_context, *server, ledger, limits, hooks, observer, stop, store.get(),
                         monitor);
   }
   if (ranks != nullptr) throw std::logic_error("simulate: ranks cannot share this run");
   if (!is_timed) {
-    InProcess<Real> clients(setup, functions, options);
+    InProcess<Real> clients(run_context, functions, options);
     const auto store = store_of<Real>(checkpoints, *server, ledger,
                                       snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
     if (!encoded && !options.faults.any())  // else evaluations are messages like all others
       hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-    return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get(),
+    return run_on<Real>(clients, *run_context, *server, ledger, limits, hooks, observer, stop, store.get(),
                         monitor);
   }
   VirtualTimeOptions virtual_options;
@@ -240,8 +239,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   virtual_options.faults = options.faults;
   virtual_options.zstd = options.zstd;
   std::vector<std::uint64_t> requests;
-  virtual_options.seconds = seconds_of(std::move(p.seconds), setup->seed, requests);
-  VirtualTime<Real> clients(setup, functions, virtual_options);
+  virtual_options.seconds = seconds_of(std::move(p.seconds), run_context->seed, requests);
+  VirtualTime<Real> clients(run_context, functions, virtual_options);
   Work work;
   SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, ledger, clients);
   snapshots.save_clients = [&] {
@@ -264,8 +263,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   wait_for_whoever_is_slow(limits, options.faults);
   hooks.seconds = [&clients] { return clients.now(); };
   hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-  return run_on<Real>(clients, *setup, *server, ledger, limits, hooks, observer, stop, store.get(), monitor,
-                      &work);
+  return run_on<Real>(clients, *run_context, *server, ledger, limits, hooks, observer, stop, store.get(),
+                      monitor, &work);
 }
 
 }  // namespace

@@ -39,21 +39,21 @@ struct VirtualClients<Real>::Impl {
     std::size_t first, end;  // in those who are asked
   };
 
-  Impl(std::shared_ptr<const Setup<Real>> s, std::shared_ptr<const Population<Real>> f,
+  Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const Population<Real>> f,
        const VirtualClientsOptions& options, RankSeat<Real> rank_seat)
-      : setup(std::move(s)),
+      : run_context(std::move(s)),
         functions(std::move(f)),
         rank(std::move(rank_seat)),
-        codec(codec_context(*setup, zstd_of({}, false))),
+        codec(codec_context(*run_context, zstd_of({}, false))),
         pool(std::max(1u, options.threads)),
         seats(make_seats()),
-        evaluator(setup->mine(), pool, oracles(), options.evaluation_bytes),
-        states(setup->n, *make_client<Real>(setup)),
-        facts(facts_of(*setup)),
+        evaluator(run_context->mine(), pool, oracles(), options.evaluation_bytes),
+        states(run_context->n, *make_client<Real>(run_context)),
+        facts(facts_of(*run_context)),
         whole_leaves(rank.group == nullptr || rank.group->has_whole_leaves()),
-        adds(takes_sums(*setup) && whole_leaves),
-        counts(count_of(setup->n) + 1) {
-    if (functions->clients() != setup->n)
+        adds(takes_sums(*run_context) && whole_leaves),
+        counts(count_of(run_context->n) + 1) {
+    if (functions->clients() != run_context->n)
       throw std::logic_error("VirtualClients needs one function per client");
   }
 
@@ -62,7 +62,7 @@ struct VirtualClients<Real>::Impl {
     std::vector<Seat> made(workers.size());
     for (std::size_t k = 0; k < made.size(); ++k) {
       made[k].worker = std::move(workers[k]);
-      made[k].runtime = std::make_unique<ClientRuntime<Real>>(setup, 0, *made[k].worker.oracle);
+      made[k].runtime = std::make_unique<ClientRuntime<Real>>(run_context, 0, *made[k].worker.oracle);
     }
     return made;
   }
@@ -76,8 +76,8 @@ struct VirtualClients<Real>::Impl {
     const std::span<const ClientId> asked = question.asked;
     forget_replies(asked.size());
     request_id = question.envelope.request_id;
-    const auto first = std::ranges::lower_bound(asked, setup->mine().first) - asked.begin();
-    const auto end = std::ranges::lower_bound(asked, setup->mine().end) - asked.begin();
+    const auto first = std::ranges::lower_bound(asked, run_context->mine().first) - asked.begin();
+    const auto end = std::ranges::lower_bound(asked, run_context->mine().end) - asked.begin();
     const Place here{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
     if (states.has_state())
       for (const ClientId client : asked.subspan(here.first, here.end - here.first)) states.reserve(client);
@@ -91,7 +91,7 @@ struct VirtualClients<Real>::Impl {
       seat.others.clear();
     }
     std::ranges::sort(round.others);
-    CountSum sum(setup->mine(), setup->n);
+    CountSum sum(run_context->mine(), run_context->n);
     for (std::size_t k = here.first; k < here.end; ++k)
       if (k == here.first || count_of(asked[k]) != count_of(asked[k - 1]))
         sum.add(asked[k], counts[count_of(asked[k])]);
@@ -235,7 +235,7 @@ struct VirtualClients<Real>::Impl {
   }
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) {
-    if (client >= setup->n) throw std::logic_error("VirtualClients: there is no such client");
+    if (client >= run_context->n) throw std::logic_error("VirtualClients: there is no such client");
     if (envelope.request == Request::kGoodbye) return Codec<Real>::envelope_bytes(0, 0);
     if (rank.group != nullptr) return repeat_answer(client, envelope);
     if (envelope.request_id != request_id) forget_replies(0);
@@ -283,7 +283,7 @@ struct VirtualClients<Real>::Impl {
     return result;
   }
 
-  std::shared_ptr<const Setup<Real>> setup;
+  std::shared_ptr<const RunContext<Real>> run_context;
   std::shared_ptr<const Population<Real>> functions;
   const RankSeat<Real> rank;
   Codec<Real> codec;
@@ -300,8 +300,9 @@ struct VirtualClients<Real>::Impl {
   std::vector<ReplyCounts> counts;   // by count_of()
   std::vector<std::pair<ClientId, Answer>>
       remote_answers;  // to the last ask(), where ranks share the clients
-  const Parts<Real> no_parts = {Payload<Real>::nothing(setup->d), Payload<Real>::nothing(setup->d),
-                                Payload<Real>::nothing(setup->d), Payload<Real>::nothing(setup->d)};
+  const Parts<Real> no_parts = {
+      Payload<Real>::nothing(run_context->d), Payload<Real>::nothing(run_context->d),
+      Payload<Real>::nothing(run_context->d), Payload<Real>::nothing(run_context->d)};
   std::deque<Event<Real>> arrived;  // to send()
   std::size_t delivered = 0;        // of `arrived`
   const Event<Real> nothing;
@@ -311,10 +312,10 @@ struct VirtualClients<Real>::Impl {
 };
 
 template <class Real>
-VirtualClients<Real>::VirtualClients(std::shared_ptr<const Setup<Real>> setup,
+VirtualClients<Real>::VirtualClients(std::shared_ptr<const RunContext<Real>> run_context,
                                      std::shared_ptr<const Population<Real>> functions,
                                      const VirtualClientsOptions& options, RankSeat<Real> seat)
-    : impl_(std::make_unique<Impl>(std::move(setup), std::move(functions), options, std::move(seat))) {}
+    : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options, std::move(seat))) {}
 template <class Real>
 VirtualClients<Real>::~VirtualClients() = default;
 
@@ -347,7 +348,7 @@ void VirtualClients<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
 template <class Real>
 std::string VirtualClients<Real>::save_clients(std::span<const std::uint64_t> committed) {
   Saver saver;
-  for (ClientId c = impl_->setup->mine().first; c < impl_->setup->mine().end; ++c) {
+  for (ClientId c = impl_->run_context->mine().first; c < impl_->run_context->mine().end; ++c) {
     std::string state;
     if (committed[c] != 0 && impl_->states.holds(c))
       state = impl_->with_state(c, committed[c],
@@ -363,7 +364,7 @@ bool VirtualClients<Real>::load_clients(std::string_view bytes) {
   Loader loader(bytes);
   std::uint32_t requests = 0;
   std::vector<char> state;
-  for (ClientId c = impl_->setup->mine().first; c < impl_->setup->mine().end; ++c) {
+  for (ClientId c = impl_->run_context->mine().first; c < impl_->run_context->mine().end; ++c) {
     loader(requests);
     loader(state);
     if (state.empty() || !impl_->states.has_state()) continue;

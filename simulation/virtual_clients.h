@@ -29,7 +29,7 @@ struct VirtualClientsOptions {
 // Where ranks share the clients: of this process.
 template <class Real>
 struct RankSeat {
-  std::shared_ptr<RankGroup<Real>> group;  // Setup::group, too; null: all clients are here
+  std::shared_ptr<RankGroup<Real>> group;  // RunContext::group, too; null: all clients are here
   RankSignals* signals = nullptr;          // outlives the clients
 };
 
@@ -38,8 +38,9 @@ class VirtualClients final : public Transport<Real>, public Crowd<Real> {
  public:
   // REQUIRES: one function per client; the algorithm is synchronous, and uses all replies of each round
   // (ServerAlgorithm::may_refuse() is false, the quorum is 1).
-  VirtualClients(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
-                 const VirtualClientsOptions& options, RankSeat<Real> seat = {});
+  VirtualClients(std::shared_ptr<const RunContext<Real>> run_context,
+                 std::shared_ptr<const Population<Real>> functions, const VirtualClientsOptions& options,
+                 RankSeat<Real> seat = {});
   ~VirtualClients() override;
 
   typename Crowd<Real>::Answers ask(const typename Crowd<Real>::Question& question) override;

@@ -51,18 +51,19 @@ struct VirtualTime<Real>::Impl {
     }
   };
 
-  Impl(std::shared_ptr<const Setup<Real>> s, std::shared_ptr<const Population<Real>> f,
+  Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const Population<Real>> f,
        const VirtualTimeOptions& opt)
-      : setup(std::move(s)),
+      : run_context(std::move(s)),
         functions(std::move(f)),
         options(opt),
-        codec(codec_context(*setup, zstd_of(options.zstd, options.encoded))),
+        codec(codec_context(*run_context, zstd_of(options.zstd, options.encoded))),
         pool(std::max(1u, options.threads)),
         workers(make_workers(*functions, pool.size(), codec.context())),
-        evaluator(setup->mine(), pool, oracles_of(workers), 0),
-        clients(setup->n),
-        keeps_state(facts_of(*setup).client_state != ClientState::kNone) {
-    if (functions->clients() != setup->n) throw std::logic_error("VirtualTime needs one function per client");
+        evaluator(run_context->mine(), pool, oracles_of(workers), 0),
+        clients(run_context->n),
+        keeps_state(facts_of(*run_context).client_state != ClientState::kNone) {
+    if (functions->clients() != run_context->n)
+      throw std::logic_error("VirtualTime needs one function per client");
   }
 
   // ---- asking ----
@@ -80,7 +81,7 @@ struct VirtualTime<Real>::Impl {
       give_back(body);
       return bytes;
     }
-    if (!to.local) to.local = std::make_unique<LocalClient<Real>>(setup, c, *workers[0].oracle);
+    if (!to.local) to.local = std::make_unique<LocalClient<Real>>(run_context, c, *workers[0].oracle);
     finish(to, c);
     give_back(std::exchange(to.body, body));
     to.envelope = envelope;
@@ -92,8 +93,8 @@ struct VirtualTime<Real>::Impl {
       if (options.encoded) to.resync->encoded = codec.encode_body(to.resync->down());
       to.envelope.resync = &to.resync->down();
     }
-    to.fate = draw_fate(options.faults, false, setup->seed, c, to.requests++);
-    to.local->suffer(to.fate, setup, c, *workers[0].oracle);
+    to.fate = draw_fate(options.faults, false, run_context->seed, c, to.requests++);
+    to.local->suffer(to.fate, run_context, c, *workers[0].oracle);
     to.stage = is_goodbye ? Stage::kIdle : Stage::kWorks;
     if (is_goodbye) {
       compute(to, c, workers[0]);
@@ -330,7 +331,7 @@ struct VirtualTime<Real>::Impl {
     std::uint8_t was_asked = 0, works = 0, has_resync = 0, reply_lost = 0, repeated = 0;
     loader(client.requests), loader(was_asked);
     if (was_asked == 0) return true;
-    client.local = std::make_unique<LocalClient<Real>>(setup, c, *workers[0].oracle);
+    client.local = std::make_unique<LocalClient<Real>>(run_context, c, *workers[0].oracle);
     if (!client.local->load(loader)) return false;
     loader(works);
     if (works == 0) return true;
@@ -359,7 +360,7 @@ struct VirtualTime<Real>::Impl {
   }
   static constexpr std::uint64_t kNoBody = UINT64_MAX;
 
-  std::shared_ptr<const Setup<Real>> setup;
+  std::shared_ptr<const RunContext<Real>> run_context;
   std::shared_ptr<const Population<Real>> functions;
   VirtualTimeOptions options;
   Codec<Real> codec;
@@ -384,10 +385,10 @@ struct VirtualTime<Real>::Impl {
 };
 
 template <class Real>
-VirtualTime<Real>::VirtualTime(std::shared_ptr<const Setup<Real>> setup,
+VirtualTime<Real>::VirtualTime(std::shared_ptr<const RunContext<Real>> run_context,
                                std::shared_ptr<const Population<Real>> functions,
                                const VirtualTimeOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(setup), std::move(functions), options)) {}
+    : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options)) {}
 template <class Real>
 VirtualTime<Real>::~VirtualTime() = default;
 

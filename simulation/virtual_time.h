@@ -39,11 +39,12 @@ template <class Real>
 class VirtualTime final : public Transport<Real> {
  public:
   // `oracles`: one per client; they must outlive this.
-  VirtualTime(std::shared_ptr<const Setup<Real>> setup, std::vector<Oracle<Real>*> oracles,
+  VirtualTime(std::shared_ptr<const RunContext<Real>> run_context, std::vector<Oracle<Real>*> oracles,
               const VirtualTimeOptions& options)
-      : VirtualTime(std::move(setup), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {}
-  VirtualTime(std::shared_ptr<const Setup<Real>> setup, std::shared_ptr<const Population<Real>> functions,
-              const VirtualTimeOptions& options);
+      : VirtualTime(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {
+  }
+  VirtualTime(std::shared_ptr<const RunContext<Real>> run_context,
+              std::shared_ptr<const Population<Real>> functions, const VirtualTimeOptions& options);
   ~VirtualTime() override;
 
   std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;

@@ -112,16 +112,17 @@ constexpr std::size_t parts_up() {
 template <class Algorithm, class Real>
 class ClientAdapter final : public ClientAlgorithm<Real> {
  public:
-  explicit ClientAdapter(std::shared_ptr<const Setup<Real>> setup)
-      : setup_(std::move(setup)),
-        algorithm_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
+  explicit ClientAdapter(std::shared_ptr<const RunContext<Real>> run_context)
+      : run_context_(std::move(run_context)),
+        algorithm_(*run_context_, parse_params<typename Algorithm::Params>(run_context_->algorithm)) {}
 
   bool accepts(const Downlink<Real>& down, bool is_resync) const override {
     if constexpr (requires { algorithm_.accepts(down, is_resync); }) {
       return algorithm_.accepts(down, is_resync);
     } else {
       const std::size_t count = down.parts.size();
-      return (is_resync ? count <= 1 : count == parts_down<Algorithm>()) && all_dense(down.parts, setup_->d);
+      return (is_resync ? count <= 1 : count == parts_down<Algorithm>()) &&
+             all_dense(down.parts, run_context_->d);
     }
   }
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
@@ -154,22 +155,22 @@ class ClientAdapter final : public ClientAlgorithm<Real> {
   static_assert(is_algorithm<Algorithm, Real>());
   static constexpr bool kFollowsReplies = CommitsReplies<typename Algorithm::Client, Real>;
 
-  std::shared_ptr<const Setup<Real>> setup_;
+  std::shared_ptr<const RunContext<Real>> run_context_;
   typename Algorithm::Client algorithm_;
 };
 
 template <class Algorithm, class Real>
 class ServerAdapter final : public ServerAlgorithm<Real> {
  public:
-  explicit ServerAdapter(std::shared_ptr<const Setup<Real>> setup)
-      : setup_(std::move(setup)),
-        algorithm_(*setup_, parse_params<typename Algorithm::Params>(setup_->algorithm)) {}
+  explicit ServerAdapter(std::shared_ptr<const RunContext<Real>> run_context)
+      : run_context_(std::move(run_context)),
+        algorithm_(*run_context_, parse_params<typename Algorithm::Params>(run_context_->algorithm)) {}
 
   void cohort(std::vector<ClientId>& out) const override {
     if constexpr (requires { algorithm_.cohort(out); }) {
       algorithm_.cohort(out);
     } else {
-      everyone(setup_->n, out);
+      everyone(run_context_->n, out);
     }
   }
   Downlink<Real> broadcast() const override { return algorithm_.broadcast(); }
@@ -177,7 +178,7 @@ class ServerAdapter final : public ServerAlgorithm<Real> {
     if constexpr (requires { algorithm_.accepts(up); }) {
       return algorithm_.accepts(up);
     } else {
-      return up.parts.size() == parts_up<Algorithm>() && all_of_length(up.parts, setup_->d);
+      return up.parts.size() == parts_up<Algorithm>() && all_of_length(up.parts, run_context_->d);
     }
   }
   bool apply(Replies<Real> uplinks) override {
@@ -253,11 +254,11 @@ class ServerAdapter final : public ServerAlgorithm<Real> {
   }
 
  private:
-  std::shared_ptr<const Setup<Real>> setup_;
+  std::shared_ptr<const RunContext<Real>> run_context_;
   typename Algorithm::Server algorithm_;
 };
 
-// Makes an algorithm from a struct that is not in all.h, for Setup::custom_algorithm.
+// Makes an algorithm from a struct that is not in all.h, for RunContext::custom_algorithm.
 template <class Algorithm, class Real>
 std::shared_ptr<const CustomAlgorithm<Real>> custom_algorithm() {
   using Params = typename Algorithm::Params;
@@ -272,12 +273,12 @@ std::shared_ptr<const CustomAlgorithm<Real>> custom_algorithm() {
     return resolved;
   };
   algorithm->make_server =
-      [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ServerAlgorithm<Real>> {
-    return std::make_unique<ServerAdapter<Algorithm, Real>>(std::move(setup));
+      [](std::shared_ptr<const RunContext<Real>> run_context) -> std::unique_ptr<ServerAlgorithm<Real>> {
+    return std::make_unique<ServerAdapter<Algorithm, Real>>(std::move(run_context));
   };
   algorithm->make_client =
-      [](std::shared_ptr<const Setup<Real>> setup) -> std::unique_ptr<ClientAlgorithm<Real>> {
-    return std::make_unique<ClientAdapter<Algorithm, Real>>(std::move(setup));
+      [](std::shared_ptr<const RunContext<Real>> run_context) -> std::unique_ptr<ClientAlgorithm<Real>> {
+    return std::make_unique<ClientAdapter<Algorithm, Real>>(std::move(run_context));
   };
   return algorithm;
 }

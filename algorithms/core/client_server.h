@@ -89,8 +89,8 @@ struct CustomAlgorithm {
   Facts facts;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, std::vector<std::string>& warnings)>
       resolve;
-  std::function<std::unique_ptr<ServerAlgorithm<Real>>(std::shared_ptr<const Setup<Real>>)> make_server;
-  std::function<std::unique_ptr<ClientAlgorithm<Real>>(std::shared_ptr<const Setup<Real>>)> make_client;
+  std::function<std::unique_ptr<ServerAlgorithm<Real>>(std::shared_ptr<const RunContext<Real>>)> make_server;
+  std::function<std::unique_ptr<ClientAlgorithm<Real>>(std::shared_ptr<const RunContext<Real>>)> make_client;
 };
 
 }  // namespace gradwire

@@ -81,8 +81,8 @@ struct AnyVisitor {
 
 template <class Part, class Algorithm, class Real>
 consteval bool is_algorithm_part() {
-  static_assert(std::constructible_from<Part, const Setup<Real>&, const typename Algorithm::Params&>,
-                "a part lacks its constructor from (const Setup<Real>&, const Params&)");
+  static_assert(std::constructible_from<Part, const RunContext<Real>&, const typename Algorithm::Params&>,
+                "a part lacks its constructor from (const RunContext<Real>&, const Params&)");
   static_assert(
       requires(Part & part, const Part& saved) {
         Part::fields(part, AnyVisitor{});

@@ -24,9 +24,9 @@ inline constexpr std::size_t kRangeReals = 16 * 1024;
 template <class Real>
 struct CustomAlgorithm;  // client_server.h
 
-// Constants of one run; algorithms hold it by shared_ptr<const Setup>.
+// Constants of one run; algorithms hold it by shared_ptr<const RunContext>.
 template <class Real>
-struct Setup {
+struct RunContext {
   std::uint64_t seed = 1;
   std::uint32_t n = 0;      // clients
   std::size_t d = 0;        // dimension

@@ -36,19 +36,19 @@ Replies<Real> of_clients(Replies<Real> replies, ClientRange range) {
 // the others in the order of clients. Algorithms sum replies by this function; the functions below only
 // choose the parts and the weights.
 template <class Real>
-void add_parts_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t first, auto&& last, Real scale,
-                  auto&& weight, Vec<Real>& out) {
-  const Replies<Real> mine = of_clients(uplinks, setup.mine());
+void add_parts_by(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t first, auto&& last,
+                  Real scale, auto&& weight, Vec<Real>& out) {
+  const Replies<Real> mine = of_clients(uplinks, run_context.mine());
   const auto each = [&](const auto& use) {
     for (const auto& up : mine)
       for (std::size_t k = first; k < last(up); ++k)
         for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
           if (p->shape != Shape::kNothing) use(up.client, *p);
   };
-  if (setup.group != nullptr) {
+  if (run_context.group != nullptr) {
     std::vector<typename Group<Real>::Summand> summands;
     each([&](ClientId i, const Payload<Real>& p) { summands.push_back({i, weight(i), &p}); });
-    return setup.group->add(summands, scale, setup.ranges, out);
+    return run_context.group->add(summands, scale, run_context.ranges, out);
   }
   std::size_t others = 0;
   std::vector<typename TreeSum<Real>::Term> dense;
@@ -61,7 +61,7 @@ void add_parts_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t f
       if ((p.shape == Shape::kDense) == of_dense) add_link<Real>(p, scale * weight(i), out, lo, hi);
     });
   };
-  setup.ranges(out.size(), [&](std::size_t lo, std::size_t hi) {
+  run_context.ranges(out.size(), [&](std::size_t lo, std::size_t hi) {
     if (dense.size() == 1) {
       add_links(true, lo, hi);
     } else if (!dense.empty()) {
@@ -81,71 +81,74 @@ void add_parts_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t f
 
 // out += scale * sum_i weight(i) decode(parts[k] of client i)
 template <class Real>
-void add_scaled_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale, auto&& weight,
-                   Vec<Real>& out) {
+void add_scaled_by(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k, Real scale,
+                   auto&& weight, Vec<Real>& out) {
   add_parts_by<Real>(
-      setup, uplinks, k, [k](const auto&) { return k + 1; }, scale, weight, out);
+      run_context, uplinks, k, [k](const auto&) { return k + 1; }, scale, weight, out);
 }
 
 template <class Real>
-void add_by(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, auto&& weight, Vec<Real>& out) {
-  add_scaled_by<Real>(setup, uplinks, k, Real(1), weight, out);
+void add_by(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k, auto&& weight,
+            Vec<Real>& out) {
+  add_scaled_by<Real>(run_context, uplinks, k, Real(1), weight, out);
 }
 
 // value(reply) of each reply, in their order.
 template <class Real>
-std::vector<double> values_of(const Setup<Real>& setup, Replies<Real> uplinks, auto&& value) {
+std::vector<double> values_of(const RunContext<Real>& run_context, Replies<Real> uplinks, auto&& value) {
   std::vector<double> values;
-  for (const auto& up : of_clients(uplinks, setup.mine())) values.push_back(value(up));
-  return setup.group == nullptr ? values : setup.group->gather(values);
+  for (const auto& up : of_clients(uplinks, run_context.mine())) values.push_back(value(up));
+  return run_context.group == nullptr ? values : run_context.group->gather(values);
 }
 
 // The same weight for all: the sum is scaled once.
 template <class Real>
-void add_equally(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale, Vec<Real>& out) {
+void add_equally(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k, Real scale,
+                 Vec<Real>& out) {
   add_scaled_by<Real>(
-      setup, uplinks, k, scale, [](ClientId) { return Real(1); }, out);
+      run_context, uplinks, k, scale, [](ClientId) { return Real(1); }, out);
 }
 
 // out += scale * sum_i w_i decode(parts[k] of client i), w_i the client's weight in f.
 template <class Real>
-void add_weighted(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale,
+void add_weighted(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k, Real scale,
                   Vec<Real>& out) {
-  if (setup.weights.empty()) return add_equally(setup, uplinks, k, scale * setup.weight(0), out);
+  if (run_context.weights.empty())
+    return add_equally(run_context, uplinks, k, scale * run_context.weight(0), out);
   add_by<Real>(
-      setup, uplinks, k, [&](ClientId i) { return scale * setup.weight(i); }, out);
+      run_context, uplinks, k, [&](ClientId i) { return scale * run_context.weight(i); }, out);
 }
 
 // The same with weights w_i / total, or with equal weights 1 / (their number).
 template <class Real>
-void add_share_of_total(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale,
+void add_share_of_total(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k, Real scale,
                         Real total, Vec<Real>& out) {
   if (uplinks.empty()) return;
-  if (setup.weights.empty())
-    return add_equally(setup, uplinks, k, scale * (Real(1) / Real(uplinks.size())), out);
+  if (run_context.weights.empty())
+    return add_equally(run_context, uplinks, k, scale * (Real(1) / Real(uplinks.size())), out);
   add_by<Real>(
-      setup, uplinks, k, [&](ClientId i) { return scale * (setup.weight(i) / total); }, out);
+      run_context, uplinks, k, [&](ClientId i) { return scale * (run_context.weight(i) / total); }, out);
 }
 
 // The same with weights n w_i / |S|, S the clients that replied: for a uniform S of any size, the expectation
 // is the sum of w_i decode(...) over all clients.
 template <class Real>
-void add_mean_of_replies(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale,
-                         Vec<Real>& out) {
+void add_mean_of_replies(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k,
+                         Real scale, Vec<Real>& out) {
   Real all = 0;  // 1 up to rounding
-  for (const double w_i : setup.weights) all += Real(w_i);
-  add_share_of_total(setup, uplinks, k, scale, all * (Real(uplinks.size()) / Real(setup.n)), out);
+  for (const double w_i : run_context.weights) all += Real(w_i);
+  add_share_of_total(run_context, uplinks, k, scale, all * (Real(uplinks.size()) / Real(run_context.n)), out);
 }
 
 // The same with weights w_i / sum_{j in S} w_j, the ratio of FedAvg: an average of what was sent, but biased
 // when weights are unequal and |S| < n.
 template <class Real>
-void add_average_of_replies(const Setup<Real>& setup, Replies<Real> uplinks, std::size_t k, Real scale,
-                            Vec<Real>& out) {
+void add_average_of_replies(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k,
+                            Real scale, Vec<Real>& out) {
   Real total = 0;
-  if (!setup.weights.empty())
-    for (const auto& up : uplinks) total += setup.weight(up.client);
-  add_share_of_total(setup, uplinks, k, scale, total, out);
+  if (!run_context.weights.empty())
+    for (const auto& up : uplinks) total += run_context.weight(up.client);
+  add_share_of_total(run_context, uplinks, k, scale, total, out);
 }
 
 // Whether every part is a whole vector of length d: a peer may send anything.

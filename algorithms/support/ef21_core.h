@@ -72,13 +72,13 @@ struct Ef21PlParams : Ef21CoreParams {
 
 template <class Real>
 struct Ef21CoreClient {
-  const Setup<Real>& setup;
+  const RunContext<Real>& run_context;
   bool first_whole;
   Vec<Real> g_i;
   Store<Real> c_i;
 
-  Ef21CoreClient(const Setup<Real>& s, const Ef21CoreParams& p)
-      : setup(s), first_whole(p.init.is("gradient")), g_i(s.d) {}
+  Ef21CoreClient(const RunContext<Real>& s, const Ef21CoreParams& p)
+      : run_context(s), first_whole(p.init.is("gradient")), g_i(s.d) {}
   static void fields(auto& self, auto&& visit) { visit(self.g_i); }
 
   // Proposes c_i for the estimate v; overwrites v.
@@ -92,24 +92,26 @@ struct Ef21CoreClient {
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
     const View<Real> x = down.parts[0].values;
     Vec<Real>& r = ctx.scratch.vec(0, x.size());
-    const double loss = gradient_at(setup, ctx, down.round, x, r);
+    const double loss = gradient_at(run_context, ctx, down.round, x, r);
     return propose(r, loss, down, ctx);
   }
   void commit(const Uplink<Real>& used) { add_decoded<Real>(used.parts[0], Real(1), g_i); }
-  void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) { adopt_vector(resync, setup.d, g_i); }
+  void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
+    adopt_vector(resync, run_context.d, g_i);
+  }
 };
 
 template <class Real>
 struct Ef21CoreServer : ModelServer<Real> {
   using Base = ModelServer<Real>;
-  using Base::setup, Base::t, Base::x;
+  using Base::run_context, Base::t, Base::x;
   bool starts_at_zero;
   double gamma;
   Schedule schedule;
   Vec<Real> g;
   Mirror<Real> g_of;
 
-  Ef21CoreServer(const Setup<Real>& s, const Ef21CoreParams& p)
+  Ef21CoreServer(const RunContext<Real>& s, const Ef21CoreParams& p)
       : Base(s),
         starts_at_zero(p.init.is("zero")),
         gamma(*p.step_size.value),
@@ -127,7 +129,7 @@ struct Ef21CoreServer : ModelServer<Real> {
   bool first_cohort(std::vector<ClientId>& out) const {
     if (t > 0) return false;
     out.clear();
-    if (!starts_at_zero) everyone(setup.n, out);
+    if (!starts_at_zero) everyone(run_context.n, out);
     return true;
   }
   void cohort(std::vector<ClientId>& out) const {
@@ -139,7 +141,7 @@ struct Ef21CoreServer : ModelServer<Real> {
   Real gamma_now() const { return Real(gamma * schedule.factor(t)); }
   // g ← g + Σ_{i∈S} w_i c_i
   void average(Replies<Real> uplinks) {
-    add_weighted<Real>(setup, uplinks, 0, Real(1), g);
+    add_weighted<Real>(run_context, uplinks, 0, Real(1), g);
     for (const auto& up : uplinks) g_of.add(up, 0, Real(1));
   }
   void apply(Replies<Real> uplinks) {

@@ -17,18 +17,18 @@ namespace gradwire {
 
 // The batch of `algorithm.batch` samples of round t and local step k; empty (all samples) for full gradients.
 template <class Real>
-Batch batch_of(const Setup<Real>& setup, const ClientContext<Real>& ctx, std::uint32_t t,
+Batch batch_of(const RunContext<Real>& run_context, const ClientContext<Real>& ctx, std::uint32_t t,
                std::uint32_t k = 0) {
-  return draw_batch(ctx.seed, ctx.client, t, k, setup.algorithm.batch, ctx.oracle.sample_count(),
+  return draw_batch(ctx.seed, ctx.client, t, k, run_context.algorithm.batch, ctx.oracle.sample_count(),
                     ctx.scratch.order);
 }
 
 // out = ∇f_i(x; ξ) on the batch of round t; returns the loss.
 template <class Real>
-double gradient_at(const Setup<Real>& setup, const ClientContext<Real>& ctx, std::uint32_t t, View<Real> x,
-                   Vec<Real>& out) {
+double gradient_at(const RunContext<Real>& run_context, const ClientContext<Real>& ctx, std::uint32_t t,
+                   View<Real> x, Vec<Real>& out) {
   out.resize(x.size());
-  return ctx.oracle.loss_and_gradient(x, batch_of(setup, ctx, t), out);
+  return ctx.oracle.loss_and_gradient(x, batch_of(run_context, ctx, t), out);
 }
 
 // out = ∇f_i(x; B) − ∇f_i(y; B) on one batch B; returns the loss at x. `work` is scratch.
@@ -83,8 +83,8 @@ struct GradientMessage {
   explicit GradientMessage(const GradientParams& p) : partial(p.is_partial()), paths(p.paths) {}
 
   // Fills `to` with the message of round t at x; an empty `shift` is zero. Returns the loss.
-  double make(const Setup<Real>& setup, const ClientContext<Real>& ctx, std::uint32_t t, View<Real> x,
-              View<Real> shift, Store<Real>& to) {
+  double make(const RunContext<Real>& run_context, const ClientContext<Real>& ctx, std::uint32_t t,
+              View<Real> x, View<Real> shift, Store<Real>& to) {
     Vec<Real>& v = ctx.scratch.vec(0, x.size());
     const StreamKey key = ctx.draw_key(t);
     const bool some = partial && draw_support(ctx.compressor, key, x.size(), support);
@@ -108,8 +108,8 @@ struct GradientMessage {
       };
     }
     const double loss = shows || some || paths < 1
-                            ? ctx.oracle.compute(x, batch_of(setup, ctx, t), v, terms).value()
-                            : gradient_at(setup, ctx, t, x, v);
+                            ? ctx.oracle.compute(x, batch_of(run_context, ctx, t), v, terms).value()
+                            : gradient_at(run_context, ctx, t, x, v);
     if (!shows && !shift.empty()) wanted.for_runs(x.size(), subtract);
     if (some) {
       compress_at(ctx.compressor, support, v, key, ctx.scratch, to);

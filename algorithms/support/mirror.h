@@ -10,12 +10,13 @@
 namespace gradwire {
 
 // A server's copies of one d-vector per client, advanced by the same arithmetic as the client's own, so that
-// a client that lost its state can be given it back. Empty unless setup.keep_mirrors; a row is allocated at
-// its first use.
+// a client that lost its state can be given it back. Empty unless run_context.keep_mirrors; a row is
+// allocated at its first use.
 template <class Real>
 class Mirror {
  public:
-  explicit Mirror(const Setup<Real>& setup) : rows_(setup.keep_mirrors ? setup.n : 0) {}
+  explicit Mirror(const RunContext<Real>& run_context)
+      : rows_(run_context.keep_mirrors ? run_context.n : 0) {}
 
   void add(const Reply<Real>& up, std::size_t k, Real scale) {
     if (rows_.empty()) return;

@@ -49,18 +49,18 @@ inline void resolve_asynchronous_step(StepSize& step, std::string_view algorithm
 // g = C(∇f_i(x; ξ)), ξ and C keyed by the request id.
 template <class Real>
 struct OneGradientClient {
-  const Setup<Real>& setup;
+  const RunContext<Real>& run_context;
   GradientMessage<Real> message;
   Store<Real> g;
 
   template <class Params>
-  OneGradientClient(const Setup<Real>& s, const Params& p) : setup(s), message(p.gradient) {}
+  OneGradientClient(const RunContext<Real>& s, const Params& p) : run_context(s), message(p.gradient) {}
   static void fields(auto&, auto&&) {}
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
     ClientContext<Real> quiet = ctx;
     quiet.early = nullptr;  // a server that may have no use for the reply wants none of it before it is whole
-    const double loss = message.make(setup, quiet, ctx.draw, down.parts[0].values, {}, g);
+    const double loss = message.make(run_context, quiet, ctx.draw, down.parts[0].values, {}, g);
     return reply_of(down, loss, g.view());
   }
   void commit() {}

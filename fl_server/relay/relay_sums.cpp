@@ -102,13 +102,13 @@ template <class Real>
 std::unique_ptr<RelaySums::Adder> make_adder(const Experiment& experiment, std::size_t d) {
   const Result<ZstdMode> zstd = parse_zstd_mode(experiment.server.zstd);
   if (!zstd) return nullptr;
-  Setup<Real> setup;
-  setup.seed = experiment.seed;
-  setup.n = experiment.clients.count;
-  setup.d = d;
-  setup.algorithm = algorithm_spec(experiment);
-  setup.compressor = uplink_compressor(setup.algorithm, d, setup.n);
-  return std::make_unique<RealAdder<Real>>(codec_context(setup, *zstd));
+  RunContext<Real> run_context;
+  run_context.seed = experiment.seed;
+  run_context.n = experiment.clients.count;
+  run_context.d = d;
+  run_context.algorithm = algorithm_spec(experiment);
+  run_context.compressor = uplink_compressor(run_context.algorithm, d, run_context.n);
+  return std::make_unique<RealAdder<Real>>(codec_context(run_context, *zstd));
 }
 
 }  // namespace

@@ -7,18 +7,19 @@
 
 namespace gradwire {
 
-// REQUIRES: setup.algorithm is resolved.
+// REQUIRES: run_context.algorithm is resolved.
 template <class Real>
-CodecContext codec_context(const Setup<Real>& setup, const ZstdMode& zstd) {
+CodecContext codec_context(const RunContext<Real>& run_context, const ZstdMode& zstd) {
   CodecContext context;
-  context.seed = setup.seed;
-  context.dim = static_cast<std::uint32_t>(setup.d);
-  context.clients = setup.n;
-  context.compressor = setup.compressor;
+  context.seed = run_context.seed;
+  context.dim = static_cast<std::uint32_t>(run_context.d);
+  context.clients = run_context.n;
+  context.compressor = run_context.compressor;
   context.zstd = zstd;
-  context.compressor_down = downlink_compressor(setup.algorithm, setup.d);
-  context.max_dim = static_cast<std::uint32_t>(facts_of(setup).needs_hessian ? upper_size(setup.d) : setup.d);
-  context.asynchronous = facts_of(setup).asynchronous;
+  context.compressor_down = downlink_compressor(run_context.algorithm, run_context.d);
+  context.max_dim = static_cast<std::uint32_t>(facts_of(run_context).needs_hessian ? upper_size(run_context.d)
+                                                                                   : run_context.d);
+  context.asynchronous = facts_of(run_context).asynchronous;
   return context;
 }
 

@@ -22,7 +22,7 @@ std::string complaint_of(Action&& action) {
   return "nothing";
 }
 std::string complaint(const AlgorithmSpec& spec) {
-  return complaint_of([&] { Federation<double>(4, 10).setup(spec); });
+  return complaint_of([&] { Federation<double>(4, 10).run_context(spec); });
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -67,12 +67,12 @@ TEST(Checks, RankRIsForHessiansAlone) {
     EXPECT_TRUE(has(complaint_of([&] { check_algorithm(spec_of(name, "rankr")); }), "use it with fednl"))
         << name;
   check_algorithm(spec_of("fednl", "rankr:r=2"));
-  EXPECT_TRUE(
-      has(complaint_of([&] {
-            check_algorithm(spec_of("ef21_p", "identity", {{"compressor_down", "rankr"}}));
-            Federation<double>(4, 10).setup(spec_of("ef21_p", "identity", {{"compressor_down", "rankr"}}));
-          }),
-          "algorithm.compressor_down: rankr"));
+  EXPECT_TRUE(has(
+      complaint_of([&] {
+        check_algorithm(spec_of("ef21_p", "identity", {{"compressor_down", "rankr"}}));
+        Federation<double>(4, 10).run_context(spec_of("ef21_p", "identity", {{"compressor_down", "rankr"}}));
+      }),
+      "algorithm.compressor_down: rankr"));
 }
 TEST(Checks, KAboveTheDimensionNamesBoth) {
   EXPECT_EQ(complaint(spec_of("ef21", "topk:k=11")),
@@ -316,7 +316,7 @@ TEST(Assumptions, Ef21WsWeightsAddUpToOne) {
 TEST(Assumptions, Ef21WsStepIsThatOfItsWeights) {
   const Federation<double> f(4, 10);
   const auto step = [&](Options options) {
-    return std::stod(f.setup(spec_of("ef21_w", "topk:k=2", std::move(options)))->algorithm.step_size);
+    return std::stod(f.run_context(spec_of("ef21_w", "topk:k=2", std::move(options)))->algorithm.step_size);
   };
   const auto& L_i = f.smoothness.L_i;
   const double xi = std::sqrt(0.8) / (1 - std::sqrt(0.8));
@@ -379,9 +379,10 @@ TEST(Resolve, SpellsEverythingOutAndIsIdempotent) {
     const bool dense = algorithm.facts.takes == Takes::kIdentity || algorithm.facts.name == "ef21_p" ||
                        (algorithm.facts.asynchronous && algorithm.facts.name != "fedbuff");
     const std::string compressor = dense ? "identity" : "natural";
-    const AlgorithmSpec once = f.setup(spec_of(std::string(algorithm.facts.name), compressor))->algorithm;
+    const AlgorithmSpec once =
+        f.run_context(spec_of(std::string(algorithm.facts.name), compressor))->algorithm;
     EXPECT_FALSE(needed_constants(once).any()) << algorithm.facts.name;
-    const AlgorithmSpec twice = f.setup(once)->algorithm;
+    const AlgorithmSpec twice = f.run_context(once)->algorithm;
     EXPECT_EQ(once.step_size, twice.step_size);
     EXPECT_EQ(once.parameters, twice.parameters);
     EXPECT_EQ(once.compressor, twice.compressor);

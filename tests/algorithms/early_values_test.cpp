@@ -73,13 +73,13 @@ struct EarlyRun {
 
 EarlyRun early_run(const AlgorithmSpec& spec, bool tells) {
   const Federation<double> federation(kEarlyClients, kEarlyDim);
-  const std::shared_ptr<const Setup<double>> setup = federation.setup(spec);
-  const auto server = make_server<double>(setup);
+  const std::shared_ptr<const RunContext<double>> run_context = federation.run_context(spec);
+  const auto server = make_server<double>(run_context);
   std::vector<std::unique_ptr<Piecemeal>> oracles;
   std::vector<std::unique_ptr<ClientAlgorithm<double>>> clients;
   for (std::uint32_t i = 0; i < kEarlyClients; ++i) {
     oracles.push_back(std::make_unique<Piecemeal>(*federation.oracles[i]));
-    clients.push_back(make_client<double>(setup));
+    clients.push_back(make_client<double>(run_context));
   }
   EarlyRecord record;
   Scratch<double> scratch;
@@ -88,8 +88,9 @@ EarlyRun early_run(const AlgorithmSpec& spec, bool tells) {
     std::vector<Uplink<double>> uplinks;
     for (std::uint32_t i = 0; i < kEarlyClients; ++i) {
       const std::size_t begins = record.begins;
-      uplinks.push_back(clients[i]->reply(down, {i, setup->seed, t + 1, t == 0, *oracles[i],
-                                                 setup->compressor, scratch, t, tells ? &record : nullptr}));
+      uplinks.push_back(
+          clients[i]->reply(down, {i, run_context->seed, t + 1, t == 0, *oracles[i], run_context->compressor,
+                                   scratch, t, tells ? &record : nullptr}));
       uplinks.back().client = i;
       if (record.begins == begins) continue;
       const Payload<double>& sent = uplinks.back().parts[0];
@@ -148,15 +149,15 @@ TEST(EarlyValues, AreNotToldOfCompressorsThatLookAtAll) {
 
 TEST(EarlyValues, AGradientThatAnEvaluationKnowsIsToldAtOnce) {
   const Federation<double> federation(1, kEarlyDim);
-  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.05"));
-  const auto server = make_server<double>(setup);
-  const auto client = make_client<double>(setup);
+  const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.05"));
+  const auto server = make_server<double>(run_context);
+  const auto client = make_client<double>(run_context);
   MemoOracle<double> memo(*federation.oracles[0]);
   memo.evaluate(server->model());
   EarlyRecord record;
   Scratch<double> scratch;
   (void)client->reply(server->broadcast(),
-                      {0, setup->seed, 1, true, memo, setup->compressor, scratch, 0, &record});
+                      {0, run_context->seed, 1, true, memo, run_context->compressor, scratch, 0, &record});
   EXPECT_EQ(record.calls, 1u);
   EXPECT_EQ(record.told, std::vector<int>(kEarlyDim, 1));
 }

@@ -105,8 +105,8 @@ struct Federation {
     return total / n();
   }
 
-  std::shared_ptr<Setup<Real>> setup(AlgorithmSpec spec, std::uint64_t seed = 1) const {
-    auto s = std::make_shared<Setup<Real>>();
+  std::shared_ptr<RunContext<Real>> run_context(AlgorithmSpec spec, std::uint64_t seed = 1) const {
+    auto s = std::make_shared<RunContext<Real>>();
     s->seed = seed;
     s->n = n();
     s->d = d();
@@ -163,24 +163,24 @@ inline AlgorithmSpec spec_of(std::string name, std::string compressor = "identit
 
 template <class Real>
 Trace<Real> run(
-    const Federation<Real>& federation, std::shared_ptr<const Setup<Real>> setup, std::uint32_t rounds,
-    const InProcessOptions& options = {}, RoundLimits limits = {},
+    const Federation<Real>& federation, std::shared_ptr<const RunContext<Real>> run_context,
+    std::uint32_t rounds, const InProcessOptions& options = {}, RoundLimits limits = {},
     const std::function<void(std::uint32_t, ServerAlgorithm<Real>&, InProcess<Real>&, Ledger&)>& after = {}) {
   limits.rounds = rounds;
   if (options.faults.any()) limits.attempts = 1000;
   Trace<Real> trace;
-  InProcess<Real> transport(setup, federation.oracle_pointers(), options);
-  const auto server = make_server<Real>(setup);
+  InProcess<Real> transport(run_context, federation.oracle_pointers(), options);
+  const auto server = make_server<Real>(run_context);
   Ledger ledger;
   LoopHooks<Real> hooks;
   hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
   hooks.on_note = [&](const std::string& line) { trace.notes.push_back(line); };
   if (after) hooks.on_round = [&](std::uint32_t k) { after(k, *server, transport, ledger); };
-  const Facts facts = find_algorithm(setup->algorithm.name).facts;
-  trace.outcome = run_rounds<Real>(*server, facts, *setup, transport, ledger, limits, hooks);
+  const Facts facts = find_algorithm(run_context->algorithm.name).facts;
+  trace.outcome = run_rounds<Real>(*server, facts, *run_context, transport, ledger, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.server_state = server->save();
-  for (ClientId c = 0; c < setup->n; ++c)
+  for (ClientId c = 0; c < run_context->n; ++c)
     trace.client_states.push_back(transport.runtime(c).algorithm().save());
   return trace;
 }

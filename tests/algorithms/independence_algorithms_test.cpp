@@ -54,11 +54,11 @@ class Lockstep {
       watch;
 
   Lockstep(const AlgorithmSpec& spec, std::uint32_t n, std::size_t d, std::size_t samples = kManySamples)
-      : setup_(make_setup(spec, n, d)) {
-    server_ = make_server<double>(setup_);
+      : run_context_(make_run_context(spec, n, d)) {
+    server_ = make_server<double>(run_context_);
     for (ClientId i = 0; i < n; ++i) {
       oracles_.push_back(std::make_unique<WatchedOracle>(d, samples, 1.0 + i));
-      clients_.push_back(make_client<double>(setup_));
+      clients_.push_back(make_client<double>(run_context_));
     }
     scratch_.resize(n);
     heard_.resize(n);
@@ -80,15 +80,16 @@ class Lockstep {
   }
 
  private:
-  static std::shared_ptr<const Setup<double>> make_setup(const AlgorithmSpec& spec, std::uint32_t n,
-                                                         std::size_t d) {
-    auto setup = Federation<double>(n, d).setup(spec);
-    setup->keep_mirrors = true;
-    return setup;
+  static std::shared_ptr<const RunContext<double>> make_run_context(const AlgorithmSpec& spec,
+                                                                    std::uint32_t n, std::size_t d) {
+    auto run_context = Federation<double>(n, d).run_context(spec);
+    run_context->keep_mirrors = true;
+    return run_context;
   }
   Reply ask(ClientId i, const Downlink<double>& down) {
-    const ClientContext<double> ctx{
-        i, setup_->seed, 1, !heard_[i], *oracles_[i], setup_->compressor, scratch_[i], down.round};
+    const ClientContext<double> ctx{i,           run_context_->seed, 1,
+                                    !heard_[i],  *oracles_[i],       run_context_->compressor,
+                                    scratch_[i], down.round};
     oracles_[i]->asked.clear();
     Uplink<double> up = clients_[i]->reply(down, ctx);
     if (up.answer != Answer::kReply) {
@@ -98,11 +99,11 @@ class Lockstep {
     }
     up.client = i;
     EXPECT_EQ(up.answer, Answer::kReply);
-    EXPECT_TRUE(server_->accepts(up)) << setup_->algorithm.name << ": both ends draw the same";
+    EXPECT_TRUE(server_->accepts(up)) << run_context_->algorithm.name << ": both ends draw the same";
     return {up, oracles_[i]->asked};
   }
 
-  std::shared_ptr<const Setup<double>> setup_;
+  std::shared_ptr<const RunContext<double>> run_context_;
   std::unique_ptr<ServerAlgorithm<double>> server_;
   std::vector<std::unique_ptr<WatchedOracle>> oracles_;
   std::vector<std::unique_ptr<ClientAlgorithm<double>>> clients_;

@@ -87,16 +87,16 @@ inline void expect_near(const Vector& got, const Vector& want, const char* what)
 
 struct Case {
   Federation<double> federation{5, 12};
-  std::shared_ptr<Setup<double>> setup;
+  std::shared_ptr<RunContext<double>> run_context;
   Vector model;
   double gamma;
   Listing list;
 
   explicit Case(const AlgorithmSpec& spec)
-      : setup(federation.setup(spec)),
-        model(run<double>(federation, setup, kRounds).model),
-        gamma(gamma_of(*setup)),
-        list{federation, setup->compressor} {}
+      : run_context(federation.run_context(spec)),
+        model(run<double>(federation, run_context, kRounds).model),
+        gamma(gamma_of(*run_context)),
+        list{federation, run_context->compressor} {}
 };
 
 }  // namespace gradwire::testing

@@ -102,7 +102,7 @@ TEST(Ringmaster, IsItsListing) {
                   {{"delay_threshold", "3"}, {"outdated", stops ? "stop" : "ignore"}}, "0.05");
       spec.batch = 2;
       const AsyncTrace trace =
-          run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever);
+          run_virtual(federation, federation.run_context(spec), 100, with(seconds), Evaluate::kNever);
       EXPECT_EQ(trace.model, ringmaster_listing({federation, 2, seconds}, 0.05, 3, stops, 100)) << stops;
     }
   }
@@ -111,8 +111,9 @@ TEST(Ringmaster, IsItsListing) {
 TEST(Ringmaster, WithOneStepOfDelayAndEqualSpeedsIsSgdOfOneClient) {
   const Federation<double> federation(5, 7);
   const auto equal = [](ClientId, std::uint64_t) { return 1.0; };
-  const auto setup = federation.setup(spec_of("ringmaster", "identity", {{"delay_threshold", "1"}}, "0.2"));
-  const AsyncTrace trace = run_virtual(federation, setup, 30, with(equal), Evaluate::kNever);
+  const auto run_context =
+      federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "1"}}, "0.2"));
+  const AsyncTrace trace = run_virtual(federation, run_context, 30, with(equal), Evaluate::kNever);
   Vec<double> x = federation.x0, g(7);
   for (int step = 0; step < 30; ++step) {
     federation.oracles[0]->loss_and_gradient(x, {}, g);
@@ -139,8 +140,9 @@ TEST(Asgd, IsItsListing) {
       at.step(0.03, at.g);
       at.start(i);
     }
-    EXPECT_EQ(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
-              at.x);
+    EXPECT_EQ(
+        run_virtual(federation, federation.run_context(spec), 100, with(seconds), Evaluate::kNever).model,
+        at.x);
   }
 }
 
@@ -161,8 +163,9 @@ TEST(DelayAdaptiveAsgd, IsItsListing) {
     longest = std::max(longest, delay);
   }
   EXPECT_GT(longest, 20u);
-  expect_agree(run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model,
-               at.x);
+  expect_agree(
+      run_virtual(federation, federation.run_context(spec), 100, with(seconds), Evaluate::kNever).model,
+      at.x);
 }
 
 // Algorithm 4 of arXiv:2305.12387, with computations at an older point ignored or stopped.
@@ -197,7 +200,8 @@ TEST(Rennala, IsItsListing) {
       }
       SCOPED_TRACE(stops);
       expect_agree(
-          run_virtual(federation, federation.setup(spec), 100, with(seconds), Evaluate::kNever).model, at.x);
+          run_virtual(federation, federation.run_context(spec), 100, with(seconds), Evaluate::kNever).model,
+          at.x);
     }
   }
 }
@@ -206,11 +210,12 @@ TEST(Rennala, IsItsListing) {
 TEST(Rennala, WithEqualSpeedsAndStopsIsMinibatchSgdBitForBit) {
   const Federation<double> federation(6, 9);
   const auto equal = [](ClientId, std::uint64_t) { return 1.0; };
-  const auto setup = federation.setup(spec_of("rennala", "identity", {{"outdated", "stop"}}, "0.3"));
-  const AsyncTrace trace = run_virtual(federation, setup, 6 * 20, with(equal), Evaluate::kNever);
-  EXPECT_EQ(
-      trace.model,
-      testing::run<double>(federation, federation.setup(spec_of("gd", "identity", {}, "0.3")), 20).model);
+  const auto run_context =
+      federation.run_context(spec_of("rennala", "identity", {{"outdated", "stop"}}, "0.3"));
+  const AsyncTrace trace = run_virtual(federation, run_context, 6 * 20, with(equal), Evaluate::kNever);
+  EXPECT_EQ(trace.model,
+            testing::run<double>(federation, federation.run_context(spec_of("gd", "identity", {}, "0.3")), 20)
+                .model);
   EXPECT_EQ(trace.seconds, 20);
 }
 
@@ -262,7 +267,7 @@ TEST(Ringleader, IsItsListing) {
     EXPECT_LE(oldest, 2 * 5 - 2u);
     EXPECT_GT(most, 1u) << "nobody is faster";
     const AsyncTrace trace =
-        run_virtual(federation, federation.setup(spec), 150, with(seconds), Evaluate::kNever);
+        run_virtual(federation, federation.run_context(spec), 150, with(seconds), Evaluate::kNever);
     expect_agree(trace.model, at.x);
     EXPECT_EQ(trace.seconds, at.now);
   }
@@ -274,7 +279,7 @@ TEST(Ringleader, MinimisesTheFunctionOfAllHoweverFastSomeAre) {
   const auto uneven = [](ClientId i, std::uint64_t) { return i == 0 ? 0.1 : 1.0 + i; };
   const auto gap = [&](const char* algorithm, const char* step) {
     const AsyncTrace trace =
-        run_virtual(federation, federation.setup(spec_of(algorithm, "identity", {}, step)), 40000,
+        run_virtual(federation, federation.run_context(spec_of(algorithm, "identity", {}, step)), 40000,
                     with(uneven), Evaluate::kNever);
     return federation.gap(trace.model);
   };
@@ -329,7 +334,7 @@ TEST(MindFlayer, IsItsListing) {
     EXPECT_EQ(at.k, 20u);
     EXPECT_GT(cuts, 30);
     const AsyncTrace trace =
-        run_virtual(federation, federation.setup(spec), 140, with(seconds), Evaluate::kNever);
+        run_virtual(federation, federation.run_context(spec), 140, with(seconds), Evaluate::kNever);
     expect_agree(trace.model, at.x);
     EXPECT_EQ(trace.seconds, at.now);
   }
@@ -337,11 +342,12 @@ TEST(MindFlayer, IsItsListing) {
 
 TEST(MindFlayer, WhoNeverAnswersIsCutAndDelaysNobodyLonger) {
   const Federation<double> federation(3, 5);
-  const auto setup = federation.setup(spec_of("mindflayer", "identity", {{"allotted_seconds", "4"}}, "0.1"));
+  const auto run_context =
+      federation.run_context(spec_of("mindflayer", "identity", {{"allotted_seconds", "4"}}, "0.1"));
   const auto seconds = [](ClientId i, std::uint64_t) {
     return i == 1 ? std::numeric_limits<double>::infinity() : 1.0 + i;
   };
-  const AsyncTrace trace = run_virtual(federation, setup, 60, with(seconds));
+  const AsyncTrace trace = run_virtual(federation, run_context, 60, with(seconds));
   EXPECT_EQ(trace.outcome, Outcome::kFinished);
   EXPECT_EQ(trace.seconds, 20 * 4);
   EXPECT_LT(trace.rows.back().loss, trace.rows.front().loss);
@@ -353,7 +359,7 @@ TEST(FedBuff, IsItsListing) {
   const AlgorithmSpec spec =
       spec_of("fedbuff", "identity", {{"buffer", "3"}, {"local_step_size", "0.2"}}, "0.7");
   const AsyncTrace trace =
-      run_virtual(federation, federation.setup(spec), 90, with(linear), Evaluate::kNever);
+      run_virtual(federation, federation.run_context(spec), 90, with(linear), Evaluate::kNever);
   struct Work {
     Vec<double> x;
     std::uint32_t t;

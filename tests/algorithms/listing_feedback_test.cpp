@@ -107,7 +107,7 @@ TEST(Ef21W, IsTheListingAndGivesTheIteratesOfEf21AtTheSameStep) {
   const auto& L_i = c.federation.smoothness.L_i;
   double sum = 0;
   for (const double l : L_i) sum += l;
-  EXPECT_GT(c.gamma, std::stod(c.federation.setup(spec_of("ef21", "topk:k=3"))->algorithm.step_size));
+  EXPECT_GT(c.gamma, std::stod(c.federation.run_context(spec_of("ef21", "topk:k=3"))->algorithm.step_size));
   std::vector<Vector> g_i;
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -125,7 +125,7 @@ TEST(Ef21W, IsTheListingAndGivesTheIteratesOfEf21AtTheSameStep) {
     x = x - c.gamma * g;
   }
   expect_near(c.model, x, "x");
-  const auto plain = c.federation.setup(spec_of("ef21", "topk:k=3", {}, number_text(c.gamma)));
+  const auto plain = c.federation.run_context(spec_of("ef21", "topk:k=3", {}, number_text(c.gamma)));
   expect_near(run<double>(c.federation, plain, kRounds).model, x, "ef21");
 }
 
@@ -147,8 +147,9 @@ TEST(Ef21Bc, IsTheListingWithBothDirectionsCompressed) {
 
 TEST(Ef21Bc, CompressesWhatTheServerSendsFromTheSecondBroadcastOn) {
   const Federation<double> federation(5, 12);
-  const auto setup = federation.setup(spec_of("ef21_bc", "topk:k=3", {{"compressor_down", "topk:k=4"}}));
-  const auto records = run<double>(federation, setup, 5).records;
+  const auto run_context =
+      federation.run_context(spec_of("ef21_bc", "topk:k=3", {{"compressor_down", "topk:k=4"}}));
+  const auto records = run<double>(federation, run_context, 5).records;
   EXPECT_EQ(records[2].bits_down, 2 * 12 * 64);
   EXPECT_EQ(records[5].bits_down, 2 * 12 * 64 + 3 * (4 * 64 + 12));
 }
@@ -187,7 +188,7 @@ TEST(Ef21Plus, IsTheListingAndCountsTheBitOfTheChoice) {
   EXPECT_GT(plain, 0) << "one branch was never taken";
   EXPECT_GT(difference, 0);
   expect_near(c.model, x, "x");
-  const auto trace = run<double>(c.federation, c.setup, 3);
+  const auto trace = run<double>(c.federation, c.run_context, 3);
   EXPECT_EQ(trace.records.back().bits_up, 3 * (5 * 64 + 12 + 1));
 }
 

@@ -9,7 +9,7 @@ using namespace testing;  // NOLINT: Vector's operators among it
 
 TEST(Nesterov, IsTheListingEvaluatedAtX) {
   Case c(spec_of("nesterov"));
-  const double mu = parameter(*c.setup, "mu");
+  const double mu = parameter(*c.run_context, "mu");
   EXPECT_DOUBLE_EQ(mu, c.federation.smoothness.mu);
   const double root = std::sqrt(1 / (c.gamma * mu)), b = (root - 1) / (root + 1);
   Vector x = c.federation.x0, x_prev = x;
@@ -74,7 +74,7 @@ TEST(FwdGrad, IsTheListing) {
 
 TEST(FedProx, IsTheListing) {
   Case c(spec_of("fedprox", "identity", {{"local_steps", "4"}, {"mu", "0.3"}}, "0.7"));
-  const double gamma_l = parameter(*c.setup, "local_step_size");
+  const double gamma_l = parameter(*c.run_context, "local_step_size");
   EXPECT_DOUBLE_EQ(gamma_l, 1 / (4 * (c.federation.smoothness.L_max() + 0.3)));
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -121,7 +121,7 @@ TEST(Scaffold, ServerControlVariateIsTheMeanOfTheClientsUnderSampling) {
   AlgorithmSpec spec = spec_of("scaffold", "identity", {{"local_steps", "2"}, {"local_step_size", "0.2"}});
   spec.participation = 0.4;
   const Federation<double> federation(5, 12);
-  const auto trace = run<double>(federation, federation.setup(spec), 40);
+  const auto trace = run<double>(federation, federation.run_context(spec), 40);
   Vector mean(12);
   for (const std::string& state : trace.client_states) {
     Vector c_i;

@@ -211,7 +211,7 @@ constexpr std::uint32_t kNewtonClients = 4;
 
 struct Newton {
   std::vector<LogCosh> oracles;
-  std::shared_ptr<Setup<double>> setup = std::make_shared<Setup<double>>();
+  std::shared_ptr<RunContext<double>> run_context = std::make_shared<RunContext<double>>();
   std::vector<RoundRecord> records;
   Vector model;
 
@@ -225,25 +225,26 @@ struct Newton {
       }
       oracles.push_back(f);
     }
-    setup->n = kNewtonClients;
-    setup->d = kDim;
-    setup->x0 = Vector(kDim, start);
+    run_context->n = kNewtonClients;
+    run_context->d = kDim;
+    run_context->x0 = Vector(kDim, start);
     Theory theory;
     theory.n = kNewtonClients;
     theory.d = kDim;
     Warnings warnings;
-    setup->algorithm = resolve(spec, theory, warnings);
-    setup->compressor = uplink_compressor(setup->algorithm, kDim, kNewtonClients);
+    run_context->algorithm = resolve(spec, theory, warnings);
+    run_context->compressor = uplink_compressor(run_context->algorithm, kDim, kNewtonClients);
     std::vector<Oracle<double>*> pointers;
     for (auto& f : oracles) pointers.push_back(&f);
-    InProcess<double> transport(setup, pointers, {});
-    const auto server = make_server<double>(setup);
+    InProcess<double> transport(run_context, pointers, {});
+    const auto server = make_server<double>(run_context);
     Ledger ledger;
     RoundLimits limits;
     limits.rounds = rounds;
     LoopHooks<double> hooks;
     hooks.on_record = [&](const RoundRecord& record) { records.push_back(record); };
-    run_rounds<double>(*server, find_algorithm("fednl").facts, *setup, transport, ledger, limits, hooks);
+    run_rounds<double>(*server, find_algorithm("fednl").facts, *run_context, transport, ledger, limits,
+                       hooks);
     model.assign(server->model().begin(), server->model().end());
   }
 
@@ -263,8 +264,9 @@ struct Newton {
     return g;
   }
   Vector C(std::uint32_t i, std::uint32_t t, const Vector& v) const {
-    if (const auto* rank_r = std::get_if<RankR>(&setup->compressor)) return rank_r_of(v, kDim, rank_r->r);
-    return Listing::apply(setup->compressor, v, {1, i, t, Purpose::kCompressor + 1});
+    if (const auto* rank_r = std::get_if<RankR>(&run_context->compressor))
+      return rank_r_of(v, kDim, rank_r->r);
+    return Listing::apply(run_context->compressor, v, {1, i, t, Purpose::kCompressor + 1});
   }
 
   // The listing from H_i^0, `option` 1 or 2.
@@ -310,13 +312,13 @@ TEST(FedNl, IsTheListingOfOptionOneFromZero) {
     Newton run(spec_of("fednl", compressor, {{"option", "1"}, {"mu", "0.4"}, {"init", "zero"}}), 6);
     SCOPED_TRACE(compressor);
     expect_close(run.model, run.listing(std::vector<Vector>(kNewtonClients, Vector(kEntries)),
-                                        parameter(*run.setup, "alpha"), 1, 0.4, 6));
+                                        parameter(*run.run_context, "alpha"), 1, 0.4, 6));
   }
 }
 
 TEST(FedNl, IsTheListingOfOptionTwoFromTheHessians) {
   Newton run(spec_of("fednl", "randk:k=7", {{"option", "2"}}), 6);
-  EXPECT_DOUBLE_EQ(parameter(*run.setup, "alpha"), 7.0 / 21);
+  EXPECT_DOUBLE_EQ(parameter(*run.run_context, "alpha"), 7.0 / 21);
   std::vector<Vector> H_i;
   for (std::uint32_t i = 0; i < kNewtonClients; ++i) H_i.push_back(run.hessian(i, Vector(kDim)));
   expect_close(run.model, run.listing(H_i, 7.0 / 21, 2, 0, 6));

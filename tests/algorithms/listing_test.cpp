@@ -34,7 +34,7 @@ TEST(Dcgd, IsTheListing) {
 
 TEST(FedAvg, IsTheListing) {
   Case c(spec_of("fedavg", "identity", {{"local_steps", "4"}}, "0.7"));
-  const double gamma_l = parameter(*c.setup, "local_step_size");
+  const double gamma_l = parameter(*c.run_context, "local_step_size");
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
     Vector change(c.list.d);
@@ -50,7 +50,7 @@ TEST(FedAvg, IsTheListing) {
 
 TEST(Diana, IsTheListingWithTheOldShiftInTheEstimator) {
   Case c(spec_of("diana", "randk:k=3"));
-  const double alpha = parameter(*c.setup, "alpha");
+  const double alpha = parameter(*c.run_context, "alpha");
   EXPECT_DOUBLE_EQ(alpha, 3.0 / 12);
   Vector x = c.federation.x0, h(c.list.d);
   std::vector<Vector> h_i(c.list.n, Vector(c.list.d));
@@ -69,7 +69,7 @@ TEST(Diana, IsTheListingWithTheOldShiftInTheEstimator) {
 
 TEST(Marina, IsTheListingWithOneCoinForAll) {
   Case c(spec_of("marina", "randk:k=3"));
-  const double p = parameter(*c.setup, "p");
+  const double p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 3.0 / 12);
   Vector x = c.federation.x0, x_prev, g;
   int whole_rounds = 0;
@@ -120,7 +120,7 @@ TEST(Ef21, IsTheListingStartedCompressed) {
 TEST(Ef21, IsTheListingStartedAtZeroAndSendsNothingInRoundZero) {
   Case c(spec_of("ef21", "topk:k=2", {{"init", "zero"}}));
   expect_near(c.model, ef21_listing(c, std::vector<Vector>(c.list.n, Vector(c.list.d)), 1), "x");
-  const auto trace = run<double>(c.federation, c.setup, 2);
+  const auto trace = run<double>(c.federation, c.run_context, 2);
   EXPECT_EQ(trace.records[1].bits_up, 0);
   EXPECT_EQ(trace.records[1].loss, trace.records[0].loss);
   EXPECT_EQ(trace.records[2].bits_up, 2 * (64 + 4));
@@ -168,11 +168,12 @@ const std::set<std::string> kNeverPlain = {"fedadagrad", "fedyogi", "fedadam", "
 
 TEST(EveryAlgorithm, IsGradientDescentUnderTheIdentityCompressor) {
   const Federation<double> federation(4, 9);
-  const auto reference = run<double>(federation, federation.setup(spec_of("gd", "identity", {}, "0.9")), 40);
+  const auto reference =
+      run<double>(federation, federation.run_context(spec_of("gd", "identity", {}, "0.9")), 40);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (kNeverPlain.contains(std::string(algorithm.facts.name))) continue;
     const AlgorithmSpec spec = plain_spec(algorithm);
-    const auto trace = run<double>(federation, federation.setup(spec), 40);
+    const auto trace = run<double>(federation, federation.run_context(spec), 40);
     expect_near(trace.model, reference.model, spec.name.c_str());
   }
 }
@@ -190,9 +191,9 @@ TEST(Weights, AreThoseOfTheMeanInEveryMethod) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (kNeverPlain.contains(std::string(algorithm.facts.name))) continue;
     const AlgorithmSpec spec = plain_spec(algorithm);
-    const auto setup = federation.setup(spec);
-    setup->weights = weights;
-    expect_near(run<double>(federation, setup, 30).model, x, spec.name.c_str());
+    const auto run_context = federation.run_context(spec);
+    run_context->weights = weights;
+    expect_near(run<double>(federation, run_context, 30).model, x, spec.name.c_str());
   }
 }
 
@@ -200,7 +201,7 @@ TEST(Participation, AsksAUniformSampleOfTheRoundedShare) {
   const Federation<double> federation(10, 6);
   AlgorithmSpec spec = spec_of("fedavg", "identity", {{"local_step_size", "0.3"}});
   spec.participation = 0.25;  // round(2.5) = 3, away from zero
-  const auto trace = run<double>(federation, federation.setup(spec), 200);
+  const auto trace = run<double>(federation, federation.run_context(spec), 200);
   for (std::size_t k = 1; k < trace.records.size(); ++k) EXPECT_EQ(trace.records[k].replies, 3u);
   EXPECT_DOUBLE_EQ(trace.records.back().bits_up, 200 * 3 * 6 * 64.0 / 10);
   EXPECT_DOUBLE_EQ(trace.records.back().grad_calls, 200 * 3 * 4.0 / 10);

@@ -10,7 +10,7 @@ using namespace testing;  // NOLINT: Vector's operators among it
 
 TEST(VrDiana, IsTheListingWithOneCoinForThePointOfAllClients) {
   Case c(changed(spec_of("vr_diana", "randk:k=3"), 2));
-  const double alpha = parameter(*c.setup, "alpha"), p = parameter(*c.setup, "p");
+  const double alpha = parameter(*c.run_context, "alpha"), p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 0.5);
   Vector x = c.federation.x0, w = x, h(c.list.d);
   std::vector<Vector> h_i(c.list.n, Vector(c.list.d));
@@ -32,8 +32,8 @@ TEST(VrDiana, IsTheListingWithOneCoinForThePointOfAllClients) {
 
 TEST(Adiana, IsTheListing) {
   Case c(spec_of("adiana", "randk:k=3"));
-  const double alpha = parameter(*c.setup, "alpha"), p = parameter(*c.setup, "p"),
-               mu = parameter(*c.setup, "mu"), eta = c.gamma;
+  const double alpha = parameter(*c.run_context, "alpha"), p = parameter(*c.run_context, "p"),
+               mu = parameter(*c.run_context, "mu"), eta = c.gamma;
   const double omega = 3, L = c.federation.smoothness.L_max();
   EXPECT_DOUBLE_EQ(p, 1 / (2 * (1 + omega)));
   EXPECT_DOUBLE_EQ(eta, std::min(1 / (2 * L), 5 / (64 * omega * std::pow(2 * p * (1 + omega) + 1, 2) * L)));
@@ -61,7 +61,7 @@ TEST(Adiana, IsTheListing) {
 
 TEST(VrMarina, IsTheListingWithOneBatchAtBothPoints) {
   Case c(changed(spec_of("vr_marina", "randk:k=3"), 2));
-  const double p = parameter(*c.setup, "p");
+  const double p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 0.25);  // min(3/12, 2/(4+2))
   Vector x = c.federation.x0, x_prev, g;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -104,7 +104,7 @@ TEST(PpMarina, IsTheListingAlsoWhenOneClientIsDrawnManyTimes) {
 
 TEST(Page, IsTheListingOverTheSamplesOfAllClients) {
   Case c(changed(spec_of("page"), 3));
-  const double p = parameter(*c.setup, "p");
+  const double p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 3.0 / (3 + 20));
   Vector x = c.federation.x0, x_prev, g;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -126,7 +126,7 @@ TEST(Page, IsTheListingOverTheSamplesOfAllClients) {
 
 // h_next(i, t, x, x_prev, h_i) is h_i⁺.
 void check_dasha(const Case& c, auto&& h_next) {
-  const double a = parameter(*c.setup, "a");
+  const double a = parameter(*c.run_context, "a");
   EXPECT_DOUBLE_EQ(a, 1.0 / 7);
   std::vector<Vector> h_i, g_i;
   for (std::uint32_t i = 0; i < c.list.n; ++i) h_i.push_back(c.list.grad(i, c.federation.x0));
@@ -155,7 +155,7 @@ TEST(Dasha, IsTheListing) {
 
 TEST(DashaPage, IsTheListing) {
   Case c(changed(spec_of("dasha_page", "randk:k=3"), 2));
-  const double p = parameter(*c.setup, "p");
+  const double p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 2.0 / 6);
   check_dasha(
       c, [&](std::uint32_t i, std::uint32_t t, const Vector& x, const Vector& x_prev, const Vector& h_i) {
@@ -177,7 +177,7 @@ TEST(Cofig, IsTheListingWithTwoIndependentSamples) {
   AlgorithmSpec spec = spec_of("cofig", "randk:k=3");
   spec.participation = 0.4;
   Case c(spec);
-  const double alpha = parameter(*c.setup, "alpha");
+  const double alpha = parameter(*c.run_context, "alpha");
   Vector x = c.federation.x0, h(c.list.d);
   std::vector<Vector> h_i(c.list.n, Vector(c.list.d));
   int different = 0;
@@ -204,7 +204,7 @@ TEST(Frecon, IsTheListing) {
   AlgorithmSpec spec = spec_of("frecon", "randk:k=3");
   spec.participation = 0.4;
   Case c(spec);
-  const double alpha = parameter(*c.setup, "alpha"), lambda = parameter(*c.setup, "lambda");
+  const double alpha = parameter(*c.run_context, "alpha"), lambda = parameter(*c.run_context, "lambda");
   EXPECT_DOUBLE_EQ(lambda, 2.0 / (2 * 4 * 5));
   Vector x = c.federation.x0, x_prev = x, h(c.list.d), g(c.list.d);
   std::vector<Vector> h_i(c.list.n, Vector(c.list.d));

@@ -308,20 +308,20 @@ TEST(LocalOptimizer, AllocatesNothingInAStepOnceItIsWarm) {
   const Federation<double> federation(1, 5000);
   for (const char* rule : {"sgd", "sgd:momentum=0.9", "adam", "microadam"}) {
     SCOPED_TRACE(rule);
-    const auto setup = federation.setup(
+    const auto run_context = federation.run_context(
         changed(spec_of("fedavg", "identity",
                         {{"local_steps", "12"}, {"local_step_size", "0.01"}, {"local_optimizer", rule}}),
                 2));
-    const auto client = make_client<double>(setup);
+    const auto client = make_client<double>(run_context);
     Scratch<double> scratch;
     Downlink<double> down;
-    down.parts = {Payload<double>::dense(setup->x0)};
+    down.parts = {Payload<double>::dense(run_context->x0)};
     for (std::uint32_t t = 0; t < 4; ++t) {
       if (t == 2) allocations::reset();
       down.round = t;
       const ClientContext<double> context{.seed = 1,
                                           .oracle = *federation.oracles[0],
-                                          .compressor = setup->compressor,
+                                          .compressor = run_context->compressor,
                                           .scratch = scratch,
                                           .draw = t};
       client->commit(client->reply(down, context));
@@ -332,7 +332,7 @@ TEST(LocalOptimizer, AllocatesNothingInAStepOnceItIsWarm) {
 
 std::string refusal(const std::string& algorithm, Options parameters) {
   try {
-    Federation<double>(4, 10).setup(spec_of(algorithm, "identity", std::move(parameters)));
+    Federation<double>(4, 10).run_context(spec_of(algorithm, "identity", std::move(parameters)));
   } catch (const ConfigError& error) {
     return error.key() + ": " + error.what();
   }
@@ -359,9 +359,9 @@ TEST(LocalOptimizer, RefusesWhatItDoesNotKnowByName) {
 
 TEST(LocalOptimizer, IsSpelledOutInTheResolvedExperiment) {
   const auto resolved = [](const char* rule) {
-    const auto setup = Federation<double>(4, 200).setup(
+    const auto run_context = Federation<double>(4, 200).run_context(
         spec_of("fedavg", "identity", {{"local_step_size", "0.1"}, {"local_optimizer", rule}}));
-    for (const auto& [key, text] : setup->algorithm.parameters)
+    for (const auto& [key, text] : run_context->algorithm.parameters)
       if (key == "local_optimizer") return text;
     return std::string("missing");
   };

@@ -46,13 +46,13 @@ Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
   const Federation<double> federation(kPartialClients, kPartialDim);
   AlgorithmSpec with_batch = spec;
   with_batch.batch = batch;
-  const std::shared_ptr<const Setup<double>> setup = federation.setup(with_batch);
-  const auto server = make_server<double>(setup);
+  const std::shared_ptr<const RunContext<double>> run_context = federation.run_context(with_batch);
+  const auto server = make_server<double>(run_context);
   std::vector<std::unique_ptr<Sparing>> oracles;
   std::vector<std::unique_ptr<ClientAlgorithm<double>>> clients;
   for (std::uint32_t i = 0; i < kPartialClients; ++i) {
     oracles.push_back(std::make_unique<Sparing>(*federation.oracles[i]));
-    clients.push_back(make_client<double>(setup));
+    clients.push_back(make_client<double>(run_context));
   }
   Scratch<double> scratch;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -60,7 +60,7 @@ Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
     std::vector<Uplink<double>> uplinks;
     for (std::uint32_t i = 0; i < kPartialClients; ++i) {
       uplinks.push_back(clients[i]->reply(
-          down, {i, setup->seed, t + 1, t == 0, *oracles[i], setup->compressor, scratch, t}));
+          down, {i, run_context->seed, t + 1, t == 0, *oracles[i], run_context->compressor, scratch, t}));
       uplinks.back().client = i;
     }
     server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
@@ -92,15 +92,16 @@ TEST(PartialGradient, OfAsynchronousAlgorithmsWhoseClientsSendOneGradientIsThatO
     SCOPED_TRACE(name);
     Vec<double> sent[2];
     for (const bool partial : {false, true}) {
-      const auto setup = federation.setup(
+      const auto run_context = federation.run_context(
           spec_of(name, "randk:k=3", {{"partial_gradient", partial ? "true" : "false"}}, "0.1"));
-      const auto server = make_server<double>(setup);
-      const auto client = make_client<double>(setup);
+      const auto server = make_server<double>(run_context);
+      const auto client = make_client<double>(run_context);
       Sparing oracle(*federation.oracles[0]);
       Scratch<double> scratch;
       for (std::uint32_t draw = 0; draw < 5; ++draw) {
         const Uplink<double> up = client->reply(
-            server->broadcast(), {0, setup->seed, draw + 1, false, oracle, setup->compressor, scratch, draw});
+            server->broadcast(),
+            {0, run_context->seed, draw + 1, false, oracle, run_context->compressor, scratch, draw});
         sent[partial].insert(sent[partial].end(), up.parts[0].values.begin(), up.parts[0].values.end());
       }
       EXPECT_EQ(oracle.computed, partial ? 5u * 3u : 0u);

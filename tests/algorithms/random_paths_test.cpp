@@ -36,17 +36,17 @@ constexpr std::array kPathsAlgorithms = {
 // What the clients ask for in some rounds, client by client.
 std::vector<std::vector<RandomPaths>> asked_by(const AlgorithmSpec& spec) {
   const Federation<double> federation(kPathsClients, kPathsDim);
-  const auto setup = federation.setup(spec);
-  const auto server = make_server<double>(setup);
+  const auto run_context = federation.run_context(spec);
+  const auto server = make_server<double>(run_context);
   std::vector<std::vector<RandomPaths>> asked;
   Scratch<double> scratch;
   for (std::uint32_t i = 0; i < kPathsClients; ++i) {
     Listening oracle(*federation.oracles[i]);
-    const auto client = make_client<double>(setup);
+    const auto client = make_client<double>(run_context);
     for (std::uint32_t t = 0; t < kPathsRounds; ++t) {
       Downlink<double> down = server->broadcast();
       if (!find_algorithm(spec.name).facts.asynchronous) down.round = t;
-      client->reply(down, {i, setup->seed, t + 1, t == 0, oracle, setup->compressor, scratch, t});
+      client->reply(down, {i, run_context->seed, t + 1, t == 0, oracle, run_context->compressor, scratch, t});
     }
     asked.push_back(oracle.asked);
   }

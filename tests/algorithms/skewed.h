@@ -90,8 +90,8 @@ struct Skewed {
             .rounds = 60,
             .weights = weights};
   }
-  std::shared_ptr<Setup<double>> setup(const AlgorithmSpec& spec, std::uint64_t seed = 1) const {
-    auto s = std::make_shared<Setup<double>>();
+  std::shared_ptr<RunContext<double>> run_context(const AlgorithmSpec& spec, std::uint64_t seed = 1) const {
+    auto s = std::make_shared<RunContext<double>>();
     s->seed = seed;
     s->n = kClients;
     s->d = kDim;
@@ -102,12 +102,12 @@ struct Skewed {
     s->compressor = uplink_compressor(s->algorithm, kDim, kClients);
     return s;
   }
-  Trace<double> run(std::shared_ptr<const Setup<double>> setup, std::uint32_t rounds,
+  Trace<double> run(std::shared_ptr<const RunContext<double>> run_context, std::uint32_t rounds,
                     std::uint32_t evaluate_every = 1) {
     std::vector<Oracle<double>*> pointers;
     for (auto& oracle : oracles) pointers.push_back(&oracle);
-    InProcess<double> transport(setup, pointers, {});
-    const auto server = make_server<double>(setup);
+    InProcess<double> transport(run_context, pointers, {});
+    const auto server = make_server<double>(run_context);
     Ledger ledger;
     Trace<double> trace;
     LoopHooks<double> hooks;
@@ -115,7 +115,8 @@ struct Skewed {
     RoundLimits limits;
     limits.rounds = rounds;
     limits.evaluate_every = evaluate_every;
-    trace.outcome = run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+    trace.outcome =
+        run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
     trace.model.assign(server->model().begin(), server->model().end());
     for (ClientId i = 0; i < kClients; ++i)
       trace.client_states.push_back(transport.runtime(i).algorithm().save());
@@ -155,7 +156,7 @@ struct Skewed {
   double average(const AlgorithmSpec& spec, std::uint32_t rounds, int seeds = 10) {
     double mean = 0;
     for (int seed = 1; seed <= seeds; ++seed)
-      mean += average_grad_norm_sq(run(setup(spec, static_cast<std::uint64_t>(seed)), rounds)) / seeds;
+      mean += average_grad_norm_sq(run(run_context(spec, static_cast<std::uint64_t>(seed)), rounds)) / seeds;
     return mean;
   }
 };

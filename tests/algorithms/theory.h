@@ -1,4 +1,4 @@
-// What tests of theorems and of listings take from a resolved setup and from a run.
+// What tests of theorems and of listings take from a resolved run context and from a run.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,12 @@ namespace gradwire::testing {
 
 inline constexpr int kSeeds = 20;  // a bound on a mean is checked on the mean of so many runs
 
-inline double gamma_of(const Setup<double>& setup) { return std::stod(setup.algorithm.step_size); }
+inline double gamma_of(const RunContext<double>& run_context) {
+  return std::stod(run_context.algorithm.step_size);
+}
 
-inline double parameter(const Setup<double>& setup, const std::string& name) {
-  for (const auto& [key, text] : setup.algorithm.parameters)
+inline double parameter(const RunContext<double>& run_context, const std::string& name) {
+  for (const auto& [key, text] : run_context.algorithm.parameters)
     if (key == name) return std::stod(text);
   ADD_FAILURE() << "no parameter " << name;
   return 0;
@@ -73,12 +75,12 @@ inline double norm_sq(View<double> v) { return squared_distance(v, Vec<double>(v
 // E of `measure` of a run with mirrors, as the mean over seeds.
 inline double mean_over_seeds(
     const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t rounds, int seeds,
-    const std::function<double(const Trace<double>&, const Setup<double>&)>& measure) {
+    const std::function<double(const Trace<double>&, const RunContext<double>&)>& measure) {
   double mean = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
-    const auto setup = f.setup(spec, static_cast<std::uint64_t>(seed));
-    setup->keep_mirrors = true;
-    mean += measure(run<double>(f, setup, rounds), *setup) / seeds;
+    const auto run_context = f.run_context(spec, static_cast<std::uint64_t>(seed));
+    run_context->keep_mirrors = true;
+    mean += measure(run<double>(f, run_context, rounds), *run_context) / seeds;
   }
   return mean;
 }

@@ -37,9 +37,9 @@ TEST(NonconvexTheory, MeanOverSeedsOfTheAverageGradientObeysTheTheorem) {
   for (const AlgorithmSpec& spec : specs) {
     double mean = 0, gamma = 0;
     for (int seed = 1; seed <= kSeeds; ++seed) {
-      const auto setup = f.setup(spec, static_cast<std::uint64_t>(seed));
-      gamma = gamma_of(*setup);
-      mean += average_grad_norm_sq(run<double>(f, setup, kRounds)) / kSeeds;
+      const auto run_context = f.run_context(spec, static_cast<std::uint64_t>(seed));
+      gamma = gamma_of(*run_context);
+      mean += average_grad_norm_sq(run<double>(f, run_context, kRounds)) / kSeeds;
     }
     EXPECT_LE(mean, 2 * f.gap(f.x0) / (gamma * kRounds)) << spec.name << " " << spec.compressor;
     EXPECT_GE(mean, 0.01 * f.gap(f.x0) / (gamma * kRounds))
@@ -50,12 +50,12 @@ TEST(NonconvexTheory, MeanOverSeedsOfTheAverageGradientObeysTheTheorem) {
 // f(x^T) − f* ≤ (1 − 1/√κ)^T (f(x^0) − f* + (μ/2)‖x^0 − x*‖²).
 TEST(NesterovTheory, GapShrinksByOneMinusTheInverseRootOfKappa) {
   const Federation<double> f(6, 15, 1, 0.01);
-  const auto setup = f.setup(spec_of("nesterov"));
+  const auto run_context = f.run_context(spec_of("nesterov"));
   const double mu = f.smoothness.mu, kappa = f.smoothness.L / mu;
   for (const std::uint32_t rounds : {5u, 20u, 60u, 150u}) {
     const double bound = std::pow(1 - 1 / std::sqrt(kappa), rounds) *
                          (f.gap(f.x0) + mu / 2 * squared_distance(f.x0, f.optimum));
-    EXPECT_LE(f.gap(run<double>(f, setup, rounds).model), bound + 1e-15) << rounds;
+    EXPECT_LE(f.gap(run<double>(f, run_context, rounds).model), bound + 1e-15) << rounds;
   }
 }
 
@@ -72,9 +72,10 @@ TEST(SgdNiceTheory, DistanceShrinksToItsNeighbourhood) {
   constexpr int kRounds = 150;
   double mean = 0, gamma = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    const auto setup = f.setup(changed(spec_of("sgd_nice"), 0, 1.0 / 3), static_cast<std::uint64_t>(seed));
-    gamma = gamma_of(*setup);
-    mean += squared_distance(run<double>(f, setup, kRounds).model, f.optimum) / kSeeds;
+    const auto run_context =
+        f.run_context(changed(spec_of("sgd_nice"), 0, 1.0 / 3), static_cast<std::uint64_t>(seed));
+    gamma = gamma_of(*run_context);
+    mean += squared_distance(run<double>(f, run_context, kRounds).model, f.optimum) / kSeeds;
   }
   const Smoothness& s = f.smoothness;
   EXPECT_DOUBLE_EQ(
@@ -98,11 +99,11 @@ TEST(FwdGradTheory, DistanceShrinksToItsNeighbourhood) {
     const double omega = (*distribution == 'g' ? 16.0 : 14.0) / 4;
     double mean = 0, gamma = 0;
     for (int seed = 1; seed <= kSeeds; ++seed) {
-      const auto setup =
-          f.setup(spec_of("fwd_grad", "identity", {{"directions", "4"}, {"distribution", distribution}}),
-                  static_cast<std::uint64_t>(seed));
-      gamma = gamma_of(*setup);
-      mean += squared_distance(run<double>(f, setup, kRounds).model, f.optimum) / kSeeds;
+      const auto run_context = f.run_context(
+          spec_of("fwd_grad", "identity", {{"directions", "4"}, {"distribution", distribution}}),
+          static_cast<std::uint64_t>(seed));
+      gamma = gamma_of(*run_context);
+      mean += squared_distance(run<double>(f, run_context, kRounds).model, f.optimum) / kSeeds;
     }
     EXPECT_DOUBLE_EQ(gamma, 1 / (f.smoothness.L + 2 * f.smoothness.L_max() * omega / 6));
     EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * squared_distance(f.x0, f.optimum) +
@@ -155,13 +156,13 @@ TEST(ProxSkipTheory, LyapunovFunctionShrinksLinearlyAndShiftsSumToZero) {
   constexpr int kRounds = 40;
   double mean = 0, rate = 0, scale = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    const auto setup = f.setup(spec_of("proxskip"), static_cast<std::uint64_t>(seed));
-    const double gamma = gamma_of(*setup), p = parameter(*setup, "p");
+    const auto run_context = f.run_context(spec_of("proxskip"), static_cast<std::uint64_t>(seed));
+    const double gamma = gamma_of(*run_context), p = parameter(*run_context, "p");
     EXPECT_DOUBLE_EQ(gamma, 1 / f.smoothness.L_max());
     EXPECT_DOUBLE_EQ(p, std::sqrt(gamma * f.smoothness.mu));
     rate = 1 - std::min(gamma * f.smoothness.mu, p * p);
     scale = std::pow(gamma / p, 2);
-    const auto trace = run<double>(f, setup, kRounds);
+    const auto trace = run<double>(f, run_context, kRounds);
     double psi = 6 * squared_distance(trace.model, f.optimum);
     Vec<double> sum(15);
     for (std::size_t i = 0; i < 6; ++i) {
@@ -185,7 +186,7 @@ TEST(ProxSkipTheory, LyapunovFunctionShrinksLinearlyAndShiftsSumToZero) {
 TEST(ClientDrift, IsThatOfFedAvgLessForFedProxAndNoneForScaffold) {
   const Federation<double> f(6, 15);
   const auto gap = [&](const AlgorithmSpec& spec, std::uint32_t rounds) {
-    return f.gap(run<double>(f, f.setup(spec), rounds).model);
+    return f.gap(run<double>(f, f.run_context(spec), rounds).model);
   };
   const Options steps = {{"local_steps", "10"}, {"local_step_size", "0.3"}};
   Options proximal = steps;
@@ -204,11 +205,11 @@ TEST(ClientDrift, IsThatOfFedAvgLessForFedProxAndNoneForScaffold) {
 
 TEST(Scaffold, ConvergesLinearlyAtItsTheoryStep) {
   const Federation<double> f(6, 15);
-  const auto setup = f.setup(spec_of("scaffold", "identity", {{"local_steps", "5"}}));
-  EXPECT_DOUBLE_EQ(parameter(*setup, "local_step_size"),
+  const auto run_context = f.run_context(spec_of("scaffold", "identity", {{"local_steps", "5"}}));
+  EXPECT_DOUBLE_EQ(parameter(*run_context, "local_step_size"),
                    std::min(1 / (81 * 5 * f.smoothness.L_max()), 1 / (15 * f.smoothness.mu * 5)));
-  const double first = f.gap(run<double>(f, setup, 400).model),
-               second = f.gap(run<double>(f, setup, 800).model);
+  const double first = f.gap(run<double>(f, run_context, 400).model),
+               second = f.gap(run<double>(f, run_context, 800).model);
   EXPECT_LT(first, 0.2 * f.gap(f.x0));
   EXPECT_GT(second, 1e-12);
   EXPECT_LT(second, 0.1 * first);
@@ -219,8 +220,9 @@ TEST(FedOpt, ReachesTheOptimumOfEqualClients) {
   const Federation<double> f(1, 15);
   for (const auto& [name, step] :
        {std::pair{"fedadagrad", "0.5"}, {"fedyogi", "0.05"}, {"fedadam", "0.05"}}) {
-    const auto setup = f.setup(spec_of(name, "identity", {{"local_step_size", "0.5"}, {"tau", "0.1"}}, step));
-    EXPECT_LT(f.gap(run<double>(f, setup, 1500).model), 1e-6) << name;
+    const auto run_context =
+        f.run_context(spec_of(name, "identity", {{"local_step_size", "0.5"}, {"tau", "0.1"}}, step));
+    EXPECT_LT(f.gap(run<double>(f, run_context, 1500).model), 1e-6) << name;
   }
 }
 
@@ -228,7 +230,7 @@ TEST(FedOpt, ReachesTheOptimumOfEqualClients) {
 TEST(VarianceReduction, RemovesTheNoiseOfCompressionSamplingAndBatches) {
   const Federation<double> f(6, 15);
   const auto gap = [&](const AlgorithmSpec& spec, std::uint32_t rounds) {
-    return f.gap(run<double>(f, f.setup(spec), rounds).model);
+    return f.gap(run<double>(f, f.run_context(spec), rounds).model);
   };
   EXPECT_GT(gap(spec_of("dcgd", "randk:k=3"), 4000), 1e-6);
   EXPECT_LT(gap(spec_of("diana", "randk:k=3"), 4000), 1e-12);
@@ -246,7 +248,7 @@ TEST(Adiana, IsAheadOfDianaOnAnIllConditionedProblem) {
   f.smoothness.L = f.smoothness.L_i[0] = 1;
   f.smoothness.mu = 1e-4;
   const auto gap = [&](const char* name) {
-    return f.gap(run<double>(f, f.setup(spec_of(name, "natural")), 40000).model);
+    return f.gap(run<double>(f, f.run_context(spec_of(name, "natural")), 40000).model);
   };
   EXPECT_LT(gap("adiana"), 0.01 * gap("diana"));
 }
@@ -257,9 +259,9 @@ TEST(Ef21SgdmTheory, EndsNearerToTheOptimumThanEf21Sgd) {
   const auto gap = [&](const AlgorithmSpec& spec) {
     double mean = 0;
     for (int seed = 1; seed <= 5; ++seed)
-      mean +=
-          f.gap(run<double>(f, f.setup(changed(spec, 1, 1), static_cast<std::uint64_t>(seed)), 3000).model) /
-          5;
+      mean += f.gap(run<double>(f, f.run_context(changed(spec, 1, 1), static_cast<std::uint64_t>(seed)), 3000)
+                        .model) /
+              5;
     return mean;
   };
   const double plain = gap(spec_of("ef21_sgd", "topk:k=2", {}, "0.02"));
@@ -270,14 +272,14 @@ TEST(Ef21SgdmTheory, EndsNearerToTheOptimumThanEf21Sgd) {
 TEST(Ef14, StallsAtAConstantStepWhereEf21Converges) {
   const Federation<double> f(6, 15);
   const std::string step = "0.3";
-  EXPECT_LT(f.gap(run<double>(f, f.setup(spec_of("ef21", "topk:k=3", {}, step)), 3000).model), 1e-12);
-  EXPECT_GT(f.gap(run<double>(f, f.setup(spec_of("ef14", "topk:k=3", {}, step)), 3000).model), 1e-6);
+  EXPECT_LT(f.gap(run<double>(f, f.run_context(spec_of("ef21", "topk:k=3", {}, step)), 3000).model), 1e-12);
+  EXPECT_GT(f.gap(run<double>(f, f.run_context(spec_of("ef14", "topk:k=3", {}, step)), 3000).model), 1e-6);
 }
 
 TEST(StepSizes, AreTheFormulasOfTheTheoremsForEveryMethod) {
   const Federation<double> f(6, 15);
   const Smoothness& s = f.smoothness;
-  const auto step = [&](const AlgorithmSpec& spec) { return gamma_of(*f.setup(spec)); };
+  const auto step = [&](const AlgorithmSpec& spec) { return gamma_of(*f.run_context(spec)); };
   const double omega = 4, alpha = 3.0 / 15, p = 3.0 / 15, n = 6, L = s.L, Lt = s.L_tilde(), Lm = s.L_max();
   const double xi = std::sqrt(1 - alpha) / (1 - std::sqrt(1 - alpha));
   EXPECT_DOUBLE_EQ(step(spec_of("nesterov")), 1 / L);

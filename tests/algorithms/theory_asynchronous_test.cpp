@@ -48,9 +48,9 @@ struct Gradients {
 
 Gradients run_of(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t replies,
                  const std::function<double(ClientId, std::uint64_t)>& seconds, std::uint64_t seed) {
-  const auto setup = f.setup(spec, seed);
-  VirtualTime<double> clients(setup, f.oracle_pointers(), with(seconds));
-  const auto server = make_server<double>(setup);
+  const auto run_context = f.run_context(spec, seed);
+  VirtualTime<double> clients(run_context, f.oracle_pointers(), with(seconds));
+  const auto server = make_server<double>(run_context);
   Gradients run{{norm_sq(gradient(f, 0, f.x0))}, {}, {}};
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
@@ -63,7 +63,7 @@ Gradients run_of(const Federation<double>& f, const AlgorithmSpec& spec, std::ui
   limits.rounds = replies;
   limits.evaluate_every = 0;
   Ledger ledger;
-  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   return run;
 }
 
@@ -84,7 +84,7 @@ TEST(AsgdTheory, AverageGradientObeysTheBoundForDelaysUpToTau) {
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kSteps = 1500, kTau = 12;
   const AlgorithmSpec spec = noisy("asgd", {{"max_delay", std::to_string(kTau)}});
-  const double gamma = gamma_of(*f.setup(spec)), L = f.smoothness.L;
+  const double gamma = gamma_of(*f.run_context(spec)), L = f.smoothness.L;
   EXPECT_DOUBLE_EQ(gamma, 1 / (2 * L * (kTau + 1)));
   double mean = 0;
   std::uint32_t longest = 0;
@@ -110,7 +110,7 @@ TEST(DelayAdaptiveAsgdTheory, WeightedGradientObeysTheBoundForDelaysOfAnyLength)
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kSteps = 2000;
   const AlgorithmSpec spec = noisy("delay_adaptive_asgd", {});
-  const double gamma = gamma_of(*f.setup(spec)), L = f.smoothness.L;
+  const double gamma = gamma_of(*f.run_context(spec)), L = f.smoothness.L;
   EXPECT_DOUBLE_EQ(gamma, 1 / (4 * kWorkers * L));
   const auto seconds = [](ClientId i, std::uint64_t) { return i == 4 ? 60.0 : 1 + 0.1 * i; };
   double mean = 0, total = 0;
@@ -138,7 +138,7 @@ TEST(RennalaTheory, AverageGradientObeysTheBound) {
   const double L = f.smoothness.L;
   for (const std::uint32_t S : {1u, 4u}) {
     const AlgorithmSpec spec = noisy("rennala", {{"gradients", std::to_string(S)}});
-    const double gamma = gamma_of(*f.setup(spec));
+    const double gamma = gamma_of(*f.run_context(spec));
     EXPECT_DOUBLE_EQ(gamma, 1 / (2 * L));
     double mean = 0, steps = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -150,7 +150,7 @@ TEST(RennalaTheory, AverageGradientObeysTheBound) {
     expect_bound(mean, 2 * f.gap(f.x0) / (gamma * steps) + L * gamma * noise_of(f) / S, 0.1,
                  "S = " + std::to_string(S));
   }
-  EXPECT_DOUBLE_EQ(gamma_of(*f.setup(spec_of("rennala"))), 1 / L) << "without noise";
+  EXPECT_DOUBLE_EQ(gamma_of(*f.run_context(spec_of("rennala"))), 1 / L) << "without noise";
 }
 
 // M of the trials are in time, E M = B, E M² = B² + V: E f(x^{t+1}) ≤ f(x^t) − γ G_t + (Lγ²/2)((1 + V/B²) G_t
@@ -162,9 +162,9 @@ TEST(MindFlayerTheory, AverageGradientObeysTheBoundWhereHalfOfTheTrialsAreCut) {
     const Options options = {
         {"trials", std::to_string(trials)}, {"allotted_seconds", "1"}, {"p", "0.5"}};  // drawn: 0.5 to 1.5
     const AlgorithmSpec spec = noisy("mindflayer", options);
-    const double gamma = gamma_of(*f.setup(spec)), B = kWorkers * trials * 0.5, V = B / 2;
+    const double gamma = gamma_of(*f.run_context(spec)), B = kWorkers * trials * 0.5, V = B / 2;
     EXPECT_DOUBLE_EQ(gamma, 1 / (2 * L));
-    EXPECT_DOUBLE_EQ(gamma_of(*f.setup(spec_of("mindflayer", "identity", options))),
+    EXPECT_DOUBLE_EQ(gamma_of(*f.run_context(spec_of("mindflayer", "identity", options))),
                      1 / (L * (1 + V / (B * B))));
     constexpr std::uint32_t kSteps = 200;
     const std::uint32_t replies = kSteps * kWorkers * static_cast<std::uint32_t>(trials);
@@ -194,7 +194,7 @@ TEST(RingmasterTheory, AverageGradientObeysTheBoundHoweverSlowSomeAre) {
   for (const char* outdated : {"stop", "ignore"}) {
     const AlgorithmSpec spec =
         noisy("ringmaster", {{"delay_threshold", std::to_string(R)}, {"outdated", outdated}});
-    const double gamma = gamma_of(*f.setup(spec));
+    const double gamma = gamma_of(*f.run_context(spec));
     EXPECT_DOUBLE_EQ(gamma, 1 / (4 * L * R));
     double mean = 0, steps = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -250,11 +250,11 @@ TEST(RingmasterTheory, RStepsTakeTheTimeOfTheTheoremForSpeedsOfSquareRoots) {
   };
   for (const char* outdated : {"stop", "ignore"}) {
     const auto measured = [&](std::uint32_t R) {
-      const auto setup =
-          f.setup(spec_of("ringmaster", "identity",
-                          {{"delay_threshold", std::to_string(R)}, {"outdated", outdated}}, "1e-9"));
-      VirtualTime<double> clients(setup, f.oracle_pointers(), with(roots));
-      const auto server = make_server<double>(setup);
+      const auto run_context =
+          f.run_context(spec_of("ringmaster", "identity",
+                                {{"delay_threshold", std::to_string(R)}, {"outdated", outdated}}, "1e-9"));
+      VirtualTime<double> clients(run_context, f.oracle_pointers(), with(roots));
+      const auto server = make_server<double>(run_context);
       Ledger ledger;
       RoundLimits limits;
       limits.rounds = 1'000'000;
@@ -263,7 +263,7 @@ TEST(RingmasterTheory, RStepsTakeTheTimeOfTheTheoremForSpeedsOfSquareRoots) {
       LoopHooks<double> hooks;
       hooks.on_round = [&](std::uint32_t) { stop = server->broadcast().round == R * kBlocks; };
       hooks.stop = &stop;
-      run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+      run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
       EXPECT_EQ(server->broadcast().round, R * kBlocks);
       return clients.now() / kBlocks;
     };

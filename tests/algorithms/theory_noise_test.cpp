@@ -47,14 +47,14 @@ TEST(DashaMvrTheory, AverageGradientObeysTheBoundOnBatchesOfOneWithMomentum) {
         (k.L + std::sqrt(16 * ww / n * (std::pow(k.L_tilde(), 2) + (1 + 2 * b) * rest) + 4 * rest / (b * n)));
     for (const std::string& step : {std::string("theory"), number_text(largest)}) {
       const AlgorithmSpec spec = changed(spec_of("dasha_mvr", "randk:k=3", {{"b", number_text(b)}}, step), 1);
-      const double gamma = gamma_of(*f.setup(spec));
+      const double gamma = gamma_of(*f.run_context(spec));
       EXPECT_LE(gamma, largest);
       constexpr std::uint32_t kRounds = 400;
       double mean = 0, noise = 0;
       for (int seed = 1; seed <= kSeeds; ++seed) {
-        const auto setup = f.setup(spec, static_cast<std::uint64_t>(seed));
+        const auto run_context = f.run_context(spec, static_cast<std::uint64_t>(seed));
         const auto trace =
-            run<double>(f, setup, kRounds, {}, {},
+            run<double>(f, run_context, kRounds, {}, {},
                         [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
                           noise += sample_noise(f, server.model()) / kRounds / kSeeds;
                         });
@@ -84,7 +84,7 @@ TEST(Ef21SgdmTheory, AverageGradientObeysTheBoundOnBatchesOfOne) {
       for (const std::string& step : {std::string("theory"), number_text(largest)}) {
         const AlgorithmSpec spec = changed(
             spec_of("ef21_sgdm", "topk:k=" + number_text(coordinates), {{"eta", number_text(eta)}}, step), 1);
-        const double gamma = gamma_of(*f.setup(spec));
+        const double gamma = gamma_of(*f.run_context(spec));
         EXPECT_LE(gamma, largest);
         constexpr std::uint32_t kRounds = 1000;
         const double mean = mean_average_gradient(f, spec, kRounds);
@@ -106,15 +106,15 @@ TEST(Ef21HbTheory, AverageGradientObeysTheBound) {
       const double largest = 1 / ((1 + eta) * f.smoothness.L / std::pow(1 - eta, 2) +
                                   f.smoothness.L_tilde() / (1 - eta) * c.xi());
       for (const std::string& step : {std::string("theory"), number_text(largest)}) {
-        const auto setup = f.setup(
+        const auto run_context = f.run_context(
             spec_of("ef21_hb", "topk:k=" + number_text(coordinates), {{"eta", number_text(eta)}}, step));
-        const double gamma = gamma_of(*setup);
-        EXPECT_LE(gamma, largest) << setup->algorithm.compressor << " " << eta;
+        const double gamma = gamma_of(*run_context);
+        EXPECT_LE(gamma, largest) << run_context->algorithm.compressor << " " << eta;
         constexpr std::uint32_t kRounds = 300;
-        const double mean = average_grad_norm_sq(run<double>(f, setup, kRounds));
+        const double mean = average_grad_norm_sq(run<double>(f, run_context, kRounds));
         const double bound = 2 * (1 - eta) * f.gap(f.x0) / (gamma * kRounds);
         expect_bound(mean, bound, 0.01,
-                     setup->algorithm.compressor + ", eta = " + number_text(eta) + ", step " + step);
+                     run_context->algorithm.compressor + ", eta = " + number_text(eta) + ", step " + step);
       }
     }
 }
@@ -149,7 +149,7 @@ TEST(PlTheory, GapShrinksByOneMinusGammaMuARoundAtTheStepForMu) {
       spec_of("ef21_plus", "topk:k=3", pl),
   };
   for (const AlgorithmSpec& spec : specs) {
-    const double gamma = gamma_of(*f.setup(spec));
+    const double gamma = gamma_of(*f.run_context(spec));
     for (const std::uint32_t rounds : {30u, 200u, 600u}) {
       if (std::pow(1 - gamma * f.smoothness.mu, rounds) < 1e-12) continue;  // below the rounding errors
       const double mean =
@@ -165,7 +165,7 @@ TEST(PlTheory, TheStepsAreTheFormulasOfTheTheorems) {
   const Federation<double> f(6, 15);
   const Smoothness& s = f.smoothness;
   const auto step = [&](const char* name, const char* compressor, Options parameters) {
-    return gamma_of(*f.setup(spec_of(name, compressor, std::move(parameters))));
+    return gamma_of(*f.run_context(spec_of(name, compressor, std::move(parameters))));
   };
   const double p = 0.2, omega = 4, n = 6;
   const ErrorFeedback c(0.2);
@@ -187,7 +187,7 @@ TEST(PlTheory, AConstantThatNoFunctionHasIsRefused) {
   const Federation<double> f(6, 15);
   const auto complaint = [&](const std::string& mu) -> std::string {
     try {
-      f.setup(spec_of("marina", "randk:k=3", {{"mu", mu}}));
+      f.run_context(spec_of("marina", "randk:k=3", {{"mu", mu}}));
     } catch (const ConfigError& error) {
       return error.what();
     }
@@ -200,17 +200,17 @@ TEST(PlTheory, AConstantThatNoFunctionHasIsRefused) {
       << complaint("some");
   Federation<double> unknown(6, 15);
   unknown.smoothness.mu = 0;
-  EXPECT_THROW(unknown.setup(spec_of("ef21", "topk:k=3", {{"mu", "theory"}})), ConfigError);
+  EXPECT_THROW(unknown.run_context(spec_of("ef21", "topk:k=3", {{"mu", "theory"}})), ConfigError);
 }
 
 TEST(PlTheory, TheConstantIsSpelledOutAndStaysAsItIs) {
   const Federation<double> f(6, 15);
   for (const char* name : {"marina", "vr_marina", "pp_marina"}) {
-    const AlgorithmSpec once = f.setup(spec_of(name, "randk:k=3", {{"mu", "theory"}}))->algorithm;
-    EXPECT_EQ(parameter(*f.setup(once), "mu"), f.smoothness.mu) << name;
-    EXPECT_EQ(f.setup(once)->algorithm.parameters, once.parameters) << name;
+    const AlgorithmSpec once = f.run_context(spec_of(name, "randk:k=3", {{"mu", "theory"}}))->algorithm;
+    EXPECT_EQ(parameter(*f.run_context(once), "mu"), f.smoothness.mu) << name;
+    EXPECT_EQ(f.run_context(once)->algorithm.parameters, once.parameters) << name;
   }
-  const auto with_number = f.setup(spec_of("ef21", "topk:k=3", {{"mu", "theory"}}, "0.1"));
+  const auto with_number = f.run_context(spec_of("ef21", "topk:k=3", {{"mu", "theory"}}, "0.1"));
   EXPECT_EQ(parameter(*with_number, "mu"), f.smoothness.mu);
   EXPECT_EQ(needed_constants(spec_of("ef21", "topk:k=3", {{"mu", "theory"}}, "0.1")).convexity,
             "algorithm.mu");
@@ -222,13 +222,13 @@ TEST(Ef21PpTheory, AverageGradientObeysTheBoundWithAProbabilityForEachClient) {
   const Federation<double> f(6, 15);
   const std::vector<double> p = {0.2, 1, 0.5, 0.9, 0.3, 0.7};
   const AlgorithmSpec spec = spec_of("ef21_pp", "topk:k=3", {{"p", Spelling<std::vector<double>>::write(p)}});
-  const double gamma = gamma_of(*f.setup(spec));
+  const double gamma = gamma_of(*f.run_context(spec));
   double spread = 0;
   for (std::size_t i = 0; i < 6; ++i)
     spread += std::pow(f.smoothness.L_i[i], 2) / 6 * ef21_pp_ratio(0.2, p[i]);
   EXPECT_DOUBLE_EQ(gamma, 1 / (f.smoothness.L + std::sqrt(spread)));
   const auto with_one = [&](const char* one) {
-    return gamma_of(*f.setup(spec_of("ef21_pp", "topk:k=3", {{"p", one}})));
+    return gamma_of(*f.run_context(spec_of("ef21_pp", "topk:k=3", {{"p", one}})));
   };
   EXPECT_GT(gamma, with_one("0.2"));
   EXPECT_LT(gamma, with_one("1"));
@@ -241,11 +241,11 @@ TEST(Ef21PpTheory, AverageGradientObeysTheBoundWithAProbabilityForEachClient) {
 TEST(Ef21Pp, AsksEachClientAsOftenAsItsOwnProbabilitySays) {
   const Federation<double> f(6, 15);
   const std::vector<double> p = {0.2, 1, 0.5, 0.9, 0.3, 0.7};
-  const auto setup =
-      f.setup(spec_of("ef21_pp", "topk:k=3", {{"p", Spelling<std::vector<double>>::write(p)}}));
+  const auto run_context =
+      f.run_context(spec_of("ef21_pp", "topk:k=3", {{"p", Spelling<std::vector<double>>::write(p)}}));
   std::vector<double> asked(6);
   constexpr std::uint32_t kRounds = 2000;
-  run<double>(f, setup, kRounds, {}, {},
+  run<double>(f, run_context, kRounds, {}, {},
               [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
                 std::vector<ClientId> cohort;
                 server.cohort(cohort);
@@ -257,7 +257,7 @@ TEST(Ef21Pp, AsksEachClientAsOftenAsItsOwnProbabilitySays) {
 TEST(Ef21Pp, ListsOfProbabilitiesThatDoNotFitAreRefused) {
   const Federation<double> f(6, 15);
   for (const char* p : {"0.5 0.5", "0.5 0.5 0.5 0.5 0.5 0", "0.5 0.5 0.5 0.5 0.5 1.5", "0.5 x"})
-    EXPECT_THROW(f.setup(spec_of("ef21_pp", "topk:k=3", {{"p", p}})), ConfigError) << p;
+    EXPECT_THROW(f.run_context(spec_of("ef21_pp", "topk:k=3", {{"p", p}})), ConfigError) << p;
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST(VrDianaTheory, LyapunovFunctionShrinksLinearlyOnBatchesOfOne) {
   };
   for (const std::string& step : {std::string("theory"), number_text(largest)}) {
     const AlgorithmSpec spec = changed(spec_of("vr_diana", "randk:k=3", {}, step), 1);
-    const double gamma = gamma_of(*f.setup(spec));
+    const double gamma = gamma_of(*f.run_context(spec));
     EXPECT_LE(gamma, largest);
     const double start =
         squared_distance(f.x0, f.optimum) +
@@ -51,8 +51,8 @@ TEST(VrDianaTheory, LyapunovFunctionShrinksLinearlyOnBatchesOfOne) {
     const double rate = std::max({1 - gamma * mu, 1 - alpha / 2, 1 - p / 2});
     for (const std::uint32_t rounds : {20u, 200u, 1500u}) {
       const double mean =
-          mean_over_seeds(f, spec, rounds, kSeeds, [&](const Trace<double>& trace, const auto& setup) {
-            EXPECT_DOUBLE_EQ(parameter(setup, "p"), p);
+          mean_over_seeds(f, spec, rounds, kSeeds, [&](const Trace<double>& trace, const auto& run_context) {
+            EXPECT_DOUBLE_EQ(parameter(run_context, "p"), p);
             const SavedServer server(trace, 1);
             return squared_distance(server.x, f.optimum) +
                    gamma * gamma *
@@ -73,8 +73,9 @@ TEST(AdianaTheory, LyapunovFunctionShrinksLinearly) {
   const double n = 6, L = f.smoothness.L_max(), mu = f.smoothness.mu;
   for (const auto& [compressor, omega] : {std::pair{"randk:k=3", kOmega}, {"natural", 0.125}}) {
     const AlgorithmSpec spec = spec_of("adiana", compressor);
-    const auto setup = f.setup(spec);
-    const double eta = gamma_of(*setup), p = parameter(*setup, "p"), alpha = 1 / (1 + omega), q = p / alpha;
+    const auto run_context = f.run_context(spec);
+    const double eta = gamma_of(*run_context), p = parameter(*run_context, "p"), alpha = 1 / (1 + omega),
+                 q = p / alpha;
     EXPECT_LE(eta, std::min({1 / (2 * L), n / (8 * omega * L * std::pow(1 + 4 * q, 2)),
                              n / (128 * omega * L * q * (1 + 2 * q))}));
     const double theta1 = std::min(0.25, std::sqrt(eta * mu / p)), gamma = eta / (2 * (theta1 + eta * mu));
@@ -108,7 +109,8 @@ TEST(CofigTheory, LyapunovFunctionShrinksLinearlyWithHalfOfTheClients) {
   const double largest = 1 / (L * (1 + 6 * (1 + kOmega) / s)), M = 4 * (1 + kOmega) * n / (alpha * s * s);
   for (const std::string& step : {std::string("theory"), number_text(largest)}) {
     const AlgorithmSpec spec = changed(spec_of("cofig", "randk:k=3", {}, step), 0, s / n);
-    const double gamma = gamma_of(*f.setup(spec)), rate = std::max(1 - gamma * mu, 1 - alpha * s / (2 * n));
+    const double gamma = gamma_of(*f.run_context(spec)),
+                 rate = std::max(1 - gamma * mu, 1 - alpha * s / (2 * n));
     EXPECT_LE(gamma, largest);
     const double start =
         squared_distance(f.x0, f.optimum) + M * gamma * gamma * mean_of_clients(f, [&](std::size_t i) {
@@ -163,7 +165,7 @@ TEST(CofigAndFreconTheory, AverageGradientObeysTheBoundWithHalfOfTheClients) {
   for (const Case& c : cases)
     for (const std::string& step : {std::string("theory"), number_text(c.largest)}) {
       const AlgorithmSpec spec = changed(spec_of(c.name, "randk:k=3", {}, step), 0, s / n);
-      const double gamma = gamma_of(*f.setup(spec));
+      const double gamma = gamma_of(*f.run_context(spec));
       EXPECT_LE(gamma, c.largest * 1.02) << c.name;  // the constants of the paper's proof are a little better
       constexpr std::uint32_t kRounds = 300;
       const double mean = mean_over_seeds(
@@ -185,7 +187,8 @@ TEST(ScaffoldTheory, LyapunovFunctionShrinksLinearlyInEveryRoundAndUnderSampling
     for (const double share : {1.0, 0.5}) {
       const AlgorithmSpec spec =
           changed(spec_of("scaffold", "identity", {{"local_steps", "5"}, {"option", option}}), 0, share);
-      const double step = 5 * parameter(*f.setup(spec), "local_step_size"), weight = 9 * step * step / share;
+      const double step = 5 * parameter(*f.run_context(spec), "local_step_size"),
+                   weight = 9 * step * step / share;
       const auto lyapunov = [&](std::uint32_t rounds, int seeds) {
         return mean_over_seeds(f, spec, rounds, seeds, [&](const Trace<double>& trace, const auto&) {
           const SavedServer server(trace, 0);

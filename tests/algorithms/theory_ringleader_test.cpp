@@ -36,9 +36,9 @@ struct RingRun {
 
 RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t replies,
                  const std::function<double(ClientId, std::uint64_t)>& seconds, std::uint64_t seed) {
-  const auto setup = f.setup(spec, seed);
-  VirtualTime<double> clients(setup, f.oracle_pointers(), with(seconds));
-  const auto server = make_server<double>(setup);
+  const auto run_context = f.run_context(spec, seed);
+  VirtualTime<double> clients(run_context, f.oracle_pointers(), with(seconds));
+  const auto server = make_server<double>(run_context);
   const auto norm_at = [&](View<double> x) {
     Vec<double> sum(f.d());
     for (std::size_t i = 0; i < f.n(); ++i) {
@@ -62,7 +62,7 @@ RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::ui
   limits.rounds = replies;
   limits.evaluate_every = 0;
   Ledger ledger;
-  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   run.mean /= run.steps;
   return run;
 }
@@ -73,7 +73,7 @@ double uneven(ClientId i, std::uint64_t request_id) { return i == 3 ? 6.5 : draw
 TEST(RingleaderTheory, WithoutNoiseTheAverageGradientObeysTheBound) {
   const Federation<double> f(kRingClients, 15);
   const AlgorithmSpec spec = spec_of("ringleader", "identity", {}, "theory");
-  const double gamma = gamma_of(*f.setup(spec));
+  const double gamma = gamma_of(*f.run_context(spec));
   EXPECT_DOUBLE_EQ(gamma, 1 / (f.smoothness.L + kRingTau * f.smoothness.L_tilde()));
   for (const auto& seconds : {std::function<double(ClientId, std::uint64_t)>(linear), {uneven}}) {
     const RingRun run = ring_run(f, spec, 3000, seconds, 1);
@@ -85,7 +85,7 @@ TEST(RingleaderTheory, WithoutNoiseTheAverageGradientObeysTheBound) {
 TEST(RingleaderTheory, WithNoiseTheAverageGradientObeysTheBound) {
   const Federation<double> f(kRingClients, 15);
   const AlgorithmSpec spec = changed(spec_of("ringleader", "identity", {}, "theory"), 1);
-  const double gamma = gamma_of(*f.setup(spec)), L = f.smoothness.L, L_tilde = f.smoothness.L_tilde();
+  const double gamma = gamma_of(*f.run_context(spec)), L = f.smoothness.L, L_tilde = f.smoothness.L_tilde();
   EXPECT_DOUBLE_EQ(gamma, 1 / (8 * kRingClients * L_tilde));
   const double noise = mean_of_clients(f, [&](std::size_t i) {
     double sum = 0;
@@ -115,9 +115,9 @@ TEST(RingleaderTheory, ARoundOfStepsTakesTheTimeOfTheSlowestForSpeedsOfSquareRoo
   const auto roots = [](ClientId i, std::uint64_t) { return std::sqrt(i + 1.0); };
   const auto seconds_of_a_step = [&](std::uint32_t n) {
     const Federation<double> f(n, 2);
-    const auto setup = f.setup(spec_of("ringleader", "identity", {}, "1e-9"));
-    VirtualTime<double> clients(setup, f.oracle_pointers(), with(roots));
-    const auto server = make_server<double>(setup);
+    const auto run_context = f.run_context(spec_of("ringleader", "identity", {}, "1e-9"));
+    VirtualTime<double> clients(run_context, f.oracle_pointers(), with(roots));
+    const auto server = make_server<double>(run_context);
     const std::uint32_t steps = 10 * n;
     std::atomic<bool> stop = false;
     LoopHooks<double> hooks;
@@ -127,7 +127,7 @@ TEST(RingleaderTheory, ARoundOfStepsTakesTheTimeOfTheSlowestForSpeedsOfSquareRoo
     limits.rounds = 100'000'000;
     limits.evaluate_every = 0;
     Ledger ledger;
-    run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
     return clients.now() / steps;
   };
   for (const std::uint32_t n : {16u, 256u}) {

@@ -13,11 +13,11 @@ using namespace testing;  // NOLINT: what tests of theorems share
 
 TEST(GdTheory, GapShrinksByOneMinusGammaMuARound) {
   const Federation<double> f(6, 15);
-  const auto setup = f.setup(spec_of("gd"));
-  EXPECT_DOUBLE_EQ(gamma_of(*setup), 1 / f.smoothness.L);
+  const auto run_context = f.run_context(spec_of("gd"));
+  EXPECT_DOUBLE_EQ(gamma_of(*run_context), 1 / f.smoothness.L);
   constexpr int kRounds = 50;
-  const auto trace = run<double>(f, setup, kRounds);
-  const double gap0 = f.gap(f.x0), gamma = gamma_of(*setup);
+  const auto trace = run<double>(f, run_context, kRounds);
+  const double gap0 = f.gap(f.x0), gamma = gamma_of(*run_context);
   EXPECT_LE(average_grad_norm_sq(trace), 2 * gap0 / (gamma * kRounds));
   EXPECT_LE(f.gap(trace.model), std::pow(1 - gamma * f.smoothness.mu, kRounds) * gap0);
 }
@@ -26,10 +26,11 @@ TEST(GdTheory, GapShrinksByOneMinusGammaMuARound) {
 TEST(Ef21Theory, AverageGradientObeysTheorem1) {
   const Federation<double> f(6, 15);
   for (const char* compressor : {"topk:k=1", "topk:k=5", "topk:k=15"}) {
-    const auto setup = f.setup(spec_of("ef21", compressor));
+    const auto run_context = f.run_context(spec_of("ef21", compressor));
     constexpr int kRounds = 200;
-    const auto trace = run<double>(f, setup, kRounds);
-    EXPECT_LE(average_grad_norm_sq(trace), 2 * f.gap(f.x0) / (gamma_of(*setup) * kRounds)) << compressor;
+    const auto trace = run<double>(f, run_context, kRounds);
+    EXPECT_LE(average_grad_norm_sq(trace), 2 * f.gap(f.x0) / (gamma_of(*run_context) * kRounds))
+        << compressor;
   }
 }
 
@@ -39,9 +40,9 @@ TEST(Ef21Theory, LyapunovFunctionObeysTheorem2) {
   const double alpha = 3.0 / 15, theta = 1 - std::sqrt(1 - alpha), beta = (1 - alpha) / theta;
   const double gamma = std::min(1 / (f.smoothness.L + f.smoothness.L_tilde() * std::sqrt(2 * beta / theta)),
                                 theta / (2 * f.smoothness.mu));
-  const auto setup = f.setup(spec_of("ef21", "topk:k=3", {}, std::to_string(gamma)));
+  const auto run_context = f.run_context(spec_of("ef21", "topk:k=3", {}, std::to_string(gamma)));
   constexpr int kRounds = 100;
-  const auto trace = run<double>(f, setup, kRounds);
+  const auto trace = run<double>(f, run_context, kRounds);
   EXPECT_LE(f.gap(trace.model), std::pow(1 - gamma * f.smoothness.mu, kRounds) * f.gap(f.x0) * 1.0001);
 }
 
@@ -51,9 +52,9 @@ TEST(MarinaTheory, MeanOverSeedsObeysTheorem21) {
   constexpr int kRounds = 100;
   double mean = 0, gamma = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    const auto setup = f.setup(spec_of("marina", "randk:k=3"), static_cast<std::uint64_t>(seed));
-    gamma = gamma_of(*setup);
-    mean += average_grad_norm_sq(run<double>(f, setup, kRounds)) / kSeeds;
+    const auto run_context = f.run_context(spec_of("marina", "randk:k=3"), static_cast<std::uint64_t>(seed));
+    gamma = gamma_of(*run_context);
+    mean += average_grad_norm_sq(run<double>(f, run_context, kRounds)) / kSeeds;
   }
   EXPECT_LE(mean, 2 * f.gap(f.x0) / (gamma * kRounds));
   EXPECT_GE(mean, 0.01 * f.gap(f.x0) / (gamma * kRounds)) << "the bound would hold for anything";
@@ -67,9 +68,9 @@ TEST(MarinaTheory, GapShrinksLinearlyUnderPl) {
   constexpr int kRounds = 150;
   double mean = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    const auto setup =
-        f.setup(spec_of("marina", "randk:k=3", {}, std::to_string(gamma)), static_cast<std::uint64_t>(seed));
-    mean += f.gap(run<double>(f, setup, kRounds).model) / kSeeds;
+    const auto run_context = f.run_context(spec_of("marina", "randk:k=3", {}, std::to_string(gamma)),
+                                           static_cast<std::uint64_t>(seed));
+    mean += f.gap(run<double>(f, run_context, kRounds).model) / kSeeds;
   }
   EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * f.gap(f.x0));
 }
@@ -87,9 +88,9 @@ TEST(DianaTheory, LyapunovFunctionShrinksLinearly) {
   constexpr int kRounds = 120;
   double mean = 0, gamma = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    const auto setup = f.setup(spec_of("diana", "randk:k=3"), static_cast<std::uint64_t>(seed));
-    gamma = gamma_of(*setup);
-    const auto trace = run<double>(f, setup, kRounds);
+    const auto run_context = f.run_context(spec_of("diana", "randk:k=3"), static_cast<std::uint64_t>(seed));
+    gamma = gamma_of(*run_context);
+    const auto trace = run<double>(f, run_context, kRounds);
     double v = squared_distance(trace.model, f.optimum);
     for (std::size_t i = 0; i < 6; ++i) {
       Loader loader(trace.client_states[i]);
@@ -108,27 +109,29 @@ TEST(DianaTheory, EstimatorIsUnbiasedGivenThePast) {
   const Federation<double> f(5, 8);
   constexpr int kTrials = 4000;
   constexpr std::uint32_t kPast = 10;
-  const auto past = f.setup(spec_of("diana", "randk:k=2"), 1);
+  const auto past = f.run_context(spec_of("diana", "randk:k=2"), 1);
   const auto before = run<double>(f, past, kPast);
   Vec<double> mean_step(8), square(8);
   for (int trial = 0; trial < kTrials; ++trial) {
-    const auto setup = f.setup(spec_of("diana", "randk:k=2"), static_cast<std::uint64_t>(1000 + trial));
-    const auto server = make_server<double>(setup);
+    const auto run_context =
+        f.run_context(spec_of("diana", "randk:k=2"), static_cast<std::uint64_t>(1000 + trial));
+    const auto server = make_server<double>(run_context);
     ASSERT_TRUE(server->load(before.server_state));
     std::vector<Scratch<double>> scratch(5);
     std::vector<std::unique_ptr<ClientAlgorithm<double>>> clients;
     std::vector<Uplink<double>> uplinks;
     const auto body = server->broadcast();
     for (ClientId i = 0; i < 5; ++i) {
-      clients.push_back(make_client<double>(setup));
+      clients.push_back(make_client<double>(run_context));
       ASSERT_TRUE(clients[i]->load(before.client_states[i]));
-      const ClientContext<double> ctx{i, setup->seed, 1, false, *f.oracles[i], setup->compressor, scratch[i]};
+      const ClientContext<double> ctx{
+          i, run_context->seed, 1, false, *f.oracles[i], run_context->compressor, scratch[i]};
       uplinks.push_back(clients[i]->reply(body, ctx));
       uplinks[i].client = i;
     }
     server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
     for (std::size_t j = 0; j < 8; ++j) {
-      const double g = (before.model[j] - server->model()[j]) / gamma_of(*setup);
+      const double g = (before.model[j] - server->model()[j]) / gamma_of(*run_context);
       mean_step[j] += g / kTrials;
       square[j] += g * g / kTrials;
     }
@@ -156,9 +159,9 @@ TEST(DcgdTheory, DistanceShrinksToItsNeighbourhood) {
   constexpr int kRounds = 150;
   double mean = 0, gamma = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    const auto setup = f.setup(spec_of("dcgd", "randk:k=3"), static_cast<std::uint64_t>(seed));
-    gamma = gamma_of(*setup);
-    mean += squared_distance(run<double>(f, setup, kRounds).model, f.optimum) / kSeeds;
+    const auto run_context = f.run_context(spec_of("dcgd", "randk:k=3"), static_cast<std::uint64_t>(seed));
+    gamma = gamma_of(*run_context);
+    mean += squared_distance(run<double>(f, run_context, kRounds).model, f.optimum) / kSeeds;
   }
   const double mu = f.smoothness.mu, omega = 4;
   EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * squared_distance(f.x0, f.optimum) +
@@ -168,7 +171,7 @@ TEST(DcgdTheory, DistanceShrinksToItsNeighbourhood) {
 TEST(StepSizes, AreTheFormulasOfTheTheorems) {
   const Federation<double> f(6, 15);
   const Smoothness& s = f.smoothness;
-  const auto step = [&](const AlgorithmSpec& spec) { return gamma_of(*f.setup(spec)); };
+  const auto step = [&](const AlgorithmSpec& spec) { return gamma_of(*f.run_context(spec)); };
   const double omega = 4, alpha = 3.0 / 15, p = 3.0 / 15;
   EXPECT_DOUBLE_EQ(step(spec_of("gd", "identity", {}, "theory*8")), 8 / s.L);
   EXPECT_DOUBLE_EQ(step(spec_of("dcgd", "randk:k=3")), 1 / (s.L + 2 * s.L_max() * omega / 6));

@@ -46,7 +46,7 @@ TEST(WeightedTheory, AverageGradientObeysTheTheoremOfEachAlgorithmThatStartsExac
   Skewed f;
   constexpr int kRounds = 150;
   for (const AlgorithmSpec& spec : specs) {
-    const double gamma = gamma_of(*f.setup(spec)), bound = 2 * f.gap(f.x0) / (gamma * kRounds);
+    const double gamma = gamma_of(*f.run_context(spec)), bound = 2 * f.gap(f.x0) / (gamma * kRounds);
     const double mean = f.average(spec, kRounds);
     EXPECT_LE(mean, bound) << spec.name << " " << spec.compressor;
     EXPECT_GE(mean, 0.01 * bound) << spec.name << " " << spec.compressor
@@ -65,13 +65,13 @@ TEST(WeightedTheory, StepsForEqualWeightsBreakTheTheoremAndDiverge) {
     equal.weights = {};
     std::vector<std::string> warnings;
     const AlgorithmSpec spec = resolve(spec_of(name, compressor), equal, warnings);
-    EXPECT_GT(std::stod(spec.step_size), 2 * gamma_of(*f.setup(spec_of(name, compressor))))
+    EXPECT_GT(std::stod(spec.step_size), 2 * gamma_of(*f.run_context(spec_of(name, compressor))))
         << name << " " << compressor;
     return f.average(spec, kRounds) > 1e3 * f.grad_norm_sq(f.x0);
   };
   EXPECT_TRUE(diverges("marina", "permk"));
   const AlgorithmSpec spec = spec_of("marina", "permk");
-  EXPECT_LE(f.average(spec, kRounds), 2 * f.gap(f.x0) / (gamma_of(*f.setup(spec)) * kRounds));
+  EXPECT_LE(f.average(spec, kRounds), 2 * f.gap(f.x0) / (gamma_of(*f.run_context(spec)) * kRounds));
 }
 
 // arXiv:1806.06573, with A for ω/n: linear to a neighbourhood of size (2γA/μ) Σ w_i ‖∇f_i(x*)‖².
@@ -82,9 +82,9 @@ TEST(WeightedTheory, DcgdReachesItsNeighbourhood) {
     const double A = (std::string(compressor) == "permk" ? 1 : 4.0 / 12) * kSkew, mu = f.smoothness.mu;
     double mean = 0, gamma = 0;
     for (int seed = 1; seed <= kWeightedSeeds; ++seed) {
-      const auto setup = f.setup(spec_of("dcgd", compressor), static_cast<std::uint64_t>(seed));
-      gamma = gamma_of(*setup);
-      mean += squared_distance(f.run(setup, kRounds, 0).model, f.optimum) / kWeightedSeeds;
+      const auto run_context = f.run_context(spec_of("dcgd", compressor), static_cast<std::uint64_t>(seed));
+      gamma = gamma_of(*run_context);
+      mean += squared_distance(f.run(run_context, kRounds, 0).model, f.optimum) / kWeightedSeeds;
     }
     EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * squared_distance(f.x0, f.optimum) +
                         2 * gamma * A / mu * f.gradients_sq(f.optimum))
@@ -100,9 +100,10 @@ TEST(WeightedTheory, SgdNiceReachesItsNeighbourhood) {
   constexpr int kRounds = 300;
   double mean = 0, gamma = 0;
   for (int seed = 1; seed <= kWeightedSeeds; ++seed) {
-    const auto setup = f.setup(changed(spec_of("sgd_nice"), 0, 0.25), static_cast<std::uint64_t>(seed));
-    gamma = gamma_of(*setup);
-    mean += squared_distance(f.run(setup, kRounds, 0).model, f.optimum) / kWeightedSeeds;
+    const auto run_context =
+        f.run_context(changed(spec_of("sgd_nice"), 0, 0.25), static_cast<std::uint64_t>(seed));
+    gamma = gamma_of(*run_context);
+    mean += squared_distance(f.run(run_context, kRounds, 0).model, f.optimum) / kWeightedSeeds;
   }
   EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * squared_distance(f.x0, f.optimum) +
                       2 * gamma * sigma_sq / mu);
@@ -115,9 +116,9 @@ TEST(WeightedTheory, DianasLyapunovFunctionShrinksLinearly) {
   constexpr int kRounds = 150;
   double mean = 0, gamma = 0;
   for (int seed = 1; seed <= kWeightedSeeds; ++seed) {
-    const auto setup = f.setup(spec_of("diana", "randk:k=3"), static_cast<std::uint64_t>(seed));
-    gamma = gamma_of(*setup);
-    const auto trace = f.run(setup, kRounds, 0);
+    const auto run_context = f.run_context(spec_of("diana", "randk:k=3"), static_cast<std::uint64_t>(seed));
+    gamma = gamma_of(*run_context);
+    const auto trace = f.run(run_context, kRounds, 0);
     double v = squared_distance(trace.model, f.optimum);
     for (std::uint32_t i = 0; i < Skewed::kClients; ++i) {
       Loader loader(trace.client_states[i]);
@@ -143,8 +144,8 @@ TEST(WeightedTheory, NonconvexDianaAndVrDianaObeyTheirBound) {
        {spec_of("diana", "randk:k=5"), spec_of("diana", "randk:k=5", {{"alpha", "0.02"}}),
         spec_of("vr_diana", "randk:k=5"), changed(spec_of("vr_diana", "randk:k=5"), 1),
         changed(spec_of("vr_diana", "randk:k=5", {{"p", "0.05"}}), 1)}) {
-    const auto setup = f.setup(spec);
-    const double gamma = gamma_of(*setup), c = gamma * A / parameter(*setup, "alpha");
+    const auto run_context = f.run_context(spec);
+    const double gamma = gamma_of(*run_context), c = gamma * A / parameter(*run_context, "alpha");
     EXPECT_LE(f.average(spec, kRounds), 2 * (f.gap(f.x0) + c * f.gradients_sq(f.x0)) / (gamma * kRounds))
         << spec.name << " " << spec.batch;
   }
@@ -156,7 +157,7 @@ TEST(WeightedTheory, NonconvexDianaIsBoundedByLTilde) {
   f.smoothness.convex = false;
   f.smoothness.L = 0.01;
   const double omega = 14, A = omega / 12 * kSkew;
-  EXPECT_DOUBLE_EQ(gamma_of(*f.setup(spec_of("diana", "randk:k=1"))),
+  EXPECT_DOUBLE_EQ(gamma_of(*f.run_context(spec_of("diana", "randk:k=1"))),
                    1 / (0.01 + f.smoothness.L_tilde() * std::sqrt(2 * A * 15 * 31)));
 }
 
@@ -164,7 +165,7 @@ TEST(WeightedTheory, NonconvexDianaIsBoundedByLTilde) {
 TEST(WeightedTheory, VarianceReductionReachesTheOptimum) {
   Skewed f;
   const auto gap = [&](const AlgorithmSpec& spec, std::uint32_t rounds) {
-    return f.gap(f.run(f.setup(spec), rounds, 0).model);
+    return f.gap(f.run(f.run_context(spec), rounds, 0).model);
   };
   const double start = f.gap(f.x0);
   EXPECT_GT(gap(spec_of("dcgd", "randk:k=5"), 3000), 1e-6);
@@ -189,13 +190,13 @@ TEST(WeightedTheory, CofigAndFreconObeyTheirBound) {
   const double n = 12, S = 6, omega = 2, H = f.gradients_sq(f.x0, 2);
   const AlgorithmSpec cofig = changed(spec_of("cofig", "randk:k=5"), 0, 0.5),
                       frecon = changed(spec_of("frecon", "randk:k=5"), 0, 0.5);
-  const double gamma = gamma_of(*f.setup(cofig)), L = f.smoothness.L_max_weighted();
+  const double gamma = gamma_of(*f.run_context(cofig)), L = f.smoothness.L_max_weighted();
   const double c = 2 * L * gamma * gamma * (1 + omega) * (1 + omega) * n / (S * S);
   EXPECT_LE(f.average(cofig, kRounds), 2 * (f.gap(f.x0) + c * H) / (gamma * kRounds));
-  const auto setup = f.setup(frecon);
-  const double lambda = parameter(*setup, "lambda"), spread = (1 + omega) / S;
+  const auto run_context = f.run_context(frecon);
+  const double lambda = parameter(*run_context, "lambda"), spread = (1 + omega) / S;
   EXPECT_LE(f.average(frecon, kRounds),
-            2 * f.gap(f.x0) / (gamma_of(*setup) * kRounds) +
+            2 * f.gap(f.x0) / (gamma_of(*run_context) * kRounds) +
                 (f.grad_norm_sq(f.x0) + lambda * lambda * spread * H) / (lambda * kRounds) +
                 2 * spread * H / kRounds);
 }

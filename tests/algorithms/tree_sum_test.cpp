@@ -72,11 +72,11 @@ std::vector<Reply<Real>> views(std::span<const Uplink<Real>> uplinks) {
 }
 
 template <class Real>
-Setup<Real> setup_of(std::uint32_t n, std::size_t d) {
-  Setup<Real> setup;
-  setup.n = n;
-  setup.d = d;
-  return setup;
+RunContext<Real> run_context_of(std::uint32_t n, std::size_t d) {
+  RunContext<Real> run_context;
+  run_context.n = n;
+  run_context.d = d;
+  return run_context;
 }
 
 template <class Real>
@@ -115,9 +115,9 @@ TYPED_TEST(TreeSums, OfRepliesAreScaledOnceWhereAllWeighTheSame) {
   const std::size_t d = 3 * kTreeReals + 17;
   const Vectors<Real> replies = random_replies<Real>(70, 0.8, d, 5);
   const auto uplinks = uplinks_of(replies);
-  const Setup<Real> setup = setup_of<Real>(70, d);
+  const RunContext<Real> run_context = run_context_of<Real>(70, d);
   Vec<Real> out(d, Real(0.25));
-  add_weighted<Real>(setup, views<Real>(uplinks), 0, Real(0.7), out);
+  add_weighted<Real>(run_context, views<Real>(uplinks), 0, Real(0.7), out);
   const Vec<Real> root = plain_tree(replies);
   for (std::size_t j = 0; j < d; ++j) {
     const Real expected = Real(0.25) + Real(0.7) * (Real(1) / Real(70)) * root[j];
@@ -129,13 +129,13 @@ TYPED_TEST(TreeSums, WithWeightsWeighEachReply) {
   using Real = TypeParam;
   Vectors<Real> replies = random_replies<Real>(40, 1, 6, 6);
   const auto uplinks = uplinks_of(replies);
-  Setup<Real> setup = setup_of<Real>(40, 6);
-  for (std::uint32_t i = 0; i < 40; ++i) setup.weights.push_back((i + 1.0) / (40 * 41 / 2));
+  RunContext<Real> run_context = run_context_of<Real>(40, 6);
+  for (std::uint32_t i = 0; i < 40; ++i) run_context.weights.push_back((i + 1.0) / (40 * 41 / 2));
   Vec<Real> out(6, Real(1));
-  add_weighted<Real>(setup, views<Real>(uplinks), 0, Real(3), out);
+  add_weighted<Real>(run_context, views<Real>(uplinks), 0, Real(3), out);
   Vectors<Real> weighted = replies;
   for (auto& [client, v] : weighted)
-    for (Real& x : v) x *= Real(3) * setup.weight(client);
+    for (Real& x : v) x *= Real(3) * run_context.weight(client);
   const Vec<Real> root = plain_tree(weighted);
   for (std::size_t j = 0; j < 6; ++j) EXPECT_EQ(out[j], Real(1) + root[j]);
 }
@@ -145,14 +145,14 @@ TYPED_TEST(TreeSums, AreTheSameHoweverTheCoordinatesAreShared) {
   const std::size_t d = 2 * kTreeReals + 100;
   const Vectors<Real> replies = random_replies<Real>(50, 0.9, d, 7);
   const auto uplinks = uplinks_of(replies);
-  Setup<Real> setup = setup_of<Real>(50, d);
+  RunContext<Real> run_context = run_context_of<Real>(50, d);
   Vec<Real> whole(d), shared(d);
-  setup.ranges = [](std::size_t size, const auto& body) { body(0, size); };
-  add_weighted<Real>(setup, views<Real>(uplinks), 0, Real(1), whole);
-  setup.ranges = [](std::size_t size, const auto& body) {
+  run_context.ranges = [](std::size_t size, const auto& body) { body(0, size); };
+  add_weighted<Real>(run_context, views<Real>(uplinks), 0, Real(1), whole);
+  run_context.ranges = [](std::size_t size, const auto& body) {
     for (std::size_t lo = 0; lo < size; lo += 777) body(lo, std::min(size, lo + 777));
   };
-  add_weighted<Real>(setup, views<Real>(uplinks), 0, Real(1), shared);
+  add_weighted<Real>(run_context, views<Real>(uplinks), 0, Real(1), shared);
   EXPECT_EQ(whole, shared);
 }
 
@@ -162,14 +162,14 @@ TYPED_TEST(TreeSums, DoNotChangeWhereRelaysAddUpWholeSubtrees) {
   for (const std::uint32_t site : {16u, 32u, 64u, 128u}) {
     const Vectors<Real> replies = random_replies<Real>(300, 0.7, 9, site);
     const auto alone = uplinks_of(replies);
-    const Setup<Real> setup = setup_of<Real>(300, 9);
+    const RunContext<Real> run_context = run_context_of<Real>(300, 9);
     std::vector<ReplySum<Real>> sums(300 / site + 1);
     for (const auto& up : alone) ASSERT_TRUE(sums[up.client / site].add(up));
     std::vector<Uplink<Real>> added;
     for (auto& sum : sums) added.push_back(sum.sum());
     Vec<Real> out(9, Real(2)), expected = out;
-    add_weighted<Real>(setup, views<Real>(alone), 0, Real(0.3), expected);
-    add_weighted<Real>(setup, views<Real>(added), 0, Real(0.3), out);
+    add_weighted<Real>(run_context, views<Real>(alone), 0, Real(0.3), expected);
+    add_weighted<Real>(run_context, views<Real>(added), 0, Real(0.3), out);
     EXPECT_EQ(out, expected) << "sites of " << site;
   }
 }
@@ -193,9 +193,9 @@ TYPED_TEST(TreeSums, LeaveOtherShapesInTheOrderOfClientsBehindTheDenseOnes) {
   last.client = 41;
   last.parts = {sparse};
   uplinks.push_back(last);
-  const Setup<Real> setup = setup_of<Real>(42, 4);
+  const RunContext<Real> run_context = run_context_of<Real>(42, 4);
   Vec<Real> out(4, Real(0.5)), expected = out;
-  add_mean_of_replies<Real>(setup, views<Real>(uplinks), 0, Real(1), out);
+  add_mean_of_replies<Real>(run_context, views<Real>(uplinks), 0, Real(1), out);
   const Vec<Real> root = plain_tree(dense);
   const Real scale = Real(1) / Real(uplinks.size());
   for (std::size_t j = 0; j < 4; ++j) expected[j] += scale * root[j];
@@ -212,7 +212,7 @@ TYPED_TEST(TreeSums, OfNothingAreNothing) {
   Vec<Real> out = {1, 2, 3};
   Uplink<Real> up;
   up.parts = {Payload<Real>::nothing(3)};
-  add_weighted<Real>(setup_of<Real>(1, 3), views<Real>({&up, 1}), 0, Real(1), out);
+  add_weighted<Real>(run_context_of<Real>(1, 3), views<Real>({&up, 1}), 0, Real(1), out);
   EXPECT_EQ(out, (Vec<Real>{1, 2, 3}));
 }
 

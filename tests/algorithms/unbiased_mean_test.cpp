@@ -25,24 +25,24 @@ constexpr std::uint32_t kMeanClients = 5;
 constexpr std::size_t kDim = 4;
 const std::vector<double> kWeights = {0.6, 0.05, 0.2, 0.1, 0.05};
 
-std::shared_ptr<Setup<double>> setup_of(const Federation<double>& federation, AlgorithmSpec spec) {
-  const auto setup = federation.setup(std::move(spec));
-  setup->weights = kWeights;
-  return setup;
+std::shared_ptr<RunContext<double>> run_context_of(const Federation<double>& federation, AlgorithmSpec spec) {
+  const auto run_context = federation.run_context(std::move(spec));
+  run_context->weights = kWeights;
+  return run_context;
 }
 
 // x^1 when the clients of `members` (bits) send what `sent` says in each part.
-Vec<double> model_after(std::shared_ptr<const Setup<double>> setup, unsigned members,
+Vec<double> model_after(std::shared_ptr<const RunContext<double>> run_context, unsigned members,
                         const std::vector<Vec<double>>& sent) {
-  const auto server = make_server<double>(setup);
+  const auto server = make_server<double>(run_context);
   std::vector<Uplink<double>> uplinks;
-  for (ClientId i = 0; i < setup->n; ++i) {
+  for (ClientId i = 0; i < run_context->n; ++i) {
     if ((members >> i & 1) == 0) continue;
     Uplink<double> up;
     up.client = i;
     up.parts = {Payload<double>::dense(sent[i])};
-    if (!server->accepts(up)) up.parts.push_back(Payload<double>::dense(sent[(i + 1) % setup->n]));
-    EXPECT_TRUE(server->accepts(up)) << setup->algorithm.name;
+    if (!server->accepts(up)) up.parts.push_back(Payload<double>::dense(sent[(i + 1) % run_context->n]));
+    EXPECT_TRUE(server->accepts(up)) << run_context->algorithm.name;
     uplinks.push_back(up);
   }
   server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
@@ -73,8 +73,8 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
         kDecodes.contains(name))
       continue;
     checked.insert(name);
-    const auto setup = setup_of(federation, plain(algorithm));
-    const Vec<double> whole = model_after(setup, (1u << kMeanClients) - 1, sent);
+    const auto run_context = run_context_of(federation, plain(algorithm));
+    const Vec<double> whole = model_after(run_context, (1u << kMeanClients) - 1, sent);
     for (int size = 1; size < static_cast<int>(kMeanClients); ++size) {
       Vec<double> mean(kDim);
       int subsets = 0;
@@ -82,7 +82,7 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
         subsets += std::popcount(members) == size;
       for (unsigned members = 0; members < 1u << kMeanClients; ++members) {
         if (std::popcount(members) != size) continue;
-        const Vec<double> x = model_after(setup, members, sent);
+        const Vec<double> x = model_after(run_context, members, sent);
         for (std::size_t j = 0; j < kDim; ++j) mean[j] += x[j] / subsets;
       }
       for (std::size_t j = 0; j < kDim; ++j) EXPECT_NEAR(mean[j], whole[j], 1e-13) << name << " of " << size;
@@ -99,10 +99,10 @@ TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const std::string name(algorithm.facts.name);
     if (!kAverages.contains(name)) continue;
-    const auto setup = setup_of(federation, plain(algorithm));
-    const Vec<double> whole = model_after(setup, (1u << kMeanClients) - 1, sent);
+    const auto run_context = run_context_of(federation, plain(algorithm));
+    const Vec<double> whole = model_after(run_context, (1u << kMeanClients) - 1, sent);
     for (unsigned members = 1; members < 1u << kMeanClients; ++members) {
-      const Vec<double> x = model_after(setup, members, sent);
+      const Vec<double> x = model_after(run_context, members, sent);
       for (std::size_t j = 0; j < kDim; ++j) EXPECT_NEAR(x[j], whole[j], 1e-14) << name;
     }
   }
@@ -112,7 +112,7 @@ TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
 TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
   const Federation<double> federation(kMeanClients, kDim);
   AlgorithmSpec spec = spec_of("cofig", "identity", {}, "0.1");
-  const auto all = setup_of(federation, spec);
+  const auto all = run_context_of(federation, spec);
   std::vector<Vec<double>> sent;
   for (std::uint32_t i = 0; i < kMeanClients; ++i) sent.emplace_back(kDim, i == 0 ? 3.0 : -1.0 * i);
   const Vec<double> whole = model_after(all, (1u << kMeanClients) - 1, sent);
@@ -120,9 +120,9 @@ TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
   constexpr int kSeeds = 4000;
   double mean = 0, square = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    const auto setup = setup_of(federation, spec);
-    setup->seed = static_cast<std::uint64_t>(seed);
-    const double step = model_after(setup, (1u << kMeanClients) - 1, sent)[0] - federation.x0[0];
+    const auto run_context = run_context_of(federation, spec);
+    run_context->seed = static_cast<std::uint64_t>(seed);
+    const double step = model_after(run_context, (1u << kMeanClients) - 1, sent)[0] - federation.x0[0];
     mean += step / kSeeds;
     square += step * step / kSeeds;
   }
@@ -149,9 +149,9 @@ TEST(UnbiasedMean, TheNoiseOfSamplingFallsWithTheStepSize) {
       limits.evaluate_every = 0;
       double mean = 0;
       for (int seed = 1; seed <= 5; ++seed) {
-        const auto setup = setup_of(federation, spec);
-        setup->seed = static_cast<std::uint64_t>(seed);
-        mean += squared_distance(run<double>(federation, setup, rounds, {}, limits).model, optimum) / 5;
+        const auto run_context = run_context_of(federation, spec);
+        run_context->seed = static_cast<std::uint64_t>(seed);
+        mean += squared_distance(run<double>(federation, run_context, rounds, {}, limits).model, optimum) / 5;
       }
       return mean;
     };

@@ -17,7 +17,7 @@ using namespace testing;  // NOLINT: what tests of theorems share
 TEST(WeightedTheory, StepsAreTheFormulasWithTheWeights) {
   Skewed f;
   const Smoothness& s = f.smoothness;
-  const auto step = [&](const AlgorithmSpec& spec) { return gamma_of(*f.setup(spec)); };
+  const auto step = [&](const AlgorithmSpec& spec) { return gamma_of(*f.run_context(spec)); };
   const double n = 12, omega = 4, A = omega * 0.78, p = 0.2, L = s.L, Lt = s.L_tilde(), Lm = s.L_max(),
                Lw = 12 * 0.78 * s.L_i[0];
   EXPECT_NEAR(s.L_max_weighted(), Lw, 1e-14);
@@ -59,8 +59,8 @@ TEST(WeightedTheory, SlowerShiftsHaveSmallerSteps) {
   Skewed f;
   f.smoothness.convex = false;
   const auto step = [&](const char* name, Options options) {
-    return gamma_of(*f.setup(changed(spec_of(name, "randk:k=3", std::move(options)), 0,
-                                     name[0] == 'c' || name[0] == 'f' ? 0.5 : 1)));
+    return gamma_of(*f.run_context(changed(spec_of(name, "randk:k=3", std::move(options)), 0,
+                                           name[0] == 'c' || name[0] == 'f' ? 0.5 : 1)));
   };
   for (const char* name : {"diana", "vr_diana", "cofig", "frecon", "adiana"}) {
     EXPECT_LT(step(name, {{"alpha", "0.02"}}), 0.5 * step(name, {})) << name;

@@ -6,7 +6,7 @@ template <class Real>
 struct Client {
   WholeClient<Real> whole;
 
-  Client(const Setup<Real>& s, const WholeParams& p) : whole(s, p) {}
+  Client(const RunContext<Real>& s, const WholeParams& p) : whole(s, p) {}
   static void fields(auto& self, auto&& visit) { WholeClient<Real>::fields(self.whole, visit); }
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
     return whole.reply(down, ctx);

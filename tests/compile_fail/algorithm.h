@@ -19,27 +19,29 @@ struct WholeParams {
 
 template <class Real>
 struct WholeClient {
-  const Setup<Real>& setup;
+  const RunContext<Real>& run_context;
   Vec<Real> h_i;
   Store<Real> m_i;
 
-  WholeClient(const Setup<Real>& s, const WholeParams&) : setup(s), h_i(s.d) {}
+  WholeClient(const RunContext<Real>& s, const WholeParams&) : run_context(s), h_i(s.d) {}
   static void fields(auto& self, auto&& visit) { visit(self.h_i); }
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-    Vec<Real>& v = ctx.scratch.vec(0, setup.d);
+    Vec<Real>& v = ctx.scratch.vec(0, run_context.d);
     const double loss = ctx.oracle.loss_and_gradient(down.parts[0].values, {}, v);
     axpy<Real>(Real(-1), h_i, v);
     return reply_of(down, loss, m_i.whole(v));
   }
   void commit(const Uplink<Real>& used) { add_decoded<Real>(used.parts[0], Real(1), h_i); }
-  void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) { adopt_vector(resync, setup.d, h_i); }
+  void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
+    adopt_vector(resync, run_context.d, h_i);
+  }
 };
 
 template <class Real>
 struct WholeServer : ModelServer<Real> {
   Mirror<Real> h_of;
 
-  WholeServer(const Setup<Real>& s, const WholeParams&) : ModelServer<Real>(s), h_of(s) {}
+  WholeServer(const RunContext<Real>& s, const WholeParams&) : ModelServer<Real>(s), h_of(s) {}
   void apply(Replies<Real> uplinks) {
     for (const auto& up : uplinks) h_of.add(up, 0, Real(1));
     ++this->t;

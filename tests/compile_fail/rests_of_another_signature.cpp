@@ -13,12 +13,12 @@ struct AsynchronousParams {
 };
 template <class Real>
 struct Client {
-  const Setup<Real>& setup;
+  const RunContext<Real>& run_context;
   Store<Real> g;
-  Client(const Setup<Real>& s, const AsynchronousParams&) : setup(s) {}
+  Client(const RunContext<Real>& s, const AsynchronousParams&) : run_context(s) {}
   static void fields(auto&, auto&&) {}
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-    Vec<Real>& v = ctx.scratch.vec(0, setup.d);
+    Vec<Real>& v = ctx.scratch.vec(0, run_context.d);
     const double loss = ctx.oracle.loss_and_gradient(down.parts[0].values, {}, v);
     return reply_of(down, loss, g.whole(v));
   }
@@ -26,7 +26,7 @@ struct Client {
 };
 template <class Real>
 struct Server : ModelServer<Real> {
-  Server(const Setup<Real>& s, const AsynchronousParams&) : ModelServer<Real>(s) {}
+  Server(const RunContext<Real>& s, const AsynchronousParams&) : ModelServer<Real>(s) {}
   void apply(Replies<Real>) { ++this->t; }
   bool rests() const { return false; }
 };

@@ -55,24 +55,24 @@ struct OwnSigns {
   }
 };
 
-std::shared_ptr<Setup<double>> setup_with(const Federation<double>& f, const Compressor& own,
-                                          AlgorithmSpec spec) {
-  auto setup = f.setup(spec_of("gd"));
-  setup->compressor = own;
+std::shared_ptr<RunContext<double>> run_context_with(const Federation<double>& f, const Compressor& own,
+                                                     AlgorithmSpec spec) {
+  auto run_context = f.run_context(spec_of("gd"));
+  run_context->compressor = own;
   Theory theory;
   theory.n = f.n(), theory.d = f.d(), theory.samples = 4 * f.n();
   theory.smoothness = &f.smoothness;
   std::vector<std::string> warnings;
-  setup->algorithm = resolve(spec, own, theory, warnings);
-  return setup;
+  run_context->algorithm = resolve(spec, own, theory, warnings);
+  return run_context;
 }
 
 TEST(UserCompressor, RunsAsItsTwinOfTheListDoesStepsAndBitsAndCodecIncluded) {
   const Federation<double> f(6, 15);
   for (const char* name :
        {"dcgd", "diana", "vr_diana", "adiana", "marina", "pp_marina", "dasha", "cofig", "frecon"}) {
-    const auto twin = f.setup(spec_of(name, "randk:k=3"));
-    const auto own = setup_with(f, user_compressor(OwnRandK{3}), spec_of(name));
+    const auto twin = f.run_context(spec_of(name, "randk:k=3"));
+    const auto own = run_context_with(f, user_compressor(OwnRandK{3}), spec_of(name));
     EXPECT_EQ(own->algorithm.step_size, twin->algorithm.step_size) << name;
     EXPECT_EQ(own->algorithm.compressor, "own_randk:k=3");
     for (const bool encoded : {false, true}) {
@@ -89,9 +89,10 @@ TEST(UserCompressor, RunsAsItsTwinOfTheListDoesStepsAndBitsAndCodecIncluded) {
 
 TEST(UserCompressor, PayloadsWithAPackingPassThroughTheCodecBitForBit) {
   const Federation<double> f(4, 9);
-  const auto setup = setup_with(f, user_compressor(OwnSigns{}), spec_of("ef21", "", {}, "theory"));
-  const auto plain = run<double>(f, setup, 30);
-  const auto encoded = run<double>(f, setup, 30, {.encoded = true});
+  const auto run_context =
+      run_context_with(f, user_compressor(OwnSigns{}), spec_of("ef21", "", {}, "theory"));
+  const auto plain = run<double>(f, run_context, 30);
+  const auto encoded = run<double>(f, run_context, 30, {.encoded = true});
   EXPECT_EQ(plain.model, encoded.model);
   EXPECT_LT(f.gap(plain.model), f.gap(f.x0));
   EXPECT_EQ(plain.records.back().bytes_up, encoded.records.back().bytes_up);
@@ -110,17 +111,17 @@ TEST(UserCompressor, StandsInsideOfCompositions) {
     EXPECT_EQ(a.omega, b.omega);
     EXPECT_EQ(a.alpha, b.alpha);
     const AlgorithmSpec spec = spec_of(a.unbiased ? "diana" : "ef21");
-    EXPECT_EQ(run<double>(f, setup_with(f, with_own, spec), 20, {.encoded = true}).model,
-              run<double>(f, setup_with(f, with_twin, spec), 20, {.encoded = true}).model)
+    EXPECT_EQ(run<double>(f, run_context_with(f, with_own, spec), 20, {.encoded = true}).model,
+              run<double>(f, run_context_with(f, with_twin, spec), 20, {.encoded = true}).model)
         << to_spec(with_own);
   }
 }
 
 TEST(UserCompressor, TheRightClassIsAskedForAsOfThoseOfTheList) {
   const Federation<double> f(4, 9);
-  EXPECT_THROW(setup_with(f, user_compressor(OwnSigns{}), spec_of("marina")), ConfigError);
-  EXPECT_THROW(setup_with(f, user_compressor(OwnRandK{3}), spec_of("ef21")), ConfigError);
-  EXPECT_THROW(setup_with(f, user_compressor(OwnRandK{3}), spec_of("gd")), ConfigError);
+  EXPECT_THROW(run_context_with(f, user_compressor(OwnSigns{}), spec_of("marina")), ConfigError);
+  EXPECT_THROW(run_context_with(f, user_compressor(OwnRandK{3}), spec_of("ef21")), ConfigError);
+  EXPECT_THROW(run_context_with(f, user_compressor(OwnRandK{3}), spec_of("gd")), ConfigError);
   EXPECT_THROW(parse_compressor("own_randk:k=3", 9), ConfigError) << "nothing reads its name back";
 }
 

@@ -47,8 +47,9 @@ class LongAnswerTest : public ::testing::Test {
     });
     EXPECT_TRUE(hub->gather(std::chrono::minutes(1)));
     const RunPlan plan = plan_of_joins(loaded, hub->table());
-    const auto setup = make_setup<double>(plan, Seat::kServer);
-    transport = std::make_unique<TcpTransport<double>>(*hub, codec_context(*setup, {}), start_frame(plan, 1));
+    const auto run_context = make_run_context<double>(plan, Seat::kServer);
+    transport =
+        std::make_unique<TcpTransport<double>>(*hub, codec_context(*run_context, {}), start_frame(plan, 1));
     x.assign(plan.d, 1);
     body.parts = {Payload<double>::dense(x)};
   }

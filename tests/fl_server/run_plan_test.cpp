@@ -60,7 +60,7 @@ ClientTable joined(const Prepared& prepared, std::optional<ClientId> empty = {})
   return table;
 }
 
-void expect_same_setup(const Setup<double>& a, const Setup<double>& b) {
+void expect_same_run_context(const RunContext<double>& a, const RunContext<double>& b) {
   EXPECT_EQ(a.seed, b.seed);
   EXPECT_EQ(a.n, b.n);
   EXPECT_EQ(a.d, b.d);
@@ -86,9 +86,9 @@ TEST(RunPlan, OfAServerIsThatOfASimulationWithTheSameClients) {
   EXPECT_EQ(served.quality.A, simulated.quality.A);
   EXPECT_EQ(to_toml(served.asked), to_toml(simulated.asked));
   EXPECT_EQ(to_toml(served.experiment), to_toml(simulated.experiment));
-  const auto one = make_setup<double>(simulated, Seat::kSimulation);
-  const auto other = make_setup<double>(served, Seat::kServer);
-  expect_same_setup(*one, *other);
+  const auto one = make_run_context<double>(simulated, Seat::kSimulation);
+  const auto other = make_run_context<double>(served, Seat::kServer);
+  expect_same_run_context(*one, *other);
   EXPECT_EQ(one->x0, other->x0);
   EXPECT_EQ(one->weights, other->weights);
   EXPECT_FALSE(one->keep_mirrors) << "no client of this simulation loses its state";
@@ -109,7 +109,8 @@ TEST(RunPlan, OfALaterProcessIsThatOfTheFirstButForTheStart) {
   EXPECT_EQ(later.smoothness->L, first.smoothness->L);
   EXPECT_EQ(later.needed.smoothness, "algorithm.step_size");
   EXPECT_EQ(later.x0, std::vector<double>(12));
-  expect_same_setup(*make_setup<double>(first, Seat::kServer), *make_setup<double>(later, Seat::kServer));
+  expect_same_run_context(*make_run_context<double>(first, Seat::kServer),
+                          *make_run_context<double>(later, Seat::kServer));
 }
 
 // An experiment with the step of theory; numbers for what the problem cannot tell.
@@ -183,10 +184,11 @@ TEST(RunPlan, TheoryHasAStepForLargeData) {
 TEST(RunPlan, OfAClientHasWhatItsHalfOfTheAlgorithmReads) {
   const LoadedExperiment loaded = skewed();
   const RunPlan served = plan_of_joins(loaded, joined(prepare(loaded)));
-  const auto setup = make_setup<double>(plan_of_start(served.experiment, served.agreement), Seat::kClient);
-  expect_same_setup(*setup, *make_setup<double>(served, Seat::kServer));
-  EXPECT_TRUE(setup->x0.empty());
-  EXPECT_FALSE(setup->keep_mirrors);
+  const auto run_context =
+      make_run_context<double>(plan_of_start(served.experiment, served.agreement), Seat::kClient);
+  expect_same_run_context(*run_context, *make_run_context<double>(served, Seat::kServer));
+  EXPECT_TRUE(run_context->x0.empty());
+  EXPECT_FALSE(run_context->keep_mirrors);
 }
 
 TEST(RunPlan, WarnsOfANormActionWithoutALimit) {

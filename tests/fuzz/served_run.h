@@ -140,15 +140,16 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     hub.gather(std::chrono::minutes(5));
     const RunPlan plan = plan_of_joins(loaded, hub.table());
     const RunAbout about{plan.asked, plan.experiment, start_frame(plan, 5), hub.table()};
-    const auto setup = make_setup<double>(plan, Seat::kServer);
-    const auto half = make_server<double>(setup);
+    const auto run_context = make_run_context<double>(plan, Seat::kServer);
+    const auto half = make_server<double>(run_context);
     Ledger ledger;
     AtTheLast beside;
     Journal journal(disk, Durability::kProcess);
-    RunStore<double> store(journal, beside, codec_context(*setup, {}), *half, ledger, save_about(about),
+    RunStore<double> store(journal, beside, codec_context(*run_context, {}), *half, ledger, save_about(about),
                            SnapshotPolicy{.records = 2, .bytes_beside_state = 1 << 20});
     store.begin();
-    TcpTransport<double> transport(hub, codec_context(*setup, {}), about.start, takes_sums(*setup));
+    TcpTransport<double> transport(hub, codec_context(*run_context, {}), about.start,
+                                   takes_sums(*run_context));
     if (!early) stranger.begin();
     RoundLimits limits;
     limits.rounds = kServedRounds;
@@ -162,7 +163,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
       served.states.push_back(half->save());
     };
     const Outcome outcome =
-        run_rounds<double>(*half, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+        run_rounds<double>(*half, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
     if (outcome != Outcome::kFinished) served.why_not = "the run did not finish";
     if (!hub.finish(std::chrono::seconds(20))) served.why_not = "not all clients heard the goodbye";
   } catch (const std::logic_error&) {

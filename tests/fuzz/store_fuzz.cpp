@@ -16,15 +16,16 @@ namespace {
 struct Left {
   std::map<std::string, std::string> files;
   std::vector<std::string> states;
-  std::shared_ptr<const Setup<double>> setup;
+  std::shared_ptr<const RunContext<double>> run_context;
   std::vector<Bytes> sections;  // of its newest snapshot: tag u8, bytes
 };
-std::shared_ptr<const Setup<double>> setup_of(std::span<const Section> sections) {
+std::shared_ptr<const RunContext<double>> run_context_of(std::span<const Section> sections) {
   const auto said = snapshot_about(sections);
   if (!said) return nullptr;
   const auto about = load_about(said->about);
   if (!about) return nullptr;
-  return make_setup<double>(plan_of_snapshot(about->asked, about->resolved, about->table), Seat::kServer);
+  return make_run_context<double>(plan_of_snapshot(about->asked, about->resolved, about->table),
+                                  Seat::kServer);
 }
 const Left& left() {
   static const Left made = [] {
@@ -36,7 +37,7 @@ const Left& left() {
     Journal journal(disk, Durability::kProcess);
     (void)journal.recover({.snapshot =
                                [&](std::span<const Section> sections) {
-                                 l.setup = setup_of(sections);
+                                 l.run_context = run_context_of(sections);
                                  l.sections.clear();
                                  for (const Section& section : sections) {
                                    Bytes bytes;
@@ -47,7 +48,7 @@ const Left& left() {
                                  return true;
                                },
                            .record = [](std::string_view) { return true; }});
-    check(l.setup != nullptr, "the server left no snapshot");
+    check(l.run_context != nullptr, "the server left no snapshot");
     return l;
   }();
   return made;
@@ -74,7 +75,7 @@ bool run_snapshot(Input input) {
           "another section was read back");
   (void)unpack_snapshot(3, text_of(input));
 
-  const auto server = make_server<double>(left().setup);
+  const auto server = make_server<double>(left().run_context);
   Ledger ledger;
   ledger.committed.resize(kHonest);
   const bool taken = load_snapshot<double>(sections, *server, ledger, {});
@@ -86,7 +87,7 @@ bool run_snapshot(Input input) {
   }
   (void)peek_end(text_of(record));
   (void)peek_record(text_of(record));
-  RoundRecords<double> records(codec_context(*left().setup, {}));
+  RoundRecords<double> records(codec_context(*left().run_context, {}));
   const std::uint32_t round = ledger.round;
   if (records.replay(text_of(record), *server, ledger))
     check(ledger.round == round + 1, "a record that is not of the next round was used");
@@ -152,11 +153,11 @@ bool run_journal(Input input) {
     check(disk.write(name, std::span(&piece, 1)).has_value(), "no room");
   }
   AtTheLast beside;
-  const auto server = make_server<double>(left().setup);
+  const auto server = make_server<double>(left().run_context);
   const std::string fresh = server->save();
   Ledger ledger;
   Journal journal(disk, Durability::kProcess);
-  RunStore<double> store(journal, beside, codec_context(*left().setup, {}), *server, ledger, "about");
+  RunStore<double> store(journal, beside, codec_context(*left().run_context, {}), *server, ledger, "about");
   const auto found =
       journal.recover({.snapshot = [&](std::span<const Section> sections) { return store.load(sections); },
                        .record = [&](std::string_view record) { return store.replay(record); }});

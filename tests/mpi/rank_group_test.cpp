@@ -77,13 +77,13 @@ struct Seen {
 };
 
 template <class Real>
-Setup<Real> setup_of(std::uint32_t n, std::size_t d, bool weighted) {
-  Setup<Real> setup;
-  setup.n = n;
-  setup.d = d;
+RunContext<Real> run_context_of(std::uint32_t n, std::size_t d, bool weighted) {
+  RunContext<Real> run_context;
+  run_context.n = n;
+  run_context.d = d;
   if (weighted)
-    for (std::uint32_t i = 0; i < n; ++i) setup.weights.push_back((i + 1.0) / (n * (n + 1.0) / 2));
-  return setup;
+    for (std::uint32_t i = 0; i < n; ++i) run_context.weights.push_back((i + 1.0) / (n * (n + 1.0) / 2));
+  return run_context;
 }
 
 template <class Real>
@@ -100,20 +100,20 @@ TYPED_TEST(RankGroups, GiveTheSumOfOneProcess) {
         if (n * d > 1'000'000) continue;
         const bool weighted = ++seed % 2 == 0;
         const auto all = messages<Real>(n, d, seed % 3 == 0 ? 0.3 : 1.0, kinds, seed);
-        const Setup<Real> alone = setup_of<Real>(n, d, weighted);
+        const RunContext<Real> alone = run_context_of<Real>(n, d, weighted);
         const Seen<Real> seen(all, {0, n});
         Vec<Real> expected(d, Real(0.25));
         add_average_of_replies<Real>(alone, seen.replies, 0, Real(0.7), expected);
         for (const unsigned count : {1u, 2u, 3u, 4u})
           on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {
-            Setup<Real> setup = alone;
-            setup.group = std::make_shared<RankGroup<Real>>(ranks, n);
-            setup.ranges = [](std::size_t size, const auto& body) {
+            RunContext<Real> run_context = alone;
+            run_context.group = std::make_shared<RankGroup<Real>>(ranks, n);
+            run_context.ranges = [](std::size_t size, const auto& body) {
               for (std::size_t lo = 0; lo < size; lo += 777) body(lo, std::min(size, lo + 777));
             };
-            const Seen<Real> mine(all, setup.mine());
+            const Seen<Real> mine(all, run_context.mine());
             Vec<Real> out(d, Real(0.25));
-            add_average_of_replies<Real>(setup, mine.replies, 0, Real(0.7), out);
+            add_average_of_replies<Real>(run_context, mine.replies, 0, Real(0.7), out);
             EXPECT_EQ(out, expected) << n << " clients, d = " << d << ", " << count << " ranks, kinds "
                                      << int(kinds);
           });

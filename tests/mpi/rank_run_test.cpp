@@ -24,26 +24,27 @@ struct RunTrace : Trace<Real> {
 
 // Of one rank, or of the only process.
 template <class Real>
-RunTrace<Real> run_on_rank(const Federation<Real>& federation, const Setup<Real>& alone,
+RunTrace<Real> run_on_rank(const Federation<Real>& federation, const RunContext<Real>& alone,
                            const std::shared_ptr<Ranks>& ranks, unsigned threads, RoundLimits limits,
                            const RunTrace<Real>* from = nullptr) {
-  const auto setup = std::make_shared<Setup<Real>>(alone);
+  const auto run_context = std::make_shared<RunContext<Real>>(alone);
   RankSignals signals;
   RankSeat<Real> seat;
   if (ranks != nullptr) {
-    seat = {std::make_shared<RankGroup<Real>>(ranks, setup->n), &signals};
-    setup->group = seat.group;
+    seat = {std::make_shared<RankGroup<Real>>(ranks, run_context->n), &signals};
+    run_context->group = seat.group;
   }
-  const std::shared_ptr<const Setup<Real>> shared = setup;
+  const std::shared_ptr<const RunContext<Real>> shared = run_context;
   const auto server = make_server<Real>(shared);
   const auto functions = std::make_shared<OracleList<Real>>(federation.oracle_pointers());
   VirtualClients<Real> clients(shared, functions, {.threads = threads}, seat);
   Ledger ledger;
-  ledger.committed.resize(setup->n);
+  ledger.committed.resize(run_context->n);
   if (from != nullptr) {
     EXPECT_TRUE(server->load(from->server_state));
     const std::string& saved = from->client_states.at(0);
-    EXPECT_TRUE(clients.load_clients(ranks == nullptr ? saved : hand_out_clients(*ranks, setup->n, saved)));
+    EXPECT_TRUE(
+        clients.load_clients(ranks == nullptr ? saved : hand_out_clients(*ranks, run_context->n, saved)));
     ledger = from->ledger;
   }
   RunTrace<Real> trace;
@@ -51,7 +52,8 @@ RunTrace<Real> run_on_rank(const Federation<Real>& federation, const Setup<Real>
   hooks.stop = &signals.all_stop;
   hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
   hooks.evaluate = [&](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-  trace.outcome = run_rounds<Real>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  trace.outcome =
+      run_rounds<Real>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.server_state = server->save();
   std::string saved = clients.save_clients(ledger.committed);
@@ -62,7 +64,7 @@ RunTrace<Real> run_on_rank(const Federation<Real>& federation, const Setup<Real>
 }
 
 bool is_shared(const AlgorithmSpec& spec, const Federation<double>& federation) {
-  return spec.name != "ef21_plus" && !make_server<double>(federation.setup(spec))->may_refuse();
+  return spec.name != "ef21_plus" && !make_server<double>(federation.run_context(spec))->may_refuse();
 }
 
 template <class Real>
@@ -77,16 +79,16 @@ void compare_every_algorithm(std::uint32_t n, double participation, std::initial
     spec.participation = participation;
     SCOPED_TRACE(std::string(algorithm.facts.name));
     ++compared;
-    const auto setup = federation.setup(spec);
+    const auto run_context = federation.run_context(spec);
     RoundLimits limits;
     limits.evaluate_every = 3;
     limits.rounds = kRoundsHere;
-    const RunTrace<Real> alone = run_on_rank<Real>(federation, *setup, nullptr, 2, limits);
-    EXPECT_NE(alone.model, setup->x0);
+    const RunTrace<Real> alone = run_on_rank<Real>(federation, *run_context, nullptr, 2, limits);
+    EXPECT_NE(alone.model, run_context->x0);
     for (const unsigned count : counts) {
       on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {
         const RunTrace<Real> shared =
-            run_on_rank<Real>(federation, *setup, ranks, ranks->rank() % 3 + 1, limits);
+            run_on_rank<Real>(federation, *run_context, ranks, ranks->rank() % 3 + 1, limits);
         expect_same_steps<Real>(alone, shared);
         if (ranks->rank() == 0) {
           EXPECT_EQ(alone.client_states, shared.client_states);
@@ -107,19 +109,19 @@ TEST(RunsOverRanks, GoOnOnAnotherNumberOfRanks) {
   for (const char* name : {"ef21", "scaffold", "diana", "marina"}) {
     SCOPED_TRACE(name);
     AlgorithmSpec spec = spec_for(find_algorithm(name));
-    const auto setup = federation.setup(spec);
+    const auto run_context = federation.run_context(spec);
     RoundLimits limits;
     limits.rounds = kRoundsHere;
-    const RunTrace<double> alone = run_on_rank<double>(federation, *setup, nullptr, 1, limits);
+    const RunTrace<double> alone = run_on_rank<double>(federation, *run_context, nullptr, 1, limits);
     RunTrace<double> half;
     limits.rounds = 5;
     on_ranks(3, [&](std::shared_ptr<Ranks> ranks) {
-      RunTrace<double> mine = run_on_rank<double>(federation, *setup, ranks, 1, limits);
+      RunTrace<double> mine = run_on_rank<double>(federation, *run_context, ranks, 1, limits);
       if (ranks->rank() == 0) half = std::move(mine);
     });
     limits.rounds = kRoundsHere;
     on_ranks(2, [&](std::shared_ptr<Ranks> ranks) {
-      const RunTrace<double> rest = run_on_rank<double>(federation, *setup, ranks, 1, limits, &half);
+      const RunTrace<double> rest = run_on_rank<double>(federation, *run_context, ranks, 1, limits, &half);
       EXPECT_EQ(rest.model, alone.model);
       EXPECT_EQ(rest.server_state, alone.server_state);
     });
@@ -129,13 +131,13 @@ TEST(RunsOverRanks, GoOnOnAnotherNumberOfRanks) {
 TEST(RunsOverRanks, EndOnAllRanksWhenTheNumbersOfOneAreNoLongerFinite) {
   Federation<double> federation(20, 6);
   federation.oracles[17]->b[0] = std::nan("");
-  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.5"));
+  const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.5"));
   RoundLimits limits;
   limits.rounds = kRoundsHere;
   limits.evaluate_every = 100;
-  const RunTrace<double> alone = run_on_rank<double>(federation, *setup, nullptr, 1, limits);
+  const RunTrace<double> alone = run_on_rank<double>(federation, *run_context, nullptr, 1, limits);
   on_ranks(3, [&](std::shared_ptr<Ranks> ranks) {
-    const RunTrace<double> shared = run_on_rank<double>(federation, *setup, ranks, 1, limits);
+    const RunTrace<double> shared = run_on_rank<double>(federation, *run_context, ranks, 1, limits);
     EXPECT_EQ(shared.outcome, Outcome::kDiverged);
     expect_same_steps<double>(alone, shared);
   });

@@ -49,7 +49,7 @@ struct Decaying {
     Rounded compressor;
     Store<Real> m_i;
 
-    Client(const Setup<Real>&, const Params& p) : compressor{p.grid} {}
+    Client(const RunContext<Real>&, const Params& p) : compressor{p.grid} {}
     static void fields(auto&, auto&&) {}  // nothing to remember
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
@@ -64,14 +64,14 @@ struct Decaying {
   struct Server : ModelServer<Real> {
     Real gamma, decay;
 
-    Server(const Setup<Real>& s, const Params& p)
+    Server(const RunContext<Real>& s, const Params& p)
         : ModelServer<Real>(s), gamma(Real(*p.step_size.value)), decay(Real(p.decay)) {}
     static void fields(auto& self, auto&& visit) {
       ModelServer<Real>::fields(self, visit);
       visit(self.gamma);
     }
     void apply(Replies<Real> uplinks) {
-      add_mean_of_replies<Real>(this->setup, uplinks, 0, -gamma, this->x);
+      add_mean_of_replies<Real>(this->run_context, uplinks, 0, -gamma, this->x);
       gamma *= decay;
       ++this->t;
     }
@@ -98,21 +98,22 @@ int main() {
   std::vector<Oracle<double>*> oracles;
   for (Distance& client : clients) oracles.push_back(&client);
 
-  auto setup = std::make_shared<Setup<double>>();
-  setup->n = 3;
-  setup->d = 1;
-  setup->x0 = {0.0};
-  setup->custom_algorithm = custom_algorithm<Decaying<double>, double>();
+  auto run_context = std::make_shared<RunContext<double>>();
+  run_context->n = 3;
+  run_context->d = 1;
+  run_context->x0 = {0.0};
+  run_context->custom_algorithm = custom_algorithm<Decaying<double>, double>();
   std::vector<std::string> warnings;
-  setup->algorithm = setup->custom_algorithm->resolve({.name = "decaying", .parameters = {{"decay", "0.99"}}},
-                                                      {.n = setup->n, .d = setup->d}, warnings);
+  run_context->algorithm =
+      run_context->custom_algorithm->resolve({.name = "decaying", .parameters = {{"decay", "0.99"}}},
+                                             {.n = run_context->n, .d = run_context->d}, warnings);
 
-  const auto server = make_server<double>(setup);
-  InProcess<double> transport(setup, oracles, {});
+  const auto server = make_server<double>(run_context);
+  InProcess<double> transport(run_context, oracles, {});
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 200;
-  run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, {});
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, {});
   std::printf("x = %.4f (the mean is 3)\n", server->model()[0]);
   return std::fabs(server->model()[0] - 3) < 2e-3 ? 0 : 1;
 }

@@ -38,15 +38,15 @@ struct Impatient {
   using Params = ImpatientParams;
 
   struct Client {
-    const Setup<Real>& setup;
+    const RunContext<Real>& run_context;
     Store<Real> g;
 
-    Client(const Setup<Real>& s, const Params&) : setup(s) {}
+    Client(const RunContext<Real>& s, const Params&) : run_context(s) {}
     static void fields(auto&, auto&&) {}  // nothing to remember
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      Vec<Real>& grad = ctx.scratch.vec(0, setup.d);
-      const double loss = gradient_at(setup, ctx, ctx.draw, down.parts[0].values, grad);
+      Vec<Real>& grad = ctx.scratch.vec(0, run_context.d);
+      const double loss = gradient_at(run_context, ctx, ctx.draw, down.parts[0].values, grad);
       return reply_of(down, loss, g.whole(grad));
     }
     void commit() {}
@@ -55,7 +55,8 @@ struct Impatient {
   struct Server : ModelServer<Real> {
     Real gamma;
 
-    Server(const Setup<Real>& s, const Params& p) : ModelServer<Real>(s), gamma(Real(*p.step_size.value)) {}
+    Server(const RunContext<Real>& s, const Params& p)
+        : ModelServer<Real>(s), gamma(Real(*p.step_size.value)) {}
     void apply(Replies<Real> uplinks) {  // one
       const Real delay = Real(this->t - uplinks[0].round);
       add_decoded<Real>(uplinks[0].parts[0], -gamma / (1 + delay), this->x);
@@ -80,26 +81,26 @@ int main() {
   std::vector<Oracle<double>*> oracles;
   for (Distance& client : clients) oracles.push_back(&client);
 
-  auto setup = std::make_shared<Setup<double>>();
-  setup->n = 8;
-  setup->d = 1;
-  setup->x0 = {0.0};
-  setup->custom_algorithm = custom_algorithm<Impatient<double>, double>();
+  auto run_context = std::make_shared<RunContext<double>>();
+  run_context->n = 8;
+  run_context->d = 1;
+  run_context->x0 = {0.0};
+  run_context->custom_algorithm = custom_algorithm<Impatient<double>, double>();
   std::vector<std::string> warnings;
-  setup->algorithm =
-      setup->custom_algorithm->resolve({.name = "impatient"}, {.n = setup->n, .d = setup->d}, warnings);
+  run_context->algorithm = run_context->custom_algorithm->resolve(
+      {.name = "impatient"}, {.n = run_context->n, .d = run_context->d}, warnings);
 
   VirtualTimeOptions options;
   options.seconds = [](ClientId i, std::uint64_t) { return i + 1.0; };
-  VirtualTime<double> transport(setup, oracles, options);
-  const auto server = make_server<double>(setup);
+  VirtualTime<double> transport(run_context, oracles, options);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 400;
   LoopHooks<double> hooks;
   hooks.seconds = [&] { return transport.now(); };
   hooks.evaluate = [&](View<double> x, Evaluation<double>& to) { transport.evaluate(x, to); };
-  run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
   std::printf("x = %.6f after %.0f virtual seconds (the minimum is at 3)\n", server->model()[0],
               ledger.totals.seconds);
   return std::fabs(server->model()[0] - 3) < 1e-6 ? 0 : 1;

@@ -74,25 +74,26 @@ double distance_after(const char* algorithm) {
   smoothness.L_i = {1, 1, 1};
   smoothness.convex = true;
 
-  auto setup = std::make_shared<Setup<double>>();
-  setup->n = 3;
-  setup->d = 4;
-  setup->x0.assign(4, 0.0);
-  setup->compressor = user_compressor(RandomBlock{2});
+  auto run_context = std::make_shared<RunContext<double>>();
+  run_context->n = 3;
+  run_context->d = 4;
+  run_context->x0.assign(4, 0.0);
+  run_context->compressor = user_compressor(RandomBlock{2});
   std::vector<std::string> warnings;
-  setup->algorithm = resolve({.name = algorithm, .step_size = "theory"}, setup->compressor,
-                             {.n = setup->n, .d = setup->d, .smoothness = &smoothness}, warnings);
+  run_context->algorithm =
+      resolve({.name = algorithm, .step_size = "theory"}, run_context->compressor,
+              {.n = run_context->n, .d = run_context->d, .smoothness = &smoothness}, warnings);
 
-  const auto server = make_server<double>(setup);
-  InProcess<double> transport(setup, oracles, {.encoded = true});
+  const auto server = make_server<double>(run_context);
+  InProcess<double> transport(run_context, oracles, {.encoded = true});
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 600;
-  run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, {});
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, {});
   const auto x = server->model();
   const double distance = std::hypot(std::hypot(x[0] - 1, x[1] - 2), std::hypot(x[2] - 1, x[3]));
-  std::printf("%s with %s and step %s: at a distance of %g\n", algorithm, setup->algorithm.compressor.c_str(),
-              setup->algorithm.step_size.c_str(), distance);
+  std::printf("%s with %s and step %s: at a distance of %g\n", algorithm,
+              run_context->algorithm.compressor.c_str(), run_context->algorithm.step_size.c_str(), distance);
   return distance;
 }
 

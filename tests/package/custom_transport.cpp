@@ -80,20 +80,20 @@ class Distance final : public Oracle<double> {
   double to_;
 };
 
-CodecContext context_of(const Setup<double>& setup) {
+CodecContext context_of(const RunContext<double>& run_context) {
   CodecContext context;
-  context.seed = setup.seed;
-  context.dim = static_cast<std::uint32_t>(setup.d);
-  context.clients = setup.n;
-  context.compressor = setup.compressor;
+  context.seed = run_context.seed;
+  context.dim = static_cast<std::uint32_t>(run_context.d);
+  context.clients = run_context.n;
+  context.compressor = run_context.compressor;
   return context;
 }
 
 // Answers what comes in at 0 ... until the goodbye.
-void be_client(std::shared_ptr<const Setup<double>> setup, ClientId i, int from, int to) {
-  Distance oracle(setup->d, i);
-  ClientRuntime<double> runtime(setup, i, oracle);
-  const CodecContext context = context_of(*setup);
+void be_client(std::shared_ptr<const RunContext<double>> run_context, ClientId i, int from, int to) {
+  Distance oracle(run_context->d, i);
+  ClientRuntime<double> runtime(run_context, i, oracle);
+  const CodecContext context = context_of(*run_context);
   Codec<double> codec(context);
   EnvelopeSlot<double> slot(context);
   Scratch<double> scratch;
@@ -110,15 +110,15 @@ void be_client(std::shared_ptr<const Setup<double>> setup, ClientId i, int from,
 
 class Pipes final : public Transport<double> {
  public:
-  explicit Pipes(std::shared_ptr<const Setup<double>> setup)
-      : setup_(std::move(setup)), context_(context_of(*setup_)), codec_(context_) {
-    for (ClientId i = 0; i < setup_->n; ++i) {
+  explicit Pipes(std::shared_ptr<const RunContext<double>> run_context)
+      : run_context_(std::move(run_context)), context_(context_of(*run_context_)), codec_(context_) {
+    for (ClientId i = 0; i < run_context_->n; ++i) {
       int down[2], up[2];
       if (::pipe(down) != 0 || ::pipe(up) != 0) fail("no pipe");
       const pid_t child = ::fork();
       if (child == 0) {
         ::close(down[1]), ::close(up[0]);
-        be_client(setup_, i, down[0], up[1]);
+        be_client(run_context_, i, down[0], up[1]);
         std::_Exit(0);
       }
       ::close(down[0]), ::close(up[1]);
@@ -162,7 +162,7 @@ class Pipes final : public Transport<double> {
     int to, from;
     std::unique_ptr<UplinkSlot<double>> slot;
   };
-  std::shared_ptr<const Setup<double>> setup_;
+  std::shared_ptr<const RunContext<double>> run_context_;
   CodecContext context_;
   Codec<double> codec_;
   std::vector<Peer> peers_;
@@ -170,37 +170,38 @@ class Pipes final : public Transport<double> {
   Event<double> event_;
 };
 
-Vec<double> run_over(Transport<double>& transport, const std::shared_ptr<const Setup<double>>& setup) {
-  const auto server = make_server<double>(setup);
+Vec<double> run_over(Transport<double>& transport,
+                     const std::shared_ptr<const RunContext<double>>& run_context) {
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 60;
   limits.evaluate_every = 20;
   LoopHooks<double> hooks;
   hooks.on_record = [](const RoundRecord& r) { std::printf("round %u: loss %.6f\n", r.round, r.loss); };
-  run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
   const auto model = server->model();
   return {model.begin(), model.end()};
 }
 
 int main() {
-  auto setup = std::make_shared<Setup<double>>();
-  setup->n = 5;
-  setup->d = 300;
-  setup->x0.assign(setup->d, 0.0);
-  setup->compressor = parse_compressor("randk:k=10%", setup->d, setup->n);
-  setup->algorithm = {.name = "diana", .compressor = "randk:k=10%", .step_size = "0.1"};
-  setup->algorithm.parameters = {{"alpha", "0.1"}};
+  auto run_context = std::make_shared<RunContext<double>>();
+  run_context->n = 5;
+  run_context->d = 300;
+  run_context->x0.assign(run_context->d, 0.0);
+  run_context->compressor = parse_compressor("randk:k=10%", run_context->d, run_context->n);
+  run_context->algorithm = {.name = "diana", .compressor = "randk:k=10%", .step_size = "0.1"};
+  run_context->algorithm.parameters = {{"alpha", "0.1"}};
 
   std::vector<Distance> functions;
-  for (std::uint32_t i = 0; i < setup->n; ++i) functions.emplace_back(setup->d, i);
+  for (std::uint32_t i = 0; i < run_context->n; ++i) functions.emplace_back(run_context->d, i);
   std::vector<Oracle<double>*> oracles;
   for (Distance& function : functions) oracles.push_back(&function);
 
   std::fflush(stdout);
-  Pipes pipes(setup);
-  InProcess<double> memory(setup, oracles, {});
-  const bool same = run_over(pipes, setup) == run_over(memory, setup);
+  Pipes pipes(run_context);
+  InProcess<double> memory(run_context, oracles, {});
+  const bool same = run_over(pipes, run_context) == run_over(memory, run_context);
   std::printf("the same bits over pipes as in memory: %s\n", same ? "yes" : "NO");
   return same ? 0 : 1;
 }

@@ -36,25 +36,26 @@ int main() {
   std::vector<gradwire::Oracle<double>*> oracles;
   for (Distance& client : clients) oracles.push_back(&client);
 
-  auto setup = std::make_shared<gradwire::Setup<double>>();
-  setup->n = static_cast<std::uint32_t>(clients.size());
-  setup->d = clients[0].dim();
-  setup->x0.assign(setup->d, 0.0);
+  auto run_context = std::make_shared<gradwire::RunContext<double>>();
+  run_context->n = static_cast<std::uint32_t>(clients.size());
+  run_context->d = clients[0].dim();
+  run_context->x0.assign(run_context->d, 0.0);
   gradwire::AlgorithmSpec spec;
   spec.name = "ef21";
   spec.compressor = "topk:k=1";
   spec.step_size = "0.2";
-  setup->compressor = gradwire::parse_compressor(spec.compressor, setup->d);
+  run_context->compressor = gradwire::parse_compressor(spec.compressor, run_context->d);
   std::vector<std::string> warnings;
-  const gradwire::Theory theory{
-      .n = setup->n, .d = setup->d, .compressor = quality(setup->compressor, setup->d)};
-  setup->algorithm = gradwire::resolve(spec, theory, warnings);
+  const gradwire::Theory theory{.n = run_context->n,
+                                .d = run_context->d,
+                                .compressor = quality(run_context->compressor, run_context->d)};
+  run_context->algorithm = gradwire::resolve(spec, theory, warnings);
 
-  const auto server = gradwire::make_server<double>(setup);
-  gradwire::InProcess<double> transport(setup, oracles, {});
-  gradwire::Ledger ledger{.committed = std::vector<std::uint64_t>(setup->n)};
-  gradwire::run_rounds<double>(*server, gradwire::find_algorithm("ef21").facts, *setup, transport, ledger,
-                               {.rounds = 300}, {});
+  const auto server = gradwire::make_server<double>(run_context);
+  gradwire::InProcess<double> transport(run_context, oracles, {});
+  gradwire::Ledger ledger{.committed = std::vector<std::uint64_t>(run_context->n)};
+  gradwire::run_rounds<double>(*server, gradwire::find_algorithm("ef21").facts, *run_context, transport,
+                               ledger, {.rounds = 300}, {});
 
   const auto x = server->model();
   std::printf("x = %.6f %.6f %.6f (the mean is 1 2 1)\n", x[0], x[1], x[2]);

@@ -76,18 +76,18 @@ struct End {
   std::size_t sums = 0;
 };
 
-End run_in_sites(const Federation<double>& federation, const std::shared_ptr<Setup<double>>& setup,
+End run_in_sites(const Federation<double>& federation, const std::shared_ptr<RunContext<double>>& run_context,
                  std::uint32_t sites, std::uint32_t rounds = 12) {
-  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   SiteTransport<double> transport(clients, sites);
-  const auto server = make_server<double>(setup);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = rounds;
   End end;
   LoopHooks<double> hooks;
   hooks.on_record = [&](const RoundRecord& record) { end.records.push_back(record); };
-  run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
   end.model.assign(server->model().begin(), server->model().end());
   end.sums = transport.sums;
   return end;
@@ -109,11 +109,11 @@ TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryAlgorithmThatSaysSo) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (!algorithm.facts.adds_replies) continue;
     ++claims;
-    const auto setup = federation.setup(spec_for(algorithm));
+    const auto run_context = federation.run_context(spec_for(algorithm));
     const std::string name(algorithm.facts.name);
-    ASSERT_TRUE(takes_sums(*setup)) << name;
-    const Trace<double> alone = run<double>(federation, setup, 12);
-    const End added = run_in_sites(federation, setup, 2);
+    ASSERT_TRUE(takes_sums(*run_context)) << name;
+    const Trace<double> alone = run<double>(federation, run_context, 12);
+    const End added = run_in_sites(federation, run_context, 2);
     EXPECT_GT(added.sums, 0u) << name;
     expect_close(added.model, alone.model, name);
     const RoundRecord &a = added.records.back(), &b = alone.records.back();
@@ -129,10 +129,10 @@ TEST(AddsReplies, AlsoWhereNotAllAreAsked) {
     if (!algorithm.facts.adds_replies || !algorithm.facts.partial) continue;
     AlgorithmSpec spec = spec_for(algorithm);
     spec.participation = 0.5;
-    const auto setup = federation.setup(spec);
+    const auto run_context = federation.run_context(spec);
     SCOPED_TRACE(algorithm.facts.name);
-    expect_close(run_in_sites(federation, setup, 2).model, run<double>(federation, setup, 12).model,
-                 std::string(algorithm.facts.name));
+    expect_close(run_in_sites(federation, run_context, 2).model,
+                 run<double>(federation, run_context, 12).model, std::string(algorithm.facts.name));
   }
 }
 
@@ -143,11 +143,11 @@ TEST(AddsReplies, IsNotSaidOfAlgorithmsThatLookAtEachReply) {
 
 TEST(AddsReplies, AServerWithWeightsOrMirrorsTakesNoSums) {
   const Federation<double> federation(4, 5);
-  const auto setup = federation.setup(spec_of("ef21", "topk:k=2", {}, "0.1"));
-  EXPECT_TRUE(takes_sums(*setup));
-  setup->keep_mirrors = true;
-  EXPECT_FALSE(takes_sums(*setup));
-  const auto gd = federation.setup(spec_of("gd", "identity", {}, "0.1"));
+  const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2", {}, "0.1"));
+  EXPECT_TRUE(takes_sums(*run_context));
+  run_context->keep_mirrors = true;
+  EXPECT_FALSE(takes_sums(*run_context));
+  const auto gd = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
   gd->keep_mirrors = true;  // of clients that keep nothing
   EXPECT_TRUE(takes_sums(*gd));
   gd->weights = {0.1, 0.2, 0.3, 0.4};
@@ -156,17 +156,18 @@ TEST(AddsReplies, AServerWithWeightsOrMirrorsTakesNoSums) {
 
 TEST(AddsReplies, ASumIsRefusedWhereTheServerTakesNone) {
   const Federation<double> federation(4, 5);
-  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.1"));
-  setup->weights = {0.1, 0.2, 0.3, 0.4};
-  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
+  run_context->weights = {0.1, 0.2, 0.3, 0.4};
+  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   SiteTransport<double> transport(clients, 1);
-  const auto server = make_server<double>(setup);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 1;
   limits.attempts = 1;
-  EXPECT_THROW(run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, {}),
-               std::runtime_error);
+  EXPECT_THROW(
+      run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, {}),
+      std::runtime_error);
   EXPECT_EQ(ledger.totals.bytes_up, 0u);
 }
 

@@ -58,10 +58,11 @@ double loss_at(const Federation<double>& federation, View<double> x) {
 // one.
 int stopped_for_evaluations(const VirtualTimeOptions& options, std::vector<RoundRecord>& rows) {
   const Federation<double> federation(4, 5);
-  const auto setup = federation.setup(spec_of("ringmaster", "identity", {{"delay_threshold", "50"}}, "0.05"));
-  VirtualTime<double> clients(setup, federation.oracle_pointers(), options);
+  const auto run_context =
+      federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "50"}}, "0.05"));
+  VirtualTime<double> clients(run_context, federation.oracle_pointers(), options);
   Watched watched(clients);
-  const auto server = make_server<double>(setup);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 300;
@@ -77,7 +78,7 @@ int stopped_for_evaluations(const VirtualTimeOptions& options, std::vector<Round
     EXPECT_NEAR(row.loss, losses[row.round], 1e-12) << "row " << row.round << " is of another point";
     rows.push_back(row);
   };
-  run_rounds<double>(*server, facts_of(*setup), *setup, watched, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, watched, ledger, limits, hooks);
   EXPECT_EQ(ledger.round, 300u);
   EXPECT_GE(watched.evaluations, static_cast<int>(4 * rows.size()));
   return watched.stopped_for_evaluations;
@@ -95,10 +96,10 @@ TEST(Asynchronous, AClientEvaluatesWhenItsGradientIsDone) {
 
 TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
   const Federation<double> federation(6, 5);
-  const auto setup = federation.setup(
+  const auto run_context = federation.run_context(
       spec_of("ringmaster", "identity", {{"delay_threshold", "2"}, {"outdated", "ignore"}}, "0.05"));
-  VirtualTime<double> clients(setup, federation.oracle_pointers(), with(drawn));
-  const auto server = make_server<double>(setup);
+  VirtualTime<double> clients(run_context, federation.oracle_pointers(), with(drawn));
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 200;
@@ -110,7 +111,7 @@ TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
         << "step " << commit.ledger.round;
     ++(commit.used ? used : unused);
   };
-  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_GT(used, 10);
   EXPECT_GT(unused, 10);
 }
@@ -132,11 +133,13 @@ TEST(Asynchronous, DrawsAnewWhenAClientIsAskedTwiceAtTheSamePoint) {
 TEST(Asynchronous, EndsAsDivergedWhenTooFewClientsHaveFiniteGradients) {
   Federation<double> federation(4, 5);
   federation.oracles[2]->b[0] = std::numeric_limits<double>::quiet_NaN();
-  const auto setup = federation.setup(spec_of("ringmaster", "identity", {{"delay_threshold", "5"}}, "0.05"));
-  EXPECT_EQ(run_virtual(federation, setup, 50, with(linear), Evaluate::kNever).outcome, Outcome::kDiverged);
+  const auto run_context =
+      federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "5"}}, "0.05"));
+  EXPECT_EQ(run_virtual(federation, run_context, 50, with(linear), Evaluate::kNever).outcome,
+            Outcome::kDiverged);
   RoundLimits limits;
   limits.quorum = 0.75;
-  const AsyncTrace trace = run_virtual(federation, setup, 50, with(linear), Evaluate::kNever, limits);
+  const AsyncTrace trace = run_virtual(federation, run_context, 50, with(linear), Evaluate::kNever, limits);
   EXPECT_EQ(trace.outcome, Outcome::kFinished);
   EXPECT_EQ(std::count(trace.used.begin(), trace.used.end(), 2u), 0);
 }
@@ -145,9 +148,10 @@ TEST(Asynchronous, GivesNewWorkToAClientWhoseGradientWasNotFiniteOnceXHasMovedOn
   Federation<double> federation(4, 5);
   double& b = federation.oracles[2]->b[0];
   const double good = std::exchange(b, std::numeric_limits<double>::quiet_NaN());
-  const auto setup = federation.setup(spec_of("ringmaster", "identity", {{"delay_threshold", "20"}}, "0.05"));
-  VirtualTime<double> clients(setup, federation.oracle_pointers(), with(linear));
-  const auto server = make_server<double>(setup);
+  const auto run_context =
+      federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "20"}}, "0.05"));
+  VirtualTime<double> clients(run_context, federation.oracle_pointers(), with(linear));
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 60;
@@ -159,30 +163,33 @@ TEST(Asynchronous, GivesNewWorkToAClientWhoseGradientWasNotFiniteOnceXHasMovedOn
     used.push_back(commit.replies[0].client);
     if (commit.ledger.round == 8) b = good;
   };
-  EXPECT_EQ(run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks),
+  EXPECT_EQ(run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks),
             Outcome::kFinished);
   EXPECT_GT(std::count(used.begin(), used.end(), 2u), 5);
 }
 
 TEST(Asynchronous, EndsAsDivergedWhenTooFewClientsCanEvaluate) {
   Federation<double> federation(4, 5);
-  const auto setup = federation.setup(spec_of("fedbuff", "identity", {{"local_step_size", "0.1"}}, "1"));
+  const auto run_context =
+      federation.run_context(spec_of("fedbuff", "identity", {{"local_step_size", "0.1"}}, "1"));
   for (ClientId c = 0; c < 2; ++c) federation.oracles[c]->b[0] = std::numeric_limits<double>::quiet_NaN();
   RoundLimits limits;
   limits.quorum = 0.75;
   for (const Evaluate evaluate : {Evaluate::kBeside, Evaluate::kByClients})
-    EXPECT_EQ(run_virtual(federation, setup, 50, with(linear), evaluate, limits).outcome, Outcome::kDiverged);
+    EXPECT_EQ(run_virtual(federation, run_context, 50, with(linear), evaluate, limits).outcome,
+              Outcome::kDiverged);
 }
 
 TEST(Asynchronous, GivesUpWithTheClientsThatAreMissing) {
   const Federation<double> federation(2, 5);
-  const auto setup = federation.setup(spec_of("ringmaster", "identity", {{"delay_threshold", "5"}}, "0.05"));
+  const auto run_context =
+      federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "5"}}, "0.05"));
   RoundLimits limits;
   limits.deadline_seconds = 2;
   limits.attempts = 3;
   const auto never = [](ClientId, std::uint64_t) { return std::numeric_limits<double>::infinity(); };
   try {
-    run_virtual(federation, setup, 5, with(never), Evaluate::kNever, limits);
+    run_virtual(federation, run_context, 5, with(never), Evaluate::kNever, limits);
     FAIL() << "nobody answers";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(),
@@ -204,7 +211,7 @@ TEST(Asynchronous, EndsAtOnceWhenNobodyWillEverAnswer) {
     if (spec.name == "mindflayer") continue;  // cuts what does not end
     SCOPED_TRACE(spec.name);
     try {
-      run_virtual(federation, federation.setup(spec), 50, with(fails), Evaluate::kNever, limits);
+      run_virtual(federation, federation.run_context(spec), 50, with(fails), Evaluate::kNever, limits);
       FAIL() << "nobody answers";
     } catch (const std::runtime_error& error) {
       EXPECT_NE(std::string(error.what())

@@ -27,13 +27,13 @@ Result<Reply<double>> received(UplinkSlot<double>& slot, const CodecContext& con
 class Followed {
  public:
   Followed(const Federation<double>& federation, const AlgorithmInfo& algorithm)
-      : setup_(federation.setup(half_of_the_clients(spec_for(algorithm), algorithm.facts))),
-        context_(codec_context(*setup_, {})),
+      : run_context_(federation.run_context(half_of_the_clients(spec_for(algorithm), algorithm.facts))),
+        context_(codec_context(*run_context_, {})),
         codec_(context_),
-        server_(make_server<double>(setup_)) {
-    for (ClientId i = 0; i < setup_->n; ++i) {
+        server_(make_server<double>(run_context_)) {
+    for (ClientId i = 0; i < run_context_->n; ++i) {
       Oracle<double>& oracle = *federation.oracles[i];
-      clients_.push_back(std::make_unique<Client>(setup_, i, oracle, context_));
+      clients_.push_back(std::make_unique<Client>(run_context_, i, oracle, context_));
     }
   }
 
@@ -78,15 +78,15 @@ class Followed {
   }
 
   struct Client {
-    Client(const std::shared_ptr<const Setup<double>>& setup, ClientId i, Oracle<double>& oracle,
+    Client(const std::shared_ptr<const RunContext<double>>& run_context, ClientId i, Oracle<double>& oracle,
            const CodecContext& context)
-        : computes(setup, i, oracle), follows(setup, i, oracle), slot(context) {}
+        : computes(run_context, i, oracle), follows(run_context, i, oracle), slot(context) {}
     ClientRuntime<double> computes, follows;
     UplinkSlot<double> slot;
     std::uint64_t committed = 0;
   };
 
-  std::shared_ptr<const Setup<double>> setup_;
+  std::shared_ptr<const RunContext<double>> run_context_;
   CodecContext context_;
   Codec<double> codec_;
   std::unique_ptr<ServerAlgorithm<double>> server_;
@@ -114,8 +114,9 @@ TEST(ClientReplies, ThatWereUsedMakeTheStateOfEveryAlgorithmThatSaysSo) {
 // A crash between an answer's record and the snapshot of the state that the server had just given back.
 TEST(ClientReplies, AreNotCommittedToAStateThatTheyWereNotComputedFrom) {
   const Federation<double> federation(1, 9);
-  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2", {}, "0.1"));
-  ClientRuntime<double> before(setup, 0, *federation.oracles[0]), after(setup, 0, *federation.oracles[0]);
+  const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2", {}, "0.1"));
+  ClientRuntime<double> before(run_context, 0, *federation.oracles[0]),
+      after(run_context, 0, *federation.oracles[0]);
   Scratch<double> scratch;
   const Vec<double> x(9, 1.0), g_i(9, 0.5);
   const Downlink<double> body{3, 0, {Payload<double>::dense(x)}}, resync{3, 0, {Payload<double>::dense(g_i)}};
@@ -140,11 +141,11 @@ class OneClient {
                                                  "\n[clients]\ncount = 1\n[algorithm]\n" + algorithm,
                                              "one.toml"))
                         .experiment),
-        setup_(setup_of(experiment_, dim)),
+        run_context_(run_context_of(experiment_, dim)),
         client_(experiment_, 0, true, 1),
-        context_(codec_context(*setup_, {})),
+        context_(codec_context(*run_context_, {})),
         slot_(context_) {
-    server_ = make_server<double>(setup_);
+    server_ = make_server<double>(run_context_);
   }
 
   SimulatedClient& client() { return client_; }
@@ -175,20 +176,20 @@ class OneClient {
   Vec<double> model() const { return {server_->model().begin(), server_->model().end()}; }
 
  private:
-  static std::shared_ptr<const Setup<double>> setup_of(const Experiment& e, std::uint32_t dim) {
-    auto setup = std::make_shared<Setup<double>>();
-    setup->seed = e.seed;
-    setup->n = 1;
-    setup->d = dim;
-    setup->x0 = Vec<double>(dim);
-    setup->algorithm = algorithm_spec(e);
-    setup->compressor = uplink_compressor(setup->algorithm, dim, 1);
-    setup->keep_mirrors = true;
-    return setup;
+  static std::shared_ptr<const RunContext<double>> run_context_of(const Experiment& e, std::uint32_t dim) {
+    auto run_context = std::make_shared<RunContext<double>>();
+    run_context->seed = e.seed;
+    run_context->n = 1;
+    run_context->d = dim;
+    run_context->x0 = Vec<double>(dim);
+    run_context->algorithm = algorithm_spec(e);
+    run_context->compressor = uplink_compressor(run_context->algorithm, dim, 1);
+    run_context->keep_mirrors = true;
+    return run_context;
   }
 
   Experiment experiment_;
-  std::shared_ptr<const Setup<double>> setup_;
+  std::shared_ptr<const RunContext<double>> run_context_;
   SimulatedClient client_;
   CodecContext context_;
   UplinkSlot<double> slot_;

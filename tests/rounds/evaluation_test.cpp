@@ -16,12 +16,12 @@ void add(Evaluation<double>& evaluation, ClientId client, double loss, const Vec
 }
 
 TEST(Evaluation, IsTheMeanOfTheClientsThatAnsweredByTheirWeights) {
-  gradwire::Setup<double> setup;
-  setup.n = 4;
-  setup.d = 2;
-  setup.weights = {0.1, 0.2, 0.3, 0.4};
+  gradwire::RunContext<double> run_context;
+  run_context.n = 4;
+  run_context.d = 2;
+  run_context.weights = {0.1, 0.2, 0.3, 0.4};
   const Vec<double> one = {1, 0}, two = {0, 2};
-  Evaluation<double> evaluation(setup);
+  Evaluation<double> evaluation(run_context);
   add(evaluation, 1, 3, one);
   add(evaluation, 3, 6, two);
   evaluation.finish();
@@ -32,11 +32,11 @@ TEST(Evaluation, IsTheMeanOfTheClientsThatAnsweredByTheirWeights) {
 }
 
 TEST(Evaluation, OfAllClientsIsTheWeightedSum) {
-  gradwire::Setup<double> setup;
-  setup.n = 3;
-  setup.d = 2;
+  gradwire::RunContext<double> run_context;
+  run_context.n = 3;
+  run_context.d = 2;
   const Vec<double> gradient = {3, 0};
-  Evaluation<double> evaluation(setup);
+  Evaluation<double> evaluation(run_context);
   for (ClientId c = 0; c < 3; ++c) add(evaluation, c, c, gradient);
   evaluation.finish();
   EXPECT_NEAR(evaluation.loss(), 1, 1e-15);
@@ -44,12 +44,12 @@ TEST(Evaluation, OfAllClientsIsTheWeightedSum) {
 }
 
 TEST(Evaluation, OfASampleIsTheMeanOverIt) {
-  gradwire::Setup<double> setup;
-  setup.n = 5;
-  setup.d = 2;
+  gradwire::RunContext<double> run_context;
+  run_context.n = 5;
+  run_context.d = 2;
   const std::vector<ClientId> sample = {1, 4};
   const Vec<double> gradient = {3, 4};
-  Evaluation<double> evaluation(setup, {Request::kEvaluate, sample});
+  Evaluation<double> evaluation(run_context, {Request::kEvaluate, sample});
   std::vector<ClientId> window;
   EXPECT_EQ(evaluation.next_window(0, window), 5u);
   EXPECT_EQ(window, sample);
@@ -62,18 +62,18 @@ TEST(Evaluation, OfASampleIsTheMeanOverIt) {
 }
 
 TEST(Evaluation, WithoutGradientsTakesAnswersWithoutThemAlone) {
-  gradwire::Setup<double> setup;
-  setup.n = 3;
-  setup.d = 2;
+  gradwire::RunContext<double> run_context;
+  run_context.n = 3;
+  run_context.d = 2;
   Uplink<double> up;
-  EXPECT_TRUE(Evaluation<double>::accepts(up, setup, Request::kMeasure));
-  EXPECT_FALSE(Evaluation<double>::accepts(up, setup, Request::kEvaluate));
+  EXPECT_TRUE(Evaluation<double>::accepts(up, run_context, Request::kMeasure));
+  EXPECT_FALSE(Evaluation<double>::accepts(up, run_context, Request::kEvaluate));
   const Vec<double> gradient = {3, 0};
   up.parts = {Payload<double>::dense(gradient)};
-  EXPECT_FALSE(Evaluation<double>::accepts(up, setup, Request::kMeasure));
-  EXPECT_TRUE(Evaluation<double>::accepts(up, setup, Request::kEvaluate));
+  EXPECT_FALSE(Evaluation<double>::accepts(up, run_context, Request::kMeasure));
+  EXPECT_TRUE(Evaluation<double>::accepts(up, run_context, Request::kEvaluate));
   up.parts = {};
-  Evaluation<double> evaluation(setup, {Request::kMeasure, {}});
+  Evaluation<double> evaluation(run_context, {Request::kMeasure, {}});
   for (up.client = 0; up.client < 3; ++up.client) {
     up.loss = up.client;
     up.correct = up.tested = up.client;

@@ -19,9 +19,9 @@ TEST(Events, OfEveryAsynchronousAlgorithmAllocateNothingOnceTheyAreWarm) {
     spec.compressor =
         "identity";  // the codec asserts that a support can be drawn again, into memory of its own
 #endif
-    const auto setup = federation.setup(spec);
-    VirtualTime<double> clients(setup, federation.oracle_pointers(), with(drawn));
-    const auto server = make_server<double>(setup);
+    const auto run_context = federation.run_context(spec);
+    VirtualTime<double> clients(run_context, federation.oracle_pointers(), with(drawn));
+    const auto server = make_server<double>(run_context);
     Ledger ledger;
     RoundLimits limits;
     limits.rounds = 30'000;
@@ -33,7 +33,7 @@ TEST(Events, OfEveryAsynchronousAlgorithmAllocateNothingOnceTheyAreWarm) {
     };
     std::size_t count = 1;
     hooks.before_apply = [&] { count = allocations::count; };  // of the last event
-    run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
     EXPECT_EQ(count, 0u);
   }
 }

@@ -49,18 +49,18 @@ struct Script final : Transport<double> {
   double clock = 0, seconds_of_an_event = 0;
 };
 
-std::shared_ptr<const Setup<double>> with_mirrors(const Federation<double>& federation,
-                                                  const char* algorithm) {
-  auto setup = federation.setup(spec_of(algorithm, "identity", {}, "0.1"));
-  setup->keep_mirrors = true;
-  return setup;
+std::shared_ptr<const RunContext<double>> with_mirrors(const Federation<double>& federation,
+                                                       const char* algorithm) {
+  auto run_context = federation.run_context(spec_of(algorithm, "identity", {}, "0.1"));
+  run_context->keep_mirrors = true;
+  return run_context;
 }
 
 class ExchangeTest : public ::testing::Test {
  protected:
   using Kind = Exchange<double>::Kind;
 
-  explicit ExchangeTest(const char* algorithm = "gd") : setup_(with_mirrors(federation_, algorithm)) {
+  explicit ExchangeTest(const char* algorithm = "gd") : run_context_(with_mirrors(federation_, algorithm)) {
     body_.round = 4;
     body_.parts = {Payload<double>::dense(View<double>(x_))};
   }
@@ -99,15 +99,15 @@ class ExchangeTest : public ::testing::Test {
   }
 
   const Federation<double> federation_{3, 2};
-  const std::shared_ptr<const gradwire::Setup<double>> setup_;  // not Setup() of the fixture
-  const std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(setup_);
+  const std::shared_ptr<const gradwire::RunContext<double>> run_context_;  // not RunContext() of the fixture
+  const std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(run_context_);
   const Vec<double> x_ = Vec<double>(2);
   Downlink<double> body_;
   Script script_;
   Ledger ledger_{.request_id = 7, .committed = std::vector<std::uint64_t>(3), .round = 0, .totals = {}};
   std::vector<std::string> notes_;
   const Log on_note_ = [this](const LogLine& line) { notes_.push_back(line.text); };
-  Exchange<double> exchange_{*server_, *setup_, script_, ledger_, on_note_};
+  Exchange<double> exchange_{*server_, *run_context_, script_, ledger_, on_note_};
 };
 
 class ExchangeOfMirrors : public ExchangeTest {
@@ -183,7 +183,7 @@ TEST_F(ExchangeTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterIt) {
 class ExchangeWithALimit : public ExchangeTest {
  protected:
   std::optional<Exchange<double>> begin(NormAction action) {
-    return std::optional<Exchange<double>>(std::in_place, *server_, *setup_, script_, ledger_, on_note_,
+    return std::optional<Exchange<double>>(std::in_place, *server_, *run_context_, script_, ledger_, on_note_,
                                            NormLimit{2, action});
   }
   Event<double> large(ClientId client) const {
@@ -382,13 +382,13 @@ TEST_F(ExchangeOfMirrors, GivesStateBackOnceForEachSending) {
 
 TEST(ExchangeWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
   const Federation<double> federation(1, 2);
-  auto setup = federation.setup(spec_of("ef14", "identity", {}, "0.1"));
-  const auto server = make_server<double>(setup);
+  auto run_context = federation.run_context(spec_of("ef14", "identity", {}, "0.1"));
+  const auto server = make_server<double>(run_context);
   Script script;
   Ledger ledger;
   ledger.committed.resize(1);
   const Log silent;
-  Exchange<double> exchange(*server, *setup, script, ledger, silent);
+  Exchange<double> exchange(*server, *run_context, script, ledger, silent);
   const Vec<double> x(2);
   Downlink<double> body;
   body.parts = {Payload<double>::dense(View<double>(x))};

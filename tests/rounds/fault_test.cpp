@@ -52,9 +52,9 @@ template <class Real>
 void faults_change_nothing() {
   const Federation<Real> federation(8, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const auto setup = federation.setup(spec_for(algorithm));
-    setup->keep_mirrors = true;
-    const auto quiet = run<Real>(federation, setup, kFaultRounds);
+    const auto run_context = federation.run_context(spec_for(algorithm));
+    run_context->keep_mirrors = true;
+    const auto quiet = run<Real>(federation, run_context, kFaultRounds);
     for (const unsigned threads : {1u, 4u}) {
       for (const bool encoded : {false, true}) {
         InProcessOptions options;
@@ -62,9 +62,9 @@ void faults_change_nothing() {
         options.encoded = encoded;
         const std::string what = std::string(algorithm.facts.name) + (encoded ? " encoded" : "") + ", " +
                                  std::to_string(threads) + " threads";
-        expect_same_bits(run<Real>(federation, setup, kFaultRounds, options), quiet, what);
+        expect_same_bits(run<Real>(federation, run_context, kFaultRounds, options), quiet, what);
         options.faults = bad_network_for(algorithm.facts);
-        expect_same_bits(run<Real>(federation, setup, kFaultRounds, options), quiet, what + ", faults");
+        expect_same_bits(run<Real>(federation, run_context, kFaultRounds, options), quiet, what + ", faults");
       }
     }
   }
@@ -73,8 +73,8 @@ void faults_change_nothing() {
 TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
   const Federation<double> federation(8, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const auto setup = federation.setup(spec_for(algorithm));
-    setup->keep_mirrors = true;
+    const auto run_context = federation.run_context(spec_for(algorithm));
+    run_context->keep_mirrors = true;
     const auto reload = [](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
       const std::string state = server.save();
       ASSERT_TRUE(server.load(state));
@@ -82,8 +82,8 @@ TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
       EXPECT_FALSE(server.load(state.substr(0, state.size() - 1)));
       ASSERT_TRUE(server.load(state));
     };
-    expect_same_bits(run<double>(federation, setup, 50, {}, {}, reload), run<double>(federation, setup, 50),
-                     std::string(algorithm.facts.name));
+    expect_same_bits(run<double>(federation, run_context, 50, {}, {}, reload),
+                     run<double>(federation, run_context, 50), std::string(algorithm.facts.name));
   }
 }
 
@@ -92,11 +92,11 @@ TEST(Faults, ChangeNoBitOfAnyAlgorithmInFloat) { faults_change_nothing<float>();
 
 TEST(Faults, AreReallyInjected) {
   const Federation<double> federation(8, 12);
-  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
-  setup->keep_mirrors = true;
+  const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
+  run_context->keep_mirrors = true;
   InProcessOptions options;
   options.faults = bad_network();
-  const auto trace = run<double>(federation, setup, 150, options);
+  const auto trace = run<double>(federation, run_context, 150, options);
   int asked_again = 0, restored = 0;
   for (const std::string& note : trace.notes) {
     asked_again += note.find("asking them again") != std::string::npos;
@@ -108,11 +108,11 @@ TEST(Faults, AreReallyInjected) {
 
 TEST(Faults, AWipedClientWithoutMirrorsEndsTheRunWithAClearLine) {
   const Federation<double> federation(4, 12);
-  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
+  const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
   InProcessOptions options;
   options.faults.wiped = 0.1;
   try {
-    run<double>(federation, setup, 100, options);
+    run<double>(federation, run_context, 100, options);
     FAIL() << "the loss of g_i went unnoticed";
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string(e.what()).find("lost its state, and the server has no copy of it"),
@@ -125,24 +125,24 @@ TEST(Faults, AWipedClientWithoutMirrorsEndsTheRunWithAClearLine) {
 // MARINA needs no mirror: one gradient at x^{t−1} restores a client.
 TEST(Faults, WipedMarinaClientsRecomputeTheirStateWithoutMirrors) {
   const Federation<double> federation(8, 12);
-  const auto setup = federation.setup(spec_of("marina", "randk:k=3"));
+  const auto run_context = federation.run_context(spec_of("marina", "randk:k=3"));
   InProcessOptions options;
   options.faults = bad_network();
-  expect_same_bits(run<double>(federation, setup, 150, options), run<double>(federation, setup, 150),
-                   "marina");
+  expect_same_bits(run<double>(federation, run_context, 150, options),
+                   run<double>(federation, run_context, 150), "marina");
 }
 
 TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
   const Federation<double> federation(10, 12);
-  const auto setup = federation.setup(spec_of("ef21", "topk:k=2"));
-  setup->keep_mirrors = true;
+  const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
+  run_context->keep_mirrors = true;
   InProcessOptions options;
   options.faults = bad_network();
   RoundLimits limits;
   limits.quorum = 0.6;
   int short_rounds = 0;
   const auto trace =
-      run<double>(federation, setup, 300, options, limits,
+      run<double>(federation, run_context, 300, options, limits,
                   [&](std::uint32_t round, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
                     // The server's saved state: x, t, g, then the mirrors of g_i, each with its length.
                     const std::string state = server.save();
@@ -181,18 +181,18 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
 
 TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
   const Federation<double> federation(4, 6);
-  const auto setup = federation.setup(spec_of("gd"));
+  const auto run_context = federation.run_context(spec_of("gd"));
   InProcessOptions options;
   options.faults.lost_replies = 1.0;
-  InProcess<double> transport(setup, federation.oracle_pointers(), options);
-  const auto server = make_server<double>(setup);
+  InProcess<double> transport(run_context, federation.oracle_pointers(), options);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 3;
   limits.attempts = 4;
   limits.evaluate_every = 0;
   try {
-    run_rounds<double>(*server, find_algorithm("gd").facts, *setup, transport, ledger, limits, {});
+    run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, transport, ledger, limits, {});
     FAIL() << "a run without replies ended well";
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string(e.what()).find("round 0: 0 of 4"), std::string::npos) << e.what();
@@ -219,26 +219,27 @@ class Flapping final : public Transport<double> {
 
 TEST(Quorum, UnreachableEndsTheRunThoughAClientComesAndGoesWithoutEnd) {
   const Federation<double> federation(2, 6);
-  const auto setup = federation.setup(spec_of("gd"));
+  const auto run_context = federation.run_context(spec_of("gd"));
   Flapping transport;
-  const auto server = make_server<double>(setup);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 1;
   limits.evaluate_every = 0;
-  EXPECT_THROW(run_rounds<double>(*server, find_algorithm("gd").facts, *setup, transport, ledger, limits, {}),
-               std::runtime_error);
+  EXPECT_THROW(
+      run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, transport, ledger, limits, {}),
+      std::runtime_error);
   EXPECT_NEAR(transport.now(), limits.attempts * limits.deadline_seconds, 1);
 }
 
 // The server dies and comes back from a snapshot that is seven rounds old; the clients are ahead of it.
 template <class Real>
 std::string final_state_with_restart(const Federation<Real>& federation,
-                                     std::shared_ptr<const Setup<Real>> setup, std::uint32_t rounds,
-                                     bool restart) {
-  InProcess<Real> transport(setup, federation.oracle_pointers(), {});
-  auto server = make_server<Real>(setup);
-  const Facts facts = find_algorithm(setup->algorithm.name).facts;
+                                     std::shared_ptr<const RunContext<Real>> run_context,
+                                     std::uint32_t rounds, bool restart) {
+  InProcess<Real> transport(run_context, federation.oracle_pointers(), {});
+  auto server = make_server<Real>(run_context);
+  const Facts facts = find_algorithm(run_context->algorithm.name).facts;
   Ledger ledger, old_ledger;
   std::string snapshot;
   RoundLimits limits;
@@ -250,13 +251,13 @@ std::string final_state_with_restart(const Federation<Real>& federation,
     snapshot = server->save();
     old_ledger = ledger;
   };
-  run_rounds<Real>(*server, facts, *setup, transport, ledger, limits, hooks);
+  run_rounds<Real>(*server, facts, *run_context, transport, ledger, limits, hooks);
   if (restart) {
-    server = make_server<Real>(setup);
+    server = make_server<Real>(run_context);
     EXPECT_TRUE(server->load(snapshot));
     old_ledger.request_id = ledger.request_id;  // request ids never repeat
     limits.rounds = rounds;
-    run_rounds<Real>(*server, facts, *setup, transport, old_ledger, limits, {});
+    run_rounds<Real>(*server, facts, *run_context, transport, old_ledger, limits, {});
   }
   return server->save();
 }
@@ -265,18 +266,18 @@ TEST(ServerRestart, FromAnOlderSnapshotEndsInTheSameBits) {
   const Federation<double> federation(6, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (has(algorithm.facts.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
-    const auto setup = federation.setup(spec_for(algorithm));
-    setup->keep_mirrors = true;
-    EXPECT_EQ(final_state_with_restart<double>(federation, setup, 80, true),
-              final_state_with_restart<double>(federation, setup, 80, false))
+    const auto run_context = federation.run_context(spec_for(algorithm));
+    run_context->keep_mirrors = true;
+    EXPECT_EQ(final_state_with_restart<double>(federation, run_context, 80, true),
+              final_state_with_restart<double>(federation, run_context, 80, false))
         << algorithm.facts.name;
   }
 }
 
 TEST(Divergence, IsNoticedAndNamesTheClient) {
   const Federation<double> federation(4, 6);
-  const auto setup = federation.setup(spec_of("gd", "identity", {}, "1e200"));
-  const auto trace = run<double>(federation, setup, 50);
+  const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "1e200"));
+  const auto trace = run<double>(federation, run_context, 50);
   EXPECT_EQ(trace.outcome, Outcome::kDiverged);
 }
 
@@ -284,11 +285,11 @@ TEST(Divergence, IsNoticedAndNamesTheClient) {
 Trace<double> run_with_broken_clients(std::uint32_t broken, double quorum, std::uint32_t evaluate_every) {
   Federation<double> federation(4, 6);
   for (std::uint32_t i = 0; i < broken; ++i) federation.oracles[i]->b[0] = std::nan("");
-  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.5"));
+  const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.5"));
   RoundLimits limits;
   limits.quorum = quorum;
   limits.evaluate_every = evaluate_every;
-  return run<double>(federation, setup, 30, {}, limits);
+  return run<double>(federation, run_context, 30, {}, limits);
 }
 
 TEST(Divergence, IsNotWhatClientsMayEndTheRunWithWhoAreNotNeeded) {
@@ -315,8 +316,8 @@ TEST(Divergence, IsWhenNoQuorumOfFiniteAnswersIsLeft) {
 
 TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
   const Federation<double> federation(2, 6);
-  const auto setup = federation.setup(spec_of("gd"));
-  const auto server = make_server<double>(setup);
+  const auto run_context = federation.run_context(spec_of("gd"));
+  const auto server = make_server<double>(run_context);
   for (const double seconds : {10.0, 5000.0}) {
     Flapping transport;
     Ledger ledger;
@@ -326,7 +327,7 @@ TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
     limits.deadline_seconds = 5;
     limits.first_wait_seconds = seconds;
     EXPECT_THROW(
-        run_rounds<double>(*server, find_algorithm("gd").facts, *setup, transport, ledger, limits, {}),
+        run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, transport, ledger, limits, {}),
         std::runtime_error);
     EXPECT_NEAR(transport.now(), std::max(seconds, limits.attempts * limits.deadline_seconds), 1);
   }
@@ -335,14 +336,14 @@ TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
 TEST(SavedState, CutShortOrTooLongIsRefused) {
   const Federation<double> federation(3, 5);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const auto setup = federation.setup(spec_for(algorithm));
-    setup->keep_mirrors = true;
-    const auto trace = run<double>(federation, setup, 5);
+    const auto run_context = federation.run_context(spec_for(algorithm));
+    run_context->keep_mirrors = true;
+    const auto trace = run<double>(federation, run_context, 5);
     for (std::size_t size = 0; size < trace.server_state.size(); ++size)
-      EXPECT_FALSE(make_server<double>(setup)->load(trace.server_state.substr(0, size)))
+      EXPECT_FALSE(make_server<double>(run_context)->load(trace.server_state.substr(0, size)))
           << algorithm.facts.name << size;
-    EXPECT_FALSE(make_server<double>(setup)->load(trace.server_state + "x"));
-    EXPECT_TRUE(make_server<double>(setup)->load(trace.server_state));
+    EXPECT_FALSE(make_server<double>(run_context)->load(trace.server_state + "x"));
+    EXPECT_TRUE(make_server<double>(run_context)->load(trace.server_state));
   }
 }
 

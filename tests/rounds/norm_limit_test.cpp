@@ -104,12 +104,12 @@ struct GuardedRun {
 GuardedRun run_guarded(const AlgorithmSpec& spec, double times, NormLimit norm, double quorum,
                        const InProcessOptions& options = {}) {
   const Federation<double> f(kGuarded, kGuardedDim);
-  const auto setup = f.setup(spec);
+  const auto run_context = f.run_context(spec);
   std::vector<Oracle<double>*> oracles = f.oracle_pointers();
   Exaggerating bad(*oracles[kExaggerates], times);
   oracles[kExaggerates] = &bad;
-  InProcess<double> transport(setup, oracles, options);
-  const auto server = make_server<double>(setup);
+  InProcess<double> transport(run_context, oracles, options);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = kGuardedRounds;
@@ -119,8 +119,8 @@ GuardedRun run_guarded(const AlgorithmSpec& spec, double times, NormLimit norm, 
   GuardedRun ran;
   LoopHooks<double> hooks;
   hooks.on_note = [&](const std::string& line) { ran.notes.push_back(line); };
-  ran.outcome =
-      run_rounds<double>(*server, find_algorithm(spec.name).facts, *setup, transport, ledger, limits, hooks);
+  ran.outcome = run_rounds<double>(*server, find_algorithm(spec.name).facts, *run_context, transport, ledger,
+                                   limits, hooks);
   ran.model.assign(server->model().begin(), server->model().end());
   ran.state = server->save();
   ran.bytes_up = ledger.totals.bytes_up;

@@ -48,15 +48,15 @@ class Spoiled final : public Oracle<double> {
 void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, bool hessian = false) {
   SCOPED_TRACE(spec.name + " with " + spec.compressor + ", entry " + std::to_string(entry));
   const Federation<double> f(kClients, kDim);
-  const auto setup = f.setup(spec);
+  const auto run_context = f.run_context(spec);
   std::vector<Oracle<double>*> oracles = f.oracle_pointers();
   Spoiled bad(*oracles[kBad]);
   bad.entry = entry;
   bad.value = value;
   bad.spoils_hessian = hessian;
   oracles[kBad] = &bad;
-  InProcess<double> transport(setup, oracles, {});
-  const auto server = make_server<double>(setup);
+  InProcess<double> transport(run_context, oracles, {});
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = kRounds;
@@ -72,7 +72,7 @@ void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, 
     bad.spoils = k >= kClean;
   };
   const Facts facts = find_algorithm(spec.name).facts;
-  const Outcome outcome = run_rounds<double>(*server, facts, *setup, transport, ledger, limits, hooks);
+  const Outcome outcome = run_rounds<double>(*server, facts, *run_context, transport, ledger, limits, hooks);
   EXPECT_EQ(outcome, Outcome::kDiverged);
   ASSERT_FALSE(notes.empty());
   const std::string where = "round " + std::to_string(done) + ": ";

@@ -46,9 +46,9 @@ AlgorithmSpec sampled(AlgorithmSpec spec, double participation) {
 std::vector<std::vector<ClientId>> used_clients(const Federation<double>& federation, std::uint32_t rounds,
                                                 const InProcessOptions& options, RoundLimits limits,
                                                 Ledger& ledger) {
-  const auto setup = federation.setup(sampled(spec_of("dcgd", "identity", {}, "0.01"), 0.2));
-  InProcess<double> clients(setup, federation.oracle_pointers(), options);
-  const auto server = make_server<double>(setup);
+  const auto run_context = federation.run_context(sampled(spec_of("dcgd", "identity", {}, "0.01"), 0.2));
+  InProcess<double> clients(run_context, federation.oracle_pointers(), options);
+  const auto server = make_server<double>(run_context);
   std::vector<std::vector<ClientId>> used;
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
@@ -56,7 +56,7 @@ std::vector<std::vector<ClientId>> used_clients(const Federation<double>& federa
     for (const auto& up : commit.replies) used.back().push_back(up.client);
   };
   limits.rounds = rounds;
-  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   return used;
 }
 
@@ -144,14 +144,14 @@ TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain
   const Federation<double> federation(12, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (!takes_over_selection(algorithm.facts)) continue;
-    const auto setup = federation.setup(sampled(spec_for(algorithm), 0.4));
+    const auto run_context = federation.run_context(sampled(spec_for(algorithm), 0.4));
     RoundLimits limits = asking_more(0.5);
     limits.evaluate_every = 5;
-    const auto once = run<double>(federation, setup, 40, arriving_anyhow(), limits);
+    const auto once = run<double>(federation, run_context, 40, arriving_anyhow(), limits);
     InProcessOptions encoded = arriving_anyhow(3);
     encoded.encoded = true;
     for (const InProcessOptions& options : {arriving_anyhow(), arriving_anyhow(4), encoded}) {
-      const auto again = run<double>(federation, setup, 40, options, limits);
+      const auto again = run<double>(federation, run_context, 40, options, limits);
       EXPECT_EQ(again.server_state, once.server_state) << algorithm.facts.name;
       EXPECT_EQ(again.client_states, once.client_states) << algorithm.facts.name;
       EXPECT_EQ(again.records.back().bits_up, once.records.back().bits_up) << algorithm.facts.name;
@@ -165,11 +165,11 @@ TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain
 TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
   const Federation<double> federation(12, 9);
   for (const bool faults : {false, true}) {
-    const auto setup = federation.setup(sampled(spec_of("ef21", "topk:k=2"), 0.4));
-    setup->keep_mirrors = true;
+    const auto run_context = federation.run_context(sampled(spec_of("ef21", "topk:k=2"), 0.4));
+    run_context->keep_mirrors = true;
     InProcessOptions options = arriving_anyhow();
     if (faults) options.faults = {.lost_replies = 0.1, .duplicates = 0.2};
-    const auto trace = run<double>(federation, setup, 200, options, asking_more(0.6),
+    const auto trace = run<double>(federation, run_context, 200, options, asking_more(0.6),
                                    [&](std::uint32_t round, ServerAlgorithm<double>& server,
                                        InProcess<double>& clients, Ledger& ledger) {
                                      if (round == 1) return;  // everyone was asked, and used
@@ -180,7 +180,7 @@ TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
                                      std::uint32_t t = 0;
                                      std::vector<Vec<double>> g_of;
                                      loader(x), loader(t), loader(g), loader(g_of);
-                                     for (ClientId c = 0; c < setup->n; ++c) {
+                                     for (ClientId c = 0; c < run_context->n; ++c) {
                                        clients.runtime(c).settle(ledger.committed[c]);
                                        const std::string own = clients.runtime(c).algorithm().save();
                                        Loader client(own);
@@ -195,23 +195,23 @@ TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
 
 std::string after_thirty_rounds(const Federation<double>& federation, const AlgorithmInfo& algorithm,
                                 bool moved) {
-  const auto setup = federation.setup(sampled(spec_for(algorithm), 0.4));
+  const auto run_context = federation.run_context(sampled(spec_for(algorithm), 0.4));
   const auto make_clients = [&] {
-    return std::make_unique<InProcess<double>>(setup, federation.oracle_pointers(), arriving_anyhow());
+    return std::make_unique<InProcess<double>>(run_context, federation.oracle_pointers(), arriving_anyhow());
   };
   auto clients = make_clients();
-  auto server = make_server<double>(setup);
+  auto server = make_server<double>(run_context);
   Ledger ledger;
-  ledger.committed.resize(setup->n);
+  ledger.committed.resize(run_context->n);
   for (const std::uint32_t rounds : {15u, 30u}) {
     RoundLimits limits = asking_more(0.5);
     limits.evaluate_every = 4;
     limits.rounds = rounds;
     limits.keep_clients = true;
-    run_rounds<double>(*server, algorithm.facts, *setup, *clients, ledger, limits, {});
+    run_rounds<double>(*server, algorithm.facts, *run_context, *clients, ledger, limits, {});
     if (rounds == 30 || !moved) continue;
     const std::string of_server = server->save(), of_clients = clients->save_clients(ledger.committed);
-    server = make_server<double>(setup);
+    server = make_server<double>(run_context);
     clients = make_clients();
     EXPECT_TRUE(server->load(of_server) && clients->load_clients(of_clients));
   }

@@ -13,8 +13,8 @@ using testing::spec_of;
 // looked at only when the first is ignored.
 class Impostor final : public Transport<double> {
  public:
-  Impostor(const std::shared_ptr<const Setup<double>>& setup, const Federation<double>& federation)
-      : clients_(setup, federation.oracle_pointers(), {}) {}
+  Impostor(const std::shared_ptr<const RunContext<double>>& run_context, const Federation<double>& federation)
+      : clients_(run_context, federation.oracle_pointers(), {}) {}
 
   std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
     ignored_ = false;
@@ -48,9 +48,9 @@ class Impostor final : public Transport<double> {
 
 TEST(RefusedReply, LeavesItsPlaceToTheTrueOneInRoundsAndEvaluations) {
   const Federation<double> federation(1, 5);
-  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.1"));
-  Impostor transport(setup, federation);
-  const auto server = make_server<double>(setup);
+  const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
+  Impostor transport(run_context, federation);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 4;
@@ -58,8 +58,9 @@ TEST(RefusedReply, LeavesItsPlaceToTheTrueOneInRoundsAndEvaluations) {
   std::size_t refused = 0;
   LoopHooks<double> hooks;
   hooks.on_note = [&](const LogLine& line) { refused += line.text.find("wrong shape") != std::string::npos; };
-  EXPECT_EQ(run_rounds<double>(*server, facts_of(*setup), *setup, transport, ledger, limits, hooks),
-            Outcome::kFinished);
+  EXPECT_EQ(
+      run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks),
+      Outcome::kFinished);
   EXPECT_EQ(refused, 9u) << "four rounds and five evaluations";
 }
 

@@ -28,27 +28,27 @@ Faults some_faults(const Facts& facts) {
 // The state after 40 rounds; `moved`: in other objects after 20 of them.
 std::string after_forty_rounds(const Federation<double>& federation, const AlgorithmInfo& algorithm,
                                bool moved) {
-  const auto setup = federation.setup(spec_for(algorithm));
-  setup->keep_mirrors = true;
+  const auto run_context = federation.run_context(spec_for(algorithm));
+  run_context->keep_mirrors = true;
   InProcessOptions options;
   options.faults = some_faults(algorithm.facts);
-  auto clients = std::make_unique<InProcess<double>>(setup, federation.oracle_pointers(), options);
-  auto server = make_server<double>(setup);
+  auto clients = std::make_unique<InProcess<double>>(run_context, federation.oracle_pointers(), options);
+  auto server = make_server<double>(run_context);
   Ledger ledger;
-  ledger.committed.resize(setup->n);
+  ledger.committed.resize(run_context->n);
   for (const std::uint32_t rounds : {20u, 40u}) {
     RoundLimits limits;
     limits.rounds = rounds;
     limits.evaluate_every = 3;
     limits.keep_clients = true;
-    run_rounds<double>(*server, algorithm.facts, *setup, *clients, ledger, limits, {});
+    run_rounds<double>(*server, algorithm.facts, *run_context, *clients, ledger, limits, {});
     if (rounds == 40 || !moved) continue;
     const std::string saved_server = server->save(), saved_clients = clients->save_clients(ledger.committed);
-    server = make_server<double>(setup);
-    clients = std::make_unique<InProcess<double>>(setup, federation.oracle_pointers(), options);
+    server = make_server<double>(run_context);
+    clients = std::make_unique<InProcess<double>>(run_context, federation.oracle_pointers(), options);
     EXPECT_TRUE(server->load(saved_server));
     EXPECT_TRUE(clients->load_clients(saved_clients));
-    EXPECT_FALSE(InProcess<double>(setup, federation.oracle_pointers(), options)
+    EXPECT_FALSE(InProcess<double>(run_context, federation.oracle_pointers(), options)
                      .load_clients(std::string_view(saved_clients).substr(1)));
   }
   return server->save() + clients->save_clients(ledger.committed);

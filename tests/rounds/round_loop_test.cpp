@@ -13,9 +13,9 @@ using testing::spec_of;
 
 TEST(RoundLoop, WritesDownTheSecondsThatItIsToldAndNoneWhenItIsToldNone) {
   const Federation<double> federation(2, 3);
-  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.1"));
-  InProcess<double> clients(setup, federation.oracle_pointers(), {});
-  const auto server = make_server<double>(setup);
+  const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
+  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 2;
@@ -27,23 +27,24 @@ TEST(RoundLoop, WritesDownTheSecondsThatItIsToldAndNoneWhenItIsToldNone) {
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
     commits.push_back(commit.ledger.totals.seconds);
   };
-  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_EQ(rows, (std::vector<double>{101, 103, 105})) << "before each round, and at the end";
   EXPECT_EQ(commits, (std::vector<double>{102, 104}));
 
   limits.rounds = 3;
   hooks.seconds = nullptr;
   rows.clear();
-  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_EQ(rows, (std::vector<double>{104, 104})) << "the run goes on from what its ledger says";
 }
 
 TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessStopped) {
   const Federation<double> federation(2, 3);
-  const auto setup = federation.setup(spec_of("gd", "identity", {}, "1e-300"));  // x stays where it is
+  const auto run_context =
+      federation.run_context(spec_of("gd", "identity", {}, "1e-300"));  // x stays where it is
   const auto rounds_with = [&](std::uint32_t patience, Lull lull, std::uint32_t every = 1) {
-    InProcess<double> clients(setup, federation.oracle_pointers(), {});
-    const auto server = make_server<double>(setup);
+    InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+    const auto server = make_server<double>(run_context);
     Ledger ledger;
     RoundLimits limits;
     limits.rounds = 10;
@@ -51,7 +52,7 @@ TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessS
     limits.patience = patience;
     limits.lull = lull;
     const Outcome outcome =
-        run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, {});
+        run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, {});
     EXPECT_EQ(outcome, ledger.round < 10 ? Outcome::kStalled : Outcome::kFinished);
     return ledger.round;
   };
@@ -64,9 +65,9 @@ TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessS
 
 TEST(RoundLoop, HandsOutTheAnswerOfEachClient) {
   const Federation<double> federation(4, 3);
-  const auto setup = federation.setup(spec_of("gd", "identity", {}, "0.1"));
-  InProcess<double> clients(setup, federation.oracle_pointers(), {});
-  const auto server = make_server<double>(setup);
+  const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
+  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 3;
@@ -88,7 +89,7 @@ TEST(RoundLoop, HandsOutTheAnswerOfEachClient) {
     }
     of_clients.push_back(mean);
   };
-  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_EQ(rounds, (std::vector<std::uint32_t>{0, 2, 3}));
   ASSERT_EQ(means.size(), 3u);
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(of_clients[k], means[k], 1e-12);

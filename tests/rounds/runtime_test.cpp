@@ -44,10 +44,10 @@ TEST(ClientRuntime, ARequestIdThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce
   const testing::Federation<double> federation(3, 9);
   AlgorithmSpec spec = testing::spec_of("ef21_sgd", "topk:k=2");
   spec.batch = 1;  // no memory of gradients helps
-  const auto setup = federation.setup(spec);
+  const auto run_context = federation.run_context(spec);
   Counting oracle(*federation.oracles[1]);
-  ClientRuntime<double> client(setup, 1, oracle);
-  const auto server = make_server<double>(setup);
+  ClientRuntime<double> client(run_context, 1, oracle);
+  const auto server = make_server<double>(run_context);
   const Downlink<double> body = server->broadcast();
   const Envelope<double> request = request_of(body, 1);
   Scratch<double> scratch;
@@ -67,10 +67,10 @@ TEST(ClientRuntime, ARequestIdThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce
 
 TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
   const testing::Federation<double> federation(3, 9);
-  const auto setup = federation.setup(testing::spec_of("ringmaster", "identity", {}, "0.1"));
+  const auto run_context = federation.run_context(testing::spec_of("ringmaster", "identity", {}, "0.1"));
   Counting oracle(*federation.oracles[1]), untouched(*federation.oracles[1]);
-  ClientRuntime<double> client(setup, 1, oracle), twin(setup, 1, untouched);
-  const auto server = make_server<double>(setup);
+  ClientRuntime<double> client(run_context, 1, oracle), twin(run_context, 1, untouched);
+  const auto server = make_server<double>(run_context);
   const Downlink<double> body = server->broadcast();
   Scratch<double> scratch, twins;
   std::uint64_t request_id = 0;
@@ -111,9 +111,10 @@ TEST(ClientRuntime, AMeasurementIsTheLossOfAnEvaluationWithoutItsGradient) {
   for (const bool is_stochastic : {false, true}) {
     AlgorithmSpec spec = testing::spec_of("gd", "identity", {}, "0.1");
     spec.batch = is_stochastic ? 2 : 0;
-    const auto setup = federation.setup(spec);
-    ClientRuntime<double> client(setup, 1, *federation.oracles[1]), twin(setup, 1, *federation.oracles[1]);
-    const auto server = make_server<double>(setup);
+    const auto run_context = federation.run_context(spec);
+    ClientRuntime<double> client(run_context, 1, *federation.oracles[1]),
+        twin(run_context, 1, *federation.oracles[1]);
+    const auto server = make_server<double>(run_context);
     const Downlink<double> body = server->broadcast();
     Scratch<double> scratch, twins;
     Envelope<double> request = request_of(body, 1);
@@ -138,9 +139,9 @@ TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
   for (const char* algorithm : {"ef21", "ef21_plus", "ef21_hb", "ef21_sgd"}) {
     for (const char* init : {"gradient", "compressed"}) {
       const AlgorithmSpec spec = testing::spec_of(algorithm, "topk:k=2", {{"init", init}});
-      const auto setup = federation.setup(spec);
-      ClientRuntime<double> client(setup, 1, *federation.oracles[1]);
-      const auto server = make_server<double>(setup);
+      const auto run_context = federation.run_context(spec);
+      ClientRuntime<double> client(run_context, 1, *federation.oracles[1]);
+      const auto server = make_server<double>(run_context);
       Downlink<double> body = server->broadcast();  // views the server
       body.round = 4;
       Scratch<double> scratch;
@@ -155,9 +156,9 @@ TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
 
 TEST(ClientRuntime, TakesLowerRequestIdsOnlyFromANewConnection) {
   const testing::Federation<double> federation(3, 9);
-  const auto setup = federation.setup(testing::spec_of("gd", "identity", {}, "0.1"));
-  ClientRuntime<double> client(setup, 1, *federation.oracles[1]);
-  const auto server = make_server<double>(setup);
+  const auto run_context = federation.run_context(testing::spec_of("gd", "identity", {}, "0.1"));
+  ClientRuntime<double> client(run_context, 1, *federation.oracles[1]);
+  const auto server = make_server<double>(run_context);
   const Downlink<double> body = server->broadcast();
   Scratch<double> scratch;
   for (const Request kind : {Request::kRound, Request::kEvaluate}) {
@@ -180,11 +181,11 @@ TEST(ClientRuntime, TakesLowerRequestIdsOnlyFromANewConnection) {
 // The replica of ef21_p has the round that the restored server sends, but not its bits.
 TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   const testing::Federation<double> federation(3, 9);
-  const auto setup =
-      federation.setup(testing::spec_of("ef21_p", "identity", {{"compressor_down", "topk:k=2"}}, "0.1"));
+  const auto run_context = federation.run_context(
+      testing::spec_of("ef21_p", "identity", {{"compressor_down", "topk:k=2"}}, "0.1"));
   Counting oracle(*federation.oracles[1]);
-  ClientRuntime<double> client(setup, 1, oracle);
-  const auto server = make_server<double>(setup);
+  ClientRuntime<double> client(run_context, 1, oracle);
+  const auto server = make_server<double>(run_context);
   Scratch<double> scratch;
   const auto play = [&](std::uint64_t request_id, std::uint64_t committed) {
     const Downlink<double> body = server->broadcast();
@@ -229,7 +230,7 @@ TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   request.resync = &*resync;
   const Uplink<double>* const reply = client.handle(request, scratch);
   ASSERT_EQ(reply->answer, Answer::kReply);
-  ClientRuntime<double> twin(setup, 1, *federation.oracles[1]);
+  ClientRuntime<double> twin(run_context, 1, *federation.oracles[1]);
   Scratch<double> twins;
   Envelope<double> again = request;
   again.resync = nullptr;

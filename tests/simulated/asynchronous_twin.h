@@ -21,11 +21,11 @@ namespace gradwire {
 class AsynchronousTwin {
  public:
   // Of a problem without data.
-  AsynchronousTwin(const std::shared_ptr<const Setup<double>>& setup, const Experiment& experiment)
-      : server_(make_server<double>(setup)), committed_(setup->n), owes_(setup->n) {
-    for (ClientId c = 0; c < setup->n; ++c) {
+  AsynchronousTwin(const std::shared_ptr<const RunContext<double>>& run_context, const Experiment& experiment)
+      : server_(make_server<double>(run_context)), committed_(run_context->n), owes_(run_context->n) {
+    for (ClientId c = 0; c < run_context->n; ++c) {
       oracles_.push_back(make_oracle<double>(problem_spec(experiment), {}, {}, c));
-      runtimes_.push_back(std::make_unique<ClientRuntime<double>>(setup, c, *oracles_.back()));
+      runtimes_.push_back(std::make_unique<ClientRuntime<double>>(run_context, c, *oracles_.back()));
     }
   }
 

@@ -130,19 +130,19 @@ class SimulatedRun {
   SimulatedRun(const Experiment& experiment, const Setting& setting, std::uint64_t seed)
       : setting_(setting), random_(seed, "servers"), disk_(seed), world_(experiment, setting.weather, seed) {
     disk_.forgets_folder_syncs = setting.bug == Bug::kForgetsFolder;
-    setup_ = std::make_shared<Setup<double>>();
-    setup_->seed = experiment.seed;
-    setup_->n = experiment.clients.count;
-    setup_->d = std::get<Quadratic>(experiment.problem).shape.dim;
-    setup_->x0.assign(setup_->d, 0.5);
-    setup_->algorithm = algorithm_spec(experiment);
-    setup_->compressor = uplink_compressor(setup_->algorithm, setup_->d, setup_->n);
-    setup_->keep_mirrors = true;
-    if (facts_of(*setup_).asynchronous) {
-      asynchronous_twin_ = std::make_unique<AsynchronousTwin>(setup_, experiment);
+    run_context_ = std::make_shared<RunContext<double>>();
+    run_context_->seed = experiment.seed;
+    run_context_->n = experiment.clients.count;
+    run_context_->d = std::get<Quadratic>(experiment.problem).shape.dim;
+    run_context_->x0.assign(run_context_->d, 0.5);
+    run_context_->algorithm = algorithm_spec(experiment);
+    run_context_->compressor = uplink_compressor(run_context_->algorithm, run_context_->d, run_context_->n);
+    run_context_->keep_mirrors = true;
+    if (facts_of(*run_context_).asynchronous) {
+      asynchronous_twin_ = std::make_unique<AsynchronousTwin>(run_context_, experiment);
       if (setting.nobody_is_stopped) asynchronous_twin_->nobody_is_stopped_before(setting.steps);
     } else if (setting.quorum < 1 || setting.over_selection > 0) {
-      twin_ = std::make_unique<TwinFederation>(setup_, experiment, Agreement{});
+      twin_ = std::make_unique<TwinFederation>(run_context_, experiment, Agreement{});
     }
   }
 
@@ -164,8 +164,8 @@ class SimulatedRun {
     const bool lazy = setting_.bug == Bug::kAnnouncesBeforeDurable;
     Journal journal(lazy ? static_cast<Disk&>(late) : disk_, setting_.durability);
     AtTheLast beside;
-    const CodecContext context = codec_context(*setup_, {});
-    const auto server = make_server<double>(setup_);
+    const CodecContext context = codec_context(*run_context_, {});
+    const auto server = make_server<double>(run_context_);
     Ledger ledger;
     RunStore<double> durable(journal, beside, context, *server, ledger, "about",
                              {.records = 5, .bytes_beside_state = 1 << 20});
@@ -225,10 +225,10 @@ class SimulatedRun {
     if (asynchronous_twin_) {
       limits.rounds = setting_.steps;
       WitnessedTransport witnessed(network, *asynchronous_twin_);
-      run_rounds<double>(server, facts_of(*setup_), *setup_, witnessed, ledger, limits, hooks);
+      run_rounds<double>(server, facts_of(*run_context_), *run_context_, witnessed, ledger, limits, hooks);
       return;
     }
-    run_rounds<double>(server, facts_of(*setup_), *setup_, network, ledger, limits, hooks);
+    run_rounds<double>(server, facts_of(*run_context_), *run_context_, network, ledger, limits, hooks);
   }
 
   void check_against_twin(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {
@@ -248,7 +248,7 @@ class SimulatedRun {
   Random random_;
   SimulatedDisk disk_;
   SimulatedWorld world_;
-  std::shared_ptr<Setup<double>> setup_;
+  std::shared_ptr<RunContext<double>> run_context_;
   std::unique_ptr<TwinFederation> twin_;                 // of a run with a quorum
   std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous algorithm
   std::uint32_t announced_ = 0;

@@ -205,7 +205,8 @@ class SimulatedSession {
   }
 
   void rounds(Hub& hub, const std::function<void(const std::string&)>& log) {
-    TcpTransport<double> transport(hub, codec_context(*setup_, {}), about_.start, takes_sums(*setup_));
+    TcpTransport<double> transport(hub, codec_context(*run_context_, {}), about_.start,
+                                   takes_sums(*run_context_));
     RoundLimits limits;
     limits.rounds = kRounds;
     limits.evaluate_every = stage_ == RunStage::kRounds ? 5 : 0;  // afterwards clients have ended
@@ -234,10 +235,10 @@ class SimulatedSession {
     if (asynchronous_twin_) {
       limits.rounds = kSteps;
       WitnessedTransport witnessed(transport, *asynchronous_twin_);
-      run_rounds<double>(*server_, facts_of(*setup_), *setup_, witnessed, ledger_, limits, hooks);
+      run_rounds<double>(*server_, facts_of(*run_context_), *run_context_, witnessed, ledger_, limits, hooks);
       return;
     }
-    run_rounds<double>(*server_, facts_of(*setup_), *setup_, transport, ledger_, limits, hooks);
+    run_rounds<double>(*server_, facts_of(*run_context_), *run_context_, transport, ledger_, limits, hooks);
     end_.bytes_in_pieces += transport.bytes_in_pieces();
   }
 
@@ -249,7 +250,7 @@ class SimulatedSession {
     if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
     twin_->round_of(commit.replies);
     end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
-    const bool added = setting_.relay_adds && takes_sums(*setup_);
+    const bool added = setting_.relay_adds && takes_sums(*run_context_);
     if (added ? difference_of(twin_->model()) <= 1e-9 : server_->save() == twin_->state()) return;
     throw std::runtime_error("after round " + std::to_string(committed_) +
                              " the state is not that of a federation in which the same clients answered");
@@ -276,7 +277,7 @@ class SimulatedSession {
     }
     const std::string where = "after round " + std::to_string(ledger.round) + " ";
     const Totals &a = ledger.totals, &b = quiet_->totals.at(ledger.round - 1);
-    if (setting_.relay_adds && takes_sums(*setup_)) return check_sums(where, a, b);
+    if (setting_.relay_adds && takes_sums(*run_context_)) return check_sums(where, a, b);
     if (server_->save() != quiet_->states.at(ledger.round - 1))
       throw std::runtime_error(where + "the state of the algorithm is another one");
     if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
@@ -307,18 +308,18 @@ class SimulatedSession {
   }
 
   void make(Journal& journal) {
-    setup_ = make_setup<double>(plan_, Seat::kServer);
+    run_context_ = make_run_context<double>(plan_, Seat::kServer);
     durable_.reset();
-    server_ = make_server<double>(setup_);
-    if (facts_of(*setup_).asynchronous) {
+    server_ = make_server<double>(run_context_);
+    if (facts_of(*run_context_).asynchronous) {
       if (!asynchronous_twin_)
-        asynchronous_twin_ = std::make_unique<AsynchronousTwin>(setup_, plan_.experiment);
+        asynchronous_twin_ = std::make_unique<AsynchronousTwin>(run_context_, plan_.experiment);
     } else if (has_quorum() && !twin_) {
-      twin_ = std::make_unique<TwinFederation>(setup_, plan_.experiment, plan_.agreement);
+      twin_ = std::make_unique<TwinFederation>(run_context_, plan_.experiment, plan_.agreement);
     }
     ledger_ = {};
     durable_ = std::make_unique<RunStore<double>>(
-        journal, beside_, codec_context(*setup_, {}), *server_, ledger_, save_about(about_),
+        journal, beside_, codec_context(*run_context_, {}), *server_, ledger_, save_about(about_),
         SnapshotPolicy{.records = 5, .bytes_beside_state = 1 << 20});
   }
 
@@ -336,7 +337,7 @@ class SimulatedSession {
   RunAbout about_;
   RunStage stage_ = RunStage::kRounds;
   RunPlan plan_;
-  std::shared_ptr<const Setup<double>> setup_;
+  std::shared_ptr<const RunContext<double>> run_context_;
   std::unique_ptr<ServerAlgorithm<double>> server_;
   Ledger ledger_;
   std::unique_ptr<RunStore<double>> durable_;

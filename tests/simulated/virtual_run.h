@@ -44,11 +44,11 @@ inline VirtualTimeOptions with(std::function<double(ClientId, std::uint64_t)> se
 enum class Evaluate { kBeside, kByClients, kNever };
 
 inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
-                              std::shared_ptr<const Setup<double>> setup, std::uint32_t rounds,
+                              std::shared_ptr<const RunContext<double>> run_context, std::uint32_t rounds,
                               const VirtualTimeOptions& options, Evaluate evaluate = Evaluate::kBeside,
                               RoundLimits limits = {}) {
-  VirtualTime<double> clients(setup, federation.oracle_pointers(), options);
-  const auto server = make_server<double>(setup);
+  VirtualTime<double> clients(run_context, federation.oracle_pointers(), options);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   limits.rounds = rounds;
   limits.evaluate_every = evaluate == Evaluate::kNever ? 0 : 5;
@@ -62,7 +62,8 @@ inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
     for (const auto& up : commit.replies) trace.used.push_back(up.client);
     trace.totals = commit.ledger.totals;
   };
-  trace.outcome = run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  trace.outcome =
+      run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.seconds = trace.totals.seconds;
   trace.computed = clients.computed();

@@ -21,17 +21,17 @@ TEST(VirtualTime, GivesTheSameBitsForAnyThreadsEncodedAndHoweverOneEvaluates) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
     SCOPED_TRACE(spec.name);
-    const auto setup = federation.setup(spec);
-    const AsyncTrace one = run_virtual(federation, setup, 150, with(drawn));
+    const auto run_context = federation.run_context(spec);
+    const AsyncTrace one = run_virtual(federation, run_context, 150, with(drawn));
     ASSERT_EQ(one.used.size(), 150u);
     VirtualTimeOptions options = on_threads(4, with(drawn));
-    EXPECT_EQ(run_virtual(federation, setup, 150, options).model, one.model);
+    EXPECT_EQ(run_virtual(federation, run_context, 150, options).model, one.model);
     options.encoded = true;
-    const AsyncTrace encoded = run_virtual(federation, setup, 150, options);
+    const AsyncTrace encoded = run_virtual(federation, run_context, 150, options);
     EXPECT_EQ(encoded.model, one.model);
     EXPECT_EQ(encoded.totals.bytes_up, one.totals.bytes_up);
     EXPECT_EQ(encoded.totals.bytes_down, one.totals.bytes_down);
-    EXPECT_EQ(run_virtual(federation, setup, 150, with(drawn), Evaluate::kNever).model, one.model);
+    EXPECT_EQ(run_virtual(federation, run_context, 150, with(drawn), Evaluate::kNever).model, one.model);
     EXPECT_GT(one.rows.size(), 30u);
   }
 }
@@ -40,7 +40,7 @@ TEST(VirtualTime, ComputesNothingThatIsStopped) {
   const Federation<double> federation(50, 4);
   const AlgorithmSpec spec = spec_of("ringmaster", "identity", {{"delay_threshold", "2"}}, "0.05");
   const AsyncTrace trace =
-      run_virtual(federation, federation.setup(spec), 400, with(linear), Evaluate::kNever);
+      run_virtual(federation, federation.run_context(spec), 400, with(linear), Evaluate::kNever);
   EXPECT_EQ(trace.computed, 400u);
   EXPECT_GT(trace.request_ids, 1000u) << "clients are stopped again and again";
 }
@@ -51,17 +51,18 @@ TEST(VirtualTime, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRoun
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (algorithm.facts.needs_all_replies) continue;
     SCOPED_TRACE(algorithm.facts.name);
-    const auto setup = federation.setup(spec_for(algorithm));
-    setup->keep_mirrors = true;
+    const auto run_context = federation.run_context(spec_for(algorithm));
+    run_context->keep_mirrors = true;
     RoundLimits limits;
     limits.quorum = 0.5;
     limits.deadline_seconds = 30;
     VirtualTimeOptions options = with(linear);
     const bool is_private = has(algorithm.facts.client_state, ClientState::kPrivate);
     options.faults = {.duplicates = 0.2, .crashes = is_private ? 0 : 0.2};
-    const AsyncTrace one = run_virtual(federation, setup, 30, options, Evaluate::kByClients, limits);
-    EXPECT_EQ(run_virtual(federation, setup, 30, on_threads(4, options), Evaluate::kByClients, limits).model,
-              one.model);
+    const AsyncTrace one = run_virtual(federation, run_context, 30, options, Evaluate::kByClients, limits);
+    EXPECT_EQ(
+        run_virtual(federation, run_context, 30, on_threads(4, options), Evaluate::kByClients, limits).model,
+        one.model);
   }
 }
 
@@ -69,9 +70,9 @@ TEST(VirtualTime, ASynchronousRoundTakesAsLongAsItsSlowestClientAndHasTheBitsOfA
   const Federation<double> federation(4, 8);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     SCOPED_TRACE(algorithm.facts.name);
-    const auto setup = federation.setup(spec_for(algorithm));
-    const AsyncTrace trace = run_virtual(federation, setup, 10, with(linear));
-    const auto plain = testing::run<double>(federation, setup, 10);
+    const auto run_context = federation.run_context(spec_for(algorithm));
+    const AsyncTrace trace = run_virtual(federation, run_context, 10, with(linear));
+    const auto plain = testing::run<double>(federation, run_context, 10);
     EXPECT_EQ(trace.model, plain.model);
     EXPECT_EQ(trace.rows.back().bits_up, plain.records.back().bits_up);
     EXPECT_EQ(trace.rows.back().loss, plain.records.back().loss);
@@ -92,25 +93,27 @@ TEST(VirtualTime, WithEveryFaultAllRepliesThatAreNeededComeInTheEnd) {
     VirtualTimeOptions options = with(drawn);
     options.faults = {
         .lost_replies = 0.2, .lost_requests = 0.2, .duplicates = 0.2, .crashes = 0.1, .wiped = 0.1};
-    const auto setup = federation.setup(spec);
-    const AsyncTrace one = run_virtual(federation, setup, 400, options, Evaluate::kByClients, limits);
+    const auto run_context = federation.run_context(spec);
+    const AsyncTrace one = run_virtual(federation, run_context, 400, options, Evaluate::kByClients, limits);
     EXPECT_EQ(one.used.size(), 400u);
     std::map<ClientId, int> replies;
     for (const ClientId c : one.used) replies[c] += 1;
     for (ClientId c = 0; c < 5; ++c) EXPECT_GT(replies[c], 15) << "client " << c << " was forgotten";
     options = on_threads(3, options);
     options.encoded = true;
-    EXPECT_EQ(run_virtual(federation, setup, 400, options, Evaluate::kByClients, limits).model, one.model);
+    EXPECT_EQ(run_virtual(federation, run_context, 400, options, Evaluate::kByClients, limits).model,
+              one.model);
   }
 }
 
 TEST(VirtualTime, AClientThatNeverAnswersStopsNobodyElse) {
   const Federation<double> federation(3, 5);
-  const auto setup = federation.setup(spec_of("ringmaster", "identity", {{"delay_threshold", "3"}}, "0.1"));
+  const auto run_context =
+      federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "3"}}, "0.1"));
   const auto seconds = [](ClientId i, std::uint64_t) {
     return i == 1 ? std::numeric_limits<double>::infinity() : 1.0 + i;
   };
-  const AsyncTrace trace = run_virtual(federation, setup, 60, with(seconds));
+  const AsyncTrace trace = run_virtual(federation, run_context, 60, with(seconds));
   EXPECT_EQ(trace.used.size(), 60u);
   EXPECT_EQ(std::count(trace.used.begin(), trace.used.end(), 1u), 0);
 }
@@ -122,19 +125,20 @@ struct Ending {
 };
 
 // Runs `rounds` rounds; after each round in `stops` the run stops and continues in other objects.
-Ending run_with_stops(const Federation<double>& federation, std::shared_ptr<const Setup<double>> setup,
-                      std::uint32_t rounds, const VirtualTimeOptions& options, RoundLimits limits,
+Ending run_with_stops(const Federation<double>& federation,
+                      std::shared_ptr<const RunContext<double>> run_context, std::uint32_t rounds,
+                      const VirtualTimeOptions& options, RoundLimits limits,
                       std::vector<std::uint32_t> stops) {
   limits.rounds = rounds;
   limits.evaluate_every = 7;
   limits.keep_clients = true;
   Ledger ledger;
-  ledger.committed.resize(setup->n);
+  ledger.committed.resize(run_context->n);
   Ending ending;
   stops.push_back(rounds + 1);
   for (const std::uint32_t end : stops) {
-    VirtualTime<double> clients(setup, federation.oracle_pointers(), options);
-    const auto server = make_server<double>(setup);
+    VirtualTime<double> clients(run_context, federation.oracle_pointers(), options);
+    const auto server = make_server<double>(run_context);
     if (!ending.server.empty()) {
       EXPECT_TRUE(server->load(ending.server));
       EXPECT_TRUE(load_ledger(ending.ledger, ledger));
@@ -158,7 +162,7 @@ Ending run_with_stops(const Federation<double>& federation, std::shared_ptr<cons
       ending.server = server->save();
       ending.ledger = save_ledger(ledger);
     };
-    run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
     if (end <= rounds) ending.rows.pop_back();  // a run that continues measures it again
   }
   return ending;
@@ -185,17 +189,17 @@ const std::vector<std::vector<std::uint32_t>> kStops = {{1}, {2, 3}, {50}, {10, 
 TEST(VirtualTime, ResumesEveryAsynchronousAlgorithmAtAnyRoundToTheBitsOfAWholeRun) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
-    const auto setup = federation.setup(spec);
+    const auto run_context = federation.run_context(spec);
     for (const bool encoded : {false, true}) {
       VirtualTimeOptions options = with(drawn);
       options.encoded = encoded;
-      const Ending whole = run_with_stops(federation, setup, 150, options, {}, {});
+      const Ending whole = run_with_stops(federation, run_context, 150, options, {}, {});
       for (const auto& stops : kStops) {
         SCOPED_TRACE(spec.name + (encoded ? ", encoded" : "") + ", first stop " + std::to_string(stops[0]));
-        const Ending resumed = run_with_stops(federation, setup, 150, options, {}, stops);
+        const Ending resumed = run_with_stops(federation, run_context, 150, options, {}, stops);
         expect_equal(resumed, whole);
         EXPECT_EQ(resumed.clients, whole.clients);  // threads may have computed ahead
-        expect_equal(run_with_stops(federation, setup, 150, on_threads(3, options), {}, stops), whole);
+        expect_equal(run_with_stops(federation, run_context, 150, on_threads(3, options), {}, stops), whole);
       }
     }
   }
@@ -210,11 +214,11 @@ TEST(VirtualTime, ResumesWithEveryFaultToTheBitsOfAWholeRun) {
   options.faults = {
       .lost_replies = 0.2, .lost_requests = 0.2, .duplicates = 0.2, .crashes = 0.1, .wiped = 0.1};
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
-    const auto setup = federation.setup(spec);
-    const Ending whole = run_with_stops(federation, setup, 150, options, limits, {});
+    const auto run_context = federation.run_context(spec);
+    const Ending whole = run_with_stops(federation, run_context, 150, options, limits, {});
     for (const auto& stops : kStops) {
       SCOPED_TRACE(spec.name + ", first stop " + std::to_string(stops[0]));
-      const Ending resumed = run_with_stops(federation, setup, 150, options, limits, stops);
+      const Ending resumed = run_with_stops(federation, run_context, 150, options, limits, stops);
       expect_equal(resumed, whole);
       EXPECT_EQ(resumed.clients, whole.clients);
     }
@@ -224,18 +228,18 @@ TEST(VirtualTime, ResumesWithEveryFaultToTheBitsOfAWholeRun) {
 TEST(VirtualTime, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const auto setup = federation.setup(spec_for(algorithm));
-    setup->keep_mirrors = true;
+    const auto run_context = federation.run_context(spec_for(algorithm));
+    run_context->keep_mirrors = true;
     RoundLimits limits;
     if (!algorithm.facts.needs_all_replies) limits.quorum = 0.5;
     limits.deadline_seconds = 30;
     VirtualTimeOptions options = with(drawn);
     const bool is_private = has(algorithm.facts.client_state, ClientState::kPrivate);
     options.faults = {.duplicates = 0.2, .crashes = is_private ? 0 : 0.2};
-    const Ending whole = run_with_stops(federation, setup, 60, options, limits, {});
+    const Ending whole = run_with_stops(federation, run_context, 60, options, limits, {});
     for (const auto& stops : std::vector<std::vector<std::uint32_t>>{{1}, {9, 10, 33}}) {
       SCOPED_TRACE(std::string(algorithm.facts.name) + ", first stop " + std::to_string(stops[0]));
-      const Ending resumed = run_with_stops(federation, setup, 60, options, limits, stops);
+      const Ending resumed = run_with_stops(federation, run_context, 60, options, limits, stops);
       EXPECT_EQ(resumed.server, whole.server);
       EXPECT_EQ(resumed.ledger, whole.ledger);
     }
@@ -244,10 +248,10 @@ TEST(VirtualTime, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
 
 TEST(VirtualTime, RefusesBytesThatAreNotItsSavedClients) {
   const Federation<double> federation(4, 5);
-  const auto setup = federation.setup(asynchronous_specs()[0]);
-  const std::string saved = run_with_stops(federation, setup, 30, with(drawn), {}, {}).clients;
+  const auto run_context = federation.run_context(asynchronous_specs()[0]);
+  const std::string saved = run_with_stops(federation, run_context, 30, with(drawn), {}, {}).clients;
   const auto loads = [&](std::string_view bytes) {
-    return VirtualTime<double>(setup, federation.oracle_pointers(), with(drawn)).load_clients(bytes);
+    return VirtualTime<double>(run_context, federation.oracle_pointers(), with(drawn)).load_clients(bytes);
   };
   EXPECT_TRUE(loads(saved));
   for (std::size_t size = 0; size < saved.size(); ++size) EXPECT_FALSE(loads(saved.substr(0, size))) << size;

@@ -46,15 +46,15 @@ class Bowl final : public MovableOracle<double> {
 
 constexpr std::uint32_t kNobody = Bowl::kClients;
 
-gradwire::Setup<double> setup_of(std::uint32_t n, std::size_t d, bool weighted) {
-  gradwire::Setup<double> setup;
-  setup.n = n;
-  setup.d = d;
-  if (!weighted) return setup;
+gradwire::RunContext<double> run_context_of(std::uint32_t n, std::size_t d, bool weighted) {
+  gradwire::RunContext<double> run_context;
+  run_context.n = n;
+  run_context.d = d;
+  if (!weighted) return run_context;
   double sum = 0;
-  for (std::uint32_t i = 0; i < n; ++i) sum += setup.weights.emplace_back(1.0 + i % 3);
-  for (double& w : setup.weights) w /= sum;
-  return setup;
+  for (std::uint32_t i = 0; i < n; ++i) sum += run_context.weights.emplace_back(1.0 + i % 3);
+  for (double& w : run_context.weights) w /= sum;
+  return run_context;
 }
 
 struct Found {
@@ -72,7 +72,7 @@ class EvaluatorTest : public ::testing::TestWithParam<bool> {
  protected:
   // One answer after the other, as a transport brings them.
   Found one_by_one(std::uint32_t broken) const {
-    Evaluation<double> evaluation(setup_);
+    Evaluation<double> evaluation(run_context_);
     Bowl bowl(kDim, broken);
     Vec<double> gradient(kDim);
     for (std::uint32_t i = 0; i < Bowl::kClients; ++i) {
@@ -90,7 +90,7 @@ class EvaluatorTest : public ::testing::TestWithParam<bool> {
   }
 
   static constexpr std::size_t kDim = 5;
-  const gradwire::Setup<double> setup_ = setup_of(Bowl::kClients, kDim, GetParam());
+  const gradwire::RunContext<double> run_context_ = run_context_of(Bowl::kClients, kDim, GetParam());
   const Vec<double> x_ = {1, -0.1, 0.3, 2, 0.7};
 };
 
@@ -106,9 +106,9 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
         std::vector<MovableOracle<double>*> pointers;
         for (unsigned k = 0; k < threads; ++k)
           pointers.push_back(oracles.emplace_back(clients.oracle()).get());
-        Evaluator<double> evaluator(setup_.mine(), pool, pointers, memory_bytes);
+        Evaluator<double> evaluator(run_context_.mine(), pool, pointers, memory_bytes);
         EXPECT_TRUE(evaluator.known(7).x.empty());
-        Evaluation<double> evaluation(setup_);
+        Evaluation<double> evaluation(run_context_);
         evaluator.evaluate(x_, evaluation);
         EXPECT_EQ(found(evaluation), want);
         const Evaluated<double> known = evaluator.known(7);
@@ -129,8 +129,8 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
 TEST_P(EvaluatorTest, ASampleWithoutGradientsHasTheLossAndAccuracyOfThatSample) {
   std::vector<ClientId> sample;
   for (ClientId c = 3; c < Bowl::kClients; c += 7 - c % 3) sample.push_back(c);
-  gradwire::Setup<double> setup = setup_;
-  setup.algorithm.batch = 1;  // nobody needs the gradients of x
+  gradwire::RunContext<double> run_context = run_context_;
+  run_context.algorithm.batch = 1;  // nobody needs the gradients of x
   const PopulationOf<double, Bowl> clients(Bowl(kDim, kNobody));
   std::optional<Found> want;
   for (const Request request : {Request::kEvaluate, Request::kMeasure}) {
@@ -139,8 +139,8 @@ TEST_P(EvaluatorTest, ASampleWithoutGradientsHasTheLossAndAccuracyOfThatSample) 
       std::vector<std::unique_ptr<MovableOracle<double>>> oracles;
       std::vector<MovableOracle<double>*> pointers;
       for (unsigned k = 0; k < threads; ++k) pointers.push_back(oracles.emplace_back(clients.oracle()).get());
-      Evaluator<double> evaluator(setup.mine(), pool, pointers, std::size_t{1} << 20);
-      Evaluation<double> evaluation(setup, {request, sample});
+      Evaluator<double> evaluator(run_context.mine(), pool, pointers, std::size_t{1} << 20);
+      Evaluation<double> evaluation(run_context, {request, sample});
       evaluator.evaluate(x_, evaluation);
       evaluation.finish();
       EXPECT_EQ(evaluation.answered(), sample.size());

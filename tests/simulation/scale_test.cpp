@@ -35,14 +35,14 @@ TEST(Scale, ClientsThatGiveTheirMemoryBackGiveTheSameBits) {
       SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(participation));
       AlgorithmSpec spec = spec_of(algorithm, compressor);
       spec.participation = participation;
-      const auto setup = federation.setup(spec);
+      const auto run_context = federation.run_context(spec);
       RoundLimits limits;
       limits.evaluate_every = 2;
-      const auto wasteful = run<double>(federation, setup, 12, {}, limits);
-      EXPECT_NE(wasteful.model, setup->x0);
-      expect_equal(wasteful, run<double>(federation, setup, 12, lean(), limits));
-      expect_equal(wasteful, run<double>(federation, setup, 12, lean({.threads = 3}), limits));
-      expect_equal(wasteful, run<double>(federation, setup, 12, lean({.encoded = true}), limits));
+      const auto wasteful = run<double>(federation, run_context, 12, {}, limits);
+      EXPECT_NE(wasteful.model, run_context->x0);
+      expect_equal(wasteful, run<double>(federation, run_context, 12, lean(), limits));
+      expect_equal(wasteful, run<double>(federation, run_context, 12, lean({.threads = 3}), limits));
+      expect_equal(wasteful, run<double>(federation, run_context, 12, lean({.encoded = true}), limits));
     }
   }
 }
@@ -51,12 +51,12 @@ TEST(Scale, RuntimesOfStatelessClientsAreLent) {
   const Federation<double> federation(20, 4);
   AlgorithmSpec spec = spec_of("gd");
   spec.participation = 0.2;
-  const auto setup = federation.setup(spec);
+  const auto run_context = federation.run_context(spec);
   for (const bool lends : {false, true}) {
     std::set<const void*> runtimes;
     RoundLimits limits;
     limits.evaluate_every = 0;
-    run<double>(federation, setup, 30, lends ? lean() : InProcessOptions{}, limits,
+    run<double>(federation, run_context, 30, lends ? lean() : InProcessOptions{}, limits,
                 [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>& transport, Ledger&) {
                   // The round's cohort, as the algorithm draws it.
                   std::vector<ClientId> cohort;
@@ -88,9 +88,9 @@ TEST(Scale, AHundredThousandClientsTakeTurns) {
 TEST(ClientRuntime, WithStateBelongsToOneClient) {
   const Federation<double> federation(2, 4);
   const auto oracles = federation.oracle_pointers();
-  ClientRuntime<double> stateless(federation.setup(spec_of("gd")), 0, *oracles[0]);
+  ClientRuntime<double> stateless(federation.run_context(spec_of("gd")), 0, *oracles[0]);
   EXPECT_NO_THROW(stateless.rebind(1, *oracles[1]));
-  ClientRuntime<double> stateful(federation.setup(spec_of("ef21", "topk:k=1")), 0, *oracles[0]);
+  ClientRuntime<double> stateful(federation.run_context(spec_of("ef21", "topk:k=1")), 0, *oracles[0]);
   EXPECT_THROW(stateful.rebind(1, *oracles[1]), std::logic_error);
 }
 

@@ -40,19 +40,19 @@ std::string without_some(const std::string& saved, std::uint32_t n) {
 // `pause_after`: after this round all clients are saved, and others go on: they load what was saved, or
 // some or all have no state.
 template <class Real>
-Trace<Real> run_virtual(const Federation<Real>& federation, std::shared_ptr<const Setup<Real>> setup,
-                        unsigned threads, RoundLimits limits, std::uint32_t pause_after = 0,
-                        Others others = Others::kLoad) {
+Trace<Real> run_virtual(const Federation<Real>& federation,
+                        std::shared_ptr<const RunContext<Real>> run_context, unsigned threads,
+                        RoundLimits limits, std::uint32_t pause_after = 0, Others others = Others::kLoad) {
   Trace<Real> trace;
-  const auto server = make_server<Real>(setup);
-  const Facts facts = find_algorithm(setup->algorithm.name).facts;
+  const auto server = make_server<Real>(run_context);
+  const Facts facts = find_algorithm(run_context->algorithm.name).facts;
   Ledger ledger;
-  ledger.committed.resize(setup->n);
+  ledger.committed.resize(run_context->n);
   std::string saved;
   for (const std::uint32_t until : {pause_after, kRoundsHere}) {
     if (until == 0) continue;
-    VirtualClients<Real> clients(setup, functions_of(federation), {.threads = threads});
-    if (others == Others::kLoadMost && !saved.empty()) saved = without_some(saved, setup->n);
+    VirtualClients<Real> clients(run_context, functions_of(federation), {.threads = threads});
+    if (others == Others::kLoadMost && !saved.empty()) saved = without_some(saved, run_context->n);
     if (!saved.empty() && others != Others::kLoadNothing) {
       EXPECT_TRUE(clients.load_clients(saved));
     }
@@ -60,7 +60,7 @@ Trace<Real> run_virtual(const Federation<Real>& federation, std::shared_ptr<cons
     hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
     hooks.evaluate = [&](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     limits.rounds = until;
-    trace.outcome = run_rounds<Real>(*server, facts, *setup, clients, ledger, limits, hooks);
+    trace.outcome = run_rounds<Real>(*server, facts, *run_context, clients, ledger, limits, hooks);
     saved = clients.save_clients(ledger.committed);
   }
   trace.client_states.push_back(saved);
@@ -78,21 +78,21 @@ void compare_every_algorithm(double participation) {
     SCOPED_TRACE(std::string(algorithm.facts.name));
     AlgorithmSpec spec = spec_for(algorithm);
     spec.participation = participation;
-    const auto setup = federation.setup(spec);
-    if (make_server<Real>(setup)->may_refuse()) continue;
+    const auto run_context = federation.run_context(spec);
+    if (make_server<Real>(run_context)->may_refuse()) continue;
     ++compared;
     RoundLimits limits;
     limits.evaluate_every = 3;
     InProcessOptions options;
     options.zstd = {.kind = ZstdMode::Kind::kOff};
-    const auto stay = run<Real>(federation, setup, kRoundsHere, options, limits);
-    EXPECT_NE(stay.model, setup->x0);
-    const auto alone = run_virtual<Real>(federation, setup, 1, limits);
+    const auto stay = run<Real>(federation, run_context, kRoundsHere, options, limits);
+    EXPECT_NE(stay.model, run_context->x0);
+    const auto alone = run_virtual<Real>(federation, run_context, 1, limits);
     expect_same_steps(stay, alone);
-    const auto shared = run_virtual<Real>(federation, setup, 3, limits);
+    const auto shared = run_virtual<Real>(federation, run_context, 3, limits);
     expect_same_steps(stay, shared);
     EXPECT_EQ(alone.client_states, shared.client_states);
-    const auto resumed = run_virtual<Real>(federation, setup, 2, limits, 5);
+    const auto resumed = run_virtual<Real>(federation, run_context, 2, limits, 5);
     EXPECT_EQ(stay.model, resumed.model);
     EXPECT_EQ(stay.server_state, resumed.server_state);
   }
@@ -118,14 +118,14 @@ TEST(VirtualClients, GetAStateFromTheServerThatItCanRestore) {
     SCOPED_TRACE(std::string(algorithm.facts.name));
     AlgorithmSpec spec = spec_for(algorithm);
     if (algorithm.facts.partial) spec.participation = 0.6;
-    const auto setup = federation.setup(spec);
-    setup->keep_mirrors = true;
-    if (make_server<double>(setup)->may_refuse()) continue;
+    const auto run_context = federation.run_context(spec);
+    run_context->keep_mirrors = true;
+    if (make_server<double>(run_context)->may_refuse()) continue;
     if (algorithm.facts.client_state != ClientState::kNone) ++with_state;
-    const auto quiet = run_virtual<double>(federation, setup, 1, {});
+    const auto quiet = run_virtual<double>(federation, run_context, 1, {});
     for (const unsigned threads : {1u, 3u}) {
       for (const Others others : {Others::kLoadMost, Others::kLoadNothing}) {
-        const auto lost = run_virtual<double>(federation, setup, threads, {}, 5, others);
+        const auto lost = run_virtual<double>(federation, run_context, threads, {}, 5, others);
         EXPECT_EQ(quiet.model, lost.model);
         EXPECT_EQ(quiet.server_state, lost.server_state);
       }
@@ -142,28 +142,28 @@ TEST(VirtualClients, EndARunWhoseNumbersAreNoLongerFinite) {
   for (const char* gamma : {"0.5", "1e200"}) {
     Federation<double> federation(4, 6);
     if (std::string_view(gamma) == "0.5") federation.oracles[2]->b[0] = std::nan("");
-    const auto setup = federation.setup(spec_of("gd", "identity", {}, gamma));
-    const auto ended = run_virtual<double>(federation, setup, 1, limits);
+    const auto run_context = federation.run_context(spec_of("gd", "identity", {}, gamma));
+    const auto ended = run_virtual<double>(federation, run_context, 1, limits);
     EXPECT_EQ(ended.outcome, Outcome::kDiverged);
-    expect_same_steps(run<double>(federation, setup, kRoundsHere, options, limits), ended);
+    expect_same_steps(run<double>(federation, run_context, kRoundsHere, options, limits), ended);
   }
 }
 
 TEST(VirtualClients, RefuseStatesThatAreNotTheirs) {
   const Federation<double> federation(3, 4);
-  const auto setup = federation.setup(spec_of("ef21", "topk:k=1"));
-  const auto saved = run_virtual<double>(federation, setup, 1, {}).client_states.front();
+  const auto run_context = federation.run_context(spec_of("ef21", "topk:k=1"));
+  const auto saved = run_virtual<double>(federation, run_context, 1, {}).client_states.front();
   for (std::size_t size = 0; size < saved.size(); ++size) {
-    VirtualClients<double> clients(setup, functions_of(federation), {});
+    VirtualClients<double> clients(run_context, functions_of(federation), {});
     EXPECT_FALSE(clients.load_clients(saved.substr(0, size))) << size;
   }
-  VirtualClients<double> clients(setup, functions_of(federation), {});
+  VirtualClients<double> clients(run_context, functions_of(federation), {});
   EXPECT_FALSE(clients.load_clients(saved + "x"));
 }
 
 TEST(VirtualClients, NeedAFunctionForEachClient) {
   const Federation<double> federation(3, 4), other(2, 4);
-  EXPECT_THROW(VirtualClients<double>(federation.setup(spec_of("gd")), functions_of(other), {}),
+  EXPECT_THROW(VirtualClients<double>(federation.run_context(spec_of("gd")), functions_of(other), {}),
                std::logic_error);
 }
 

@@ -25,11 +25,11 @@ std::string joined(std::span<const std::string_view> pieces) {
 
 TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(testing::spec_of("gd"));
-  const CodecContext context = codec_context(*setup, {});
+  const auto run_context = federation.run_context(testing::spec_of("gd"));
+  const CodecContext context = codec_context(*run_context, {});
   for (const std::size_t state_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
-    InProcess<double> clients(setup, federation.oracle_pointers(), {});
-    auto server = make_server<double>(setup), replayed = make_server<double>(setup);
+    InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+    auto server = make_server<double>(run_context), replayed = make_server<double>(run_context);
     Ledger ledger, copy;
     copy.committed.resize(5);
     RoundRecords<double> records(context), reader(context);
@@ -43,20 +43,21 @@ TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
     };
     RoundLimits limits;
     limits.rounds = 5;
-    run_rounds<double>(*server, find_algorithm("gd").facts, *setup, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, clients, ledger, limits, hooks);
   }
 }
 
 // Commits of a run whose replies came over a wire, with the bytes that brought them.
 template <class OnCommit>
-void rounds_of_frames(const Federation<double>& federation, std::shared_ptr<const Setup<double>> setup,
-                      const CodecContext& context, OnCommit on_commit) {
-  InProcess<double> clients(setup, federation.oracle_pointers(), {});
-  auto server = make_server<double>(setup);
+void rounds_of_frames(const Federation<double>& federation,
+                      std::shared_ptr<const RunContext<double>> run_context, const CodecContext& context,
+                      OnCommit on_commit) {
+  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  auto server = make_server<double>(run_context);
   Ledger ledger;
   Codec<double> codec(context);
   std::vector<std::unique_ptr<EncodedLink<double>>> links;
-  for (std::uint32_t c = 0; c < setup->n; ++c)
+  for (std::uint32_t c = 0; c < run_context->n; ++c)
     links.push_back(std::make_unique<EncodedLink<double>>(context, true));
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
@@ -69,16 +70,16 @@ void rounds_of_frames(const Federation<double>& federation, std::shared_ptr<cons
   };
   RoundLimits limits;
   limits.rounds = 5;
-  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
 }
 
 TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
   const Federation<double> federation(5, 2000);
   for (const char* compressor : {"identity", "natural", "randk:k=7", "randseqk:k=900", "qsgd:s=4,p=2"}) {
-    const auto setup = federation.setup(testing::spec_of("dcgd", compressor));
-    const CodecContext context = codec_context(*setup, {ZstdMode::Kind::kOff, 0});
+    const auto run_context = federation.run_context(testing::spec_of("dcgd", compressor));
+    const CodecContext context = codec_context(*run_context, {ZstdMode::Kind::kOff, 0});
     RoundRecords<double> records(context), anew(context);
-    rounds_of_frames(federation, setup, context,
+    rounds_of_frames(federation, run_context, context,
                      [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
                        const std::string as_they_came = joined(records.encode(commit, server, 1 << 20));
                        const RoundCommit<double> without{commit.ledger, commit.replies, commit.used};
@@ -92,8 +93,8 @@ TEST(RoundRecords, OfTheStateViewItWhereItLiesForEveryMethod) {
   constexpr std::size_t kDim = 3;
   const Federation<double> federation(3, kDim);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const auto setup = federation.setup(testing::spec_for(algorithm));
-    const auto server = make_server<double>(setup);
+    const auto run_context = federation.run_context(testing::spec_for(algorithm));
+    const auto server = make_server<double>(run_context);
     Pieces pieces;
     server->save_in_place(pieces);
     EXPECT_TRUE(joined(pieces.views()) == server->save()) << algorithm.facts.name;
@@ -102,10 +103,10 @@ TEST(RoundRecords, OfTheStateViewItWhereItLiesForEveryMethod) {
 
 TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
   const Federation<double> federation(2, 5000);
-  const auto setup = federation.setup(testing::spec_of("gd"));
-  const CodecContext context = codec_context(*setup, {});
-  InProcess<double> clients(setup, federation.oracle_pointers(), {});
-  auto server = make_server<double>(setup);
+  const auto run_context = federation.run_context(testing::spec_of("gd"));
+  const CodecContext context = codec_context(*run_context, {});
+  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  auto server = make_server<double>(run_context);
   Ledger ledger;
   RoundRecords<double> records(context);
   LoopHooks<double> hooks;
@@ -120,20 +121,20 @@ TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
   };
   RoundLimits limits;
   limits.rounds = 2;
-  run_rounds<double>(*server, facts_of(*setup), *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_EQ(ledger.round, 2u);
 }
 
 TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameState) {
   const Federation<double> federation(5, 2000);
-  const auto setup = federation.setup(testing::spec_of("dcgd", "natural"));
-  const CodecContext context = codec_context(*setup, {ZstdMode::Kind::kLevel, 3});
-  auto replayed = make_server<double>(setup);
+  const auto run_context = federation.run_context(testing::spec_of("dcgd", "natural"));
+  const CodecContext context = codec_context(*run_context, {ZstdMode::Kind::kLevel, 3});
+  auto replayed = make_server<double>(run_context);
   Ledger copy;
   copy.committed.resize(5);
   RoundRecords<double> records(context), anew(context), reader(context);
   int rounds = 0;
-  rounds_of_frames(federation, setup, context,
+  rounds_of_frames(federation, run_context, context,
                    [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
                      const std::string record = joined(records.encode(commit, server, 1 << 20));
                      const RoundCommit<double> without{commit.ledger, commit.replies, commit.used};
@@ -148,17 +149,17 @@ TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameStat
 
 TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
   const Federation<double> federation(2, 9);
-  const auto setup =
-      federation.setup(testing::spec_of("ringmaster", "identity", {{"delay_threshold", "1"}}, "0.1"));
-  auto server = make_server<double>(setup), replayed = make_server<double>(setup);
+  const auto run_context =
+      federation.run_context(testing::spec_of("ringmaster", "identity", {{"delay_threshold", "1"}}, "0.1"));
+  auto server = make_server<double>(run_context), replayed = make_server<double>(run_context);
   const Downlink<double> body = server->broadcast();
-  RoundRecords<double> records(codec_context(*setup, {}));
+  RoundRecords<double> records(codec_context(*run_context, {}));
   Ledger ledger, copy;
   ledger.committed.resize(2);
   copy.committed.resize(2);
   Scratch<double> scratch;
   for (ClientId client = 0; client < 2; ++client) {
-    ClientRuntime<double> runtime(setup, client, *federation.oracles[client]);
+    ClientRuntime<double> runtime(run_context, client, *federation.oracles[client]);
     const Envelope<double> request{Request::kRound, client + 1u, 0, &body, nullptr};
     const Reply<double> reply = *runtime.handle(request, scratch);
     const bool used = server->apply(std::span(&reply, 1));
@@ -176,11 +177,11 @@ TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
 
 TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
-  InProcess<double> clients(setup, federation.oracle_pointers(), {});
-  auto server = make_server<double>(setup);
+  const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
+  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  auto server = make_server<double>(run_context);
   Ledger ledger;
-  RoundRecords<double> records(codec_context(*setup, {}));
+  RoundRecords<double> records(codec_context(*run_context, {}));
   std::string record;
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
@@ -188,14 +189,14 @@ TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
   };
   RoundLimits limits;
   limits.rounds = 1;
-  run_rounds<double>(*server, find_algorithm("ef21").facts, *setup, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, find_algorithm("ef21").facts, *run_context, clients, ledger, limits, hooks);
   for (std::size_t size = 0; size < record.size(); ++size) {
-    auto other = make_server<double>(setup);
+    auto other = make_server<double>(run_context);
     Ledger fresh;
     fresh.committed.resize(5);
     EXPECT_FALSE(records.replay(std::string_view(record).substr(0, size), *other, fresh)) << size;
   }
-  auto other = make_server<double>(setup);
+  auto other = make_server<double>(run_context);
   Ledger later;
   later.committed.resize(5);
   later.round = 1;

@@ -35,24 +35,25 @@ struct Death {
 
 // Servers on one disk, one after the other, until one has done `rounds` rounds; the clients live on.
 template <class Real>
-Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup<Real>> setup,
+Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const RunContext<Real>> run_context,
                  std::uint32_t rounds, const Life& life) {
   Death<Real> death;
   SimulatedDisk disk(life.seed);
   Random random(life.seed, "crashes");
-  InProcess<Real> clients(setup, federation.oracle_pointers(), {});
-  const Facts& facts = find_algorithm(setup->algorithm.name).facts;
+  InProcess<Real> clients(run_context, federation.oracle_pointers(), {});
+  const Facts& facts = find_algorithm(run_context->algorithm.name).facts;
   RoundLimits limits;
   limits.rounds = rounds;
   limits.evaluate_every = 7;
   std::uint32_t announced = 0;
   for (;;) {
     AtTheLast beside;
-    auto server = make_server<Real>(setup);
+    auto server = make_server<Real>(run_context);
     Ledger ledger;
     Journal journal(disk, life.durability);
     SnapshotPolicy policy{.records = 6, .bytes_beside_state = 1 << 20};
-    RunStore<Real> durable(journal, beside, codec_context(*setup, {}), *server, ledger, "about", policy);
+    RunStore<Real> durable(journal, beside, codec_context(*run_context, {}), *server, ledger, "about",
+                           policy);
     LoopHooks<Real> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<Real>& commit) {
@@ -70,7 +71,7 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const Setup
       if (!found) return death;
       death.regressed |= ledger.round < announced;
       durable.begin();
-      run_rounds<Real>(*server, facts, *setup, clients, ledger, limits, hooks);
+      run_rounds<Real>(*server, facts, *run_context, clients, ledger, limits, hooks);
       durable.end(RunStage::kOver, Outcome::kFinished);
       death.state = server->save();
       death.ledger = ledger;
@@ -97,12 +98,12 @@ void deaths_change_nothing(std::uint64_t seeds) {
   const Federation<Real> federation(5, 9);
   int crashes = 0;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const auto setup = federation.setup(spec_for(algorithm));
-    setup->keep_mirrors = true;
-    const auto undisturbed = live<Real>(federation, setup, 40, {});
+    const auto run_context = federation.run_context(spec_for(algorithm));
+    run_context->keep_mirrors = true;
+    const auto undisturbed = live<Real>(federation, run_context, 40, {});
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       for (const Durability durability : {Durability::kProcess, Durability::kPower}) {
-        const auto disturbed = live<Real>(federation, setup, 40, {durability, seed, 25});
+        const auto disturbed = live<Real>(federation, run_context, 40, {durability, seed, 25});
         EXPECT_EQ(disturbed.ledger.totals.grad_calls, undisturbed.ledger.totals.grad_calls)
             << algorithm.facts.name;
         expect_same_end(disturbed, undisturbed,
@@ -119,11 +120,11 @@ TEST(RunStore, ServersThatDieChangeNoBitOfAnyAlgorithmInFloat) { deaths_change_n
 
 TEST(RunStore, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
-  setup->keep_mirrors = true;
+  const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
+  run_context->keep_mirrors = true;
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed)
-    found += live<double>(federation, setup, 40,
+    found += live<double>(federation, run_context, 40,
                           {.seed = seed, .calls_between_crashes = 25, .announces_before_durable = true})
                  .regressed;
   EXPECT_GT(found, 0);
@@ -131,18 +132,18 @@ TEST(RunStore, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
 
 void write_snapshots_by_a_thread(std::size_t dim) {
   const Federation<double> federation(5, dim);
-  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
+  const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   const Facts& facts = find_algorithm("ef21").facts;
   const std::uint32_t rounds = dim > 1000 ? 8 : 60;
   const TemporaryFolder folder;
   FolderDisk disk(folder.path());
-  const auto context = codec_context(*setup, {});
+  const auto context = codec_context(*run_context, {});
   RoundLimits limits;
   limits.rounds = rounds;
-  auto server = make_server<double>(setup);
+  auto server = make_server<double>(run_context);
   Ledger ledger;
   {
-    InProcess<double> clients(setup, federation.oracle_pointers(), {});
+    InProcess<double> clients(run_context, federation.oracle_pointers(), {});
     Journal journal(disk, Durability::kProcess);
     const auto beside = background_thread();
     RunStore<double> durable(journal, *beside, context, *server, ledger, "about", {.records = 1});
@@ -150,9 +151,9 @@ void write_snapshots_by_a_thread(std::size_t dim) {
     LoopHooks<double> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
-    run_rounds<double>(*server, facts, *setup, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, facts, *run_context, clients, ledger, limits, hooks);
   }
-  auto recovered = make_server<double>(setup);
+  auto recovered = make_server<double>(run_context);
   Ledger found;
   Journal journal(disk, Durability::kProcess);
   AtTheLast beside;
@@ -174,10 +175,10 @@ TEST(RunStore, SnapshotsOfLongVectorsWrittenByAThreadChangeNoBit) { write_snapsh
 
 TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
+  const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   const TemporaryFolder folder;
   FolderDisk disk(folder.path());
-  const auto server = make_server<double>(setup);
+  const auto server = make_server<double>(run_context);
   Ledger ledger;
   AtTheLast beside;
   const auto saved_about = [&] {
@@ -193,7 +194,7 @@ TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
     return about;
   };
   Journal journal(disk, Durability::kProcess);
-  RunStore<double> store(journal, beside, codec_context(*setup, {}), *server, ledger, "first");
+  RunStore<double> store(journal, beside, codec_context(*run_context, {}), *server, ledger, "first");
   store.begin();
   EXPECT_EQ(saved_about(), "first");
   store.ask_about([] { return std::string("second"); });
@@ -217,12 +218,13 @@ class OnADisk {
     RoundLimits limits;
     limits.rounds = rounds;
     limits.evaluate_every = 0;
-    run_rounds<double>(*server_, find_algorithm("ef21").facts, *setup_, clients_, ledger_, limits, hooks);
+    run_rounds<double>(*server_, find_algorithm("ef21").facts, *run_context_, clients_, ledger_, limits,
+                       hooks);
   }
   // Of the next process.
   void restart() {
     journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
-    server_ = make_server<double>(setup_);
+    server_ = make_server<double>(run_context_);
     ledger_ = {};
     durable_ = make({});
     rounds_replayed = 0;
@@ -243,16 +245,17 @@ class OnADisk {
 
  private:
   std::unique_ptr<RunStore<double>> make(const SnapshotPolicy& policy) {
-    return std::make_unique<RunStore<double>>(*journal_, beside_, codec_context(*setup_, {}), *server_,
+    return std::make_unique<RunStore<double>>(*journal_, beside_, codec_context(*run_context_, {}), *server_,
                                               ledger_, "about", policy);
   }
 
   const Federation<double> federation_{5, 9};
-  const std::shared_ptr<Setup<double>> setup_ = federation_.setup(testing::spec_of("ef21", "topk:k=2"));
-  InProcess<double> clients_{setup_, federation_.oracle_pointers(), {}};
+  const std::shared_ptr<RunContext<double>> run_context_ =
+      federation_.run_context(testing::spec_of("ef21", "topk:k=2"));
+  InProcess<double> clients_{run_context_, federation_.oracle_pointers(), {}};
   std::unique_ptr<Journal> journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
   AtTheLast beside_;
-  std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(setup_);
+  std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(run_context_);
   Ledger ledger_;
   std::unique_ptr<RunStore<double>> durable_;
 };
@@ -296,14 +299,14 @@ TEST(RunStore, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
 
 TEST(RunStore, CommitsNothingWhileItsHalfMayStillBeCopied) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(testing::spec_of("gd"));
-  InProcess<double> clients(setup, federation.oracle_pointers(), {});
+  const auto run_context = federation.run_context(testing::spec_of("gd"));
+  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   SimulatedDisk disk(1);
   Journal journal(disk, Durability::kProcess);
   AtTheLast beside;
-  auto server = make_server<double>(setup);
+  auto server = make_server<double>(run_context);
   Ledger ledger;
-  RunStore<double> durable(journal, beside, codec_context(*setup, {}), *server, ledger, "about",
+  RunStore<double> durable(journal, beside, codec_context(*run_context, {}), *server, ledger, "about",
                            {.records = 1});
   durable.begin();
   LoopHooks<double> hooks;  // without before_apply
@@ -311,23 +314,23 @@ TEST(RunStore, CommitsNothingWhileItsHalfMayStillBeCopied) {
   RoundLimits limits;
   limits.rounds = 3;
   EXPECT_THROW(
-      run_rounds<double>(*server, find_algorithm("gd").facts, *setup, clients, ledger, limits, hooks),
+      run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, clients, ledger, limits, hooks),
       std::logic_error);
 }
 
 // A simulation whose every commit is a snapshot, on a disk that outlives it.
 struct SnapshotEveryCommit {
-  SnapshotEveryCommit(const Federation<double>& federation, std::shared_ptr<const Setup<double>> setup,
-                      Journal& journal, Log note = {})
-      : clients(setup, federation.oracle_pointers(), {}),
-        server(make_server<double>(setup)),
+  SnapshotEveryCommit(const Federation<double>& federation,
+                      std::shared_ptr<const RunContext<double>> run_context, Journal& journal, Log note = {})
+      : clients(run_context, federation.oracle_pointers(), {}),
+        server(make_server<double>(run_context)),
         store(journal,
               {.seconds = 0,
                .save_clients = [this] { return clients.save_clients(ledger.committed); },
                .load_clients = [this](std::string_view bytes) { return clients.load_clients(bytes); }},
               *server, ledger, "about", std::move(note)),
-        setup_(std::move(setup)) {
-    ledger.committed.resize(setup_->n);
+        run_context_(std::move(run_context)) {
+    ledger.committed.resize(run_context_->n);
   }
   void run(std::uint32_t rounds) {
     LoopHooks<double> hooks;
@@ -336,7 +339,7 @@ struct SnapshotEveryCommit {
     limits.rounds = rounds;
     limits.evaluate_every = 0;
     limits.keep_clients = true;
-    run_rounds<double>(*server, facts_of(*setup_), *setup_, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, facts_of(*run_context_), *run_context_, clients, ledger, limits, hooks);
   }
 
   InProcess<double> clients;
@@ -345,20 +348,21 @@ struct SnapshotEveryCommit {
   RunStore<double> store;
 
  private:
-  const std::shared_ptr<const Setup<double>> setup_;
+  const std::shared_ptr<const RunContext<double>> run_context_;
 };
 
 TEST(RunStore, OfASimulationHoldsItsServerAndItsClients) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
+  const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   SimulatedDisk disk(1), another_disk(2);
   Journal journal(disk, Durability::kProcess), another_journal(another_disk, Durability::kProcess);
-  SnapshotEveryCommit first(federation, setup, journal), quiet(federation, setup, another_journal);
+  SnapshotEveryCommit first(federation, run_context, journal),
+      quiet(federation, run_context, another_journal);
   first.run(20);
   disk.lose_process();
 
   Journal found(disk, Durability::kProcess);
-  SnapshotEveryCommit second(federation, setup, found);
+  SnapshotEveryCommit second(federation, run_context, found);
   const Result<bool> recovered = found.recover(
       {.snapshot = [&](std::span<const Section> sections) { return second.store.load(sections); },
        .record = [](std::string_view record) { return record.empty(); }});
@@ -374,11 +378,12 @@ TEST(RunStore, OfASimulationHoldsItsServerAndItsClients) {
 
 TEST(RunStore, OfASimulationWarnsOfASnapshotThatCannotBeWrittenAndTheRunGoesOn) {
   const Federation<double> federation(5, 9);
-  const auto setup = federation.setup(testing::spec_of("ef21", "topk:k=2"));
+  const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   SimulatedDisk disk(1);
   Journal journal(disk, Durability::kProcess);
   std::vector<LogLine> lines;
-  SnapshotEveryCommit run(federation, setup, journal, [&](const LogLine& line) { lines.push_back(line); });
+  SnapshotEveryCommit run(federation, run_context, journal,
+                          [&](const LogLine& line) { lines.push_back(line); });
   run.store.before_snapshots([&]() -> Status {
     if (run.ledger.round == 3) return Error{"the disk is full"};
     return Unit{};
