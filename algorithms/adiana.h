@@ -21,11 +21,11 @@
 namespace gradwire {
 
 struct AdianaParams : ShiftParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "adiana",
       .summary = "accelerated DIANA for strongly convex problems",
       .reference = "Li, Kovalev, Qian, Richtarik, arXiv:2002.11364",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .partial = false,
       .client_state = ClientState::kMirrored,
       .adds_replies = true,
@@ -43,7 +43,7 @@ struct AdianaParams : ShiftParams {
     if (!mu) constants.convexity = "algorithm.mu";
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    const Assumptions assume(facts.name, step_size, theory, warnings);
+    const Assumptions assume(traits.name, step_size, theory, warnings);
     resolve_alpha(theory, assume);
     mu = need_convexity(mu, theory, "mu");
     assume.convexity("mu", *mu);

@@ -15,7 +15,7 @@ std::unique_ptr<Base> make_algorithm(AlgorithmList<M...>,
                                      const std::shared_ptr<const RunContext<Real>>& run_context) {
   std::unique_ptr<Base> algorithm;
   const auto try_one = [&]<template <class> class Algorithm>() {
-    if (Algorithm<Real>::Params::facts.name == run_context->algorithm.name)
+    if (Algorithm<Real>::Params::traits.name == run_context->algorithm.name)
       algorithm = std::make_unique<Adapter<Algorithm<Real>, Real>>(run_context);
   };
   (try_one.template operator()<M>(), ...);

@@ -52,7 +52,7 @@ std::vector<IdleParameter> idle_fields(const AlgorithmSpec& spec, std::span<cons
 template <class Params>
 Entry entry() {
   Entry e;
-  e.info.facts = Params::facts;
+  e.info.traits = Params::traits;
   Params defaults;
   for (const Field& field : fields_of(defaults))
     e.info.parameters.push_back({std::string(field.key), field.text(), std::string(field.meaning)});
@@ -116,8 +116,8 @@ const std::vector<Entry>& registry() {
 const Entry& find_entry(std::string_view name) {
   std::vector<std::string> known;
   for (const Entry& e : registry()) {
-    if (e.info.facts.name == name) return e;
-    known.emplace_back(e.info.facts.name);
+    if (e.info.traits.name == name) return e;
+    known.emplace_back(e.info.traits.name);
   }
   throw ConfigError("algorithm.name", "unknown algorithm '" + std::string(name) + "'" + suggest(name, known));
 }
@@ -128,9 +128,9 @@ constexpr const char* kCompressorKey = "algorithm.compressor";
 
 // Refuses a biased compressor where theory is about unbiased ones, or warns about it.
 void check_unbiased(const Entry& e, const AlgorithmSpec& spec, Warnings& warnings) {
-  const std::string name(e.info.facts.name);
+  const std::string name(e.info.traits.name);
   const std::string what = name + " needs an unbiased compressor, and " + spec.compressor + " is not";
-  if (e.info.facts.strict) refuse(what + "; use randk, randseqk or natural here, or ef21 with this one");
+  if (e.info.traits.strict) refuse(what + "; use randk, randseqk or natural here, or ef21 with this one");
   if (e.uses_theory(spec))
     refuse(
         what +
@@ -139,14 +139,15 @@ void check_unbiased(const Entry& e, const AlgorithmSpec& spec, Warnings& warning
 }
 
 void check_matrix(const Entry& e, const Compressor& compressor) {
-  if (std::holds_alternative<RankR>(compressor) && !e.info.facts.needs_hessian)
+  if (std::holds_alternative<RankR>(compressor) && !e.info.traits.needs_hessian)
     refuse("rankr approximates Hessians: use it with fednl; for vectors there is rankk");
 }
 
-void check_partial_gradient(const Facts& facts, const AlgorithmSpec& spec, const Compressor& compressor) {
+void check_partial_gradient(const AlgorithmTraits& traits, const AlgorithmSpec& spec,
+                            const Compressor& compressor) {
   for (const auto& [key, text] : spec.parameters) {
     if (key != GradientParams::kPartial || text != "true") continue;
-    if (facts.takes == Takes::kIdentity)
+    if (traits.compressor_class == CompressorClass::kIdentity)
       throw ConfigError("algorithm." + key, spec.name +
                                                 " sends and computes whole gradients; for partial_gradient "
                                                 "use dcgd with randk or randseqk, or leave it out");
@@ -168,40 +169,40 @@ void check_paths(const AlgorithmSpec& spec) {
 void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& compressor, std::size_t d,
                  Warnings& warnings) {
   check_matrix(e, compressor);
-  const Facts& facts = e.info.facts;
-  check_partial_gradient(facts, spec, compressor);
+  const AlgorithmTraits& traits = e.info.traits;
+  check_partial_gradient(traits, spec, compressor);
   check_paths(spec);
-  if (facts.asynchronous && std::holds_alternative<PermK>(compressor))
-    refuse("permk splits the coordinates among the replies of a round, and " + std::string(facts.name) +
+  if (traits.asynchronous && std::holds_alternative<PermK>(compressor))
+    refuse("permk splits the coordinates among the replies of a round, and " + std::string(traits.name) +
            " takes in each reply by itself; use randk");
   const bool identity = is_identity(compressor);
-  if (facts.takes == Takes::kIdentity && !identity)
-    refuse(std::string(facts.name) +
+  if (traits.compressor_class == CompressorClass::kIdentity && !identity)
+    refuse(std::string(traits.name) +
            " compresses nothing that it sends and takes the compressor identity alone; for " +
            spec.compressor + " use dcgd, diana, marina or ef21");
   if (identity) return;
   const Quality q = quality(compressor, d);
-  if (facts.takes == Takes::kUnbiased && !q.unbiased) check_unbiased(e, spec, warnings);
-  if (facts.takes == Takes::kContractive && !(q.alpha > 0))
-    refuse(std::string(facts.name) + " needs a contractive compressor, and " + spec.compressor +
+  if (traits.compressor_class == CompressorClass::kUnbiased && !q.unbiased) check_unbiased(e, spec, warnings);
+  if (traits.compressor_class == CompressorClass::kContractive && !(q.alpha > 0))
+    refuse(std::string(traits.name) + " needs a contractive compressor, and " + spec.compressor +
            " is not one in dimension " + std::to_string(d) + "; add scaled=false, or use topk");
-  if (facts.takes == Takes::kEither && !q.unbiased && !(q.alpha > 0))
-    refuse(std::string(facts.name) + " needs an unbiased or a contractive compressor, and " +
+  if (traits.compressor_class == CompressorClass::kEither && !q.unbiased && !(q.alpha > 0))
+    refuse(std::string(traits.name) + " needs an unbiased or a contractive compressor, and " +
            spec.compressor + " is neither");
 }
 
 // Batches and participation.
-void check_sampling(const Facts& facts, const AlgorithmSpec& spec) {
-  if (spec.batch > 0 && !facts.stochastic)
+void check_sampling(const AlgorithmTraits& traits, const AlgorithmSpec& spec) {
+  if (spec.batch > 0 && !traits.stochastic)
     throw ConfigError("algorithm.batch",
                       spec.name + " works with full gradients; leave batch out or write \"full\"");
   if (!(spec.participation > 0 && spec.participation <= 1))
     throw ConfigError("clients.participation", "a share above 0 and at most 1 is needed");
-  if (spec.participation < 1 && !facts.partial)
+  if (spec.participation < 1 && !traits.partial)
     throw ConfigError(
         "clients.participation",
         spec.name +
-            (facts.asynchronous ? " keeps every client at work" : " needs every client in every round") +
+            (traits.asynchronous ? " keeps every client at work" : " needs every client in every round") +
             "; write participation = 1");
 }
 
@@ -232,15 +233,15 @@ void check_algorithm(const AlgorithmSpec& spec) {
   const Entry& e = find_entry(spec.name);
   e.uses_theory(spec);  // reads every parameter
   check_matrix(e, parse_compressor(spec.compressor, 0));
-  if (e.info.facts.takes != Takes::kContractive) {
+  if (e.info.traits.compressor_class != CompressorClass::kContractive) {
     Warnings later;
     check_class(e, spec, parse_compressor(spec.compressor, kMaxDim), kMaxDim, later);
   }
-  check_sampling(e.info.facts, spec);
+  check_sampling(e.info.traits, spec);
 }
 
 std::size_t compressed_dim(std::string_view algorithm, std::size_t d) {
-  if (!find_entry(algorithm).info.facts.needs_hessian) return d;
+  if (!find_entry(algorithm).info.traits.needs_hessian) return d;
   constexpr std::size_t kMaxHessianDim = 20'000;  // 1.6 GB per client in double
   if (d > kMaxHessianDim)
     throw ConfigError("algorithm.name", std::string(algorithm) +
@@ -279,16 +280,16 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
   check_class(e, spec, compressor, compressed_dim(spec.name, theory.d), warnings);
   const Theory with_quality = with_compressor(spec, compressor, theory);
   if (e.step_is_theory(spec)) {
-    const Facts& facts = e.info.facts;
-    if (spec.participation < 1 && !facts.theory_knows_sampling)
+    const AlgorithmTraits& traits = e.info.traits;
+    if (spec.participation < 1 && !traits.theory_knows_sampling)
       warnings.push_back(spec.name +
                          ": the theorem behind the step size assumes that every client takes part");
-    if (theory.quorum < 1 && !facts.needs_all_replies && !facts.asynchronous && !facts.theory_knows_quorum)
+    if (theory.quorum < 1 && !traits.needs_all_replies && !traits.asynchronous && !traits.theory_knows_quorum)
       warnings.push_back(
           spec.name +
           ": the theorem behind the step size assumes that the replies of a round are a uniform "
           "sample; with server.quorum below 1 they are those of the fastest clients");
-    if (spec.batch > 0 && !facts.theory_knows_batches)
+    if (spec.batch > 0 && !traits.theory_knows_batches)
       warnings.push_back(spec.name + ": the theorem behind the step size assumes full gradients");
     if (paths_of(spec) < 1)
       warnings.push_back(spec.name +
@@ -313,7 +314,7 @@ AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, Warnings&
 
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Compressor& compressor, const Theory& theory,
                       Warnings& warnings) {
-  check_sampling(find_entry(spec.name).info.facts, spec);
+  check_sampling(find_entry(spec.name).info.traits, spec);
   AlgorithmSpec named = spec;
   named.compressor = to_spec(compressor);
   return resolve_around(compressor, named, theory, warnings);
@@ -324,17 +325,17 @@ Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory) {
   if (!e.lyapunov) {
     std::string known;
     for (const Entry& other : registry())
-      if (other.lyapunov) known += (known.empty() ? "" : ", ") + std::string(other.info.facts.name);
+      if (other.lyapunov) known += (known.empty() ? "" : ", ") + std::string(other.info.traits.name);
     refuse_monitor("no Lyapunov function of " + resolved.name + " is known, but of " + known);
   }
-  const Facts& facts = e.info.facts;
+  const AlgorithmTraits& traits = e.info.traits;
   const std::string of = "the theorem of " + resolved.name + " is about ";
-  if (resolved.batch > 0 && !facts.theory_knows_batches) refuse_monitor(of + "full gradients");
+  if (resolved.batch > 0 && !traits.theory_knows_batches) refuse_monitor(of + "full gradients");
   if (paths_of(resolved) < 1) refuse_monitor(of + "gradients along all paths");
-  if (resolved.participation < 1 && facts.partial) refuse_monitor(of + "all clients in every round");
-  if (theory.quorum < 1 && !facts.theory_knows_quorum) refuse_monitor(of + "replies of all clients");
+  if (resolved.participation < 1 && traits.partial) refuse_monitor(of + "all clients in every round");
+  if (theory.quorum < 1 && !traits.theory_knows_quorum) refuse_monitor(of + "replies of all clients");
   const Theory with = with_compressor(resolved, uplink_compressor(resolved, theory.d, theory.n), theory);
-  if (facts.takes == Takes::kUnbiased && !with.compressor.unbiased)
+  if (traits.compressor_class == CompressorClass::kUnbiased && !with.compressor.unbiased)
     refuse_monitor(of + "unbiased compressors");
   Monitored result;
   result.lyapunov = e.lyapunov(resolved, with);

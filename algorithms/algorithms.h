@@ -1,4 +1,4 @@
-// The closed set of algorithms as the rest of the program sees it: their facts and parameters, and who makes
+// The closed set of algorithms as the rest of the program sees it: their traits and parameters, and who makes
 // their parts.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 #include "algorithms/core/client_server.h"
 #include "algorithms/core/context.h"
-#include "algorithms/core/facts.h"
 #include "algorithms/core/spec.h"
+#include "algorithms/core/traits.h"
 #include "algorithms/support/symmetric.h"
 
 namespace gradwire {
@@ -23,7 +23,7 @@ struct ParameterHelp {
 };
 
 struct AlgorithmInfo {
-  Facts facts;
+  AlgorithmTraits traits;
   std::vector<ParameterHelp> parameters;  // with step_size first
 };
 
@@ -78,20 +78,20 @@ struct Monitored {
 };
 Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory);
 
-// The facts of the user's algorithm, or of the algorithm that run_context.algorithm names.
+// The traits of the user's algorithm, or of the algorithm that run_context.algorithm names.
 template <class Real>
-const Facts& facts_of(const RunContext<Real>& run_context) {
-  return run_context.custom_algorithm ? run_context.custom_algorithm->facts
-                                      : find_algorithm(run_context.algorithm.name).facts;
+const AlgorithmTraits& traits_of(const RunContext<Real>& run_context) {
+  return run_context.custom_algorithm ? run_context.custom_algorithm->traits
+                                      : find_algorithm(run_context.algorithm.name).traits;
 }
 
 // Whether replies of a round may arrive as a sum: a server that weights clients, or keeps a copy of each
 // client's state, needs them one by one.
 template <class Real>
 bool takes_sums(const RunContext<Real>& run_context) {
-  const Facts& facts = facts_of(run_context);
-  const bool mirrors = run_context.keep_mirrors && has(facts.client_state, ClientState::kMirrored);
-  return facts.adds_replies && run_context.weights.empty() && !mirrors;
+  const AlgorithmTraits& traits = traits_of(run_context);
+  const bool mirrors = run_context.keep_mirrors && has(traits.client_state, ClientState::kMirrored);
+  return traits.adds_replies && run_context.weights.empty() && !mirrors;
 }
 
 // REQUIRES: run_context->algorithm is resolved.

@@ -16,9 +16,9 @@
 namespace gradwire {
 
 struct AsgdParams {
-  static constexpr Facts facts =
-      one_gradient_facts("asgd", "asynchronous SGD: every gradient makes a step, however old its point is",
-                         "Koloskova, Stich, Jaggi, arXiv:2206.08307");
+  static constexpr AlgorithmTraits traits =
+      one_gradient_traits("asgd", "asynchronous SGD: every gradient makes a step, however old its point is",
+                          "Koloskova, Stich, Jaggi, arXiv:2206.08307");
   StepSize step_size;
   std::uint32_t max_delay = 0;
   GradientParams gradient;
@@ -33,7 +33,7 @@ struct AsgdParams {
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     if (max_delay == 0) max_delay = theory.n - 1;
-    resolve_asynchronous_step(step_size, facts.name, theory, warnings, /*of_equal_clients=*/true,
+    resolve_asynchronous_step(step_size, traits.name, theory, warnings, /*of_equal_clients=*/true,
                               [&](const Smoothness& s) { return 1 / (2 * s.L * (max_delay + 1.0)); });
   }
 };

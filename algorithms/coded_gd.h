@@ -35,11 +35,11 @@ struct RecoveryWords {
 };
 
 struct CodedGdParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "coded_gd",
       .summary = "gradient descent from the replies of the fastest, whose data are copies of the others'",
       .reference = "Tandon et al., arXiv:1612.03301",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .partial = false,
       .theory_knows_quorum = true,
   };

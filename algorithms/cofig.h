@@ -19,17 +19,17 @@
 namespace gradwire {
 
 struct CofigParams : ShiftParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "cofig",
       .summary = "shifts h_i learned on a second, independent sample of clients",
       .reference = "Zhao, Burlachenko, Li, Richtarik, arXiv:2112.13097",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .needs_all_replies = true,
       .client_state = ClientState::kMirrored,
       .theory_knows_sampling = true,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_alpha(theory, Assumptions(facts.name, step_size, theory, warnings));
+    resolve_alpha(theory, Assumptions(traits.name, step_size, theory, warnings));
     if (step_size.value) return;
     const double L = need_smoothness(theory, "algorithm.step_size").L_max_weighted();
     const double n = theory.n, S = cohort_size(theory.n, theory.participation),

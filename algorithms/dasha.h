@@ -54,11 +54,11 @@ struct DashaCoreParams {
 };
 
 struct DashaParams : DashaCoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "dasha",
       .summary = "compressed gradient differences without dense rounds",
       .reference = "Tyurin, Richtarik, arXiv:2202.01268",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .strict = true,
       .needs_all_replies = true,
       .partial = false,
@@ -66,17 +66,17 @@ struct DashaParams : DashaCoreParams {
       .adds_replies = true,
   };
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_a(theory, Assumptions(facts.name, step_size, theory, warnings));
+    resolve_a(theory, Assumptions(traits.name, step_size, theory, warnings));
     if (!step_size.value) step_size.resolve(step(theory, 16, 0, 0));
   }
 };
 
 struct DashaPageParams : DashaCoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "dasha_page",
       .summary = "DASHA on PAGE's minibatch estimator",
       .reference = "Tyurin, Richtarik, arXiv:2202.01268",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .strict = true,
       .needs_all_replies = true,
       .partial = false,
@@ -92,7 +92,7 @@ struct DashaPageParams : DashaCoreParams {
     visit("p", self.p, "probability of full gradients; theory: batch/(m+batch)");
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_a(theory, Assumptions(facts.name, step_size, theory, warnings));
+    resolve_a(theory, Assumptions(traits.name, step_size, theory, warnings));
     const double batch = theory.batch;
     if (!p) p = theory.batch == 0 ? 1 : batch / (theory.m() + batch);
     check_probability(*p, "p");
@@ -105,11 +105,11 @@ struct DashaPageParams : DashaCoreParams {
 };
 
 struct DashaMvrParams : DashaCoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "dasha_mvr",
       .summary = "DASHA on momentum variance reduction",
       .reference = "Tyurin, Richtarik, arXiv:2202.01268",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .strict = true,
       .needs_all_replies = true,
       .partial = false,
@@ -125,7 +125,7 @@ struct DashaMvrParams : DashaCoreParams {
     visit("b", self.b, "momentum of the estimator: 1 forgets, near 0 remembers");
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_a(theory, Assumptions(facts.name, step_size, theory, warnings));
+    resolve_a(theory, Assumptions(traits.name, step_size, theory, warnings));
     check_probability(b, "b");
     if (step_size.value) return;
     if (theory.batch == 0) return step_size.resolve(step(theory, 96, 0, 0));

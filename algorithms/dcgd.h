@@ -17,11 +17,11 @@
 namespace gradwire {
 
 struct DcgdParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "dcgd",
       .summary = "distributed compressed gradient descent",
       .reference = "Khirirat et al., arXiv:1806.06573",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .stochastic = true,
       .adds_replies = true,
       .shows_early = true,

@@ -19,7 +19,7 @@
 namespace gradwire {
 
 struct DelayAdaptiveAsgdParams {
-  static constexpr Facts facts = one_gradient_facts(
+  static constexpr AlgorithmTraits traits = one_gradient_traits(
       "delay_adaptive_asgd", "asynchronous SGD with shorter steps along gradients of older points",
       "Mishchenko et al., arXiv:2206.07638; Koloskova, Stich, Jaggi, arXiv:2206.08307");
   StepSize step_size;
@@ -32,7 +32,7 @@ struct DelayAdaptiveAsgdParams {
     GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_asynchronous_step(step_size, facts.name, theory, warnings, /*of_equal_clients=*/true,
+    resolve_asynchronous_step(step_size, traits.name, theory, warnings, /*of_equal_clients=*/true,
                               [&](const Smoothness& s) { return 1 / (4 * theory.n * s.L); });
   }
 };

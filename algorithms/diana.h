@@ -48,11 +48,11 @@ struct ShiftParams {
 
 struct DianaParams : ShiftParams {
   GradientParams gradient;
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "diana",
       .summary = "compressed differences to learned shifts h_i",
       .reference = "Mishchenko et al., arXiv:1901.09269",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .stochastic = true,
       .client_state = ClientState::kMirrored,
       .adds_replies = true,
@@ -63,7 +63,7 @@ struct DianaParams : ShiftParams {
     GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_alpha(theory, Assumptions(facts.name, step_size, theory, warnings));
+    resolve_alpha(theory, Assumptions(traits.name, step_size, theory, warnings));
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     const Quality q = counted(theory);

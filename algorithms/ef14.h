@@ -15,11 +15,11 @@
 namespace gradwire {
 
 struct Ef14Params {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef14",
       .summary = "classical error feedback: what was not sent is added to the next message",
       .reference = "Seide et al., 2014; Stich et al., arXiv:1809.07599",
-      .takes = Takes::kContractive,
+      .compressor_class = CompressorClass::kContractive,
       .stochastic = true,
       .client_state = ClientState::kPrivate,
       .adds_replies = true,

@@ -14,11 +14,11 @@
 namespace gradwire {
 
 struct Ef21Params : Ef21PlParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef21",
       .summary = "error feedback: compressed differences to the gradient estimates g_i",
       .reference = "Richtarik, Sokolov, Fatkhullin, arXiv:2106.05203",
-      .takes = Takes::kContractive,
+      .compressor_class = CompressorClass::kContractive,
       .strict = true,
       .client_state = ClientState::kMirrored,
       .adds_replies = true,

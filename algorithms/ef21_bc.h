@@ -21,11 +21,11 @@
 namespace gradwire {
 
 struct Ef21BcParams : Ef21CoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef21_bc",
       .summary = "EF21 with both directions compressed",
       .reference = "Fatkhullin et al., arXiv:2110.03294",
-      .takes = Takes::kContractive,
+      .compressor_class = CompressorClass::kContractive,
       .strict = true,
       .partial = false,
       .client_state = ClientState::kMirrored | ClientState::kReplica,

@@ -11,11 +11,11 @@
 namespace gradwire {
 
 struct Ef21HbParams : Ef21CoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef21_hb",
       .summary = "EF21 with heavy-ball momentum at the server",
       .reference = "Fatkhullin et al., arXiv:2110.03294",
-      .takes = Takes::kContractive,
+      .compressor_class = CompressorClass::kContractive,
       .strict = true,
       .client_state = ClientState::kMirrored,
       .adds_replies = true,

@@ -20,11 +20,11 @@
 namespace gradwire {
 
 struct Ef21PParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef21_p",
       .summary = "error feedback on the model that the server broadcasts",
       .reference = "Gruntkowska, Tyurin, Richtarik, arXiv:2209.15218",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .partial = false,
       .stochastic = true,
       .client_state = ClientState::kReplica,

@@ -17,11 +17,11 @@
 namespace gradwire {
 
 struct Ef21PlusParams : Ef21PlParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef21_plus",
       .summary = "EF21 or plain compression, whichever is nearer, per client and round",
       .reference = "Richtarik, Sokolov, Fatkhullin, arXiv:2106.05203",
-      .takes = Takes::kContractive,
+      .compressor_class = CompressorClass::kContractive,
       .strict = true,
       .client_state = ClientState::kMirrored,
       .flag_bits_up = 1,

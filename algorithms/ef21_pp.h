@@ -23,11 +23,11 @@ namespace gradwire {
 double ef21_pp_ratio(double alpha, double p);
 
 struct Ef21PpParams : Ef21CoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef21_pp",
       .summary = "EF21 where each client takes part with probability p",
       .reference = "Fatkhullin et al., arXiv:2110.03294",
-      .takes = Takes::kContractive,
+      .compressor_class = CompressorClass::kContractive,
       .strict = true,
       .client_state = ClientState::kMirrored,
       .theory_knows_sampling = true,

@@ -8,11 +8,11 @@
 namespace gradwire {
 
 struct Ef21SgdParams : Ef21CoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef21_sgd",
       .summary = "EF21 on minibatch gradients",
       .reference = "Fatkhullin et al., arXiv:2110.03294",
-      .takes = Takes::kContractive,
+      .compressor_class = CompressorClass::kContractive,
       .strict = true,
       .stochastic = true,
       .client_state = ClientState::kMirrored,

@@ -14,11 +14,11 @@
 namespace gradwire {
 
 struct Ef21SgdmParams : Ef21CoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef21_sgdm",
       .summary = "EF21 on momentum v_i of minibatch gradients",
       .reference = "Fatkhullin, Tyurin, Richtarik, arXiv:2305.15155",
-      .takes = Takes::kContractive,
+      .compressor_class = CompressorClass::kContractive,
       .strict = true,
       .stochastic = true,
       .client_state = ClientState::kMirrored | ClientState::kPrivate,

@@ -16,11 +16,11 @@
 namespace gradwire {
 
 struct Ef21WParams : Ef21PlParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "ef21_w",
       .summary = "EF21 with clients weighted by their smoothness L_i",
       .reference = "Richtarik, Gasanov, Burlachenko, arXiv:2402.10774",
-      .takes = Takes::kContractive,
+      .compressor_class = CompressorClass::kContractive,
       .strict = true,
       .client_state = ClientState::kMirrored,
   };

@@ -20,11 +20,11 @@
 namespace gradwire {
 
 struct FedAvgParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "fedavg",
       .summary = "federated averaging: local steps, then a mean of the models",
       .reference = "McMahan et al., arXiv:1602.05629",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
       .adds_replies = true,
   };

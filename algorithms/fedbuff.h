@@ -23,11 +23,11 @@
 namespace gradwire {
 
 struct FedBuffParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "fedbuff",
       .summary = "asynchronous local steps; the server averages every `buffer` changes, whoever sent them",
       .reference = "Nguyen et al., arXiv:2106.06639",
-      .takes = Takes::kEither,
+      .compressor_class = CompressorClass::kEither,
       .partial = false,
       .stochastic = true,
       .asynchronous = true,

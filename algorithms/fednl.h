@@ -43,11 +43,11 @@ struct FedNlSearch {
 };
 
 struct FedNlParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "fednl",
       .summary = "Newton's method on learned, compressed Hessians",
       .reference = "Safaryan, Islamov, Qian, Richtarik, arXiv:2106.02969",
-      .takes = Takes::kEither,
+      .compressor_class = CompressorClass::kEither,
       .needs_all_replies = true,
       .partial = false,
       .client_state = ClientState::kMirrored,
@@ -76,7 +76,7 @@ struct FedNlParams {
     if (option.is("1") && !mu) constants.convexity = "algorithm.mu";
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    const Assumptions assume(facts.name, step_size, theory, warnings);
+    const Assumptions assume(traits.name, step_size, theory, warnings);
     step_size.resolve(1);
     const bool unbiased = theory.compressor.unbiased;
     const double most = unbiased ? 1 / (1 + theory.compressor.omega) : 1;

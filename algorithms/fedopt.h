@@ -106,32 +106,32 @@ struct FedOpt {
 };
 
 struct FedAdagradParams : FedOptParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "fedadagrad",
       .summary = "federated averaging with Adagrad at the server",
       .reference = "Reddi et al., arXiv:2003.00295",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
       .adds_replies = true,
   };
   static void fields(auto& self, auto&& visit) { shared_fields(self, visit); }
 };
 struct FedYogiParams : FedOptParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "fedyogi",
       .summary = "federated averaging with Yogi at the server",
       .reference = "Reddi et al., arXiv:2003.00295",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
       .adds_replies = true,
   };
 };
 struct FedAdamParams : FedOptParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "fedadam",
       .summary = "federated averaging with Adam at the server, without bias correction",
       .reference = "Reddi et al., arXiv:2003.00295",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
       .adds_replies = true,
   };

@@ -12,11 +12,11 @@
 namespace gradwire {
 
 struct FedProxParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "fedprox",
       .summary = "federated averaging with a proximal term that holds local models near x",
       .reference = "Li et al., arXiv:1812.06127",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
       .adds_replies = true,
   };

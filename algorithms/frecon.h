@@ -15,11 +15,11 @@
 namespace gradwire {
 
 struct FreconParams : ShiftParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "frecon",
       .summary = "recursive gradient estimates with client-variance reduction",
       .reference = "Zhao, Burlachenko, Li, Richtarik, arXiv:2112.13097",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .client_state = ClientState::kMirrored,
       .theory_knows_sampling = true,
       .adds_replies = true,
@@ -31,7 +31,7 @@ struct FreconParams : ShiftParams {
     visit("lambda", self.lambda, "weight of the fresh estimate in g; theory: |S|/(2(1+omega)n)");
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    const Assumptions assume(facts.name, step_size, theory, warnings);
+    const Assumptions assume(traits.name, step_size, theory, warnings);
     resolve_alpha(theory, assume);
     const double S = replies_of(theory);
     const double most = S / (2 * (1 + theory.compressor.omega) * theory.n);

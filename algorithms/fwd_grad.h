@@ -63,11 +63,11 @@ class DirectionStream {
 
 struct FwdGradParams {
   static constexpr std::uint32_t kMostDirections = 1'000'000, kUsualDirections = 10;
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "fwd_grad",
       .summary = "directional derivatives along random directions: a few numbers up, no backward pass",
       .reference = "Baydin et al., arXiv:2202.08587; Xu et al., arXiv:2308.13894",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
   };
   StepSize step_size;

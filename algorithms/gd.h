@@ -8,11 +8,11 @@
 namespace gradwire {
 
 struct GdParams : DcgdParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "gd",
       .summary = "gradient descent; with a batch: stochastic gradient descent",
       .reference = "Cauchy, 1847",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
       .adds_replies = true,
       .shows_early = true,

@@ -57,11 +57,11 @@ inline double zeta_share(const Theory& theory) {
 }
 
 struct MarinaParams : MarinaCoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "marina",
       .summary = "compressed gradient differences between two points, whole gradients now and then",
       .reference = "Gorbunov et al., arXiv:2102.07845",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .strict = true,
       .needs_all_replies = true,
       .partial = false,

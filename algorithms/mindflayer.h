@@ -25,9 +25,9 @@
 namespace gradwire {
 
 struct MindFlayerParams {
-  static constexpr Facts facts =
-      one_gradient_facts("mindflayer", "asynchronous minibatches of trials that are cut when they take long",
-                         "Maranjyan, Omar, Richtarik, arXiv:2410.04285");
+  static constexpr AlgorithmTraits traits =
+      one_gradient_traits("mindflayer", "asynchronous minibatches of trials that are cut when they take long",
+                          "Maranjyan, Omar, Richtarik, arXiv:2410.04285");
   StepSize step_size;
   std::vector<double> trials{1}, allotted_seconds{0}, p{1};  // of each client, or one for all
   GradientParams gradient;
@@ -62,7 +62,7 @@ struct MindFlayerParams {
     check(p, "p", theory.n, "a probability above 0, at most 1",
           [](double p_i) { return p_i > 0 && p_i <= 1; });
     resolve_asynchronous_step(
-        step_size, facts.name, theory, warnings, /*of_equal_clients=*/true, [&](const Smoothness& s) {
+        step_size, traits.name, theory, warnings, /*of_equal_clients=*/true, [&](const Smoothness& s) {
           if (theory.batch != 0) return 1 / (2 * s.L);
           const double V = sum(theory.n, [](double p_i, double B_i) { return p_i * (1 - p_i) * B_i; });
           return 1 / (s.L * (1 + V / std::pow(B(theory.n), 2)));

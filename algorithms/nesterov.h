@@ -15,11 +15,11 @@
 namespace gradwire {
 
 struct NesterovParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "nesterov",
       .summary = "accelerated gradient descent for strongly convex problems",
       .reference = "Nesterov, Introductory Lectures on Convex Optimization, 2004",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .partial = false,
       .adds_replies = true,
       .shows_early = true,
@@ -37,7 +37,7 @@ struct NesterovParams {
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     mu = need_convexity(mu, theory, "mu");
-    Assumptions(facts.name, step_size, theory, warnings).convexity("mu", *mu);
+    Assumptions(traits.name, step_size, theory, warnings).convexity("mu", *mu);
     if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L);
     if (*step_size.value * *mu > 1)
       throw ConfigError("algorithm.step_size", "gamma * mu is above 1, so there is no momentum for it");

@@ -17,11 +17,11 @@
 namespace gradwire {
 
 struct PageParams : MarinaCoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "page",
       .summary = "recursive minibatch differences, whole gradients now and then",
       .reference = "Li, Bao, Zhang, Richtarik, arXiv:2008.10898",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .needs_all_replies = true,
       .partial = false,
       .stochastic = true,

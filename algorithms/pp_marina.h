@@ -17,11 +17,11 @@
 namespace gradwire {
 
 struct PpMarinaParams : MarinaCoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "pp_marina",
       .summary = "MARINA with r random clients in the compressed rounds",
       .reference = "Gorbunov et al., arXiv:2102.07845",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .strict = true,
       .needs_all_replies = true,
       .theory_knows_sampling = true,

@@ -22,11 +22,11 @@
 namespace gradwire {
 
 struct ProxSkipParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "proxskip",
       .summary = "local steps with control variates and accelerated communication",
       .reference = "Mishchenko et al., arXiv:2202.09357",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .needs_all_replies = true,
       .partial = false,
       .stochastic = true,

@@ -22,7 +22,7 @@
 namespace gradwire {
 
 struct RennalaParams {
-  static constexpr Facts facts = one_gradient_facts(
+  static constexpr AlgorithmTraits traits = one_gradient_traits(
       "rennala", "asynchronous minibatches: the first S gradients at x, whoever sends them, make a step",
       "Tyurin, Richtarik, arXiv:2305.12387");
   StepSize step_size;
@@ -42,7 +42,7 @@ struct RennalaParams {
   void resolve(const Theory& theory, Warnings& warnings) {
     if (gradients == 0) gradients = theory.n;
     resolve_asynchronous_step(
-        step_size, facts.name, theory, warnings, /*of_equal_clients=*/true,
+        step_size, traits.name, theory, warnings, /*of_equal_clients=*/true,
         [&](const Smoothness& s) { return theory.batch == 0 ? 1 / s.L : 1 / (2 * s.L); });
   }
 };

@@ -25,7 +25,7 @@
 namespace gradwire {
 
 struct RingleaderParams {
-  static constexpr Facts facts = one_gradient_facts(
+  static constexpr AlgorithmTraits traits = one_gradient_traits(
       "ringleader", "asynchronous SGD along the mean over all clients, whose data may differ",
       "Maranjyan, Richtarik, arXiv:2509.22860");
   StepSize step_size;
@@ -38,7 +38,7 @@ struct RingleaderParams {
     GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_asynchronous_step(step_size, facts.name, theory, warnings, /*of_equal_clients=*/false,
+    resolve_asynchronous_step(step_size, traits.name, theory, warnings, /*of_equal_clients=*/false,
                               [&](const Smoothness& s) {
                                 if (theory.batch > 0) return 1 / (8.0 * theory.n * s.L_tilde());
                                 return 1 / (s.L + (2.0 * theory.n - 2) * s.L_tilde());

@@ -20,7 +20,7 @@
 namespace gradwire {
 
 struct RingmasterParams {
-  static constexpr Facts facts = one_gradient_facts(
+  static constexpr AlgorithmTraits traits = one_gradient_traits(
       "ringmaster", "asynchronous SGD that stops, or ignores, gradients of points R steps old",
       "Maranjyan, Tyurin, Richtarik, arXiv:2501.16168");
   StepSize step_size;
@@ -40,7 +40,7 @@ struct RingmasterParams {
   void resolve(const Theory& theory, Warnings& warnings) {
     if (delay_threshold == 0) delay_threshold = theory.n;
     const double noise = theory.batch == 0 ? 2 : 4;
-    resolve_asynchronous_step(step_size, facts.name, theory, warnings, /*of_equal_clients=*/true,
+    resolve_asynchronous_step(step_size, traits.name, theory, warnings, /*of_equal_clients=*/true,
                               [&](const Smoothness& s) { return 1 / (noise * delay_threshold * s.L); });
   }
 };

@@ -29,11 +29,11 @@ struct ScaffoldOption {
 };
 
 struct ScaffoldParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "scaffold",
       .summary = "local steps corrected by control variates c_i: no client drift",
       .reference = "Karimireddy et al., arXiv:1910.06378",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
       .client_state = ClientState::kMirrored,
       .theory_knows_sampling = true,

@@ -18,11 +18,11 @@
 namespace gradwire {
 
 struct SgdNiceParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "sgd_nice",
       .summary = "proximal SGD: the gradients of a uniform sample of clients, then a step of the prox",
       .reference = "Gower et al., arXiv:1901.09401",
-      .takes = Takes::kIdentity,
+      .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
       .theory_knows_sampling = true,
       .adds_replies = true,

@@ -20,11 +20,11 @@
 namespace gradwire {
 
 struct VrDianaParams : ShiftParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "vr_diana",
       .summary = "DIANA on variance-reduced minibatch gradients",
       .reference = "Horvath et al., arXiv:1904.05115",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .stochastic = true,
       .client_state = ClientState::kMirrored | ClientState::kReplica,
       .theory_knows_batches = true,
@@ -37,7 +37,7 @@ struct VrDianaParams : ShiftParams {
     visit("p", self.p, "probability that w becomes x; theory: batch/m");
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    resolve_alpha(theory, Assumptions(facts.name, step_size, theory, warnings));
+    resolve_alpha(theory, Assumptions(traits.name, step_size, theory, warnings));
     double m = theory.batch == 0 ? 1 : std::max(1.0, theory.m() / theory.batch);
     if (p) check_probability(*p, "p");
     if (p && theory.batch > 0) m = std::max(m, 1 / *p);

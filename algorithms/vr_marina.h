@@ -12,11 +12,11 @@
 namespace gradwire {
 
 struct VrMarinaParams : MarinaCoreParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "vr_marina",
       .summary = "MARINA on minibatch differences",
       .reference = "Gorbunov et al., arXiv:2102.07845",
-      .takes = Takes::kUnbiased,
+      .compressor_class = CompressorClass::kUnbiased,
       .strict = true,
       .needs_all_replies = true,
       .partial = false,

@@ -49,7 +49,7 @@ class EventRun {
     limits.evaluate_every = 0;
     limits.keep_clients = true;
     limits.deadline_seconds = 1e300;
-    run_rounds<double>(*server_, facts_of(*run_context_), *run_context_, clients_, ledger_, limits, {});
+    run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, clients_, ledger_, limits, {});
   }
   View<double> model() const { return server_->model(); }
 

@@ -141,8 +141,8 @@ void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
   ledger_.round = 0;
   limits.rounds = rounds;
   limits.evaluate_every = evaluate_every;
-  const Facts& facts = find_algorithm(run_context_->algorithm.name).facts;
-  if (run_rounds(*server_, facts, *run_context_, *transport_, ledger_, limits, hooks_) != Outcome::kFinished)
+  const AlgorithmTraits& traits = find_algorithm(run_context_->algorithm.name).traits;
+  if (run_rounds(*server_, traits, *run_context_, *transport_, ledger_, limits, hooks_) != Outcome::kFinished)
     throw std::runtime_error("a benchmark's run did not finish: its step size is too large");
 }
 

@@ -26,7 +26,7 @@ void see_other_sections(const Experiment& e, std::vector<KeySection>& sections) 
   };
   const bool has_samples = sources_of(e.problem) != nullptr, is_evaluated = e.run.evaluate_every > 0;
   const bool has_mirrors = e.algorithm.name.empty() ||  // not known yet
-                           has(find_algorithm(e.algorithm.name).facts.client_state, ClientState::kMirrored);
+                           has(find_algorithm(e.algorithm.name).traits.client_state, ClientState::kMirrored);
   const std::array<Idle, 7> all = {{
       {"problem", "noise", "algorithm.batch", !has_samples && e.algorithm.batch == 0},
       {"clients", "partition", "problem.kind", !has_samples},
@@ -119,7 +119,7 @@ ClientMetrics client_metrics(const Experiment& e) {
 }
 
 bool is_unrestorable(const Experiment& e) {
-  const ClientState state = find_algorithm(e.algorithm.name).facts.client_state;
+  const ClientState state = find_algorithm(e.algorithm.name).traits.client_state;
   return has(state, ClientState::kPrivate) ||
          (has(state, ClientState::kMirrored) && !keep_mirrors(e, /*over_network=*/true));
 }

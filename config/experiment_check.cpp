@@ -94,22 +94,22 @@ void check_parameters(Experiment& e) {
   }
 }
 
-void check_server(const Experiment& e, const Facts& facts) {
-  const std::string needs_all = std::string(facts.name) + " needs the replies of all clients asked: ";
-  if (facts.needs_all_replies && e.server.quorum < 1)
+void check_server(const Experiment& e, const AlgorithmTraits& traits) {
+  const std::string needs_all = std::string(traits.name) + " needs the replies of all clients asked: ";
+  if (traits.needs_all_replies && e.server.quorum < 1)
     throw ConfigError("server.quorum", needs_all + "quorum must be 1, not " + number_text(e.server.quorum));
   if (e.server.overlap && e.server.zstd != "off")
     throw ConfigError("server.overlap",
                       "overlap sends values before zstd could see them all: set server.zstd to \"off\", or "
                       "overlap to false");
-  if (e.server.norm_limit > 0 && e.server.norm_action == NormAction::kClip && !may_clip(facts))
+  if (e.server.norm_limit > 0 && e.server.norm_action == NormAction::kClip && !may_clip(traits))
     throw ConfigError("server.norm_action",
-                      "clients of " + std::string(facts.name) +
+                      "clients of " + std::string(traits.name) +
                           " keep state that follows what they sent, which the server must not change: "
                           "norm_action must be \"reject\" or \"warn\"");
   if (e.server.over_selection == 0) return;
   const std::string key = "server.over_selection";
-  if (facts.needs_all_replies) throw ConfigError(key, needs_all + "over_selection must be 0");
+  if (traits.needs_all_replies) throw ConfigError(key, needs_all + "over_selection must be 0");
   if (e.clients.participation == 1)
     throw ConfigError(key,
                       "over_selection needs clients.participation below 1: at 1 all clients are asked and "
@@ -117,12 +117,12 @@ void check_server(const Experiment& e, const Facts& facts) {
 }
 
 // What makes no sense where replies are taken in one by one, or where speeds give their order.
-void check_asynchronous(const Experiment& e, const Facts& facts) {
-  const std::string name(facts.name);
-  if (e.faults.shuffle && (facts.asynchronous || !e.clients.seconds.empty()))
+void check_asynchronous(const Experiment& e, const AlgorithmTraits& traits) {
+  const std::string name(traits.name);
+  if (e.faults.shuffle && (traits.asynchronous || !e.clients.seconds.empty()))
     throw ConfigError("faults.shuffle",
                       "shuffle has no use on the virtual clock: clients.seconds says who is first");
-  if (!facts.asynchronous) return;
+  if (!traits.asynchronous) return;
   if (e.server.over_selection > 0)
     throw ConfigError("server.over_selection",
                       name + " has no rounds, and waits for nobody: over_selection must be 0");
@@ -132,15 +132,15 @@ void check_asynchronous(const Experiment& e, const Facts& facts) {
                                              "must be equal");
 }
 
-void check_faults(const Experiment& e, const Facts& facts) {
-  const std::string name(facts.name);
-  if (has(facts.client_state, ClientState::kPrivate)) {
+void check_faults(const Experiment& e, const AlgorithmTraits& traits) {
+  const std::string name(traits.name);
+  if (has(traits.client_state, ClientState::kPrivate)) {
     const std::string why = "a client of " + name + " keeps state that nobody can restore: ";
     if (e.faults.wiped > 0) throw ConfigError("faults.wiped", why + "wiped must be 0");
     if (e.faults.crashes > 0) throw ConfigError("faults.crashes", why + "crashes must be 0");
   }
   if (e.faults.wiped == 0) return;
-  if (has(facts.client_state, ClientState::kMirrored) && e.server.mirrors == "false")
+  if (has(traits.client_state, ClientState::kMirrored) && e.server.mirrors == "false")
     throw ConfigError("server.mirrors",
                       "faults.wiped above 0 needs mirrors: nothing else restores the clients of " + name);
 }
@@ -214,14 +214,14 @@ void check_experiment(const Experiment& experiment) {
                       "\"every\" or \"auto\"");
   check_parameters(e);
   check_algorithm(algorithm_spec(e));
-  const Facts& facts = find_algorithm(e.algorithm.name).facts;
-  if (facts.needs_hessian && !kind_of(e.problem).has_smoothness)
+  const AlgorithmTraits& traits = find_algorithm(e.algorithm.name).traits;
+  if (traits.needs_hessian && !kind_of(e.problem).has_smoothness)
     throw ConfigError("algorithm.name", e.algorithm.name + " needs Hessians in closed form, and kind " +
                                             quote(kind_name(e)) +
                                             " has none; use quadratic, least_squares or logistic");
-  check_asynchronous(e, facts);
-  check_server(e, facts);
-  check_faults(e, facts);
+  check_asynchronous(e, traits);
+  check_server(e, traits);
+  check_faults(e, traits);
 }
 
 }  // namespace gradwire

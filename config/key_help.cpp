@@ -43,14 +43,14 @@ void add_problem_keys(std::vector<KeyHelp>& all) {
   const Field kind = kind_field(any);
   all.push_back({"problem.kind", kind.expected(), fallback_text(kind), std::string(kind.meaning)});
   std::vector<std::pair<std::string, std::vector<OfKind>>> keys;
-  for (const ProblemKind& facts : problem_kinds()) {
-    Problem problem = problem_of(std::string(facts.name));
+  for (const ProblemKind& traits : problem_kinds()) {
+    Problem problem = problem_of(std::string(traits.name));
     for (const Field& field : problem_fields(problem)) {
       const std::string key(field.key);
       auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& known) { return known.first == key; });
       if (at == keys.end()) at = keys.insert(at, {key, {}});
       at->second.push_back(
-          {std::string(facts.name), field.expected(), fallback_text(field), std::string(field.meaning)});
+          {std::string(traits.name), field.expected(), fallback_text(field), std::string(field.meaning)});
     }
   }
   for (const auto& [key, kinds] : keys) {

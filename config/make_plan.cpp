@@ -39,12 +39,12 @@ void see_activations(RunPlan& plan) {
 
 void see_overlap(RunPlan& plan) {
   const AlgorithmSpec spec = algorithm_spec(plan.experiment);
-  if (!plan.experiment.server.overlap || (find_algorithm(spec.name).facts.shows_early &&
+  if (!plan.experiment.server.overlap || (find_algorithm(spec.name).traits.shows_early &&
                                           sends_scaled_entries(uplink_compressor(spec, plan.d, plan.n()))))
     return;
   std::string able;
   for (const AlgorithmInfo& algorithm : all_algorithms())
-    if (algorithm.facts.shows_early) able += (able.empty() ? "" : ", ") + std::string(algorithm.facts.name);
+    if (algorithm.traits.shows_early) able += (able.empty() ? "" : ", ") + std::string(algorithm.traits.name);
   plan.warnings.push_back("server.overlap = true has no effect: clients of " + spec.name + " with " +
                           spec.compressor + " send nothing before all is computed; it is for " + able +
                           " with identity, randk, randseqk or permk");

@@ -27,7 +27,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
         runtime_(run_context, client, oracle_),
         codec_(codec_context(*run_context, zstd)),
         orders_{{Order(codec_.context()), Order(codec_.context())}},
-        keeps_no_state_(facts_of(*run_context).client_state == ClientState::kNone),
+        keeps_no_state_(traits_of(*run_context).client_state == ClientState::kNone),
         memory_(keeps_no_state_ ? nullptr : memory),  // there is nothing to remember
         client_(client),
         keeps_replies_(runtime_.follows_replies()),

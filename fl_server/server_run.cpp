@@ -263,7 +263,7 @@ class RealRun final : public ServerRun {
     hooks.seconds = RunClock(ledger_.totals.seconds);
     hooks.wall_seconds = hooks.seconds;
     const Outcome outcome =
-        run_rounds(*server_, facts_of(*run_context_), *run_context_, transport, ledger_, limits, hooks);
+        run_rounds(*server_, traits_of(*run_context_), *run_context_, transport, ledger_, limits, hooks);
     if (outcome == Outcome::kStopped) {
       write_results(outcome);
     } else {
@@ -277,7 +277,7 @@ class RealRun final : public ServerRun {
     RoundLimits limits;
     limits.rounds = ledger_.round;
     limits.evaluate_every = 0;
-    run_rounds(*server_, facts_of(*run_context_), *run_context_, transport, ledger_, limits,
+    run_rounds(*server_, traits_of(*run_context_), *run_context_, transport, ledger_, limits,
                LoopHooks<Real>{});
     if (hub.finish(kGoodbyeTime)) durable_.end(RunStage::kOver, outcome);
   }

@@ -95,11 +95,11 @@ std::size_t Driver<Real>::quorum_of(std::size_t size) const {
 template <class Real>
 void Driver<Real>::commit(Replies<Real> replies, std::span<const Frame> frames) {
   const auto at_once = std::exchange(at_once_, {});
-  ReplyCounts counts = at_once.replies.empty() ? counts_of(replies, run_.facts) : at_once.counts;
+  ReplyCounts counts = at_once.replies.empty() ? counts_of(replies, run_.traits) : at_once.counts;
   if (!at_once.others.empty())
     for (const Reply<Real>& up : replies)
       if (std::ranges::binary_search(at_once.others, up.client))
-        counts.add(counts_of(up.parts, up.grad_calls, run_.facts));
+        counts.add(counts_of(up.parts, up.grad_calls, run_.traits));
   totals_.bits_up += counts.bits_up;
   totals_.bits_up_paper += counts.bits_up_paper;
   totals_.grad_calls += counts.grad_calls;

@@ -22,7 +22,7 @@ namespace gradwire {
 template <class Real>
 struct RunOf {
   ServerAlgorithm<Real>& server;
-  const Facts& facts;
+  const AlgorithmTraits& traits;
   const RunContext<Real>& run_context;
   Transport<Real>& transport;
   Ledger& ledger;

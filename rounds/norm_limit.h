@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/core/facts.h"
 #include "algorithms/core/message.h"
+#include "algorithms/core/traits.h"
 
 namespace gradwire {
 
@@ -24,8 +24,9 @@ struct NormLimit {
 
 // Whether the server may take in less than a client sent: not where the client's own state follows what it
 // sent, as the two would part.
-constexpr bool may_clip(const Facts& facts) {
-  return !has(facts.client_state, ClientState::kMirrored) && !has(facts.client_state, ClientState::kPrivate);
+constexpr bool may_clip(const AlgorithmTraits& traits) {
+  return !has(traits.client_state, ClientState::kMirrored) &&
+         !has(traits.client_state, ClientState::kPrivate);
 }
 
 // The Euclidean norm of all that the parts hold, of a product of matrices and of a sum of two payloads an

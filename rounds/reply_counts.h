@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "algorithms/core/facts.h"
 #include "algorithms/core/message.h"
+#include "algorithms/core/traits.h"
 #include "algorithms/core/tree_sum.h"
 
 namespace gradwire {
@@ -22,14 +22,15 @@ struct ReplyCounts {
 };
 
 template <class Real>
-ReplyCounts counts_of(std::span<const Payload<Real>> parts, std::uint64_t grad_calls, const Facts& facts) {
+ReplyCounts counts_of(std::span<const Payload<Real>> parts, std::uint64_t grad_calls,
+                      const AlgorithmTraits& traits) {
   ReplyCounts counts;
   for (const Payload<Real>& part : parts) {
     counts.bits_up += wire_bits(part);
     counts.bits_up_paper += paper_bits(part);
   }
-  counts.bits_up += facts.flag_bits_up;
-  counts.bits_up_paper += facts.flag_bits_up;
+  counts.bits_up += traits.flag_bits_up;
+  counts.bits_up_paper += traits.flag_bits_up;
   counts.grad_calls = grad_calls;
   return counts;
 }
@@ -61,6 +62,6 @@ class CountSum {
 
 // Of all replies, ascending clients.
 template <class Real>
-ReplyCounts counts_of(Replies<Real> replies, const Facts& facts);
+ReplyCounts counts_of(Replies<Real> replies, const AlgorithmTraits& traits);
 
 }  // namespace gradwire

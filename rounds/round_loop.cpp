@@ -5,16 +5,16 @@
 namespace gradwire {
 
 template <class Real>
-Outcome run_rounds(ServerAlgorithm<Real>& server, const Facts& facts, const RunContext<Real>& run_context,
-                   Transport<Real>& transport, Ledger& ledger, const RoundLimits& limits,
-                   const LoopHooks<Real>& hooks) {
-  const RunOf<Real> run{server, facts, run_context, transport, ledger, limits, hooks};
-  return facts.asynchronous ? run_asynchronous(run) : run_synchronous(run);
+Outcome run_rounds(ServerAlgorithm<Real>& server, const AlgorithmTraits& traits,
+                   const RunContext<Real>& run_context, Transport<Real>& transport, Ledger& ledger,
+                   const RoundLimits& limits, const LoopHooks<Real>& hooks) {
+  const RunOf<Real> run{server, traits, run_context, transport, ledger, limits, hooks};
+  return traits.asynchronous ? run_asynchronous(run) : run_synchronous(run);
 }
 
-template Outcome run_rounds(ServerAlgorithm<float>&, const Facts&, const RunContext<float>&,
+template Outcome run_rounds(ServerAlgorithm<float>&, const AlgorithmTraits&, const RunContext<float>&,
                             Transport<float>&, Ledger&, const RoundLimits&, const LoopHooks<float>&);
-template Outcome run_rounds(ServerAlgorithm<double>&, const Facts&, const RunContext<double>&,
+template Outcome run_rounds(ServerAlgorithm<double>&, const AlgorithmTraits&, const RunContext<double>&,
                             Transport<double>&, Ledger&, const RoundLimits&, const LoopHooks<double>&);
 
 }  // namespace gradwire

@@ -136,8 +136,8 @@ struct LoopHooks {
 // Runs rounds from ledger.round until the limits are reached. Throws std::runtime_error (one line) when a
 // round cannot be completed: no quorum after all attempts, or a client lost state that nobody can restore.
 template <class Real>
-Outcome run_rounds(ServerAlgorithm<Real>& server, const Facts& facts, const RunContext<Real>& run_context,
-                   Transport<Real>& transport, Ledger& ledger, const RoundLimits& limits,
-                   const LoopHooks<Real>& hooks);
+Outcome run_rounds(ServerAlgorithm<Real>& server, const AlgorithmTraits& traits,
+                   const RunContext<Real>& run_context, Transport<Real>& transport, Ledger& ledger,
+                   const RoundLimits& limits, const LoopHooks<Real>& hooks);
 
 }  // namespace gradwire

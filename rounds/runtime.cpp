@@ -30,8 +30,8 @@ ClientRuntime<Real>::ClientRuntime(std::shared_ptr<const RunContext<Real>> run_c
       client_(client),
       oracle_(oracle),
       algorithm_(make_client<Real>(run_context_)),
-      stateless_(facts_of(*run_context_).client_state == ClientState::kNone),
-      asynchronous_(facts_of(*run_context_).asynchronous) {}
+      stateless_(traits_of(*run_context_).client_state == ClientState::kNone),
+      asynchronous_(traits_of(*run_context_).asynchronous) {}
 
 template <class Real>
 bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {

@@ -19,7 +19,7 @@ class SyncDriver final : public Driver<Real> {
     const Downlink<Real> body = run_.server.broadcast();
     std::size_t got = 0;
     if (!asked_.empty()) {
-      const bool all = run_.facts.needs_all_replies;
+      const bool all = run_.traits.needs_all_replies;
       const std::size_t needed = all ? asked_.size() : this->quorum_of(asked_.size());
       if (!all)
         add_spare_clients(run_.run_context.seed, k, run_.run_context.n, run_.limits.over_selection, asked_);

@@ -44,11 +44,12 @@ struct InProcess<Real>::Impl {
         clients(run_context->n) {
     if (functions->clients() != run_context->n)
       throw std::logic_error("InProcess needs one function per client");
-    const Facts& facts = facts_of(*run_context);
+    const AlgorithmTraits& traits = traits_of(*run_context);
     const std::size_t vector_bytes = run_context->n * run_context->d * sizeof(Real);
-    lends_seats = facts.client_state == ClientState::kNone && !facts.asynchronous && !options.faults.any() &&
+    lends_seats = traits.client_state == ClientState::kNone && !traits.asynchronous &&
+                  !options.faults.any() &&
                   3 * vector_bytes + run_context->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
-    forgets = !facts.asynchronous && !options.faults.any() && 2 * vector_bytes > options.evaluation_bytes;
+    forgets = !traits.asynchronous && !options.faults.any() && 2 * vector_bytes > options.evaluation_bytes;
   }
 
   Client& client(ClientId c) {

@@ -51,8 +51,8 @@ void check_for_ranks(const Prepared& prepared) {
   if (!e.clients.seconds.empty())
     refuse("clients.seconds are virtual, and one process has their clock; leave it out, or start it once");
   const AlgorithmInfo& algorithm = find_algorithm(e.algorithm.name);
-  const std::string name(algorithm.facts.name);
-  if (algorithm.facts.asynchronous)
+  const std::string name(algorithm.traits.name);
+  if (algorithm.traits.asynchronous)
     refuse(name + " takes one reply at a time, in the order of one clock; start it once, with --threads N");
   if (name == "ef21_plus")
     refuse(name +

@@ -124,7 +124,7 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
     };
   }
   if (work != nullptr) hooks.work = std::move(work->saved);
-  result.outcome = run_rounds(server, facts_of(run_context), run_context, clients, ledger, limits, hooks);
+  result.outcome = run_rounds(server, traits_of(run_context), run_context, clients, ledger, limits, hooks);
   result.seconds = wall();
   result.evaluation_seconds = ledger.totals.evaluation_seconds - evaluated_before;
   if (monitor != nullptr) {
@@ -208,7 +208,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   hooks.evaluation_bytes =
       [codec = std::make_shared<Codec<Real>>(codec_context(*run_context, zstd_of({}, false)))](
           const Downlink<Real>& body, Request request) { return evaluation_bytes(*codec, body, request); };
-  const bool is_timed = !p.experiment.clients.seconds.empty() || facts_of(*run_context).asynchronous;
+  const bool is_timed = !p.experiment.clients.seconds.empty() || traits_of(*run_context).asynchronous;
   // Nothing is late or lost, and all replies are used.
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse() &&
                         !limits.norm.is_set();

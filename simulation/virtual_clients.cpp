@@ -49,7 +49,7 @@ struct VirtualClients<Real>::Impl {
         seats(make_seats()),
         evaluator(run_context->mine(), pool, oracles(), options.evaluation_bytes),
         states(run_context->n, *make_client<Real>(run_context)),
-        facts(facts_of(*run_context)),
+        traits(traits_of(*run_context)),
         whole_leaves(rank.group == nullptr || rank.group->has_whole_leaves()),
         adds(takes_sums(*run_context) && whole_leaves),
         counts(count_of(run_context->n) + 1) {
@@ -138,7 +138,7 @@ struct VirtualClients<Real>::Impl {
           seat.others.emplace_back(client, up.answer);
         } else {
           ++seat.good;
-          count.add(counts_of<Real>(up.parts, up.grad_calls, facts));
+          count.add(counts_of<Real>(up.parts, up.grad_calls, traits));
         }
         replies[k] = seat.leaf.keep(up, seat.arena);
       };
@@ -291,7 +291,7 @@ struct VirtualClients<Real>::Impl {
   std::vector<Seat> seats;
   Evaluator<Real> evaluator;
   KeptStates<Real> states;
-  const Facts& facts;
+  const AlgorithmTraits& traits;
   const bool whole_leaves, adds;
 
   std::uint64_t request_id = 0;      // of the last request

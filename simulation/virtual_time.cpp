@@ -61,7 +61,7 @@ struct VirtualTime<Real>::Impl {
         workers(make_workers(*functions, pool.size(), codec.context())),
         evaluator(run_context->mine(), pool, oracles_of(workers), 0),
         clients(run_context->n),
-        keeps_state(facts_of(*run_context).client_state != ClientState::kNone) {
+        keeps_state(traits_of(*run_context).client_state != ClientState::kNone) {
     if (functions->clients() != run_context->n)
       throw std::logic_error("VirtualTime needs one function per client");
   }

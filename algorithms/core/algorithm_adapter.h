@@ -226,7 +226,7 @@ class ServerAdapter final : public ServerAlgorithm<Real> {
   }
   std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
     // Nobody else knows the private part of the lost state.
-    if (lacks == Answer::kNeedsState && has(Algorithm::Params::facts.client_state, ClientState::kPrivate))
+    if (lacks == Answer::kNeedsState && has(Algorithm::Params::traits.client_state, ClientState::kPrivate))
       return std::nullopt;
     if constexpr (requires { algorithm_.resync(client, lacks); }) {
       return algorithm_.resync(client, lacks);
@@ -263,7 +263,7 @@ template <class Algorithm, class Real>
 std::shared_ptr<const CustomAlgorithm<Real>> custom_algorithm() {
   using Params = typename Algorithm::Params;
   auto algorithm = std::make_shared<CustomAlgorithm<Real>>();
-  algorithm->facts = Params::facts;
+  algorithm->traits = Params::traits;
   algorithm->resolve = [](const AlgorithmSpec& spec, const Theory& theory,
                           std::vector<std::string>& warnings) {
     Params params = parse_params<Params>(spec);

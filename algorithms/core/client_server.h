@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "algorithms/core/context.h"
-#include "algorithms/core/facts.h"
 #include "algorithms/core/lyapunov.h"
 #include "algorithms/core/message.h"
 #include "algorithms/core/spec.h"
+#include "algorithms/core/traits.h"
 #include "base/pieces.h"
 
 namespace gradwire {
@@ -86,7 +86,7 @@ class ServerAlgorithm {
 // lists. It runs wherever the program itself has both ends.
 template <class Real>
 struct CustomAlgorithm {
-  Facts facts;
+  AlgorithmTraits traits;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, std::vector<std::string>& warnings)>
       resolve;
   std::function<std::unique_ptr<ServerAlgorithm<Real>>(std::shared_ptr<const RunContext<Real>>)> make_server;

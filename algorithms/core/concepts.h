@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "algorithms/core/context.h"
-#include "algorithms/core/facts.h"
 #include "algorithms/core/lyapunov.h"
 #include "algorithms/core/message.h"
+#include "algorithms/core/traits.h"
 
 namespace gradwire {
 
@@ -95,10 +95,10 @@ consteval bool is_algorithm_part() {
 template <class Algorithm, class Real>
 consteval bool is_client() {
   using Client = typename Algorithm::Client;
-  constexpr ClientState state = Algorithm::Params::facts.client_state;
+  constexpr ClientState state = Algorithm::Params::traits.client_state;
   static_assert(
-      !Algorithm::Params::facts.asynchronous || state == ClientState::kNone,
-      "facts.asynchronous is for algorithms whose clients keep no state: nobody could give it back to a "
+      !Algorithm::Params::traits.asynchronous || state == ClientState::kNone,
+      "traits.asynchronous is for algorithms whose clients keep no state: nobody could give it back to a "
       "client that is given new work");
   static_assert(
       requires(Client c, const Downlink<Real>& down, const ClientContext<Real>& context) {
@@ -110,13 +110,13 @@ consteval bool is_client() {
       "Client lacks `void commit()` (or `void commit(const Uplink<Real>& used)`)");
   static_assert(!CommitsReplies<Client, Real> || state == ClientState::kMirrored,
                 "commit(used) is for a client whose whole state follows from its used replies: "
-                "facts.client_state is kMirrored alone; others have commit()");
+                "traits.client_state is kMirrored alone; others have commit()");
   constexpr bool adopts =
       requires(Client c, const Downlink<Real>& resync, const ClientContext<Real>& context) {
     c.adopt(resync, context);
   };
   static_assert(adopts || !is_restorable(state),
-                "facts.client_state says that a lost client can be given its state back: Client needs "
+                "traits.client_state says that a lost client can be given its state back: Client needs "
                 "`void adopt(const Downlink<Real>& resync, const ClientContext<Real>&)`");
   static_assert(
       adopts || !HasAdopt<Client>,
@@ -133,7 +133,7 @@ consteval bool is_client() {
 template <class Algorithm, class Real>
 consteval bool is_server() {
   using Server = typename Algorithm::Server;
-  constexpr Facts facts = Algorithm::Params::facts;
+  constexpr AlgorithmTraits traits = Algorithm::Params::traits;
   static_assert(
       requires(const Server s) {
         { s.broadcast() } -> std::same_as<Downlink<Real>>;
@@ -149,14 +149,14 @@ consteval bool is_server() {
   constexpr bool resyncs = requires(const Server s, ClientId client, Answer lacks) {
     { s.resync(client, lacks) } -> std::same_as<std::optional<Downlink<Real>>>;
   };
-  static_assert(resyncs || !is_restorable(facts.client_state),
-                "facts.client_state says that a lost client can be given its state back: Server needs "
+  static_assert(resyncs || !is_restorable(traits.client_state),
+                "traits.client_state says that a lost client can be given its state back: Server needs "
                 "`std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
   static_assert(resyncs || !HasResync<Server>,
                 "Server::resync() must be `std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
   static_assert(
-      facts.asynchronous || !(HasAllottedSeconds<Server> || HasRests<Server> || HasWork<Server>),
-      "Server has allotted_seconds(), rests() or work(), but facts.asynchronous is false: nobody would ask");
+      traits.asynchronous || !(HasAllottedSeconds<Server> || HasRests<Server> || HasWork<Server>),
+      "Server has allotted_seconds(), rests() or work(), but traits.asynchronous is false: nobody would ask");
   static_assert(!(HasWork<Server> && HasSuperseded<Server>),
                 "Server has work() and superseded(): whose work is oldest is known where all are given x");
   static_assert(
@@ -183,8 +183,8 @@ consteval bool is_server() {
             { s.rests(client) } -> std::same_as<bool>;
           },
       "Server::rests() must be `bool rests(ClientId client) const`");
-  static_assert(facts.asynchronous || !HasSuperseded<Server>,
-                "Server has superseded(), but facts.asynchronous is false: nobody would ask");
+  static_assert(traits.asynchronous || !HasSuperseded<Server>,
+                "Server has superseded(), but traits.asynchronous is false: nobody would ask");
   static_assert(
       !HasSuperseded<Server> ||
           requires(const Server s, std::uint32_t round) {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "algorithms/core/facts.h"
 #include "algorithms/core/lyapunov.h"
 #include "algorithms/core/spec.h"
+#include "algorithms/core/traits.h"
 #include "base/field.h"
 
 namespace gradwire {

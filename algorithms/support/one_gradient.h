@@ -17,12 +17,12 @@ struct OutdatedWords {
   static constexpr std::array<std::string_view, 2> words{"stop", "ignore"};
 };
 
-constexpr Facts one_gradient_facts(std::string_view name, std::string_view summary,
-                                   std::string_view reference) {
+constexpr AlgorithmTraits one_gradient_traits(std::string_view name, std::string_view summary,
+                                              std::string_view reference) {
   return {.name = name,
           .summary = summary,
           .reference = reference,
-          .takes = Takes::kEither,
+          .compressor_class = CompressorClass::kEither,
           .partial = false,
           .stochastic = true,
           .asynchronous = true,

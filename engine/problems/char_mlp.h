@@ -9,7 +9,7 @@
 namespace gradwire {
 
 struct CharMlp : NetworkKind<CharMlp> {
-  static constexpr KindFacts facts{
+  static constexpr ProblemTraits traits{
       .name = "char_mlp",
       .summary =
           "the next letter of a name, from the `context` letters before it; a file with one name per line",

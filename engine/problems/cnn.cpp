@@ -51,7 +51,7 @@ void Cnn::check() const {
 }
 
 void Cnn::check(const Agreement& agreement) const {
-  check_classes(facts.name, agreement);
+  check_classes(traits.name, agreement);
   check_widths("filters", shape.filters);
   check_widths("hidden", shape.hidden);
   check_activation(shape.activation);

@@ -8,7 +8,7 @@
 namespace gradwire {
 
 struct Cnn : NetworkKind<Cnn> {
-  static constexpr KindFacts facts{
+  static constexpr ProblemTraits traits{
       .name = "cnn",
       .summary = "LeNet on images: convolutions 5 x 5 with max pooling, then fully connected layers",
       .has_classes = true,

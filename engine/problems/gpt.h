@@ -9,7 +9,7 @@
 namespace gradwire {
 
 struct Gpt : NetworkKind<Gpt> {
-  static constexpr KindFacts facts{
+  static constexpr ProblemTraits traits{
       .name = "gpt",
       .summary = "a transformer that predicts the next letter at each of `context` positions of running text",
       .is_network = true};

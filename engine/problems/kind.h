@@ -1,7 +1,7 @@
 // What a kind of problem is. To add one: a header like least_squares.h or gpt.h, and its name in Problem
 // (engine/problems/problem.h). It is a struct of its settings with
 //
-//   static constexpr KindFacts facts
+//   static constexpr ProblemTraits facts
 //   static void fields(auto& self, auto&& visit)           its keys in [problem]: base/field.h
 //   void check() const                                     what is between keys; throws ConfigError
 //   void check(const Agreement&) const                     against the data; throws DataError
@@ -32,7 +32,7 @@
 
 namespace gradwire {
 
-struct KindFacts {
+struct ProblemTraits {
   std::string_view name;
   std::string_view summary;  // one line for `gradwire list`
   bool has_classes = false;  // labels are classes that the clients agree on

@@ -10,8 +10,8 @@
 namespace gradwire {
 
 struct LeastSquares : LinearModel, LinearConstants<LeastSquares> {
-  static constexpr KindFacts facts{.name = "least_squares",
-                                   .summary = "||A_i x - y_i||^2 / (2 m_i), the labels as they stand"};
+  static constexpr ProblemTraits traits{.name = "least_squares",
+                                        .summary = "||A_i x - y_i||^2 / (2 m_i), the labels as they stand"};
 
   static void fields(auto& self, auto&& visit) { LinearModel::fields<LeastSquares>(self, visit); }
   static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = true}; }

@@ -18,7 +18,7 @@ inline std::span<const std::string_view> words_of(LinearLoss) {
 }
 
 struct Logistic : LinearModel, LinearConstants<Logistic> {
-  static constexpr KindFacts facts{
+  static constexpr ProblemTraits traits{
       .name = "logistic",
       .summary =
           "mean_j log(1 + exp(-b_j a_j^T x)), two labels; loss = \"sigmoid_squared\": mean_j (1 - "

@@ -9,7 +9,7 @@
 namespace gradwire {
 
 struct Mlp : NetworkKind<Mlp> {
-  static constexpr KindFacts facts{
+  static constexpr ProblemTraits traits{
       .name = "mlp",
       .summary = "softmax cross-entropy of a fully connected network; hidden = [] is softmax regression",
       .has_classes = true,
@@ -28,7 +28,7 @@ struct Mlp : NetworkKind<Mlp> {
   void check() const { rows.check(); }
   void check(const Agreement& agreement) const {
     (void)rows.features(agreement);
-    check_classes(facts.name, agreement);
+    check_classes(traits.name, agreement);
     check_widths("hidden", shape.hidden);
     check_activation(shape.activation);
   }

@@ -50,8 +50,8 @@ concept HasSmoothness = requires(const Kind kind, const Agreement agreement, std
 // A readable line of the compiler for a kind that lacks something.
 template <class Kind>
 constexpr bool is_kind() {
-  static_assert(std::is_same_v<decltype(Kind::facts), const KindFacts>,
-                "a kind needs constexpr KindFacts facts");
+  static_assert(std::is_same_v<decltype(Kind::traits), const ProblemTraits>,
+                "a kind needs constexpr ProblemTraits traits");
   static_assert(
       requires(Kind kind, Collector collect) { Kind::fields(kind, collect); },
       "a kind needs static void fields(auto& self, auto&& visit)");
@@ -77,9 +77,9 @@ constexpr bool is_kind() {
 }
 
 template <class Kind>
-constexpr ProblemKind facts_of() {
+constexpr ProblemKind traits_of() {
   static_assert(is_kind<Kind>());
-  return {Kind::facts,
+  return {Kind::traits,
           ReadsRows<Kind>   ? DataForm::kRows
           : ReadsText<Kind> ? DataForm::kText
                             : DataForm::kNone,
@@ -87,10 +87,10 @@ constexpr ProblemKind facts_of() {
 }
 
 template <class... Kinds>
-constexpr std::array<ProblemKind, sizeof...(Kinds)> all_facts(const std::variant<Kinds...>*) {
-  return {facts_of<Kinds>()...};
+constexpr std::array<ProblemKind, sizeof...(Kinds)> all_traits(const std::variant<Kinds...>*) {
+  return {traits_of<Kinds>()...};
 }
-constexpr auto kKinds = all_facts(static_cast<const Problem*>(nullptr));
+constexpr auto kKinds = all_traits(static_cast<const Problem*>(nullptr));
 
 // Sets `problem` to the kind of that number.
 template <std::size_t... Numbers>
@@ -105,7 +105,7 @@ Result with_constants(const ProblemSpec& spec, const F& f) {
       [&]<class Kind>(const Kind& kind) -> Result {
         if constexpr (HasSmoothness<Kind>) return f(kind);
         throw std::logic_error("no closed-form smoothness for the problem kind '" +
-                               std::string(Kind::facts.name) + "'");
+                               std::string(Kind::traits.name) + "'");
       },
       spec.problem);
 }

@@ -41,7 +41,7 @@ bool has_equal_clients(const Problem& problem);
 
 enum class DataForm : std::uint8_t { kNone, kRows, kText };
 
-struct ProblemKind : KindFacts {
+struct ProblemKind : ProblemTraits {
   DataForm data = DataForm::kNone;
   bool has_smoothness = false;  // closed-form constants: step_size = "theory" needs no estimate
 

@@ -19,7 +19,7 @@ namespace gradwire {
 
 // engine/oracles/quadratic.h. All constants are exact, wherever they are computed: there is no data.
 struct Quadratic {
-  static constexpr KindFacts facts{
+  static constexpr ProblemTraits traits{
       .name = "quadratic",
       .summary =
           "tridiagonal quadratics x^T A_i x / 2 - b_i^T x; heterogeneity says how much clients differ"};

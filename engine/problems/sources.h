@@ -38,7 +38,7 @@ struct RowsData : SampleSource {
   static void fields(auto& self, auto&& visit) {
     const bool drawn = self.data == "synthetic";
     constexpr auto check_source = [](const std::string& path, const std::string& source) {
-      check_rows_source(Kind::facts.name, path, source);
+      check_rows_source(Kind::traits.name, path, source);
     };
     visit(
         "data", self.data,
@@ -73,7 +73,7 @@ struct TextData : SampleSource {
   template <class Kind>
   static void fields(auto& self, auto&& visit) {
     constexpr auto check_source = [](const std::string& path, const std::string& source) {
-      check_text_source(Kind::facts.name, path, source);
+      check_text_source(Kind::traits.name, path, source);
     };
     visit("data", self.data, "`text:PATH` or `shakespeare` (text:tinyshakespeare.txt); gzipped will do",
           {.required = ", as in data = \"text:PATH\"", .quiet = true, .check = check_source});

@@ -57,12 +57,13 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string takes_text(const Facts& facts) {
-  switch (facts.takes) {
-    case Takes::kIdentity: return "nothing compressed";
-    case Takes::kUnbiased: return facts.strict ? "unbiased compressors alone" : "unbiased compressors";
-    case Takes::kContractive: return "contractive compressors";
-    case Takes::kEither: return "unbiased or contractive compressors";
+std::string takes_text(const AlgorithmTraits& traits) {
+  switch (traits.compressor_class) {
+    case CompressorClass::kIdentity: return "nothing compressed";
+    case CompressorClass::kUnbiased:
+      return traits.strict ? "unbiased compressors alone" : "unbiased compressors";
+    case CompressorClass::kContractive: return "contractive compressors";
+    case CompressorClass::kEither: return "unbiased or contractive compressors";
   }
   return "";
 }
@@ -79,7 +80,7 @@ std::string survival_text(ClientState state) {
 std::string algorithms() {
   std::string out = "Algorithms: [algorithm] name = \"...\", and their parameters in [algorithm]\n";
   for (const AlgorithmInfo& m : all_algorithms()) {
-    const Facts& f = m.facts;
+    const AlgorithmTraits& f = m.traits;
     out += "\n" + std::string(f.name) + ": " + std::string(f.summary) + "\n  " + std::string(f.reference) +
            "; takes " + takes_text(f) + (f.asynchronous ? "; asynchronous" : "") +
            (f.stochastic ? "; batch" : "") + (f.partial ? "; participation" : "") +

@@ -17,9 +17,9 @@ CodecContext codec_context(const RunContext<Real>& run_context, const ZstdMode& 
   context.compressor = run_context.compressor;
   context.zstd = zstd;
   context.compressor_down = downlink_compressor(run_context.algorithm, run_context.d);
-  context.max_dim = static_cast<std::uint32_t>(facts_of(run_context).needs_hessian ? upper_size(run_context.d)
-                                                                                   : run_context.d);
-  context.asynchronous = facts_of(run_context).asynchronous;
+  context.max_dim = static_cast<std::uint32_t>(
+      traits_of(run_context).needs_hessian ? upper_size(run_context.d) : run_context.d);
+  context.asynchronous = traits_of(run_context).asynchronous;
   return context;
 }
 

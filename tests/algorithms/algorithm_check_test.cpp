@@ -99,7 +99,7 @@ TEST(Checks, NumbersAreFiniteAndInRange) {
       has(complaint(spec_of("fedavg", "identity", {{"local_steps", "-3"}})), "algorithm.local_steps: "));
   EXPECT_TRUE(has(complaint(spec_of("ef21", "topk:k=2", {{"init", "gradent"}})), "did you mean 'gradient'?"));
 }
-TEST(Checks, BatchAndParticipationFollowTheFactsOfTheAlgorithm) {
+TEST(Checks, BatchAndParticipationFollowTheTraitsOfTheAlgorithm) {
   AlgorithmSpec spec = spec_of("ef21", "topk:k=2");
   spec.batch = 5;
   EXPECT_TRUE(has(complaint(spec), "algorithm.batch: ef21 works with full gradients"));
@@ -123,16 +123,17 @@ TEST(Checks, TheoryWithoutConstantsAsksForANumber) {
 // needed_constants() says what resolve() misses, for every algorithm and whatever its compressors.
 TEST(Checks, EveryAlgorithmNeedsTheConstantsThatItSays) {
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
-    SCOPED_TRACE(algorithm.facts.name);
+    SCOPED_TRACE(algorithm.traits.name);
     for (const char* down : {"topk:k=1", "topk:k=4"}) {
-      AlgorithmSpec spec = spec_of(std::string(algorithm.facts.name),
-                                   algorithm.facts.takes == Takes::kContractive ? "topk:k=4" : "identity");
+      AlgorithmSpec spec = spec_of(
+          std::string(algorithm.traits.name),
+          algorithm.traits.compressor_class == CompressorClass::kContractive ? "topk:k=4" : "identity");
       for (const ParameterHelp& parameter : algorithm.parameters)
         if (parameter.name == "compressor_down") spec.parameters.emplace_back(parameter.name, down);
       Theory theory;
       theory.n = 4;
       theory.d = 10;
-      theory.copies.count = algorithm.facts.name == "coded_gd" ? 2 : 1;
+      theory.copies.count = algorithm.traits.name == "coded_gd" ? 2 : 1;
       const NeededConstants needed = needed_constants(spec);
       std::vector<std::string> warnings;
       const std::string text = complaint_of([&] { resolve(spec, theory, warnings); });
@@ -376,12 +377,13 @@ TEST(Assumptions, AQuorumBelowOneIsNamedAndCountsAsSmallerSamples) {
 TEST(Resolve, SpellsEverythingOutAndIsIdempotent) {
   const Federation<double> f(4, 10);
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
-    const bool dense = algorithm.facts.takes == Takes::kIdentity || algorithm.facts.name == "ef21_p" ||
-                       (algorithm.facts.asynchronous && algorithm.facts.name != "fedbuff");
+    const bool dense = algorithm.traits.compressor_class == CompressorClass::kIdentity ||
+                       algorithm.traits.name == "ef21_p" ||
+                       (algorithm.traits.asynchronous && algorithm.traits.name != "fedbuff");
     const std::string compressor = dense ? "identity" : "natural";
     const AlgorithmSpec once =
-        f.run_context(spec_of(std::string(algorithm.facts.name), compressor))->algorithm;
-    EXPECT_FALSE(needed_constants(once).any()) << algorithm.facts.name;
+        f.run_context(spec_of(std::string(algorithm.traits.name), compressor))->algorithm;
+    EXPECT_FALSE(needed_constants(once).any()) << algorithm.traits.name;
     const AlgorithmSpec twice = f.run_context(once)->algorithm;
     EXPECT_EQ(once.step_size, twice.step_size);
     EXPECT_EQ(once.parameters, twice.parameters);

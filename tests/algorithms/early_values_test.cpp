@@ -109,7 +109,8 @@ constexpr std::array kEarlyAlgorithms = {"gd", "nesterov", "dcgd", "sgd_nice", "
 TEST(EarlyValues, AreThoseOfTheReplyAndComeOneByOne) {
   for (const char* name : kEarlyAlgorithms)
     for (const char* compressor : {"identity", "randk:k=9", "randseqk:k=11", "permk"}) {
-      if (find_algorithm(name).facts.takes == Takes::kIdentity && compressor != std::string("identity"))
+      if (find_algorithm(name).traits.compressor_class == CompressorClass::kIdentity &&
+          compressor != std::string("identity"))
         continue;
       SCOPED_TRACE(std::string(name) + " " + compressor);
       const AlgorithmSpec spec = spec_of(name, compressor, {}, "0.05");
@@ -133,8 +134,8 @@ TEST(EarlyValues, AreThoseOfPartialGradientsToo) {
 
 TEST(EarlyValues, AreThoseOfTheAlgorithmsAndCompressorsThatSaySo) {
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
-    const auto at = std::find(kEarlyAlgorithms.begin(), kEarlyAlgorithms.end(), algorithm.facts.name);
-    EXPECT_EQ(algorithm.facts.shows_early, at != kEarlyAlgorithms.end()) << algorithm.facts.name;
+    const auto at = std::find(kEarlyAlgorithms.begin(), kEarlyAlgorithms.end(), algorithm.traits.name);
+    EXPECT_EQ(algorithm.traits.shows_early, at != kEarlyAlgorithms.end()) << algorithm.traits.name;
   }
   for (const char* compressor : {"identity", "randk:k=9", "randseqk:k=11", "permk"})
     EXPECT_TRUE(sends_scaled_entries(parse_compressor(compressor, kEarlyDim, kEarlyClients))) << compressor;

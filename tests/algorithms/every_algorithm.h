@@ -14,17 +14,17 @@ namespace gradwire::testing {
 inline std::vector<AlgorithmInfo> synchronous_algorithms() {
   std::vector<AlgorithmInfo> list;
   for (const AlgorithmInfo& algorithm : all_algorithms())
-    if (!algorithm.facts.asynchronous) list.push_back(algorithm);
+    if (!algorithm.traits.asynchronous) list.push_back(algorithm);
   return list;
 }
 
 // One compressor that the algorithm accepts and that is random where possible.
-inline std::string compressor_for(const Facts& facts) {
-  switch (facts.takes) {
-    case Takes::kIdentity: return "identity";
-    case Takes::kUnbiased:
-    case Takes::kEither: return "randk:k=3";
-    case Takes::kContractive: return "topk:k=2";
+inline std::string compressor_for(const AlgorithmTraits& traits) {
+  switch (traits.compressor_class) {
+    case CompressorClass::kIdentity: return "identity";
+    case CompressorClass::kUnbiased:
+    case CompressorClass::kEither: return "randk:k=3";
+    case CompressorClass::kContractive: return "topk:k=2";
   }
   return "identity";
 }
@@ -32,10 +32,11 @@ inline std::string compressor_for(const Facts& facts) {
 // With batches where there are any, both directions compressed, and other local steps than gradient steps for
 // some algorithms.
 inline AlgorithmSpec spec_for(const AlgorithmInfo& algorithm) {
-  AlgorithmSpec spec = spec_of(std::string(algorithm.facts.name), compressor_for(algorithm.facts), {}, "0.1");
-  if (algorithm.facts.stochastic) spec.batch = 2;
-  if (algorithm.facts.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");
-  for (const auto& option : optimizer_for(algorithm.facts.name)) spec.parameters.push_back(option);
+  AlgorithmSpec spec =
+      spec_of(std::string(algorithm.traits.name), compressor_for(algorithm.traits), {}, "0.1");
+  if (algorithm.traits.stochastic) spec.batch = 2;
+  if (algorithm.traits.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");
+  for (const auto& option : optimizer_for(algorithm.traits.name)) spec.parameters.push_back(option);
   for (const ParameterHelp& parameter : algorithm.parameters)
     if (parameter.name == "compressor_down") spec.parameters.emplace_back(parameter.name, "topk:k=3");
   return spec;

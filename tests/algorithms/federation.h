@@ -176,8 +176,8 @@ Trace<Real> run(
   hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
   hooks.on_note = [&](const std::string& line) { trace.notes.push_back(line); };
   if (after) hooks.on_round = [&](std::uint32_t k) { after(k, *server, transport, ledger); };
-  const Facts facts = find_algorithm(run_context->algorithm.name).facts;
-  trace.outcome = run_rounds<Real>(*server, facts, *run_context, transport, ledger, limits, hooks);
+  const AlgorithmTraits traits = find_algorithm(run_context->algorithm.name).traits;
+  trace.outcome = run_rounds<Real>(*server, traits, *run_context, transport, ledger, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.server_state = server->save();
   for (ClientId c = 0; c < run_context->n; ++c)

@@ -111,23 +111,23 @@ class Lockstep {
   std::vector<char> heard_;
 };
 
-bool takes(const AlgorithmInfo& algorithm, std::string_view parameter) {
+bool compressor_class(const AlgorithmInfo& algorithm, std::string_view parameter) {
   return std::any_of(algorithm.parameters.begin(), algorithm.parameters.end(),
                      [&](const ParameterHelp& p) { return p.name == parameter; });
 }
 
 // With every kind of draw that the algorithm has; coins are fair.
 AlgorithmSpec drawing(const AlgorithmInfo& algorithm, std::uint32_t batch, double participation) {
-  const Facts& facts = algorithm.facts;
-  AlgorithmSpec spec = spec_of(std::string(facts.name), "identity", {}, "0.01");
-  if (facts.takes != Takes::kIdentity) spec.compressor = "randk:k=25%";
-  if (facts.takes == Takes::kContractive) spec.compressor += ",scaled=false";
-  if (facts.stochastic) spec.batch = batch;
-  if (facts.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");  // all have one batch
-  if (facts.partial) spec.participation = participation;
-  if (takes(algorithm, "p")) spec.parameters.emplace_back("p", "0.5");
-  if (takes(algorithm, "local_steps")) spec.parameters.emplace_back("local_steps", "3");
-  if (takes(algorithm, "compressor_down"))
+  const AlgorithmTraits& traits = algorithm.traits;
+  AlgorithmSpec spec = spec_of(std::string(traits.name), "identity", {}, "0.01");
+  if (traits.compressor_class != CompressorClass::kIdentity) spec.compressor = "randk:k=25%";
+  if (traits.compressor_class == CompressorClass::kContractive) spec.compressor += ",scaled=false";
+  if (traits.stochastic) spec.batch = batch;
+  if (traits.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");  // all have one batch
+  if (traits.partial) spec.participation = participation;
+  if (compressor_class(algorithm, "p")) spec.parameters.emplace_back("p", "0.5");
+  if (compressor_class(algorithm, "local_steps")) spec.parameters.emplace_back("local_steps", "3");
+  if (compressor_class(algorithm, "compressor_down"))
     spec.parameters.emplace_back("compressor_down", "randk:k=25%,scaled=false");
   return spec;
 }
@@ -136,7 +136,7 @@ AlgorithmSpec drawing(const AlgorithmInfo& algorithm, std::uint32_t batch, doubl
 TEST(Independence, NoAlgorithmDrawsASupportABatchOrACohortTwice) {
   constexpr std::uint32_t kN = 24, kRounds = 12;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const std::string name(algorithm.facts.name);
+    const std::string name(algorithm.traits.name);
     std::map<std::vector<std::uint32_t>, std::string> supports, batches, cohorts;
     const auto once = [&](auto& seen, const std::vector<std::uint32_t>& drawn, const std::string& where) {
       const auto [it, fresh] = seen.emplace(drawn, where);
@@ -175,9 +175,9 @@ TEST(Independence, NoAlgorithmDrawsASupportABatchOrACohortTwice) {
       }
     };
     lockstep.run(kRounds);
-    EXPECT_EQ(supports.size() > 20, algorithm.facts.takes != Takes::kIdentity) << name;
-    EXPECT_EQ(batches.size() > 20, algorithm.facts.stochastic) << name;
-    EXPECT_EQ(cohorts.size() > 2, algorithm.facts.partial || name == "page") << name;
+    EXPECT_EQ(supports.size() > 20, algorithm.traits.compressor_class != CompressorClass::kIdentity) << name;
+    EXPECT_EQ(batches.size() > 20, algorithm.traits.stochastic) << name;
+    EXPECT_EQ(cohorts.size() > 2, algorithm.traits.partial || name == "page") << name;
   }
 }
 
@@ -185,10 +185,10 @@ TEST(Independence, NoAlgorithmShufflesTheSamplesTwiceAlike) {
   constexpr std::size_t kSamples = 64;
   int shuffling = 0;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    if (!takes(algorithm, "local_epochs")) continue;
+    if (!compressor_class(algorithm, "local_epochs")) continue;
     ++shuffling;
     AlgorithmSpec spec =
-        spec_of(std::string(algorithm.facts.name), "identity", {{"local_epochs", "3"}}, "0.01");
+        spec_of(std::string(algorithm.traits.name), "identity", {{"local_epochs", "3"}}, "0.01");
     spec.parameters.emplace_back("local_step_size", "0.01");
     spec.batch = kSamples / 2;
     std::map<std::vector<std::uint32_t>, std::string> orders;
@@ -215,7 +215,7 @@ TEST(Independence, TheCoinsOfNeighbouringRoundsAgreeAsOftenAsChanceHasIt) {
   constexpr std::uint32_t kRounds = 800;
   std::set<std::string> tossing;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const std::string name(algorithm.facts.name);
+    const std::string name(algorithm.traits.name);
     std::vector<std::string> looks;
     std::vector<Vec<double>> before(kMaxParts);
     Lockstep lockstep(drawing(algorithm, 3, 1), 3, 4);

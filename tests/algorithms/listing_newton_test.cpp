@@ -243,7 +243,7 @@ struct Newton {
     limits.rounds = rounds;
     LoopHooks<double> hooks;
     hooks.on_record = [&](const RoundRecord& record) { records.push_back(record); };
-    run_rounds<double>(*server, find_algorithm("fednl").facts, *run_context, transport, ledger, limits,
+    run_rounds<double>(*server, find_algorithm("fednl").traits, *run_context, transport, ledger, limits,
                        hooks);
     model.assign(server->model().begin(), server->model().end());
   }

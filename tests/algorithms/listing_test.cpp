@@ -151,7 +151,7 @@ TEST(Batch, IsDrawnFromTheSeedPerClientRoundAndLocalStep) {
 // is gradient descent. These algorithms are not: their steps are scaled by coordinates, accelerated,
 // Newton's, or (FRECON) extrapolated, or along random directions.
 AlgorithmSpec plain_spec(const AlgorithmInfo& algorithm) {
-  AlgorithmSpec spec = spec_of(std::string(algorithm.facts.name), "identity", {}, "0.9");
+  AlgorithmSpec spec = spec_of(std::string(algorithm.traits.name), "identity", {}, "0.9");
   const std::vector<std::pair<std::string, std::pair<std::string, std::string>>> undo = {
       {"nesterov", {"mu", number_text(1 / 0.9)}},
       {"proxskip", {"p", "1"}},
@@ -171,7 +171,7 @@ TEST(EveryAlgorithm, IsGradientDescentUnderTheIdentityCompressor) {
   const auto reference =
       run<double>(federation, federation.run_context(spec_of("gd", "identity", {}, "0.9")), 40);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    if (kNeverPlain.contains(std::string(algorithm.facts.name))) continue;
+    if (kNeverPlain.contains(std::string(algorithm.traits.name))) continue;
     const AlgorithmSpec spec = plain_spec(algorithm);
     const auto trace = run<double>(federation, federation.run_context(spec), 40);
     expect_near(trace.model, reference.model, spec.name.c_str());
@@ -189,7 +189,7 @@ TEST(Weights, AreThoseOfTheMeanInEveryMethod) {
     x = x - 0.9 * g;
   }
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    if (kNeverPlain.contains(std::string(algorithm.facts.name))) continue;
+    if (kNeverPlain.contains(std::string(algorithm.traits.name))) continue;
     const AlgorithmSpec spec = plain_spec(algorithm);
     const auto run_context = federation.run_context(spec);
     run_context->weights = weights;

@@ -45,7 +45,7 @@ std::vector<std::vector<RandomPaths>> asked_by(const AlgorithmSpec& spec) {
     const auto client = make_client<double>(run_context);
     for (std::uint32_t t = 0; t < kPathsRounds; ++t) {
       Downlink<double> down = server->broadcast();
-      if (!find_algorithm(spec.name).facts.asynchronous) down.round = t;
+      if (!find_algorithm(spec.name).traits.asynchronous) down.round = t;
       client->reply(down, {i, run_context->seed, t + 1, t == 0, oracle, run_context->compressor, scratch, t});
     }
     asked.push_back(oracle.asked);

@@ -116,7 +116,7 @@ struct Skewed {
     limits.rounds = rounds;
     limits.evaluate_every = evaluate_every;
     trace.outcome =
-        run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
+        run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
     trace.model.assign(server->model().begin(), server->model().end());
     for (ClientId i = 0; i < kClients; ++i)
       trace.client_states.push_back(transport.runtime(i).algorithm().save());

@@ -63,7 +63,7 @@ Gradients run_of(const Federation<double>& f, const AlgorithmSpec& spec, std::ui
   limits.rounds = replies;
   limits.evaluate_every = 0;
   Ledger ledger;
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   return run;
 }
 
@@ -263,7 +263,7 @@ TEST(RingmasterTheory, RStepsTakeTheTimeOfTheTheoremForSpeedsOfSquareRoots) {
       LoopHooks<double> hooks;
       hooks.on_round = [&](std::uint32_t) { stop = server->broadcast().round == R * kBlocks; };
       hooks.stop = &stop;
-      run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
       EXPECT_EQ(server->broadcast().round, R * kBlocks);
       return clients.now() / kBlocks;
     };

@@ -62,7 +62,7 @@ RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::ui
   limits.rounds = replies;
   limits.evaluate_every = 0;
   Ledger ledger;
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   run.mean /= run.steps;
   return run;
 }
@@ -127,7 +127,7 @@ TEST(RingleaderTheory, ARoundOfStepsTakesTheTimeOfTheSlowestForSpeedsOfSquareRoo
     limits.rounds = 100'000'000;
     limits.evaluate_every = 0;
     Ledger ledger;
-    run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
     return clients.now() / steps;
   };
   for (const std::uint32_t n : {16u, 256u}) {

@@ -53,8 +53,8 @@ Vec<double> model_after(std::shared_ptr<const RunContext<double>> run_context, u
 AlgorithmSpec plain(const AlgorithmInfo& algorithm) {
   AlgorithmSpec spec = spec_for(algorithm);
   spec.batch = 0;
-  if (algorithm.facts.name == "fwd_grad") spec.parameters = {{"directions", std::to_string(kDim)}};
-  if (algorithm.facts.name == "ef21_p") spec.parameters = {{"compressor_down", "identity"}};
+  if (algorithm.traits.name == "fwd_grad") spec.parameters = {{"directions", std::to_string(kDim)}};
+  if (algorithm.traits.name == "ef21_p") spec.parameters = {{"compressor_down", "identity"}};
   return spec;
 }
 
@@ -68,8 +68,8 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
   }
   std::set<std::string> checked;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const std::string name(algorithm.facts.name);
-    if (algorithm.facts.needs_all_replies || kAverages.contains(name) || kRemember.contains(name) ||
+    const std::string name(algorithm.traits.name);
+    if (algorithm.traits.needs_all_replies || kAverages.contains(name) || kRemember.contains(name) ||
         kDecodes.contains(name))
       continue;
     checked.insert(name);
@@ -97,7 +97,7 @@ TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
   const Federation<double> federation(kMeanClients, kDim);
   const std::vector<Vec<double>> sent(kMeanClients, Vec<double>(kDim, 0.5));
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    const std::string name(algorithm.facts.name);
+    const std::string name(algorithm.traits.name);
     if (!kAverages.contains(name)) continue;
     const auto run_context = run_context_of(federation, plain(algorithm));
     const Vec<double> whole = model_after(run_context, (1u << kMeanClients) - 1, sent);

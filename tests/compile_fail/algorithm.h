@@ -9,10 +9,10 @@
 namespace gradwire {
 
 struct WholeParams {
-  static constexpr Facts facts{.name = "whole",
-                               .summary = "differences to shifts",
-                               .reference = "this file",
-                               .client_state = ClientState::kMirrored};
+  static constexpr AlgorithmTraits traits{.name = "whole",
+                                          .summary = "differences to shifts",
+                                          .reference = "this file",
+                                          .client_state = ClientState::kMirrored};
   static void fields(auto&, auto&&) {}
   void resolve(const Theory&, Warnings&) {}
 };

@@ -1,13 +1,13 @@
-// error: facts.asynchronous is for algorithms whose clients keep no state
+// error: traits.asynchronous is for algorithms whose clients keep no state
 #include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
 struct AsynchronousParams : WholeParams {
-  static constexpr Facts facts{.name = "asynchronous",
-                               .summary = "differences to shifts",
-                               .reference = "this file",
-                               .asynchronous = true,
-                               .client_state = ClientState::kMirrored};
+  static constexpr AlgorithmTraits traits{.name = "asynchronous",
+                                          .summary = "differences to shifts",
+                                          .reference = "this file",
+                                          .asynchronous = true,
+                                          .client_state = ClientState::kMirrored};
 };
 template <class Real>
 struct Asynchronous {

@@ -3,10 +3,10 @@
 
 namespace gradwire {
 struct ReplicaParams : WholeParams {
-  static constexpr Facts facts{.name = "replica",
-                               .summary = "shifts and a replica",
-                               .reference = "this file",
-                               .client_state = ClientState::kMirrored | ClientState::kReplica};
+  static constexpr AlgorithmTraits traits{.name = "replica",
+                                          .summary = "shifts and a replica",
+                                          .reference = "this file",
+                                          .client_state = ClientState::kMirrored | ClientState::kReplica};
 };
 template <class Real>
 struct Replica {

@@ -3,11 +3,11 @@
 
 namespace gradwire {
 struct AsynchronousParams {
-  static constexpr Facts facts{.name = "asynchronous",
-                               .summary = "gradients",
-                               .reference = "this file",
-                               .partial = false,
-                               .asynchronous = true};
+  static constexpr AlgorithmTraits traits{.name = "asynchronous",
+                                          .summary = "gradients",
+                                          .reference = "this file",
+                                          .partial = false,
+                                          .asynchronous = true};
   static void fields(auto&, auto&&) {}
   void resolve(const Theory&, Warnings&) {}
 };

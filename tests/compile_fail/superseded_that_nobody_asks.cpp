@@ -1,4 +1,4 @@
-// error: Server has superseded(), but facts.asynchronous is false
+// error: Server has superseded(), but traits.asynchronous is false
 #include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {

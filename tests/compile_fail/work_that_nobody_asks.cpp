@@ -1,4 +1,4 @@
-// error: Server has allotted_seconds(), rests() or work(), but facts.asynchronous is false
+// error: Server has allotted_seconds(), rests() or work(), but traits.asynchronous is false
 #include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {

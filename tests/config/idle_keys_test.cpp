@@ -192,7 +192,7 @@ TEST(IdleKeys, AreWarnedOfForEveryParameterThatNamesACondition) {
     for (const ParameterHelp& parameter : algorithm.parameters) {
       for (const char* value : {"0.5", "2", "1", "true", "zero", "ignore"}) {
         AlgorithmSpec spec;
-        spec.name = algorithm.facts.name;
+        spec.name = algorithm.traits.name;
         if (parameter.name != "step_size") spec.step_size = "0.25";
         spec.parameters = {{parameter.name, value}};
         try {

@@ -132,7 +132,7 @@ TEST(RunOptions, AsynchronousAlgorithmsRunOverTcpToo) {
   const TemporaryFolder folder;
   std::size_t tested = 0;
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
-    if (!algorithm.facts.asynchronous) continue;
+    if (!algorithm.traits.asynchronous) continue;
     const Choice choice = choices_of(algorithm).front();
     SCOPED_TRACE(choice.algorithm + " " + choice.compressor);
     const std::string file = folder.write("async.toml", config(choice, "fp64")).string();

@@ -43,13 +43,13 @@ struct Choice {
 
 inline std::string config(const Choice& choice, const std::string& precision) {
   std::string problem = kSmallProblem;
-  if (find_algorithm(choice.algorithm).facts.asynchronous)
+  if (find_algorithm(choice.algorithm).traits.asynchronous)
     problem.replace(problem.find("\"samples\""), 9, "\"equal\"");  // each reply counts by itself
   std::string text = "name = \"same\"\nprecision = \"" + precision + "\"\n" + problem +
                      "\n[algorithm]\nname = \"" + choice.algorithm + "\"\ncompressor = \"" +
                      choice.compressor + "\"\n";
   for (const auto& [key, value] : choice.numbers) text += key + " = " + value + "\n";
-  if (find_algorithm(choice.algorithm).facts.stochastic) text += "batch = 5\n";
+  if (find_algorithm(choice.algorithm).traits.stochastic) text += "batch = 5\n";
   return text;
 }
 
@@ -74,7 +74,7 @@ inline bool accepts(const Choice& choice) {
 inline std::vector<Choice> choices_of(const AlgorithmInfo& algorithm) {
   std::vector<Choice> all;
   for (const std::string& compressor : compressor_specs()) {
-    Choice choice{std::string(algorithm.facts.name), compressor, {}};
+    Choice choice{std::string(algorithm.traits.name), compressor, {}};
     if (!accepts(choice)) {
       choice.numbers = {{"step_size", "0.25"}};
       for (const ParameterHelp& p : algorithm.parameters)
@@ -85,7 +85,7 @@ inline std::vector<Choice> choices_of(const AlgorithmInfo& algorithm) {
     for (const ParameterHelp& p : algorithm.parameters)
       if (p.name == "buffer") choice.numbers.emplace_back("buffer", "2");  // the run has only 9 replies
     all.push_back(choice);
-    for (const auto& [key, value] : testing::optimizer_for(algorithm.facts.name))
+    for (const auto& [key, value] : testing::optimizer_for(algorithm.traits.name))
       choice.numbers.emplace_back(key, "\"" + value + "\"");
     if (choice.numbers.size() > all.back().numbers.size()) all.push_back(choice);
   }

@@ -52,7 +52,8 @@ class HuberOracle final : public Oracle<Real> {
 };
 
 struct Huber : LinearModel, LinearConstants<Huber> {
-  static constexpr KindFacts facts{.name = "huber", .summary = "linear regression with the loss of Huber"};
+  static constexpr ProblemTraits traits{.name = "huber",
+                                        .summary = "linear regression with the loss of Huber"};
   double delta = 1;
 
   static void fields(auto& self, auto&& visit) {

@@ -115,12 +115,12 @@ TEST(RunPlan, OfALaterProcessIsThatOfTheFirstButForTheStart) {
 
 // An experiment with the step of theory; numbers for what the problem cannot tell.
 LoadedExperiment by_theory(const AlgorithmInfo& algorithm, const std::string& problem, bool knows_convexity) {
-  const std::string name(algorithm.facts.name);
-  const bool takes_none = algorithm.facts.asynchronous || name == "ef21_p";
+  const std::string name(algorithm.traits.name);
+  const bool takes_none = algorithm.traits.asynchronous || name == "ef21_p";
   std::string text = "name = \"t\"\n[problem]\n" + problem + "[clients]\ncount = 4\n";
   if (name == "coded_gd" && problem.find("data") != problem.npos) text += "copies = 2\n";
   text += "[algorithm]\nname = \"" + name + "\"\n";
-  text += "compressor = \"" + (takes_none ? "identity" : testing::compressor_for(algorithm.facts)) + "\"\n";
+  text += "compressor = \"" + (takes_none ? "identity" : testing::compressor_for(algorithm.traits)) + "\"\n";
   for (const ParameterHelp& parameter : algorithm.parameters) {
     if (parameter.name == "compressor_down") text += "compressor_down = \"topk:k=4\"\n";
     if (!knows_convexity && (name == "adiana" || name == "nesterov") && parameter.name == "mu")
@@ -143,20 +143,20 @@ constexpr const char* kLogistic =
 
 TEST(RunPlan, TheoryHasAStepForEveryAlgorithmInASimulationAndAtAServer) {
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
-    SCOPED_TRACE(algorithm.facts.name);
+    SCOPED_TRACE(algorithm.traits.name);
     EXPECT_GT(step_of(prepare(by_theory(algorithm, kQuadratics, true)).experiment), 0);
     const LoadedExperiment logistic = by_theory(algorithm, kLogistic, true);
     const Prepared simulated = prepare(logistic);
     EXPECT_GT(step_of(simulated.experiment), 0);
-    EXPECT_EQ(constants_to_ask(logistic).any(), algorithm.facts.name != "fednl");
+    EXPECT_EQ(constants_to_ask(logistic).any(), algorithm.traits.name != "fednl");
     EXPECT_GT(step_of(plan_of_joins(logistic, joined(simulated)).experiment), 0);
   }
 }
 
 TEST(RunPlan, TheoryHasAStepForEveryAlgorithmWhereConstantsAreEstimated) {
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
-    if (algorithm.facts.needs_hessian) continue;
-    SCOPED_TRACE(algorithm.facts.name);
+    if (algorithm.traits.needs_hessian) continue;
+    SCOPED_TRACE(algorithm.traits.name);
     const Prepared prepared = prepare(by_theory(
         algorithm, "kind = \"mlp\"\ndata = \"synthetic\"\nsamples = 40\ndim = 5\nhidden = [3]\n", false));
     EXPECT_GT(step_of(prepared.experiment), 0);
@@ -172,7 +172,7 @@ TEST(RunPlan, TheoryHasAStepForLargeData) {
       "kind = \"logistic\"\ndata = \"synthetic\"\nsamples = 100001\ndim = 52\nregularizer = "
       "\"l2\"\nlambda = 0.1\n";
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
-    const std::string_view name = algorithm.facts.name;
+    const std::string_view name = algorithm.traits.name;
     if (name != "asgd" && name != "ringmaster" && name != "mindflayer" && name != "ef21_p" &&
         name != "ef21_bc")
       continue;

@@ -163,7 +163,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
       served.states.push_back(half->save());
     };
     const Outcome outcome =
-        run_rounds<double>(*half, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
+        run_rounds<double>(*half, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
     if (outcome != Outcome::kFinished) served.why_not = "the run did not finish";
     if (!hub.finish(std::chrono::seconds(20))) served.why_not = "not all clients heard the goodbye";
   } catch (const std::logic_error&) {

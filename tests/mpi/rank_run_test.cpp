@@ -53,7 +53,7 @@ RunTrace<Real> run_on_rank(const Federation<Real>& federation, const RunContext<
   hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
   hooks.evaluate = [&](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
   trace.outcome =
-      run_rounds<Real>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+      run_rounds<Real>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.server_state = server->save();
   std::string saved = clients.save_clients(ledger.committed);
@@ -73,11 +73,11 @@ void compare_every_algorithm(std::uint32_t n, double participation, std::initial
   const Federation<double> any(2, 8);
   std::size_t compared = 0;
   for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
-    if (participation < 1 && !algorithm.facts.partial) continue;
+    if (participation < 1 && !algorithm.traits.partial) continue;
     AlgorithmSpec spec = spec_for(algorithm);
     if (!is_shared(spec, any)) continue;
     spec.participation = participation;
-    SCOPED_TRACE(std::string(algorithm.facts.name));
+    SCOPED_TRACE(std::string(algorithm.traits.name));
     ++compared;
     const auto run_context = federation.run_context(spec);
     RoundLimits limits;

@@ -28,7 +28,7 @@ struct Rounded {
 };
 
 struct DecayingParams {
-  static constexpr Facts facts{
+  static constexpr AlgorithmTraits traits{
       .name = "decaying", .summary = "rounded gradients and a decaying step", .reference = "this file"};
   StepSize step_size;
   double decay = 0.97, grid = 1e-3;
@@ -113,7 +113,7 @@ int main() {
   Ledger ledger;
   RoundLimits limits;
   limits.rounds = 200;
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, {});
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, {});
   std::printf("x = %.4f (the mean is 3)\n", server->model()[0]);
   return std::fabs(server->model()[0] - 3) < 2e-3 ? 0 : 1;
 }

@@ -19,12 +19,12 @@
 using namespace gradwire;
 
 struct ImpatientParams {
-  static constexpr Facts facts{.name = "impatient",
-                               .summary = "steps of gamma / (1 + delay)",
-                               .reference = "this file",
-                               .partial = false,
-                               .stochastic = true,
-                               .asynchronous = true};
+  static constexpr AlgorithmTraits traits{.name = "impatient",
+                                          .summary = "steps of gamma / (1 + delay)",
+                                          .reference = "this file",
+                                          .partial = false,
+                                          .stochastic = true,
+                                          .asynchronous = true};
   StepSize step_size;
 
   static void fields(auto& self, auto&& visit) {
@@ -100,7 +100,7 @@ int main() {
   LoopHooks<double> hooks;
   hooks.seconds = [&] { return transport.now(); };
   hooks.evaluate = [&](View<double> x, Evaluation<double>& to) { transport.evaluate(x, to); };
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
   std::printf("x = %.6f after %.0f virtual seconds (the minimum is at 3)\n", server->model()[0],
               ledger.totals.seconds);
   return std::fabs(server->model()[0] - 3) < 1e-6 ? 0 : 1;

@@ -179,7 +179,7 @@ Vec<double> run_over(Transport<double>& transport,
   limits.evaluate_every = 20;
   LoopHooks<double> hooks;
   hooks.on_record = [](const RoundRecord& r) { std::printf("round %u: loss %.6f\n", r.round, r.loss); };
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
   const auto model = server->model();
   return {model.begin(), model.end()};
 }

@@ -54,7 +54,7 @@ int main() {
   const auto server = gradwire::make_server<double>(run_context);
   gradwire::InProcess<double> transport(run_context, oracles, {});
   gradwire::Ledger ledger{.committed = std::vector<std::uint64_t>(run_context->n)};
-  gradwire::run_rounds<double>(*server, gradwire::find_algorithm("ef21").facts, *run_context, transport,
+  gradwire::run_rounds<double>(*server, gradwire::find_algorithm("ef21").traits, *run_context, transport,
                                ledger, {.rounds = 300}, {});
 
   const auto x = server->model();

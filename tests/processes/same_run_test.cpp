@@ -32,7 +32,7 @@ std::vector<Case> all_cases() {
     for (const std::string& way : kNetworkWays) all.push_back({name, index, is_network, way});
   };
   for (std::size_t k = 0; k < all_algorithms().size(); ++k)
-    add(std::string(all_algorithms()[k].facts.name), k, false, all_algorithms()[k].facts.asynchronous);
+    add(std::string(all_algorithms()[k].traits.name), k, false, all_algorithms()[k].traits.asynchronous);
   for (std::size_t k = 0; k < models().size(); ++k) add(models()[k].name + std::to_string(k), k, true, false);
   return all;
 }
@@ -167,7 +167,7 @@ TEST_P(SameRun, GivesTheBitsOfOneThread) {
     for (const Choice& choice : all) {
       SCOPED_TRACE(choice.compressor);
       for (const char* precision : {"fp64", "fp32"}) expect_same_in_one_process(config(choice, precision));
-      if (find_algorithm(choice.algorithm).facts.partial)
+      if (find_algorithm(choice.algorithm).traits.partial)
         expect_same_in_one_process(config(choice, "fp64"), {"clients.participation=0.6"});
     }
   }

@@ -1,5 +1,5 @@
-// Facts::adds_replies, for every algorithm: replies that arrive added up give the same model as replies that
-// arrive one by one.
+// AlgorithmTraits::adds_replies, for every algorithm: replies that arrive added up give the same model as
+// replies that arrive one by one.
 #include <gtest/gtest.h>
 #include <set>
 #include <utility>
@@ -87,7 +87,7 @@ End run_in_sites(const Federation<double>& federation, const std::shared_ptr<Run
   End end;
   LoopHooks<double> hooks;
   hooks.on_record = [&](const RoundRecord& record) { end.records.push_back(record); };
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
   end.model.assign(server->model().begin(), server->model().end());
   end.sums = transport.sums;
   return end;
@@ -107,10 +107,10 @@ TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryAlgorithmThatSaysSo) {
   const Federation<double> federation(7, 12);
   std::size_t claims = 0;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    if (!algorithm.facts.adds_replies) continue;
+    if (!algorithm.traits.adds_replies) continue;
     ++claims;
     const auto run_context = federation.run_context(spec_for(algorithm));
-    const std::string name(algorithm.facts.name);
+    const std::string name(algorithm.traits.name);
     ASSERT_TRUE(takes_sums(*run_context)) << name;
     const Trace<double> alone = run<double>(federation, run_context, 12);
     const End added = run_in_sites(federation, run_context, 2);
@@ -126,19 +126,19 @@ TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryAlgorithmThatSaysSo) {
 TEST(AddsReplies, AlsoWhereNotAllAreAsked) {
   const Federation<double> federation(9, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    if (!algorithm.facts.adds_replies || !algorithm.facts.partial) continue;
+    if (!algorithm.traits.adds_replies || !algorithm.traits.partial) continue;
     AlgorithmSpec spec = spec_for(algorithm);
     spec.participation = 0.5;
     const auto run_context = federation.run_context(spec);
-    SCOPED_TRACE(algorithm.facts.name);
+    SCOPED_TRACE(algorithm.traits.name);
     expect_close(run_in_sites(federation, run_context, 2).model,
-                 run<double>(federation, run_context, 12).model, std::string(algorithm.facts.name));
+                 run<double>(federation, run_context, 12).model, std::string(algorithm.traits.name));
   }
 }
 
 TEST(AddsReplies, IsNotSaidOfAlgorithmsThatLookAtEachReply) {
   for (const char* name : {"ef21_w", "ef21_plus", "pp_marina", "cofig", "fednl"})
-    EXPECT_FALSE(find_algorithm(name).facts.adds_replies) << name;
+    EXPECT_FALSE(find_algorithm(name).traits.adds_replies) << name;
 }
 
 TEST(AddsReplies, AServerWithWeightsOrMirrorsTakesNoSums) {
@@ -166,7 +166,7 @@ TEST(AddsReplies, ASumIsRefusedWhereTheServerTakesNone) {
   limits.rounds = 1;
   limits.attempts = 1;
   EXPECT_THROW(
-      run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, {}),
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, {}),
       std::runtime_error);
   EXPECT_EQ(ledger.totals.bytes_up, 0u);
 }

@@ -78,7 +78,7 @@ int stopped_for_evaluations(const VirtualTimeOptions& options, std::vector<Round
     EXPECT_NEAR(row.loss, losses[row.round], 1e-12) << "row " << row.round << " is of another point";
     rows.push_back(row);
   };
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, watched, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, watched, ledger, limits, hooks);
   EXPECT_EQ(ledger.round, 300u);
   EXPECT_GE(watched.evaluations, static_cast<int>(4 * rows.size()));
   return watched.stopped_for_evaluations;
@@ -111,7 +111,7 @@ TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
         << "step " << commit.ledger.round;
     ++(commit.used ? used : unused);
   };
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_GT(used, 10);
   EXPECT_GT(unused, 10);
 }
@@ -163,8 +163,9 @@ TEST(Asynchronous, GivesNewWorkToAClientWhoseGradientWasNotFiniteOnceXHasMovedOn
     used.push_back(commit.replies[0].client);
     if (commit.ledger.round == 8) b = good;
   };
-  EXPECT_EQ(run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks),
-            Outcome::kFinished);
+  EXPECT_EQ(
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks),
+      Outcome::kFinished);
   EXPECT_GT(std::count(used.begin(), used.end(), 2u), 5);
 }
 

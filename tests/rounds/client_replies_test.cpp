@@ -27,7 +27,7 @@ Result<Reply<double>> received(UplinkSlot<double>& slot, const CodecContext& con
 class Followed {
  public:
   Followed(const Federation<double>& federation, const AlgorithmInfo& algorithm)
-      : run_context_(federation.run_context(half_of_the_clients(spec_for(algorithm), algorithm.facts))),
+      : run_context_(federation.run_context(half_of_the_clients(spec_for(algorithm), algorithm.traits))),
         context_(codec_context(*run_context_, {})),
         codec_(context_),
         server_(make_server<double>(run_context_)) {
@@ -72,8 +72,8 @@ class Followed {
   }
 
  private:
-  static AlgorithmSpec half_of_the_clients(AlgorithmSpec spec, const Facts& facts) {
-    if (facts.partial) spec.participation = 0.5;
+  static AlgorithmSpec half_of_the_clients(AlgorithmSpec spec, const AlgorithmTraits& traits) {
+    if (traits.partial) spec.participation = 0.5;
     return spec;
   }
 
@@ -101,10 +101,10 @@ TEST(ClientReplies, ThatWereUsedMakeTheStateOfEveryAlgorithmThatSaysSo) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     Followed run(federation, algorithm);
     if (!run.follows_replies()) continue;
-    followed.insert(std::string(algorithm.facts.name));
+    followed.insert(std::string(algorithm.traits.name));
     for (std::uint64_t request_id = 1; request_id <= 40; ++request_id) run.round(request_id);
     EXPECT_GE(run.used(), 10u);
-    run.expect_same_states(std::string(algorithm.facts.name));
+    run.expect_same_states(std::string(algorithm.traits.name));
   }
   const std::set<std::string> expected = {"adiana",  "cofig",    "diana",  "ef21",   "ef21_hb", "ef21_plus",
                                           "ef21_pp", "ef21_sgd", "ef21_w", "frecon", "scaffold"};

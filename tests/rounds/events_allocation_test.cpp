@@ -33,7 +33,7 @@ TEST(Events, OfEveryAsynchronousAlgorithmAllocateNothingOnceTheyAreWarm) {
     };
     std::size_t count = 1;
     hooks.before_apply = [&] { count = allocations::count; };  // of the last event
-    run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
     EXPECT_EQ(count, 0u);
   }
 }

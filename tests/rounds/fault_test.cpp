@@ -25,9 +25,9 @@ Faults bad_network() {
   return faults;
 }
 
-Faults bad_network_for(const Facts& facts) {
+Faults bad_network_for(const AlgorithmTraits& traits) {
   Faults faults = bad_network();
-  if (has(facts.client_state, ClientState::kPrivate)) faults.wiped = faults.crashes = 0;
+  if (has(traits.client_state, ClientState::kPrivate)) faults.wiped = faults.crashes = 0;
   return faults;
 }
 
@@ -60,10 +60,10 @@ void faults_change_nothing() {
         InProcessOptions options;
         options.threads = threads;
         options.encoded = encoded;
-        const std::string what = std::string(algorithm.facts.name) + (encoded ? " encoded" : "") + ", " +
+        const std::string what = std::string(algorithm.traits.name) + (encoded ? " encoded" : "") + ", " +
                                  std::to_string(threads) + " threads";
         expect_same_bits(run<Real>(federation, run_context, kFaultRounds, options), quiet, what);
-        options.faults = bad_network_for(algorithm.facts);
+        options.faults = bad_network_for(algorithm.traits);
         expect_same_bits(run<Real>(federation, run_context, kFaultRounds, options), quiet, what + ", faults");
       }
     }
@@ -83,7 +83,7 @@ TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
       ASSERT_TRUE(server.load(state));
     };
     expect_same_bits(run<double>(federation, run_context, 50, {}, {}, reload),
-                     run<double>(federation, run_context, 50), std::string(algorithm.facts.name));
+                     run<double>(federation, run_context, 50), std::string(algorithm.traits.name));
   }
 }
 
@@ -192,7 +192,7 @@ TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
   limits.attempts = 4;
   limits.evaluate_every = 0;
   try {
-    run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, transport, ledger, limits, {});
+    run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, ledger, limits, {});
     FAIL() << "a run without replies ended well";
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string(e.what()).find("round 0: 0 of 4"), std::string::npos) << e.what();
@@ -227,7 +227,7 @@ TEST(Quorum, UnreachableEndsTheRunThoughAClientComesAndGoesWithoutEnd) {
   limits.rounds = 1;
   limits.evaluate_every = 0;
   EXPECT_THROW(
-      run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, transport, ledger, limits, {}),
+      run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, ledger, limits, {}),
       std::runtime_error);
   EXPECT_NEAR(transport.now(), limits.attempts * limits.deadline_seconds, 1);
 }
@@ -239,7 +239,7 @@ std::string final_state_with_restart(const Federation<Real>& federation,
                                      std::uint32_t rounds, bool restart) {
   InProcess<Real> transport(run_context, federation.oracle_pointers(), {});
   auto server = make_server<Real>(run_context);
-  const Facts facts = find_algorithm(run_context->algorithm.name).facts;
+  const AlgorithmTraits traits = find_algorithm(run_context->algorithm.name).traits;
   Ledger ledger, old_ledger;
   std::string snapshot;
   RoundLimits limits;
@@ -251,13 +251,13 @@ std::string final_state_with_restart(const Federation<Real>& federation,
     snapshot = server->save();
     old_ledger = ledger;
   };
-  run_rounds<Real>(*server, facts, *run_context, transport, ledger, limits, hooks);
+  run_rounds<Real>(*server, traits, *run_context, transport, ledger, limits, hooks);
   if (restart) {
     server = make_server<Real>(run_context);
     EXPECT_TRUE(server->load(snapshot));
     old_ledger.request_id = ledger.request_id;  // request ids never repeat
     limits.rounds = rounds;
-    run_rounds<Real>(*server, facts, *run_context, transport, old_ledger, limits, {});
+    run_rounds<Real>(*server, traits, *run_context, transport, old_ledger, limits, {});
   }
   return server->save();
 }
@@ -265,12 +265,12 @@ std::string final_state_with_restart(const Federation<Real>& federation,
 TEST(ServerRestart, FromAnOlderSnapshotEndsInTheSameBits) {
   const Federation<double> federation(6, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    if (has(algorithm.facts.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
+    if (has(algorithm.traits.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
     const auto run_context = federation.run_context(spec_for(algorithm));
     run_context->keep_mirrors = true;
     EXPECT_EQ(final_state_with_restart<double>(federation, run_context, 80, true),
               final_state_with_restart<double>(federation, run_context, 80, false))
-        << algorithm.facts.name;
+        << algorithm.traits.name;
   }
 }
 
@@ -327,7 +327,7 @@ TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
     limits.deadline_seconds = 5;
     limits.first_wait_seconds = seconds;
     EXPECT_THROW(
-        run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, transport, ledger, limits, {}),
+        run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, ledger, limits, {}),
         std::runtime_error);
     EXPECT_NEAR(transport.now(), std::max(seconds, limits.attempts * limits.deadline_seconds), 1);
   }
@@ -341,7 +341,7 @@ TEST(SavedState, CutShortOrTooLongIsRefused) {
     const auto trace = run<double>(federation, run_context, 5);
     for (std::size_t size = 0; size < trace.server_state.size(); ++size)
       EXPECT_FALSE(make_server<double>(run_context)->load(trace.server_state.substr(0, size)))
-          << algorithm.facts.name << size;
+          << algorithm.traits.name << size;
     EXPECT_FALSE(make_server<double>(run_context)->load(trace.server_state + "x"));
     EXPECT_TRUE(make_server<double>(run_context)->load(trace.server_state));
   }

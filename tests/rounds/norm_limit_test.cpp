@@ -119,7 +119,7 @@ GuardedRun run_guarded(const AlgorithmSpec& spec, double times, NormLimit norm, 
   GuardedRun ran;
   LoopHooks<double> hooks;
   hooks.on_note = [&](const std::string& line) { ran.notes.push_back(line); };
-  ran.outcome = run_rounds<double>(*server, find_algorithm(spec.name).facts, *run_context, transport, ledger,
+  ran.outcome = run_rounds<double>(*server, find_algorithm(spec.name).traits, *run_context, transport, ledger,
                                    limits, hooks);
   ran.model.assign(server->model().begin(), server->model().end());
   ran.state = server->save();
@@ -140,8 +140,8 @@ TEST(NormLimit, WhatIsRejectedIsAsGoodAsLostForEveryMethod) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   std::size_t tested = 0;
   for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
-    if (algorithm.facts.needs_all_replies) continue;
-    SCOPED_TRACE(std::string(algorithm.facts.name));
+    if (algorithm.traits.needs_all_replies) continue;
+    SCOPED_TRACE(std::string(algorithm.traits.name));
     AlgorithmSpec spec = spec_for(algorithm);
     // What keeps small by itself is never too large.
     std::erase_if(spec.parameters,

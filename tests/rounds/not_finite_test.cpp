@@ -71,8 +71,8 @@ void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, 
     bad.spoiled = 0;  // said once
     bad.spoils = k >= kClean;
   };
-  const Facts facts = find_algorithm(spec.name).facts;
-  const Outcome outcome = run_rounds<double>(*server, facts, *run_context, transport, ledger, limits, hooks);
+  const AlgorithmTraits traits = find_algorithm(spec.name).traits;
+  const Outcome outcome = run_rounds<double>(*server, traits, *run_context, transport, ledger, limits, hooks);
   EXPECT_EQ(outcome, Outcome::kDiverged);
   ASSERT_FALSE(notes.empty());
   const std::string where = "round " + std::to_string(done) + ": ";

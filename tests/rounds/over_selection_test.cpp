@@ -20,7 +20,9 @@ using testing::spec_for;
 using testing::spec_of;
 using testing::Trace;
 
-bool takes_over_selection(const Facts& facts) { return facts.partial && !facts.needs_all_replies; }
+bool takes_over_selection(const AlgorithmTraits& traits) {
+  return traits.partial && !traits.needs_all_replies;
+}
 
 RoundLimits asking_more(double share, double quorum = 1) {
   RoundLimits limits;
@@ -56,7 +58,7 @@ std::vector<std::vector<ClientId>> used_clients(const Federation<double>& federa
     for (const auto& up : commit.replies) used.back().push_back(up.client);
   };
   limits.rounds = rounds;
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   return used;
 }
 
@@ -143,7 +145,7 @@ TEST(OverSelection, UsesAUniformSample) {
 TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain) {
   const Federation<double> federation(12, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    if (!takes_over_selection(algorithm.facts)) continue;
+    if (!takes_over_selection(algorithm.traits)) continue;
     const auto run_context = federation.run_context(sampled(spec_for(algorithm), 0.4));
     RoundLimits limits = asking_more(0.5);
     limits.evaluate_every = 5;
@@ -152,10 +154,10 @@ TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain
     encoded.encoded = true;
     for (const InProcessOptions& options : {arriving_anyhow(), arriving_anyhow(4), encoded}) {
       const auto again = run<double>(federation, run_context, 40, options, limits);
-      EXPECT_EQ(again.server_state, once.server_state) << algorithm.facts.name;
-      EXPECT_EQ(again.client_states, once.client_states) << algorithm.facts.name;
-      EXPECT_EQ(again.records.back().bits_up, once.records.back().bits_up) << algorithm.facts.name;
-      EXPECT_EQ(again.records.back().bytes_up, once.records.back().bytes_up) << algorithm.facts.name;
+      EXPECT_EQ(again.server_state, once.server_state) << algorithm.traits.name;
+      EXPECT_EQ(again.client_states, once.client_states) << algorithm.traits.name;
+      EXPECT_EQ(again.records.back().bits_up, once.records.back().bits_up) << algorithm.traits.name;
+      EXPECT_EQ(again.records.back().bytes_up, once.records.back().bytes_up) << algorithm.traits.name;
     }
   }
 }
@@ -208,7 +210,7 @@ std::string after_thirty_rounds(const Federation<double>& federation, const Algo
     limits.evaluate_every = 4;
     limits.rounds = rounds;
     limits.keep_clients = true;
-    run_rounds<double>(*server, algorithm.facts, *run_context, *clients, ledger, limits, {});
+    run_rounds<double>(*server, algorithm.traits, *run_context, *clients, ledger, limits, {});
     if (rounds == 30 || !moved) continue;
     const std::string of_server = server->save(), of_clients = clients->save_clients(ledger.committed);
     server = make_server<double>(run_context);
@@ -222,11 +224,11 @@ TEST(OverSelection, GoesOnFromACheckpointToTheSameBits) {
   const Federation<double> federation(12, 9);
   int checked = 0;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    if (!takes_over_selection(algorithm.facts)) continue;
+    if (!takes_over_selection(algorithm.traits)) continue;
     ++checked;
     EXPECT_EQ(after_thirty_rounds(federation, algorithm, true),
               after_thirty_rounds(federation, algorithm, false))
-        << algorithm.facts.name;
+        << algorithm.traits.name;
   }
   EXPECT_GT(checked, 10);
 }

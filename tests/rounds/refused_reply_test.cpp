@@ -59,7 +59,7 @@ TEST(RefusedReply, LeavesItsPlaceToTheTrueOneInRoundsAndEvaluations) {
   LoopHooks<double> hooks;
   hooks.on_note = [&](const LogLine& line) { refused += line.text.find("wrong shape") != std::string::npos; };
   EXPECT_EQ(
-      run_rounds<double>(*server, facts_of(*run_context), *run_context, transport, ledger, limits, hooks),
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks),
       Outcome::kFinished);
   EXPECT_EQ(refused, 9u) << "four rounds and five evaluations";
 }

@@ -19,9 +19,9 @@ using testing::spec_for;
 
 namespace fs = std::filesystem;
 
-Faults some_faults(const Facts& facts) {
+Faults some_faults(const AlgorithmTraits& traits) {
   Faults faults{.lost_replies = 0.1, .lost_requests = 0.05, .duplicates = 0.1, .shuffle = true};
-  if (!has(facts.client_state, ClientState::kPrivate)) faults.crashes = faults.wiped = 0.02;
+  if (!has(traits.client_state, ClientState::kPrivate)) faults.crashes = faults.wiped = 0.02;
   return faults;
 }
 
@@ -31,7 +31,7 @@ std::string after_forty_rounds(const Federation<double>& federation, const Algor
   const auto run_context = federation.run_context(spec_for(algorithm));
   run_context->keep_mirrors = true;
   InProcessOptions options;
-  options.faults = some_faults(algorithm.facts);
+  options.faults = some_faults(algorithm.traits);
   auto clients = std::make_unique<InProcess<double>>(run_context, federation.oracle_pointers(), options);
   auto server = make_server<double>(run_context);
   Ledger ledger;
@@ -41,7 +41,7 @@ std::string after_forty_rounds(const Federation<double>& federation, const Algor
     limits.rounds = rounds;
     limits.evaluate_every = 3;
     limits.keep_clients = true;
-    run_rounds<double>(*server, algorithm.facts, *run_context, *clients, ledger, limits, {});
+    run_rounds<double>(*server, algorithm.traits, *run_context, *clients, ledger, limits, {});
     if (rounds == 40 || !moved) continue;
     const std::string saved_server = server->save(), saved_clients = clients->save_clients(ledger.committed);
     server = make_server<double>(run_context);
@@ -59,7 +59,7 @@ TEST(Checkpoint, OfEveryAlgorithmAndItsClientsGoesOnToTheSameBits) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms())
     EXPECT_EQ(after_forty_rounds(federation, algorithm, true),
               after_forty_rounds(federation, algorithm, false))
-        << algorithm.facts.name;
+        << algorithm.traits.name;
 }
 
 constexpr int kResumedRounds = scaled(100'000);

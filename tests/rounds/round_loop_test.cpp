@@ -27,14 +27,14 @@ TEST(RoundLoop, WritesDownTheSecondsThatItIsToldAndNoneWhenItIsToldNone) {
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
     commits.push_back(commit.ledger.totals.seconds);
   };
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_EQ(rows, (std::vector<double>{101, 103, 105})) << "before each round, and at the end";
   EXPECT_EQ(commits, (std::vector<double>{102, 104}));
 
   limits.rounds = 3;
   hooks.seconds = nullptr;
   rows.clear();
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_EQ(rows, (std::vector<double>{104, 104})) << "the run goes on from what its ledger says";
 }
 
@@ -52,7 +52,7 @@ TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessS
     limits.patience = patience;
     limits.lull = lull;
     const Outcome outcome =
-        run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, {});
+        run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, {});
     EXPECT_EQ(outcome, ledger.round < 10 ? Outcome::kStalled : Outcome::kFinished);
     return ledger.round;
   };
@@ -89,7 +89,7 @@ TEST(RoundLoop, HandsOutTheAnswerOfEachClient) {
     }
     of_clients.push_back(mean);
   };
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_EQ(rounds, (std::vector<std::uint32_t>{0, 2, 3}));
   ASSERT_EQ(means.size(), 3u);
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(of_clients[k], means[k], 1e-12);

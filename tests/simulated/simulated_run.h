@@ -138,7 +138,7 @@ class SimulatedRun {
     run_context_->algorithm = algorithm_spec(experiment);
     run_context_->compressor = uplink_compressor(run_context_->algorithm, run_context_->d, run_context_->n);
     run_context_->keep_mirrors = true;
-    if (facts_of(*run_context_).asynchronous) {
+    if (traits_of(*run_context_).asynchronous) {
       asynchronous_twin_ = std::make_unique<AsynchronousTwin>(run_context_, experiment);
       if (setting.nobody_is_stopped) asynchronous_twin_->nobody_is_stopped_before(setting.steps);
     } else if (setting.quorum < 1 || setting.over_selection > 0) {
@@ -225,10 +225,10 @@ class SimulatedRun {
     if (asynchronous_twin_) {
       limits.rounds = setting_.steps;
       WitnessedTransport witnessed(network, *asynchronous_twin_);
-      run_rounds<double>(server, facts_of(*run_context_), *run_context_, witnessed, ledger, limits, hooks);
+      run_rounds<double>(server, traits_of(*run_context_), *run_context_, witnessed, ledger, limits, hooks);
       return;
     }
-    run_rounds<double>(server, facts_of(*run_context_), *run_context_, network, ledger, limits, hooks);
+    run_rounds<double>(server, traits_of(*run_context_), *run_context_, network, ledger, limits, hooks);
   }
 
   void check_against_twin(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {

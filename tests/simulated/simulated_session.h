@@ -235,10 +235,11 @@ class SimulatedSession {
     if (asynchronous_twin_) {
       limits.rounds = kSteps;
       WitnessedTransport witnessed(transport, *asynchronous_twin_);
-      run_rounds<double>(*server_, facts_of(*run_context_), *run_context_, witnessed, ledger_, limits, hooks);
+      run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, witnessed, ledger_, limits,
+                         hooks);
       return;
     }
-    run_rounds<double>(*server_, facts_of(*run_context_), *run_context_, transport, ledger_, limits, hooks);
+    run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, transport, ledger_, limits, hooks);
     end_.bytes_in_pieces += transport.bytes_in_pieces();
   }
 
@@ -311,7 +312,7 @@ class SimulatedSession {
     run_context_ = make_run_context<double>(plan_, Seat::kServer);
     durable_.reset();
     server_ = make_server<double>(run_context_);
-    if (facts_of(*run_context_).asynchronous) {
+    if (traits_of(*run_context_).asynchronous) {
       if (!asynchronous_twin_)
         asynchronous_twin_ = std::make_unique<AsynchronousTwin>(run_context_, plan_.experiment);
     } else if (has_quorum() && !twin_) {

@@ -63,7 +63,7 @@ inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
     trace.totals = commit.ledger.totals;
   };
   trace.outcome =
-      run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.seconds = trace.totals.seconds;
   trace.computed = clients.computed();
@@ -74,7 +74,7 @@ inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
 inline std::vector<AlgorithmSpec> asynchronous_specs() {
   std::vector<AlgorithmSpec> specs;
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
-    if (!algorithm.facts.asynchronous) continue;
+    if (!algorithm.traits.asynchronous) continue;
     AlgorithmSpec spec = testing::spec_for(algorithm);
     for (const ParameterHelp& p : algorithm.parameters) {
       if (p.name == "buffer") spec.parameters.emplace_back(p.name, "3");

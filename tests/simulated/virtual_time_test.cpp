@@ -49,15 +49,15 @@ TEST(VirtualTime, ComputesNothingThatIsStopped) {
 TEST(VirtualTime, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRounds) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    if (algorithm.facts.needs_all_replies) continue;
-    SCOPED_TRACE(algorithm.facts.name);
+    if (algorithm.traits.needs_all_replies) continue;
+    SCOPED_TRACE(algorithm.traits.name);
     const auto run_context = federation.run_context(spec_for(algorithm));
     run_context->keep_mirrors = true;
     RoundLimits limits;
     limits.quorum = 0.5;
     limits.deadline_seconds = 30;
     VirtualTimeOptions options = with(linear);
-    const bool is_private = has(algorithm.facts.client_state, ClientState::kPrivate);
+    const bool is_private = has(algorithm.traits.client_state, ClientState::kPrivate);
     options.faults = {.duplicates = 0.2, .crashes = is_private ? 0 : 0.2};
     const AsyncTrace one = run_virtual(federation, run_context, 30, options, Evaluate::kByClients, limits);
     EXPECT_EQ(
@@ -69,7 +69,7 @@ TEST(VirtualTime, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRoun
 TEST(VirtualTime, ASynchronousRoundTakesAsLongAsItsSlowestClientAndHasTheBitsOfARunWithoutAClock) {
   const Federation<double> federation(4, 8);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
-    SCOPED_TRACE(algorithm.facts.name);
+    SCOPED_TRACE(algorithm.traits.name);
     const auto run_context = federation.run_context(spec_for(algorithm));
     const AsyncTrace trace = run_virtual(federation, run_context, 10, with(linear));
     const auto plain = testing::run<double>(federation, run_context, 10);
@@ -77,7 +77,7 @@ TEST(VirtualTime, ASynchronousRoundTakesAsLongAsItsSlowestClientAndHasTheBitsOfA
     EXPECT_EQ(trace.rows.back().bits_up, plain.records.back().bits_up);
     EXPECT_EQ(trace.rows.back().loss, plain.records.back().loss);
     const bool samples =
-        algorithm.facts.name == "pp_marina" || algorithm.facts.name == "page";  // some of the clients
+        algorithm.traits.name == "pp_marina" || algorithm.traits.name == "page";  // some of the clients
     EXPECT_TRUE(samples ? trace.seconds < 40 : trace.seconds == 40)
         << trace.seconds << " for ten rounds of 4 s";
   }
@@ -162,7 +162,7 @@ Ending run_with_stops(const Federation<double>& federation,
       ending.server = server->save();
       ending.ledger = save_ledger(ledger);
     };
-    run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
     if (end <= rounds) ending.rows.pop_back();  // a run that continues measures it again
   }
   return ending;
@@ -231,14 +231,14 @@ TEST(VirtualTime, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
     const auto run_context = federation.run_context(spec_for(algorithm));
     run_context->keep_mirrors = true;
     RoundLimits limits;
-    if (!algorithm.facts.needs_all_replies) limits.quorum = 0.5;
+    if (!algorithm.traits.needs_all_replies) limits.quorum = 0.5;
     limits.deadline_seconds = 30;
     VirtualTimeOptions options = with(drawn);
-    const bool is_private = has(algorithm.facts.client_state, ClientState::kPrivate);
+    const bool is_private = has(algorithm.traits.client_state, ClientState::kPrivate);
     options.faults = {.duplicates = 0.2, .crashes = is_private ? 0 : 0.2};
     const Ending whole = run_with_stops(federation, run_context, 60, options, limits, {});
     for (const auto& stops : std::vector<std::vector<std::uint32_t>>{{1}, {9, 10, 33}}) {
-      SCOPED_TRACE(std::string(algorithm.facts.name) + ", first stop " + std::to_string(stops[0]));
+      SCOPED_TRACE(std::string(algorithm.traits.name) + ", first stop " + std::to_string(stops[0]));
       const Ending resumed = run_with_stops(federation, run_context, 60, options, limits, stops);
       EXPECT_EQ(resumed.server, whole.server);
       EXPECT_EQ(resumed.ledger, whole.ledger);

@@ -26,12 +26,12 @@ void expect_equal(const Trace<Real>& a, const Trace<Real>& b) {
 TEST(Scale, ClientsThatGiveTheirMemoryBackGiveTheSameBits) {
   const Federation<double> federation(9, 12);
   for (const char* algorithm : {"gd", "dcgd", "fedavg", "diana", "marina", "ef21"}) {
-    const Facts facts = find_algorithm(algorithm).facts;
-    const char* compressor = facts.takes == Takes::kIdentity   ? "identity"
-                             : facts.takes == Takes::kUnbiased ? "randk:k=2"
-                                                               : "topk:k=2";
+    const AlgorithmTraits traits = find_algorithm(algorithm).traits;
+    const char* compressor = traits.compressor_class == CompressorClass::kIdentity   ? "identity"
+                             : traits.compressor_class == CompressorClass::kUnbiased ? "randk:k=2"
+                                                                                     : "topk:k=2";
     for (const double participation : {1.0, 0.4}) {
-      if (participation < 1 && !facts.partial) continue;
+      if (participation < 1 && !traits.partial) continue;
       SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(participation));
       AlgorithmSpec spec = spec_of(algorithm, compressor);
       spec.participation = participation;

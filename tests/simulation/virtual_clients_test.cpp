@@ -45,7 +45,7 @@ Trace<Real> run_virtual(const Federation<Real>& federation,
                         RoundLimits limits, std::uint32_t pause_after = 0, Others others = Others::kLoad) {
   Trace<Real> trace;
   const auto server = make_server<Real>(run_context);
-  const Facts facts = find_algorithm(run_context->algorithm.name).facts;
+  const AlgorithmTraits traits = find_algorithm(run_context->algorithm.name).traits;
   Ledger ledger;
   ledger.committed.resize(run_context->n);
   std::string saved;
@@ -60,7 +60,7 @@ Trace<Real> run_virtual(const Federation<Real>& federation,
     hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
     hooks.evaluate = [&](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     limits.rounds = until;
-    trace.outcome = run_rounds<Real>(*server, facts, *run_context, clients, ledger, limits, hooks);
+    trace.outcome = run_rounds<Real>(*server, traits, *run_context, clients, ledger, limits, hooks);
     saved = clients.save_clients(ledger.committed);
   }
   trace.client_states.push_back(saved);
@@ -74,8 +74,8 @@ void compare_every_algorithm(double participation) {
   const Federation<Real> federation(41, 8);
   std::size_t compared = 0;
   for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
-    if (participation < 1 && !algorithm.facts.partial) continue;
-    SCOPED_TRACE(std::string(algorithm.facts.name));
+    if (participation < 1 && !algorithm.traits.partial) continue;
+    SCOPED_TRACE(std::string(algorithm.traits.name));
     AlgorithmSpec spec = spec_for(algorithm);
     spec.participation = participation;
     const auto run_context = federation.run_context(spec);
@@ -114,14 +114,14 @@ TEST(VirtualClients, GetAStateFromTheServerThatItCanRestore) {
   const Federation<double> federation(41, 8);
   std::size_t with_state = 0;
   for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
-    if (has(algorithm.facts.client_state, ClientState::kPrivate)) continue;
-    SCOPED_TRACE(std::string(algorithm.facts.name));
+    if (has(algorithm.traits.client_state, ClientState::kPrivate)) continue;
+    SCOPED_TRACE(std::string(algorithm.traits.name));
     AlgorithmSpec spec = spec_for(algorithm);
-    if (algorithm.facts.partial) spec.participation = 0.6;
+    if (algorithm.traits.partial) spec.participation = 0.6;
     const auto run_context = federation.run_context(spec);
     run_context->keep_mirrors = true;
     if (make_server<double>(run_context)->may_refuse()) continue;
-    if (algorithm.facts.client_state != ClientState::kNone) ++with_state;
+    if (algorithm.traits.client_state != ClientState::kNone) ++with_state;
     const auto quiet = run_virtual<double>(federation, run_context, 1, {});
     for (const unsigned threads : {1u, 3u}) {
       for (const Others others : {Others::kLoadMost, Others::kLoadNothing}) {

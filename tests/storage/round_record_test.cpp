@@ -43,7 +43,7 @@ TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
     };
     RoundLimits limits;
     limits.rounds = 5;
-    run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, clients, ledger, limits, hooks);
   }
 }
 
@@ -70,7 +70,7 @@ void rounds_of_frames(const Federation<double>& federation,
   };
   RoundLimits limits;
   limits.rounds = 5;
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
 }
 
 TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
@@ -97,7 +97,7 @@ TEST(RoundRecords, OfTheStateViewItWhereItLiesForEveryMethod) {
     const auto server = make_server<double>(run_context);
     Pieces pieces;
     server->save_in_place(pieces);
-    EXPECT_TRUE(joined(pieces.views()) == server->save()) << algorithm.facts.name;
+    EXPECT_TRUE(joined(pieces.views()) == server->save()) << algorithm.traits.name;
   }
 }
 
@@ -121,7 +121,7 @@ TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
   };
   RoundLimits limits;
   limits.rounds = 2;
-  run_rounds<double>(*server, facts_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
   EXPECT_EQ(ledger.round, 2u);
 }
 
@@ -189,7 +189,7 @@ TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
   };
   RoundLimits limits;
   limits.rounds = 1;
-  run_rounds<double>(*server, find_algorithm("ef21").facts, *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, find_algorithm("ef21").traits, *run_context, clients, ledger, limits, hooks);
   for (std::size_t size = 0; size < record.size(); ++size) {
     auto other = make_server<double>(run_context);
     Ledger fresh;

@@ -41,7 +41,7 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const RunCo
   SimulatedDisk disk(life.seed);
   Random random(life.seed, "crashes");
   InProcess<Real> clients(run_context, federation.oracle_pointers(), {});
-  const Facts& facts = find_algorithm(run_context->algorithm.name).facts;
+  const AlgorithmTraits& traits = find_algorithm(run_context->algorithm.name).traits;
   RoundLimits limits;
   limits.rounds = rounds;
   limits.evaluate_every = 7;
@@ -71,7 +71,7 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const RunCo
       if (!found) return death;
       death.regressed |= ledger.round < announced;
       durable.begin();
-      run_rounds<Real>(*server, facts, *run_context, clients, ledger, limits, hooks);
+      run_rounds<Real>(*server, traits, *run_context, clients, ledger, limits, hooks);
       durable.end(RunStage::kOver, Outcome::kFinished);
       death.state = server->save();
       death.ledger = ledger;
@@ -105,9 +105,9 @@ void deaths_change_nothing(std::uint64_t seeds) {
       for (const Durability durability : {Durability::kProcess, Durability::kPower}) {
         const auto disturbed = live<Real>(federation, run_context, 40, {durability, seed, 25});
         EXPECT_EQ(disturbed.ledger.totals.grad_calls, undisturbed.ledger.totals.grad_calls)
-            << algorithm.facts.name;
+            << algorithm.traits.name;
         expect_same_end(disturbed, undisturbed,
-                        std::string(algorithm.facts.name) + ", seed " + std::to_string(seed));
+                        std::string(algorithm.traits.name) + ", seed " + std::to_string(seed));
         crashes += disturbed.crashes;
       }
     }
@@ -133,7 +133,7 @@ TEST(RunStore, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
 void write_snapshots_by_a_thread(std::size_t dim) {
   const Federation<double> federation(5, dim);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
-  const Facts& facts = find_algorithm("ef21").facts;
+  const AlgorithmTraits& traits = find_algorithm("ef21").traits;
   const std::uint32_t rounds = dim > 1000 ? 8 : 60;
   const TemporaryFolder folder;
   FolderDisk disk(folder.path());
@@ -151,7 +151,7 @@ void write_snapshots_by_a_thread(std::size_t dim) {
     LoopHooks<double> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
-    run_rounds<double>(*server, facts, *run_context, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, traits, *run_context, clients, ledger, limits, hooks);
   }
   auto recovered = make_server<double>(run_context);
   Ledger found;
@@ -218,7 +218,7 @@ class OnADisk {
     RoundLimits limits;
     limits.rounds = rounds;
     limits.evaluate_every = 0;
-    run_rounds<double>(*server_, find_algorithm("ef21").facts, *run_context_, clients_, ledger_, limits,
+    run_rounds<double>(*server_, find_algorithm("ef21").traits, *run_context_, clients_, ledger_, limits,
                        hooks);
   }
   // Of the next process.
@@ -314,7 +314,7 @@ TEST(RunStore, CommitsNothingWhileItsHalfMayStillBeCopied) {
   RoundLimits limits;
   limits.rounds = 3;
   EXPECT_THROW(
-      run_rounds<double>(*server, find_algorithm("gd").facts, *run_context, clients, ledger, limits, hooks),
+      run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, clients, ledger, limits, hooks),
       std::logic_error);
 }
 
@@ -339,7 +339,7 @@ struct SnapshotEveryCommit {
     limits.rounds = rounds;
     limits.evaluate_every = 0;
     limits.keep_clients = true;
-    run_rounds<double>(*server, facts_of(*run_context_), *run_context_, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, traits_of(*run_context_), *run_context_, clients, ledger, limits, hooks);
   }
 
   InProcess<double> clients;

@@ -1,4 +1,4 @@
-// The facts that a loop, a tool or a table asks an algorithm for.
+// The traits that a loop, a tool or a table asks an algorithm for.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ constexpr bool has(ClientState set, ClientState kind) {
 }
 
 // Which compressors an algorithm's theory is about.
-enum class Takes : std::uint8_t { kIdentity, kUnbiased, kContractive, kEither };
+enum class CompressorClass : std::uint8_t { kIdentity, kUnbiased, kContractive, kEither };
 
-struct Facts {
+struct AlgorithmTraits {
   std::string_view name;
   std::string_view summary;    // one line
   std::string_view reference;  // paper, arXiv number
-  Takes takes = Takes::kIdentity;
+  CompressorClass compressor_class = CompressorClass::kIdentity;
   bool strict = false;             // a compressor of another class is refused even with a numeric step size
   bool needs_all_replies = false;  // every client of the cohort must reply
   bool partial = true;             // participation < 1 is allowed
