@@ -137,7 +137,7 @@ struct CodedGd {
       decode(uplinks);
       std::fill(g.begin(), g.end(), Real(0));
       const Real copies = code.is_plain() ? Real(run_context.copies.count) : Real(1);
-      std::vector<Reply<Real>> used;
+      std::vector<UplinkView<Real>> used;
       std::vector<Real> weights(run_context.n);
       for (std::size_t k = 0; k < uplinks.size(); ++k) {
         if (a[k] == 0) continue;

@@ -78,7 +78,7 @@ struct Cofig {
       std::vector<ClientId> members;
       const auto those_in = [&](Purpose purpose) {
         draw(members, purpose);
-        std::vector<Reply<Real>> chosen;
+        std::vector<UplinkView<Real>> chosen;
         for (const auto& up : uplinks)
           if (std::binary_search(members.begin(), members.end(), up.client)) chosen.push_back(up);
         return chosen;

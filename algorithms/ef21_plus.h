@@ -40,7 +40,7 @@ struct Ef21Plus {
 
   // Applies a used reply to g_i, at both ends. Two parts, of which the second is empty, mean that b_i
   // replaces g_i.
-  static void follow(const Reply<Real>& used, Vec<Real>& g_i) {
+  static void follow(const UplinkView<Real>& used, Vec<Real>& g_i) {
     if (used.parts.size() == 2) std::fill(g_i.begin(), g_i.end(), Real(0));
     add_decoded<Real>(used.parts[0], Real(1), g_i);
   }
@@ -116,7 +116,7 @@ struct Ef21Plus {
       out.clear();
       if (!starts_at_zero) everyone(run_context.n, out);
     }
-    bool accepts(const Reply<Real>& up) const {
+    bool accepts(const UplinkView<Real>& up) const {
       return (up.parts.size() == 1 || (up.parts.size() == 2 && up.parts[1].shape == Shape::kNothing)) &&
              up.parts[0].dim == run_context.d;
     }

@@ -217,7 +217,7 @@ struct FedNl {
 
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(trial)}}; }
     std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return H_of.restore(i, t); }
-    bool accepts(const Reply<Real>& up) const {
+    bool accepts(const UplinkView<Real>& up) const {
       const auto& parts = up.parts;
       return parts.size() == (regularised ? 3 : 2) && parts[0].dim == run_context.d && parts[1].dim == D &&
              (!regularised || (parts[2].shape == Shape::kDense && parts[2].dim == 1));
@@ -225,7 +225,7 @@ struct FedNl {
 
     bool may_refuse() const { return searches; }
     bool apply(Replies<Real> uplinks) {
-      const double f_trial = mean_of(uplinks, [](const Reply<Real>& up) { return up.loss; });
+      const double f_trial = mean_of(uplinks, [](const UplinkView<Real>& up) { return up.loss; });
       const bool failed = searches && t > 0 && halvings < kMaxHalvings && !(f_trial <= f + c * step * slope);
       ++t;
       if (failed) {
@@ -264,7 +264,7 @@ struct FedNl {
       direction.assign(g.begin(), g.end());
       if (regularised) {
         const double l =
-            first ? 0 : mean_of(uplinks, [](const Reply<Real>& up) { return up.parts[2].values[0]; });
+            first ? 0 : mean_of(uplinks, [](const UplinkView<Real>& up) { return up.parts[2].values[0]; });
         if (!solver.template solve<Real>(H, l, direction))
           solver.template solve_projected<Real>(H, std::max(l, kSmallest), direction);
       } else {

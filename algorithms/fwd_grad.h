@@ -150,12 +150,12 @@ struct FwdGrad {
           g_i(s.d),
           v(s.d) {}
 
-    bool accepts(const Reply<Real>& up) const {
+    bool accepts(const UplinkView<Real>& up) const {
       return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == K;
     }
     void apply(Replies<Real> uplinks) {
       sum.begin_part(run_context.d, run_context.mine(), run_context.n);
-      for (const Reply<Real>& up : of_clients(uplinks, run_context.mine())) {
+      for (const UplinkView<Real>& up : of_clients(uplinks, run_context.mine())) {
         estimate(up);
         sum.add(up.client, run_context.weight(up.client), g_i.data());
       }
@@ -167,7 +167,7 @@ struct FwdGrad {
 
    private:
     // g_i = (1/K) Σ_k s_{i,k} v_{i,k}
-    void estimate(const Reply<Real>& up) {
+    void estimate(const UplinkView<Real>& up) {
       DirectionStream<Real> directions({run_context.seed, up.client, t, Purpose::kCompressor}, gaussian);
       std::fill(g_i.begin(), g_i.end(), Real(0));
       for (const Real s : up.parts[0].values) {

@@ -118,7 +118,7 @@ struct PpMarina {
     Server(const RunContext<Real>& s, const Params& p) : Base(s, p), r(p.r) {}
 
     void cohort(std::vector<ClientId>& out) const { this->drawn_cohort(r, out); }
-    bool accepts(const Reply<Real>& up) const {
+    bool accepts(const UplinkView<Real>& up) const {
       const std::size_t expected =
           whole() ? 1 : messages(times_drawn(run_context.seed, t, run_context.n, r, up.client));
       return up.parts.size() == expected && all_of_length(up.parts, run_context.d);

@@ -116,7 +116,7 @@ struct ProxSkip {
       visit(self.h_of);
     }
 
-    bool accepts(const Reply<Real>& up) const {
+    bool accepts(const UplinkView<Real>& up) const {
       if (up.parts.size() != 1 || up.parts[0].dim != run_context.d) return false;
       // Mirrors need each vector; without mirrors a reply may be empty, because its vector came in a sum.
       return up.parts[0].shape == Shape::kDense || (h_of.empty() && up.parts[0].shape == Shape::kNothing);

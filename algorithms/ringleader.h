@@ -61,7 +61,7 @@ struct Ringleader {
       visit(self.G);
       visit(self.b);
     }
-    void add(const Reply<Real>& up) {
+    void add(const UplinkView<Real>& up) {
       Vec<Real>& sum = G[up.client];
       sum.resize(up.parts[0].dim);
       add_decoded<Real>(up.parts[0], 1, sum);
@@ -111,7 +111,7 @@ struct Ringleader {
       return {t_of[i], 0, {Payload<Real>::dense(x_of[i].empty() ? x_first : x_of[i])}};
     }
     bool apply(Replies<Real> uplinks) {  // one
-      const Reply<Real>& up = uplinks[0];
+      const UplinkView<Real>& up = uplinks[0];
       const ClientId i = up.client;
       if (up.round != t_of[i]) return false;
       if (stepped[i]) {

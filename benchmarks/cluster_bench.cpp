@@ -50,9 +50,9 @@ void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonze
   alone.d = d;
   RunContext<float> shared = alone;
   shared.group = std::make_shared<RankGroup<float>>(ranks, n);
-  std::vector<Reply<float>> all(sent.begin(), sent.end()), mine = all;
+  std::vector<UplinkView<float>> all(sent.begin(), sent.end()), mine = all;
   const Parts<float> nothing = {Payload<float>::nothing(d)};
-  for (Reply<float>& reply : mine)
+  for (UplinkView<float>& reply : mine)
     if (!shared.mine().has(reply.client)) reply.parts = nothing;
   std::vector<float> out(d), expected(d);
   const auto series = interleave(

@@ -95,7 +95,7 @@ class Rounds {
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
   std::vector<std::unique_ptr<EncodedLink<float>>> links_;
-  std::vector<Reply<float>> replies_;
+  std::vector<UplinkView<float>> replies_;
   std::vector<Frame> frames_;
   const Durability durability_;
   std::string as_many_bytes_;  // as the record of a round
@@ -166,7 +166,7 @@ class Arrived {
   NoDisk disk_;
   Journal journal_;
   std::vector<std::unique_ptr<EncodedLink<double>>> links_;
-  std::vector<Reply<double>> replies_;
+  std::vector<UplinkView<double>> replies_;
   std::vector<Frame> frames_;
 };
 

@@ -112,11 +112,11 @@ class WithAsio final : public Served {
   void round() override {
     Downlink<float> body;
     body.parts = {Payload<float>::nothing(load_.dim)};
-    Envelope<float> envelope;
-    envelope.request_id = ++request_id_;
-    envelope.body = &body;
+    Request<float> request;
+    request.request_id = ++request_id_;
+    request.body = &body;
     const auto encoded = codec_.encode_body(body);
-    const Encoded message = codec_.encode(envelope, encoded.get(), nullptr);
+    const Encoded message = codec_.encode(request, encoded.get(), nullptr);
     got_ = 0;
     for (const auto& peer : peers_) {
       asio::write(peer->stream, std::array<asio::const_buffer, 2>{

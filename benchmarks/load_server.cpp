@@ -74,10 +74,10 @@ void LoadServer::begin() {
 void LoadServer::round() {
   Downlink<float> body;
   body.parts = {Payload<float>::nothing(load_.dim)};
-  Envelope<float> envelope;
-  envelope.request_id = ++request_id_;
-  envelope.body = &body;
-  for (ClientId client = 0; client < load_.clients; ++client) transport_->send(client, envelope);
+  Request<float> request;
+  request.request_id = ++request_id_;
+  request.body = &body;
+  for (ClientId client = 0; client < load_.clients; ++client) transport_->send(client, request);
   for (std::uint32_t got = 0; got < load_.clients;) {
     const auto& event = transport_->next(transport_->now() + kTimeToAnswer);
     if (event.kind == Event<float>::Kind::kTimeout) throw std::runtime_error("a client does not answer");

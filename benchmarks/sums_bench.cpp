@@ -22,7 +22,7 @@ void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
     sent[i].client = i;
     sent[i].parts = {Payload<float>::dense(vectors[i])};
   }
-  const std::vector<Reply<float>> uplinks(sent.begin(), sent.end());
+  const std::vector<UplinkView<float>> uplinks(sent.begin(), sent.end());
   std::vector<float> out(d);
   const auto timed = [&](auto&& work) {
     return [&, work] {
@@ -72,7 +72,7 @@ void bandwidth_of(Bench& bench, std::uint32_t replies, std::size_t d, unsigned t
     sent[i].client = i;
     sent[i].parts = {Payload<float>::dense(vectors[i])};
   }
-  const std::vector<Reply<float>> uplinks(sent.begin(), sent.end());
+  const std::vector<UplinkView<float>> uplinks(sent.begin(), sent.end());
   std::vector<float> out(d), copy(d);
   std::uint32_t turn = 0;
   const auto series = interleave(

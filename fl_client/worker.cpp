@@ -49,13 +49,13 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   }
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
-  std::uint64_t request_id() const override { return orders_[last_].envelope.request_id; }
+  std::uint64_t request_id() const override { return orders_[last_].request.request_id; }
   void begin_connection() override {
     runtime_.expect_any_request_id();
     newest_ = 0;
   }
   bool finds_server_behind() override {
-    return runtime_.is_ahead_of(orders_[last_].envelope) &&
+    return runtime_.is_ahead_of(orders_[last_].request) &&
            std::exchange(said_behind_, runtime_.committed()) != runtime_.committed();
   }
   std::uint64_t answered() const override { return answered_; }
@@ -66,48 +66,48 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     const auto targets = to.slot.prepare(prefix, header);
     if (!targets) return targets.error();
     // Copied now: reading on may overwrite the header, and unpacking frees what was packed.
-    std::string& request = to.bytes;
-    request.clear();
+    std::string& frame = to.bytes;
+    frame.clear();
     const bool keeps = memory_ != nullptr && !keeps_replies_;
     if (keeps) {
       const auto raw = write_prefix(prefix.type, header, prefix.payload_len, prefix.payload_crc);
-      request.append(text_of(raw)).append(text_of(header));
+      frame.append(text_of(raw)).append(text_of(header));
     }
     if (Status status = from.read_payload(*targets); !status) return status.error();
     if (keeps)
-      for (const auto target : *targets) request.append(text_of(target));
-    const Result<Envelope<Real>> envelope = to.slot.finish();
-    if (!envelope) return envelope.error();
-    to.envelope = *envelope;
-    return to.envelope.request == Request::kGoodbye ? Received::kGoodbye : Received::kRequest;
+      for (const auto target : *targets) frame.append(text_of(target));
+    const Result<Request<Real>> request = to.slot.finish();
+    if (!request) return request.error();
+    to.request = *request;
+    return to.request.kind == RequestKind::kGoodbye ? Received::kGoodbye : Received::kRequest;
   }
 
   Status take_up(bool may_send_pieces) override {
     const Order& order = orders_[last_];
-    if (!runtime_.accepts(order.envelope)) return Error{"the server sent a message of the wrong shape"};
+    if (!runtime_.accepts(order.request)) return Error{"the server sent a message of the wrong shape"};
     current_ = last_;
     computes_ = true;
-    sends_pieces_ = overlaps_ && may_send_pieces && order.envelope.request == Request::kRound &&
+    sends_pieces_ = overlaps_ && may_send_pieces && order.request.kind == RequestKind::kRound &&
                     order.slot.have_bytes() == 0;
     runtime_.show_early(sends_pieces_ ? this : nullptr);
-    if (sends_pieces_) pieces_.begin(order.envelope.request_id);
+    if (sends_pieces_) pieces_.begin(order.request.request_id);
     oracle_.go_on();
     return Unit{};
   }
 
   void compute() override {
-    const Order& request = orders_[current_];
-    const Envelope<Real>& envelope = request.envelope;
+    const Order& order = orders_[current_];
+    const Request<Real>& request = order.request;
     // Late requests are not remembered: the last record must be of the request whose answer may be used.
     const bool keeps =
-        memory_ != nullptr && envelope.request == Request::kRound && envelope.request_id >= newest_;
-    if (keeps) newest_ = envelope.request_id;
-    if (keeps && !keeps_replies_) throw_if_failed(memory_->remember(request.bytes));
-    const bool jumps = runtime_.jumps(envelope);
-    const Uplink<Real>* const uplink = runtime_.handle(envelope, scratch_);
+        memory_ != nullptr && request.kind == RequestKind::kRound && request.request_id >= newest_;
+    if (keeps) newest_ = request.request_id;
+    if (keeps && !keeps_replies_) throw_if_failed(memory_->remember(order.bytes));
+    const bool jumps = runtime_.jumps(request);
+    const Uplink<Real>* const uplink = runtime_.handle(request, scratch_);
     answer_ = uplink == nullptr ? nullptr : &codec_.encode(*uplink);
     if (keeps && keeps_replies_ && uplink != nullptr && uplink->answer == Answer::kReply) {
-      throw_if_failed(memory_->remember(record_of(envelope.committed)));
+      throw_if_failed(memory_->remember(record_of(request.committed)));
       if (jumps) throw_if_failed(memory_->shorten(runtime_.save()));
     }
   }
@@ -142,7 +142,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   void stop() override { oracle_.stop(); }
   bool is_superseded() const override {
     return keeps_no_state_ && computes_ &&
-           orders_[last_].envelope.request_id > orders_[current_].envelope.request_id;
+           orders_[last_].request.request_id > orders_[current_].request.request_id;
   }
 
  private:
@@ -170,7 +170,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     const auto committed = get<std::uint64_t>(record, 0);
     runtime_.settle(committed);  // reads the answer before this one, which the slot still holds
     if (!read_frame(std::as_bytes(std::span(record.substr(sizeof(std::uint64_t)))), recalled_)) return false;
-    const Result<Reply<Real>> uplink = recalled_.finish(client_);
+    const Result<UplinkView<Real>> uplink = recalled_.finish(client_);
     if (!uplink || uplink->answer != Answer::kReply) return false;
     newest_ = uplink->request_id;
     runtime_.recall(committed, *uplink);
@@ -192,22 +192,22 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     return true;
   }
   // A request as remember() got it. False: it is not one of this run.
-  bool answer_again(std::string_view request) {
-    EnvelopeSlot<Real>& slot = orders_[current_].slot;
-    if (!read_frame(std::as_bytes(std::span(request)), slot)) return false;
-    const Result<Envelope<Real>> envelope = slot.finish();
-    if (!envelope || !runtime_.accepts(*envelope)) return false;
-    newest_ = envelope->request_id;
+  bool answer_again(std::string_view frame) {
+    RequestSlot<Real>& slot = orders_[current_].slot;
+    if (!read_frame(std::as_bytes(std::span(frame)), slot)) return false;
+    const Result<Request<Real>> request = slot.finish();
+    if (!request || !runtime_.accepts(*request)) return false;
+    newest_ = request->request_id;
     runtime_.expect_any_request_id();  // the server may have been restored from an older copy in between
-    runtime_.handle(*envelope, scratch_);
+    runtime_.handle(*request, scratch_);
     return true;
   }
 
   struct Order {
     explicit Order(const CodecContext& context) : slot(context) {}
-    EnvelopeSlot<Real> slot;
-    Envelope<Real> envelope;  // views the slot
-    std::string bytes;        // as they came, to be remembered
+    RequestSlot<Real> slot;
+    Request<Real> request;  // views the slot
+    std::string bytes;      // as they came, to be remembered
   };
 
   StoppableOracle<Real> oracle_;

@@ -97,9 +97,9 @@ class WatchedTransport final : public TcpTransport<Real> {
         tally_(tally),
         asked_(context.clients) {}
 
-  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
-    if (envelope.request_id != asked_[client].request_id) asked_[client] = {envelope.request_id, this->now()};
-    return TcpTransport<Real>::send(client, envelope);
+  std::uint64_t send(ClientId client, const Request<Real>& request) override {
+    if (request.request_id != asked_[client].request_id) asked_[client] = {request.request_id, this->now()};
+    return TcpTransport<Real>::send(client, request);
   }
 
   void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override {
@@ -305,7 +305,7 @@ class RealRun final : public ServerRun {
   void register_round(const RoundCommit<Real>& commit) {
     if (registry_ == nullptr) return;
     used_.clear();
-    for (const Reply<Real>& up : commit.replies) {
+    for (const UplinkView<Real>& up : commit.replies) {
       if (commit.used) {
         used_.push_back(up.client);
       } else {

@@ -56,7 +56,7 @@ class AsyncDriver final : public Driver<Real> {
           break;
         case Kind::kReply:
           misses_[client] = 0;
-          if (is_evaluation(exchange_.request(client))) {
+          if (is_evaluation(exchange_.kind_of(client))) {
             if (!row_answered(arrival.event)) return false;
             give_task_or_rest(client);
             break;
@@ -68,7 +68,7 @@ class AsyncDriver final : public Driver<Real> {
     }
   }
 
-  void take_in(const Reply<Real>& up, std::span<const Frame> frames) {
+  void take_in(const UplinkView<Real>& up, std::span<const Frame> frames) {
     const ClientId client = up.client;
     working_.remove(client);
     cut_at_[client] = kNever;
@@ -158,7 +158,7 @@ class AsyncDriver final : public Driver<Real> {
     const Downlink<Real>& work = work_of(client);
     add_bits<Real>(work.parts, 1, totals_.bits_down, totals_.bits_down_paper);
     const std::uint64_t request_id = exchange_.new_request_id();
-    exchange_.ask(client, Request::kRound, request_id, work);
+    exchange_.ask(client, RequestKind::kRound, request_id, work);
     remember(client);
     allot(client);
   }
@@ -170,7 +170,7 @@ class AsyncDriver final : public Driver<Real> {
     }
   }
   void remember(ClientId client) {
-    if (exchange_.request(client) == Request::kRound) {
+    if (exchange_.kind_of(client) == RequestKind::kRound) {
       working_.to_back(client);
     } else {
       working_.remove(client);
@@ -199,7 +199,7 @@ class AsyncDriver final : public Driver<Real> {
   }
   // The client has used up its time: its reply is nothing, and what it still sends is late.
   void cut(ClientId client) {
-    Reply<Real> up;
+    UplinkView<Real> up;
     up.request_id = exchange_.request_id(client);
     up.round = exchange_.round(client);
     up.client = client;
@@ -211,7 +211,7 @@ class AsyncDriver final : public Driver<Real> {
   // For a client that is back, or lacks state. Where x has moved on it gets a new request id: an old one
   // never goes with another body.
   void ask_again(ClientId client) {
-    const bool evaluates = is_evaluation(exchange_.request(client));
+    const bool evaluates = is_evaluation(exchange_.kind_of(client));
     if (evaluates && row_ && exchange_.round(client) == row_->k) {
       exchange_.repeat(client, row_->body);
       remember(client);
@@ -290,7 +290,7 @@ class AsyncDriver final : public Driver<Real> {
                                Waiting::advice(now, "start the missing clients"));
     this->note(state + "; asking them again");
     for (const ClientId c : missing) {
-      const bool evaluates = is_evaluation(exchange_.request(c));
+      const bool evaluates = is_evaluation(exchange_.kind_of(c));
       if (!evaluates) repeat_work(c);
       if (evaluates && row_ && exchange_.round(c) == row_->k) exchange_.repeat(c, row_->body);
     }
@@ -302,7 +302,7 @@ class AsyncDriver final : public Driver<Real> {
   // few clients have answers of use.
   bool unusable(ClientId client) {
     constexpr std::uint32_t kChances = 3;
-    if (is_evaluation(exchange_.request(client))) {
+    if (is_evaluation(exchange_.kind_of(client))) {
       give_work(client);
       if (!row_) return true;
       const std::size_t asked = row_->evaluation.asked();
@@ -355,7 +355,7 @@ class AsyncDriver final : public Driver<Real> {
     row_->asked[client] = 1;
     const std::uint64_t bytes_down = totals_.bytes_down;  // what evaluations send is counted apart
     cut_at_[client] = kNever;
-    exchange_.ask(client, row_->evaluation.request(), exchange_.new_request_id(), row_->body);
+    exchange_.ask(client, row_->evaluation.kind(), exchange_.new_request_id(), row_->body);
     totals_.evaluation_bytes_down += totals_.bytes_down - bytes_down;
     totals_.bytes_down = bytes_down;
     remember(client);

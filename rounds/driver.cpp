@@ -97,7 +97,7 @@ void Driver<Real>::commit(Replies<Real> replies, std::span<const Frame> frames) 
   const auto at_once = std::exchange(at_once_, {});
   ReplyCounts counts = at_once.replies.empty() ? counts_of(replies, run_.traits) : at_once.counts;
   if (!at_once.others.empty())
-    for (const Reply<Real>& up : replies)
+    for (const UplinkView<Real>& up : replies)
       if (std::ranges::binary_search(at_once.others, up.client))
         counts.add(counts_of(up.parts, up.grad_calls, run_.traits));
   totals_.bits_up += counts.bits_up;
@@ -119,7 +119,8 @@ template <class Real>
 Measured Driver<Real>::measured(std::uint32_t k, bool last) const {
   const GradNormRows rows = run_.limits.grad_norm;
   const bool gradient = rows == GradNormRows::kEvery || (rows == GradNormRows::kEnds && (k == 0 || last));
-  return {gradient ? Request::kEvaluate : Request::kMeasure, evaluated_, run_.hooks.on_clients != nullptr};
+  return {gradient ? RequestKind::kEvaluate : RequestKind::kMeasure, evaluated_,
+          run_.hooks.on_clients != nullptr};
 }
 
 template <class Real>
@@ -137,7 +138,7 @@ bool Driver<Real>::evaluate_now(std::uint32_t k, bool last) {
     if (run_.hooks.evaluation_bytes) {
       Downlink<Real> body;
       body.parts = {Payload<Real>::dense(run_.server.model())};
-      const EvaluationBytes each = run_.hooks.evaluation_bytes(body, evaluation.request());
+      const EvaluationBytes each = run_.hooks.evaluation_bytes(body, evaluation.kind());
       totals_.evaluation_bytes_down += each.request * evaluation.asked();
       totals_.evaluation_bytes_up += each.answer * evaluation.answered() + each.counts * evaluation.testers();
     }
@@ -156,7 +157,7 @@ bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_
   for (ClientId next = 0; next < run_.run_context.n;) {
     next = evaluation.next_window(next, asked_);
     if (asked_.empty()) continue;
-    if (!collect(evaluation.request(), body, quorum_of(asked_.size()), k)) return false;
+    if (!collect(evaluation.kind(), body, quorum_of(asked_.size()), k)) return false;
     for (std::size_t i = 0; i < asked_.size(); ++i)
       if (have_[i]) evaluation.add(slots_[i]);
   }
@@ -193,9 +194,10 @@ void Driver<Real>::see_delay(ClientId client, std::uint32_t steps) {
 }
 
 template <class Real>
-bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k) {
+bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::size_t quorum,
+                           std::uint32_t k) {
   using Kind = typename Exchange<Real>::Kind;
-  std::size_t got = ask_all(request, body), lost = 0;  // lost: at most so many have no finite answer
+  std::size_t got = ask_all(kind, body), lost = 0;  // lost: at most so many have no finite answer
   Waiting waiting = new_waiting();
   while (got < quorum) {
     const auto arrival = exchange_.next(waiting.deadline());
@@ -214,12 +216,12 @@ bool Driver<Real>::collect(Request request, const Downlink<Real>& body, std::siz
 
 // The number of answers that are there already.
 template <class Real>
-std::size_t Driver<Real>::ask_all(Request request, const Downlink<Real>& body) {
+std::size_t Driver<Real>::ask_all(RequestKind kind, const Downlink<Real>& body) {
   exchange_.close();
   const std::uint64_t request_id = exchange_.new_request_id();
   at_once_ = {};
   std::optional<typename Exchange<Real>::Answers> answers;
-  if (request == Request::kRound) answers = exchange_.ask_at_once(asked_, request_id, body);
+  if (kind == RequestKind::kRound) answers = exchange_.ask_at_once(asked_, request_id, body);
   if (answers) {
     at_once_ = *answers;
     if (answers->others.empty()) return asked_.size();
@@ -232,7 +234,7 @@ std::size_t Driver<Real>::ask_all(Request request, const Downlink<Real>& body) {
   have_.assign(asked_.size(), answers ? 1 : 0);
   const std::span<const ClientId> unanswered = answers ? answers->others : asked_;
   for (const ClientId c : unanswered) have_[place(c)] = 0;
-  for (const ClientId c : unanswered) exchange_.ask(c, request, request_id, body);
+  for (const ClientId c : unanswered) exchange_.ask(c, kind, request_id, body);
   return asked_.size() - unanswered.size();
 }
 
@@ -254,7 +256,7 @@ std::size_t Driver<Real>::keep(const Event<Real>& event) {
   if (event.covers.size() > 1) empty_parts_.push_back(nothing_like<Real>(event.up.parts));
   for (const ClientId client : event.covers) {
     if (client == event.up.client) continue;
-    Reply<Real>& slot = slots_[place(client)];
+    UplinkView<Real>& slot = slots_[place(client)];
     slot = {event.up, empty_parts_.back()};
     slot.client = client;
     slot.loss = 0;

@@ -62,10 +62,10 @@ class Driver {
   double seconds() const { return run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds; }
   double wall_seconds() const { return run_.hooks.wall_seconds ? run_.hooks.wall_seconds() : 0; }
 
-  // Asks asked_ (ascending) for `request` and waits for `quorum` answers, which land in slots_, frames_ and
+  // Asks asked_ (ascending) for `kind` and waits for `quorum` answers, which land in slots_, frames_ and
   // have_ by place in asked_, or, where all answered a round at once, in at_once_ alone. A client whose
   // answer is not finite counts as missing. False: the others are too few.
-  bool collect(Request request, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k);
+  bool collect(RequestKind kind, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k);
   // The algorithm takes in the replies (ascending clients), and they are durable before anybody is told.
   void commit(Replies<Real> replies, std::span<const Frame> frames);
   // How long to wait for what is asked now.
@@ -91,7 +91,7 @@ class Driver {
   Totals& totals_;
   Exchange<Real> exchange_;
   std::vector<ClientId> asked_;
-  std::vector<Reply<Real>> slots_;
+  std::vector<UplinkView<Real>> slots_;
   std::vector<Frame> frames_;
   std::vector<char> have_;
   typename Exchange<Real>::Answers at_once_;  // that are not committed; empty: none came at once
@@ -102,7 +102,7 @@ class Driver {
   bool stopped() const { return stop_seen_ || (run_.hooks.stop != nullptr && run_.hooks.stop->load()); }
   bool can_reach(std::size_t quorum) const;
   std::size_t keep(const Event<Real>& event);
-  std::size_t ask_all(Request request, const Downlink<Real>& body);
+  std::size_t ask_all(RequestKind kind, const Downlink<Real>& body);
   std::size_t place(ClientId client) const;
   bool ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_t k);
   void ask_missing(const Downlink<Real>& body, std::uint32_t k, Waiting& waiting, std::size_t got,

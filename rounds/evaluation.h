@@ -15,9 +15,9 @@ namespace gradwire {
 
 // What an evaluation asks for, and whom.
 struct Measured {
-  Request request = Request::kEvaluate;  // kMeasure: no gradients
-  std::span<const ClientId> sample;      // ascending; empty: all clients
-  bool keeps_answers = false;            // the answer of each client, for LoopHooks::on_clients
+  RequestKind kind = RequestKind::kEvaluate;  // kMeasure: no gradients
+  std::span<const ClientId> sample;           // ascending; empty: all clients
+  bool keeps_answers = false;                 // the answer of each client, for LoopHooks::on_clients
 };
 
 // Whether gradients of all clients at x^k are needed for the next round anyway: then who evaluates computes
@@ -34,9 +34,9 @@ class AnswerSum {
  public:
   // Of the clients that answer to this process, or of some of them.
   // `kept`: shape (run_context.mine()); takes the answer of each client. Empty if no answers are kept.
-  explicit AnswerSum(const RunContext<Real>& run_context, Request request = Request::kEvaluate,
+  explicit AnswerSum(const RunContext<Real>& run_context, RequestKind kind = RequestKind::kEvaluate,
                      std::span<ClientAnswer> kept = {})
-      : run_context_(&run_context), request_(request), kept_(kept) {
+      : run_context_(&run_context), kind_(kind), kept_(kept) {
     clear();
   }
 
@@ -44,14 +44,14 @@ class AnswerSum {
     if (has_gradient()) gradient_.begin_part(run_context_->d, run_context_->mine(), run_context_->n);
     numbers_.begin_part(kNumbers, run_context_->mine(), run_context_->n);
   }
-  Request request() const { return request_; }
-  bool has_gradient() const { return request_ == Request::kEvaluate; }
-  static bool accepts(const Reply<Real>& up, const RunContext<Real>& run_context, Request request) {
-    if (request == Request::kMeasure) return up.parts.empty();
+  RequestKind kind() const { return kind_; }
+  bool has_gradient() const { return kind_ == RequestKind::kEvaluate; }
+  static bool accepts(const UplinkView<Real>& up, const RunContext<Real>& run_context, RequestKind kind) {
+    if (kind == RequestKind::kMeasure) return up.parts.empty();
     return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == run_context.d;
   }
-  // REQUIRES: accepts(up, run_context, request()); ascending clients.
-  void add(const Reply<Real>& up) {
+  // REQUIRES: accepts(up, run_context, kind()); ascending clients.
+  void add(const UplinkView<Real>& up) {
     const double w = run_context_->weights.empty() ? 1.0 / run_context_->n : run_context_->weights[up.client];
     if (has_gradient()) gradient_.add(up.client, w, up.parts[0].values.data());
     const double numbers[kNumbers] = {w * up.loss,
@@ -76,7 +76,7 @@ class AnswerSum {
   enum : std::size_t { kLoss, kWeight, kCorrect, kTested, kAnswered, kTesters, kNumbers };
 
   const RunContext<Real>* run_context_;
-  Request request_;
+  RequestKind kind_;
   std::span<ClientAnswer> kept_;
   TreeSum<double> gradient_, numbers_;
 };
@@ -87,7 +87,7 @@ class Evaluation : public AnswerSum<Real> {
  public:
   // `measured.sample` must outlive this.
   explicit Evaluation(const RunContext<Real>& run_context, const Measured& measured = {})
-      : AnswerSum<Real>(run_context, measured.request),
+      : AnswerSum<Real>(run_context, measured.kind),
         sample_(measured.sample),
         answers_(measured.keeps_answers ? run_context.mine().size() : 0) {
     this->kept_ = answers_;

@@ -34,13 +34,13 @@ Exchange<Real>::Exchange(const ServerAlgorithm<Real>& server, const RunContext<R
 }
 
 template <class Real>
-void Exchange<Real>::ask(ClientId client, Request request, std::uint64_t request_id,
+void Exchange<Real>::ask(ClientId client, RequestKind kind, std::uint64_t request_id,
                          const Downlink<Real>& body) {
   Seat& seat = this->seat(client);
   halved_.erase(client);
   seat.request_id = request_id;
   seat.round = body.round;
-  seat.request = request;
+  seat.kind = kind;
   seat.state = Seat::kOwes;
   ledger_.totals.bytes_down += send(client, body);
 }
@@ -51,10 +51,10 @@ std::optional<typename Exchange<Real>::Answers> Exchange<Real>::ask_at_once(std:
                                                                             const Downlink<Real>& body) {
   Crowd<Real>* const crowd = transport_.crowd();
   if (crowd == nullptr) return std::nullopt;
-  Envelope<Real> envelope;
-  envelope.request_id = request_id;
-  envelope.body = &body;
-  const Answers answers = crowd->ask({asked, envelope, ledger_.committed, server_});
+  Request<Real> request;
+  request.request_id = request_id;
+  request.body = &body;
+  const Answers answers = crowd->ask({asked, request, ledger_.committed, server_});
   ledger_.totals.bytes_down += answers.bytes_down;
   ledger_.totals.bytes_up += answers.bytes_up;
   return answers;
@@ -70,15 +70,15 @@ void Exchange<Real>::repeat(ClientId client, const Downlink<Real>& body) {
 template <class Real>
 std::uint64_t Exchange<Real>::send(ClientId client, const Downlink<Real>& body) {
   Seat& seat = this->seat(client);
-  Envelope<Real> envelope;
-  envelope.request = seat.request;
-  envelope.request_id = seat.request_id;
-  envelope.committed = ledger_.committed[client];
-  envelope.body = &body;
+  Request<Real> request;
+  request.kind = seat.kind;
+  request.request_id = seat.request_id;
+  request.committed = ledger_.committed[client];
+  request.body = &body;
   const Answer lacks = std::exchange(seat.lacks, Answer::kReply);
   seat.helped = lacks != Answer::kReply;
-  if (seat.helped) envelope.resync = state_for(client, lacks);
-  return transport_.send(client, envelope);
+  if (seat.helped) request.resync = state_for(client, lacks);
+  return transport_.send(client, request);
 }
 
 template <class Real>
@@ -133,7 +133,7 @@ bool Exchange<Real>::awaits(ClientId client, std::uint64_t request_id) const {
 
 template <class Real>
 bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
-  const Reply<Real>& up = event.up;
+  const UplinkView<Real>& up = event.up;
   if (up.client >= run_context_.n) return false;
   Seat& seat = this->seat(up.client);
   if (!event.covers.empty()) return take_sum(event);
@@ -143,7 +143,7 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
   }
   const bool is_answered = seat.state == Seat::kAnswered;
   if (event.repeated && !is_answered) return false;  // a duplicate of an answer that was ignored
-  const bool is_round = seat.request == Request::kRound;
+  const bool is_round = seat.kind == RequestKind::kRound;
   if (is_answered) {
     if (is_round) tell(event, Receipt::kAccepted);  // again: the client may not have heard
     return false;
@@ -160,7 +160,7 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
     return true;
   }
   if (up.round != seat.round ||
-      !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, run_context_, seat.request))) {
+      !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, run_context_, seat.kind))) {
     note(about(up.client, " sent a message of the wrong shape or for another round; it is ignored"));
     transport_.ignore(event);
     transport_.blame(event);
@@ -189,7 +189,7 @@ bool Exchange<Real>::take_unusable(const Event<Real>& event, const std::string& 
 }
 
 template <class Real>
-std::string Exchange<Real>::too_large(const Reply<Real>& up) const {
+std::string Exchange<Real>::too_large(const UplinkView<Real>& up) const {
   return "the reply of client " + std::to_string(up.client) + " has the norm " +
          number_text(norm_of(up.parts)) + ", above server.norm_limit = " + number_text(limit_.norm);
 }
@@ -226,7 +226,7 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
   }
   // Where a client is still awaited, the sum is refused, not late: then the relay sends the replies one by
   // one.
-  const bool good = first.request == Request::kRound && takes_sums(run_context_) && !limit_.is_set() &&
+  const bool good = first.kind == RequestKind::kRound && takes_sums(run_context_) && !limit_.is_set() &&
                     event.up.answer == Answer::kReply && event.up.round == first.round &&
                     server_.accepts(event.up) &&
                     std::all_of(event.covers.begin(), event.covers.end(), is_awaited);
@@ -252,11 +252,11 @@ template <class Real>
 void Exchange<Real>::goodbye() {
   new_request_id();
   for (ClientId c = 0; c < run_context_.n; ++c) {
-    Envelope<Real> envelope;
-    envelope.request = Request::kGoodbye;
-    envelope.request_id = ledger_.request_id;
-    envelope.committed = ledger_.committed[c];
-    transport_.send(c, envelope);
+    Request<Real> request;
+    request.kind = RequestKind::kGoodbye;
+    request.request_id = ledger_.request_id;
+    request.committed = ledger_.committed[c];
+    transport_.send(c, request);
   }
   transport_.next(transport_.now());  // lets the transport take them up
 }
@@ -267,7 +267,7 @@ void Exchange<Real>::save_work(Saver& to) const {
   for (ClientId c = 0; c < run_context_.n; ++c) {
     const Seat& s = seat(c);
     to(s.request_id), to(s.round);
-    for (const auto field : {static_cast<std::uint8_t>(s.request), static_cast<std::uint8_t>(s.state),
+    for (const auto field : {static_cast<std::uint8_t>(s.kind), static_cast<std::uint8_t>(s.state),
                              static_cast<std::uint8_t>(s.lacks), static_cast<std::uint8_t>(s.helped)})
       to(field);
   }
@@ -278,12 +278,12 @@ bool Exchange<Real>::load_work(Loader& from) {
   from(first_open_);
   for (ClientId c = 0; c < run_context_.n; ++c) {
     Seat& s = seat(c);
-    std::uint8_t request = 0, state = 0, lacks = 0, helped = 0;
-    from(s.request_id), from(s.round), from(request), from(state), from(lacks), from(helped);
-    if (request > static_cast<std::uint8_t>(Request::kMeasure) || state > Seat::kAnswered ||
+    std::uint8_t kind = 0, state = 0, lacks = 0, helped = 0;
+    from(s.request_id), from(s.round), from(kind), from(state), from(lacks), from(helped);
+    if (kind > static_cast<std::uint8_t>(RequestKind::kMeasure) || state > Seat::kAnswered ||
         lacks > static_cast<std::uint8_t>(Answer::kNotFinite) || helped > 1)
       return false;
-    s.request = static_cast<Request>(request);
+    s.kind = static_cast<RequestKind>(kind);
     s.state = static_cast<typename Seat::State>(state);
     s.lacks = static_cast<Answer>(lacks);
     s.helped = helped != 0;

@@ -43,7 +43,7 @@ class Exchange {
   std::uint64_t new_request_id() { return ++ledger_.request_id; }
   // Asks the client, counts the bytes; what it was asked before is superseded. `body` must stay as it is
   // until next() has returned something other than kDeadline.
-  void ask(ClientId client, Request request, std::uint64_t request_id, const Downlink<Real>& body);
+  void ask(ClientId client, RequestKind kind, std::uint64_t request_id, const Downlink<Real>& body);
   // Asks all of `asked` (ascending) for a round at once; null where the transport cannot. The others of the
   // answers are to be asked one by one, under the same request id.
   using Answers = typename Crowd<Real>::Answers;
@@ -60,7 +60,7 @@ class Exchange {
   // What the client was asked last.
   std::uint64_t request_id(ClientId client) const { return seat(client).request_id; }
   std::uint32_t round(ClientId client) const { return seat(client).round; }
-  Request request(ClientId client) const { return seat(client).request; }
+  RequestKind kind_of(ClientId client) const { return seat(client).kind; }
   // The state of that, unless it is over.
   bool owes(ClientId client) const { return is_open(client) && seat(client).state == Seat::kOwes; }
   bool has_no_usable_answer(ClientId client) const {
@@ -81,7 +81,7 @@ class Exchange {
     enum State : std::uint8_t { kOwes, kUnusable, kAnswered };
     std::uint64_t request_id = 0;
     std::uint32_t round = 0;  // of the body
-    Request request = Request::kRound;
+    RequestKind kind = RequestKind::kRound;
     State state = kAnswered;
     Answer lacks = Answer::kReply;
     bool helped = false;  // by the last sending: a client that repeats what it lacks is given it once
@@ -106,7 +106,7 @@ class Exchange {
   bool take_unusable(const Event<Real>& event, const std::string& what);
   // False: the reply is beyond the norm limit and not used.
   bool within_limit(const Event<Real>& event);
-  std::string too_large(const Reply<Real>& up) const;
+  std::string too_large(const UplinkView<Real>& up) const;
   bool take_sum(const Event<Real>& event);
   void tell(const Event<Real>& event, Receipt receipt);
   void note(LogLine line) const {

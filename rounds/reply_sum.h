@@ -23,7 +23,7 @@ class ReplySum {
 
   // To be called in the order of clients: then the same replies give the same bits. Returns false and adds
   // nothing when the reply differs from the first in its request or its parts, or reports an evaluation.
-  bool add(const Reply<Real>& up) {
+  bool add(const UplinkView<Real>& up) {
     if (covers_.empty()) begin(up);
     if (!fits(up)) return false;
     for (std::size_t k = 0; k < up.parts.size(); ++k)
@@ -70,14 +70,14 @@ class ReplySum {
     }
   };
 
-  void begin(const Reply<Real>& up) {
+  void begin(const UplinkView<Real>& up) {
     head_ = up;
     head_.loss = 0;
     head_.grad_calls = 0;
     parts_ = up.parts.size();
     for (std::size_t k = 0; k < up.parts.size(); ++k) sums_[k].begin(up.parts[k].dim);
   }
-  bool fits(const Reply<Real>& up) const {
+  bool fits(const UplinkView<Real>& up) const {
     if (up.correct != 0 || up.tested != 0 || up.request_id != head_.request_id || up.round != head_.round ||
         up.parts.size() != parts_ || (!covers_.empty() && up.client <= covers_.back()))
       return false;
@@ -86,7 +86,7 @@ class ReplySum {
     return true;
   }
 
-  UplinkHead head_;
+  UplinkHeader head_;
   std::size_t parts_ = 0;
   std::array<PartSum, kMaxParts> sums_;
   std::vector<ClientId> covers_;

@@ -123,7 +123,7 @@ struct LoopHooks {
   // beside what the clients do. Empty: they are asked.
   std::function<void(View<Real> x, Evaluation<Real>& to)> evaluate;
   // What `evaluate` spares the wire. Empty: nobody counts it.
-  std::function<EvaluationBytes(const Downlink<Real>& body, Request request)> evaluation_bytes;
+  std::function<EvaluationBytes(const Downlink<Real>& body, RequestKind kind)> evaluation_bytes;
   const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop
   // Called between two rounds, and once more (`stopped`) when a run that keeps its clients is stopped: the
   // moment for a snapshot of a run whose clients live in this process. `save_work` returns what the driver

@@ -34,69 +34,69 @@ ClientRuntime<Real>::ClientRuntime(std::shared_ptr<const RunContext<Real>> run_c
       asynchronous_(traits_of(*run_context_).asynchronous) {}
 
 template <class Real>
-bool ClientRuntime<Real>::accepts(const Envelope<Real>& envelope) const {
-  if (envelope.resync != nullptr && !algorithm_->accepts(*envelope.resync, true)) return false;
-  switch (envelope.request) {
-    case Request::kRound: return envelope.body != nullptr && algorithm_->accepts(*envelope.body, false);
-    case Request::kEvaluate:
-    case Request::kMeasure:
-      return envelope.body != nullptr && envelope.body->parts.size() == 1 &&
-             envelope.body->parts[0].shape == Shape::kDense && envelope.body->parts[0].dim == run_context_->d;
-    case Request::kGoodbye: return true;
+bool ClientRuntime<Real>::accepts(const Request<Real>& request) const {
+  if (request.resync != nullptr && !algorithm_->accepts(*request.resync, true)) return false;
+  switch (request.kind) {
+    case RequestKind::kRound: return request.body != nullptr && algorithm_->accepts(*request.body, false);
+    case RequestKind::kEvaluate:
+    case RequestKind::kMeasure:
+      return request.body != nullptr && request.body->parts.size() == 1 &&
+             request.body->parts[0].shape == Shape::kDense && request.body->parts[0].dim == run_context_->d;
+    case RequestKind::kGoodbye: return true;
   }
   return false;
 }
 
 template <class Real>
-const Uplink<Real>* ClientRuntime<Real>::handle(const Envelope<Real>& envelope, Scratch<Real>& scratch) {
-  if (envelope.request_id < newest_) return nullptr;  // late
-  newest_ = envelope.request_id;
-  settle(envelope.committed);
-  switch (envelope.request) {
-    case Request::kRound: return reply(envelope, scratch);
-    case Request::kEvaluate:
-    case Request::kMeasure: return evaluate(envelope);
-    case Request::kGoodbye: break;
+const Uplink<Real>* ClientRuntime<Real>::handle(const Request<Real>& request, Scratch<Real>& scratch) {
+  if (request.request_id < newest_) return nullptr;  // late
+  newest_ = request.request_id;
+  settle(request.committed);
+  switch (request.kind) {
+    case RequestKind::kRound: return reply(request, scratch);
+    case RequestKind::kEvaluate:
+    case RequestKind::kMeasure: return evaluate(request);
+    case RequestKind::kGoodbye: break;
   }
   return nullptr;
 }
 
 template <class Real>
-const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, Scratch<Real>& scratch) {
+const Uplink<Real>* ClientRuntime<Real>::reply(const Request<Real>& request, Scratch<Real>& scratch) {
   // Asked twice. A resync that comes with the repetition is for an answer that crossed it on the way.
-  if (pending_ && envelope.request_id == last_.request_id && envelope.committed == committed_) return &last_;
+  if (pending_ && request.request_id == last_.request_id && request.committed == committed_) return &last_;
   pending_ = false;  // an unused proposal is dropped: nothing to undo
   const ClientContext<Real> context{client_,
                                     run_context_->seed,
-                                    envelope.request_id,
-                                    envelope.committed == 0,
+                                    request.request_id,
+                                    request.committed == 0,
                                     oracle_,
                                     run_context_->compressor,
                                     scratch,
-                                    draw_number(asynchronous_, envelope.body->round, envelope.request_id),
+                                    draw_number(asynchronous_, request.body->round, request.request_id),
                                     early_};
   // An earlier process of this client may have asked for the resync, perhaps for no more than a broadcast:
   // such a resync does not restore this process.
-  const bool cried = last_.request_id == envelope.request_id && last_.answer == Answer::kNeedsState;
-  if (envelope.resync != nullptr && (stateless_ || cried || envelope.committed == committed_)) {
+  const bool cried = last_.request_id == request.request_id && last_.answer == Answer::kNeedsState;
+  if (request.resync != nullptr && (stateless_ || cried || request.committed == committed_)) {
     // Nothing of a state that the server does not know may stay, such as a replica of other broadcasts.
-    if (!stateless_ && envelope.committed != committed_) algorithm_ = make_client<Real>(run_context_);
-    algorithm_->adopt(*envelope.resync, context);
-    committed_ = envelope.committed;
+    if (!stateless_ && request.committed != committed_) algorithm_ = make_client<Real>(run_context_);
+    algorithm_->adopt(*request.resync, context);
+    committed_ = request.committed;
   }
-  if (stateless_) committed_ = envelope.committed;
-  if (envelope.committed == 0 && committed_ != 0) {
+  if (stateless_) committed_ = request.committed;
+  if (request.committed == 0 && committed_ != 0) {
     // The server has used no answer of this client: both start again from the initial state.
     algorithm_ = make_client<Real>(run_context_);
     committed_ = 0;
   }
   const std::uint64_t calls_before = oracle_.grad_calls();
-  if (envelope.committed != committed_) {
+  if (request.committed != committed_) {
     last_ = {};
-    last_.round = envelope.body->round;
+    last_.round = request.body->round;
     last_.answer = Answer::kNeedsState;
   } else {
-    last_ = algorithm_->reply(*envelope.body, context);
+    last_ = algorithm_->reply(*request.body, context);
     pending_ = last_.answer == Answer::kReply;
   }
   if (pending_ && !is_finite(last_)) {
@@ -105,18 +105,18 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Envelope<Real>& envelope, S
     last_.parts = {};
     pending_ = false;
   }
-  last_.request_id = envelope.request_id;
+  last_.request_id = request.request_id;
   last_.client = client_;
   last_.grad_calls += oracle_.grad_calls() - calls_before;
   return &last_;
 }
 
 template <class Real>
-const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope) {
-  if (envelope.request_id == evaluation_.request_id) return &evaluation_;
-  const View<Real> x = envelope.body->parts[0].values;
+const Uplink<Real>* ClientRuntime<Real>::evaluate(const Request<Real>& request) {
+  if (request.request_id == evaluation_.request_id) return &evaluation_;
+  const View<Real> x = request.body->parts[0].values;
   evaluation_ = {};
-  const bool sends_gradient = envelope.request == Request::kEvaluate;
+  const bool sends_gradient = request.kind == RequestKind::kEvaluate;
   evaluation_.loss =
       sends_gradient || reuses_gradients(*run_context_) ? oracle_.evaluate(x) : oracle_.measure(x);
   if (sends_gradient) evaluation_.parts = {Payload<Real>::dense(oracle_.gradient())};
@@ -127,8 +127,8 @@ const Uplink<Real>* ClientRuntime<Real>::evaluate(const Envelope<Real>& envelope
     evaluation_.correct = score->correct;
     evaluation_.tested = score->tested;
   }
-  evaluation_.request_id = envelope.request_id;
-  evaluation_.round = envelope.body->round;
+  evaluation_.request_id = request.request_id;
+  evaluation_.round = request.body->round;
   evaluation_.client = client_;
   return &evaluation_;
 }
@@ -142,7 +142,7 @@ void ClientRuntime<Real>::settle(std::uint64_t request_id) {
 }
 
 template <class Real>
-void ClientRuntime<Real>::recall(std::uint64_t committed, const Reply<Real>& answered) {
+void ClientRuntime<Real>::recall(std::uint64_t committed, const UplinkView<Real>& answered) {
   last_ = {answered, Parts<Real>(answered.parts)};
   pending_ = committed == committed_;
 }

@@ -22,10 +22,10 @@ class ClientRuntime {
   // The oracle must outlive the runtime.
   ClientRuntime(std::shared_ptr<const RunContext<Real>> run_context, ClientId client, Oracle<Real>& oracle);
 
-  // Whether an envelope from a peer has the parts that handle() reads. In-process envelopes need no check.
-  bool accepts(const Envelope<Real>& envelope) const;
+  // Whether a request from a peer has the parts that handle() reads. In-process requests need no check.
+  bool accepts(const Request<Real>& request) const;
   // Whether the server names an older reply as used than it has named before: it has lost rounds.
-  bool is_ahead_of(const Envelope<Real>& envelope) const { return envelope.committed < committed_; }
+  bool is_ahead_of(const Request<Real>& request) const { return request.committed < committed_; }
 
   // Forgets the order of request ids: the requests that follow come over another connection, perhaps from a
   // server whose folder was restored from an older copy.
@@ -34,19 +34,19 @@ class ClientRuntime {
   // Who is told of the values of the replies that follow while they are computed; null: nobody.
   void show_early(EarlyValues<Real>* to) { early_ = to; }
 
-  // The answer to `envelope`; null when there is none (goodbye, or a request older than one already seen). It
+  // The answer to `request`; null when there is none (goodbye, or a request older than one already seen). It
   // views this runtime until the next newer request id.
-  const Uplink<Real>* handle(const Envelope<Real>& envelope, Scratch<Real>& scratch);
+  const Uplink<Real>* handle(const Request<Real>& request, Scratch<Real>& scratch);
 
   // True: answers and their request ids, in order, determine the client's state. A process that continues an
   // earlier one calls, for each answer, settle() with the request id that its request named as committed,
   // then recall(). The parts must stay unchanged until the next settle() or handle() of a newer request id.
   // An answer that was computed from another state than the present one is no proposal: that state is lost.
   bool follows_replies() const { return algorithm_->follows_replies(); }
-  void recall(std::uint64_t committed, const Reply<Real>& answered);
-  // True: `envelope` replaces the state by one that does not follow from earlier answers.
-  bool jumps(const Envelope<Real>& envelope) const {
-    return envelope.resync != nullptr || (envelope.committed == 0 && committed_ != 0);
+  void recall(std::uint64_t committed, const UplinkView<Real>& answered);
+  // True: `request` replaces the state by one that does not follow from earlier answers.
+  bool jumps(const Request<Real>& request) const {
+    return request.resync != nullptr || (request.committed == 0 && committed_ != 0);
   }
 
   // The server has used the answer to `request_id`: commits it, as the next request would.
@@ -84,8 +84,8 @@ class ClientRuntime {
   const ClientAlgorithm<Real>& algorithm() const { return *algorithm_; }
 
  private:
-  const Uplink<Real>* evaluate(const Envelope<Real>& envelope);
-  const Uplink<Real>* reply(const Envelope<Real>& envelope, Scratch<Real>& scratch);
+  const Uplink<Real>* evaluate(const Request<Real>& request);
+  const Uplink<Real>* reply(const Request<Real>& request, Scratch<Real>& scratch);
 
   std::shared_ptr<const RunContext<Real>> run_context_;
   ClientId client_;

@@ -25,7 +25,7 @@ class SyncDriver final : public Driver<Real> {
         add_spare_clients(run_.run_context.seed, k, run_.run_context.n, run_.limits.over_selection, asked_);
       add_bits<Real>(body.parts, static_cast<double>(asked_.size()), totals_.bits_down,
                      totals_.bits_down_paper);
-      if (!this->collect(Request::kRound, body, needed, k)) return false;
+      if (!this->collect(RequestKind::kRound, body, needed, k)) return false;
       if (!at_once_.replies.empty() && at_once_.others.empty()) {
         this->commit(at_once_.replies, {});
         return true;

@@ -11,7 +11,7 @@
 
 namespace gradwire {
 
-// ACCEPTED and the opposites; the envelope's `committed` says COMMITTED.
+// ACCEPTED and the opposites; the request's `committed` says COMMITTED.
 enum class Receipt : std::uint8_t { kAccepted = 0, kLate = 1, kRefused = 2 };
 
 // A message as it came: its bytes in order, in pieces.
@@ -28,7 +28,7 @@ struct Event {
   };
   Kind kind = Kind::kTimeout;
   std::uint64_t bytes = 0;  // kReply: encoded size, prefix + header + payload
-  Reply<Real> up;
+  UplinkView<Real> up;
   // kReply: `up` is the sum of the answers of these clients, ascending, the first of them up.client. Empty:
   // it is that client's own. The view lives as long as those of `up`.
   std::span<const ClientId> covers;
@@ -45,7 +45,7 @@ class Crowd {
  public:
   struct Question {
     std::span<const ClientId> asked;           // ascending
-    const Envelope<Real>& envelope;            // of a round; each is given its own `committed`
+    const Request<Real>& request;              // of a round; each is given its own `committed`
     std::span<const std::uint64_t> committed;  // by client
     const ServerAlgorithm<Real>& server;       // that takes in the answers; is only read
   };
@@ -68,10 +68,10 @@ class Transport {
  public:
   virtual ~Transport() = default;
   // Sends without waiting; a newer request id supersedes the older, sending a request id again is harmless.
-  // The envelope's body and resync may change once the following next() has returned; what they view (vectors
+  // The request's body and resync may change once the following next() has returned; what they view (vectors
   // of the server algorithm, or of the driver), only after settle(). Returns the encoded size in bytes,
   // counted even if lost. Whoever passes calls on to another transport passes on settle(), too.
-  virtual std::uint64_t send(ClientId client, const Envelope<Real>& envelope) = 0;
+  virtual std::uint64_t send(ClientId client, const Request<Real>& request) = 0;
   // Tells the client what became of its reply to `request_id`, perhaps only together with its next message.
   virtual void tell(ClientId client, std::uint64_t request_id, Receipt receipt) {
     (void)client, (void)request_id, (void)receipt;

@@ -18,15 +18,15 @@ class EncodedLink {
   // keeps_frames: for frame().
   explicit EncodedLink(const CodecContext& context, bool keeps_frames = false)
       : limit_(max_payload_bytes(context, sizeof(Real))),
-        envelopes_(context),
+        requests_(context),
         uplinks_(context, keeps_frames) {}
 
-  Envelope<Real> down(const Encoded& bytes) {
-    receive(bytes, envelopes_);
-    return checked(envelopes_.finish());
+  Request<Real> down(const Encoded& bytes) {
+    receive(bytes, requests_);
+    return checked(requests_.finish());
   }
   // draws: of the calling thread, as UplinkSlot::finish takes them.
-  Reply<Real> up(const Encoded& bytes, ClientId client, BlockMemo* draws = nullptr) {
+  UplinkView<Real> up(const Encoded& bytes, ClientId client, BlockMemo* draws = nullptr) {
     receive(bytes, uplinks_);
     return checked(uplinks_.finish(client, draws));
   }
@@ -60,7 +60,7 @@ class EncodedLink {
   }
 
   std::uint64_t limit_;
-  EnvelopeSlot<Real> envelopes_;
+  RequestSlot<Real> requests_;
   UplinkSlot<Real> uplinks_;
 };
 

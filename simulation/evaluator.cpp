@@ -63,7 +63,7 @@ void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
   const std::size_t begin = mine_.first / kClientsOfBlock;
   const std::size_t end = (std::size_t{mine_.end} + kClientsOfBlock - 1) / kClientsOfBlock;
   std::vector<AnswerSum<Real>> sums(std::min<std::size_t>(end - begin, std::size_t{2} * pool_.size()),
-                                    AnswerSum<Real>(to.run_context(), to.request(), to.kept()));
+                                    AnswerSum<Real>(to.run_context(), to.kind(), to.kept()));
   const bool has_gradients = wants_gradients(to);
   for (std::size_t first = begin; first < end; first += sums.size()) {
     const std::size_t count = std::min(sums.size(), end - first);

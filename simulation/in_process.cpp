@@ -25,7 +25,7 @@ struct InProcess<Real>::Impl {
   };
   struct Work {
     ClientId client = 0;
-    Envelope<Real> envelope;
+    Request<Real> request;
     typename LocalClient<Real>::Bytes bytes;
     Fate fate;
     bool answered = false;
@@ -75,28 +75,28 @@ struct InProcess<Real>::Impl {
     evaluated.clear();
   }
 
-  std::uint64_t send(ClientId c, const Envelope<Real>& envelope) {
-    if (envelope.request_id != body_request_id) give_back();
-    if (envelope.request == Request::kGoodbye && !clients.at(c).seat && !options.faults.any())
-      return Codec<Real>::envelope_bytes(0, 0);  // nothing to commit
+  std::uint64_t send(ClientId c, const Request<Real>& request) {
+    if (request.request_id != body_request_id) give_back();
+    if (request.kind == RequestKind::kGoodbye && !clients.at(c).seat && !options.faults.any())
+      return Codec<Real>::request_bytes(0, 0);  // nothing to commit
     if (queued == queue.size()) queue.emplace_back();
     Work& work = queue[queued++];
     work.client = c;
-    work.envelope = envelope;
+    work.request = request;
     work.answered = false;
-    if (forgets && !lends_seats && is_evaluation(envelope.request)) evaluated.push_back(c);
+    if (forgets && !lends_seats && is_evaluation(request.kind)) evaluated.push_back(c);
     // All clients that are asked with one request id share the body.
-    if (envelope.request_id != body_request_id || envelope.request != body_request) {
-      body_request_id = envelope.request_id;
-      body_request = envelope.request;
-      body_bytes = envelope.body != nullptr ? codec.body_bytes(*envelope.body) : 0;
-      body = options.encoded && envelope.body != nullptr ? codec.encode_body(*envelope.body) : nullptr;
+    if (request.request_id != body_request_id || request.kind != body_kind) {
+      body_request_id = request.request_id;
+      body_kind = request.kind;
+      body_bytes = request.body != nullptr ? codec.body_bytes(*request.body) : 0;
+      body = options.encoded && request.body != nullptr ? codec.encode_body(*request.body) : nullptr;
     }
     work.bytes.body = body;
     work.bytes.resync =
-        options.encoded && envelope.resync != nullptr ? codec.encode_body(*envelope.resync) : nullptr;
-    return Codec<Real>::envelope_bytes(body_bytes,
-                                       envelope.resync != nullptr ? codec.body_bytes(*envelope.resync) : 0);
+        options.encoded && request.resync != nullptr ? codec.encode_body(*request.resync) : nullptr;
+    return Codec<Real>::request_bytes(body_bytes,
+                                      request.resync != nullptr ? codec.body_bytes(*request.resync) : 0);
   }
 
   // Lets every client with a request work, and puts the answers in the order of their arrival.
@@ -129,7 +129,7 @@ struct InProcess<Real>::Impl {
 
   void answer(Work& work, LocalWorker<Real>& worker) {
     work.answered =
-        clients[work.client].seat->answer(work.client, work.envelope, options.encoded, work.bytes, work.fate,
+        clients[work.client].seat->answer(work.client, work.request, options.encoded, work.bytes, work.fate,
                                           codec, worker, work.event, evaluator.known(work.client));
   }
 
@@ -180,7 +180,7 @@ struct InProcess<Real>::Impl {
   std::vector<Work> queue;  // the first `queued` are to be done
   std::size_t queued = 0;
   std::uint64_t body_request_id = 0, body_bytes = 0;
-  Request body_request = Request::kRound;
+  RequestKind body_kind = RequestKind::kRound;
   std::shared_ptr<const EncodedBody<Real>> body;
 
   std::vector<std::size_t> order;
@@ -199,8 +199,8 @@ template <class Real>
 InProcess<Real>::~InProcess() = default;
 
 template <class Real>
-std::uint64_t InProcess<Real>::send(ClientId client, const Envelope<Real>& envelope) {
-  return impl_->send(client, envelope);
+std::uint64_t InProcess<Real>::send(ClientId client, const Request<Real>& request) {
+  return impl_->send(client, request);
 }
 template <class Real>
 const Event<Real>& InProcess<Real>::next(double deadline) {

@@ -46,7 +46,7 @@ class InProcess final : public Transport<Real> {
             std::shared_ptr<const Population<Real>> functions, const InProcessOptions& options);
   ~InProcess() override;
 
-  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
+  std::uint64_t send(ClientId client, const Request<Real>& request) override;
   const Event<Real>& next(double deadline) override;
   double now() const override;
 

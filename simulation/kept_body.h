@@ -65,7 +65,7 @@ class KeptBody {
     return true;
   }
 
-  std::uint64_t bytes = 0;                           // that it adds to an envelope
+  std::uint64_t bytes = 0;                           // that it adds to a request
   std::shared_ptr<const EncodedBody<Real>> encoded;  // of down(), where messages are encoded
   std::uint32_t users = 0;
 

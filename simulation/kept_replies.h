@@ -67,7 +67,7 @@ void keep_values(Payload<Real>& part, Arena& arena) {
 
 // The reply, which views nothing but the arena.
 template <class Real>
-Reply<Real> keep_reply(const Uplink<Real>& up, Arena& arena) {
+UplinkView<Real> keep_reply(const Uplink<Real>& up, Arena& arena) {
   Parts<Real> parts;
   for (Payload<Real> part : up.parts) {
     keep_values(part, arena);
@@ -88,7 +88,7 @@ class LeafOfReplies {
     empty_ = {};
   }
   void leave_out() { adds_ = false; }
-  Reply<Real> keep(const Uplink<Real>& up, Arena& arena) {
+  UplinkView<Real> keep(const Uplink<Real>& up, Arena& arena) {
     adds_ = adds_ && fits(up.parts);
     if (!adds_) return keep_reply(up, arena);
     if (count_ == 0) return open(up, arena);
@@ -110,7 +110,7 @@ class LeafOfReplies {
     return count_ == 0 || count_ == parts.size();
   }
   // The vectors of the first reply become the sums.
-  Reply<Real> open(const Uplink<Real>& up, Arena& arena) {
+  UplinkView<Real> open(const Uplink<Real>& up, Arena& arena) {
     Parts<Real> parts;
     for (const Payload<Real>& part : up.parts) {
       sums_[parts.size()] = arena.copy(part.values);

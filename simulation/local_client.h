@@ -51,11 +51,11 @@ std::vector<MovableOracle<Real>*> oracles_of(const std::vector<LocalWorker<Real>
 
 // What an evaluation would send to and from each client.
 template <class Real>
-EvaluationBytes evaluation_bytes(Codec<Real>& codec, const Downlink<Real>& body, Request request) {
+EvaluationBytes evaluation_bytes(Codec<Real>& codec, const Downlink<Real>& body, RequestKind kind) {
   Uplink<Real> answer;
-  if (request == Request::kEvaluate) answer.parts = body.parts;  // as long as a gradient
+  if (kind == RequestKind::kEvaluate) answer.parts = body.parts;  // as long as a gradient
   EvaluationBytes bytes;
-  bytes.request = Codec<Real>::envelope_bytes(codec.body_bytes(body), 0);
+  bytes.request = Codec<Real>::request_bytes(codec.body_bytes(body), 0);
   bytes.answer = codec.encoded_bytes(answer);
   answer.tested = 1;
   bytes.counts = codec.encoded_bytes(answer) - bytes.answer;
@@ -112,7 +112,7 @@ struct LocalClient {
 
   // Answers the request; false: nothing comes back. The event views this client until its next newer request
   // id. `encoded`: request and reply pass through the codec. `known`: what the last evaluation found.
-  bool answer(ClientId client, Envelope<Real> envelope, bool encoded, const Bytes& bytes, const Fate& fate,
+  bool answer(ClientId client, Request<Real> request, bool encoded, const Bytes& bytes, const Fate& fate,
               const Codec<Real>& codec, LocalWorker<Real>& worker, Event<Real>& event,
               const Evaluated<Real>& known = {}) {
     if (fate.request_lost) return false;
@@ -124,9 +124,9 @@ struct LocalClient {
     }
     if (encoded) {
       if (!link) link = std::make_unique<EncodedLink<Real>>(codec.context());
-      envelope = link->down(codec.encode(envelope, bytes.body.get(), bytes.resync.get()));
+      request = link->down(codec.encode(request, bytes.body.get(), bytes.resync.get()));
     }
-    const Uplink<Real>* reply = runtime->handle(envelope, worker.scratch);
+    const Uplink<Real>* reply = runtime->handle(request, worker.scratch);
     if (reply == nullptr || fate.reply_lost) return false;
     event.kind = Event<Real>::Kind::kReply;
     if (encoded) {

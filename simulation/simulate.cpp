@@ -207,7 +207,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   LoopHooks<Real> hooks;
   hooks.evaluation_bytes =
       [codec = std::make_shared<Codec<Real>>(codec_context(*run_context, zstd_of({}, false)))](
-          const Downlink<Real>& body, Request request) { return evaluation_bytes(*codec, body, request); };
+          const Downlink<Real>& body, RequestKind kind) { return evaluation_bytes(*codec, body, kind); };
   const bool is_timed = !p.experiment.clients.seconds.empty() || traits_of(*run_context).asynchronous;
   // Nothing is late or lost, and all replies are used.
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse() &&

@@ -75,7 +75,7 @@ struct VirtualClients<Real>::Impl {
   Answers ask(const Question& question) {
     const std::span<const ClientId> asked = question.asked;
     forget_replies(asked.size());
-    request_id = question.envelope.request_id;
+    request_id = question.request.request_id;
     const auto first = std::ranges::lower_bound(asked, run_context->mine().first) - asked.begin();
     const auto end = std::ranges::lower_bound(asked, run_context->mine().end) - asked.begin();
     const Place here{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
@@ -101,7 +101,7 @@ struct VirtualClients<Real>::Impl {
       round = agree_on_round(*rank.group, *rank.signals, sum, round);
       remote_answers = round.others;
       for (std::size_t k = 0; k < asked.size(); ++k)
-        if (k < here.first || k >= here.end) replies[k] = elsewhere(asked[k], *question.envelope.body);
+        if (k < here.first || k >= here.end) replies[k] = elsewhere(asked[k], *question.request.body);
     }
     for (const auto& [client, answer] : round.others) others.push_back(client);
     Answers answers;
@@ -109,14 +109,13 @@ struct VirtualClients<Real>::Impl {
     answers.others = others;
     answers.counts = round.counts;
     answers.bytes_up = round.bytes_up;
-    answers.bytes_down =
-        round.good * Codec<Real>::envelope_bytes(codec.body_bytes(*question.envelope.body), 0);
+    answers.bytes_down = round.good * Codec<Real>::request_bytes(codec.body_bytes(*question.request.body), 0);
     return answers;
   }
 
   // The reply of a client of another process.
-  Reply<Real> elsewhere(ClientId client, const Downlink<Real>& body) const {
-    UplinkHead head;
+  UplinkView<Real> elsewhere(ClientId client, const Downlink<Real>& body) const {
+    UplinkHeader head;
     head.request_id = request_id;
     head.round = body.round;
     head.client = client;
@@ -130,10 +129,10 @@ struct VirtualClients<Real>::Impl {
       if (k == begin || leaf_of(client) != leaf_of(question.asked[k - 1])) seat.leaf.begin(adds);
       ReplyCounts& count = counts[count_of(client)];
       if (k == begin || count_of(client) != count_of(question.asked[k - 1])) count = {};
-      Envelope<Real> envelope = question.envelope;
-      envelope.committed = question.committed[client];
+      Request<Real> request = question.request;
+      request.committed = question.committed[client];
       const auto take = [&](const Uplink<Real>& up) {
-        if (up.answer != Answer::kReply || up.round != envelope.body->round || !question.server.accepts(up)) {
+        if (up.answer != Answer::kReply || up.round != request.body->round || !question.server.accepts(up)) {
           seat.leaf.leave_out();
           seat.others.emplace_back(client, up.answer);
         } else {
@@ -143,14 +142,14 @@ struct VirtualClients<Real>::Impl {
         replies[k] = seat.leaf.keep(up, seat.arena);
       };
       std::optional<Downlink<Real>> lacked;
-      work(seat, client, envelope, [&](const Uplink<Real>& up) {
+      work(seat, client, request, [&](const Uplink<Real>& up) {
         if (up.answer == Answer::kNeedsState || up.answer == Answer::kNeedsBroadcast)
           lacked = restored(question.server, client, up.answer);
         if (!lacked) take(up);
       });
       if (!lacked) continue;
-      envelope.resync = &*lacked;
-      work(seat, client, envelope, take);
+      request.resync = &*lacked;
+      work(seat, client, request, take);
     }
   }
   // As the loop gives a client its state (Exchange).
@@ -207,11 +206,11 @@ struct VirtualClients<Real>::Impl {
 
   // REQUIRES: there is room for the client's state.
   // Calls take(answer) before anything that the answer views is gone.
-  void work(Seat& seat, ClientId client, const Envelope<Real>& envelope, const auto& take) {
-    const bool is_round = envelope.request == Request::kRound;
+  void work(Seat& seat, ClientId client, const Request<Real>& request, const auto& take) {
+    const bool is_round = request.kind == RequestKind::kRound;
     KeptState<Real> state;
     const KeptState<Real>* kept = nullptr;
-    std::uint64_t known_to = envelope.committed;  // 0: the client has seen nothing, or has lost what it had
+    std::uint64_t known_to = request.committed;  // 0: the client has seen nothing, or has lost what it had
     if (states.has_state() && is_round) {
       if (!states.holds(client)) known_to = 0;
       if (known_to == 0) states.begin(client);
@@ -221,37 +220,36 @@ struct VirtualClients<Real>::Impl {
     ClientRuntime<Real>& runtime = *seat.runtime;
     seat.worker.oracle->move_to(client);
     runtime.swap_in(client, known_to, *seat.worker.oracle, evaluator.known(client), kept);
-    if (known_to != envelope.committed && envelope.resync != nullptr)
-      runtime.lacked_state(envelope.request_id);
-    const Uplink<Real>* const up = runtime.handle(envelope, seat.worker.scratch);
+    if (known_to != request.committed && request.resync != nullptr) runtime.lacked_state(request.request_id);
+    const Uplink<Real>* const up = runtime.handle(request, seat.worker.scratch);
     if (up == nullptr) throw std::logic_error("VirtualClients: a request without an answer");
     take(*up);
     if (up->answer == Answer::kReply) seat.bytes_up += seat.worker.codec->encoded_bytes(*up);
     if (is_round && up->answer == Answer::kReply) {
-      runtime.settle(envelope.request_id);
+      runtime.settle(request.request_id);
       states.settled(client);
     }
     runtime.swap_out(kept);
   }
 
-  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) {
+  std::uint64_t send(ClientId client, const Request<Real>& request) {
     if (client >= run_context->n) throw std::logic_error("VirtualClients: there is no such client");
-    if (envelope.request == Request::kGoodbye) return Codec<Real>::envelope_bytes(0, 0);
-    if (rank.group != nullptr) return repeat_answer(client, envelope);
-    if (envelope.request_id != request_id) forget_replies(0);
-    request_id = envelope.request_id;
-    if (states.has_state() && envelope.request == Request::kRound) states.reserve(client);
+    if (request.kind == RequestKind::kGoodbye) return Codec<Real>::request_bytes(0, 0);
+    if (rank.group != nullptr) return repeat_answer(client, request);
+    if (request.request_id != request_id) forget_replies(0);
+    request_id = request.request_id;
+    if (states.has_state() && request.kind == RequestKind::kRound) states.reserve(client);
     Seat& seat = seats[0];
     Event<Real>& event = arrived.emplace_back();
     event.kind = Event<Real>::Kind::kReply;
-    work(seat, client, envelope, [&](const Uplink<Real>& up) { event.up = keep_reply(up, seat.arena); });
+    work(seat, client, request, [&](const Uplink<Real>& up) { event.up = keep_reply(up, seat.arena); });
     event.bytes = std::exchange(seat.bytes_up, 0);
-    return Codec<Real>::envelope_bytes(codec.body_bytes(*envelope.body),
-                                       envelope.resync == nullptr ? 0 : codec.body_bytes(*envelope.resync));
+    return Codec<Real>::request_bytes(codec.body_bytes(*request.body),
+                                      request.resync == nullptr ? 0 : codec.body_bytes(*request.resync));
   }
 
   // All processes know why the client did not reply to ask(); it would answer the same again.
-  std::uint64_t repeat_answer(ClientId client, const Envelope<Real>& envelope) {
+  std::uint64_t repeat_answer(ClientId client, const Request<Real>& request) {
     const auto known =
         std::ranges::lower_bound(remote_answers, client, {}, [](const auto& of) { return of.first; });
     if (known == remote_answers.end() || known->first != client || known->second != Answer::kNotFinite)
@@ -261,7 +259,7 @@ struct VirtualClients<Real>::Impl {
           "state back");
     Event<Real>& event = arrived.emplace_back();
     event.kind = Event<Real>::Kind::kReply;
-    event.up = elsewhere(client, *envelope.body);
+    event.up = elsewhere(client, *request.body);
     event.up.answer = known->second;
     return 0;
   }
@@ -294,10 +292,10 @@ struct VirtualClients<Real>::Impl {
   const AlgorithmTraits& traits;
   const bool whole_leaves, adds;
 
-  std::uint64_t request_id = 0;      // of the last request
-  std::vector<Reply<Real>> replies;  // to the last ask()
-  std::vector<ClientId> others;      // of the last ask()
-  std::vector<ReplyCounts> counts;   // by count_of()
+  std::uint64_t request_id = 0;           // of the last request
+  std::vector<UplinkView<Real>> replies;  // to the last ask()
+  std::vector<ClientId> others;           // of the last ask()
+  std::vector<ReplyCounts> counts;        // by count_of()
   std::vector<std::pair<ClientId, Answer>>
       remote_answers;  // to the last ask(), where ranks share the clients
   const Parts<Real> no_parts = {
@@ -324,8 +322,8 @@ typename Crowd<Real>::Answers VirtualClients<Real>::ask(const typename Crowd<Rea
   return impl_->ask(question);
 }
 template <class Real>
-std::uint64_t VirtualClients<Real>::send(ClientId client, const Envelope<Real>& envelope) {
-  return impl_->send(client, envelope);
+std::uint64_t VirtualClients<Real>::send(ClientId client, const Request<Real>& request) {
+  return impl_->send(client, request);
 }
 template <class Real>
 const Event<Real>& VirtualClients<Real>::next(double deadline) {

@@ -46,7 +46,7 @@ class VirtualClients final : public Transport<Real>, public Crowd<Real> {
   typename Crowd<Real>::Answers ask(const typename Crowd<Real>::Question& question) override;
   Crowd<Real>* crowd() override { return this; }
   // One client, which answers before this returns.
-  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override;
+  std::uint64_t send(ClientId client, const Request<Real>& request) override;
   const Event<Real>& next(double deadline) override;
   double now() const override;
 

@@ -27,7 +27,7 @@ struct VirtualTime<Real>::Impl {
   struct Client {
     std::unique_ptr<LocalClient<Real>> local;  // null: was never asked
     // The newest request.
-    Envelope<Real> envelope;  // views body and resync
+    Request<Real> request;  // views body and resync
     Body* body = nullptr;
     std::unique_ptr<Body> resync;  // made when first needed, then kept
     Fate fate;
@@ -68,30 +68,30 @@ struct VirtualTime<Real>::Impl {
 
   // ---- asking ----
 
-  std::uint64_t send(ClientId c, const Envelope<Real>& envelope) {
+  std::uint64_t send(ClientId c, const Request<Real>& request) {
     Client& to = clients.at(c);
-    const bool is_goodbye = envelope.request == Request::kGoodbye;
-    if (is_goodbye && !to.local) return Codec<Real>::envelope_bytes(0, 0);
-    Body* const body = envelope.body == nullptr ? nullptr : body_of(*envelope.body);
-    const std::uint64_t resync_bytes = envelope.resync == nullptr ? 0 : codec.body_bytes(*envelope.resync);
-    const std::uint64_t bytes = Codec<Real>::envelope_bytes(body == nullptr ? 0 : body->bytes, resync_bytes);
+    const bool is_goodbye = request.kind == RequestKind::kGoodbye;
+    if (is_goodbye && !to.local) return Codec<Real>::request_bytes(0, 0);
+    Body* const body = request.body == nullptr ? nullptr : body_of(*request.body);
+    const std::uint64_t resync_bytes = request.resync == nullptr ? 0 : codec.body_bytes(*request.resync);
+    const std::uint64_t bytes = Codec<Real>::request_bytes(body == nullptr ? 0 : body->bytes, resync_bytes);
     // It works at this already.
-    if (to.stage != Stage::kIdle && envelope.request_id == to.envelope.request_id &&
-        envelope.resync == nullptr) {
+    if (to.stage != Stage::kIdle && request.request_id == to.request.request_id &&
+        request.resync == nullptr) {
       give_back(body);
       return bytes;
     }
     if (!to.local) to.local = std::make_unique<LocalClient<Real>>(run_context, c, *workers[0].oracle);
     finish(to, c);
     give_back(std::exchange(to.body, body));
-    to.envelope = envelope;
-    to.envelope.body = body == nullptr ? nullptr : &body->down();
-    to.envelope.resync = nullptr;
-    if (envelope.resync != nullptr) {
+    to.request = request;
+    to.request.body = body == nullptr ? nullptr : &body->down();
+    to.request.resync = nullptr;
+    if (request.resync != nullptr) {
       if (!to.resync) to.resync = std::make_unique<Body>();
-      to.resync->keep(*envelope.resync);
+      to.resync->keep(*request.resync);
       if (options.encoded) to.resync->encoded = codec.encode_body(to.resync->down());
-      to.envelope.resync = &to.resync->down();
+      to.request.resync = &to.resync->down();
     }
     to.fate = draw_fate(options.faults, false, run_context->seed, c, to.requests++);
     to.local->suffer(to.fate, run_context, c, *workers[0].oracle);
@@ -100,7 +100,7 @@ struct VirtualTime<Real>::Impl {
       compute(to, c, workers[0]);
       to.stage = Stage::kIdle;
     } else if (!to.fate.request_lost) {
-      add_done(c, envelope.request_id, false);
+      add_done(c, request.request_id, false);
     } else {
       to.stage = Stage::kIdle;
     }
@@ -149,9 +149,9 @@ struct VirtualTime<Real>::Impl {
   void compute(Client& client, ClientId c, LocalWorker<Real>& worker) {
     typename LocalClient<Real>::Bytes bytes;
     if (client.body != nullptr) bytes.body = client.body->encoded;
-    if (client.envelope.resync != nullptr) bytes.resync = client.resync->encoded;
+    if (client.request.resync != nullptr) bytes.resync = client.resync->encoded;
     client.event = {};
-    client.answered = client.local->answer(c, client.envelope, options.encoded, bytes, client.fate, codec,
+    client.answered = client.local->answer(c, client.request, options.encoded, bytes, client.fate, codec,
                                            worker, client.event);
     client.stage = Stage::kComputed;
   }
@@ -160,7 +160,7 @@ struct VirtualTime<Real>::Impl {
   bool is_current(const Done& done) const {
     const Client& client = clients[done.client];
     return done.is_repetition ||
-           (client.envelope.request_id == done.request_id && client.stage != Stage::kIdle);
+           (client.request.request_id == done.request_id && client.stage != Stage::kIdle);
   }
 
   // Computes the answer that comes first, and with several threads those that come next, as far as they are
@@ -274,8 +274,8 @@ struct VirtualTime<Real>::Impl {
       client.local->save(committed[c], keeps_state && options.faults.crashes > 0, saver);
       saver(client.stage != Stage::kIdle);
       if (client.stage == Stage::kIdle) continue;
-      const Envelope<Real>& at = client.envelope;
-      saver(static_cast<std::uint8_t>(at.request)), saver(at.request_id), saver(at.committed);
+      const Request<Real>& at = client.request;
+      saver(static_cast<std::uint8_t>(at.kind)), saver(at.request_id), saver(at.committed);
       saver(client.body == nullptr ? kNoBody : numbers.at(client.body)), saver(at.resync != nullptr);
       if (at.resync != nullptr) client.resync->save(saver);
       saver(client.fate.reply_lost), saver(client.fate.repeated);
@@ -335,13 +335,13 @@ struct VirtualTime<Real>::Impl {
     if (!client.local->load(loader)) return false;
     loader(works);
     if (works == 0) return true;
-    Envelope<Real>& at = client.envelope;
-    std::uint8_t request = 0;
+    Request<Real>& at = client.request;
+    std::uint8_t kind = 0;
     std::uint64_t body = 0;
-    loader(request), loader(at.request_id), loader(at.committed), loader(body), loader(has_resync);
-    if (request > static_cast<std::uint8_t>(Request::kMeasure) || (body >= bodies.size() && body != kNoBody))
+    loader(kind), loader(at.request_id), loader(at.committed), loader(body), loader(has_resync);
+    if (kind > static_cast<std::uint8_t>(RequestKind::kMeasure) || (body >= bodies.size() && body != kNoBody))
       return false;
-    at.request = static_cast<Request>(request);
+    at.kind = static_cast<RequestKind>(kind);
     if (body != kNoBody) {
       client.body = bodies[body].get();
       client.body->users += 1;
@@ -393,8 +393,8 @@ template <class Real>
 VirtualTime<Real>::~VirtualTime() = default;
 
 template <class Real>
-std::uint64_t VirtualTime<Real>::send(ClientId client, const Envelope<Real>& envelope) {
-  return impl_->send(client, envelope);
+std::uint64_t VirtualTime<Real>::send(ClientId client, const Request<Real>& request) {
+  return impl_->send(client, request);
 }
 template <class Real>
 const Event<Real>& VirtualTime<Real>::next(double deadline) {

@@ -55,7 +55,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 // Whether a section of the encoded reply is a vector of values of the reply itself.
 template <class Real>
-bool is_of(const Reply<Real>& up, std::span<const std::byte> section) {
+bool is_of(const UplinkView<Real>& up, std::span<const std::byte> section) {
   for (const Payload<Real>& part : up.parts)
     for (const Payload<Real>* p = &part; p != nullptr; p = p->next)
       if (std::as_bytes(p->values).data() == section.data()) return true;
@@ -181,7 +181,7 @@ bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerAlgorithm<
   std::uint32_t count = 0;
   if (!good || after.round != ledger.round + 1 || !take(bytes, count) || count > ledger.committed.size())
     return false;
-  std::vector<Reply<Real>> replies;
+  std::vector<UplinkView<Real>> replies;
   BlockMemo draws;
   for (std::uint32_t k = 0; k < count; ++k) {
     ClientId client = 0;

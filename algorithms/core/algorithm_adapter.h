@@ -174,7 +174,7 @@ class ServerAdapter final : public ServerAlgorithm<Real> {
     }
   }
   Downlink<Real> broadcast() const override { return algorithm_.broadcast(); }
-  bool accepts(const Reply<Real>& up) const override {
+  bool accepts(const UplinkView<Real>& up) const override {
     if constexpr (requires { algorithm_.accepts(up); }) {
       return algorithm_.accepts(up);
     } else {

@@ -61,7 +61,7 @@ class ServerAlgorithm {
   virtual void cohort(std::vector<ClientId>& out) const = 0;  // ascending, unique; pure in (seed, round)
   virtual Downlink<Real> broadcast() const = 0;               // the same when called twice
   // Whether a reply has the parts that apply() reads, of the right length: a peer may send anything.
-  virtual bool accepts(const Reply<Real>& uplink) const = 0;
+  virtual bool accepts(const UplinkView<Real>& uplink) const = 0;
   virtual bool apply(Replies<Real> uplinks) = 0;  // ascending clients; false: not used
   virtual bool may_refuse() const = 0;            // whether apply() ever returns false
   // Of asynchronous algorithms: whether work at x of `round` is of no use any more, so that it is stopped.

@@ -193,10 +193,10 @@ consteval bool is_server() {
       "Server::superseded() must be `bool superseded(std::uint32_t round) const`");
   static_assert(
       !HasAccepts<Server> ||
-          requires(const Server s, const Reply<Real>& up) {
+          requires(const Server s, const UplinkView<Real>& up) {
             { s.accepts(up) } -> std::same_as<bool>;
           },
-      "Server::accepts() must be `bool accepts(const Reply<Real>&) const`");
+      "Server::accepts() must be `bool accepts(const UplinkView<Real>&) const`");
   static_assert(
       !HasMayRefuse<Server> ||
           requires(const Server s) {

@@ -80,7 +80,7 @@ struct Downlink {
 enum class Answer : std::uint8_t { kReply = 0, kNeedsState = 1, kNeedsBroadcast = 2, kNotFinite = 3 };
 
 // Client -> server, without the vectors.
-struct UplinkHead {
+struct UplinkHeader {
   std::uint64_t request_id = 0;  // the request that this answers
   std::uint32_t round = 0;       // of the x it was computed at
   ClientId client = 0;
@@ -94,34 +94,35 @@ struct UplinkHead {
 // As the client makes it. Its parts view memory of the client algorithm, valid until that client gets a newer
 // request id.
 template <class Real>
-struct Uplink : UplinkHead {
+struct Uplink : UplinkHeader {
   Parts<Real> parts;
 };
 
 // As the server sees it: a view of an Uplink, or of what was kept of one.
 template <class Real>
-struct Reply : UplinkHead {
+struct UplinkView : UplinkHeader {
   std::span<const Payload<Real>> parts;
 
-  Reply() = default;
-  Reply(const UplinkHead& head, std::span<const Payload<Real>> parts) : UplinkHead(head), parts(parts) {}
-  Reply(const Uplink<Real>& up) : UplinkHead(up), parts(up.parts) {}
-  Reply(Uplink<Real>&&) = delete;  // its parts would be gone
+  UplinkView() = default;
+  UplinkView(const UplinkHeader& head, std::span<const Payload<Real>> parts)
+      : UplinkHeader(head), parts(parts) {}
+  UplinkView(const Uplink<Real>& up) : UplinkHeader(up), parts(up.parts) {}
+  UplinkView(Uplink<Real>&&) = delete;  // its parts would be gone
 };
 template <class Real>
-using Replies = std::span<const Reply<Real>>;
+using Replies = std::span<const UplinkView<Real>>;
 
 // kEvaluate asks for f_i, grad f_i (part 0 of the answer, dense) and counts at part 0 of the body, outside
 // the algorithm; kMeasure for the same without the gradient; kGoodbye commits and ends, without an answer.
-enum class Request : std::uint8_t { kRound = 0, kEvaluate = 1, kGoodbye = 2, kMeasure = 3 };
-inline bool is_evaluation(Request request) {
-  return request == Request::kEvaluate || request == Request::kMeasure;
+enum class RequestKind : std::uint8_t { kRound = 0, kEvaluate = 1, kGoodbye = 2, kMeasure = 3 };
+inline bool is_evaluation(RequestKind kind) {
+  return kind == RequestKind::kEvaluate || kind == RequestKind::kMeasure;
 }
 
 // What the server sends to one client: a few numbers of its own, and the body that all clients share.
 template <class Real>
-struct Envelope {
-  Request request = Request::kRound;
+struct Request {
+  RequestKind kind = RequestKind::kRound;
   std::uint64_t request_id = 0;  // names this request; never repeats, also across server restarts
   std::uint64_t committed = 0;   // the request id of this client's last reply that was used; 0: none was
   const Downlink<Real>* body = nullptr;    // null only for kGoodbye

@@ -26,7 +26,8 @@ inline constexpr std::size_t kTreeReals = 8192;
 template <class Real>
 Replies<Real> of_clients(Replies<Real> replies, ClientRange range) {
   const auto at = [&](ClientId client) {
-    return std::ranges::lower_bound(replies, client, {}, [](const Reply<Real>& up) { return up.client; });
+    return std::ranges::lower_bound(replies, client, {},
+                                    [](const UplinkView<Real>& up) { return up.client; });
   };
   return {at(range.first), at(range.end)};
 }

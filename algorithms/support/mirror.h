@@ -18,7 +18,7 @@ class Mirror {
   explicit Mirror(const RunContext<Real>& run_context)
       : rows_(run_context.keep_mirrors ? run_context.n : 0) {}
 
-  void add(const Reply<Real>& up, std::size_t k, Real scale) {
+  void add(const UplinkView<Real>& up, std::size_t k, Real scale) {
     if (rows_.empty()) return;
     Vec<Real>& row = rows_[up.client];
     if (row.empty()) row.resize(up.parts[k].dim);

@@ -33,7 +33,7 @@ class SumInbox {
   std::uint64_t request_id(std::uint64_t relay) const { return arriving_.at(relay)->request_id(); }
 
   struct Sum {
-    Reply<Real> up;
+    UplinkView<Real> up;
     std::span<const ClientId> covers;
   };
   // The whole sum has arrived; its views live until release() of a later request than `newest`. REQUIRES:
@@ -43,7 +43,7 @@ class SumInbox {
     std::unique_ptr<Slot> slot = std::move(found->second);
     arriving_.erase(found);
     const std::span<const ClientId> covers = slot->covers();
-    const Result<Reply<Real>> up = slot->finish(covers.front());
+    const Result<UplinkView<Real>> up = slot->finish(covers.front());
     if (!up) return up.error();
     looked_at_.emplace_back(newest, std::move(slot));
     return Sum{*up, covers};

@@ -97,20 +97,20 @@ void TcpTransport<Real>::settle() {
 }
 
 template <class Real>
-std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& envelope) {
+std::uint64_t TcpTransport<Real>::send(ClientId client, const Request<Real>& request) {
   using Body = std::shared_ptr<const EncodedBody<Real>>;
   Inbox& inbox = inboxes_[client];
-  if (envelope.request_id > inbox.asked) {
-    inbox.asked = envelope.request_id;
+  if (request.request_id > inbox.asked) {
+    inbox.asked = request.request_id;
     // Not the other slot: an answer to an older request id may be arriving there.
     if (inbox.viewed >= 0 && inbox.viewed != kInSum) inbox.slots[inbox.viewed]->release();
     inbox.viewed = -1;
     inbox.have = 0;
   }
-  if (envelope.body != nullptr) encode_once(envelope.request_id, envelope.body);
-  const EncodedBody<Real>* const body = envelope.body == nullptr ? nullptr : body_.get();
-  const Body resync = envelope.resync == nullptr ? nullptr : codec_.encode_body(*envelope.resync);
-  const Encoded encoded = codec_.encode(envelope, body, resync.get(), inbox.have);
+  if (request.body != nullptr) encode_once(request.request_id, request.body);
+  const EncodedBody<Real>* const body = request.body == nullptr ? nullptr : body_.get();
+  const Body resync = request.resync == nullptr ? nullptr : codec_.encode_body(*request.resync);
+  const Encoded encoded = codec_.encode(request, body, resync.get(), inbox.have);
   Outgoing message;
   message.head = head_of(encoded);
   if (body != nullptr) message.body = shared_;
@@ -119,14 +119,14 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Envelope<Real>& en
     message.borrowed = resync->borrows;
     message.keep = resync;
   } else if (body != nullptr && hub_.remembers_bodies(client)) {
-    message.short_head = head_of(codec_.encode(envelope, nullptr, nullptr, inbox.have, true));
+    message.short_head = head_of(codec_.encode(request, nullptr, nullptr, inbox.have, true));
   }
-  message.request = envelope.request_id;
+  message.request = request.request_id;
   message.alone = codec_.context().asynchronous;
-  message.last = envelope.request == Request::kGoodbye;
+  message.last = request.kind == RequestKind::kGoodbye;
   hub_.send(client, std::move(message));
-  newest_ = envelope.request_id;
-  asking_ = envelope.request == Request::kRound;
+  newest_ = request.request_id;
+  asking_ = request.kind == RequestKind::kRound;
   return encoded.bytes;  // as the client gets it, even if its relay got the short head
 }
 
@@ -253,7 +253,7 @@ void TcpTransport<Real>::tell(ClientId client, std::uint64_t request_id, Receipt
 template <class Real>
 Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   Inbox& inbox = inboxes_[client];
-  Result<Reply<Real>> uplink = inbox.slots[inbox.arriving]->finish(client, &draws_);
+  Result<UplinkView<Real>> uplink = inbox.slots[inbox.arriving]->finish(client, &draws_);
   if (!uplink) return uplink.error();
   Event<Real> event;
   event.kind = Event<Real>::Kind::kReply;

@@ -21,7 +21,7 @@ class RelaySums::Adder {
  public:
   virtual ~Adder() = default;
   // Reads the header of a reply: who answers what. Nothing: it cannot be decoded.
-  virtual std::optional<UplinkHead> head(const Parcel& parcel) = 0;
+  virtual std::optional<UplinkHeader> head(const Parcel& parcel) = 0;
   // The sum of those of the replies (ascending clients) that can be added; they become kAdded. Nothing: there
   // is no sum, or it would save no bytes; then all stay kHeld.
   virtual std::optional<Outgoing> add(std::span<Reply* const> replies) = 0;
@@ -50,7 +50,7 @@ class RealAdder final : public RelaySums::Adder {
  public:
   explicit RealAdder(const CodecContext& context) : codec_(context), slot_(context) {}
 
-  std::optional<UplinkHead> head(const Parcel& parcel) override {
+  std::optional<UplinkHeader> head(const Parcel& parcel) override {
     if (!slot_.prepare(parcel.prefix, header_of(parcel))) return std::nullopt;
     return slot_.announced();
   }
@@ -88,7 +88,7 @@ class RealAdder final : public RelaySums::Adder {
       if (!place.empty()) std::memcpy(place.data(), reply.parcel.payload.get() + at, place.size());
       at += place.size();
     }
-    const Result<Reply<Real>> up = slot_.finish(reply.client, &draws_);
+    const Result<UplinkView<Real>> up = slot_.finish(reply.client, &draws_);
     return up && sum_.add(*up);
   }
 

@@ -35,7 +35,7 @@ std::uint64_t most_vectors(const Compressor& compressor) {
 }  // namespace
 
 std::uint64_t max_payload_bytes(const CodecContext& context, std::size_t real_bytes) {
-  // An envelope may hold a body and a resync; indices never take more than a bitmap, and a packed vector has
+  // An request may hold a body and a resync; indices never take more than a bitmap, and a packed vector has
   // its unit.
   constexpr std::uint64_t kMessages = 2;
   const std::uint64_t dim = context.longest();

@@ -57,7 +57,7 @@ struct Encoded {
   std::uint64_t bytes = 0;  // of the whole message
 };
 
-// The encoded parts of one Downlink, shared by the envelopes of all clients. Encoded sections that do not
+// The encoded parts of one Downlink, shared by the requests of all clients. Encoded sections that do not
 // view the downlink's own buffers are owned here; keep it alive until the writes are done.
 template <class Real>
 class EncodedBody;
@@ -70,25 +70,25 @@ class Codec {
   const CodecContext& context() const;
 
   std::shared_ptr<const EncodedBody<Real>> encode_body(const Downlink<Real>& body);
-  // body and resync may be null as in Envelope; encode() ignores `envelope`'s own pointers. `have_bytes`:
+  // body and resync may be null as in Request; encode() ignores `request`'s own pointers. `have_bytes`:
   // bytes of the reply's payload that have arrived already (proto/wire/reply_tail.h). `same_body`: sent in
   // place of a body to a relay that already has the body.
-  Encoded encode(const Envelope<Real>& envelope, const EncodedBody<Real>* body,
-                 const EncodedBody<Real>* resync, std::uint64_t have_bytes = 0, bool same_body = false) const;
+  Encoded encode(const Request<Real>& request, const EncodedBody<Real>* body, const EncodedBody<Real>* resync,
+                 std::uint64_t have_bytes = 0, bool same_body = false) const;
   // The same as sizes alone, for transports that send nothing: the bytes that a body (or resync) adds to an
-  // envelope, and encode(envelope, body, resync).bytes from these sizes (0: null). Compresses only large
+  // request, and encode(request, body, resync).bytes from these sizes (0: null). Compresses only large
   // bodies to find out.
   std::uint64_t body_bytes(const Downlink<Real>& body);
-  static std::uint64_t envelope_bytes(std::uint64_t body, std::uint64_t resync);
+  static std::uint64_t request_bytes(std::uint64_t body, std::uint64_t resync);
   // The sections view uplink's buffers and this codec's own work space: valid until the next encode of an
   // uplink.
   // `covers`: it is the sum of the uplinks of these clients.
-  const Encoded& encode(const Reply<Real>& uplink, std::span<const ClientId> covers = {});
+  const Encoded& encode(const UplinkView<Real>& uplink, std::span<const ClientId> covers = {});
   // Called when the last uplink was written: frees large work space before the next encode would.
   void release_uplink();
   // encode(uplink).bytes; does only the work that the figure needs (nothing but arithmetic below
   // kZstdMinBytes).
-  std::uint64_t encoded_bytes(const Reply<Real>& uplink);
+  std::uint64_t encoded_bytes(const UplinkView<Real>& uplink);
 
  private:
   struct Impl;
@@ -99,15 +99,15 @@ class Codec {
 // where the payload bytes must go; finish() checks the checksum, unpacks and validates before it returns
 // anything.
 template <class Real>
-class EnvelopeSlot {
+class RequestSlot {
  public:
-  explicit EnvelopeSlot(const CodecContext& context);
-  ~EnvelopeSlot();
+  explicit RequestSlot(const CodecContext& context);
+  ~RequestSlot();
   // Where to read payload_len bytes, in order. Error: nothing was allocated beyond the limits of the context.
   Result<std::span<const std::span<std::byte>>> prepare(const Prefix& prefix,
                                                         std::span<const std::byte> header);
-  // The envelope; its body and resync view this slot until the next prepare().
-  Result<Envelope<Real>> finish();
+  // The request; its body and resync view this slot until the next prepare().
+  Result<Request<Real>> finish();
   std::uint64_t have_bytes() const;  // of the message prepared last
 
  private:
@@ -133,7 +133,7 @@ class UplinkSlot {
   // The uplink, as sent by `client` (another number in the header is an error); it views this slot until the
   // next prepare(). `draws` caches the draws that the uplinks of all clients share (PermK); null: the slot
   // uses its own cache.
-  Result<Reply<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
+  Result<UplinkView<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
   // The message that finish() returned last, as it came, but for its channel, which is 0. The views live
   // until release() or the next prepare. Empty: a long vector came compressed by less than half, so that only
   // the vector was kept.
@@ -142,7 +142,7 @@ class UplinkSlot {
   void release();
   std::uint64_t request_id() const;  // of the message prepared last
   // What the header of the message prepared last says.
-  UplinkHead announced() const;
+  UplinkHeader announced() const;
 
  private:
   struct Impl;

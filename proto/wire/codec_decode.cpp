@@ -18,10 +18,10 @@ static_assert(static_cast<int>(Answer::kReply) == wire::ANSWER_REPLY);
 static_assert(static_cast<int>(Answer::kNeedsState) == wire::ANSWER_NEEDS_STATE);
 static_assert(static_cast<int>(Answer::kNeedsBroadcast) == wire::ANSWER_NEEDS_BROADCAST);
 static_assert(static_cast<int>(Answer::kNotFinite) == wire::ANSWER_NOT_FINITE);
-static_assert(static_cast<int>(Request::kRound) == wire::REQUEST_ROUND);
-static_assert(static_cast<int>(Request::kEvaluate) == wire::REQUEST_EVALUATE);
-static_assert(static_cast<int>(Request::kGoodbye) == wire::REQUEST_GOODBYE);
-static_assert(static_cast<int>(Request::kMeasure) == wire::REQUEST_MEASURE);
+static_assert(static_cast<int>(RequestKind::kRound) == wire::REQUEST_ROUND);
+static_assert(static_cast<int>(RequestKind::kEvaluate) == wire::REQUEST_EVALUATE);
+static_assert(static_cast<int>(RequestKind::kGoodbye) == wire::REQUEST_GOODBYE);
+static_assert(static_cast<int>(RequestKind::kMeasure) == wire::REQUEST_MEASURE);
 
 // The position of the first value that is not finite, or values.size().
 template <class Real>
@@ -46,7 +46,7 @@ std::size_t first_non_finite(View<Real> values) {
 }  // namespace
 
 template <class Real>
-struct EnvelopeSlot<Real>::Impl {
+struct RequestSlot<Real>::Impl {
   explicit Impl(const CodecContext& c) : context(c) {}
 
   Status plan();
@@ -62,7 +62,7 @@ struct EnvelopeSlot<Real>::Impl {
 };
 
 template <class Real>
-Status EnvelopeSlot<Real>::Impl::plan() {
+Status RequestSlot<Real>::Impl::plan() {
   if (!header.has_request() || !header.has_request_id() || !header.has_committed()) {
     return Error{"request, request id or committed is missing or unknown"};
   }
@@ -82,12 +82,12 @@ Status EnvelopeSlot<Real>::Impl::plan() {
     if (!r.has_round() || !r.has_flags()) return Error{"the resync lacks its round or flags"};
     if (Status s = resync_parts.plan(r.parts(), context, context.compressor_down.has_value()); !s) return s;
   }
-  if (is_evaluation(static_cast<Request>(header.request()))) return check_evaluation();
+  if (is_evaluation(static_cast<RequestKind>(header.request()))) return check_evaluation();
   return Unit{};
 }
 
 template <class Real>
-Status EnvelopeSlot<Real>::Impl::redraw() {
+Status RequestSlot<Real>::Impl::redraw() {
   if (!context.compressor_down) return Unit{};
   const StreamKey key{context.seed, kServerClient, header.body().round(), Purpose::kCompressor};
   if (Status s = body_parts.redraw(*context.compressor_down, key, draws); !s) return s;
@@ -97,7 +97,7 @@ Status EnvelopeSlot<Real>::Impl::redraw() {
 }
 
 template <class Real>
-Status EnvelopeSlot<Real>::Impl::check_evaluation() const {
+Status RequestSlot<Real>::Impl::check_evaluation() const {
   const auto& parts = header.body().parts();
   if (parts.size() != 1 || parts[0].shape() != wire::SHAPE_DENSE || parts[0].dim() != context.dim) {
     return Error{"the body of an evaluation is one dense vector of the run's dimension"};
@@ -106,13 +106,13 @@ Status EnvelopeSlot<Real>::Impl::check_evaluation() const {
 }
 
 template <class Real>
-EnvelopeSlot<Real>::EnvelopeSlot(const CodecContext& context) : impl_(std::make_unique<Impl>(context)) {}
+RequestSlot<Real>::RequestSlot(const CodecContext& context) : impl_(std::make_unique<Impl>(context)) {}
 template <class Real>
-EnvelopeSlot<Real>::~EnvelopeSlot() = default;
+RequestSlot<Real>::~RequestSlot() = default;
 
 template <class Real>
-Result<std::span<const std::span<std::byte>>> EnvelopeSlot<Real>::prepare(const Prefix& prefix,
-                                                                          std::span<const std::byte> header) {
+Result<std::span<const std::span<std::byte>>> RequestSlot<Real>::prepare(const Prefix& prefix,
+                                                                         std::span<const std::byte> header) {
   Impl& m = *impl_;
   if (Status s = m.frame.parse(prefix, header, FrameType::kRound, m.header); !s) return s.error();
   if (m.header.has_same_body()) return Error{"it is meant for a relay"};
@@ -126,25 +126,25 @@ Result<std::span<const std::span<std::byte>>> EnvelopeSlot<Real>::prepare(const 
 }
 
 template <class Real>
-Result<Envelope<Real>> EnvelopeSlot<Real>::finish() {
+Result<Request<Real>> RequestSlot<Real>::finish() {
   Impl& m = *impl_;
   if (Status s = m.frame.check_payload(crc32c); !s) return s.error();
   if (Status s = m.body_parts.unpack(); !s) return s.error();
   if (Status s = m.resync_parts.unpack(); !s) return s.error();
   if (Status s = m.redraw(); !s) return s.error();
-  Envelope<Real> envelope;
-  envelope.request = static_cast<Request>(m.header.request());
-  envelope.request_id = m.header.request_id();
-  envelope.committed = m.header.committed();
+  Request<Real> request;
+  request.kind = static_cast<RequestKind>(m.header.request());
+  request.request_id = m.header.request_id();
+  request.committed = m.header.committed();
   if (m.header.has_body()) {
     m.body = {m.header.body().round(), m.header.body().flags(), m.body_parts.view()};
-    envelope.body = &m.body;
+    request.body = &m.body;
   }
   if (m.header.has_resync()) {
     m.resync = {m.header.resync().round(), m.header.resync().flags(), m.resync_parts.view()};
-    envelope.resync = &m.resync;
+    request.resync = &m.resync;
   }
-  return envelope;
+  return request;
 }
 
 template <class Real>
@@ -156,7 +156,7 @@ struct UplinkSlot<Real>::Impl {
   void keep_frame();
   Status check_fields() const;
   Status check_covers() const;
-  Status check_finite(const Reply<Real>& uplink) const;
+  Status check_finite(const UplinkView<Real>& uplink) const;
 
   CodecContext context;
   const bool keeps_frames;
@@ -232,7 +232,7 @@ Status UplinkSlot<Real>::Impl::check_covers() const {
 }
 
 template <class Real>
-Status UplinkSlot<Real>::Impl::check_finite(const Reply<Real>& uplink) const {
+Status UplinkSlot<Real>::Impl::check_finite(const UplinkView<Real>& uplink) const {
   const auto refuse = [&](const std::string& what) {
     return Error{"client " + std::to_string(uplink.client) + ", round " + std::to_string(uplink.round) +
                  ": " + what + " is not finite"};
@@ -282,7 +282,7 @@ std::span<const ClientId> UplinkSlot<Real>::covers() const {
 }
 
 template <class Real>
-Result<Reply<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws) {
+Result<UplinkView<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws) {
   Impl& m = *impl_;
   const auto check = [&m](std::span<const std::byte> target, std::uint32_t crc) {
     return m.parts.check(target, crc);
@@ -292,7 +292,7 @@ Result<Reply<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* draws) 
     return Error{"client " + std::to_string(client) + " answered in the name of client " +
                  std::to_string(m.header.client())};
   }
-  Reply<Real> uplink(announced(), {});
+  UplinkView<Real> uplink(announced(), {});
   if (Status s = m.parts.unpack(m.keeps_frames); !s) return s.error();
   const std::uint32_t draw = draw_number(m.context.asynchronous, uplink.round, uplink.request_id);
   const StreamKey key{m.context.seed, client, draw, Purpose::kCompressor};
@@ -316,7 +316,7 @@ void UplinkSlot<Real>::release() {
 }
 
 template <class Real>
-std::uint64_t EnvelopeSlot<Real>::have_bytes() const {
+std::uint64_t RequestSlot<Real>::have_bytes() const {
   return impl_->header.have_bytes();
 }
 template <class Real>
@@ -324,9 +324,9 @@ std::uint64_t UplinkSlot<Real>::request_id() const {
   return impl_->header.request_id();
 }
 template <class Real>
-UplinkHead UplinkSlot<Real>::announced() const {
+UplinkHeader UplinkSlot<Real>::announced() const {
   const wire::Reply& header = impl_->header;
-  UplinkHead uplink;
+  UplinkHeader uplink;
   uplink.request_id = header.request_id();
   uplink.round = header.round();
   uplink.client = header.client();
@@ -338,8 +338,8 @@ UplinkHead UplinkSlot<Real>::announced() const {
   return uplink;
 }
 
-template class EnvelopeSlot<float>;
-template class EnvelopeSlot<double>;
+template class RequestSlot<float>;
+template class RequestSlot<double>;
 template class UplinkSlot<float>;
 template class UplinkSlot<double>;
 

@@ -57,7 +57,7 @@ struct Redraws {
 };
 
 template <class Real>
-Redraws redraws_of(const CodecContext& context, const Reply<Real>& uplink) {
+Redraws redraws_of(const CodecContext& context, const UplinkView<Real>& uplink) {
   return {&context.compressor,
           {context.seed, uplink.client, draw_number(context.asynchronous, uplink.round, uplink.request_id),
            Purpose::kCompressor}};
@@ -105,7 +105,7 @@ void each_layout(std::span<const Payload<Real>> parts, const Redraws& redraws, U
 }
 
 template <class Real>
-bool is_evaluation(const Reply<Real>& uplink) {
+bool is_evaluation(const UplinkView<Real>& uplink) {
   return uplink.tested != 0 || uplink.correct != 0;
 }
 
@@ -219,13 +219,13 @@ std::uint64_t Codec<Real>::body_bytes(const Downlink<Real>& body) {
 }
 
 template <class Real>
-Encoded Codec<Real>::encode(const Envelope<Real>& envelope, const EncodedBody<Real>* body,
+Encoded Codec<Real>::encode(const Request<Real>& request, const EncodedBody<Real>* body,
                             const EncodedBody<Real>* resync, std::uint64_t have_bytes, bool same_body) const {
   Encoded message;
   wire::Round header;
-  header.set_request(static_cast<wire::Request>(envelope.request));
-  header.set_request_id(envelope.request_id);
-  header.set_committed(envelope.committed);
+  header.set_request(static_cast<wire::RequestKind>(request.kind));
+  header.set_request_id(request.request_id);
+  header.set_committed(request.committed);
   if (have_bytes > 0) header.set_have_bytes(have_bytes);
   if (same_body) header.set_same_body(true);
   message.header.reserve(kMaxRoundHeaderBytes);
@@ -249,12 +249,12 @@ Encoded Codec<Real>::encode(const Envelope<Real>& envelope, const EncodedBody<Re
 }
 
 template <class Real>
-std::uint64_t Codec<Real>::envelope_bytes(std::uint64_t body, std::uint64_t resync) {
+std::uint64_t Codec<Real>::request_bytes(std::uint64_t body, std::uint64_t resync) {
   return kPrefixBytes + kRoundFields + body + resync;
 }
 
 template <class Real>
-const Encoded& Codec<Real>::encode(const Reply<Real>& uplink, std::span<const ClientId> covers) {
+const Encoded& Codec<Real>::encode(const UplinkView<Real>& uplink, std::span<const ClientId> covers) {
   Impl& m = *impl_;
   wire::Reply& header = m.reply;
   header.Clear();
@@ -287,7 +287,7 @@ void Codec<Real>::release_uplink() {
 }
 
 template <class Real>
-std::uint64_t Codec<Real>::encoded_bytes(const Reply<Real>& uplink) {
+std::uint64_t Codec<Real>::encoded_bytes(const UplinkView<Real>& uplink) {
   const auto size = impl_->size_of_parts(uplink.parts, redraws_of(impl_->context, uplink));
   return kPrefixBytes + kReplyFields + (is_evaluation(uplink) ? kEvaluationFields : 0) + size.header +
          size.payload;

@@ -303,7 +303,7 @@ inline bool fits(std::span<const std::byte> header, const wire::Round&) {
   });
 }
 
-// The frame around the parts: the checks that envelopes and uplinks share.
+// The frame around the parts: the checks that requests and uplinks share.
 class FrameReader {
  public:
   template <class Message>

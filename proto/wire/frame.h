@@ -29,7 +29,7 @@ enum class FrameType : std::uint8_t {
   kWelcome = 2,     // server -> client: the experiment, your number
   kJoin = 3,        // client -> server: my data in figures
   kStart = 4,       // server -> client: what all agreed on; rounds follow
-  kRound = 5,       // server -> client: an Envelope
+  kRound = 5,       // server -> client: an Request
   kReply = 6,       // client -> server: an Uplink
   kError = 7,       // either way: one line, then close
   kHeartbeat = 8,   // either way: I am alive

@@ -97,7 +97,7 @@ EarlyRun early_run(const AlgorithmSpec& spec, bool tells) {
       EXPECT_EQ(record.told, std::vector<int>(sent.values.size(), 1));
       EXPECT_EQ(std::memcmp(record.seen.data(), sent.values.data(), sent.values.size_bytes()), 0);
     }
-    server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
+    server->apply(std::vector<UplinkView<double>>(uplinks.begin(), uplinks.end()));
     for (std::uint32_t i = 0; i < kEarlyClients; ++i) clients[i]->commit(uplinks[i]);
   }
   return {{server->model().begin(), server->model().end()}, record.begins, record.calls};

@@ -74,7 +74,7 @@ class Lockstep {
       if (watch) watch(t, cohort, down, replies);
       std::vector<Uplink<double>> uplinks;
       for (const Reply& reply : replies) uplinks.push_back(reply.up);
-      server_->apply(std::vector<gradwire::Reply<double>>(uplinks.begin(), uplinks.end()));
+      server_->apply(std::vector<gradwire::UplinkView<double>>(uplinks.begin(), uplinks.end()));
       for (const Uplink<double>& up : uplinks) clients_[up.client]->commit(up), heard_[up.client] = true;
     }
   }

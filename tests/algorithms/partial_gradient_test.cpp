@@ -63,7 +63,7 @@ Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
           down, {i, run_context->seed, t + 1, t == 0, *oracles[i], run_context->compressor, scratch, t}));
       uplinks.back().client = i;
     }
-    server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
+    server->apply(std::vector<UplinkView<double>>(uplinks.begin(), uplinks.end()));
     for (std::uint32_t i = 0; i < kPartialClients; ++i) clients[i]->commit(uplinks[i]);
   }
   Ran ran;

@@ -129,7 +129,7 @@ TEST(DianaTheory, EstimatorIsUnbiasedGivenThePast) {
       uplinks.push_back(clients[i]->reply(body, ctx));
       uplinks[i].client = i;
     }
-    server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
+    server->apply(std::vector<UplinkView<double>>(uplinks.begin(), uplinks.end()));
     for (std::size_t j = 0; j < 8; ++j) {
       const double g = (before.model[j] - server->model()[j]) / gamma_of(*run_context);
       mean_step[j] += g / kTrials;

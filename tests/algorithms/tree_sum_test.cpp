@@ -67,7 +67,7 @@ std::vector<Uplink<Real>> uplinks_of(const Vectors<Real>& replies) {
 
 // As long as the uplinks stay.
 template <class Real>
-std::vector<Reply<Real>> views(std::span<const Uplink<Real>> uplinks) {
+std::vector<UplinkView<Real>> views(std::span<const Uplink<Real>> uplinks) {
   return {uplinks.begin(), uplinks.end()};
 }
 

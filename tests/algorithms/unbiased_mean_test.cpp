@@ -45,7 +45,7 @@ Vec<double> model_after(std::shared_ptr<const RunContext<double>> run_context, u
     EXPECT_TRUE(server->accepts(up)) << run_context->algorithm.name;
     uplinks.push_back(up);
   }
-  server->apply(std::vector<Reply<double>>(uplinks.begin(), uplinks.end()));
+  server->apply(std::vector<UplinkView<double>>(uplinks.begin(), uplinks.end()));
   server->broadcast();
   return {server->model().begin(), server->model().end()};
 }

@@ -53,12 +53,12 @@ class LongAnswerTest : public ::testing::Test {
     x.assign(plan.d, 1);
     body.parts = {Payload<double>::dense(x)};
   }
-  void send(std::uint64_t request_id, Request kind = Request::kRound) {
-    Envelope<double> envelope;
-    envelope.request_id = request_id;
-    envelope.request = kind;
-    envelope.body = kind == Request::kGoodbye ? nullptr : &body;
-    transport->send(0, envelope);
+  void send(std::uint64_t request_id, RequestKind kind = RequestKind::kRound) {
+    Request<double> request;
+    request.request_id = request_id;
+    request.kind = kind;
+    request.body = kind == RequestKind::kGoodbye ? nullptr : &body;
+    transport->send(0, request);
   }
   // Asks again and again, as at deadlines; the client must stay.
   void ask_for(milliseconds time, std::uint64_t request_id) {
@@ -85,7 +85,7 @@ class LongAnswerTest : public ::testing::Test {
 TEST_F(LongAnswerTest, AreNotCutOffHoweverOftenTheyAreAskedAgainAndGoWhenTheRunIsOver) {
   ask_for(milliseconds(4000), 1);
   ask_for(milliseconds(1000), 2);
-  send(3, Request::kGoodbye);
+  send(3, RequestKind::kGoodbye);
   EXPECT_TRUE(hub->finish(std::chrono::seconds(60))) << "the goodbye is heard in the middle of the step";
   expect_the_client_ends();
   client.get();
@@ -94,11 +94,11 @@ TEST_F(LongAnswerTest, AreNotCutOffHoweverOftenTheyAreAskedAgainAndGoWhenTheRunI
 TEST_F(LongAnswerTest, StopAtOnceWhenTheServerAsksForSomethingElse) {
   ask_for(milliseconds(1000), 1);
   const double asked = transport->now();
-  send(2, Request::kEvaluate);
+  send(2, RequestKind::kEvaluate);
   const Event<double> event = transport->next(asked + 60);
   ASSERT_EQ(event.kind, Kind::kReply) << "the step would take hours";
   EXPECT_EQ(event.up.request_id, 2u);
-  send(3, Request::kGoodbye);
+  send(3, RequestKind::kGoodbye);
   EXPECT_TRUE(hub->finish(std::chrono::seconds(60)));
   expect_the_client_ends();
   client.get();

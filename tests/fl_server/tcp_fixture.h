@@ -87,15 +87,15 @@ class TcpTransportTest : public ::testing::Test {
     return client;
   }
 
-  Envelope<double> request(std::uint64_t request_id) {
+  Request<double> request(std::uint64_t request_id) {
     down.round = static_cast<std::uint32_t>(request_id);
     x.resize(context.dim);
     std::iota(x.begin(), x.end(), static_cast<double>(request_id));
     down.parts = {Payload<double>::dense(x)};
-    Envelope<double> envelope;
-    envelope.request_id = request_id;
-    envelope.body = &down;
-    return envelope;
+    Request<double> request;
+    request.request_id = request_id;
+    request.body = &down;
+    return request;
   }
   std::string reply(std::uint32_t client, std::uint64_t request_id, double value) {
     const Vec<double> values(context.dim, value);
@@ -115,7 +115,7 @@ class TcpTransportTest : public ::testing::Test {
   std::optional<Received> receive(FakeClient& client) {
     const auto frame = client.read_message();
     if (!frame || frame->prefix.type != FrameType::kRound) return std::nullopt;
-    EnvelopeSlot<double> slot(context);
+    RequestSlot<double> slot(context);
     const auto targets = slot.prepare(frame->prefix, std::as_bytes(std::span(frame->header)));
     if (!targets) return std::nullopt;
     std::size_t at = 0;
@@ -123,13 +123,13 @@ class TcpTransportTest : public ::testing::Test {
       std::memcpy(target.data(), frame->payload.data() + at, target.size());
       at += target.size();
     }
-    const auto envelope = slot.finish();
-    if (!envelope) {
-      ADD_FAILURE() << envelope.error().message;
+    const auto request = slot.finish();
+    if (!request) {
+      ADD_FAILURE() << request.error().message;
       return std::nullopt;
     }
-    const View<double> values = envelope->body->parts[0].values;
-    return Received{envelope->request_id, {values.begin(), values.end()}, slot.have_bytes()};
+    const View<double> values = request->body->parts[0].values;
+    return Received{request->request_id, {values.begin(), values.end()}, slot.have_bytes()};
   }
   Event<double> next(double seconds = 5) { return transport->next(transport->now() + seconds); }
   // The other client is served as ever.

@@ -44,10 +44,10 @@ TEST_F(TcpTransportTest, AReplyOfMoreThan4GiBGoesOnWhereItsConnectionBrokeAndArr
   begin();
   Downlink<double> body;
   body.parts = {Payload<double>::nothing(kGiantDim)};
-  Envelope<double> envelope;
-  envelope.request_id = 1;
-  envelope.body = &body;
-  transport->send(0, envelope);
+  Request<double> request;
+  request.request_id = 1;
+  request.body = &body;
+  transport->send(0, request);
   std::vector<double> section(kSectionBytes / sizeof(double));
   std::iota(section.begin(), section.end(), 1.0);
   const Encoded message = giant_reply(section);
@@ -60,7 +60,7 @@ TEST_F(TcpTransportTest, AReplyOfMoreThan4GiBGoesOnWhereItsConnectionBrokeAndArr
   ASSERT_EQ(next().kind, Kind::kLeft);
   clients[0] = come_back("a");
   ASSERT_EQ(next().kind, Kind::kJoined);
-  transport->send(0, envelope);
+  transport->send(0, request);
   const auto frame = clients[0].read_message();
   ASSERT_TRUE(frame);
   wire::Round round;

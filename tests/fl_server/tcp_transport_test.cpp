@@ -104,8 +104,8 @@ TEST_F(TcpTransportTest, ANewerRequestTakesThePlaceOfOneThatWaits) {
 TEST_F(TcpTransportTest, SaysGoodbyeUntilAllHaveHeardIt) {
   open();
   begin();
-  Envelope<double> goodbye;
-  goodbye.request = Request::kGoodbye;
+  Request<double> goodbye;
+  goodbye.kind = RequestKind::kGoodbye;
   goodbye.request_id = 9;
   for (std::uint32_t c : {0, 1}) EXPECT_GT(transport->send(c, goodbye), 0u);
   const auto hears = [](FakeClient& client) {

@@ -10,9 +10,9 @@ TEST_F(TrunkTest, CarriesABodyOnceForAllClientsOfTheSite) {
   open();
   FakeClient relay = begin_behind_relay();
   for (const std::uint64_t request_id : {1, 2}) {
-    const Envelope<double> envelope = request(request_id);
-    const std::uint64_t bytes = transport->send(0, envelope);
-    EXPECT_EQ(transport->send(1, envelope), bytes) << "counted as the client gets it";
+    const Request<double> asked = request(request_id);
+    const std::uint64_t bytes = transport->send(0, asked);
+    EXPECT_EQ(transport->send(1, asked), bytes) << "counted as the client gets it";
     const auto first = relay.read_message(), second = relay.read_message();
     ASSERT_TRUE(first && second);
     EXPECT_TRUE(round_in(*first).has_body());

@@ -150,7 +150,7 @@ bool run_reply_of(std::uint8_t choice, Cursor input) {
 template <class Real>
 bool run_request_of(std::uint8_t choice, Cursor input) {
   const CodecContext context = context_of(choice);
-  EnvelopeSlot<Real> slot(context);
+  RequestSlot<Real> slot(context);
   const auto got = receive_input(
       slot, input, FrameType::kRound, context, sizeof(Real),
       [&](const Prefix& prefix, Input header) { return slot.prepare(prefix, header); },
@@ -269,15 +269,15 @@ std::vector<Bytes> request_seeds() {
     const auto add = [&](const Encoded& message) {
       seeds.push_back(message_input(static_cast<std::uint8_t>(2 * choice + 1), message));
     };
-    add(codec.encode({Request::kRound, 8, 7}, encoded.get(), nullptr));
-    if (number == 0) add(codec.encode({Request::kEvaluate, 8, 7}, encoded.get(), nullptr));
-    if (number < 4) add(codec.encode({Request::kRound, 8, 7}, encoded.get(), encoded.get(), 16));
-    if (number == 0) add(codec.encode({Request::kGoodbye, 8, 7}, nullptr, nullptr));
+    add(codec.encode({RequestKind::kRound, 8, 7}, encoded.get(), nullptr));
+    if (number == 0) add(codec.encode({RequestKind::kEvaluate, 8, 7}, encoded.get(), nullptr));
+    if (number < 4) add(codec.encode({RequestKind::kRound, 8, 7}, encoded.get(), encoded.get(), 16));
+    if (number == 0) add(codec.encode({RequestKind::kGoodbye, 8, 7}, nullptr, nullptr));
   });
   Codec<double> codec(zstd_context());
   const auto body = codec.encode_body(Downlink<double>{4, 0, {Payload<double>::dense(equal_numbers())}});
   seeds.push_back(
-      message_input(2 * kLongChoice + 1, codec.encode({Request::kRound, 8, 7}, body.get(), nullptr)));
+      message_input(2 * kLongChoice + 1, codec.encode({RequestKind::kRound, 8, 7}, body.get(), nullptr)));
   return seeds;
 }
 

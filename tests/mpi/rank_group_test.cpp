@@ -65,7 +65,7 @@ std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share
 template <class Real>
 struct Seen {
   std::vector<Uplink<Real>> sent;
-  std::vector<Reply<Real>> replies;
+  std::vector<UplinkView<Real>> replies;
   Seen(const std::vector<Message<Real>>& all, ClientRange mine) {
     for (const Message<Real>& m : all) {
       Uplink<Real>& up = sent.emplace_back();

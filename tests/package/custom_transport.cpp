@@ -95,16 +95,16 @@ void be_client(std::shared_ptr<const RunContext<double>> run_context, ClientId i
   ClientRuntime<double> runtime(run_context, i, oracle);
   const CodecContext context = context_of(*run_context);
   Codec<double> codec(context);
-  EnvelopeSlot<double> slot(context);
+  RequestSlot<double> slot(context);
   Scratch<double> scratch;
   for (;;) {
     read_message(from, slot, max_payload_bytes(context, sizeof(double)));
-    const auto envelope = slot.finish();
-    if (!envelope) fail(envelope.error().message);
-    if (!runtime.accepts(*envelope)) fail("a message without the parts that the algorithm reads");
-    if (const Uplink<double>* answer = runtime.handle(*envelope, scratch))
+    const auto request = slot.finish();
+    if (!request) fail(request.error().message);
+    if (!runtime.accepts(*request)) fail("a message without the parts that the algorithm reads");
+    if (const Uplink<double>* answer = runtime.handle(*request, scratch))
       write_message(to, codec.encode(*answer));
-    if (envelope->request == Request::kGoodbye) return;
+    if (request->kind == RequestKind::kGoodbye) return;
   }
 }
 
@@ -129,14 +129,14 @@ class Pipes final : public Transport<double> {
     for (const Peer& peer : peers_) ::waitpid(peer.process, nullptr, 0);
   }
 
-  std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
+  std::uint64_t send(ClientId client, const Request<double>& request) override {
     // The loop sends the same body to all clients of a round, but this transport may encode it for each.
     std::shared_ptr<const EncodedBody<double>> body, resync;
-    if (envelope.body != nullptr) body = codec_.encode_body(*envelope.body);
-    if (envelope.resync != nullptr) resync = codec_.encode_body(*envelope.resync);
-    const Encoded message = codec_.encode(envelope, body.get(), resync.get());
+    if (request.body != nullptr) body = codec_.encode_body(*request.body);
+    if (request.resync != nullptr) resync = codec_.encode_body(*request.resync);
+    const Encoded message = codec_.encode(request, body.get(), resync.get());
     write_message(peers_[client].to, message);
-    if (envelope.request != Request::kGoodbye) awaited_.push_back(client);
+    if (request.kind != RequestKind::kGoodbye) awaited_.push_back(client);
     return message.bytes;
   }
 

@@ -18,16 +18,16 @@ class SiteTransport final : public Transport<Real> {
   SiteTransport(Transport<Real>& inner, std::uint32_t sites)
       : inner_(inner), sites_(sites), sums_(sites), added_(sites) {}
 
-  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
-    if (envelope.request_id > request_id_) {
+  std::uint64_t send(ClientId client, const Request<Real>& request) override {
+    if (request.request_id > request_id_) {
       for (auto& site : waits_) site.clear();
       waits_.resize(sites_);
       asked_.assign(sites_, {});
-      request_id_ = envelope.request_id;
-      adds_ = envelope.request == Request::kRound;
+      request_id_ = request.request_id;
+      adds_ = request.kind == RequestKind::kRound;
     }
     asked_[client % sites_].insert(client);  // again where it lost its state
-    return inner_.send(client, envelope);
+    return inner_.send(client, request);
   }
   const Event<Real>& next(double deadline) override {
     for (;;) {

@@ -18,18 +18,18 @@ using testing::spec_of;
 class Watched final : public Transport<double> {
  public:
   explicit Watched(Transport<double>& inner) : inner_(inner) {}
-  std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
-    if (envelope.request == Request::kRound) {
-      const View<double> x = envelope.body->parts[0].values;
-      const auto [at, is_new] = sent_.try_emplace(envelope.request_id, x.begin(), x.end());
+  std::uint64_t send(ClientId client, const Request<double>& request) override {
+    if (request.kind == RequestKind::kRound) {
+      const View<double> x = request.body->parts[0].values;
+      const auto [at, is_new] = sent_.try_emplace(request.request_id, x.begin(), x.end());
       EXPECT_TRUE(is_new || std::equal(x.begin(), x.end(), at->second.begin()))
-          << "request id " << envelope.request_id << " is sent with another body";
-      works_at_[client] = envelope.request_id;
-    } else if (envelope.request == Request::kEvaluate) {
+          << "request id " << request.request_id << " is sent with another body";
+      works_at_[client] = request.request_id;
+    } else if (request.kind == RequestKind::kEvaluate) {
       evaluations += 1;
       stopped_for_evaluations += works_at_[client] != 0;
     }
-    return inner_.send(client, envelope);
+    return inner_.send(client, request);
   }
   const Event<double>& next(double deadline) override {
     const Event<double>& event = inner_.next(deadline);
@@ -106,7 +106,7 @@ TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
   LoopHooks<double> hooks;
   int used = 0, unused = 0;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
-    const Reply<double>& up = commit.replies[0];
+    const UplinkView<double>& up = commit.replies[0];
     EXPECT_EQ(commit.ledger.committed[up.client] == up.request_id, commit.used)
         << "step " << commit.ledger.round;
     ++(commit.used ? used : unused);

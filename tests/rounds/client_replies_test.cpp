@@ -16,8 +16,8 @@ namespace {
 using testing::Federation;
 using testing::spec_for;
 
-Result<Reply<double>> received(UplinkSlot<double>& slot, const CodecContext& context, ClientId client,
-                               const Packet& packet) {
+Result<UplinkView<double>> received(UplinkSlot<double>& slot, const CodecContext& context, ClientId client,
+                                    const Packet& packet) {
   const std::string whole = packet.head + packet.payload;
   return receive(slot, context, client, std::as_bytes(std::span(whole)));
 }
@@ -44,14 +44,14 @@ class Followed {
     std::vector<ClientId> cohort;
     server_->cohort(cohort);
     const Downlink<double> body = server_->broadcast();
-    std::vector<Reply<double>> replies;
+    std::vector<UplinkView<double>> replies;
     for (const ClientId i : cohort) {
       Client& client = *clients_[i];
-      Envelope<double> envelope;
-      envelope.request_id = request_id;
-      envelope.committed = client.committed;
-      envelope.body = &body;
-      replies.push_back(*client.computes.handle(envelope, scratch_));
+      Request<double> request;
+      request.request_id = request_id;
+      request.committed = client.committed;
+      request.body = &body;
+      replies.push_back(*client.computes.handle(request, scratch_));
       ASSERT_EQ(replies.back().answer, Answer::kReply);
       client.follows.settle(client.committed);
       const Packet packet = packet_of(codec_.encode(replies.back()));
@@ -120,17 +120,17 @@ TEST(ClientReplies, AreNotCommittedToAStateThatTheyWereNotComputedFrom) {
   Scratch<double> scratch;
   const Vec<double> x(9, 1.0), g_i(9, 0.5);
   const Downlink<double> body{3, 0, {Payload<double>::dense(x)}}, resync{3, 0, {Payload<double>::dense(g_i)}};
-  Envelope<double> envelope{Request::kRound, 7, 5, &body, &resync};
-  const Uplink<double> answer = *before.handle(envelope, scratch);
+  Request<double> request{RequestKind::kRound, 7, 5, &body, &resync};
+  const Uplink<double> answer = *before.handle(request, scratch);
   ASSERT_EQ(answer.answer, Answer::kNeedsState);
-  const Uplink<double> restored = *before.handle(envelope, scratch);  // it has said kNeedsState
+  const Uplink<double> restored = *before.handle(request, scratch);  // it has said kNeedsState
   ASSERT_EQ(restored.answer, Answer::kReply);
 
   after.settle(5);
   after.recall(5, restored);  // computed from the restored state, which this runtime does not have
-  envelope = {Request::kRound, 8, 7, &body, nullptr};
-  EXPECT_EQ(before.handle(envelope, scratch)->answer, Answer::kReply);
-  EXPECT_EQ(after.handle(envelope, scratch)->answer, Answer::kNeedsState);
+  request = {RequestKind::kRound, 8, 7, &body, nullptr};
+  EXPECT_EQ(before.handle(request, scratch)->answer, Answer::kReply);
+  EXPECT_EQ(after.handle(request, scratch)->answer, Answer::kNeedsState);
 }
 
 // A server of one client, without a network.
@@ -152,12 +152,12 @@ class OneClient {
   void round(bool uses) {
     Codec<double> codec(context_);
     const Downlink<double> body = server_->broadcast();
-    Envelope<double> envelope;
-    envelope.request_id = ++request_id_;
-    envelope.committed = committed_;
-    envelope.body = &body;
+    Request<double> request;
+    request.request_id = ++request_id_;
+    request.committed = committed_;
+    request.body = &body;
     request_before_ =
-        std::exchange(request_, packet_of(codec.encode(envelope, codec.encode_body(body).get(), nullptr)));
+        std::exchange(request_, packet_of(codec.encode(request, codec.encode_body(body).get(), nullptr)));
     Packet reply;
     ASSERT_TRUE(client_.answer(request_, reply));
     const auto uplink = received(slot_, context_, 0, reply);

@@ -49,7 +49,7 @@ TEST(Evaluation, OfASampleIsTheMeanOverIt) {
   run_context.d = 2;
   const std::vector<ClientId> sample = {1, 4};
   const Vec<double> gradient = {3, 4};
-  Evaluation<double> evaluation(run_context, {Request::kEvaluate, sample});
+  Evaluation<double> evaluation(run_context, {RequestKind::kEvaluate, sample});
   std::vector<ClientId> window;
   EXPECT_EQ(evaluation.next_window(0, window), 5u);
   EXPECT_EQ(window, sample);
@@ -66,14 +66,14 @@ TEST(Evaluation, WithoutGradientsTakesAnswersWithoutThemAlone) {
   run_context.n = 3;
   run_context.d = 2;
   Uplink<double> up;
-  EXPECT_TRUE(Evaluation<double>::accepts(up, run_context, Request::kMeasure));
-  EXPECT_FALSE(Evaluation<double>::accepts(up, run_context, Request::kEvaluate));
+  EXPECT_TRUE(Evaluation<double>::accepts(up, run_context, RequestKind::kMeasure));
+  EXPECT_FALSE(Evaluation<double>::accepts(up, run_context, RequestKind::kEvaluate));
   const Vec<double> gradient = {3, 0};
   up.parts = {Payload<double>::dense(gradient)};
-  EXPECT_FALSE(Evaluation<double>::accepts(up, run_context, Request::kMeasure));
-  EXPECT_TRUE(Evaluation<double>::accepts(up, run_context, Request::kEvaluate));
+  EXPECT_FALSE(Evaluation<double>::accepts(up, run_context, RequestKind::kMeasure));
+  EXPECT_TRUE(Evaluation<double>::accepts(up, run_context, RequestKind::kEvaluate));
   up.parts = {};
-  Evaluation<double> evaluation(run_context, {Request::kMeasure, {}});
+  Evaluation<double> evaluation(run_context, {RequestKind::kMeasure, {}});
   for (up.client = 0; up.client < 3; ++up.client) {
     up.loss = up.client;
     up.correct = up.tested = up.client;

@@ -14,9 +14,9 @@ using testing::Federation;
 using testing::spec_of;
 
 struct Script final : Transport<double> {
-  std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
-    sent.emplace_back(client, envelope.request_id, envelope.resync != nullptr);
-    resync = envelope.resync;
+  std::uint64_t send(ClientId client, const Request<double>& request) override {
+    sent.emplace_back(client, request.request_id, request.resync != nullptr);
+    resync = request.resync;
     return 100;
   }
   void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override {
@@ -67,7 +67,7 @@ class ExchangeTest : public ::testing::Test {
 
   void ask_all() {
     const std::uint64_t request_id = exchange_.new_request_id();
-    for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, Request::kRound, request_id, body_);
+    for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, RequestKind::kRound, request_id, body_);
   }
   Event<double> answer(ClientId client, std::uint64_t request_id, Answer kind = Answer::kReply) const {
     Event<double> event;
@@ -150,10 +150,10 @@ TEST_F(ExchangeTest, CallsAllAnswersLateOnceTheRequestIsOver) {
 }
 
 TEST_F(ExchangeTest, GivesEachClientARequestIdOfItsOwnWhereTheDriverWantsIt) {
-  for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, Request::kRound, exchange_.new_request_id(), body_);
+  for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, RequestKind::kRound, exchange_.new_request_id(), body_);
   EXPECT_EQ(arrivals({answer(2, 10), answer(0, 8), answer(1, 8)}), std::vector(2, Kind::kReply));
   EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kLate) << "client 1 was asked request id 9";
-  exchange_.ask(0, Request::kRound, exchange_.new_request_id(), body_);
+  exchange_.ask(0, RequestKind::kRound, exchange_.new_request_id(), body_);
   EXPECT_EQ(arrivals({answer(0, 8), answer(0, 11), answer(1, 9)}), std::vector(2, Kind::kReply));
 }
 
@@ -200,7 +200,7 @@ class ExchangeWithALimit : public ExchangeTest {
 
 TEST_F(ExchangeWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) {
   auto exchange = begin(NormAction::kReject);
-  exchange->ask(0, Request::kRound, exchange->new_request_id(), body_);
+  exchange->ask(0, RequestKind::kRound, exchange->new_request_id(), body_);
   script_.events = {large(0), large(0), answer(0, 8)};
   EXPECT_EQ(exchange->next(1).kind, Kind::kUnusable);
   EXPECT_TRUE(exchange->has_no_usable_answer(0));
@@ -219,12 +219,12 @@ TEST_F(ExchangeWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) 
 TEST_F(ExchangeWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAndGivesTheJournalNoFrameOfIt) {
   auto exchange = begin(NormAction::kClip);
   const std::uint64_t request_id = exchange->new_request_id();
-  exchange->ask(0, Request::kRound, request_id, body_);
-  exchange->ask(1, Request::kRound, request_id, body_);
+  exchange->ask(0, RequestKind::kRound, request_id, body_);
+  exchange->ask(1, RequestKind::kRound, request_id, body_);
   script_.events = {large(0), answer(1, 8)};
   const auto arrival = exchange->next(1);
   ASSERT_EQ(arrival.kind, Kind::kReply);
-  const Reply<double> up = arrival.event.up;
+  const UplinkView<double> up = arrival.event.up;
   EXPECT_TRUE(arrival.event.frame.empty());
   EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
   ASSERT_EQ(up.parts.size(), 1u);
@@ -235,15 +235,15 @@ TEST_F(ExchangeWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAndGives
 
 TEST_F(ExchangeWithALimit, LooksAtUpdatesAlone) {
   auto exchange = begin(NormAction::kReject);
-  exchange->ask(0, Request::kEvaluate, exchange->new_request_id(), body_);
+  exchange->ask(0, RequestKind::kEvaluate, exchange->new_request_id(), body_);
   script_.events = {large(0)};
   EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
 }
 
 TEST_F(ExchangeWithALimit, TakesNoSums) {
   auto exchange = begin(NormAction::kWarn);
-  exchange->ask(0, Request::kRound, exchange->new_request_id(), body_);
-  exchange->ask(1, Request::kRound, ledger_.request_id, body_);
+  exchange->ask(0, RequestKind::kRound, exchange->new_request_id(), body_);
+  exchange->ask(1, RequestKind::kRound, ledger_.request_id, body_);
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 1};
   sum.covers = covers;
@@ -264,13 +264,13 @@ TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {
 }
 
 TEST_F(ExchangeTest, CallsAnAnswerLateThatNobodyAskedFor) {
-  exchange_.ask(0, Request::kRound, exchange_.new_request_id(), body_);
+  exchange_.ask(0, RequestKind::kRound, exchange_.new_request_id(), body_);
   EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 0), joined(1)}).empty());
   EXPECT_EQ(script_.told, (decltype(script_.told){{1, 8, Receipt::kLate}, {1, 0, Receipt::kLate}}));
 }
 
 TEST_F(ExchangeTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreLate) {
-  exchange_.ask(0, Request::kEvaluate, exchange_.new_request_id(), body_);
+  exchange_.ask(0, RequestKind::kEvaluate, exchange_.new_request_id(), body_);
   Event<double> empty = answer(0, 8), sum = answer(0, 8);
   empty.up.parts = {};
   const std::vector<ClientId> covers{0, 1};
@@ -334,7 +334,7 @@ TEST_F(ExchangeTest, TakesASumForAllThatItCoversOrForNone) {
 }
 
 TEST_F(ExchangeTest, RefusesASumWhoseFirstClientWasNotAskedSoThatTheOthersAreTakenOneByOne) {
-  exchange_.ask(1, Request::kRound, exchange_.new_request_id(), body_);
+  exchange_.ask(1, RequestKind::kRound, exchange_.new_request_id(), body_);
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 1};
   sum.covers = covers;
@@ -392,7 +392,7 @@ TEST(ExchangeWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
   const Vec<double> x(2);
   Downlink<double> body;
   body.parts = {Payload<double>::dense(View<double>(x))};
-  exchange.ask(0, Request::kRound, exchange.new_request_id(), body);
+  exchange.ask(0, RequestKind::kRound, exchange.new_request_id(), body);
   Event<double> cry;
   cry.kind = Event<double>::Kind::kReply;
   cry.up.request_id = 1;

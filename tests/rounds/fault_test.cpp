@@ -203,7 +203,7 @@ TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
 // A client that connects and leaves again and again, and never answers.
 class Flapping final : public Transport<double> {
  public:
-  std::uint64_t send(ClientId, const Envelope<double>&) override { return 0; }
+  std::uint64_t send(ClientId, const Request<double>&) override { return 0; }
   const Event<double>& next(double) override {
     clock_ += 0.01;
     event_.kind = (comes_ = !comes_) ? Event<double>::Kind::kJoined : Event<double>::Kind::kLeft;

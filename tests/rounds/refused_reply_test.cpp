@@ -16,10 +16,10 @@ class Impostor final : public Transport<double> {
   Impostor(const std::shared_ptr<const RunContext<double>>& run_context, const Federation<double>& federation)
       : clients_(run_context, federation.oracle_pointers(), {}) {}
 
-  std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
+  std::uint64_t send(ClientId client, const Request<double>& request) override {
     ignored_ = false;
     answers_ = 0;
-    return clients_.send(client, envelope);
+    return clients_.send(client, request);
   }
   void ignore(const Event<double>&) override { ignored_ = true; }
   const Event<double>& next(double deadline) override {

@@ -33,8 +33,8 @@ class Counting final : public Oracle<double> {
   Oracle<double>& inner_;
 };
 
-Envelope<double> request_of(const Downlink<double>& body, std::uint64_t request_id) {
-  Envelope<double> request;
+Request<double> request_of(const Downlink<double>& body, std::uint64_t request_id) {
+  Request<double> request;
   request.request_id = request_id;
   request.body = &body;
   return request;
@@ -49,7 +49,7 @@ TEST(ClientRuntime, ARequestIdThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce
   ClientRuntime<double> client(run_context, 1, oracle);
   const auto server = make_server<double>(run_context);
   const Downlink<double> body = server->broadcast();
-  const Envelope<double> request = request_of(body, 1);
+  const Request<double> request = request_of(body, 1);
   Scratch<double> scratch;
   const Uplink<double>* first = client.handle(request, scratch);
   ASSERT_NE(first, nullptr);
@@ -74,9 +74,9 @@ TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
   const Downlink<double> body = server->broadcast();
   Scratch<double> scratch, twins;
   std::uint64_t request_id = 0;
-  for (const Request kind : {Request::kRound, Request::kEvaluate, Request::kRound}) {
-    Envelope<double> request = request_of(body, ++request_id);
-    request.request = kind;
+  for (const RequestKind kind : {RequestKind::kRound, RequestKind::kEvaluate, RequestKind::kRound}) {
+    Request<double> request = request_of(body, ++request_id);
+    request.kind = kind;
     oracle.stops_next = true;
     if (request_id < 3) {  // the third is remembered
       EXPECT_THROW(client.handle(request, scratch), OracleStopped);
@@ -117,10 +117,10 @@ TEST(ClientRuntime, AMeasurementIsTheLossOfAnEvaluationWithoutItsGradient) {
     const auto server = make_server<double>(run_context);
     const Downlink<double> body = server->broadcast();
     Scratch<double> scratch, twins;
-    Envelope<double> request = request_of(body, 1);
-    request.request = Request::kEvaluate;
+    Request<double> request = request_of(body, 1);
+    request.kind = RequestKind::kEvaluate;
     const double loss = twin.handle(request, twins)->loss;
-    request.request = Request::kMeasure;
+    request.kind = RequestKind::kMeasure;
     EXPECT_TRUE(client.accepts(request));
     for (int again = 0; again < 2; ++again) {
       const Uplink<double>* const got = client.handle(request, scratch);
@@ -161,13 +161,13 @@ TEST(ClientRuntime, TakesLowerRequestIdsOnlyFromANewConnection) {
   const auto server = make_server<double>(run_context);
   const Downlink<double> body = server->broadcast();
   Scratch<double> scratch;
-  for (const Request kind : {Request::kRound, Request::kEvaluate}) {
-    Envelope<double> request = request_of(body, 90);
-    request.request = kind;
+  for (const RequestKind kind : {RequestKind::kRound, RequestKind::kEvaluate}) {
+    Request<double> request = request_of(body, 90);
+    request.kind = kind;
     client.expect_any_request_id();
     ASSERT_NE(client.handle(request, scratch), nullptr);
-    for (const Request late : {Request::kRound, Request::kEvaluate}) {
-      request.request = late;
+    for (const RequestKind late : {RequestKind::kRound, RequestKind::kEvaluate}) {
+      request.kind = late;
       request.request_id = 7;
       EXPECT_EQ(client.handle(request, scratch), nullptr) << "a late request has no answer";
     }
@@ -189,14 +189,14 @@ TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   Scratch<double> scratch;
   const auto play = [&](std::uint64_t request_id, std::uint64_t committed) {
     const Downlink<double> body = server->broadcast();
-    Envelope<double> request = request_of(body, request_id);
+    Request<double> request = request_of(body, request_id);
     request.committed = committed;
     const Uplink<double> used = *client.handle(request, scratch);
     std::vector<double> values(used.parts[0].values.begin(), used.parts[0].values.end());
     const Payload<double> part = Payload<double>::dense(values);
-    std::vector<Reply<double>> replies;
+    std::vector<UplinkView<double>> replies;
     for (ClientId c = 0; c < 3; ++c) {
-      Reply<double> reply(used, std::span(&part, 1));
+      UplinkView<double> reply(used, std::span(&part, 1));
       reply.client = c;
       replies.push_back(reply);
     }
@@ -208,20 +208,20 @@ TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   play(13, 12);
   ASSERT_TRUE(server->load(copy));
   const Downlink<double> first = server->broadcast();
-  Envelope<double> unheard = request_of(first, 21);
+  Request<double> unheard = request_of(first, 21);
   unheard.committed = 11;
   EXPECT_TRUE(client.is_ahead_of(unheard)) << "the server had named request id 12";
   // Rounds 2 and 3 come to other ends than before, and this client is not asked in round 2.
   std::vector<double> values(9, 0.5);
   const Payload<double> part = Payload<double>::dense(values);
-  std::vector<Reply<double>> replies;
+  std::vector<UplinkView<double>> replies;
   for (ClientId c = 0; c < 3; ++c) {
-    replies.emplace_back(UplinkHead{}, std::span(&part, 1));
+    replies.emplace_back(UplinkHeader{}, std::span(&part, 1));
     replies.back().client = c;
   }
   server->apply(replies);
   const Downlink<double> body = server->broadcast();
-  Envelope<double> request = request_of(body, 22);
+  Request<double> request = request_of(body, 22);
   request.committed = 11;
   client.expect_any_request_id();
   ASSERT_EQ(client.handle(request, scratch)->answer, Answer::kNeedsState);
@@ -232,7 +232,7 @@ TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   ASSERT_EQ(reply->answer, Answer::kReply);
   ClientRuntime<double> twin(run_context, 1, *federation.oracles[1]);
   Scratch<double> twins;
-  Envelope<double> again = request;
+  Request<double> again = request;
   again.resync = nullptr;
   ASSERT_EQ(twin.handle(again, twins)->answer, Answer::kNeedsState);
   const Uplink<double>* const want = twin.handle(request, twins);

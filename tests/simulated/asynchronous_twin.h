@@ -37,23 +37,23 @@ class AsynchronousTwin {
   void answered(ClientId client, std::uint64_t request_id) {
     if (owes_[client] == request_id) owes_[client] = 0;
   }
-  void sent(ClientId client, const Envelope<double>& envelope) {
-    if (envelope.request == Request::kEvaluate && owes_[client] != 0 && steps_ < nobody_stopped_before_)
+  void sent(ClientId client, const Request<double>& request) {
+    if (request.kind == RequestKind::kEvaluate && owes_[client] != 0 && steps_ < nobody_stopped_before_)
       throw std::runtime_error("an evaluation stops the work of client " + std::to_string(client));
-    if (envelope.request != Request::kRound) return;
-    owes_[client] = envelope.request_id;
-    const auto [at, is_new] = sent_.try_emplace(envelope.request_id);
+    if (request.kind != RequestKind::kRound) return;
+    owes_[client] = request.request_id;
+    const auto [at, is_new] = sent_.try_emplace(request.request_id);
     if (is_new) {
       at->second.client = client;
-      at->second.body.keep(*envelope.body);
-    } else if (at->second.client != client || !at->second.body.is(*envelope.body)) {
-      throw std::runtime_error("request id " + std::to_string(envelope.request_id) +
+      at->second.body.keep(*request.body);
+    } else if (at->second.client != client || !at->second.body.is(*request.body)) {
+      throw std::runtime_error("request id " + std::to_string(request.request_id) +
                                " is sent with another body");
     }
   }
   // The algorithm has taken in one reply.
   void check(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {
-    const Reply<double>& up = commit.replies[0];
+    const UplinkView<double>& up = commit.replies[0];
     if (commit.replies.size() != 1) throw std::runtime_error("a step took in more than one reply");
     if (!used_.insert(up.request_id).second) throw std::runtime_error("a reply was taken in twice");
     const bool is_cut = up.parts[0].shape == Shape::kNothing;
@@ -76,7 +76,7 @@ class AsynchronousTwin {
       server_->load(last);
       --steps_;
       const Payload<double> nothing = Payload<double>::nothing(server_->model().size());
-      Reply<double> up;
+      UplinkView<double> up;
       up.request_id = after[c];
       up.client = c;
       up.round = sent_.at(after[c]).body.down().round;
@@ -88,7 +88,7 @@ class AsynchronousTwin {
   }
 
  private:
-  bool cut(const Reply<double>& up) {
+  bool cut(const UplinkView<double>& up) {
     ++steps_;
     const auto found = sent_.find(up.request_id);
     if (found == sent_.end() || found->second.client != up.client ||
@@ -103,13 +103,13 @@ class AsynchronousTwin {
     const auto found = sent_.find(request_id);
     if (found == sent_.end() || found->second.client != client)
       throw std::runtime_error("a reply to a request id that this client was never sent");
-    Envelope<double> envelope;
-    envelope.request_id = request_id;
-    envelope.committed = committed_[client];
-    envelope.body = &found->second.body.down();
-    const Uplink<double>* up = runtimes_[client]->handle(envelope, scratch_);
+    Request<double> request;
+    request.request_id = request_id;
+    request.committed = committed_[client];
+    request.body = &found->second.body.down();
+    const Uplink<double>* up = runtimes_[client]->handle(request, scratch_);
     if (up == nullptr || up->answer != Answer::kReply) throw std::runtime_error("the twin cannot answer");
-    const Reply<double> reply = *up;
+    const UplinkView<double> reply = *up;
     const bool used = server_->apply(std::span(&reply, 1));
     if (used) committed_[client] = request_id;
     return used;
@@ -135,9 +135,9 @@ class AsynchronousTwin {
 class WitnessedTransport final : public Transport<double> {
  public:
   WitnessedTransport(Transport<double>& inner, AsynchronousTwin& twin) : inner_(inner), twin_(twin) {}
-  std::uint64_t send(ClientId client, const Envelope<double>& envelope) override {
-    twin_.sent(client, envelope);
-    return inner_.send(client, envelope);
+  std::uint64_t send(ClientId client, const Request<double>& request) override {
+    twin_.sent(client, request);
+    return inner_.send(client, request);
   }
   void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override {
     inner_.tell(client, request_id, receipt);

@@ -273,12 +273,12 @@ class SimulatedNetwork final : public Transport<Real> {
   // The server dies after so many events; it may also die in a call of its disk.
   std::uint64_t events_left = UINT64_MAX;
 
-  std::uint64_t send(ClientId client, const Envelope<Real>& envelope) override {
+  std::uint64_t send(ClientId client, const Request<Real>& request) override {
     Inbox& inbox = inboxes_[client];
-    if (envelope.request_id > inbox.asked) inbox.asked = envelope.request_id, inbox.viewed = -1;
-    const auto body = envelope.body == nullptr ? nullptr : codec_.encode_body(*envelope.body);
-    const auto resync = envelope.resync == nullptr ? nullptr : codec_.encode_body(*envelope.resync);
-    const Encoded encoded = codec_.encode(envelope, body.get(), resync.get());
+    if (request.request_id > inbox.asked) inbox.asked = request.request_id, inbox.viewed = -1;
+    const auto body = request.body == nullptr ? nullptr : codec_.encode_body(*request.body);
+    const auto resync = request.resync == nullptr ? nullptr : codec_.encode_body(*request.resync);
+    const Encoded encoded = codec_.encode(request, body.get(), resync.get());
     world_.send(client, packet_of(encoded));
     return encoded.bytes;
   }

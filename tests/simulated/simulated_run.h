@@ -64,17 +64,17 @@ class CarelessServer final : public ServerAlgorithm<Real> {
       : server_(server), network_(network), bug_(bug) {}
   void cohort(std::vector<ClientId>& out) const override { server_.cohort(out); }
   Downlink<Real> broadcast() const override { return server_.broadcast(); }
-  bool accepts(const Reply<Real>& up) const override { return server_.accepts(up); }
+  bool accepts(const UplinkView<Real>& up) const override { return server_.accepts(up); }
   bool apply(Replies<Real> uplinks) override {
     if (bug_ == Bug::kAddsWhatIsOutdated) {
-      Reply<Real> fresh = uplinks[0];
+      UplinkView<Real> fresh = uplinks[0];
       fresh.round = server_.broadcast().round;
       return server_.apply(std::span(&fresh, 1));
     }
     if (bug_ == Bug::kAddsTwice) server_.apply(uplinks);
     const bool careless = bug_ == Bug::kAddsInArrivalOrder || bug_ == Bug::kAddsBeforeAccepting;
     if (uplinks.empty() || !careless) return server_.apply(uplinks);
-    std::vector<Reply<Real>> given;
+    std::vector<UplinkView<Real>> given;
     for (const ClientId client : network_.arrived(uplinks[0].request_id)) {
       const auto is_it = [client](const auto& up) { return up.client == client; };
       const bool again = std::any_of(given.begin(), given.end(), is_it);

@@ -33,20 +33,20 @@ class TwinFederation {
 
   void round(const std::vector<ClientId>& used) {
     const Downlink<double> body = server_->broadcast();
-    Envelope<double> envelope;
-    envelope.request_id = ++rounds_;
-    envelope.body = &body;
-    std::vector<Reply<double>> replies;
+    Request<double> request;
+    request.request_id = ++rounds_;
+    request.body = &body;
+    std::vector<UplinkView<double>> replies;
     for (const ClientId c : used) {
-      envelope.committed = committed_[c];
-      envelope.resync = nullptr;
-      const Uplink<double>* up = runtimes_[c]->handle(envelope, scratch_[c]);
+      request.committed = committed_[c];
+      request.resync = nullptr;
+      const Uplink<double>* up = runtimes_[c]->handle(request, scratch_[c]);
       std::optional<Downlink<double>> resync;
       if (up->answer != Answer::kReply) {  // it has missed a round
         resync = server_->resync(c, up->answer);
         if (!resync) throw std::runtime_error("the twin of a client is lost");
-        envelope.resync = &*resync;
-        up = runtimes_[c]->handle(envelope, scratch_[c]);
+        request.resync = &*resync;
+        up = runtimes_[c]->handle(request, scratch_[c]);
       }
       replies.push_back(*up);
     }

@@ -133,21 +133,21 @@ TEST_P(EvaluatorTest, ASampleWithoutGradientsHasTheLossAndAccuracyOfThatSample) 
   run_context.algorithm.batch = 1;  // nobody needs the gradients of x
   const PopulationOf<double, Bowl> clients(Bowl(kDim, kNobody));
   std::optional<Found> want;
-  for (const Request request : {Request::kEvaluate, Request::kMeasure}) {
+  for (const RequestKind kind : {RequestKind::kEvaluate, RequestKind::kMeasure}) {
     for (const unsigned threads : {1u, 3u}) {
       ThreadPool pool(threads);
       std::vector<std::unique_ptr<MovableOracle<double>>> oracles;
       std::vector<MovableOracle<double>*> pointers;
       for (unsigned k = 0; k < threads; ++k) pointers.push_back(oracles.emplace_back(clients.oracle()).get());
       Evaluator<double> evaluator(run_context.mine(), pool, pointers, std::size_t{1} << 20);
-      Evaluation<double> evaluation(run_context, {request, sample});
+      Evaluation<double> evaluation(run_context, {kind, sample});
       evaluator.evaluate(x_, evaluation);
       evaluation.finish();
       EXPECT_EQ(evaluation.answered(), sample.size());
       const Found got = {evaluation.loss(), 0, evaluation.accuracy(), evaluation.answered()};
       if (!want) want = got;
       EXPECT_EQ(got, *want);
-      EXPECT_EQ(evaluator.known(sample[0]).x.empty(), request == Request::kMeasure);
+      EXPECT_EQ(evaluator.known(sample[0]).x.empty(), kind == RequestKind::kMeasure);
       EXPECT_TRUE(evaluator.known(sample[0] + 1).x.empty()) << "nobody asked it";
     }
   }

@@ -62,7 +62,7 @@ void rounds_of_frames(const Federation<double>& federation,
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
     std::vector<Frame> frames;
-    for (const Reply<double>& up : commit.replies) {
+    for (const UplinkView<double>& up : commit.replies) {
       links[up.client]->up(codec.encode(up), up.client);
       frames.push_back(links[up.client]->frame());
     }
@@ -160,8 +160,8 @@ TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
   Scratch<double> scratch;
   for (ClientId client = 0; client < 2; ++client) {
     ClientRuntime<double> runtime(run_context, client, *federation.oracles[client]);
-    const Envelope<double> request{Request::kRound, client + 1u, 0, &body, nullptr};
-    const Reply<double> reply = *runtime.handle(request, scratch);
+    const Request<double> request{RequestKind::kRound, client + 1u, 0, &body, nullptr};
+    const UplinkView<double> reply = *runtime.handle(request, scratch);
     const bool used = server->apply(std::span(&reply, 1));
     EXPECT_EQ(used, client == 0) << "the second gradient is one step too old";
     ledger.request_id = client + 1;

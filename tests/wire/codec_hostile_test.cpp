@@ -43,7 +43,7 @@ class HostileBytes : public ::testing::Test {
   Material<double> m;
   std::unique_ptr<Codec<double>> codec;
   std::unique_ptr<UplinkSlot<double>> slot;
-  std::unique_ptr<EnvelopeSlot<double>> envelope_slot;
+  std::unique_ptr<RequestSlot<double>> request_slot;
 
   HostileBytes() {
     context.seed = 42;
@@ -52,7 +52,7 @@ class HostileBytes : public ::testing::Test {
     context.compressor = parse_compressor("randk:k=7", kDim);
     codec = std::make_unique<Codec<double>>(context);
     slot = std::make_unique<UplinkSlot<double>>(context);
-    envelope_slot = std::make_unique<EnvelopeSlot<double>>(context);
+    request_slot = std::make_unique<RequestSlot<double>>(context);
   }
 
   Bytes encode(Parts<double> parts, double loss = 0.5) {
@@ -60,10 +60,10 @@ class HostileBytes : public ::testing::Test {
                            parts};
     return flatten(codec->encode(u));
   }
-  Bytes encode_envelope(Parts<double> body) {
+  Bytes encode_request(Parts<double> body) {
     const Downlink<double> b{4, 0, body}, r{3, 0, {m.payload(Shape::kRange, 5, 9, Values::kNoise)}};
     const auto encoded = codec->encode_body(b), resync = codec->encode_body(r);
-    return flatten(codec->encode({Request::kRound, 8, 7}, encoded.get(), resync.get()));
+    return flatten(codec->encode({RequestKind::kRound, 8, 7}, encoded.get(), resync.get()));
   }
   // The error, or nothing. Whatever the bytes are, no single allocation may be larger than a vector of length
   // d and 4 KB.
@@ -73,9 +73,9 @@ class HostileBytes : public ::testing::Test {
     EXPECT_LE(allocations::largest, kDim * sizeof(double) + 4096);
     return got ? "" : got.error().message;
   }
-  std::string envelope_error_of(std::span<const std::byte> in) {
+  std::string request_error_of(std::span<const std::byte> in) {
     allocations::reset();
-    const auto got = receive(*envelope_slot, context, in);
+    const auto got = receive(*request_slot, context, in);
     EXPECT_LE(allocations::largest, kDim * sizeof(double) + 4096);
     return got ? "" : got.error().message;
   }
@@ -106,13 +106,13 @@ Bytes with_header(const Bytes& good, Change change) {
 }
 
 TEST_F(HostileBytes, ARequestThatNobodyKnowsIsAnError) {
-  const Bytes good = encode_envelope({m.payload(Shape::kDense, 0, kDim, Values::kNoise)});
-  ASSERT_EQ(envelope_error_of(good), "");
+  const Bytes good = encode_request({m.payload(Shape::kDense, 0, kDim, Values::kNoise)});
+  ASSERT_EQ(request_error_of(good), "");
   std::string header = header_of(good);
   ASSERT_EQ(header.substr(0, 2), std::string("\x08\x00", 2)) << "the first field is the request";
   for (const char unknown : {'\x04', '\x7f'}) {
     header[1] = unknown;
-    EXPECT_NE(envelope_error_of(frame(FrameType::kRound, header, payload_of(good))), "");
+    EXPECT_NE(request_error_of(frame(FrameType::kRound, header, payload_of(good))), "");
   }
 }
 
@@ -125,12 +125,12 @@ TEST_F(HostileBytes, EveryFlippedBitIsAnError) {
       ASSERT_NE(error_of(bad), "") << "bit " << bit;
     }
   }
-  const Bytes good = encode_envelope({m.payload(Shape::kSparse, 3, 11, Values::kPowersOfTwo)});
-  ASSERT_EQ(envelope_error_of(good), "");
+  const Bytes good = encode_request({m.payload(Shape::kSparse, 3, 11, Values::kPowersOfTwo)});
+  ASSERT_EQ(request_error_of(good), "");
   for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
     Bytes bad = good;
     bad[bit / 8] ^= static_cast<std::byte>(1 << (bit % 8));
-    ASSERT_NE(envelope_error_of(bad), "") << "bit " << bit;
+    ASSERT_NE(request_error_of(bad), "") << "bit " << bit;
   }
 }
 
@@ -165,8 +165,8 @@ TEST_F(HostileBytes, RepeatedFramesAndCallsOutOfOrderAreHarmless) {
   EXPECT_FALSE(slot->finish(kClient));
   EXPECT_EQ(error_of(good), "");
   // The wrong kind of message for the slot, and the answer of somebody else.
-  EXPECT_NE(envelope_error_of(good), "");
-  EXPECT_NE(error_of(encode_envelope({})), "");
+  EXPECT_NE(request_error_of(good), "");
+  EXPECT_NE(error_of(encode_request({})), "");
   EXPECT_EQ(receive(*slot, context, 4, good).error().message, "client 4 answered in the name of client 3");
 }
 
@@ -189,8 +189,8 @@ TEST_F(HostileBytes, MissingFieldsAreErrors) {
   EXPECT_NE(bad([](Reply& h) { h.mutable_parts(0)->clear_count(); }), "");
 
   using wire::Round;
-  const Bytes round = encode_envelope({m.payload(Shape::kSparse, 3, 11, Values::kNoise)});
-  const auto bad_round = [&](auto change) { return envelope_error_of(with_header<Round>(round, change)); };
+  const Bytes round = encode_request({m.payload(Shape::kSparse, 3, 11, Values::kNoise)});
+  const auto bad_round = [&](auto change) { return request_error_of(with_header<Round>(round, change)); };
   EXPECT_EQ(bad_round([](Round&) {}), "");
   EXPECT_NE(bad_round([](Round& h) { h.clear_request(); }), "");
   EXPECT_NE(bad_round([](Round& h) { h.clear_request_id(); }), "");
@@ -299,7 +299,7 @@ TEST_F(HostileBytes, ValuesThatAreNotFiniteAreRefusedByName) {
   EXPECT_EQ(error_of(encode({Payload<double>::dense(extreme)})), "");
   // The client, not the codec, judges the server's model.
   Vec<double> diverged = {nan};
-  EXPECT_EQ(envelope_error_of(encode_envelope({Payload<double>::dense(diverged)})), "");
+  EXPECT_EQ(request_error_of(encode_request({Payload<double>::dense(diverged)})), "");
 }
 
 TEST_F(HostileBytes, OnlyExactlyOneHonestZstdFrameIsDecompressed) {
@@ -372,7 +372,7 @@ TEST_F(HostileBytes, HeadersCannotMakeManyObjects) {
   EXPECT_NE(error_of(frame(FrameType::kReply, claims, {})), "");
   const std::string deep(1000, '\x0b');  // group after group
   EXPECT_NE(error_of(frame(FrameType::kReply, deep, {})), "");
-  EXPECT_NE(envelope_error_of(frame(FrameType::kRound, deep, {})), "");
+  EXPECT_NE(request_error_of(frame(FrameType::kRound, deep, {})), "");
 }
 
 TEST_F(HostileBytes, RandomBytesNeverDoHarm) {
@@ -387,7 +387,7 @@ TEST_F(HostileBytes, RandomBytesNeverDoHarm) {
                       payload = noise(random() % 60);
     EXPECT_NE(error_of(std::as_bytes(std::span(all))), "");
     error_of(frame(FrameType::kReply, header, std::as_bytes(std::span(payload))));
-    envelope_error_of(frame(FrameType::kRound, header, std::as_bytes(std::span(payload))));
+    request_error_of(frame(FrameType::kRound, header, std::as_bytes(std::span(payload))));
   }
 }
 
@@ -395,7 +395,7 @@ TEST_F(HostileBytes, MutatedHeadersAndPayloadsUnderRightChecksumsNeverDoHarm) {
   std::mt19937 random(12);
   std::vector<Bytes> frames = uplinks();
   for (const Shape shape : {Shape::kDense, Shape::kSparse, Shape::kRange}) {
-    frames.push_back(encode_envelope({m.payload(shape, 3, 11, Values::kPowersOfTwo)}));
+    frames.push_back(encode_request({m.payload(shape, 3, 11, Values::kPowersOfTwo)}));
   }
   for (int i = 0; i < 100000; ++i) {
     const Bytes& good = frames[random() % frames.size()];
@@ -409,7 +409,7 @@ TEST_F(HostileBytes, MutatedHeadersAndPayloadsUnderRightChecksumsNeverDoHarm) {
       payload[random() % payload.size()] ^= static_cast<std::byte>(random());
     const auto type = static_cast<FrameType>(good[5]);
     const Bytes bad = frame(type, header, payload);
-    const std::string error = type == FrameType::kReply ? error_of(bad) : envelope_error_of(bad);
+    const std::string error = type == FrameType::kReply ? error_of(bad) : request_error_of(bad);
     if (HasFailure()) FAIL() << error;
   }
 }

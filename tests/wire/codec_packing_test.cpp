@@ -215,13 +215,13 @@ struct DownlinkCompression : ::testing::Test {
     Vec<double> v(100, 0.3);
     return compress(c, v, key, scratch, store);
   }
-  Result<Envelope<double>> through(const CodecContext& to, EnvelopeSlot<double>& slot,
-                                   const Payload<double>& p) {
+  Result<Request<double>> through(const CodecContext& to, RequestSlot<double>& slot,
+                                  const Payload<double>& p) {
     Codec<double> codec(context);
     const Downlink<double> body{9, 0, {p}};
     const auto encoded = codec.encode_body(body);
     EXPECT_EQ(codec.body_bytes(body), encoded->header.size() + 2 + encoded->payload_len);
-    return receive(slot, to, flatten(codec.encode({Request::kRound, 2, 1}, encoded.get(), nullptr)));
+    return receive(slot, to, flatten(codec.encode({RequestKind::kRound, 2, 1}, encoded.get(), nullptr)));
   }
 };
 
@@ -229,7 +229,7 @@ TEST_F(DownlinkCompression, SeededPartsOfABodyAreRedrawnByTheClients) {
   for (const char* spec :
        {"randk:k=10", "randseqk:k=10", "natural(randk:k=10)", "induced(topk:k=3,randk:k=10)"}) {
     context.compressor_down = parse_compressor(spec, 100);
-    EnvelopeSlot<double> slot(context);
+    RequestSlot<double> slot(context);
     const auto& p = drawn(*context.compressor_down, {5, kServerClient, 9, Purpose::kCompressor});
     const auto got = through(context, slot, p);
     ASSERT_TRUE(got) << got.error().message;
@@ -240,14 +240,14 @@ TEST_F(DownlinkCompression, SeededPartsOfABodyAreRedrawnByTheClients) {
 TEST_F(DownlinkCompression, OtherKeysAreSentInFullAndSeededOnesThatNobodyMakesRefused) {
   const Compressor c = parse_compressor("randk:k=10", 100);
   const StreamKey key{5, kServerClient, 9, Purpose::kCompressor};
-  EnvelopeSlot<double> plain_slot(context);
+  RequestSlot<double> plain_slot(context);
   // Without compressor_down nothing is derived.
   auto got = through(context, plain_slot, drawn(c, key));
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->body->parts[0].key, nullptr);
   const CodecContext plain = context;
   context.compressor_down = c;
-  EnvelopeSlot<double> slot(context);
+  RequestSlot<double> slot(context);
   for (const StreamKey& other :
        {StreamKey{6, kServerClient, 9, key.purpose}, StreamKey{5, 1, 9, key.purpose},
         StreamKey{5, kServerClient, 8, key.purpose}, StreamKey{5, kServerClient, 9, key.purpose + 1}}) {
@@ -274,11 +274,11 @@ TEST(CodecDimensions, PartsMayBeLongerThanModelsWhereTheContextSaysSo) {
   expect_same(*got, sent);
   // Models are still of length d.
   Codec<double> codec(context);
-  EnvelopeSlot<double> envelopes(context);
+  RequestSlot<double> requests(context);
   for (const std::size_t d : {std::size_t{10}, std::size_t{55}}) {
     const auto body = codec.encode_body({1, 0, {Payload<double>::dense(View<double>(values).first(d))}});
-    const Bytes frame = flatten(codec.encode({Request::kEvaluate, 8, 7}, body.get(), nullptr));
-    EXPECT_EQ(static_cast<bool>(receive(envelopes, context, frame)), d == 10);
+    const Bytes frame = flatten(codec.encode({RequestKind::kEvaluate, 8, 7}, body.get(), nullptr));
+    EXPECT_EQ(static_cast<bool>(receive(requests, context, frame)), d == 10);
   }
 }
 

@@ -92,13 +92,13 @@ auto receive_with(Slot& slot, const CodecContext& context, std::size_t real_byte
 }
 
 template <class Real>
-Result<Reply<Real>> receive(UplinkSlot<Real>& slot, const CodecContext& context, ClientId client,
-                            std::span<const std::byte> in) {
+Result<UplinkView<Real>> receive(UplinkSlot<Real>& slot, const CodecContext& context, ClientId client,
+                                 std::span<const std::byte> in) {
   return receive_with(slot, context, sizeof(Real), in, [&] { return slot.finish(client); });
 }
 template <class Real>
-Result<Envelope<Real>> receive(EnvelopeSlot<Real>& slot, const CodecContext& context,
-                               std::span<const std::byte> in) {
+Result<Request<Real>> receive(RequestSlot<Real>& slot, const CodecContext& context,
+                              std::span<const std::byte> in) {
   return receive_with(slot, context, sizeof(Real), in, [&] { return slot.finish(); });
 }
 
@@ -125,7 +125,7 @@ void expect_same(const Payload<Real>& got, const Payload<Real>& sent) {
 }
 
 template <class Real>
-void expect_same(const Reply<Real>& got, const Uplink<Real>& sent) {
+void expect_same(const UplinkView<Real>& got, const Uplink<Real>& sent) {
   EXPECT_EQ(got.request_id, sent.request_id);
   EXPECT_EQ(got.round, sent.round);
   EXPECT_EQ(got.client, sent.client);

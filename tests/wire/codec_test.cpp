@@ -290,14 +290,14 @@ TYPED_TEST(CodecOf, AFrameIsNotKeptWhereALongVectorCameHardlyShorter) {
   EXPECT_FALSE(is_kept(ZstdMode::Kind::kLevel, Values::kNoise));
 }
 
-TYPED_TEST(CodecOf, EnvelopesComeBackBitForBit) {
+TYPED_TEST(CodecOf, RequestsComeBackBitForBit) {
   using Real = TypeParam;
   for (const ZstdMode& mode : kModes) {
     this->context.zstd = mode;
     this->m = {};
     auto& m = this->m;
     Codec<Real> codec(this->context);
-    EnvelopeSlot<Real> slot(this->context);
+    RequestSlot<Real> slot(this->context);
     auto dense = m.payload(Shape::kDense, 0, 5000, Values::kRepetitive);
     const auto sparse = m.payload(Shape::kSparse, 700, 5000, Values::kNoise);
     const auto natural = m.payload(Shape::kDense, 0, 5000, Values::kPowersOfTwo);
@@ -307,15 +307,15 @@ TYPED_TEST(CodecOf, EnvelopesComeBackBitForBit) {
       for (const Downlink<Real>* resync : {static_cast<const Downlink<Real>*>(nullptr), &x, &many, &none}) {
         const auto b = codec.encode_body(*body);
         const auto r = resync != nullptr ? codec.encode_body(*resync) : nullptr;
-        const Envelope<Real> sent{Request::kRound, 5, 4, body, resync};
+        const Request<Real> sent{RequestKind::kRound, 5, 4, body, resync};
         const Encoded encoded = codec.encode(sent, b.get(), r.get());
         const Bytes bytes = flatten(encoded);
         EXPECT_EQ(encoded.bytes, bytes.size());
-        EXPECT_EQ(codec.envelope_bytes(codec.body_bytes(*body), resync ? codec.body_bytes(*resync) : 0),
+        EXPECT_EQ(codec.request_bytes(codec.body_bytes(*body), resync ? codec.body_bytes(*resync) : 0),
                   bytes.size());
         const auto got = receive(slot, this->context, bytes);
         ASSERT_TRUE(got) << got.error().message;
-        EXPECT_EQ(got->request, Request::kRound);
+        EXPECT_EQ(got->kind, RequestKind::kRound);
         EXPECT_EQ(got->request_id, 5u);
         EXPECT_EQ(got->committed, 4u);
         ASSERT_NE(got->body, nullptr);
@@ -330,30 +330,30 @@ TYPED_TEST(CodecOf, EnvelopesComeBackBitForBit) {
 TYPED_TEST(CodecOf, GoodbyeHasNoBodyAndAnEvaluationOneDenseVector) {
   using Real = TypeParam;
   Codec<Real> codec(this->context);
-  EnvelopeSlot<Real> slot(this->context);
-  const Envelope<Real> goodbye{Request::kGoodbye, 7, 6};
+  RequestSlot<Real> slot(this->context);
+  const Request<Real> goodbye{RequestKind::kGoodbye, 7, 6};
   const Bytes bytes = flatten(codec.encode(goodbye, nullptr, nullptr));
-  EXPECT_EQ(bytes.size(), codec.envelope_bytes(0, 0));
+  EXPECT_EQ(bytes.size(), codec.request_bytes(0, 0));
   const auto got = receive(slot, this->context, bytes);
   ASSERT_TRUE(got) << got.error().message;
-  EXPECT_EQ(got->request, Request::kGoodbye);
+  EXPECT_EQ(got->kind, RequestKind::kGoodbye);
   EXPECT_EQ(got->body, nullptr);
 
-  const auto ask = [&](Request request, Parts<Real> parts) {
+  const auto ask = [&](RequestKind kind, Parts<Real> parts) {
     const auto body = codec.encode_body({1, 0, parts});
-    return receive(slot, this->context, flatten(codec.encode({request, 8, 7}, body.get(), nullptr)));
+    return receive(slot, this->context, flatten(codec.encode({kind, 8, 7}, body.get(), nullptr)));
   };
   const auto x = this->m.payload(Shape::kDense, 0, 5000, Values::kNoise);
-  EXPECT_TRUE(ask(Request::kEvaluate, {x}));
-  EXPECT_FALSE(ask(Request::kEvaluate, {x, x}));
-  EXPECT_FALSE(ask(Request::kEvaluate, {this->m.payload(Shape::kDense, 0, 4999, Values::kNoise)}));
-  EXPECT_FALSE(ask(Request::kEvaluate, {this->m.payload(Shape::kRange, 5000, 5000, Values::kNoise)}));
-  EXPECT_TRUE(ask(Request::kMeasure, {x}));
-  EXPECT_FALSE(ask(Request::kMeasure, {}));
-  EXPECT_FALSE(ask(Request::kMeasure, {this->m.payload(Shape::kDense, 0, 4999, Values::kNoise)}));
-  EXPECT_FALSE(ask(Request::kGoodbye, {x}));
+  EXPECT_TRUE(ask(RequestKind::kEvaluate, {x}));
+  EXPECT_FALSE(ask(RequestKind::kEvaluate, {x, x}));
+  EXPECT_FALSE(ask(RequestKind::kEvaluate, {this->m.payload(Shape::kDense, 0, 4999, Values::kNoise)}));
+  EXPECT_FALSE(ask(RequestKind::kEvaluate, {this->m.payload(Shape::kRange, 5000, 5000, Values::kNoise)}));
+  EXPECT_TRUE(ask(RequestKind::kMeasure, {x}));
+  EXPECT_FALSE(ask(RequestKind::kMeasure, {}));
+  EXPECT_FALSE(ask(RequestKind::kMeasure, {this->m.payload(Shape::kDense, 0, 4999, Values::kNoise)}));
+  EXPECT_FALSE(ask(RequestKind::kGoodbye, {x}));
   EXPECT_FALSE(
-      receive(slot, this->context, flatten(codec.encode({Request::kRound, 8, 7}, nullptr, nullptr))));
+      receive(slot, this->context, flatten(codec.encode({RequestKind::kRound, 8, 7}, nullptr, nullptr))));
 }
 
 TYPED_TEST(CodecOf, LargeAndSmallMessagesShareASlot) {
