@@ -200,7 +200,7 @@ struct DashaServer : ModelServer<Real> {
     visit(self.g_of.rows());
   }
 
-  std::optional<Downlink<Real>> resync(ClientId i, Answer) const {
+  std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const {
     const auto own = g_of.restore(i, t);
     if (!own || own->parts.size() == 0) return own;
     return Downlink<Real>{t, 0, {Payload<Real>::dense(x_prev), own->parts[0]}};
@@ -260,7 +260,7 @@ struct DashaPage {
         : DashaBatchClient<Real>(s, params), p(*params.p) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      if (!this->points.follow(down)) return cannot(Answer::kNeedsState, down);
+      if (!this->points.follow(down)) return cannot(ReplyStatus::kNeedsState, down);
       if (ctx.first || this->h_i.empty()) return this->first_reply(down, ctx);
       const View<Real> x = down.parts[0].values;
       Vec<Real>& h_next = this->h_next;
@@ -290,7 +290,7 @@ struct DashaMvr {
         : DashaBatchClient<Real>(s, params), b(Real(params.b)) {}
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      if (!this->points.follow(down)) return cannot(Answer::kNeedsState, down);
+      if (!this->points.follow(down)) return cannot(ReplyStatus::kNeedsState, down);
       if (ctx.first || this->h_i.empty()) return this->first_reply(down, ctx);
       const View<Real> x = down.parts[0].values;
       Vec<Real>& h_next = this->h_next;

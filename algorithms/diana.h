@@ -129,7 +129,7 @@ struct ShiftServer : ModelServer<Real> {
     visit(self.h_of.rows());
   }
 
-  std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return h_of.restore(i, t); }
+  std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const { return h_of.restore(i, t); }
   LyapunovState<Real> lyapunov_state() const { return {.shifts = h_of.rows()}; }
   // h ← h + α Σ_{i∈S} w_i (part k of i)
   void learn(Replies<Real> uplinks, std::size_t k) {

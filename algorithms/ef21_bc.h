@@ -88,7 +88,7 @@ struct Ef21Bc {
       return true;
     }
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      if (!follow(down)) return cannot(Answer::kNeedsBroadcast, down);
+      if (!follow(down)) return cannot(ReplyStatus::kNeedsBroadcast, down);
       Vec<Real>& r = ctx.scratch.vec(0, x.size());
       const double loss = ctx.oracle.loss_and_gradient(x, {}, r);
       return this->propose(r, loss, down, ctx);
@@ -135,9 +135,9 @@ struct Ef21Bc {
       if (t == 0) return {0, 0, {Payload<Real>::dense(x)}};
       return {t, 0, {b.view()}};
     }
-    std::optional<Downlink<Real>> resync(ClientId i, Answer lacks) const {
+    std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus lacks) const {
       Downlink<Real> down{t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(g_sent)}};
-      if (lacks == Answer::kNeedsBroadcast) return down;
+      if (lacks == ReplyStatus::kNeedsBroadcast) return down;
       const auto own = this->g_of.restore(i, t);
       if (!own) return std::nullopt;
       if (own->parts.size() > 0) down.parts.push_back(own->parts[0]);

@@ -69,7 +69,7 @@ struct Ef21P {
              (!is_resync || down.parts[0].shape == Shape::kDense);
     }
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      if (!w.follow(down)) return cannot(Answer::kNeedsBroadcast, down);
+      if (!w.follow(down)) return cannot(ReplyStatus::kNeedsBroadcast, down);
       const double loss = message.make(run_context, ctx, down.round, w.value, {}, m_i);
       return reply_of(down, loss, m_i.view());
     }
@@ -104,7 +104,7 @@ struct Ef21P {
       if (t == 0) return {0, 0, {Payload<Real>::dense(w)}};
       return {t, 0, {change.view()}};
     }
-    std::optional<Downlink<Real>> resync(ClientId, Answer) const {
+    std::optional<Downlink<Real>> resync(ClientId, ReplyStatus) const {
       return Downlink<Real>{t, 0, {Payload<Real>::dense(w)}};
     }
     void apply(Replies<Real> uplinks) {

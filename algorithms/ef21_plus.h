@@ -120,7 +120,7 @@ struct Ef21Plus {
       return (up.parts.size() == 1 || (up.parts.size() == 2 && up.parts[1].shape == Shape::kNothing)) &&
              up.parts[0].dim == run_context.d;
     }
-    std::optional<Downlink<Real>> resync(ClientId i, Answer) const {
+    std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const {
       Downlink<Real> down;
       down.round = t;
       if (!g_of[i].empty()) down.parts = {Payload<Real>::dense(g_of[i])};

@@ -216,7 +216,7 @@ struct FedNl {
     }
 
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(trial)}}; }
-    std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return H_of.restore(i, t); }
+    std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const { return H_of.restore(i, t); }
     bool accepts(const UplinkView<Real>& up) const {
       const auto& parts = up.parts;
       return parts.size() == (regularised ? 3 : 2) && parts[0].dim == run_context.d && parts[1].dim == D &&

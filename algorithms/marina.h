@@ -103,7 +103,7 @@ struct MarinaServer : ModelServer<Real> {
   Downlink<Real> broadcast() const {
     return {t, whole() ? kWholeRound : kCompressedRound, {Payload<Real>::dense(x)}};
   }
-  std::optional<Downlink<Real>> resync(ClientId, Answer) const { return previous_point(t, x_prev); }
+  std::optional<Downlink<Real>> resync(ClientId, ReplyStatus) const { return previous_point(t, x_prev); }
   LyapunovState<Real> lyapunov_state() const { return {.g = g}; }
   void apply(Replies<Real> uplinks) {
     if (whole()) std::fill(g.begin(), g.end(), Real(0));
@@ -127,7 +127,7 @@ struct TwoPointServer : MarinaServer<Real> {
     if (this->whole()) return Base::broadcast();
     return {this->t, kCompressedRound, {Payload<Real>::dense(this->x), Payload<Real>::dense(this->x_prev)}};
   }
-  std::optional<Downlink<Real>> resync(ClientId, Answer) const { return Downlink<Real>{}; }
+  std::optional<Downlink<Real>> resync(ClientId, ReplyStatus) const { return Downlink<Real>{}; }
 
  protected:
   // Everyone in whole rounds, else the clients of `r` draws.
@@ -161,7 +161,7 @@ struct Marina {
     static void fields(auto& self, auto&& visit) { visit(self.grad_prev); }
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      if (down.flags == kCompressedRound && grad_prev.empty()) return cannot(Answer::kNeedsState, down);
+      if (down.flags == kCompressedRound && grad_prev.empty()) return cannot(ReplyStatus::kNeedsState, down);
       const View<Real> x = down.parts[0].values;
       grad.resize(x.size());
       const double loss = ctx.oracle.loss_and_gradient(x, {}, grad);

@@ -121,7 +121,7 @@ struct ProxSkip {
       // Mirrors need each vector; without mirrors a reply may be empty, because its vector came in a sum.
       return up.parts[0].shape == Shape::kDense || (h_of.empty() && up.parts[0].shape == Shape::kNothing);
     }
-    std::optional<Downlink<Real>> resync(ClientId i, Answer) const {
+    std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const {
       if (h_of.empty()) return std::nullopt;
       Downlink<Real> down;
       down.round = t;

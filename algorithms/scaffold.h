@@ -143,7 +143,7 @@ struct Scaffold {
     }
 
     Downlink<Real> broadcast() const { return {t, 0, {Payload<Real>::dense(x), Payload<Real>::dense(c)}}; }
-    std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return c_of.restore(i, t); }
+    std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const { return c_of.restore(i, t); }
     void apply(Replies<Real> uplinks) {
       add_average_of_replies<Real>(run_context, uplinks, 0, gamma, x);
       add_weighted<Real>(run_context, uplinks, 1, Real(1), c);

@@ -103,7 +103,7 @@ struct VrDiana {
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       computed = false;
       Uplink<Real> up = reply_uncounted(down, ctx);
-      if (up.answer != Answer::kReply) return up;
+      if (up.status != ReplyStatus::kReply) return up;
       const std::uint64_t m = ctx.oracle.sample_count();
       proposed = down.flags;
       up.grad_calls = (counted == proposed ? 0 : m) - (computed ? m : 0);  // the oracle counts the rest
@@ -114,7 +114,7 @@ struct VrDiana {
       counted = proposed;
     }
     Uplink<Real> reply_uncounted(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      if (!anchor(down.flags, down, ctx)) return cannot(Answer::kNeedsBroadcast, down);
+      if (!anchor(down.flags, down, ctx)) return cannot(ReplyStatus::kNeedsBroadcast, down);
       const View<Real> x = down.parts[0].values;
       if (shared_coin(ctx.seed, down.round, p)) {
         next.assign(x.begin(), x.end());
@@ -163,9 +163,9 @@ struct VrDiana {
     }
 
     Downlink<Real> broadcast() const { return {t, w_round, {Payload<Real>::dense(x)}}; }
-    std::optional<Downlink<Real>> resync(ClientId i, Answer lacks) const {
+    std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus lacks) const {
       Downlink<Real> down{t, w_round, {Payload<Real>::dense(w)}};
-      if (lacks == Answer::kNeedsBroadcast) return down;
+      if (lacks == ReplyStatus::kNeedsBroadcast) return down;
       const auto own = this->h_of.restore(i, t);
       if (!own) return std::nullopt;
       down.flags |= kStateToo;

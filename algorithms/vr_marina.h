@@ -54,7 +54,7 @@ struct VrMarina {
     static void fields(auto& self, auto&& visit) { LastPoints<Real>::fields(self.points, visit); }
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
-      if (!points.follow(down)) return cannot(Answer::kNeedsBroadcast, down);
+      if (!points.follow(down)) return cannot(ReplyStatus::kNeedsBroadcast, down);
       const View<Real> x = down.parts[0].values;
       Vec<Real>& v = ctx.scratch.vec(0, x.size());
       if (down.flags == kWholeRound) {

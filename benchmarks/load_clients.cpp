@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/load_answers.h"
+#include "benchmarks/load_replies.h"
 #include "fl_client/client.h"
 #include "proto/security/tls.h"
 #include "proto/wire/back_off.h"
@@ -63,7 +63,7 @@ class LoadClients {
   LoadClients(const LoadOptions& options, std::atomic<std::uint32_t>& in_run)
       : options_(options),
         in_run_(in_run),
-        answers_(answers_of(options)),
+        replies_(load_replies_of(options)),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     most_load_sockets();
     server_.sin_family = AF_INET;
@@ -344,13 +344,13 @@ class LoadClients {
     }
     if (peer.kind == Kind::kSilent) return;
     say(peer,
-        answers_->reply(peer.number, round.request_id(), round.body().round(), peer.kind == Kind::kNan));
+        replies_->reply(peer.number, round.request_id(), round.body().round(), peer.kind == Kind::kNan));
     if (peer.back_off) peer.back_off->reset();
   }
 
   const LoadOptions options_;
   std::atomic<std::uint32_t>& in_run_;
-  const std::unique_ptr<Answers> answers_;
+  const std::unique_ptr<LoadReplies> replies_;
   const int epoll_;
   sockaddr_in server_{};
   std::optional<TlsClient> tls_;

@@ -106,7 +106,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     const bool jumps = runtime_.jumps(request);
     const Uplink<Real>* const uplink = runtime_.handle(request, scratch_);
     answer_ = uplink == nullptr ? nullptr : &codec_.encode(*uplink);
-    if (keeps && keeps_replies_ && uplink != nullptr && uplink->answer == Answer::kReply) {
+    if (keeps && keeps_replies_ && uplink != nullptr && uplink->status == ReplyStatus::kReply) {
       throw_if_failed(memory_->remember(record_of(request.committed)));
       if (jumps) throw_if_failed(memory_->shorten(runtime_.save()));
     }
@@ -171,7 +171,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     runtime_.settle(committed);  // reads the answer before this one, which the slot still holds
     if (!read_frame(std::as_bytes(std::span(record.substr(sizeof(std::uint64_t)))), recalled_)) return false;
     const Result<UplinkView<Real>> uplink = recalled_.finish(client_);
-    if (!uplink || uplink->answer != Answer::kReply) return false;
+    if (!uplink || uplink->status != ReplyStatus::kReply) return false;
     newest_ = uplink->request_id;
     runtime_.recall(committed, *uplink);
     return true;

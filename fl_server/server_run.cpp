@@ -132,7 +132,7 @@ class WatchedTransport final : public TcpTransport<Real> {
     if (event.repeated) return tally_.reject(Rejection::kRepeated);
     const Asked& asked = asked_[event.up.client];
     if (event.up.request_id != asked.request_id) return;
-    if (event.up.answer == Answer::kNotFinite) tally_.reject(Rejection::kNotFinite);
+    if (event.up.status == ReplyStatus::kNotFinite) tally_.reject(Rejection::kNotFinite);
     tally_.reply_time.observe(this->now() - asked.at);
     tally_.bytes_staged.set(tally_.bytes_staged.value() + event.bytes);
   }

@@ -48,9 +48,9 @@ ClientsFile::ClientsFile(const std::filesystem::path& file, ClientMetrics metric
   }
 }
 
-std::function<void(std::uint32_t, std::span<const ClientAnswer>)> ClientsFile::writer() {
+std::function<void(std::uint32_t, std::span<const ClientEvaluation>)> ClientsFile::writer() {
   if (metrics_ == ClientMetrics::kNone) return {};
-  return [this](std::uint32_t round, std::span<const ClientAnswer> answers) {
+  return [this](std::uint32_t round, std::span<const ClientEvaluation> answers) {
     if (metrics_ == ClientMetrics::kLast) {
       last_round_ = round;
       last_.assign(answers.begin(), answers.end());
@@ -67,10 +67,10 @@ void ClientsFile::finish() {
     write_whole(*disk_, name_, std::string(kHeader) + lines(last_round_, last_));
 }
 
-std::string ClientsFile::lines(std::uint32_t round, std::span<const ClientAnswer> answers) const {
+std::string ClientsFile::lines(std::uint32_t round, std::span<const ClientEvaluation> answers) const {
   std::string text;
   for (std::uint32_t client = 0; client < answers.size(); ++client) {
-    const ClientAnswer& answer = answers[client];
+    const ClientEvaluation& answer = answers[client];
     if (!answer.answered) continue;
     text += std::to_string(round) + ',' + std::to_string(client) + ',' +
             (name_of_ ? name_of_(client) : std::string()) + ',' +

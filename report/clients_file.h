@@ -27,12 +27,12 @@ class ClientsFile {
   // Names the clients; without this they have none.
   void name(std::function<std::string(std::uint32_t client)> name_of) { name_of_ = std::move(name_of); }
   // LoopHooks::on_clients. Empty if the file needs no answers.
-  std::function<void(std::uint32_t round, std::span<const ClientAnswer>)> writer();
+  std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> writer();
   // Writes the answers of the last evaluation, with kLast.
   void finish();
 
  private:
-  std::string lines(std::uint32_t round, std::span<const ClientAnswer> answers) const;
+  std::string lines(std::uint32_t round, std::span<const ClientEvaluation> answers) const;
 
   const std::shared_ptr<Disk> disk_;
   const std::string name_;
@@ -40,7 +40,7 @@ class ClientsFile {
   const std::vector<std::uint64_t> samples_;
   std::function<std::string(std::uint32_t client)> name_of_;
   std::uint32_t last_round_ = 0;
-  std::vector<ClientAnswer> last_;  // with kLast
+  std::vector<ClientEvaluation> last_;  // with kLast
 };
 
 }  // namespace gradwire

@@ -220,7 +220,7 @@ std::size_t Driver<Real>::ask_all(RequestKind kind, const Downlink<Real>& body) 
   exchange_.close();
   const std::uint64_t request_id = exchange_.new_request_id();
   at_once_ = {};
-  std::optional<typename Exchange<Real>::Answers> answers;
+  std::optional<typename Exchange<Real>::BatchReplies> answers;
   if (kind == RequestKind::kRound) answers = exchange_.ask_at_once(asked_, request_id, body);
   if (answers) {
     at_once_ = *answers;

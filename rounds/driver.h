@@ -94,7 +94,7 @@ class Driver {
   std::vector<UplinkView<Real>> slots_;
   std::vector<Frame> frames_;
   std::vector<char> have_;
-  typename Exchange<Real>::Answers at_once_;  // that are not committed; empty: none came at once
+  typename Exchange<Real>::BatchReplies at_once_;  // that are not committed; empty: none came at once
 
  private:
   Outcome rounds();

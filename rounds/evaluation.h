@@ -30,12 +30,12 @@ bool reuses_gradients(const RunContext<Real>& run_context) {
 // Adds up the answers of clients to an evaluation along the tree over the clients (tree_sum.h): the same bits
 // whoever adds up a subtree.
 template <class Real>
-class AnswerSum {
+class EvaluationSum {
  public:
   // Of the clients that answer to this process, or of some of them.
   // `kept`: shape (run_context.mine()); takes the answer of each client. Empty if no answers are kept.
-  explicit AnswerSum(const RunContext<Real>& run_context, RequestKind kind = RequestKind::kEvaluate,
-                     std::span<ClientAnswer> kept = {})
+  explicit EvaluationSum(const RunContext<Real>& run_context, RequestKind kind = RequestKind::kEvaluate,
+                         std::span<ClientEvaluation> kept = {})
       : run_context_(&run_context), kind_(kind), kept_(kept) {
     clear();
   }
@@ -65,7 +65,7 @@ class AnswerSum {
       kept_[up.client - run_context_->mine().first] = {up.loss, up.correct, up.tested, true};
   }
   // The answers of a whole subtree, behind all that were added.
-  void add(AnswerSum& subtree) {
+  void add(EvaluationSum& subtree) {
     if (has_gradient())
       for (const auto& node : subtree.gradient_.nodes()) gradient_.add(node.client, 1, node.sum.data());
     for (const auto& node : subtree.numbers_.nodes()) numbers_.add(node.client, 1, node.sum.data());
@@ -77,17 +77,17 @@ class AnswerSum {
 
   const RunContext<Real>* run_context_;
   RequestKind kind_;
-  std::span<ClientAnswer> kept_;
+  std::span<ClientEvaluation> kept_;
   TreeSum<double> gradient_, numbers_;
 };
 
 // f, ||grad f||^2 and the accuracy at one point, from the clients' answers in client order.
 template <class Real>
-class Evaluation : public AnswerSum<Real> {
+class Evaluation : public EvaluationSum<Real> {
  public:
   // `measured.sample` must outlive this.
   explicit Evaluation(const RunContext<Real>& run_context, const Measured& measured = {})
-      : AnswerSum<Real>(run_context, measured.kind),
+      : EvaluationSum<Real>(run_context, measured.kind),
         sample_(measured.sample),
         answers_(measured.keeps_answers ? run_context.mine().size() : 0) {
     this->kept_ = answers_;
@@ -115,7 +115,7 @@ class Evaluation : public AnswerSum<Real> {
   }
 
   // For the sums of subtrees.
-  std::span<ClientAnswer> kept() const { return this->kept_; }
+  std::span<ClientEvaluation> kept() const { return this->kept_; }
 
   // All answers are there. Where processes share the clients, collective; nothing more may be added.
   void finish() {
@@ -128,7 +128,7 @@ class Evaluation : public AnswerSum<Real> {
   const RunContext<Real>& run_context() const { return *run_context_; }
   // REQUIRES from here on: finish().
   // Shape (n), or empty if no answers are kept.
-  std::span<const ClientAnswer> answers() const { return answers_; }
+  std::span<const ClientEvaluation> answers() const { return answers_; }
   std::uint32_t answered() const { return static_cast<std::uint32_t>(total_[Base::kAnswered]); }
   // Clients with test samples.
   std::uint32_t testers() const { return static_cast<std::uint32_t>(total_[Base::kTesters]); }
@@ -145,7 +145,7 @@ class Evaluation : public AnswerSum<Real> {
   }
 
  private:
-  using Base = AnswerSum<Real>;
+  using Base = EvaluationSum<Real>;
   using Base::run_context_;
 
   // Empty where nobody answered. Without a group a view of the tree: its vector is as long as the model.
@@ -158,7 +158,7 @@ class Evaluation : public AnswerSum<Real> {
   // Adds the answers of the clients of other processes.
   void gather_answers() {
     std::vector<double> mine;
-    for (const ClientAnswer& answer : answers_)
+    for (const ClientEvaluation& answer : answers_)
       mine.insert(mine.end(), {answer.loss, static_cast<double>(answer.correct),
                                static_cast<double>(answer.tested), answer.answered ? 1.0 : 0.0});
     const std::vector<double> all = run_context_->group->gather(mine);
@@ -173,7 +173,7 @@ class Evaluation : public AnswerSum<Real> {
   double total_weight() const { return answered() == run_context_->n ? 1 : total_[Base::kWeight]; }
 
   std::span<const ClientId> sample_;
-  std::vector<ClientAnswer> answers_;
+  std::vector<ClientEvaluation> answers_;
   Vec<double> gradient_of_group_, numbers_of_group_;
   View<double> total_gradient_;
   std::array<double, Base::kNumbers> total_{};

@@ -46,15 +46,14 @@ void Exchange<Real>::ask(ClientId client, RequestKind kind, std::uint64_t reques
 }
 
 template <class Real>
-std::optional<typename Exchange<Real>::Answers> Exchange<Real>::ask_at_once(std::span<const ClientId> asked,
-                                                                            std::uint64_t request_id,
-                                                                            const Downlink<Real>& body) {
+std::optional<typename Exchange<Real>::BatchReplies> Exchange<Real>::ask_at_once(
+    std::span<const ClientId> asked, std::uint64_t request_id, const Downlink<Real>& body) {
   Crowd<Real>* const crowd = transport_.crowd();
   if (crowd == nullptr) return std::nullopt;
   Request<Real> request;
   request.request_id = request_id;
   request.body = &body;
-  const Answers answers = crowd->ask({asked, request, ledger_.committed, server_});
+  const BatchReplies answers = crowd->ask({asked, request, ledger_.committed, server_});
   ledger_.totals.bytes_down += answers.bytes_down;
   ledger_.totals.bytes_up += answers.bytes_up;
   return answers;
@@ -75,17 +74,17 @@ std::uint64_t Exchange<Real>::send(ClientId client, const Downlink<Real>& body) 
   request.request_id = seat.request_id;
   request.committed = ledger_.committed[client];
   request.body = &body;
-  const Answer lacks = std::exchange(seat.lacks, Answer::kReply);
-  seat.helped = lacks != Answer::kReply;
+  const ReplyStatus lacks = std::exchange(seat.lacks, ReplyStatus::kReply);
+  seat.helped = lacks != ReplyStatus::kReply;
   if (seat.helped) request.resync = state_for(client, lacks);
   return transport_.send(client, request);
 }
 
 template <class Real>
-const Downlink<Real>* Exchange<Real>::state_for(ClientId client, Answer lacks) {
+const Downlink<Real>* Exchange<Real>::state_for(ClientId client, ReplyStatus lacks) {
   // All of the state where it is known: another process of the client may get it than the one that asked.
-  auto resync = server_.resync(client, Answer::kNeedsState);
-  if (!resync && lacks != Answer::kNeedsState) resync = server_.resync(client, lacks);
+  auto resync = server_.resync(client, ReplyStatus::kNeedsState);
+  if (!resync && lacks != ReplyStatus::kNeedsState) resync = server_.resync(client, lacks);
   if (!resync)
     throw std::runtime_error(
         "client " + std::to_string(client) +
@@ -148,14 +147,14 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
     if (is_round) tell(event, Receipt::kAccepted);  // again: the client may not have heard
     return false;
   }
-  if (up.answer == Answer::kNotFinite) {
+  if (up.status == ReplyStatus::kNotFinite) {
     kind = Kind::kUnusable;
     return take_unusable(
         event, "the loss or gradient of client " + std::to_string(up.client) + " is not a finite number");
   }
-  if (up.answer != Answer::kReply) {
+  if (up.status != ReplyStatus::kReply) {
     if (seat.helped) return false;
-    seat.lacks = up.answer;
+    seat.lacks = up.status;
     kind = Kind::kAgain;
     return true;
   }
@@ -227,7 +226,7 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
   // Where a client is still awaited, the sum is refused, not late: then the relay sends the replies one by
   // one.
   const bool good = first.kind == RequestKind::kRound && takes_sums(run_context_) && !limit_.is_set() &&
-                    event.up.answer == Answer::kReply && event.up.round == first.round &&
+                    event.up.status == ReplyStatus::kReply && event.up.round == first.round &&
                     server_.accepts(event.up) &&
                     std::all_of(event.covers.begin(), event.covers.end(), is_awaited);
   tell(event, good ? Receipt::kAccepted : Receipt::kRefused);
@@ -281,11 +280,11 @@ bool Exchange<Real>::load_work(Loader& from) {
     std::uint8_t kind = 0, state = 0, lacks = 0, helped = 0;
     from(s.request_id), from(s.round), from(kind), from(state), from(lacks), from(helped);
     if (kind > static_cast<std::uint8_t>(RequestKind::kMeasure) || state > Seat::kAnswered ||
-        lacks > static_cast<std::uint8_t>(Answer::kNotFinite) || helped > 1)
+        lacks > static_cast<std::uint8_t>(ReplyStatus::kNotFinite) || helped > 1)
       return false;
     s.kind = static_cast<RequestKind>(kind);
     s.state = static_cast<typename Seat::State>(state);
-    s.lacks = static_cast<Answer>(lacks);
+    s.lacks = static_cast<ReplyStatus>(lacks);
     s.helped = helped != 0;
   }
   return true;

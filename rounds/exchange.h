@@ -46,9 +46,9 @@ class Exchange {
   void ask(ClientId client, RequestKind kind, std::uint64_t request_id, const Downlink<Real>& body);
   // Asks all of `asked` (ascending) for a round at once; null where the transport cannot. The others of the
   // answers are to be asked one by one, under the same request id.
-  using Answers = typename Crowd<Real>::Answers;
-  std::optional<Answers> ask_at_once(std::span<const ClientId> asked, std::uint64_t request_id,
-                                     const Downlink<Real>& body);
+  using BatchReplies = typename Crowd<Real>::BatchReplies;
+  std::optional<BatchReplies> ask_at_once(std::span<const ClientId> asked, std::uint64_t request_id,
+                                          const Downlink<Real>& body);
   // Asks the same once more, with the state that the client said it lacks. Not counted. REQUIRES: the body
   // that the client was asked with. Throws std::runtime_error when nobody can restore the state.
   void repeat(ClientId client, const Downlink<Real>& body);
@@ -83,7 +83,7 @@ class Exchange {
     std::uint32_t round = 0;  // of the body
     RequestKind kind = RequestKind::kRound;
     State state = kAnswered;
-    Answer lacks = Answer::kReply;
+    ReplyStatus lacks = ReplyStatus::kReply;
     bool helped = false;  // by the last sending: a client that repeats what it lacks is given it once
   };
 
@@ -100,7 +100,7 @@ class Exchange {
   // Whether an answer to `request_id` would be the client's first good one.
   bool awaits(ClientId client, std::uint64_t request_id) const;
   std::uint64_t send(ClientId client, const Downlink<Real>& body);
-  const Downlink<Real>* state_for(ClientId client, Answer lacks);
+  const Downlink<Real>* state_for(ClientId client, ReplyStatus lacks);
   // True: the driver must see the event.
   bool take(const Event<Real>& event, Kind& kind);
   bool take_unusable(const Event<Real>& event, const std::string& what);

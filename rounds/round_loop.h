@@ -89,7 +89,7 @@ template <class Real>
 class Evaluation;
 
 // What one client answered to an evaluation.
-struct ClientAnswer {
+struct ClientEvaluation {
   double loss = 0;
   std::uint64_t correct = 0, tested = 0;  // test samples
   bool answered = false;                  // false: it was not asked, or gave no finite answer
@@ -105,7 +105,7 @@ template <class Real>
 struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
   // After on_record: the answers of all clients, shape (n). Empty: they are not kept.
-  std::function<void(std::uint32_t round, std::span<const ClientAnswer>)> on_clients;
+  std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> on_clients;
   // The algorithm is about to change; from on_commit until here it is only read.
   std::function<void()> before_apply;
   // Makes the round durable: called after the algorithm took it in, before any client is told. Throws when it

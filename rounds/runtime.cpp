@@ -77,7 +77,7 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Request<Real>& request, Scr
                                     early_};
   // An earlier process of this client may have asked for the resync, perhaps for no more than a broadcast:
   // such a resync does not restore this process.
-  const bool cried = last_.request_id == request.request_id && last_.answer == Answer::kNeedsState;
+  const bool cried = last_.request_id == request.request_id && last_.status == ReplyStatus::kNeedsState;
   if (request.resync != nullptr && (stateless_ || cried || request.committed == committed_)) {
     // Nothing of a state that the server does not know may stay, such as a replica of other broadcasts.
     if (!stateless_ && request.committed != committed_) algorithm_ = make_client<Real>(run_context_);
@@ -94,13 +94,13 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Request<Real>& request, Scr
   if (request.committed != committed_) {
     last_ = {};
     last_.round = request.body->round;
-    last_.answer = Answer::kNeedsState;
+    last_.status = ReplyStatus::kNeedsState;
   } else {
     last_ = algorithm_->reply(*request.body, context);
-    pending_ = last_.answer == Answer::kReply;
+    pending_ = last_.status == ReplyStatus::kReply;
   }
   if (pending_ && !is_finite(last_)) {
-    last_.answer = Answer::kNotFinite;
+    last_.status = ReplyStatus::kNotFinite;
     last_.loss = 0;
     last_.parts = {};
     pending_ = false;
@@ -122,7 +122,7 @@ const Uplink<Real>* ClientRuntime<Real>::evaluate(const Request<Real>& request) 
   if (sends_gradient) evaluation_.parts = {Payload<Real>::dense(oracle_.gradient())};
   if (!is_finite(evaluation_)) {
     evaluation_ = {};
-    evaluation_.answer = Answer::kNotFinite;
+    evaluation_.status = ReplyStatus::kNotFinite;
   } else if (const auto score = run_context_->counts_correct ? oracle_.score(x) : std::nullopt) {
     evaluation_.correct = score->correct;
     evaluation_.tested = score->tested;
@@ -173,7 +173,7 @@ void ClientRuntime<Real>::swap_in(ClientId client, std::uint64_t committed, Orac
 template <class Real>
 void ClientRuntime<Real>::lacked_state(std::uint64_t request_id) {
   last_.request_id = request_id;
-  last_.answer = Answer::kNeedsState;
+  last_.status = ReplyStatus::kNeedsState;
 }
 
 template <class Real>
@@ -181,7 +181,7 @@ void ClientRuntime<Real>::swap_out(const KeptState<Real>* kept) {
   if (kept != nullptr) algorithm_->swap_state(*kept);
   pending_ = false;
   last_.request_id = evaluation_.request_id = newest_ = 0;
-  last_.answer = Answer::kReply;
+  last_.status = ReplyStatus::kReply;
 }
 
 template <class Real>

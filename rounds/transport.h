@@ -49,7 +49,7 @@ class Crowd {
     std::span<const std::uint64_t> committed;  // by client
     const ServerAlgorithm<Real>& server;       // that takes in the answers; is only read
   };
-  struct Answers {
+  struct BatchReplies {
     // By place in `asked`; they live until the next ask(). Where the algorithm takes sums, replies of a leaf
     // may be added to the first of them; then those that were added have empty parts.
     Replies<Real> replies;
@@ -60,7 +60,7 @@ class Crowd {
     std::uint64_t bytes_down = 0, bytes_up = 0;
   };
   virtual ~Crowd() = default;
-  virtual Answers ask(const Question& question) = 0;
+  virtual BatchReplies ask(const Question& question) = 0;
 };
 
 template <class Real>

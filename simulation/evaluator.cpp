@@ -34,7 +34,7 @@ Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, MovableOracl
   up.loss = gradient.empty() ? oracle.loss(x, {}) : oracle.loss_and_gradient(x, {}, gradient);
   if (to.has_gradient()) up.parts = {Payload<Real>::dense(gradient)};
   if (!std::isfinite(up.loss) || (to.has_gradient() && !all_finite<Real>(gradient))) {
-    up.answer = Answer::kNotFinite;
+    up.status = ReplyStatus::kNotFinite;
   } else if (const auto score = to.run_context().counts_correct ? oracle.score(x) : std::nullopt) {
     up.correct = score->correct;
     up.tested = score->tested;
@@ -62,8 +62,8 @@ template <class Real>
 void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
   const std::size_t begin = mine_.first / kClientsOfBlock;
   const std::size_t end = (std::size_t{mine_.end} + kClientsOfBlock - 1) / kClientsOfBlock;
-  std::vector<AnswerSum<Real>> sums(std::min<std::size_t>(end - begin, std::size_t{2} * pool_.size()),
-                                    AnswerSum<Real>(to.run_context(), to.kind(), to.kept()));
+  std::vector<EvaluationSum<Real>> sums(std::min<std::size_t>(end - begin, std::size_t{2} * pool_.size()),
+                                        EvaluationSum<Real>(to.run_context(), to.kind(), to.kept()));
   const bool has_gradients = wants_gradients(to);
   for (std::size_t first = begin; first < end; first += sums.size()) {
     const std::size_t count = std::min(sums.size(), end - first);
@@ -80,7 +80,7 @@ void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
             x_.empty() ? Out<Real>(worker.gradient) : Out<Real>(gradients_).subspan(place(client) * d_, d_);
         const Uplink<Real> up = answer(client, x, *worker.oracle, to, gradient);
         note(up);
-        if (up.answer == Answer::kReply) sums[k].add(up);
+        if (up.status == ReplyStatus::kReply) sums[k].add(up);
       }
     });
     for (std::size_t k = 0; k < count; ++k) to.add(sums[k]);
@@ -90,7 +90,7 @@ void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
 template <class Real>
 void Evaluator<Real>::note(const Uplink<Real>& up) {
   if (x_.empty()) return;
-  const bool good = up.answer == Answer::kReply;
+  const bool good = up.status == ReplyStatus::kReply;
   losses_[place(up.client)] = good ? static_cast<Real>(up.loss) : std::numeric_limits<Real>::quiet_NaN();
 }
 
@@ -111,7 +111,7 @@ void Evaluator<Real>::by_clients(View<Real> x, Evaluation<Real>& to) {
     });
     for (const Uplink<Real>& up : answers) {
       note(up);
-      if (up.answer == Answer::kReply) to.add(up);
+      if (up.status == ReplyStatus::kReply) to.add(up);
     }
   }
 }

@@ -27,7 +27,7 @@ struct RankRound {
   ReplyCounts counts;
   std::uint64_t bytes_up = 0, good = 0;  // good: replies
   // Who gave none, and what they answered; ascending clients.
-  std::vector<std::pair<ClientId, Answer>> others;
+  std::vector<std::pair<ClientId, ReplyStatus>> others;
 };
 
 // Collective. Adds up what all ranks say; `counts`: of this rank's replies.
@@ -48,7 +48,7 @@ RankRound agree_on_round(RankGroup<Real>& group, RankSignals& signals, CountSum&
     double up, up_paper;
   };
   struct Other {
-    std::uint32_t client, answer;
+    std::uint32_t client, status;
   };
   std::vector<std::byte> told;
   const auto put = [&told](const auto& value) {
@@ -56,7 +56,7 @@ RankRound agree_on_round(RankGroup<Real>& group, RankSignals& signals, CountSum&
     told.insert(told.end(), bytes.begin(), bytes.end());
   };
   put(head);
-  for (const auto& [client, answer] : mine.others) put(Other{client, static_cast<std::uint32_t>(answer)});
+  for (const auto& [client, status] : mine.others) put(Other{client, static_cast<std::uint32_t>(status)});
   for (const auto& node : counts.bits().nodes()) put(Bits{node.client, node.sum[0], node.sum[1]});
 
   RankBytes all;
@@ -81,7 +81,7 @@ RankRound agree_on_round(RankGroup<Real>& group, RankSignals& signals, CountSum&
     signals.all_snapshot = signals.all_snapshot || of_rank.snapshot;
     for (std::uint64_t k = 0; k < of_rank.others; ++k) {
       const Other other = take(Other{});
-      round.others.emplace_back(other.client, static_cast<Answer>(other.answer));
+      round.others.emplace_back(other.client, static_cast<ReplyStatus>(other.status));
     }
     while (!rest.empty()) {
       const Bits bits = take(Bits{});

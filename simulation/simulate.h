@@ -27,7 +27,7 @@ struct RunObserver {
   std::function<void(std::uint32_t rounds)> on_round;  // after every round; not over TCP
   Log on_note;                                         // one line
   // LoopHooks::on_clients. On ranks either all have it or none.
-  std::function<void(std::uint32_t round, std::span<const ClientAnswer>)> on_clients = {};
+  std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> on_clients = {};
 };
 
 struct RunResult {

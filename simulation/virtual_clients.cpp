@@ -29,12 +29,12 @@ struct VirtualClients<Real>::Impl {
     std::unique_ptr<ClientRuntime<Real>> runtime;
     Arena arena;  // of the replies that this seat has given
     LeafOfReplies<Real> leaf;
-    std::vector<std::pair<ClientId, Answer>> others;  // that it asked in vain
-    std::uint64_t bytes_up = 0;                       // of replies
-    std::size_t good = 0;                             // replies
+    std::vector<std::pair<ClientId, ReplyStatus>> others;  // that it asked in vain
+    std::uint64_t bytes_up = 0;                            // of replies
+    std::size_t good = 0;                                  // replies
   };
   using Question = typename Crowd<Real>::Question;
-  using Answers = typename Crowd<Real>::Answers;
+  using BatchReplies = typename Crowd<Real>::BatchReplies;
   struct Place {
     std::size_t first, end;  // in those who are asked
   };
@@ -72,7 +72,7 @@ struct VirtualClients<Real>::Impl {
     return all;
   }
 
-  Answers ask(const Question& question) {
+  BatchReplies ask(const Question& question) {
     const std::span<const ClientId> asked = question.asked;
     forget_replies(asked.size());
     request_id = question.request.request_id;
@@ -103,8 +103,8 @@ struct VirtualClients<Real>::Impl {
       for (std::size_t k = 0; k < asked.size(); ++k)
         if (k < here.first || k >= here.end) replies[k] = elsewhere(asked[k], *question.request.body);
     }
-    for (const auto& [client, answer] : round.others) others.push_back(client);
-    Answers answers;
+    for (const auto& [client, status] : round.others) others.push_back(client);
+    BatchReplies answers;
     answers.replies = replies;
     answers.others = others;
     answers.counts = round.counts;
@@ -132,9 +132,10 @@ struct VirtualClients<Real>::Impl {
       Request<Real> request = question.request;
       request.committed = question.committed[client];
       const auto take = [&](const Uplink<Real>& up) {
-        if (up.answer != Answer::kReply || up.round != request.body->round || !question.server.accepts(up)) {
+        if (up.status != ReplyStatus::kReply || up.round != request.body->round ||
+            !question.server.accepts(up)) {
           seat.leaf.leave_out();
-          seat.others.emplace_back(client, up.answer);
+          seat.others.emplace_back(client, up.status);
         } else {
           ++seat.good;
           count.add(counts_of<Real>(up.parts, up.grad_calls, traits));
@@ -143,8 +144,8 @@ struct VirtualClients<Real>::Impl {
       };
       std::optional<Downlink<Real>> lacked;
       work(seat, client, request, [&](const Uplink<Real>& up) {
-        if (up.answer == Answer::kNeedsState || up.answer == Answer::kNeedsBroadcast)
-          lacked = restored(question.server, client, up.answer);
+        if (up.status == ReplyStatus::kNeedsState || up.status == ReplyStatus::kNeedsBroadcast)
+          lacked = restored(question.server, client, up.status);
         if (!lacked) take(up);
       });
       if (!lacked) continue;
@@ -154,9 +155,9 @@ struct VirtualClients<Real>::Impl {
   }
   // As the loop gives a client its state (Exchange).
   static std::optional<Downlink<Real>> restored(const ServerAlgorithm<Real>& server, ClientId client,
-                                                Answer lacks) {
-    auto resync = server.resync(client, Answer::kNeedsState);
-    return resync || lacks == Answer::kNeedsState ? resync : server.resync(client, lacks);
+                                                ReplyStatus lacks) {
+    auto resync = server.resync(client, ReplyStatus::kNeedsState);
+    return resync || lacks == ReplyStatus::kNeedsState ? resync : server.resync(client, lacks);
   }
   // Where the counts of the client's reply are added up: those of a leaf, unless processes share one.
   std::size_t count_of(ClientId client) const { return whole_leaves ? leaf_of(client) : client; }
@@ -224,8 +225,8 @@ struct VirtualClients<Real>::Impl {
     const Uplink<Real>* const up = runtime.handle(request, seat.worker.scratch);
     if (up == nullptr) throw std::logic_error("VirtualClients: a request without an answer");
     take(*up);
-    if (up->answer == Answer::kReply) seat.bytes_up += seat.worker.codec->encoded_bytes(*up);
-    if (is_round && up->answer == Answer::kReply) {
+    if (up->status == ReplyStatus::kReply) seat.bytes_up += seat.worker.codec->encoded_bytes(*up);
+    if (is_round && up->status == ReplyStatus::kReply) {
       runtime.settle(request.request_id);
       states.settled(client);
     }
@@ -252,7 +253,7 @@ struct VirtualClients<Real>::Impl {
   std::uint64_t repeat_answer(ClientId client, const Request<Real>& request) {
     const auto known =
         std::ranges::lower_bound(remote_answers, client, {}, [](const auto& of) { return of.first; });
-    if (known == remote_answers.end() || known->first != client || known->second != Answer::kNotFinite)
+    if (known == remote_answers.end() || known->first != client || known->second != ReplyStatus::kNotFinite)
       throw std::runtime_error(
           "client " + std::to_string(client) +
           " does not reply to its process; clients on several ranks cannot be given their "
@@ -260,7 +261,7 @@ struct VirtualClients<Real>::Impl {
     Event<Real>& event = arrived.emplace_back();
     event.kind = Event<Real>::Kind::kReply;
     event.up = elsewhere(client, *request.body);
-    event.up.answer = known->second;
+    event.up.status = known->second;
     return 0;
   }
 
@@ -296,7 +297,7 @@ struct VirtualClients<Real>::Impl {
   std::vector<UplinkView<Real>> replies;  // to the last ask()
   std::vector<ClientId> others;           // of the last ask()
   std::vector<ReplyCounts> counts;        // by count_of()
-  std::vector<std::pair<ClientId, Answer>>
+  std::vector<std::pair<ClientId, ReplyStatus>>
       remote_answers;  // to the last ask(), where ranks share the clients
   const Parts<Real> no_parts = {
       Payload<Real>::nothing(run_context->d), Payload<Real>::nothing(run_context->d),
@@ -318,7 +319,7 @@ template <class Real>
 VirtualClients<Real>::~VirtualClients() = default;
 
 template <class Real>
-typename Crowd<Real>::Answers VirtualClients<Real>::ask(const typename Crowd<Real>::Question& question) {
+typename Crowd<Real>::BatchReplies VirtualClients<Real>::ask(const typename Crowd<Real>::Question& question) {
   return impl_->ask(question);
 }
 template <class Real>

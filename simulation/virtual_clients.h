@@ -43,7 +43,7 @@ class VirtualClients final : public Transport<Real>, public Crowd<Real> {
                  RankSeat<Real> seat = {});
   ~VirtualClients() override;
 
-  typename Crowd<Real>::Answers ask(const typename Crowd<Real>::Question& question) override;
+  typename Crowd<Real>::BatchReplies ask(const typename Crowd<Real>::Question& question) override;
   Crowd<Real>* crowd() override { return this; }
   // One client, which answers before this returns.
   std::uint64_t send(ClientId client, const Request<Real>& request) override;

@@ -224,9 +224,10 @@ class ServerAdapter final : public ServerAlgorithm<Real> {
       return algorithm_.broadcast();
     }
   }
-  std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
+  std::optional<Downlink<Real>> resync(ClientId client, ReplyStatus lacks) const override {
     // Nobody else knows the private part of the lost state.
-    if (lacks == Answer::kNeedsState && has(Algorithm::Params::traits.client_state, ClientState::kPrivate))
+    if (lacks == ReplyStatus::kNeedsState &&
+        has(Algorithm::Params::traits.client_state, ClientState::kPrivate))
       return std::nullopt;
     if constexpr (requires { algorithm_.resync(client, lacks); }) {
       return algorithm_.resync(client, lacks);

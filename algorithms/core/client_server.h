@@ -72,7 +72,7 @@ class ServerAlgorithm {
   virtual bool rests(ClientId client) const = 0;
   // The same: what this client is given to work at, broadcast() or an older one of equal round and bits.
   virtual Downlink<Real> work(ClientId client) const = 0;
-  virtual std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const = 0;
+  virtual std::optional<Downlink<Real>> resync(ClientId client, ReplyStatus lacks) const = 0;
   virtual View<Real> model() const = 0;
   virtual LyapunovState<Real> lyapunov_state() const = 0;
   virtual std::string save() const = 0;

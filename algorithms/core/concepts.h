@@ -146,7 +146,7 @@ consteval bool is_server() {
   static_assert(
       !HasCohort<Server> || requires(const Server s, std::vector<ClientId>& out) { s.cohort(out); },
       "Server::cohort() must be `void cohort(std::vector<ClientId>& out) const`");
-  constexpr bool resyncs = requires(const Server s, ClientId client, Answer lacks) {
+  constexpr bool resyncs = requires(const Server s, ClientId client, ReplyStatus lacks) {
     { s.resync(client, lacks) } -> std::same_as<std::optional<Downlink<Real>>>;
   };
   static_assert(resyncs || !is_restorable(traits.client_state),

@@ -77,14 +77,14 @@ struct Downlink {
 
 // What a client answers: a reply, what it lacks to compute one, or that the loss or gradient at x is not a
 // finite number.
-enum class Answer : std::uint8_t { kReply = 0, kNeedsState = 1, kNeedsBroadcast = 2, kNotFinite = 3 };
+enum class ReplyStatus : std::uint8_t { kReply = 0, kNeedsState = 1, kNeedsBroadcast = 2, kNotFinite = 3 };
 
 // Client -> server, without the vectors.
 struct UplinkHeader {
   std::uint64_t request_id = 0;  // the request that this answers
   std::uint32_t round = 0;       // of the x it was computed at
   ClientId client = 0;
-  Answer answer = Answer::kReply;
+  ReplyStatus status = ReplyStatus::kReply;
   double loss = 0;
   std::uint64_t grad_calls = 0;  // per-sample gradients computed for this reply
   std::uint64_t correct = 0;     // of an evaluation: test samples classified correctly ...

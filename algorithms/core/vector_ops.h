@@ -181,10 +181,10 @@ Uplink<Real> reply_of(const Downlink<Real>& down, double loss, const Payload<Rea
 
 // The answer of a client that cannot reply: it says what the client lacks.
 template <class Real>
-Uplink<Real> cannot(Answer lacks, const Downlink<Real>& down) {
+Uplink<Real> cannot(ReplyStatus lacks, const Downlink<Real>& down) {
   Uplink<Real> up;
   up.round = down.round;
-  up.answer = lacks;
+  up.status = lacks;
   return up;
 }
 

@@ -135,7 +135,7 @@ struct Ef21CoreServer : ModelServer<Real> {
   void cohort(std::vector<ClientId>& out) const {
     if (!first_cohort(out)) Base::cohort(out);
   }
-  std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return g_of.restore(i, t); }
+  std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const { return g_of.restore(i, t); }
   LyapunovState<Real> lyapunov_state() const { return {.shifts = g_of.rows()}; }
 
   Real gamma_now() const { return Real(gamma * schedule.factor(t)); }

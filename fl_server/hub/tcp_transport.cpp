@@ -259,7 +259,7 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   event.kind = Event<Real>::Kind::kReply;
   event.bytes = inbox.whole_bytes > 0 ? inbox.whole_bytes : bytes;  // without what was sent twice
   event.up = *uplink;
-  const bool is_awaited = uplink->request_id == inbox.asked && uplink->answer == Answer::kReply;
+  const bool is_awaited = uplink->request_id == inbox.asked && uplink->status == ReplyStatus::kReply;
   event.repeated = is_awaited && inbox.viewed >= 0;
   if (is_awaited && !event.repeated) {
     inbox.viewed = inbox.arriving;

@@ -211,7 +211,7 @@ bool RelaySums::take(std::uint32_t channel, Parcel& parcel) {
   if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
   const auto head = adder_->head(parcel);
   // The client says what it lacks, or the reply is late: the client may still send the awaited reply.
-  if (head && (head->request_id != request_id_ || head->answer != Answer::kReply)) return false;
+  if (head && (head->request_id != request_id_ || head->status != ReplyStatus::kReply)) return false;
   const bool is_sound = head && head->round == round_ && head->client == reply.client;
   if (!is_sound && reply.stage == Stage::kHeld) return false;  // the held reply may be sound
   if (is_sound && bytes_held_ + parcel.bytes() > kMostBytesHeld) send_all();

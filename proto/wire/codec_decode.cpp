@@ -14,10 +14,10 @@
 namespace gradwire {
 namespace {
 
-static_assert(static_cast<int>(Answer::kReply) == wire::ANSWER_REPLY);
-static_assert(static_cast<int>(Answer::kNeedsState) == wire::ANSWER_NEEDS_STATE);
-static_assert(static_cast<int>(Answer::kNeedsBroadcast) == wire::ANSWER_NEEDS_BROADCAST);
-static_assert(static_cast<int>(Answer::kNotFinite) == wire::ANSWER_NOT_FINITE);
+static_assert(static_cast<int>(ReplyStatus::kReply) == wire::ANSWER_REPLY);
+static_assert(static_cast<int>(ReplyStatus::kNeedsState) == wire::ANSWER_NEEDS_STATE);
+static_assert(static_cast<int>(ReplyStatus::kNeedsBroadcast) == wire::ANSWER_NEEDS_BROADCAST);
+static_assert(static_cast<int>(ReplyStatus::kNotFinite) == wire::ANSWER_NOT_FINITE);
 static_assert(static_cast<int>(RequestKind::kRound) == wire::REQUEST_ROUND);
 static_assert(static_cast<int>(RequestKind::kEvaluate) == wire::REQUEST_EVALUATE);
 static_assert(static_cast<int>(RequestKind::kGoodbye) == wire::REQUEST_GOODBYE);
@@ -330,7 +330,7 @@ UplinkHeader UplinkSlot<Real>::announced() const {
   uplink.request_id = header.request_id();
   uplink.round = header.round();
   uplink.client = header.client();
-  uplink.answer = static_cast<Answer>(header.answer());
+  uplink.status = static_cast<ReplyStatus>(header.answer());
   uplink.loss = header.loss();
   uplink.grad_calls = header.grad_calls();
   uplink.correct = header.correct();

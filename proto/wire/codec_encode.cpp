@@ -261,7 +261,7 @@ const Encoded& Codec<Real>::encode(const UplinkView<Real>& uplink, std::span<con
   header.set_request_id(uplink.request_id);
   header.set_round(uplink.round);
   header.set_client(uplink.client);
-  header.set_answer(static_cast<wire::Answer>(uplink.answer));
+  header.set_answer(static_cast<wire::ReplyStatus>(uplink.status));
   header.set_loss(uplink.loss);
   header.set_grad_calls(uplink.grad_calls);
   if (is_evaluation(uplink)) {

@@ -92,13 +92,13 @@ class Lockstep {
                                     scratch_[i], down.round};
     oracles_[i]->asked.clear();
     Uplink<double> up = clients_[i]->reply(down, ctx);
-    if (up.answer != Answer::kReply) {
-      clients_[i]->adopt(server_->resync(i, up.answer).value(), ctx);
+    if (up.status != ReplyStatus::kReply) {
+      clients_[i]->adopt(server_->resync(i, up.status).value(), ctx);
       oracles_[i]->asked.clear();
       up = clients_[i]->reply(down, ctx);
     }
     up.client = i;
-    EXPECT_EQ(up.answer, Answer::kReply);
+    EXPECT_EQ(up.status, ReplyStatus::kReply);
     EXPECT_TRUE(server_->accepts(up)) << run_context_->algorithm.name << ": both ends draw the same";
     return {up, oracles_[i]->asked};
   }

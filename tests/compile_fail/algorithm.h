@@ -46,7 +46,7 @@ struct WholeServer : ModelServer<Real> {
     for (const auto& up : uplinks) h_of.add(up, 0, Real(1));
     ++this->t;
   }
-  std::optional<Downlink<Real>> resync(ClientId i, Answer) const { return h_of.restore(i, this->t); }
+  std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const { return h_of.restore(i, this->t); }
 };
 
 template <class Real, template <class> class ClientOf, template <class> class ServerOf>

@@ -62,13 +62,13 @@ class RelayHoldingTest : public ::testing::Test {
     sums.asked_all(request_id);
   }
   std::string reply(ClientId client, double value, std::uint64_t request_id = 3,
-                    Answer answer = Answer::kReply, std::uint64_t tested = 0) {
+                    ReplyStatus status = ReplyStatus::kReply, std::uint64_t tested = 0) {
     const Vec<double> values(kHeldDim, value);
     Uplink<double> up;
     up.request_id = request_id;
     up.round = 9;
     up.client = client;
-    up.answer = answer;
+    up.status = status;
     up.tested = tested;
     up.parts = {Payload<double>::dense(values)};
     Codec<double> codec(context);
@@ -175,7 +175,7 @@ TEST_F(RelayHoldingTest, WhomTheServerSentAwayIsNotInASum) {
 }
 
 TEST_F(RelayHoldingTest, WhoReportsAnEvaluationSpoilsNoSum) {
-  EXPECT_TRUE(take(reply(2, 1, 3, Answer::kReply, 1), 12)) << "the lowest, who begins the sum";
+  EXPECT_TRUE(take(reply(2, 1, 3, ReplyStatus::kReply, 1), 12)) << "the lowest, who begins the sum";
   EXPECT_TRUE(take(5, 2));
   EXPECT_TRUE(take(7, 3));
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {5, 7}, 5}, {12, {}, 1}}));
@@ -215,7 +215,7 @@ TEST_F(RelayHoldingTest, AReplyThatComesAgainIsPassedOn) {
 
 TEST_F(RelayHoldingTest, WhatIsNoReplyToThisRequestIsPassedOn) {
   EXPECT_FALSE(take(reply(2, 1, 2), 12)) << "late";
-  EXPECT_FALSE(take(reply(2, 1, 3, Answer::kNeedsState), 12));
+  EXPECT_FALSE(take(reply(2, 1, 3, ReplyStatus::kNeedsState), 12));
   EXPECT_FALSE(take(reply(5, 1), 12)) << "in the name of another";
   EXPECT_FALSE(take(reply(5, 1), 19)) << "of a channel that was not asked";
   EXPECT_TRUE(take(5, 2));

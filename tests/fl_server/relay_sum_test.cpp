@@ -91,7 +91,7 @@ TEST_F(SumCodecTest, RefusesListsOfClientsThatMakeNoSense) {
 
 TEST_F(SumCodecTest, RefusesWhatIsNoSumOfVectors) {
   Uplink<double> up = dense_uplink(1);
-  up.answer = Answer::kNeedsState;
+  up.status = ReplyStatus::kNeedsState;
   EXPECT_EQ(trouble(frame_of(up, {1, 2})), "a sum of what cannot be added up");
   up = dense_uplink(1);
   const std::vector<std::uint32_t> indices{0, 2};

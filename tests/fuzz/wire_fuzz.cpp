@@ -127,7 +127,7 @@ bool run_reply_of(std::uint8_t choice, Cursor input) {
   }
   for (const auto& part : got->parts) check_payload(part);
   // What was read can be sent, and is then read as the same.
-  if (is_sum || got->answer != Answer::kReply) return true;
+  if (is_sum || got->status != ReplyStatus::kReply) return true;
   Codec<Real> codec(context);
   const Encoded& again = codec.encode(*got);
   UplinkSlot<Real> other(context);

@@ -32,7 +32,7 @@ class SiteTransport final : public Transport<Real> {
   const Event<Real>& next(double deadline) override {
     for (;;) {
       const Event<Real>& event = inner_.next(deadline);
-      if (event.kind != Event<Real>::Kind::kReply || !adds_ || event.up.answer != Answer::kReply)
+      if (event.kind != Event<Real>::Kind::kReply || !adds_ || event.up.status != ReplyStatus::kReply)
         return event;
       const std::uint32_t site = event.up.client % sites_;
       auto& waits = waits_[site];

@@ -52,7 +52,7 @@ class Followed {
       request.committed = client.committed;
       request.body = &body;
       replies.push_back(*client.computes.handle(request, scratch_));
-      ASSERT_EQ(replies.back().answer, Answer::kReply);
+      ASSERT_EQ(replies.back().status, ReplyStatus::kReply);
       client.follows.settle(client.committed);
       const Packet packet = packet_of(codec_.encode(replies.back()));
       const auto decoded = received(client.slot, context_, i, packet);
@@ -122,15 +122,15 @@ TEST(ClientReplies, AreNotCommittedToAStateThatTheyWereNotComputedFrom) {
   const Downlink<double> body{3, 0, {Payload<double>::dense(x)}}, resync{3, 0, {Payload<double>::dense(g_i)}};
   Request<double> request{RequestKind::kRound, 7, 5, &body, &resync};
   const Uplink<double> answer = *before.handle(request, scratch);
-  ASSERT_EQ(answer.answer, Answer::kNeedsState);
+  ASSERT_EQ(answer.status, ReplyStatus::kNeedsState);
   const Uplink<double> restored = *before.handle(request, scratch);  // it has said kNeedsState
-  ASSERT_EQ(restored.answer, Answer::kReply);
+  ASSERT_EQ(restored.status, ReplyStatus::kReply);
 
   after.settle(5);
   after.recall(5, restored);  // computed from the restored state, which this runtime does not have
   request = {RequestKind::kRound, 8, 7, &body, nullptr};
-  EXPECT_EQ(before.handle(request, scratch)->answer, Answer::kReply);
-  EXPECT_EQ(after.handle(request, scratch)->answer, Answer::kNeedsState);
+  EXPECT_EQ(before.handle(request, scratch)->status, ReplyStatus::kReply);
+  EXPECT_EQ(after.handle(request, scratch)->status, ReplyStatus::kNeedsState);
 }
 
 // A server of one client, without a network.
@@ -162,7 +162,7 @@ class OneClient {
     ASSERT_TRUE(client_.answer(request_, reply));
     const auto uplink = received(slot_, context_, 0, reply);
     ASSERT_TRUE(uplink) << uplink.error().message;
-    ASSERT_EQ(uplink->answer, Answer::kReply)
+    ASSERT_EQ(uplink->status, ReplyStatus::kReply)
         << "request id " << request_id_ << ": the client has lost its state";
     if (!uses) return;
     server_->apply(Replies<double>(&*uplink, 1));

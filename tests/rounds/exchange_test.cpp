@@ -69,15 +69,16 @@ class ExchangeTest : public ::testing::Test {
     const std::uint64_t request_id = exchange_.new_request_id();
     for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, RequestKind::kRound, request_id, body_);
   }
-  Event<double> answer(ClientId client, std::uint64_t request_id, Answer kind = Answer::kReply) const {
+  Event<double> answer(ClientId client, std::uint64_t request_id,
+                       ReplyStatus kind = ReplyStatus::kReply) const {
     Event<double> event;
     event.kind = Event<double>::Kind::kReply;
     event.bytes = 50;
     event.up.client = client;
     event.up.request_id = request_id;
     event.up.round = 4;
-    event.up.answer = kind;
-    if (kind == Answer::kReply) event.up.parts = body_.parts;
+    event.up.status = kind;
+    if (kind == ReplyStatus::kReply) event.up.parts = body_.parts;
     return event;
   }
   static Event<double> of(Event<double>::Kind kind, ClientId client) {
@@ -172,7 +173,7 @@ TEST_F(ExchangeTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOneAfterI
 
 TEST_F(ExchangeTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterIt) {
   ask_all();
-  const auto nan = answer(0, 8, Answer::kNotFinite);
+  const auto nan = answer(0, 8, ReplyStatus::kNotFinite);
   EXPECT_EQ(arrivals({nan, nan}), std::vector(1, Kind::kUnusable));
   EXPECT_TRUE(exchange_.has_no_usable_answer(0) && !exchange_.owes(0));
   EXPECT_EQ(arrivals({joined(0), answer(0, 8)}), (std::vector{Kind::kAgain, Kind::kReply}));
@@ -296,7 +297,7 @@ TEST_F(ExchangeTest, SaysWhoCameAndWentAndWhatItIgnored) {
   ask_all();
   Event<double> empty = answer(1, 8);
   empty.up.parts = {};
-  arrivals({of(Event<double>::Kind::kLeft, 2), joined(2), empty, answer(0, 8, Answer::kNotFinite)});
+  arrivals({of(Event<double>::Kind::kLeft, 2), joined(2), empty, answer(0, 8, ReplyStatus::kNotFinite)});
   EXPECT_EQ(
       notes_,
       (std::vector<std::string>{
@@ -369,7 +370,7 @@ TEST_F(ExchangeTest, EndsAtItsDeadlineThoughEventsNeverCease) {
 TEST_F(ExchangeOfMirrors, GivesStateBackOnceForEachSending) {
   ask_all();
   script_.sent.clear();
-  const auto cry = answer(1, 8, Answer::kNeedsState);
+  const auto cry = answer(1, 8, ReplyStatus::kNeedsState);
   script_.events = {cry};
   ASSERT_EQ(exchange_.next(1).kind, Kind::kAgain);
   exchange_.repeat(1, body_);
@@ -396,7 +397,7 @@ TEST(ExchangeWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
   Event<double> cry;
   cry.kind = Event<double>::Kind::kReply;
   cry.up.request_id = 1;
-  cry.up.answer = Answer::kNeedsState;
+  cry.up.status = ReplyStatus::kNeedsState;
   script.events = {cry};
   ASSERT_EQ(exchange.next(1).kind, Exchange<double>::Kind::kAgain);
   try {

@@ -76,7 +76,7 @@ TEST(RoundLoop, HandsOutTheAnswerOfEachClient) {
   std::vector<std::uint32_t> rounds;
   LoopHooks<double> hooks;
   hooks.on_record = [&](const RoundRecord& row) { means.push_back(row.loss); };
-  hooks.on_clients = [&](std::uint32_t round, std::span<const ClientAnswer> answers) {
+  hooks.on_clients = [&](std::uint32_t round, std::span<const ClientEvaluation> answers) {
     rounds.push_back(round);
     ASSERT_EQ(answers.size(), 4u);
     Vec<double> gradient(3);

@@ -53,7 +53,7 @@ TEST(ClientRuntime, ARequestIdThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce
   Scratch<double> scratch;
   const Uplink<double>* first = client.handle(request, scratch);
   ASSERT_NE(first, nullptr);
-  ASSERT_EQ(first->answer, Answer::kReply);
+  ASSERT_EQ(first->status, ReplyStatus::kReply);
   const int calls = oracle.calls;
   EXPECT_GT(calls, 0);
   const double grad_calls = first->grad_calls, loss = first->loss;
@@ -128,7 +128,7 @@ TEST(ClientRuntime, AMeasurementIsTheLossOfAnEvaluationWithoutItsGradient) {
       EXPECT_EQ(got->loss, loss);
       EXPECT_EQ(got->parts.size(), 0u);
       EXPECT_EQ(got->grad_calls, 0u);
-      EXPECT_EQ(got->answer, Answer::kReply);
+      EXPECT_EQ(got->status, ReplyStatus::kReply);
     }
   }
 }
@@ -147,7 +147,7 @@ TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
       Scratch<double> scratch;
       const Uplink<double>* reply = client.handle(request_of(body, 9), scratch);
       ASSERT_NE(reply, nullptr);
-      ASSERT_EQ(reply->answer, Answer::kReply);
+      ASSERT_EQ(reply->status, ReplyStatus::kReply);
       EXPECT_EQ(reply->parts[0].shape == Shape::kDense, std::string(init) == "gradient")
           << algorithm << " " << init;
     }
@@ -224,17 +224,17 @@ TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   Request<double> request = request_of(body, 22);
   request.committed = 11;
   client.expect_any_request_id();
-  ASSERT_EQ(client.handle(request, scratch)->answer, Answer::kNeedsState);
-  const auto resync = server->resync(1, Answer::kNeedsState);
+  ASSERT_EQ(client.handle(request, scratch)->status, ReplyStatus::kNeedsState);
+  const auto resync = server->resync(1, ReplyStatus::kNeedsState);
   ASSERT_TRUE(resync.has_value());
   request.resync = &*resync;
   const Uplink<double>* const reply = client.handle(request, scratch);
-  ASSERT_EQ(reply->answer, Answer::kReply);
+  ASSERT_EQ(reply->status, ReplyStatus::kReply);
   ClientRuntime<double> twin(run_context, 1, *federation.oracles[1]);
   Scratch<double> twins;
   Request<double> again = request;
   again.resync = nullptr;
-  ASSERT_EQ(twin.handle(again, twins)->answer, Answer::kNeedsState);
+  ASSERT_EQ(twin.handle(again, twins)->status, ReplyStatus::kNeedsState);
   const Uplink<double>* const want = twin.handle(request, twins);
   EXPECT_TRUE(std::ranges::equal(reply->parts[0].values, want->parts[0].values));
 }

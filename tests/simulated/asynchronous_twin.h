@@ -108,7 +108,8 @@ class AsynchronousTwin {
     request.committed = committed_[client];
     request.body = &found->second.body.down();
     const Uplink<double>* up = runtimes_[client]->handle(request, scratch_);
-    if (up == nullptr || up->answer != Answer::kReply) throw std::runtime_error("the twin cannot answer");
+    if (up == nullptr || up->status != ReplyStatus::kReply)
+      throw std::runtime_error("the twin cannot answer");
     const UplinkView<double> reply = *up;
     const bool used = server_->apply(std::span(&reply, 1));
     if (used) committed_[client] = request_id;

@@ -331,12 +331,12 @@ class SimulatedNetwork final : public Transport<Real> {
     event.kind = Event<Real>::Kind::kReply;
     event.bytes = arrival.packet.head.size() + arrival.packet.payload.size();
     event.up = *uplink;
-    if (uplink->request_id == inbox.asked && uplink->answer == Answer::kReply) {
+    if (uplink->request_id == inbox.asked && uplink->status == ReplyStatus::kReply) {
       if (uplink->request_id != arrived_request_id_) arrived_.clear();
       arrived_request_id_ = uplink->request_id;
       arrived_.push_back(arrival.client);
     }
-    if (inbox.viewed < 0 && uplink->request_id == inbox.asked && uplink->answer == Answer::kReply) {
+    if (inbox.viewed < 0 && uplink->request_id == inbox.asked && uplink->status == ReplyStatus::kReply) {
       inbox.viewed = arriving;
     } else {
       event.up.parts = {};

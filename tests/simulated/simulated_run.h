@@ -91,7 +91,7 @@ class CarelessServer final : public ServerAlgorithm<Real> {
   double allotted_seconds(ClientId client) const override { return server_.allotted_seconds(client); }
   bool rests(ClientId client) const override { return server_.rests(client); }
   Downlink<Real> work(ClientId client) const override { return server_.work(client); }
-  std::optional<Downlink<Real>> resync(ClientId client, Answer lacks) const override {
+  std::optional<Downlink<Real>> resync(ClientId client, ReplyStatus lacks) const override {
     return server_.resync(client, lacks);
   }
   View<Real> model() const override { return server_.model(); }

@@ -42,8 +42,8 @@ class TwinFederation {
       request.resync = nullptr;
       const Uplink<double>* up = runtimes_[c]->handle(request, scratch_[c]);
       std::optional<Downlink<double>> resync;
-      if (up->answer != Answer::kReply) {  // it has missed a round
-        resync = server_->resync(c, up->answer);
+      if (up->status != ReplyStatus::kReply) {  // it has missed a round
+        resync = server_->resync(c, up->status);
         if (!resync) throw std::runtime_error("the twin of a client is lost");
         request.resync = &*resync;
         up = runtimes_[c]->handle(request, scratch_[c]);

@@ -129,7 +129,7 @@ void expect_same(const UplinkView<Real>& got, const Uplink<Real>& sent) {
   EXPECT_EQ(got.request_id, sent.request_id);
   EXPECT_EQ(got.round, sent.round);
   EXPECT_EQ(got.client, sent.client);
-  EXPECT_EQ(got.answer, sent.answer);
+  EXPECT_EQ(got.status, sent.status);
   EXPECT_EQ(std::bit_cast<std::uint64_t>(got.loss), std::bit_cast<std::uint64_t>(sent.loss));
   EXPECT_EQ(got.grad_calls, sent.grad_calls);
   EXPECT_EQ(got.correct, sent.correct);

@@ -159,9 +159,9 @@ TYPED_TEST(CodecOf, ManyPartsAndAnswersComeBackBitForBit) {
   sent.correct = 30;
   sent.tested = 40;
   this->expect_round_trip(codec, slot, sent);
-  for (const Answer answer : {Answer::kNeedsState, Answer::kNeedsBroadcast}) {
+  for (const ReplyStatus status : {ReplyStatus::kNeedsState, ReplyStatus::kNeedsBroadcast}) {
     auto empty = this->uplink({});
-    empty.answer = answer;
+    empty.status = status;
     this->expect_round_trip(codec, slot, empty);
   }
 }

@@ -237,7 +237,7 @@ RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
   RunObserver observer;
   // Evaluations are collective: the first rank asks for the answers of clients.
   if (client_metrics(prepared.experiment) != ClientMetrics::kNone)
-    observer.on_clients = [](std::uint32_t, std::span<const ClientAnswer>) {};
+    observer.on_clients = [](std::uint32_t, std::span<const ClientEvaluation>) {};
   report.result = simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
   return report;
 }

@@ -1,4 +1,4 @@
-#include "benchmarks/load_answers.h"
+#include "benchmarks/load_replies.h"
 
 #include <limits>
 
@@ -8,9 +8,9 @@ namespace gradwire::bench {
 namespace {
 
 template <class Real>
-class AnswersOf final : public Answers {
+class LoadRepliesOf final : public LoadReplies {
  public:
-  explicit AnswersOf(const LoadOptions& options)
+  explicit LoadRepliesOf(const LoadOptions& options)
       : is_empty_(options.reply == LoadOptions::Reply::kNothing), values_(options.dim) {
     CodecContext context;
     context.dim = options.dim;
@@ -50,9 +50,9 @@ class AnswersOf final : public Answers {
 
 }  // namespace
 
-std::unique_ptr<Answers> answers_of(const LoadOptions& options) {
-  if (options.reply == LoadOptions::Reply::kDoubles) return std::make_unique<AnswersOf<double>>(options);
-  return std::make_unique<AnswersOf<float>>(options);
+std::unique_ptr<LoadReplies> load_replies_of(const LoadOptions& options) {
+  if (options.reply == LoadOptions::Reply::kDoubles) return std::make_unique<LoadRepliesOf<double>>(options);
+  return std::make_unique<LoadRepliesOf<float>>(options);
 }
 
 }  // namespace gradwire::bench

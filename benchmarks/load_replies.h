@@ -9,14 +9,14 @@
 
 namespace gradwire::bench {
 
-class Answers {
+class LoadReplies {
  public:
-  virtual ~Answers() = default;
+  virtual ~LoadReplies() = default;
   // A whole Reply. `nan`: one of its numbers is none.
   virtual std::string reply(std::uint32_t client, std::uint64_t request_id, std::uint32_t round,
                             bool nan) = 0;
 };
 
-std::unique_ptr<Answers> answers_of(const LoadOptions& options);
+std::unique_ptr<LoadReplies> load_replies_of(const LoadOptions& options);
 
 }  // namespace gradwire::bench
