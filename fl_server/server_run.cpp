@@ -102,18 +102,17 @@ class WatchedTransport final : public TcpTransport<Real> {
     return TcpTransport<Real>::send(client, request);
   }
 
-  void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override {
-    if (registry_ != nullptr && receipt == Receipt::kLate) registry_->reply_unused(client);
-    if (receipt == Receipt::kLate) tally_.reject(Rejection::kLate);
-    if (receipt == Receipt::kRefused && std::pair(client, request_id) != blamed_)
-      tally_.reject(Rejection::kNorm);
-    TcpTransport<Real>::tell(client, request_id, receipt);
+  void acknowledge(ClientId client, std::uint64_t request_id, Ack ack) override {
+    if (registry_ != nullptr && ack == Ack::kLate) registry_->reply_unused(client);
+    if (ack == Ack::kLate) tally_.reject(Rejection::kLate);
+    if (ack == Ack::kRefused && std::pair(client, request_id) != reported_) tally_.reject(Rejection::kNorm);
+    TcpTransport<Real>::acknowledge(client, request_id, ack);
   }
 
-  void blame(const Event<Real>& event) override {
+  void report_misbehaviour(const Event<Real>& event) override {
     tally_.reject(Rejection::kMalformed);
-    blamed_ = {event.up.client, event.up.request_id};
-    TcpTransport<Real>::blame(event);
+    reported_ = {event.up.client, event.up.request_id};
+    TcpTransport<Real>::report_misbehaviour(event);
   }
 
   const Event<Real>& next(double deadline) override {
@@ -141,7 +140,7 @@ class WatchedTransport final : public TcpTransport<Real> {
   Tally& tally_;
   std::vector<Asked> asked_;  // by client
   // The reply that was blamed last: it is counted, and refused then.
-  std::pair<ClientId, std::uint64_t> blamed_{};
+  std::pair<ClientId, std::uint64_t> reported_{};
 };
 
 template <class Real>

@@ -137,14 +137,14 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
   Seat& seat = this->seat(up.client);
   if (!event.covers.empty()) return take_sum(event);
   if (up.request_id != seat.request_id || !is_open(up.client)) {
-    tell(event, Receipt::kLate);
+    acknowledge(event, Ack::kLate);
     return false;
   }
   const bool is_answered = seat.state == Seat::kAnswered;
   if (event.repeated && !is_answered) return false;  // a duplicate of an answer that was ignored
   const bool is_round = seat.kind == RequestKind::kRound;
   if (is_answered) {
-    if (is_round) tell(event, Receipt::kAccepted);  // again: the client may not have heard
+    if (is_round) acknowledge(event, Ack::kAccepted);  // again: the client may not have heard
     return false;
   }
   if (up.status == ReplyStatus::kNotFinite) {
@@ -161,20 +161,20 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
   if (up.round != seat.round ||
       !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, run_context_, seat.kind))) {
     note(about(up.client, " sent a message of the wrong shape or for another round; it is ignored"));
-    transport_.ignore(event);
-    transport_.blame(event);
-    if (is_round) tell(event, Receipt::kRefused);
+    transport_.discard(event);
+    transport_.report_misbehaviour(event);
+    if (is_round) acknowledge(event, Ack::kRefused);
     return false;
   }
   if (is_round && limit_.is_set() && !within_limit(event)) {
-    transport_.ignore(event);
-    tell(event, Receipt::kRefused);
+    transport_.discard(event);
+    acknowledge(event, Ack::kRefused);
     kind = Kind::kUnusable;
     return take_unusable(event, too_large(up));
   }
   seat.state = Seat::kAnswered;
   ledger_.totals.bytes_up += event.bytes;
-  if (is_round) tell(event, Receipt::kAccepted);
+  if (is_round) acknowledge(event, Ack::kAccepted);
   return true;
 }
 
@@ -220,7 +220,7 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
   const auto is_awaited = [&](ClientId c) { return awaits(c, event.up.request_id); };
   if (event.up.request_id != first.request_id &&
       std::none_of(event.covers.begin(), event.covers.end(), is_awaited)) {
-    tell(event, Receipt::kLate);
+    acknowledge(event, Ack::kLate);
     return false;
   }
   // Where a client is still awaited, the sum is refused, not late: then the relay sends the replies one by
@@ -229,11 +229,11 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
                     event.up.status == ReplyStatus::kReply && event.up.round == first.round &&
                     server_.accepts(event.up) &&
                     std::all_of(event.covers.begin(), event.covers.end(), is_awaited);
-  tell(event, good ? Receipt::kAccepted : Receipt::kRefused);
+  acknowledge(event, good ? Ack::kAccepted : Ack::kRefused);
   if (!good) {
     note("a sum of replies of " + std::to_string(event.covers.size()) + " clients, first " +
          std::to_string(event.up.client) + ", is refused: they are taken one by one");
-    transport_.ignore(event);
+    transport_.discard(event);
     return false;
   }
   for (const ClientId client : event.covers) seat(client).state = Seat::kAnswered;
@@ -242,9 +242,9 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
 }
 
 template <class Real>
-void Exchange<Real>::tell(const Event<Real>& event, Receipt receipt) {
-  if (event.covers.empty()) transport_.tell(event.up.client, event.up.request_id, receipt);
-  for (const ClientId client : event.covers) transport_.tell(client, event.up.request_id, receipt);
+void Exchange<Real>::acknowledge(const Event<Real>& event, Ack ack) {
+  if (event.covers.empty()) transport_.acknowledge(event.up.client, event.up.request_id, ack);
+  for (const ClientId client : event.covers) transport_.acknowledge(client, event.up.request_id, ack);
 }
 
 template <class Real>

@@ -108,7 +108,7 @@ class Exchange {
   bool within_limit(const Event<Real>& event);
   std::string too_large(const UplinkView<Real>& up) const;
   bool take_sum(const Event<Real>& event);
-  void tell(const Event<Real>& event, Receipt receipt);
+  void acknowledge(const Event<Real>& event, Ack ack);
   void note(LogLine line) const {
     if (on_note_) on_note_(std::move(line).in_round(ledger_.round));
   }

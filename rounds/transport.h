@@ -12,7 +12,7 @@
 namespace gradwire {
 
 // ACCEPTED and the opposites; the request's `committed` says COMMITTED.
-enum class Receipt : std::uint8_t { kAccepted = 0, kLate = 1, kRefused = 2 };
+enum class Ack : std::uint8_t { kAccepted = 0, kLate = 1, kRefused = 2 };
 
 // A message as it came: its bytes in order, in pieces.
 using Frame = std::span<const std::span<const std::byte>>;
@@ -73,13 +73,13 @@ class Transport {
   // counted even if lost. Whoever passes calls on to another transport passes on settle(), too.
   virtual std::uint64_t send(ClientId client, const Request<Real>& request) = 0;
   // Tells the client what became of its reply to `request_id`, perhaps only together with its next message.
-  virtual void tell(ClientId client, std::uint64_t request_id, Receipt receipt) {
-    (void)client, (void)request_id, (void)receipt;
+  virtual void acknowledge(ClientId client, std::uint64_t request_id, Ack ack) {
+    (void)client, (void)request_id, (void)ack;
   }
   // This answer is not used: another one of the same clients may take its place.
-  virtual void ignore(const Event<Real>& event) { (void)event; }
+  virtual void discard(const Event<Real>& event) { (void)event; }
   // This answer is one that no client of ours sends.
-  virtual void blame(const Event<Real>& event) { (void)event; }
+  virtual void report_misbehaviour(const Event<Real>& event) { (void)event; }
   // The next event, at the latest at `deadline` (in seconds, on now()'s clock). It stays until the following
   // next().
   virtual const Event<Real>& next(double deadline) = 0;

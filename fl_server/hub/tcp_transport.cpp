@@ -230,7 +230,7 @@ void TcpTransport<Real>::on_broken_reply(ClientId client, std::uint64_t payload_
 }
 
 template <class Real>
-void TcpTransport<Real>::ignore(const Event<Real>& event) {
+void TcpTransport<Real>::discard(const Event<Real>& event) {
   if (event.covers.empty() && event.up.request_id == inboxes_[event.up.client].asked)
     inboxes_[event.up.client].viewed = -1;
   for (const ClientId client : event.covers)
@@ -238,15 +238,15 @@ void TcpTransport<Real>::ignore(const Event<Real>& event) {
 }
 
 template <class Real>
-void TcpTransport<Real>::blame(const Event<Real>& event) {
+void TcpTransport<Real>::report_misbehaviour(const Event<Real>& event) {
   if (event.covers.empty()) hub_.note_offence(event.up.client);
 }
 
 template <class Real>
-void TcpTransport<Real>::tell(ClientId client, std::uint64_t request_id, Receipt receipt) {
+void TcpTransport<Real>::acknowledge(ClientId client, std::uint64_t request_id, Ack ack) {
   wire::Received message;
   message.set_request_id(request_id);
-  message.set_receipt(static_cast<wire::Receipt>(receipt));
+  message.set_receipt(static_cast<wire::Ack>(ack));
   hub_.send_soon(client, control_frame(FrameType::kReceived, message));
 }
 
@@ -298,7 +298,7 @@ template <class Real>
 void TcpTransport<Real>::turn_away(std::uint64_t relay) {
   const std::uint64_t request_id = sums_.request_id(relay);
   for (const ClientId client : sums_.covers(relay))
-    tell(client, request_id, request_id < inboxes_[client].asked ? Receipt::kLate : Receipt::kRefused);
+    acknowledge(client, request_id, request_id < inboxes_[client].asked ? Ack::kLate : Ack::kRefused);
   sums_.forget(relay);
 }
 

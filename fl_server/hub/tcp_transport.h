@@ -27,9 +27,9 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   // A body is encoded once per request id. What is sent to a client that is not connected is lost; kJoined
   // tells when the client is back.
   std::uint64_t send(ClientId client, const Request<Real>& request) override;
-  void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override;
-  void ignore(const Event<Real>& event) override;
-  void blame(const Event<Real>& event) override;
+  void acknowledge(ClientId client, std::uint64_t request_id, Ack ack) override;
+  void discard(const Event<Real>& event) override;
+  void report_misbehaviour(const Event<Real>& event) override;
   const Event<Real>& next(double deadline) override;
   void settle() override;
   double now() const override;

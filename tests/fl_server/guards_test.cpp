@@ -67,8 +67,8 @@ TEST_F(GuardsTest, AnswersThatNoClientSendsEndTheConnectionInTheEnd) {
     clients[1].send(reply(1, request_id, 5));
     const Event<double> event = next();
     ASSERT_EQ(event.kind, Kind::kReply);
-    transport->ignore(event);
-    transport->blame(event);
+    transport->discard(event);
+    transport->report_misbehaviour(event);
   }
   const auto refusal = clients[1].read_refusal();
   ASSERT_TRUE(refusal);

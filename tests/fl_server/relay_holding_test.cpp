@@ -84,10 +84,10 @@ class RelayHoldingTest : public ::testing::Test {
     return sums.take(channel, arrived);
   }
   bool take(ClientId client, double value) { return take(reply(client, value), client + 10); }
-  bool hear(ClientId client, wire::Receipt receipt) {
+  bool hear(ClientId client, wire::Ack ack) {
     wire::Received received;
     received.set_request_id(3);
-    received.set_receipt(receipt);
+    received.set_receipt(ack);
     return sums.watch(client + 10, parcel(control_frame(FrameType::kReceived, received)));
   }
 

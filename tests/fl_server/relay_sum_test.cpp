@@ -237,18 +237,18 @@ TEST_F(SumTrunkTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
   relay.send(sum_frame({0, 1}, 1, 3));
   relay.send(sum_frame({0, 1}, 7, 5));
   EXPECT_EQ(next().up.request_id, 7u);
-  std::vector<wire::Receipt> receipts;
-  while (receipts.size() < 4) {
+  std::vector<wire::Ack> acks;
+  while (acks.size() < 4) {
     const auto frame = relay.read_message();
     ASSERT_TRUE(frame);
     wire::Received received;
     if (frame->prefix.type != FrameType::kReceived) continue;
     ASSERT_TRUE(received.ParseFromString(frame->header));
     EXPECT_EQ(received.request_id(), 1u);
-    receipts.push_back(received.receipt());
+    acks.push_back(received.receipt());
   }
-  EXPECT_EQ(receipts, (std::vector<wire::Receipt>{wire::RECEIPT_REFUSED, wire::RECEIPT_REFUSED,
-                                                  wire::RECEIPT_LATE, wire::RECEIPT_LATE}));
+  EXPECT_EQ(acks, (std::vector<wire::Ack>{wire::RECEIPT_REFUSED, wire::RECEIPT_REFUSED, wire::RECEIPT_LATE,
+                                          wire::RECEIPT_LATE}));
 }
 
 TEST_F(SumTrunkTest, ASumThatCoversAClientOfAnotherWayIsTakenOneByOne) {

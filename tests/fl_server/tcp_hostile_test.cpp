@@ -243,7 +243,7 @@ TEST_F(TcpHostileTest, AReplyThatIsIgnoredLeavesItsPlaceToTheNextOne) {
   clients[0].send(reply(0, 1, 11) + reply(0, 1, 12));
   Event<double> event = next();
   ASSERT_EQ(event.up.parts.size(), 1u);
-  transport->ignore(event);
+  transport->discard(event);
   event = next();
   EXPECT_TRUE(event.repeated) << "it came while the first was looked at";
   clients[0].send(reply(0, 1, 13));

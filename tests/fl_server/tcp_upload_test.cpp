@@ -136,10 +136,10 @@ TEST_F(TcpUploadTest, DropsARestThatIsRepeatedOrOfAnotherPlace) {
 }
 
 TEST_F(TcpUploadTest, TellsWithTheNextMessageWhatBecameOfAReply) {
-  transport->tell(0, 1, Receipt::kAccepted);
-  transport->tell(0, 1, Receipt::kLate);
+  transport->acknowledge(0, 1, Ack::kAccepted);
+  transport->acknowledge(0, 1, Ack::kLate);
   transport->send(0, request(2));
-  for (const wire::Receipt want : {wire::RECEIPT_ACCEPTED, wire::RECEIPT_LATE}) {
+  for (const wire::Ack want : {wire::RECEIPT_ACCEPTED, wire::RECEIPT_LATE}) {
     const auto frame = clients[0].read_message();
     ASSERT_TRUE(frame);
     ASSERT_EQ(frame->prefix.type, FrameType::kReceived);
@@ -152,7 +152,7 @@ TEST_F(TcpUploadTest, TellsWithTheNextMessageWhatBecameOfAReply) {
 }
 
 TEST_F(TcpUploadTest, TellsWithinASecondWhenThereIsNoNextMessage) {
-  transport->tell(0, 1, Receipt::kLate);
+  transport->acknowledge(0, 1, Ack::kLate);
   const auto frame = clients[0].read_message();
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->prefix.type, FrameType::kReceived);

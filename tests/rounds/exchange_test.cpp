@@ -19,11 +19,11 @@ struct Script final : Transport<double> {
     resync = request.resync;
     return 100;
   }
-  void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override {
-    told.emplace_back(client, request_id, receipt);
+  void acknowledge(ClientId client, std::uint64_t request_id, Ack ack) override {
+    acknowledged.emplace_back(client, request_id, ack);
   }
-  void ignore(const Event<double>&) override { ++ignored; }
-  void blame(const Event<double>&) override { ++blamed; }
+  void discard(const Event<double>&) override { ++discarded; }
+  void report_misbehaviour(const Event<double>&) override { ++reported; }
   const Event<double>& next(double deadline) override {
     if (resync != nullptr) resync_parts = resync->parts.size();  // it lives until this call returns
     resync = nullptr;
@@ -41,8 +41,8 @@ struct Script final : Transport<double> {
 
   std::deque<Event<double>> events;
   std::vector<std::tuple<ClientId, std::uint64_t, bool>> sent;
-  std::vector<std::tuple<ClientId, std::uint64_t, Receipt>> told;
-  int ignored = 0, blamed = 0;
+  std::vector<std::tuple<ClientId, std::uint64_t, Ack>> acknowledged;
+  int discarded = 0, reported = 0;
   const Downlink<double>* resync = nullptr;
   std::size_t resync_parts = 99;  // of none
   Event<double> event;
@@ -128,15 +128,16 @@ TEST_F(ExchangeTest, CountsTheBytesOfFirstSendingsAndOfAnswersThatItTakes) {
 TEST_F(ExchangeTest, TellsAClientThatRepeatsItselfThatItsReplyWasAccepted) {
   ask_all();
   arrivals({answer(0, 8), answer(0, 8)});
-  EXPECT_EQ(script_.told, (decltype(script_.told){{0, 8, Receipt::kAccepted}, {0, 8, Receipt::kAccepted}}));
+  EXPECT_EQ(script_.acknowledged,
+            (decltype(script_.acknowledged){{0, 8, Ack::kAccepted}, {0, 8, Ack::kAccepted}}));
 }
 
 TEST_F(ExchangeTest, CallsAnAnswerToAnOlderRequestIdOrToNoneLate) {
   ask_all();
   ask_all();
   EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 10), answer(1, 0)}).empty());
-  EXPECT_EQ(script_.told, (decltype(script_.told){
-                              {1, 8, Receipt::kLate}, {1, 10, Receipt::kLate}, {1, 0, Receipt::kLate}}));
+  EXPECT_EQ(script_.acknowledged,
+            (decltype(script_.acknowledged){{1, 8, Ack::kLate}, {1, 10, Ack::kLate}, {1, 0, Ack::kLate}}));
   EXPECT_TRUE(exchange_.owes(1));
 }
 
@@ -145,15 +146,15 @@ TEST_F(ExchangeTest, CallsAllAnswersLateOnceTheRequestIsOver) {
   arrivals({answer(0, 8)});
   exchange_.close();
   EXPECT_TRUE(arrivals({answer(0, 8), answer(1, 8), joined(2)}).empty());
-  EXPECT_EQ(script_.told, (decltype(script_.told){
-                              {0, 8, Receipt::kAccepted}, {0, 8, Receipt::kLate}, {1, 8, Receipt::kLate}}));
+  EXPECT_EQ(script_.acknowledged,
+            (decltype(script_.acknowledged){{0, 8, Ack::kAccepted}, {0, 8, Ack::kLate}, {1, 8, Ack::kLate}}));
   EXPECT_FALSE(exchange_.owes(1) || exchange_.owes(2));
 }
 
 TEST_F(ExchangeTest, GivesEachClientARequestIdOfItsOwnWhereTheDriverWantsIt) {
   for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, RequestKind::kRound, exchange_.new_request_id(), body_);
   EXPECT_EQ(arrivals({answer(2, 10), answer(0, 8), answer(1, 8)}), std::vector(2, Kind::kReply));
-  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kLate) << "client 1 was asked request id 9";
+  EXPECT_EQ(std::get<2>(script_.acknowledged.back()), Ack::kLate) << "client 1 was asked request id 9";
   exchange_.ask(0, RequestKind::kRound, exchange_.new_request_id(), body_);
   EXPECT_EQ(arrivals({answer(0, 8), answer(0, 11), answer(1, 9)}), std::vector(2, Kind::kReply));
 }
@@ -164,11 +165,10 @@ TEST_F(ExchangeTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOneAfterI
   empty.up.parts = {};
   old.up.round = 3;
   EXPECT_EQ(arrivals({empty, old, answer(1, 8)}), std::vector(1, Kind::kReply));
-  EXPECT_EQ(script_.ignored, 2);
-  EXPECT_EQ(script_.blamed, 2);
-  EXPECT_EQ(script_.told,
-            (decltype(script_.told){
-                {1, 8, Receipt::kRefused}, {1, 8, Receipt::kRefused}, {1, 8, Receipt::kAccepted}}));
+  EXPECT_EQ(script_.discarded, 2);
+  EXPECT_EQ(script_.reported, 2);
+  EXPECT_EQ(script_.acknowledged, (decltype(script_.acknowledged){
+                                      {1, 8, Ack::kRefused}, {1, 8, Ack::kRefused}, {1, 8, Ack::kAccepted}}));
 }
 
 TEST_F(ExchangeTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterIt) {
@@ -205,10 +205,10 @@ TEST_F(ExchangeWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) 
   script_.events = {large(0), large(0), answer(0, 8)};
   EXPECT_EQ(exchange->next(1).kind, Kind::kUnusable);
   EXPECT_TRUE(exchange->has_no_usable_answer(0));
-  EXPECT_EQ(script_.told.back(), std::tuple(0u, std::uint64_t{8}, Receipt::kRefused));
+  EXPECT_EQ(script_.acknowledged.back(), std::tuple(0u, std::uint64_t{8}, Ack::kRefused));
   EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
-  EXPECT_EQ(script_.ignored, 2);
-  EXPECT_EQ(script_.blamed, 0) << "an honest client does not know the limit";
+  EXPECT_EQ(script_.discarded, 2);
+  EXPECT_EQ(script_.reported, 0) << "an honest client does not know the limit";
   EXPECT_EQ(ledger_.totals.bytes_up, 50u);
   ASSERT_EQ(notes_.size(), 1u);
   EXPECT_NE(
@@ -231,7 +231,7 @@ TEST_F(ExchangeWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAndGives
   ASSERT_EQ(up.parts.size(), 1u);
   EXPECT_EQ(up.parts[0].values[0], 0.75);
   EXPECT_EQ(up.parts[0].values[1], 1.0);
-  EXPECT_EQ(script_.told.front(), std::tuple(0u, std::uint64_t{8}, Receipt::kAccepted));
+  EXPECT_EQ(script_.acknowledged.front(), std::tuple(0u, std::uint64_t{8}, Ack::kAccepted));
 }
 
 TEST_F(ExchangeWithALimit, LooksAtUpdatesAlone) {
@@ -250,7 +250,7 @@ TEST_F(ExchangeWithALimit, TakesNoSums) {
   sum.covers = covers;
   script_.events = {sum};
   EXPECT_EQ(exchange->next(1).kind, Kind::kDeadline);
-  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kRefused);
+  EXPECT_EQ(std::get<2>(script_.acknowledged.back()), Ack::kRefused);
 }
 
 TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {
@@ -259,7 +259,7 @@ TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {
   const std::vector<ClientId> covers{0, 70'000};
   sum.covers = covers;
   EXPECT_TRUE(arrivals({answer(3, 8), joined(4'000'000'000)}).empty());
-  EXPECT_TRUE(script_.told.empty());
+  EXPECT_TRUE(script_.acknowledged.empty());
   EXPECT_TRUE(arrivals({sum}).empty());
   EXPECT_TRUE(exchange_.owes(0));
 }
@@ -267,7 +267,7 @@ TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {
 TEST_F(ExchangeTest, CallsAnAnswerLateThatNobodyAskedFor) {
   exchange_.ask(0, RequestKind::kRound, exchange_.new_request_id(), body_);
   EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 0), joined(1)}).empty());
-  EXPECT_EQ(script_.told, (decltype(script_.told){{1, 8, Receipt::kLate}, {1, 0, Receipt::kLate}}));
+  EXPECT_EQ(script_.acknowledged, (decltype(script_.acknowledged){{1, 8, Ack::kLate}, {1, 0, Ack::kLate}}));
 }
 
 TEST_F(ExchangeTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreLate) {
@@ -277,11 +277,11 @@ TEST_F(ExchangeTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreLate) {
   const std::vector<ClientId> covers{0, 1};
   sum.covers = covers;
   EXPECT_EQ(arrivals({empty, answer(0, 8), answer(0, 8)}), std::vector(1, Kind::kReply));
-  EXPECT_TRUE(script_.told.empty());
-  EXPECT_EQ(script_.ignored, 1);
+  EXPECT_TRUE(script_.acknowledged.empty());
+  EXPECT_EQ(script_.discarded, 1);
   EXPECT_TRUE(arrivals({answer(0, 7), sum}).empty());
-  EXPECT_EQ(script_.told, (decltype(script_.told){
-                              {0, 7, Receipt::kLate}, {0, 8, Receipt::kRefused}, {1, 8, Receipt::kRefused}}));
+  EXPECT_EQ(script_.acknowledged, (decltype(script_.acknowledged){
+                                      {0, 7, Ack::kLate}, {0, 8, Ack::kRefused}, {1, 8, Ack::kRefused}}));
 }
 
 TEST_F(ExchangeTest, PassesOverADuplicateOfAnAnswerThatItIgnored) {
@@ -290,7 +290,7 @@ TEST_F(ExchangeTest, PassesOverADuplicateOfAnAnswerThatItIgnored) {
   repeated.up.parts = {};
   repeated.repeated = true;
   EXPECT_TRUE(arrivals({repeated}).empty());
-  EXPECT_TRUE(script_.told.empty() && script_.ignored == 0 && notes_.empty());
+  EXPECT_TRUE(script_.acknowledged.empty() && script_.discarded == 0 && notes_.empty());
 }
 
 TEST_F(ExchangeTest, SaysWhoCameAndWentAndWhatItIgnored) {
@@ -325,12 +325,12 @@ TEST_F(ExchangeTest, TakesASumForAllThatItCoversOrForNone) {
   sum_of_all.covers = all;
   EXPECT_EQ(arrivals({sum_of_some, sum_of_all}), std::vector(1, Kind::kReply));
   EXPECT_TRUE(!exchange_.owes(0) && exchange_.owes(1) && !exchange_.owes(2));
-  EXPECT_EQ(script_.ignored, 1) << "the second covers clients that have answered";
-  EXPECT_EQ(script_.told, (decltype(script_.told){{0, 8, Receipt::kAccepted},
-                                                  {2, 8, Receipt::kAccepted},
-                                                  {0, 8, Receipt::kRefused},
-                                                  {1, 8, Receipt::kRefused},
-                                                  {2, 8, Receipt::kRefused}}));
+  EXPECT_EQ(script_.discarded, 1) << "the second covers clients that have answered";
+  EXPECT_EQ(script_.acknowledged, (decltype(script_.acknowledged){{0, 8, Ack::kAccepted},
+                                                                  {2, 8, Ack::kAccepted},
+                                                                  {0, 8, Ack::kRefused},
+                                                                  {1, 8, Ack::kRefused},
+                                                                  {2, 8, Ack::kRefused}}));
   EXPECT_EQ(ledger_.totals.bytes_up, 50u) << "a sum is one message";
 }
 
@@ -340,11 +340,12 @@ TEST_F(ExchangeTest, RefusesASumWhoseFirstClientWasNotAskedSoThatTheOthersAreTak
   const std::vector<ClientId> covers{0, 1};
   sum.covers = covers;
   EXPECT_TRUE(arrivals({sum}).empty());
-  EXPECT_EQ(script_.told, (decltype(script_.told){{0, 8, Receipt::kRefused}, {1, 8, Receipt::kRefused}}));
-  EXPECT_EQ(script_.ignored, 1);
+  EXPECT_EQ(script_.acknowledged,
+            (decltype(script_.acknowledged){{0, 8, Ack::kRefused}, {1, 8, Ack::kRefused}}));
+  EXPECT_EQ(script_.discarded, 1);
   sum.up.request_id = 7;
   EXPECT_TRUE(arrivals({sum}).empty());
-  EXPECT_EQ(std::get<2>(script_.told.back()), Receipt::kLate);
+  EXPECT_EQ(std::get<2>(script_.acknowledged.back()), Ack::kLate);
 }
 
 TEST_F(ExchangeTest, NeverSendsAnOldRequestIdWithANewBody) {

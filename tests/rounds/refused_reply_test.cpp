@@ -17,11 +17,11 @@ class Impostor final : public Transport<double> {
       : clients_(run_context, federation.oracle_pointers(), {}) {}
 
   std::uint64_t send(ClientId client, const Request<double>& request) override {
-    ignored_ = false;
+    discarded_ = false;
     answers_ = 0;
     return clients_.send(client, request);
   }
-  void ignore(const Event<double>&) override { ignored_ = true; }
+  void discard(const Event<double>&) override { discarded_ = true; }
   const Event<double>& next(double deadline) override {
     if (answers_ == 0) good_ = clients_.next(deadline);
     if (good_.kind != Event<double>::Kind::kReply) return good_;
@@ -29,7 +29,7 @@ class Impostor final : public Transport<double> {
     switch (answers_++) {
       case 0: event.up.parts = wrong_parts_; return event;
       case 1:
-        event.repeated = !ignored_;
+        event.repeated = !discarded_;
         if (event.repeated) event.up.parts = {};
         return event;
       default: answers_ = 0; return event = {};
@@ -43,7 +43,7 @@ class Impostor final : public Transport<double> {
   const Vec<double> wrong_ = Vec<double>(2);
   const Parts<double> wrong_parts_ = {Payload<double>::dense(View<double>(wrong_))};
   int answers_ = 0;
-  bool ignored_ = false;
+  bool discarded_ = false;
 };
 
 TEST(RefusedReply, LeavesItsPlaceToTheTrueOneInRoundsAndEvaluations) {

@@ -140,11 +140,11 @@ class WitnessedTransport final : public Transport<double> {
     twin_.sent(client, request);
     return inner_.send(client, request);
   }
-  void tell(ClientId client, std::uint64_t request_id, Receipt receipt) override {
-    inner_.tell(client, request_id, receipt);
+  void acknowledge(ClientId client, std::uint64_t request_id, Ack ack) override {
+    inner_.acknowledge(client, request_id, ack);
   }
-  void ignore(const Event<double>& event) override { inner_.ignore(event); }
-  void blame(const Event<double>& event) override { inner_.blame(event); }
+  void discard(const Event<double>& event) override { inner_.discard(event); }
+  void report_misbehaviour(const Event<double>& event) override { inner_.report_misbehaviour(event); }
   void settle() override { inner_.settle(); }
   const Event<double>& next(double deadline) override {
     const Event<double>& event = inner_.next(deadline);
