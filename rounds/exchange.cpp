@@ -48,12 +48,12 @@ void Exchange<Real>::ask(ClientId client, RequestKind kind, std::uint64_t reques
 template <class Real>
 std::optional<typename Exchange<Real>::BatchReplies> Exchange<Real>::ask_at_once(
     std::span<const ClientId> asked, std::uint64_t request_id, const Downlink<Real>& body) {
-  Crowd<Real>* const crowd = transport_.crowd();
-  if (crowd == nullptr) return std::nullopt;
+  BatchTransport<Real>* const batch_transport = transport_.batch_transport();
+  if (batch_transport == nullptr) return std::nullopt;
   Request<Real> request;
   request.request_id = request_id;
   request.body = &body;
-  const BatchReplies answers = crowd->ask({asked, request, ledger_.committed, server_});
+  const BatchReplies answers = batch_transport->ask({asked, request, ledger_.committed, server_});
   ledger_.totals.bytes_down += answers.bytes_down;
   ledger_.totals.bytes_up += answers.bytes_up;
   return answers;

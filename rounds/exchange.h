@@ -46,7 +46,7 @@ class Exchange {
   void ask(ClientId client, RequestKind kind, std::uint64_t request_id, const Downlink<Real>& body);
   // Asks all of `asked` (ascending) for a round at once; null where the transport cannot. The others of the
   // answers are to be asked one by one, under the same request id.
-  using BatchReplies = typename Crowd<Real>::BatchReplies;
+  using BatchReplies = typename BatchTransport<Real>::BatchReplies;
   std::optional<BatchReplies> ask_at_once(std::span<const ClientId> asked, std::uint64_t request_id,
                                           const Downlink<Real>& body);
   // Asks the same once more, with the state that the client said it lacks. Not counted. REQUIRES: the body
@@ -87,7 +87,7 @@ class Exchange {
     bool helped = false;  // by the last sending: a client that repeats what it lacks is given it once
   };
 
-  // Made when the first client is asked by itself: a crowd needs none.
+  // Made when the first client is asked by itself: a batch needs none.
   Seat& seat(ClientId client) {
     if (seats_.empty()) seats_.resize(run_context_.n);
     return seats_[client];

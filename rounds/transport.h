@@ -41,9 +41,9 @@ struct Event {
 
 // All clients of a transport whose clients answer when they are asked: nothing is late or lost.
 template <class Real>
-class Crowd {
+class BatchTransport {
  public:
-  struct Question {
+  struct BatchRequest {
     std::span<const ClientId> asked;           // ascending
     const Request<Real>& request;              // of a round; each is given its own `committed`
     std::span<const std::uint64_t> committed;  // by client
@@ -59,8 +59,8 @@ class Crowd {
     ReplyCounts counts;
     std::uint64_t bytes_down = 0, bytes_up = 0;
   };
-  virtual ~Crowd() = default;
-  virtual BatchReplies ask(const Question& question) = 0;
+  virtual ~BatchTransport() = default;
+  virtual BatchReplies ask(const BatchRequest& batch) = 0;
 };
 
 template <class Real>
@@ -88,7 +88,7 @@ class Transport {
   virtual void settle() {}
   virtual double now() const = 0;  // seconds, wall or virtual; only loops ask
   // Null: clients can only be asked one by one.
-  virtual Crowd<Real>* crowd() { return nullptr; }
+  virtual BatchTransport<Real>* batch_transport() { return nullptr; }
 };
 
 }  // namespace gradwire

@@ -33,8 +33,8 @@ struct VirtualClients<Real>::Impl {
     std::uint64_t bytes_up = 0;                            // of replies
     std::size_t good = 0;                                  // replies
   };
-  using Question = typename Crowd<Real>::Question;
-  using BatchReplies = typename Crowd<Real>::BatchReplies;
+  using BatchRequest = typename BatchTransport<Real>::BatchRequest;
+  using BatchReplies = typename BatchTransport<Real>::BatchReplies;
   struct Place {
     std::size_t first, end;  // in those who are asked
   };
@@ -72,17 +72,17 @@ struct VirtualClients<Real>::Impl {
     return all;
   }
 
-  BatchReplies ask(const Question& question) {
-    const std::span<const ClientId> asked = question.asked;
+  BatchReplies ask(const BatchRequest& batch) {
+    const std::span<const ClientId> asked = batch.asked;
     forget_replies(asked.size());
-    request_id = question.request.request_id;
+    request_id = batch.request.request_id;
     const auto first = std::ranges::lower_bound(asked, run_context->mine().first) - asked.begin();
     const auto end = std::ranges::lower_bound(asked, run_context->mine().end) - asked.begin();
     const Place here{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
     if (states.has_state())
       for (const ClientId client : asked.subspan(here.first, here.end - here.first)) states.reserve(client);
     share(asked, here,
-          [&](Seat& seat, std::size_t begin, std::size_t until) { answer(seat, question, begin, until); });
+          [&](Seat& seat, std::size_t begin, std::size_t until) { answer(seat, batch, begin, until); });
     RankRound round;
     for (Seat& seat : seats) {
       round.bytes_up += std::exchange(seat.bytes_up, 0);
@@ -101,7 +101,7 @@ struct VirtualClients<Real>::Impl {
       round = agree_on_round(*rank.group, *rank.signals, sum, round);
       remote_answers = round.others;
       for (std::size_t k = 0; k < asked.size(); ++k)
-        if (k < here.first || k >= here.end) replies[k] = elsewhere(asked[k], *question.request.body);
+        if (k < here.first || k >= here.end) replies[k] = elsewhere(asked[k], *batch.request.body);
     }
     for (const auto& [client, status] : round.others) others.push_back(client);
     BatchReplies answers;
@@ -109,7 +109,7 @@ struct VirtualClients<Real>::Impl {
     answers.others = others;
     answers.counts = round.counts;
     answers.bytes_up = round.bytes_up;
-    answers.bytes_down = round.good * Codec<Real>::request_bytes(codec.body_bytes(*question.request.body), 0);
+    answers.bytes_down = round.good * Codec<Real>::request_bytes(codec.body_bytes(*batch.request.body), 0);
     return answers;
   }
 
@@ -123,17 +123,17 @@ struct VirtualClients<Real>::Impl {
   }
 
   // Clients asked[begin, end): whole leaves, as far as they are here.
-  void answer(Seat& seat, const Question& question, std::size_t begin, std::size_t end) {
+  void answer(Seat& seat, const BatchRequest& batch, std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
-      const ClientId client = question.asked[k];
-      if (k == begin || leaf_of(client) != leaf_of(question.asked[k - 1])) seat.leaf.begin(adds);
+      const ClientId client = batch.asked[k];
+      if (k == begin || leaf_of(client) != leaf_of(batch.asked[k - 1])) seat.leaf.begin(adds);
       ReplyCounts& count = counts[count_of(client)];
-      if (k == begin || count_of(client) != count_of(question.asked[k - 1])) count = {};
-      Request<Real> request = question.request;
-      request.committed = question.committed[client];
+      if (k == begin || count_of(client) != count_of(batch.asked[k - 1])) count = {};
+      Request<Real> request = batch.request;
+      request.committed = batch.committed[client];
       const auto take = [&](const Uplink<Real>& up) {
         if (up.status != ReplyStatus::kReply || up.round != request.body->round ||
-            !question.server.accepts(up)) {
+            !batch.server.accepts(up)) {
           seat.leaf.leave_out();
           seat.others.emplace_back(client, up.status);
         } else {
@@ -145,7 +145,7 @@ struct VirtualClients<Real>::Impl {
       std::optional<Downlink<Real>> lacked;
       work(seat, client, request, [&](const Uplink<Real>& up) {
         if (up.status == ReplyStatus::kNeedsState || up.status == ReplyStatus::kNeedsBroadcast)
-          lacked = restored(question.server, client, up.status);
+          lacked = restored(batch.server, client, up.status);
         if (!lacked) take(up);
       });
       if (!lacked) continue;
@@ -319,8 +319,9 @@ template <class Real>
 VirtualClients<Real>::~VirtualClients() = default;
 
 template <class Real>
-typename Crowd<Real>::BatchReplies VirtualClients<Real>::ask(const typename Crowd<Real>::Question& question) {
-  return impl_->ask(question);
+typename BatchTransport<Real>::BatchReplies VirtualClients<Real>::ask(
+    const typename BatchTransport<Real>::BatchRequest& batch) {
+  return impl_->ask(batch);
 }
 template <class Real>
 std::uint64_t VirtualClients<Real>::send(ClientId client, const Request<Real>& request) {

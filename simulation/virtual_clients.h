@@ -34,7 +34,7 @@ struct RankSeat {
 };
 
 template <class Real>
-class VirtualClients final : public Transport<Real>, public Crowd<Real> {
+class VirtualClients final : public Transport<Real>, public BatchTransport<Real> {
  public:
   // REQUIRES: one function per client; the algorithm is synchronous, and uses all replies of each round
   // (ServerAlgorithm::may_refuse() is false, the quorum is 1).
@@ -43,8 +43,9 @@ class VirtualClients final : public Transport<Real>, public Crowd<Real> {
                  RankSeat<Real> seat = {});
   ~VirtualClients() override;
 
-  typename Crowd<Real>::BatchReplies ask(const typename Crowd<Real>::Question& question) override;
-  Crowd<Real>* crowd() override { return this; }
+  typename BatchTransport<Real>::BatchReplies ask(
+      const typename BatchTransport<Real>::BatchRequest& batch) override;
+  BatchTransport<Real>* batch_transport() override { return this; }
   // One client, which answers before this returns.
   std::uint64_t send(ClientId client, const Request<Real>& request) override;
   const Event<Real>& next(double deadline) override;
