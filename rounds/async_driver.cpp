@@ -27,9 +27,9 @@ class AsyncDriver final : public Driver<Real> {
   }
 
  private:
-  using Kind = typename Exchange<Real>::Kind;
+  using Kind = typename RequestTracker<Real>::Kind;
   static constexpr double kNever = ClientTimes::kNever;
-  using Driver<Real>::run_, Driver<Real>::totals_, Driver<Real>::exchange_;
+  using Driver<Real>::run_, Driver<Real>::totals_, Driver<Real>::tracker_;
 
   // One reply, and new work for whoever needs some.
   bool step(std::uint32_t k) override {
@@ -37,7 +37,7 @@ class AsyncDriver final : public Driver<Real> {
     Waiting waiting = this->new_waiting();
     for (;;) {
       const double until = std::min(waiting.deadline(), next_cut());
-      const auto arrival = exchange_.next(until);
+      const auto arrival = tracker_.next(until);
       const ClientId client = arrival.event.up.client;
       if (arrival.kind != Kind::kDeadline)
         older_used_ = 0;  // the transport is done with them, not with what they view
@@ -56,7 +56,7 @@ class AsyncDriver final : public Driver<Real> {
           break;
         case Kind::kReply:
           misses_[client] = 0;
-          if (is_evaluation(exchange_.kind_of(client))) {
+          if (is_evaluation(tracker_.kind_of(client))) {
             if (!row_answered(arrival.event)) return false;
             give_task_or_rest(client);
             break;
@@ -118,7 +118,7 @@ class AsyncDriver final : public Driver<Real> {
     if (!begun_) return run_.hooks.work;
     if (row_) throw std::logic_error("the answers to an evaluation in progress cannot be saved");
     Saver saver;
-    exchange_.save_work(saver);
+    tracker_.save_work(saver);
     saver(failures_), saver(misses_), saver(given_), saver(cut_at_);
     saver(resting_), saver(working_.clients()), saver(due_.times()), saver(cuts_.times());
     return saver.take();
@@ -127,7 +127,7 @@ class AsyncDriver final : public Driver<Real> {
     Loader loader(bytes);
     std::vector<ClientId> working;
     std::vector<double> due, cuts;
-    if (!exchange_.load_work(loader)) return false;
+    if (!tracker_.load_work(loader)) return false;
     loader(failures_), loader(misses_), loader(given_), loader(cut_at_);
     loader(resting_), loader(working), loader(due), loader(cuts);
     const std::uint32_t n = run_.run_context.n;
@@ -144,7 +144,7 @@ class AsyncDriver final : public Driver<Real> {
 
   // ---- work ----
 
-  // Stays as it is until exchange_.next() returns.
+  // Stays as it is until tracker_.next() returns.
   const Downlink<Real>& work_of(ClientId client) {
     const Downlink<Real> work = run_.server.work(client);
     if (work.round == body_.round) return body_;
@@ -157,8 +157,8 @@ class AsyncDriver final : public Driver<Real> {
   void give_work(ClientId client) {
     const Downlink<Real>& work = work_of(client);
     add_bits<Real>(work.parts, 1, totals_.bits_down, totals_.bits_down_paper);
-    const std::uint64_t request_id = exchange_.new_request_id();
-    exchange_.ask(client, RequestKind::kRound, request_id, work);
+    const std::uint64_t request_id = tracker_.new_request_id();
+    tracker_.ask(client, RequestKind::kRound, request_id, work);
     remember(client);
     allot(client);
   }
@@ -170,7 +170,7 @@ class AsyncDriver final : public Driver<Real> {
     }
   }
   void remember(ClientId client) {
-    if (exchange_.kind_of(client) == RequestKind::kRound) {
+    if (tracker_.kind_of(client) == RequestKind::kRound) {
       working_.to_back(client);
     } else {
       working_.remove(client);
@@ -200,20 +200,20 @@ class AsyncDriver final : public Driver<Real> {
   // The client has used up its time: its reply is nothing, and what it still sends is late.
   void cut(ClientId client) {
     UplinkView<Real> up;
-    up.request_id = exchange_.request_id(client);
-    up.round = exchange_.round(client);
+    up.request_id = tracker_.request_id(client);
+    up.round = tracker_.round(client);
     up.client = client;
     up.parts = std::span(&nothing_, 1);
-    exchange_.close(client);
+    tracker_.close(client);
     take_in(up, {});
   }
 
   // For a client that is back, or lacks state. Where x has moved on it gets a new request id: an old one
   // never goes with another body.
   void ask_again(ClientId client) {
-    const bool evaluates = is_evaluation(exchange_.kind_of(client));
-    if (evaluates && row_ && exchange_.round(client) == row_->k) {
-      exchange_.repeat(client, row_->body);
+    const bool evaluates = is_evaluation(tracker_.kind_of(client));
+    if (evaluates && row_ && tracker_.round(client) == row_->k) {
+      tracker_.repeat(client, row_->body);
       remember(client);
     } else if (evaluates || !repeat_work(client)) {
       give_task(client);
@@ -224,8 +224,8 @@ class AsyncDriver final : public Driver<Real> {
   // False: the client has other work now.
   bool repeat_work(ClientId client) {
     const Downlink<Real>& work = work_of(client);
-    if (exchange_.round(client) != work.round) return false;
-    exchange_.repeat(client, work);
+    if (tracker_.round(client) != work.round) return false;
+    tracker_.repeat(client, work);
     return true;
   }
 
@@ -233,11 +233,11 @@ class AsyncDriver final : public Driver<Real> {
   void stop_superseded() {
     while (!working_.empty()) {
       const ClientId oldest = working_.front();
-      if (!exchange_.owes(oldest)) {
+      if (!tracker_.owes(oldest)) {
         working_.remove(oldest);
         continue;
       }
-      const std::uint32_t round = exchange_.round(oldest);
+      const std::uint32_t round = tracker_.round(oldest);
       if (round == body_.round || !run_.server.superseded(round)) return;
       give_task(oldest);
     }
@@ -255,7 +255,7 @@ class AsyncDriver final : public Driver<Real> {
     while (!due_.empty() && due_.top().at <= now) {
       const ClientId client = due_.top().client;
       due_.pop();
-      if (!exchange_.owes(client)) continue;
+      if (!tracker_.owes(client)) continue;
       if (given_[client] + patience_seconds(client) > now) {
         watch(client);
         continue;
@@ -277,7 +277,7 @@ class AsyncDriver final : public Driver<Real> {
   void after_silence(std::uint32_t k, Waiting& waiting) {
     std::vector<ClientId> missing;
     for (const ClientId c : workers_)
-      if (exchange_.owes(c)) missing.push_back(c);
+      if (tracker_.owes(c)) missing.push_back(c);
     const std::string state =
         "step " + std::to_string(k) + ": no reply; waiting for clients " + name_some(missing);
     if (this->is_stopping()) {
@@ -290,9 +290,9 @@ class AsyncDriver final : public Driver<Real> {
                                Waiting::advice(now, "start the missing clients"));
     this->note(state + "; asking them again");
     for (const ClientId c : missing) {
-      const bool evaluates = is_evaluation(exchange_.kind_of(c));
+      const bool evaluates = is_evaluation(tracker_.kind_of(c));
       if (!evaluates) repeat_work(c);
-      if (evaluates && row_ && exchange_.round(c) == row_->k) exchange_.repeat(c, row_->body);
+      if (evaluates && row_ && tracker_.round(c) == row_->k) tracker_.repeat(c, row_->body);
     }
     stop_superseded();
     see_to_late();
@@ -302,7 +302,7 @@ class AsyncDriver final : public Driver<Real> {
   // few clients have answers of use.
   bool unusable(ClientId client) {
     constexpr std::uint32_t kChances = 3;
-    if (is_evaluation(exchange_.kind_of(client))) {
+    if (is_evaluation(tracker_.kind_of(client))) {
       give_work(client);
       if (!row_) return true;
       const std::size_t asked = row_->evaluation.asked();
@@ -355,7 +355,7 @@ class AsyncDriver final : public Driver<Real> {
     row_->asked[client] = 1;
     const std::uint64_t bytes_down = totals_.bytes_down;  // what evaluations send is counted apart
     cut_at_[client] = kNever;
-    exchange_.ask(client, row_->evaluation.kind(), exchange_.new_request_id(), row_->body);
+    tracker_.ask(client, row_->evaluation.kind(), tracker_.new_request_id(), row_->body);
     totals_.evaluation_bytes_down += totals_.bytes_down - bytes_down;
     totals_.bytes_down = bytes_down;
     remember(client);

@@ -38,7 +38,7 @@ template <class Real>
 Driver<Real>::Driver(const RunOf<Real>& run)
     : run_(run),
       totals_(run.ledger.totals),
-      exchange_(run.server, run.run_context, run.transport, run.ledger, run.hooks.on_note, run.limits.norm),
+      tracker_(run.server, run.run_context, run.transport, run.ledger, run.hooks.on_note, run.limits.norm),
       lull_(run.limits.lull) {
   run_.ledger.committed.resize(run_.run_context.n, 0);
   if (const double share = run_.limits.evaluated_share; share < 1)
@@ -59,7 +59,7 @@ Outcome Driver<Real>::run() {
     return outcome;
   }
   if (run_.hooks.on_over) run_.hooks.on_over(outcome);
-  exchange_.goodbye();
+  tracker_.goodbye();
   return outcome;
 }
 
@@ -196,14 +196,14 @@ void Driver<Real>::see_delay(ClientId client, std::uint32_t steps) {
 template <class Real>
 bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::size_t quorum,
                            std::uint32_t k) {
-  using Kind = typename Exchange<Real>::Kind;
+  using Kind = typename RequestTracker<Real>::Kind;
   std::size_t got = ask_all(kind, body), lost = 0;  // lost: at most so many have no finite answer
   Waiting waiting = new_waiting();
   while (got < quorum) {
-    const auto arrival = exchange_.next(waiting.deadline());
+    const auto arrival = tracker_.next(waiting.deadline());
     switch (arrival.kind) {
       case Kind::kStopped: stop_seen_ = true; break;
-      case Kind::kAgain: exchange_.repeat(arrival.event.up.client, body); break;
+      case Kind::kAgain: tracker_.repeat(arrival.event.up.client, body); break;
       case Kind::kDeadline: ask_missing(body, k, waiting, got, quorum); break;
       case Kind::kUnusable:
         if (asked_.size() - ++lost < quorum && !can_reach(quorum)) return false;
@@ -217,11 +217,11 @@ bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::si
 // The number of answers that are there already.
 template <class Real>
 std::size_t Driver<Real>::ask_all(RequestKind kind, const Downlink<Real>& body) {
-  exchange_.close();
-  const std::uint64_t request_id = exchange_.new_request_id();
+  tracker_.close();
+  const std::uint64_t request_id = tracker_.new_request_id();
   at_once_ = {};
-  std::optional<typename Exchange<Real>::BatchReplies> answers;
-  if (kind == RequestKind::kRound) answers = exchange_.ask_at_once(asked_, request_id, body);
+  std::optional<typename RequestTracker<Real>::BatchReplies> answers;
+  if (kind == RequestKind::kRound) answers = tracker_.ask_at_once(asked_, request_id, body);
   if (answers) {
     at_once_ = *answers;
     if (answers->others.empty()) return asked_.size();
@@ -234,14 +234,14 @@ std::size_t Driver<Real>::ask_all(RequestKind kind, const Downlink<Real>& body) 
   have_.assign(asked_.size(), answers ? 1 : 0);
   const std::span<const ClientId> unanswered = answers ? answers->others : asked_;
   for (const ClientId c : unanswered) have_[place(c)] = 0;
-  for (const ClientId c : unanswered) exchange_.ask(c, kind, request_id, body);
+  for (const ClientId c : unanswered) tracker_.ask(c, kind, request_id, body);
   return asked_.size() - unanswered.size();
 }
 
 template <class Real>
 bool Driver<Real>::can_reach(std::size_t quorum) const {
   const auto lost = std::count_if(asked_.begin(), asked_.end(),
-                                  [this](ClientId c) { return exchange_.has_no_usable_answer(c); });
+                                  [this](ClientId c) { return tracker_.has_no_usable_answer(c); });
   return asked_.size() - static_cast<std::size_t>(lost) >= quorum;
 }
 
@@ -279,7 +279,7 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Wait
                                std::size_t quorum) {
   std::vector<ClientId> missing;
   for (const ClientId c : asked_)
-    if (exchange_.owes(c)) missing.push_back(c);
+    if (tracker_.owes(c)) missing.push_back(c);
   const std::string state = "round " + std::to_string(k) + ": " + std::to_string(got) + " of " +
                             std::to_string(quorum) + " needed replies; waiting for clients " +
                             name_some(missing);
@@ -292,7 +292,7 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Wait
     throw std::runtime_error(state + " " + waiting.so_far(now) + "; " +
                              Waiting::advice(now, "start the missing clients, or lower server.quorum"));
   note(state + "; asking them again");
-  for (const ClientId c : missing) exchange_.repeat(c, body);
+  for (const ClientId c : missing) tracker_.repeat(c, body);
 }
 
 template class Driver<float>;

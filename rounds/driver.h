@@ -1,5 +1,5 @@
 // What the drivers of a run share: rounds, evaluations, commits. A driver decides whom to ask, and when the
-// algorithm takes in the replies; the Exchange does the asking.
+// algorithm takes in the replies; the RequestTracker does the asking.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "rounds/evaluation.h"
-#include "rounds/exchange.h"
+#include "rounds/request_tracker.h"
 #include "rounds/round_loop.h"
 #include "rounds/waiting.h"
 
@@ -89,12 +89,12 @@ class Driver {
 
   const RunOf<Real> run_;
   Totals& totals_;
-  Exchange<Real> exchange_;
+  RequestTracker<Real> tracker_;
   std::vector<ClientId> asked_;
   std::vector<UplinkView<Real>> slots_;
   std::vector<Frame> frames_;
   std::vector<char> have_;
-  typename Exchange<Real>::BatchReplies at_once_;  // that are not committed; empty: none came at once
+  typename RequestTracker<Real>::BatchReplies at_once_;  // that are not committed; empty: none came at once
 
  private:
   Outcome rounds();

@@ -153,7 +153,7 @@ struct VirtualClients<Real>::Impl {
       work(seat, client, request, take);
     }
   }
-  // As the loop gives a client its state (Exchange).
+  // As the loop gives a client its state (RequestTracker).
   static std::optional<Downlink<Real>> restored(const ServerAlgorithm<Real>& server, ClientId client,
                                                 ReplyStatus lacks) {
     auto resync = server.resync(client, ReplyStatus::kNeedsState);

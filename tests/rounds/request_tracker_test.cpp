@@ -1,5 +1,5 @@
 // The server's conversation with its clients, against a transport that says what the test tells it to.
-#include "rounds/exchange.h"
+#include "rounds/request_tracker.h"
 
 #include <deque>
 #include <gtest/gtest.h>
@@ -56,18 +56,19 @@ std::shared_ptr<const RunContext<double>> with_mirrors(const Federation<double>&
   return run_context;
 }
 
-class ExchangeTest : public ::testing::Test {
+class RequestTrackerTest : public ::testing::Test {
  protected:
-  using Kind = Exchange<double>::Kind;
+  using Kind = RequestTracker<double>::Kind;
 
-  explicit ExchangeTest(const char* algorithm = "gd") : run_context_(with_mirrors(federation_, algorithm)) {
+  explicit RequestTrackerTest(const char* algorithm = "gd")
+      : run_context_(with_mirrors(federation_, algorithm)) {
     body_.round = 4;
     body_.parts = {Payload<double>::dense(View<double>(x_))};
   }
 
   void ask_all() {
-    const std::uint64_t request_id = exchange_.new_request_id();
-    for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, RequestKind::kRound, request_id, body_);
+    const std::uint64_t request_id = tracker_.new_request_id();
+    for (ClientId c = 0; c < 3; ++c) tracker_.ask(c, RequestKind::kRound, request_id, body_);
   }
   Event<double> answer(ClientId client, std::uint64_t request_id,
                        ReplyStatus kind = ReplyStatus::kReply) const {
@@ -93,7 +94,7 @@ class ExchangeTest : public ::testing::Test {
     script_.events.assign(events.begin(), events.end());
     std::vector<Kind> kinds;
     for (;;) {
-      const auto arrival = exchange_.next(script_.clock + 1);
+      const auto arrival = tracker_.next(script_.clock + 1);
       if (arrival.kind == Kind::kDeadline) return kinds;
       kinds.push_back(arrival.kind);
     }
@@ -108,58 +109,58 @@ class ExchangeTest : public ::testing::Test {
   Ledger ledger_{.request_id = 7, .committed = std::vector<std::uint64_t>(3), .round = 0, .totals = {}};
   std::vector<std::string> notes_;
   const Log on_note_ = [this](const LogLine& line) { notes_.push_back(line.text); };
-  Exchange<double> exchange_{*server_, *run_context_, script_, ledger_, on_note_};
+  RequestTracker<double> tracker_{*server_, *run_context_, script_, ledger_, on_note_};
 };
 
-class ExchangeOfMirrors : public ExchangeTest {
+class RequestTrackerOfMirrors : public RequestTrackerTest {
  protected:
-  ExchangeOfMirrors() : ExchangeTest("ef21") {}
+  RequestTrackerOfMirrors() : RequestTrackerTest("ef21") {}
 };
 
-TEST_F(ExchangeTest, CountsTheBytesOfFirstSendingsAndOfAnswersThatItTakes) {
+TEST_F(RequestTrackerTest, CountsTheBytesOfFirstSendingsAndOfAnswersThatItTakes) {
   ask_all();
-  exchange_.repeat(1, body_);
+  tracker_.repeat(1, body_);
   EXPECT_EQ(ledger_.totals.bytes_down, 300u);
   EXPECT_EQ(arrivals({answer(0, 8), answer(0, 8), answer(2, 8)}), std::vector(2, Kind::kReply));
   EXPECT_EQ(ledger_.totals.bytes_up, 100u);
-  EXPECT_TRUE(!exchange_.owes(0) && exchange_.owes(1) && !exchange_.owes(2));
+  EXPECT_TRUE(!tracker_.owes(0) && tracker_.owes(1) && !tracker_.owes(2));
 }
 
-TEST_F(ExchangeTest, TellsAClientThatRepeatsItselfThatItsReplyWasAccepted) {
+TEST_F(RequestTrackerTest, TellsAClientThatRepeatsItselfThatItsReplyWasAccepted) {
   ask_all();
   arrivals({answer(0, 8), answer(0, 8)});
   EXPECT_EQ(script_.acknowledged,
             (decltype(script_.acknowledged){{0, 8, Ack::kAccepted}, {0, 8, Ack::kAccepted}}));
 }
 
-TEST_F(ExchangeTest, CallsAnAnswerToAnOlderRequestIdOrToNoneLate) {
+TEST_F(RequestTrackerTest, CallsAnAnswerToAnOlderRequestIdOrToNoneLate) {
   ask_all();
   ask_all();
   EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 10), answer(1, 0)}).empty());
   EXPECT_EQ(script_.acknowledged,
             (decltype(script_.acknowledged){{1, 8, Ack::kLate}, {1, 10, Ack::kLate}, {1, 0, Ack::kLate}}));
-  EXPECT_TRUE(exchange_.owes(1));
+  EXPECT_TRUE(tracker_.owes(1));
 }
 
-TEST_F(ExchangeTest, CallsAllAnswersLateOnceTheRequestIsOver) {
+TEST_F(RequestTrackerTest, CallsAllAnswersLateOnceTheRequestIsOver) {
   ask_all();
   arrivals({answer(0, 8)});
-  exchange_.close();
+  tracker_.close();
   EXPECT_TRUE(arrivals({answer(0, 8), answer(1, 8), joined(2)}).empty());
   EXPECT_EQ(script_.acknowledged,
             (decltype(script_.acknowledged){{0, 8, Ack::kAccepted}, {0, 8, Ack::kLate}, {1, 8, Ack::kLate}}));
-  EXPECT_FALSE(exchange_.owes(1) || exchange_.owes(2));
+  EXPECT_FALSE(tracker_.owes(1) || tracker_.owes(2));
 }
 
-TEST_F(ExchangeTest, GivesEachClientARequestIdOfItsOwnWhereTheDriverWantsIt) {
-  for (ClientId c = 0; c < 3; ++c) exchange_.ask(c, RequestKind::kRound, exchange_.new_request_id(), body_);
+TEST_F(RequestTrackerTest, GivesEachClientARequestIdOfItsOwnWhereTheDriverWantsIt) {
+  for (ClientId c = 0; c < 3; ++c) tracker_.ask(c, RequestKind::kRound, tracker_.new_request_id(), body_);
   EXPECT_EQ(arrivals({answer(2, 10), answer(0, 8), answer(1, 8)}), std::vector(2, Kind::kReply));
   EXPECT_EQ(std::get<2>(script_.acknowledged.back()), Ack::kLate) << "client 1 was asked request id 9";
-  exchange_.ask(0, RequestKind::kRound, exchange_.new_request_id(), body_);
+  tracker_.ask(0, RequestKind::kRound, tracker_.new_request_id(), body_);
   EXPECT_EQ(arrivals({answer(0, 8), answer(0, 11), answer(1, 9)}), std::vector(2, Kind::kReply));
 }
 
-TEST_F(ExchangeTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOneAfterIt) {
+TEST_F(RequestTrackerTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOneAfterIt) {
   ask_all();
   Event<double> empty = answer(1, 8), old = answer(1, 8);
   empty.up.parts = {};
@@ -171,21 +172,21 @@ TEST_F(ExchangeTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOneAfterI
                                       {1, 8, Ack::kRefused}, {1, 8, Ack::kRefused}, {1, 8, Ack::kAccepted}}));
 }
 
-TEST_F(ExchangeTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterIt) {
+TEST_F(RequestTrackerTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterIt) {
   ask_all();
   const auto nan = answer(0, 8, ReplyStatus::kNotFinite);
   EXPECT_EQ(arrivals({nan, nan}), std::vector(1, Kind::kUnusable));
-  EXPECT_TRUE(exchange_.has_no_usable_answer(0) && !exchange_.owes(0));
+  EXPECT_TRUE(tracker_.has_no_usable_answer(0) && !tracker_.owes(0));
   EXPECT_EQ(arrivals({joined(0), answer(0, 8)}), (std::vector{Kind::kAgain, Kind::kReply}));
-  EXPECT_FALSE(exchange_.has_no_usable_answer(0));
+  EXPECT_FALSE(tracker_.has_no_usable_answer(0));
 }
 
 // Answers of norm 5 where 2 is allowed.
-class ExchangeWithALimit : public ExchangeTest {
+class RequestTrackerWithALimit : public RequestTrackerTest {
  protected:
-  std::optional<Exchange<double>> begin(NormAction action) {
-    return std::optional<Exchange<double>>(std::in_place, *server_, *run_context_, script_, ledger_, on_note_,
-                                           NormLimit{2, action});
+  std::optional<RequestTracker<double>> begin(NormAction action) {
+    return std::optional<RequestTracker<double>>(std::in_place, *server_, *run_context_, script_, ledger_,
+                                                 on_note_, NormLimit{2, action});
   }
   Event<double> large(ClientId client) const {
     Event<double> event = answer(client, 8);
@@ -199,14 +200,14 @@ class ExchangeWithALimit : public ExchangeTest {
   const Frame frame_ = Frame(&piece_, 1);
 };
 
-TEST_F(ExchangeWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) {
-  auto exchange = begin(NormAction::kReject);
-  exchange->ask(0, RequestKind::kRound, exchange->new_request_id(), body_);
+TEST_F(RequestTrackerWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) {
+  auto tracker = begin(NormAction::kReject);
+  tracker->ask(0, RequestKind::kRound, tracker->new_request_id(), body_);
   script_.events = {large(0), large(0), answer(0, 8)};
-  EXPECT_EQ(exchange->next(1).kind, Kind::kUnusable);
-  EXPECT_TRUE(exchange->has_no_usable_answer(0));
+  EXPECT_EQ(tracker->next(1).kind, Kind::kUnusable);
+  EXPECT_TRUE(tracker->has_no_usable_answer(0));
   EXPECT_EQ(script_.acknowledged.back(), std::tuple(0u, std::uint64_t{8}, Ack::kRefused));
-  EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
+  EXPECT_EQ(tracker->next(1).kind, Kind::kReply);
   EXPECT_EQ(script_.discarded, 2);
   EXPECT_EQ(script_.reported, 0) << "an honest client does not know the limit";
   EXPECT_EQ(ledger_.totals.bytes_up, 50u);
@@ -217,43 +218,43 @@ TEST_F(ExchangeWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) 
       << notes_[0];
 }
 
-TEST_F(ExchangeWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAndGivesTheJournalNoFrameOfIt) {
-  auto exchange = begin(NormAction::kClip);
-  const std::uint64_t request_id = exchange->new_request_id();
-  exchange->ask(0, RequestKind::kRound, request_id, body_);
-  exchange->ask(1, RequestKind::kRound, request_id, body_);
+TEST_F(RequestTrackerWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAndGivesTheJournalNoFrameOfIt) {
+  auto tracker = begin(NormAction::kClip);
+  const std::uint64_t request_id = tracker->new_request_id();
+  tracker->ask(0, RequestKind::kRound, request_id, body_);
+  tracker->ask(1, RequestKind::kRound, request_id, body_);
   script_.events = {large(0), answer(1, 8)};
-  const auto arrival = exchange->next(1);
+  const auto arrival = tracker->next(1);
   ASSERT_EQ(arrival.kind, Kind::kReply);
   const UplinkView<double> up = arrival.event.up;
   EXPECT_TRUE(arrival.event.frame.empty());
-  EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
+  EXPECT_EQ(tracker->next(1).kind, Kind::kReply);
   ASSERT_EQ(up.parts.size(), 1u);
   EXPECT_EQ(up.parts[0].values[0], 0.75);
   EXPECT_EQ(up.parts[0].values[1], 1.0);
   EXPECT_EQ(script_.acknowledged.front(), std::tuple(0u, std::uint64_t{8}, Ack::kAccepted));
 }
 
-TEST_F(ExchangeWithALimit, LooksAtUpdatesAlone) {
-  auto exchange = begin(NormAction::kReject);
-  exchange->ask(0, RequestKind::kEvaluate, exchange->new_request_id(), body_);
+TEST_F(RequestTrackerWithALimit, LooksAtUpdatesAlone) {
+  auto tracker = begin(NormAction::kReject);
+  tracker->ask(0, RequestKind::kEvaluate, tracker->new_request_id(), body_);
   script_.events = {large(0)};
-  EXPECT_EQ(exchange->next(1).kind, Kind::kReply);
+  EXPECT_EQ(tracker->next(1).kind, Kind::kReply);
 }
 
-TEST_F(ExchangeWithALimit, TakesNoSums) {
-  auto exchange = begin(NormAction::kWarn);
-  exchange->ask(0, RequestKind::kRound, exchange->new_request_id(), body_);
-  exchange->ask(1, RequestKind::kRound, ledger_.request_id, body_);
+TEST_F(RequestTrackerWithALimit, TakesNoSums) {
+  auto tracker = begin(NormAction::kWarn);
+  tracker->ask(0, RequestKind::kRound, tracker->new_request_id(), body_);
+  tracker->ask(1, RequestKind::kRound, ledger_.request_id, body_);
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 1};
   sum.covers = covers;
   script_.events = {sum};
-  EXPECT_EQ(exchange->next(1).kind, Kind::kDeadline);
+  EXPECT_EQ(tracker->next(1).kind, Kind::kDeadline);
   EXPECT_EQ(std::get<2>(script_.acknowledged.back()), Ack::kRefused);
 }
 
-TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {
+TEST_F(RequestTrackerTest, SurvivesClientsThatDoNotExist) {
   ask_all();
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 70'000};
@@ -261,17 +262,17 @@ TEST_F(ExchangeTest, SurvivesClientsThatDoNotExist) {
   EXPECT_TRUE(arrivals({answer(3, 8), joined(4'000'000'000)}).empty());
   EXPECT_TRUE(script_.acknowledged.empty());
   EXPECT_TRUE(arrivals({sum}).empty());
-  EXPECT_TRUE(exchange_.owes(0));
+  EXPECT_TRUE(tracker_.owes(0));
 }
 
-TEST_F(ExchangeTest, CallsAnAnswerLateThatNobodyAskedFor) {
-  exchange_.ask(0, RequestKind::kRound, exchange_.new_request_id(), body_);
+TEST_F(RequestTrackerTest, CallsAnAnswerLateThatNobodyAskedFor) {
+  tracker_.ask(0, RequestKind::kRound, tracker_.new_request_id(), body_);
   EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 0), joined(1)}).empty());
   EXPECT_EQ(script_.acknowledged, (decltype(script_.acknowledged){{1, 8, Ack::kLate}, {1, 0, Ack::kLate}}));
 }
 
-TEST_F(ExchangeTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreLate) {
-  exchange_.ask(0, RequestKind::kEvaluate, exchange_.new_request_id(), body_);
+TEST_F(RequestTrackerTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreLate) {
+  tracker_.ask(0, RequestKind::kEvaluate, tracker_.new_request_id(), body_);
   Event<double> empty = answer(0, 8), sum = answer(0, 8);
   empty.up.parts = {};
   const std::vector<ClientId> covers{0, 1};
@@ -284,7 +285,7 @@ TEST_F(ExchangeTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreLate) {
                                       {0, 7, Ack::kLate}, {0, 8, Ack::kRefused}, {1, 8, Ack::kRefused}}));
 }
 
-TEST_F(ExchangeTest, PassesOverADuplicateOfAnAnswerThatItIgnored) {
+TEST_F(RequestTrackerTest, PassesOverADuplicateOfAnAnswerThatItIgnored) {
   ask_all();
   Event<double> repeated = answer(0, 8);
   repeated.up.parts = {};
@@ -293,7 +294,7 @@ TEST_F(ExchangeTest, PassesOverADuplicateOfAnAnswerThatItIgnored) {
   EXPECT_TRUE(script_.acknowledged.empty() && script_.discarded == 0 && notes_.empty());
 }
 
-TEST_F(ExchangeTest, SaysWhoCameAndWentAndWhatItIgnored) {
+TEST_F(RequestTrackerTest, SaysWhoCameAndWentAndWhatItIgnored) {
   ask_all();
   Event<double> empty = answer(1, 8);
   empty.up.parts = {};
@@ -306,25 +307,25 @@ TEST_F(ExchangeTest, SaysWhoCameAndWentAndWhatItIgnored) {
           "round 0: the loss or gradient of client 0 is not a finite number; it is counted as missing"}));
 }
 
-TEST_F(ExchangeTest, TellsTheDriverThatTheOperatorStops) {
+TEST_F(RequestTrackerTest, TellsTheDriverThatTheOperatorStops) {
   EXPECT_EQ(arrivals({of(Event<double>::Kind::kStopped, 0)}), std::vector(1, Kind::kStopped));
 }
 
-TEST_F(ExchangeTest, SendsAllHomeWithARequestIdThatIsNew) {
+TEST_F(RequestTrackerTest, SendsAllHomeWithARequestIdThatIsNew) {
   ask_all();
   script_.sent.clear();
-  exchange_.goodbye();
+  tracker_.goodbye();
   EXPECT_EQ(script_.sent, (decltype(script_.sent){{0, 9, false}, {1, 9, false}, {2, 9, false}}));
 }
 
-TEST_F(ExchangeTest, TakesASumForAllThatItCoversOrForNone) {
+TEST_F(RequestTrackerTest, TakesASumForAllThatItCoversOrForNone) {
   ask_all();
   const std::vector<ClientId> some{0, 2}, all{0, 1, 2};
   Event<double> sum_of_some = answer(0, 8), sum_of_all = answer(0, 8);
   sum_of_some.covers = some;
   sum_of_all.covers = all;
   EXPECT_EQ(arrivals({sum_of_some, sum_of_all}), std::vector(1, Kind::kReply));
-  EXPECT_TRUE(!exchange_.owes(0) && exchange_.owes(1) && !exchange_.owes(2));
+  EXPECT_TRUE(!tracker_.owes(0) && tracker_.owes(1) && !tracker_.owes(2));
   EXPECT_EQ(script_.discarded, 1) << "the second covers clients that have answered";
   EXPECT_EQ(script_.acknowledged, (decltype(script_.acknowledged){{0, 8, Ack::kAccepted},
                                                                   {2, 8, Ack::kAccepted},
@@ -334,8 +335,8 @@ TEST_F(ExchangeTest, TakesASumForAllThatItCoversOrForNone) {
   EXPECT_EQ(ledger_.totals.bytes_up, 50u) << "a sum is one message";
 }
 
-TEST_F(ExchangeTest, RefusesASumWhoseFirstClientWasNotAskedSoThatTheOthersAreTakenOneByOne) {
-  exchange_.ask(1, RequestKind::kRound, exchange_.new_request_id(), body_);
+TEST_F(RequestTrackerTest, RefusesASumWhoseFirstClientWasNotAskedSoThatTheOthersAreTakenOneByOne) {
+  tracker_.ask(1, RequestKind::kRound, tracker_.new_request_id(), body_);
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 1};
   sum.covers = covers;
@@ -348,41 +349,41 @@ TEST_F(ExchangeTest, RefusesASumWhoseFirstClientWasNotAskedSoThatTheOthersAreTak
   EXPECT_EQ(std::get<2>(script_.acknowledged.back()), Ack::kLate);
 }
 
-TEST_F(ExchangeTest, NeverSendsAnOldRequestIdWithANewBody) {
+TEST_F(RequestTrackerTest, NeverSendsAnOldRequestIdWithANewBody) {
   ask_all();
   body_.round = 5;
-  EXPECT_THROW(exchange_.repeat(0, body_), std::logic_error);
+  EXPECT_THROW(tracker_.repeat(0, body_), std::logic_error);
 }
 
-TEST_F(ExchangeTest, EndsAtItsDeadlineThoughEventsNeverCease) {
+TEST_F(RequestTrackerTest, EndsAtItsDeadlineThoughEventsNeverCease) {
   ask_all();
   script_.clock = 2;
   script_.events.assign(3, joined(0));
-  EXPECT_EQ(exchange_.next(1).kind, Kind::kDeadline);
+  EXPECT_EQ(tracker_.next(1).kind, Kind::kDeadline);
   EXPECT_EQ(script_.events.size(), 3u);
   // Nor do those cease that no driver hears of.
   script_.clock = 0;
   script_.seconds_of_an_event = 0.4;
   script_.events.assign(100, of(Event<double>::Kind::kLeft, 0));
-  EXPECT_EQ(exchange_.next(1).kind, Kind::kDeadline);
+  EXPECT_EQ(tracker_.next(1).kind, Kind::kDeadline);
   EXPECT_EQ(script_.events.size(), 97u);
 }
 
-TEST_F(ExchangeOfMirrors, GivesStateBackOnceForEachSending) {
+TEST_F(RequestTrackerOfMirrors, GivesStateBackOnceForEachSending) {
   ask_all();
   script_.sent.clear();
   const auto cry = answer(1, 8, ReplyStatus::kNeedsState);
   script_.events = {cry};
-  ASSERT_EQ(exchange_.next(1).kind, Kind::kAgain);
-  exchange_.repeat(1, body_);
+  ASSERT_EQ(tracker_.next(1).kind, Kind::kAgain);
+  tracker_.repeat(1, body_);
   EXPECT_TRUE(arrivals({cry}).empty()) << "it was given the state";
   EXPECT_EQ(script_.resync_parts, 0u) << "no reply was used: the client starts from nothing";
-  exchange_.repeat(1, body_);  // the driver asks who is missing
+  tracker_.repeat(1, body_);  // the driver asks who is missing
   EXPECT_EQ(arrivals({cry}), std::vector(1, Kind::kAgain));
   EXPECT_EQ(script_.sent, (decltype(script_.sent){{1, 8, true}, {1, 8, false}}));
 }
 
-TEST(ExchangeWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
+TEST(RequestTrackerWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
   const Federation<double> federation(1, 2);
   auto run_context = federation.run_context(spec_of("ef14", "identity", {}, "0.1"));
   const auto server = make_server<double>(run_context);
@@ -390,19 +391,19 @@ TEST(ExchangeWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
   Ledger ledger;
   ledger.committed.resize(1);
   const Log silent;
-  Exchange<double> exchange(*server, *run_context, script, ledger, silent);
+  RequestTracker<double> tracker(*server, *run_context, script, ledger, silent);
   const Vec<double> x(2);
   Downlink<double> body;
   body.parts = {Payload<double>::dense(View<double>(x))};
-  exchange.ask(0, RequestKind::kRound, exchange.new_request_id(), body);
+  tracker.ask(0, RequestKind::kRound, tracker.new_request_id(), body);
   Event<double> cry;
   cry.kind = Event<double>::Kind::kReply;
   cry.up.request_id = 1;
   cry.up.status = ReplyStatus::kNeedsState;
   script.events = {cry};
-  ASSERT_EQ(exchange.next(1).kind, Exchange<double>::Kind::kAgain);
+  ASSERT_EQ(tracker.next(1).kind, RequestTracker<double>::Kind::kAgain);
   try {
-    exchange.repeat(0, body);
+    tracker.repeat(0, body);
     FAIL() << "nobody has the state";
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find("bring the client back with its --state"), std::string::npos);

@@ -20,10 +20,10 @@
 namespace gradwire {
 
 template <class Real>
-class Exchange {
+class RequestTracker {
  public:
-  Exchange(const ServerAlgorithm<Real>& server, const RunContext<Real>& run_context,
-           Transport<Real>& transport, Ledger& ledger, const Log& on_note, const NormLimit& limit = {});
+  RequestTracker(const ServerAlgorithm<Real>& server, const RunContext<Real>& run_context,
+                 Transport<Real>& transport, Ledger& ledger, const Log& on_note, const NormLimit& limit = {});
 
   // What a driver must see to. All else is dealt with here: answers that are late, repeated or misshapen,
   // sums that overlap, who came and went.

@@ -1,4 +1,4 @@
-#include "rounds/exchange.h"
+#include "rounds/request_tracker.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,9 +20,9 @@ LogLine about(ClientId client, const char* what, int line = __builtin_LINE()) {
 }  // namespace
 
 template <class Real>
-Exchange<Real>::Exchange(const ServerAlgorithm<Real>& server, const RunContext<Real>& run_context,
-                         Transport<Real>& transport, Ledger& ledger, const Log& on_note,
-                         const NormLimit& limit)
+RequestTracker<Real>::RequestTracker(const ServerAlgorithm<Real>& server, const RunContext<Real>& run_context,
+                                     Transport<Real>& transport, Ledger& ledger, const Log& on_note,
+                                     const NormLimit& limit)
     : server_(server),
       run_context_(run_context),
       transport_(transport),
@@ -34,8 +34,8 @@ Exchange<Real>::Exchange(const ServerAlgorithm<Real>& server, const RunContext<R
 }
 
 template <class Real>
-void Exchange<Real>::ask(ClientId client, RequestKind kind, std::uint64_t request_id,
-                         const Downlink<Real>& body) {
+void RequestTracker<Real>::ask(ClientId client, RequestKind kind, std::uint64_t request_id,
+                               const Downlink<Real>& body) {
   Seat& seat = this->seat(client);
   halved_.erase(client);
   seat.request_id = request_id;
@@ -46,7 +46,7 @@ void Exchange<Real>::ask(ClientId client, RequestKind kind, std::uint64_t reques
 }
 
 template <class Real>
-std::optional<typename Exchange<Real>::BatchReplies> Exchange<Real>::ask_at_once(
+std::optional<typename RequestTracker<Real>::BatchReplies> RequestTracker<Real>::ask_at_once(
     std::span<const ClientId> asked, std::uint64_t request_id, const Downlink<Real>& body) {
   BatchTransport<Real>* const batch_transport = transport_.batch_transport();
   if (batch_transport == nullptr) return std::nullopt;
@@ -60,14 +60,14 @@ std::optional<typename Exchange<Real>::BatchReplies> Exchange<Real>::ask_at_once
 }
 
 template <class Real>
-void Exchange<Real>::repeat(ClientId client, const Downlink<Real>& body) {
+void RequestTracker<Real>::repeat(ClientId client, const Downlink<Real>& body) {
   if (body.round != seat(client).round)
-    throw std::logic_error("Exchange: a request id is repeated with the body of another round");
+    throw std::logic_error("RequestTracker: a request id is repeated with the body of another round");
   send(client, body);
 }
 
 template <class Real>
-std::uint64_t Exchange<Real>::send(ClientId client, const Downlink<Real>& body) {
+std::uint64_t RequestTracker<Real>::send(ClientId client, const Downlink<Real>& body) {
   Seat& seat = this->seat(client);
   Request<Real> request;
   request.kind = seat.kind;
@@ -81,7 +81,7 @@ std::uint64_t Exchange<Real>::send(ClientId client, const Downlink<Real>& body) 
 }
 
 template <class Real>
-const Downlink<Real>* Exchange<Real>::state_for(ClientId client, ReplyStatus lacks) {
+const Downlink<Real>* RequestTracker<Real>::state_for(ClientId client, ReplyStatus lacks) {
   // All of the state where it is known: another process of the client may get it than the one that asked.
   auto resync = server_.resync(client, ReplyStatus::kNeedsState);
   if (!resync && lacks != ReplyStatus::kNeedsState) resync = server_.resync(client, lacks);
@@ -99,7 +99,7 @@ const Downlink<Real>* Exchange<Real>::state_for(ClientId client, ReplyStatus lac
 }
 
 template <class Real>
-typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
+typename RequestTracker<Real>::Arrival RequestTracker<Real>::next(double deadline) {
   static const Event<Real> nothing;
   for (;;) {
     // Checked here too, because events may never cease when clients come and go.
@@ -125,13 +125,13 @@ typename Exchange<Real>::Arrival Exchange<Real>::next(double deadline) {
 }
 
 template <class Real>
-bool Exchange<Real>::awaits(ClientId client, std::uint64_t request_id) const {
+bool RequestTracker<Real>::awaits(ClientId client, std::uint64_t request_id) const {
   return client < run_context_.n && seat(client).request_id == request_id && is_open(client) &&
          seat(client).state != Seat::kAnswered;
 }
 
 template <class Real>
-bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
+bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
   const UplinkView<Real>& up = event.up;
   if (up.client >= run_context_.n) return false;
   Seat& seat = this->seat(up.client);
@@ -180,7 +180,7 @@ bool Exchange<Real>::take(const Event<Real>& event, Kind& kind) {
 
 // Said once for a request.
 template <class Real>
-bool Exchange<Real>::take_unusable(const Event<Real>& event, const std::string& what) {
+bool RequestTracker<Real>::take_unusable(const Event<Real>& event, const std::string& what) {
   const ClientId client = event.up.client;
   if (std::exchange(seat(client).state, Seat::kUnusable) == Seat::kUnusable) return false;
   warn(client, what + "; it is counted as missing");
@@ -188,13 +188,13 @@ bool Exchange<Real>::take_unusable(const Event<Real>& event, const std::string& 
 }
 
 template <class Real>
-std::string Exchange<Real>::too_large(const UplinkView<Real>& up) const {
+std::string RequestTracker<Real>::too_large(const UplinkView<Real>& up) const {
   return "the reply of client " + std::to_string(up.client) + " has the norm " +
          number_text(norm_of(up.parts)) + ", above server.norm_limit = " + number_text(limit_.norm);
 }
 
 template <class Real>
-bool Exchange<Real>::within_limit(const Event<Real>& event) {
+bool RequestTracker<Real>::within_limit(const Event<Real>& event) {
   const double norm = norm_of(event.up.parts);
   if (norm <= limit_.norm) return true;
   if (limit_.action == NormAction::kWarn) {
@@ -215,7 +215,7 @@ bool Exchange<Real>::within_limit(const Event<Real>& event) {
 
 // All that the sum covers have answered, or none.
 template <class Real>
-bool Exchange<Real>::take_sum(const Event<Real>& event) {
+bool RequestTracker<Real>::take_sum(const Event<Real>& event) {
   const Seat& first = seat(event.up.client);
   const auto is_awaited = [&](ClientId c) { return awaits(c, event.up.request_id); };
   if (event.up.request_id != first.request_id &&
@@ -242,13 +242,13 @@ bool Exchange<Real>::take_sum(const Event<Real>& event) {
 }
 
 template <class Real>
-void Exchange<Real>::acknowledge(const Event<Real>& event, Ack ack) {
+void RequestTracker<Real>::acknowledge(const Event<Real>& event, Ack ack) {
   if (event.covers.empty()) transport_.acknowledge(event.up.client, event.up.request_id, ack);
   for (const ClientId client : event.covers) transport_.acknowledge(client, event.up.request_id, ack);
 }
 
 template <class Real>
-void Exchange<Real>::goodbye() {
+void RequestTracker<Real>::goodbye() {
   new_request_id();
   for (ClientId c = 0; c < run_context_.n; ++c) {
     Request<Real> request;
@@ -261,7 +261,7 @@ void Exchange<Real>::goodbye() {
 }
 
 template <class Real>
-void Exchange<Real>::save_work(Saver& to) const {
+void RequestTracker<Real>::save_work(Saver& to) const {
   to(first_open_);
   for (ClientId c = 0; c < run_context_.n; ++c) {
     const Seat& s = seat(c);
@@ -273,7 +273,7 @@ void Exchange<Real>::save_work(Saver& to) const {
 }
 
 template <class Real>
-bool Exchange<Real>::load_work(Loader& from) {
+bool RequestTracker<Real>::load_work(Loader& from) {
   from(first_open_);
   for (ClientId c = 0; c < run_context_.n; ++c) {
     Seat& s = seat(c);
@@ -290,7 +290,7 @@ bool Exchange<Real>::load_work(Loader& from) {
   return true;
 }
 
-template class Exchange<float>;
-template class Exchange<double>;
+template class RequestTracker<float>;
+template class RequestTracker<double>;
 
 }  // namespace gradwire
