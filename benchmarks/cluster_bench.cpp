@@ -123,11 +123,11 @@ void cluster_fedavg(Bench& bench) {
   const auto alone = make_run_context(algorithm, n, std::vector<float>(model_dim(spec, agreement)));
   const auto shared = std::make_shared<RunContext<float>>(*alone);
   RankSignals signals;
-  const RankSeat<float> seat = {std::make_shared<RankGroup<float>>(ranks, n), &signals};
-  shared->group = seat.group;
+  const RankBinding<float> binding = {std::make_shared<RankGroup<float>>(ranks, n), &signals};
+  shared->group = binding.group;
   std::vector<float> models[2];
   const auto run = [&](const std::shared_ptr<const RunContext<float>>& run_context,
-                       const RankSeat<float>& where, std::vector<float>& model) {
+                       const RankBinding<float>& where, std::vector<float>& model) {
     Simulation<float> simulation(run_context, functions, 1, where);
     meet(*ranks);
     const double seconds = seconds_of([&] { simulation.run(rounds, 0); });
@@ -135,7 +135,7 @@ void cluster_fedavg(Bench& bench) {
     return seconds;
   };
   const auto series = interleave(bench.repeats(7),
-                                 {[&] { return run(shared, seat, models[0]); },
+                                 {[&] { return run(shared, binding, models[0]); },
                                   [&] {
                                     // Alone: the others wait.
                                     const bool first = ranks->rank() == 0;

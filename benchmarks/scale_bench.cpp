@@ -173,7 +173,7 @@ void scale_serial(Bench& bench) {
     const Experiment e{
         .problem = two_samples_each("logistic", n), .algorithm = algorithm, .clients = n, .asked = n};
     Prepared plan = prepare(parse_experiment(e.toml(), "bench.toml"));
-    const auto run_context = make_run_context<double>(plan, Seat::kSimulation);
+    const auto run_context = make_run_context<double>(plan, Role::kSimulation);
     Simulation<double> simulation(
         run_context, std::shared_ptr<const Population<double>>(
                          make_population<double>(plan.problem, plan.agreement, std::move(plan.data))));

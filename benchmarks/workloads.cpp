@@ -118,7 +118,7 @@ std::shared_ptr<const RunContext<Real>> make_run_context(const AlgorithmSpec& al
 template <class Real>
 Simulation<Real>::Simulation(std::shared_ptr<const RunContext<Real>> run_context,
                              std::shared_ptr<const Population<Real>> functions, unsigned threads,
-                             RankSeat<Real> seat)
+                             RankBinding<Real> binding)
     : run_context_(run_context),
       server_(make_server<Real>(run_context)),
       transport_(server_->may_refuse()
@@ -126,7 +126,7 @@ Simulation<Real>::Simulation(std::shared_ptr<const RunContext<Real>> run_context
                                                      std::move(functions), in_process(threads))
                      : make_clients<VirtualClients<Real>>(
                            hooks_, shared_seconds_, std::move(run_context), std::move(functions),
-                           VirtualClientsOptions{.threads = threads}, std::move(seat))) {
+                           VirtualClientsOptions{.threads = threads}, std::move(binding))) {
   hooks_.on_record = [this](const RoundRecord& record) { record_ = record; };
 }
 

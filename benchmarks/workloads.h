@@ -50,7 +50,7 @@ class Simulation {
  public:
   Simulation(std::shared_ptr<const RunContext<Real>> run_context,
              std::shared_ptr<const Population<Real>> functions, unsigned threads = 1,
-             RankSeat<Real> seat = {});
+             RankBinding<Real> binding = {});
   Simulation(std::shared_ptr<const RunContext<Real>> run_context, const Oracles<Real>& oracles,
              unsigned threads = 1);
   void run(std::uint32_t rounds, std::uint32_t evaluate_every);  // 0: no evaluation

@@ -49,7 +49,7 @@ RunPlan plan_of_start(Experiment resolved, Agreement agreement) {
 }
 
 template <class Real>
-std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Seat seat, ForRanges ranges) {
+std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Role role, ForRanges ranges) {
   auto run_context = std::make_shared<RunContext<Real>>();
   run_context->seed = plan.experiment.seed;
   run_context->n = plan.n();
@@ -60,12 +60,12 @@ std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Seat sea
   run_context->weights = plan.weights;
   run_context->copies = {plan.experiment.clients.copies, plan.experiment.clients.placement};
   run_context->counts_correct = plan.experiment.evaluation.accuracy;
-  run_context->keep_mirrors = seat != Seat::kClient && keep_mirrors(plan.experiment, seat == Seat::kServer);
+  run_context->keep_mirrors = role != Role::kClient && keep_mirrors(plan.experiment, role == Role::kServer);
   run_context->ranges = std::move(ranges);
   return run_context;
 }
 
-template std::shared_ptr<RunContext<float>> make_run_context(const RunPlan&, Seat, ForRanges);
-template std::shared_ptr<RunContext<double>> make_run_context(const RunPlan&, Seat, ForRanges);
+template std::shared_ptr<RunContext<float>> make_run_context(const RunPlan&, Role, ForRanges);
+template std::shared_ptr<RunContext<double>> make_run_context(const RunPlan&, Role, ForRanges);
 
 }  // namespace gradwire

@@ -47,11 +47,11 @@ RunPlan plan_of_start(Experiment resolved, Agreement agreement);
 
 // Who makes a RunContext: a client has no use for a start point and weights, and a server keeps mirrors of
 // clients in processes of their own.
-enum class Seat : std::uint8_t { kSimulation, kServer, kClient };
+enum class Role : std::uint8_t { kSimulation, kServer, kClient };
 
 // The constants of the run as both parts of the algorithm see them. Throws ConfigError.
 template <class Real>
-std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Seat seat,
+std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Role role,
                                                    ForRanges ranges = for_ranges_serial);
 
 }  // namespace gradwire

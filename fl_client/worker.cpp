@@ -241,7 +241,7 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const Part& part, ClientId cli
   const Result<ZstdMode> zstd = parse_zstd_mode(plan.experiment.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   auto worker = std::make_unique<RealWorker<Real>>(
-      make_run_context<Real>(plan, Seat::kClient), *zstd,
+      make_run_context<Real>(plan, Role::kClient), *zstd,
       make_oracle<Real>(problem_spec(plan.experiment), plan.agreement, part, client), client, memory,
       plan.experiment.server.overlap);
   worker->go_on(run, survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);

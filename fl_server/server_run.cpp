@@ -153,7 +153,7 @@ class RealRun final : public ServerRun {
         registry_(registry),
         tally_(tally),
         plan_(plan),
-        run_context_(make_run_context<Real>(plan, Seat::kServer, ranges_of(plan.d, threads_of_sums()))),
+        run_context_(make_run_context<Real>(plan, Role::kServer, ranges_of(plan.d, threads_of_sums()))),
         context_(codec_context(*run_context_, zstd_mode(plan.experiment))),
         server_(make_server<Real>(run_context_)),
         durable_(journal, background, context_, *server_, ledger_, std::move(about), {}, options.log) {

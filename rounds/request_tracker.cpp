@@ -29,19 +29,19 @@ RequestTracker<Real>::RequestTracker(const ServerAlgorithm<Real>& server, const 
       ledger_(ledger),
       on_note_(on_note),
       limit_(limit) {
-  static_assert(sizeof(Seat) == 16);
+  static_assert(sizeof(PendingRequest) == 16);
   close();
 }
 
 template <class Real>
 void RequestTracker<Real>::ask(ClientId client, RequestKind kind, std::uint64_t request_id,
                                const Downlink<Real>& body) {
-  Seat& seat = this->seat(client);
+  PendingRequest& pending = this->pending(client);
   halved_.erase(client);
-  seat.request_id = request_id;
-  seat.round = body.round;
-  seat.kind = kind;
-  seat.state = Seat::kOwes;
+  pending.request_id = request_id;
+  pending.round = body.round;
+  pending.kind = kind;
+  pending.state = PendingRequest::kOwes;
   ledger_.totals.bytes_down += send(client, body);
 }
 
@@ -61,22 +61,22 @@ std::optional<typename RequestTracker<Real>::BatchReplies> RequestTracker<Real>:
 
 template <class Real>
 void RequestTracker<Real>::repeat(ClientId client, const Downlink<Real>& body) {
-  if (body.round != seat(client).round)
+  if (body.round != pending(client).round)
     throw std::logic_error("RequestTracker: a request id is repeated with the body of another round");
   send(client, body);
 }
 
 template <class Real>
 std::uint64_t RequestTracker<Real>::send(ClientId client, const Downlink<Real>& body) {
-  Seat& seat = this->seat(client);
+  PendingRequest& pending = this->pending(client);
   Request<Real> request;
-  request.kind = seat.kind;
-  request.request_id = seat.request_id;
+  request.kind = pending.kind;
+  request.request_id = pending.request_id;
   request.committed = ledger_.committed[client];
   request.body = &body;
-  const ReplyStatus lacks = std::exchange(seat.lacks, ReplyStatus::kReply);
-  seat.helped = lacks != ReplyStatus::kReply;
-  if (seat.helped) request.resync = state_for(client, lacks);
+  const ReplyStatus lacks = std::exchange(pending.lacks, ReplyStatus::kReply);
+  pending.helped = lacks != ReplyStatus::kReply;
+  if (pending.helped) request.resync = state_for(client, lacks);
   return transport_.send(client, request);
 }
 
@@ -114,7 +114,8 @@ typename RequestTracker<Real>::Arrival RequestTracker<Real>::next(double deadlin
       case Event<Real>::Kind::kLeft: note(about(client, " left")); break;
       case Event<Real>::Kind::kJoined:
         note(about(client, " joined"));
-        if (client < run_context_.n && awaits(client, seat(client).request_id)) return {Kind::kAgain, event};
+        if (client < run_context_.n && awaits(client, pending(client).request_id))
+          return {Kind::kAgain, event};
         break;
       case Event<Real>::Kind::kReply:
         shown_ = &event;
@@ -126,23 +127,23 @@ typename RequestTracker<Real>::Arrival RequestTracker<Real>::next(double deadlin
 
 template <class Real>
 bool RequestTracker<Real>::awaits(ClientId client, std::uint64_t request_id) const {
-  return client < run_context_.n && seat(client).request_id == request_id && is_open(client) &&
-         seat(client).state != Seat::kAnswered;
+  return client < run_context_.n && pending(client).request_id == request_id && is_open(client) &&
+         pending(client).state != PendingRequest::kAnswered;
 }
 
 template <class Real>
 bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
   const UplinkView<Real>& up = event.up;
   if (up.client >= run_context_.n) return false;
-  Seat& seat = this->seat(up.client);
+  PendingRequest& pending = this->pending(up.client);
   if (!event.covers.empty()) return take_sum(event);
-  if (up.request_id != seat.request_id || !is_open(up.client)) {
+  if (up.request_id != pending.request_id || !is_open(up.client)) {
     acknowledge(event, Ack::kLate);
     return false;
   }
-  const bool is_answered = seat.state == Seat::kAnswered;
+  const bool is_answered = pending.state == PendingRequest::kAnswered;
   if (event.repeated && !is_answered) return false;  // a duplicate of an answer that was ignored
-  const bool is_round = seat.kind == RequestKind::kRound;
+  const bool is_round = pending.kind == RequestKind::kRound;
   if (is_answered) {
     if (is_round) acknowledge(event, Ack::kAccepted);  // again: the client may not have heard
     return false;
@@ -153,13 +154,13 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
         event, "the loss or gradient of client " + std::to_string(up.client) + " is not a finite number");
   }
   if (up.status != ReplyStatus::kReply) {
-    if (seat.helped) return false;
-    seat.lacks = up.status;
+    if (pending.helped) return false;
+    pending.lacks = up.status;
     kind = Kind::kAgain;
     return true;
   }
-  if (up.round != seat.round ||
-      !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, run_context_, seat.kind))) {
+  if (up.round != pending.round ||
+      !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, run_context_, pending.kind))) {
     note(about(up.client, " sent a message of the wrong shape or for another round; it is ignored"));
     transport_.discard(event);
     transport_.report_misbehaviour(event);
@@ -172,7 +173,7 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
     kind = Kind::kUnusable;
     return take_unusable(event, too_large(up));
   }
-  seat.state = Seat::kAnswered;
+  pending.state = PendingRequest::kAnswered;
   ledger_.totals.bytes_up += event.bytes;
   if (is_round) acknowledge(event, Ack::kAccepted);
   return true;
@@ -182,7 +183,8 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
 template <class Real>
 bool RequestTracker<Real>::take_unusable(const Event<Real>& event, const std::string& what) {
   const ClientId client = event.up.client;
-  if (std::exchange(seat(client).state, Seat::kUnusable) == Seat::kUnusable) return false;
+  if (std::exchange(pending(client).state, PendingRequest::kUnusable) == PendingRequest::kUnusable)
+    return false;
   warn(client, what + "; it is counted as missing");
   return true;
 }
@@ -216,7 +218,7 @@ bool RequestTracker<Real>::within_limit(const Event<Real>& event) {
 // All that the sum covers have answered, or none.
 template <class Real>
 bool RequestTracker<Real>::take_sum(const Event<Real>& event) {
-  const Seat& first = seat(event.up.client);
+  const PendingRequest& first = pending(event.up.client);
   const auto is_awaited = [&](ClientId c) { return awaits(c, event.up.request_id); };
   if (event.up.request_id != first.request_id &&
       std::none_of(event.covers.begin(), event.covers.end(), is_awaited)) {
@@ -236,7 +238,7 @@ bool RequestTracker<Real>::take_sum(const Event<Real>& event) {
     transport_.discard(event);
     return false;
   }
-  for (const ClientId client : event.covers) seat(client).state = Seat::kAnswered;
+  for (const ClientId client : event.covers) pending(client).state = PendingRequest::kAnswered;
   ledger_.totals.bytes_up += event.bytes;
   return true;
 }
@@ -264,7 +266,7 @@ template <class Real>
 void RequestTracker<Real>::save_work(Saver& to) const {
   to(first_open_);
   for (ClientId c = 0; c < run_context_.n; ++c) {
-    const Seat& s = seat(c);
+    const PendingRequest& s = pending(c);
     to(s.request_id), to(s.round);
     for (const auto field : {static_cast<std::uint8_t>(s.kind), static_cast<std::uint8_t>(s.state),
                              static_cast<std::uint8_t>(s.lacks), static_cast<std::uint8_t>(s.helped)})
@@ -276,14 +278,14 @@ template <class Real>
 bool RequestTracker<Real>::load_work(Loader& from) {
   from(first_open_);
   for (ClientId c = 0; c < run_context_.n; ++c) {
-    Seat& s = seat(c);
+    PendingRequest& s = pending(c);
     std::uint8_t kind = 0, state = 0, lacks = 0, helped = 0;
     from(s.request_id), from(s.round), from(kind), from(state), from(lacks), from(helped);
-    if (kind > static_cast<std::uint8_t>(RequestKind::kMeasure) || state > Seat::kAnswered ||
+    if (kind > static_cast<std::uint8_t>(RequestKind::kMeasure) || state > PendingRequest::kAnswered ||
         lacks > static_cast<std::uint8_t>(ReplyStatus::kNotFinite) || helped > 1)
       return false;
     s.kind = static_cast<RequestKind>(kind);
-    s.state = static_cast<typename Seat::State>(state);
+    s.state = static_cast<typename PendingRequest::State>(state);
     s.lacks = static_cast<ReplyStatus>(lacks);
     s.helped = helped != 0;
   }

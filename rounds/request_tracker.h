@@ -55,16 +55,18 @@ class RequestTracker {
   // Whatever was asked until now is over: answers to it are late.
   void close() { first_open_ = ledger_.request_id + 1; }
   // What this client was asked is over: an answer to it is of no use.
-  void close(ClientId client) { seat(client).state = Seat::kAnswered; }
+  void close(ClientId client) { pending(client).state = PendingRequest::kAnswered; }
 
   // What the client was asked last.
-  std::uint64_t request_id(ClientId client) const { return seat(client).request_id; }
-  std::uint32_t round(ClientId client) const { return seat(client).round; }
-  RequestKind kind_of(ClientId client) const { return seat(client).kind; }
+  std::uint64_t request_id(ClientId client) const { return pending(client).request_id; }
+  std::uint32_t round(ClientId client) const { return pending(client).round; }
+  RequestKind kind_of(ClientId client) const { return pending(client).kind; }
   // The state of that, unless it is over.
-  bool owes(ClientId client) const { return is_open(client) && seat(client).state == Seat::kOwes; }
+  bool owes(ClientId client) const {
+    return is_open(client) && pending(client).state == PendingRequest::kOwes;
+  }
   bool has_no_usable_answer(ClientId client) const {
-    return is_open(client) && seat(client).state == Seat::kUnusable;
+    return is_open(client) && pending(client).state == PendingRequest::kUnusable;
   }
 
   // Saves and restores which client was asked what. load_work() returns false if save_work() of a run with as
@@ -77,7 +79,7 @@ class RequestTracker {
   void goodbye();  // sends all clients home
 
  private:
-  struct Seat {
+  struct PendingRequest {
     enum State : std::uint8_t { kOwes, kUnusable, kAnswered };
     std::uint64_t request_id = 0;
     std::uint32_t round = 0;  // of the body
@@ -88,15 +90,15 @@ class RequestTracker {
   };
 
   // Made when the first client is asked by itself: a batch needs none.
-  Seat& seat(ClientId client) {
-    if (seats_.empty()) seats_.resize(run_context_.n);
-    return seats_[client];
+  PendingRequest& pending(ClientId client) {
+    if (pending_.empty()) pending_.resize(run_context_.n);
+    return pending_[client];
   }
-  const Seat& seat(ClientId client) const {
-    static const Seat unasked;
-    return seats_.empty() ? unasked : seats_[client];
+  const PendingRequest& pending(ClientId client) const {
+    static const PendingRequest unasked;
+    return pending_.empty() ? unasked : pending_[client];
   }
-  bool is_open(ClientId client) const { return seat(client).request_id >= first_open_; }
+  bool is_open(ClientId client) const { return pending(client).request_id >= first_open_; }
   // Whether an answer to `request_id` would be the client's first good one.
   bool awaits(ClientId client, std::uint64_t request_id) const;
   std::uint64_t send(ClientId client, const Downlink<Real>& body);
@@ -123,9 +125,9 @@ class RequestTracker {
   Ledger& ledger_;
   const Log& on_note_;
   const NormLimit limit_;
-  std::uint64_t first_open_ = 1;        // request id
-  std::vector<Seat> seats_;             // by client, 16 bytes each; empty: nobody was asked by himself
-  std::deque<Downlink<Real>> resyncs_;  // until the following next() has returned
+  std::uint64_t first_open_ = 1;         // request id
+  std::vector<PendingRequest> pending_;  // by client, 16 bytes each; empty: nobody was asked by himself
+  std::deque<Downlink<Real>> resyncs_;   // until the following next() has returned
   // Replies that were too large, until their clients are asked again, and the event that shows the last one.
   std::unordered_map<ClientId, HalvedParts<Real>> halved_;
   Event<Real> halved_event_;

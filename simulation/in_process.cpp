@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 template <class Real>
 struct InProcess<Real>::Impl {
   struct Client {
-    std::unique_ptr<LocalClient<Real>> seat;  // null: was never asked, or gave it back
+    std::unique_ptr<LocalClient<Real>> local;  // null: was never asked, or gave it back
     std::uint32_t requests = 0;
   };
   struct Work {
@@ -46,45 +46,45 @@ struct InProcess<Real>::Impl {
       throw std::logic_error("InProcess needs one function per client");
     const AlgorithmTraits& traits = traits_of(*run_context);
     const std::size_t vector_bytes = run_context->n * run_context->d * sizeof(Real);
-    lends_seats = traits.client_state == ClientState::kNone && !traits.asynchronous &&
-                  !options.faults.any() &&
-                  3 * vector_bytes + run_context->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
+    lends_clients = traits.client_state == ClientState::kNone && !traits.asynchronous &&
+                    !options.faults.any() &&
+                    3 * vector_bytes + run_context->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
     forgets = !traits.asynchronous && !options.faults.any() && 2 * vector_bytes > options.evaluation_bytes;
   }
 
   Client& client(ClientId c) {
     Client& found = clients.at(c);
-    if (found.seat) return found;
+    if (found.local) return found;
     if (spare.empty()) {
-      found.seat = std::make_unique<LocalClient<Real>>(run_context, c, *workers[0].oracle);
+      found.local = std::make_unique<LocalClient<Real>>(run_context, c, *workers[0].oracle);
     } else {
-      found.seat = std::move(spare.back());
+      found.local = std::move(spare.back());
       spare.pop_back();
-      found.seat->runtime->rebind(c, *workers[0].oracle);
+      found.local->runtime->rebind(c, *workers[0].oracle);
     }
-    if (lends_seats) seated.push_back(c);
+    if (lends_clients) seated.push_back(c);
     return found;
   }
 
   // A new request id: nobody reads the answers to older request ids any more.
   void give_back() {
     if (queued > 0) return;
-    for (const ClientId c : seated) spare.push_back(std::move(clients[c].seat));
+    for (const ClientId c : seated) spare.push_back(std::move(clients[c].local));
     seated.clear();
-    for (const ClientId c : evaluated) clients[c].seat->runtime->forget_evaluation();
+    for (const ClientId c : evaluated) clients[c].local->runtime->forget_evaluation();
     evaluated.clear();
   }
 
   std::uint64_t send(ClientId c, const Request<Real>& request) {
     if (request.request_id != body_request_id) give_back();
-    if (request.kind == RequestKind::kGoodbye && !clients.at(c).seat && !options.faults.any())
+    if (request.kind == RequestKind::kGoodbye && !clients.at(c).local && !options.faults.any())
       return Codec<Real>::request_bytes(0, 0);  // nothing to commit
     if (queued == queue.size()) queue.emplace_back();
     Work& work = queue[queued++];
     work.client = c;
     work.request = request;
     work.answered = false;
-    if (forgets && !lends_seats && is_evaluation(request.kind)) evaluated.push_back(c);
+    if (forgets && !lends_clients && is_evaluation(request.kind)) evaluated.push_back(c);
     // All clients that are asked with one request id share the body.
     if (request.request_id != body_request_id || request.kind != body_kind) {
       body_request_id = request.request_id;
@@ -106,7 +106,7 @@ struct InProcess<Real>::Impl {
       Client& to = client(work.client);
       work.fate =
           draw_fate(options.faults, options.draw_arrival, run_context->seed, work.client, to.requests++);
-      to.seat->suffer(work.fate, run_context, work.client, *workers[0].oracle);
+      to.local->suffer(work.fate, run_context, work.client, *workers[0].oracle);
     }
     run_clients();
     deliver();
@@ -129,8 +129,8 @@ struct InProcess<Real>::Impl {
 
   void answer(Work& work, LocalWorker<Real>& worker) {
     work.answered =
-        clients[work.client].seat->answer(work.client, work.request, options.encoded, work.bytes, work.fate,
-                                          codec, worker, work.event, evaluator.known(work.client));
+        clients[work.client].local->answer(work.client, work.request, options.encoded, work.bytes, work.fate,
+                                           codec, worker, work.event, evaluator.known(work.client));
   }
 
   void deliver() {
@@ -173,8 +173,8 @@ struct InProcess<Real>::Impl {
   std::vector<LocalWorker<Real>> workers;
   Evaluator<Real> evaluator;
   std::vector<Client> clients;
-  bool lends_seats = false, forgets = false;
-  std::vector<ClientId> seated, evaluated;  // clients whose seat or evaluation give_back() frees
+  bool lends_clients = false, forgets = false;
+  std::vector<ClientId> seated, evaluated;  // clients whose slot or evaluation give_back() frees
   std::vector<std::unique_ptr<LocalClient<Real>>> spare;
 
   std::vector<Work> queue;  // the first `queued` are to be done
@@ -216,7 +216,7 @@ void InProcess<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
 }
 template <class Real>
 ClientRuntime<Real>& InProcess<Real>::runtime(ClientId client) {
-  return *impl_->client(client).seat->runtime;
+  return *impl_->client(client).local->runtime;
 }
 
 template <class Real>
@@ -224,10 +224,10 @@ std::string InProcess<Real>::save_clients(std::span<const std::uint64_t> committ
   Impl& m = *impl_;
   Saver saver;
   for (ClientId c = 0; c < m.clients.size(); ++c) {
-    const bool has_state = m.clients[c].seat && !m.lends_seats;
+    const bool has_state = m.clients[c].local && !m.lends_clients;
     saver(m.clients[c].requests);
     saver(static_cast<std::uint8_t>(has_state));
-    if (has_state) m.clients[c].seat->save(committed[c], m.options.faults.crashes > 0, saver);
+    if (has_state) m.clients[c].local->save(committed[c], m.options.faults.crashes > 0, saver);
   }
   return saver.take();
 }
@@ -240,7 +240,7 @@ bool InProcess<Real>::load_clients(std::string_view bytes) {
     std::uint8_t has_state = 0;
     loader(m.clients[c].requests);
     loader(has_state);
-    if (has_state != 0 && !m.client(c).seat->load(loader)) return false;
+    if (has_state != 0 && !m.client(c).local->load(loader)) return false;
   }
   return loader.done();
 }

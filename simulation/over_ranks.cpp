@@ -32,7 +32,7 @@ bool is_shared(const std::pair<std::uint32_t, std::string>& section) {
 
 template <class Real>
 bool may_refuse(const RunPlan& plan) {
-  return make_server<Real>(make_run_context<Real>(plan, Seat::kSimulation))->may_refuse();
+  return make_server<Real>(make_run_context<Real>(plan, Role::kSimulation))->may_refuse();
 }
 
 }  // namespace

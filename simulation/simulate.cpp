@@ -178,9 +178,9 @@ template <class Real>
 RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObserver& observer,
                       const std::atomic<bool>& stop, Checkpoints checkpoints,
                       const std::shared_ptr<Ranks>& ranks) {
-  auto run_context = make_run_context<Real>(p, Seat::kSimulation, ranges_of(p.d, threads));
+  auto run_context = make_run_context<Real>(p, Role::kSimulation, ranges_of(p.d, threads));
   RankSignals signals;
-  RankSeat<Real> rank;
+  RankBinding<Real> rank;
   if (ranks != nullptr) {
     const auto shared = std::make_shared<RunContext<Real>>(*run_context);
     rank = {std::make_shared<RankGroup<Real>>(ranks, run_context->n), &signals};

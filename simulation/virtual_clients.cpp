@@ -24,10 +24,10 @@ template <class Real>
 struct VirtualClients<Real>::Impl {
   using Clock = std::chrono::steady_clock;
 
-  struct Seat {
+  struct WorkerSlot {
     LocalWorker<Real> worker;
     std::unique_ptr<ClientRuntime<Real>> runtime;
-    Arena arena;  // of the replies that this seat has given
+    Arena arena;  // of the replies that this slot has given
     LeafOfReplies<Real> leaf;
     std::vector<std::pair<ClientId, ReplyStatus>> others;  // that it asked in vain
     std::uint64_t bytes_up = 0;                            // of replies
@@ -40,13 +40,13 @@ struct VirtualClients<Real>::Impl {
   };
 
   Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const Population<Real>> f,
-       const VirtualClientsOptions& options, RankSeat<Real> rank_seat)
+       const VirtualClientsOptions& options, RankBinding<Real> rank_binding)
       : run_context(std::move(s)),
         functions(std::move(f)),
-        rank(std::move(rank_seat)),
+        rank(std::move(rank_binding)),
         codec(codec_context(*run_context, zstd_of({}, false))),
         pool(std::max(1u, options.threads)),
-        seats(make_seats()),
+        slots(make_slots()),
         evaluator(run_context->mine(), pool, oracles(), options.evaluation_bytes),
         states(run_context->n, *make_client<Real>(run_context)),
         traits(traits_of(*run_context)),
@@ -57,9 +57,9 @@ struct VirtualClients<Real>::Impl {
       throw std::logic_error("VirtualClients needs one function per client");
   }
 
-  std::vector<Seat> make_seats() {
+  std::vector<WorkerSlot> make_slots() {
     std::vector<LocalWorker<Real>> workers = make_workers(*functions, pool.size(), codec.context());
-    std::vector<Seat> made(workers.size());
+    std::vector<WorkerSlot> made(workers.size());
     for (std::size_t k = 0; k < made.size(); ++k) {
       made[k].worker = std::move(workers[k]);
       made[k].runtime = std::make_unique<ClientRuntime<Real>>(run_context, 0, *made[k].worker.oracle);
@@ -68,7 +68,7 @@ struct VirtualClients<Real>::Impl {
   }
   std::vector<MovableOracle<Real>*> oracles() const {
     std::vector<MovableOracle<Real>*> all;
-    for (const Seat& seat : seats) all.push_back(seat.worker.oracle.get());
+    for (const WorkerSlot& slot : slots) all.push_back(slot.worker.oracle.get());
     return all;
   }
 
@@ -82,13 +82,13 @@ struct VirtualClients<Real>::Impl {
     if (states.has_state())
       for (const ClientId client : asked.subspan(here.first, here.end - here.first)) states.reserve(client);
     share(asked, here,
-          [&](Seat& seat, std::size_t begin, std::size_t until) { answer(seat, batch, begin, until); });
+          [&](WorkerSlot& slot, std::size_t begin, std::size_t until) { answer(slot, batch, begin, until); });
     RankRound round;
-    for (Seat& seat : seats) {
-      round.bytes_up += std::exchange(seat.bytes_up, 0);
-      round.good += std::exchange(seat.good, 0);
-      round.others.insert(round.others.end(), seat.others.begin(), seat.others.end());
-      seat.others.clear();
+    for (WorkerSlot& slot : slots) {
+      round.bytes_up += std::exchange(slot.bytes_up, 0);
+      round.good += std::exchange(slot.good, 0);
+      round.others.insert(round.others.end(), slot.others.begin(), slot.others.end());
+      slot.others.clear();
     }
     std::ranges::sort(round.others);
     CountSum sum(run_context->mine(), run_context->n);
@@ -123,10 +123,10 @@ struct VirtualClients<Real>::Impl {
   }
 
   // Clients asked[begin, end): whole leaves, as far as they are here.
-  void answer(Seat& seat, const BatchRequest& batch, std::size_t begin, std::size_t end) {
+  void answer(WorkerSlot& slot, const BatchRequest& batch, std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       const ClientId client = batch.asked[k];
-      if (k == begin || leaf_of(client) != leaf_of(batch.asked[k - 1])) seat.leaf.begin(adds);
+      if (k == begin || leaf_of(client) != leaf_of(batch.asked[k - 1])) slot.leaf.begin(adds);
       ReplyCounts& count = counts[count_of(client)];
       if (k == begin || count_of(client) != count_of(batch.asked[k - 1])) count = {};
       Request<Real> request = batch.request;
@@ -134,23 +134,23 @@ struct VirtualClients<Real>::Impl {
       const auto take = [&](const Uplink<Real>& up) {
         if (up.status != ReplyStatus::kReply || up.round != request.body->round ||
             !batch.server.accepts(up)) {
-          seat.leaf.leave_out();
-          seat.others.emplace_back(client, up.status);
+          slot.leaf.leave_out();
+          slot.others.emplace_back(client, up.status);
         } else {
-          ++seat.good;
+          ++slot.good;
           count.add(counts_of<Real>(up.parts, up.grad_calls, traits));
         }
-        replies[k] = seat.leaf.keep(up, seat.arena);
+        replies[k] = slot.leaf.keep(up, slot.arena);
       };
       std::optional<Downlink<Real>> lacked;
-      work(seat, client, request, [&](const Uplink<Real>& up) {
+      work(slot, client, request, [&](const Uplink<Real>& up) {
         if (up.status == ReplyStatus::kNeedsState || up.status == ReplyStatus::kNeedsBroadcast)
           lacked = restored(batch.server, client, up.status);
         if (!lacked) take(up);
       });
       if (!lacked) continue;
       request.resync = &*lacked;
-      work(seat, client, request, take);
+      work(slot, client, request, take);
     }
   }
   // As the loop gives a client its state (RequestTracker).
@@ -169,10 +169,10 @@ struct VirtualClients<Real>::Impl {
     others.clear();
     arrived.clear();
     delivered = 0;
-    for (Seat& seat : seats) seat.arena.clear();
+    for (WorkerSlot& slot : slots) slot.arena.clear();
   }
 
-  // Calls some(seat, begin, end) for ranges of asked[here] that together are all of it, none of them with a
+  // Calls some(slot, begin, end) for ranges of asked[here] that together are all of it, none of them with a
   // part of a leaf.
   void share(std::span<const ClientId> asked, Place here, const auto& some) {
     const std::size_t count = here.end - here.first;
@@ -185,7 +185,7 @@ struct VirtualClients<Real>::Impl {
     // Waking threads costs more than a few tiny gradients; the bits do not depend on who computes them.
     constexpr double kWorthThreadsSeconds = 100e-6;
     if (pool.size() == 1 || seconds_each * static_cast<double>(count) < kWorthThreadsSeconds) {
-      some(seats[0], here.first, here.end);
+      some(slots[0], here.first, here.end);
       const double took = over();
       if (count > 0) seconds_each = took / static_cast<double>(count);
       return;
@@ -200,14 +200,14 @@ struct VirtualClients<Real>::Impl {
     };
     pool.for_each((count + together - 1) / together, [&](unsigned thread, std::size_t turn) {
       const std::size_t begin = here.first + turn * together;
-      some(seats[thread], next_leaf(begin), next_leaf(begin + together));
+      some(slots[thread], next_leaf(begin), next_leaf(begin + together));
     });
     over();
   }
 
   // REQUIRES: there is room for the client's state.
   // Calls take(answer) before anything that the answer views is gone.
-  void work(Seat& seat, ClientId client, const Request<Real>& request, const auto& take) {
+  void work(WorkerSlot& slot, ClientId client, const Request<Real>& request, const auto& take) {
     const bool is_round = request.kind == RequestKind::kRound;
     KeptState<Real> state;
     const KeptState<Real>* kept = nullptr;
@@ -218,14 +218,14 @@ struct VirtualClients<Real>::Impl {
       state = states.of(client);
       kept = &state;
     }
-    ClientRuntime<Real>& runtime = *seat.runtime;
-    seat.worker.oracle->move_to(client);
-    runtime.swap_in(client, known_to, *seat.worker.oracle, evaluator.known(client), kept);
+    ClientRuntime<Real>& runtime = *slot.runtime;
+    slot.worker.oracle->move_to(client);
+    runtime.swap_in(client, known_to, *slot.worker.oracle, evaluator.known(client), kept);
     if (known_to != request.committed && request.resync != nullptr) runtime.lacked_state(request.request_id);
-    const Uplink<Real>* const up = runtime.handle(request, seat.worker.scratch);
+    const Uplink<Real>* const up = runtime.handle(request, slot.worker.scratch);
     if (up == nullptr) throw std::logic_error("VirtualClients: a request without an answer");
     take(*up);
-    if (up->status == ReplyStatus::kReply) seat.bytes_up += seat.worker.codec->encoded_bytes(*up);
+    if (up->status == ReplyStatus::kReply) slot.bytes_up += slot.worker.codec->encoded_bytes(*up);
     if (is_round && up->status == ReplyStatus::kReply) {
       runtime.settle(request.request_id);
       states.settled(client);
@@ -240,11 +240,11 @@ struct VirtualClients<Real>::Impl {
     if (request.request_id != request_id) forget_replies(0);
     request_id = request.request_id;
     if (states.has_state() && request.kind == RequestKind::kRound) states.reserve(client);
-    Seat& seat = seats[0];
+    WorkerSlot& slot = slots[0];
     Event<Real>& event = arrived.emplace_back();
     event.kind = Event<Real>::Kind::kReply;
-    work(seat, client, request, [&](const Uplink<Real>& up) { event.up = keep_reply(up, seat.arena); });
-    event.bytes = std::exchange(seat.bytes_up, 0);
+    work(slot, client, request, [&](const Uplink<Real>& up) { event.up = keep_reply(up, slot.arena); });
+    event.bytes = std::exchange(slot.bytes_up, 0);
     return Codec<Real>::request_bytes(codec.body_bytes(*request.body),
                                       request.resync == nullptr ? 0 : codec.body_bytes(*request.resync));
   }
@@ -271,12 +271,12 @@ struct VirtualClients<Real>::Impl {
     return nothing;
   }
 
-  // What is at work at the seat, so that its algorithm can save or load the state of a client.
+  // What is at work at the slot, so that its algorithm can save or load the state of a client.
   template <class Use>
   auto with_state(ClientId client, std::uint64_t committed, const Use& use) {
     const KeptState<Real> kept = states.of(client);
-    ClientRuntime<Real>& runtime = *seats[0].runtime;
-    runtime.swap_in(client, committed, *seats[0].worker.oracle, {}, &kept);
+    ClientRuntime<Real>& runtime = *slots[0].runtime;
+    runtime.swap_in(client, committed, *slots[0].worker.oracle, {}, &kept);
     const auto result = use(runtime);
     runtime.swap_out(&kept);
     return result;
@@ -284,10 +284,10 @@ struct VirtualClients<Real>::Impl {
 
   std::shared_ptr<const RunContext<Real>> run_context;
   std::shared_ptr<const Population<Real>> functions;
-  const RankSeat<Real> rank;
+  const RankBinding<Real> rank;
   Codec<Real> codec;
   ThreadPool pool;
-  std::vector<Seat> seats;
+  std::vector<WorkerSlot> slots;
   Evaluator<Real> evaluator;
   KeptStates<Real> states;
   const AlgorithmTraits& traits;
@@ -313,8 +313,9 @@ struct VirtualClients<Real>::Impl {
 template <class Real>
 VirtualClients<Real>::VirtualClients(std::shared_ptr<const RunContext<Real>> run_context,
                                      std::shared_ptr<const Population<Real>> functions,
-                                     const VirtualClientsOptions& options, RankSeat<Real> seat)
-    : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options, std::move(seat))) {}
+                                     const VirtualClientsOptions& options, RankBinding<Real> binding)
+    : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options,
+                                   std::move(binding))) {}
 template <class Real>
 VirtualClients<Real>::~VirtualClients() = default;
 

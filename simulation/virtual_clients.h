@@ -1,4 +1,4 @@
-// Clients in this process that exist only while they work: each thread has one seat, which takes the state of
+// Clients in this process that exist only while they work: each thread has one slot, which takes the state of
 // one client after the other. Nothing is lost or late: what a client answers is permanent at once. Copies no
 // message; nothing is encoded.
 #pragma once
@@ -28,7 +28,7 @@ struct VirtualClientsOptions {
 
 // Where ranks share the clients: of this process.
 template <class Real>
-struct RankSeat {
+struct RankBinding {
   std::shared_ptr<RankGroup<Real>> group;  // RunContext::group, too; null: all clients are here
   RankSignals* signals = nullptr;          // outlives the clients
 };
@@ -40,7 +40,7 @@ class VirtualClients final : public Transport<Real>, public BatchTransport<Real>
   // (ServerAlgorithm::may_refuse() is false, the quorum is 1).
   VirtualClients(std::shared_ptr<const RunContext<Real>> run_context,
                  std::shared_ptr<const Population<Real>> functions, const VirtualClientsOptions& options,
-                 RankSeat<Real> seat = {});
+                 RankBinding<Real> binding = {});
   ~VirtualClients() override;
 
   typename BatchTransport<Real>::BatchReplies ask(

@@ -47,7 +47,7 @@ class LongAnswerTest : public ::testing::Test {
     });
     EXPECT_TRUE(hub->gather(std::chrono::minutes(1)));
     const RunPlan plan = plan_of_joins(loaded, hub->table());
-    const auto run_context = make_run_context<double>(plan, Seat::kServer);
+    const auto run_context = make_run_context<double>(plan, Role::kServer);
     transport =
         std::make_unique<TcpTransport<double>>(*hub, codec_context(*run_context, {}), start_frame(plan, 1));
     x.assign(plan.d, 1);

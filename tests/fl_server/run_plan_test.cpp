@@ -86,8 +86,8 @@ TEST(RunPlan, OfAServerIsThatOfASimulationWithTheSameClients) {
   EXPECT_EQ(served.quality.A, simulated.quality.A);
   EXPECT_EQ(to_toml(served.asked), to_toml(simulated.asked));
   EXPECT_EQ(to_toml(served.experiment), to_toml(simulated.experiment));
-  const auto one = make_run_context<double>(simulated, Seat::kSimulation);
-  const auto other = make_run_context<double>(served, Seat::kServer);
+  const auto one = make_run_context<double>(simulated, Role::kSimulation);
+  const auto other = make_run_context<double>(served, Role::kServer);
   expect_same_run_context(*one, *other);
   EXPECT_EQ(one->x0, other->x0);
   EXPECT_EQ(one->weights, other->weights);
@@ -109,8 +109,8 @@ TEST(RunPlan, OfALaterProcessIsThatOfTheFirstButForTheStart) {
   EXPECT_EQ(later.smoothness->L, first.smoothness->L);
   EXPECT_EQ(later.needed.smoothness, "algorithm.step_size");
   EXPECT_EQ(later.x0, std::vector<double>(12));
-  expect_same_run_context(*make_run_context<double>(first, Seat::kServer),
-                          *make_run_context<double>(later, Seat::kServer));
+  expect_same_run_context(*make_run_context<double>(first, Role::kServer),
+                          *make_run_context<double>(later, Role::kServer));
 }
 
 // An experiment with the step of theory; numbers for what the problem cannot tell.
@@ -185,8 +185,8 @@ TEST(RunPlan, OfAClientHasWhatItsHalfOfTheAlgorithmReads) {
   const LoadedExperiment loaded = skewed();
   const RunPlan served = plan_of_joins(loaded, joined(prepare(loaded)));
   const auto run_context =
-      make_run_context<double>(plan_of_start(served.experiment, served.agreement), Seat::kClient);
-  expect_same_run_context(*run_context, *make_run_context<double>(served, Seat::kServer));
+      make_run_context<double>(plan_of_start(served.experiment, served.agreement), Role::kClient);
+  expect_same_run_context(*run_context, *make_run_context<double>(served, Role::kServer));
   EXPECT_TRUE(run_context->x0.empty());
   EXPECT_FALSE(run_context->keep_mirrors);
 }

@@ -140,7 +140,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     hub.gather(std::chrono::minutes(5));
     const RunPlan plan = plan_of_joins(loaded, hub.table());
     const RunAbout about{plan.asked, plan.experiment, start_frame(plan, 5), hub.table()};
-    const auto run_context = make_run_context<double>(plan, Seat::kServer);
+    const auto run_context = make_run_context<double>(plan, Role::kServer);
     const auto half = make_server<double>(run_context);
     Ledger ledger;
     AtTheLast beside;

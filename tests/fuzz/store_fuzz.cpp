@@ -25,7 +25,7 @@ std::shared_ptr<const RunContext<double>> run_context_of(std::span<const Section
   const auto about = load_about(said->about);
   if (!about) return nullptr;
   return make_run_context<double>(plan_of_snapshot(about->asked, about->resolved, about->table),
-                                  Seat::kServer);
+                                  Role::kServer);
 }
 const Left& left() {
   static const Left made = [] {

@@ -29,15 +29,15 @@ RunTrace<Real> run_on_rank(const Federation<Real>& federation, const RunContext<
                            const RunTrace<Real>* from = nullptr) {
   const auto run_context = std::make_shared<RunContext<Real>>(alone);
   RankSignals signals;
-  RankSeat<Real> seat;
+  RankBinding<Real> binding;
   if (ranks != nullptr) {
-    seat = {std::make_shared<RankGroup<Real>>(ranks, run_context->n), &signals};
-    run_context->group = seat.group;
+    binding = {std::make_shared<RankGroup<Real>>(ranks, run_context->n), &signals};
+    run_context->group = binding.group;
   }
   const std::shared_ptr<const RunContext<Real>> shared = run_context;
   const auto server = make_server<Real>(shared);
   const auto functions = std::make_shared<OracleList<Real>>(federation.oracle_pointers());
-  VirtualClients<Real> clients(shared, functions, {.threads = threads}, seat);
+  VirtualClients<Real> clients(shared, functions, {.threads = threads}, binding);
   Ledger ledger;
   ledger.committed.resize(run_context->n);
   if (from != nullptr) {

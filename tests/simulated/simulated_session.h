@@ -309,7 +309,7 @@ class SimulatedSession {
   }
 
   void make(Journal& journal) {
-    run_context_ = make_run_context<double>(plan_, Seat::kServer);
+    run_context_ = make_run_context<double>(plan_, Role::kServer);
     durable_.reset();
     server_ = make_server<double>(run_context_);
     if (traits_of(*run_context_).asynchronous) {
